@@ -1,0 +1,31 @@
+# Flags every target of the project is compiled with.
+#
+# -ffp-contract=off: a fused multiply-add happens only where the source says so (docs/NUMERICS.md, rule 7).
+# -fno-math-errno: lets sqrt and rint be single instructions; nothing reads errno.
+add_library(kinglet_flags INTERFACE)
+target_compile_options(kinglet_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off -fno-math-errno -Wall -Wextra -Wshadow -Wconversion
+      -Wno-sign-conversion -Wvla -Wundef>)
+if(KINGLET_WERROR)
+  target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+endif()
+if(KINGLET_SANITIZE)
+  target_compile_options(kinglet_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${KINGLET_SANITIZE} -fno-sanitize-recover=all
+        -fno-omit-frame-pointer>)
+  target_link_options(kinglet_flags INTERFACE -fsanitize=${KINGLET_SANITIZE})
+endif()
+target_include_directories(kinglet_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+
+find_program(KINGLET_CCACHE ccache)
+if(KINGLET_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_C_COMPILER_LAUNCHER ${KINGLET_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${KINGLET_CCACHE})
+endif()
+
+# A static library of the project's own sources with the project's flags. The flags are PRIVATE-like: nothing
+# of this leaks to users of the installed package.
+function(kinglet_library name)
+  add_library(${name} STATIC ${ARGN})
+  target_link_libraries(${name} PUBLIC kinglet_flags)
+endfunction()

@@ -1,0 +1,56 @@
+// Checkpoint -> model file: the life of a checkpoint, top to bottom.
+//   open (never executes anything) -> family maps names to blocks -> passes prune, quantise,
+//   calibrate, pack -> serialise -> reopened with the runtime's own reader -> golden values
+//   replayed with ref64 -> written.
+// Nothing is left at the output path unless every step succeeded.
+#ifndef KINGLET_CONVERTERS_CONVERT_H_
+#define KINGLET_CONVERTERS_CONVERT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct ConvertOptions {
+  std::string
+      checkpoint;  // file, or folder with models/model-<step>.pth (the largest step is used)
+  std::string output;
+  std::string family;      // empty: recognised
+  std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
+  std::string vocabulary;  // empty: the model has ids only
+  std::optional<int> bits;
+  std::string calibration_text;  // text file; needs bits and a vocabulary
+  std::optional<double> prune;   // fraction of zeros wanted in each prunable tensor, [0, 1)
+  std::optional<uint32_t> cache_capacity;  // 0 removes the cache
+  std::optional<double> cache_theta, cache_lambda;
+  std::string golden;  // position<TAB>id<TAB>..<TAB>value
+  std::string ids;     // token ids the golden values belong to
+  double tolerance = 1e-4;
+};
+
+// What was done, for the user to read.
+struct ConvertSummary {
+  std::string family;
+  uint64_t tensors = 0;
+  uint64_t parameters = 0;  // entries of all tensors
+  uint64_t nonzero_parameters = 0;
+  uint64_t checkpoint_bytes = 0;
+  uint64_t file_bytes = 0;
+  std::vector<std::pair<std::string, uint64_t>>
+      bytes_by_part;  // ledger parts in order; sums to file_bytes
+  std::vector<std::string>
+      notes;  // "embed.layers.0.weight differs from loss.layers.0.weight; the latter is used"
+  std::optional<uint64_t> golden_positions;  // replayed
+  double golden_largest_difference = 0;
+  std::string digest;
+};
+
+Result<ConvertSummary> Convert(const ConvertOptions& options);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_CONVERT_H_

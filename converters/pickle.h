@@ -1,0 +1,96 @@
+// A pickle read as data. The virtual machine of Python's pickle protocols 0 to 4 is interpreted far
+// enough to rebuild containers, numbers, strings and torch tensors; every other class stays an
+// opaque node that keeps its arguments and state. No import, no call, no code: the file can only
+// describe a graph of nodes.
+//
+// Nodes refer to each other by pointer, may be shared and may form cycles; the graph that owns them
+// frees them all at once.
+#ifndef KINGLET_CONVERTERS_PICKLE_H_
+#define KINGLET_CONVERTERS_PICKLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+enum class StorageType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool };
+size_t StorageTypeBytes(StorageType type);
+const char* StorageTypeName(StorageType type);  // "FloatStorage"
+
+// A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride).
+struct PickleTensor {
+  StorageType type;
+  std::string storage_key;
+  uint64_t storage_elements;  // as the pickle claims; the archive checks it
+  uint64_t offset;
+  std::vector<uint64_t> shape;
+  std::vector<uint64_t> strides;
+};
+
+struct PickleNode;
+using NodeRef = const PickleNode*;
+
+struct PickleNone {};
+struct PickleBytes {
+  std::string value;
+};
+struct PickleList {  // list, tuple and set
+  std::vector<PickleNode*> items;
+};
+struct PickleDict {  // dict, OrderedDict, defaultdict, Counter; insertion order, later keys win
+  std::vector<std::pair<PickleNode*, PickleNode*>> items;
+};
+// A class or function by name; never imported.
+struct PickleGlobal {
+  std::string module, name;
+};
+// An instance of a class the reader does not know: what it was made from and its state,
+// uninterpreted.
+struct PickleObject {
+  std::string class_name;  // "mem_transformer.MemTransformerLM"
+  PickleNode* arguments = nullptr;
+  PickleNode* state = nullptr;
+  std::vector<std::pair<PickleNode*, PickleNode*>> items;  // SETITEM(S) or APPEND(S) on the object
+};
+
+struct PickleNode {
+  std::variant<PickleNone, bool, int64_t, double, std::string, PickleBytes, PickleList, PickleDict,
+               PickleGlobal, PickleObject, PickleTensor>
+      value;
+
+  template <class T>
+  const T* As() const {
+    return std::get_if<T>(&value);
+  }
+  // The entry of a dict under a string key, or null.
+  NodeRef Find(std::string_view key) const;
+  // "dict", "int", "tensor", "object of class argparse.Namespace": for messages.
+  std::string Describe() const;
+};
+
+struct PickleGraph {
+  std::deque<PickleNode> nodes;
+  PickleNode* root = nullptr;
+  uint64_t bytes_read = 0;  // where the pickle's STOP ended
+};
+
+// Reads one pickle from the start of `bytes`. `base` is the offset of bytes[0] in its file, for
+// messages. Persistent ids that are torch storages are understood; others become opaque. Bounded:
+// nodes and memory are at most a small multiple of the bytes. Errors: KINGLET_INVALID_CHECKPOINT
+// with the offset and opcode.
+Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_PICKLE_H_

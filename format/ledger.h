@@ -1,0 +1,40 @@
+// Who owns each byte of a model file. The entries are adjacent, start at 0 and end at the file's
+// size, so their sum is the file's size by construction and no byte is unaccounted for.
+#ifndef KINGLET_FORMAT_LEDGER_H_
+#define KINGLET_FORMAT_LEDGER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kinglet {
+
+// What a run of bytes is for.
+enum class LedgerPart : uint8_t {
+  kFrame,       // the fixed 64 bytes at the start
+  kHeader,      // the FlatBuffers header
+  kValues,      // dense float values
+  kCodes,       // packed integers
+  kScales,      // scales of packed integers
+  kMask,        // which entries are stored
+  kVocabulary,  // words
+  kPadding,     // zeros up to the next multiple of 64
+};
+const char* LedgerPartName(LedgerPart part);  // "codes"
+
+struct LedgerEntry {
+  std::string owner;  // tensor name, "vocabulary.words", or empty for frame, header and padding
+  LedgerPart part;
+  uint64_t offset;
+  uint64_t bytes;
+};
+
+struct Ledger {
+  std::vector<LedgerEntry> entries;  // by offset
+  uint64_t Total() const;
+  uint64_t Total(LedgerPart part) const;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_LEDGER_H_

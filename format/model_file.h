@@ -1,0 +1,57 @@
+// A verified model file in memory: the only way bytes become a model.
+//
+// Opening checks, in this order: size, frame, version, header digest, FlatBuffers structure,
+// segment table, every segment's digest, zero padding, and then the meaning: every integer used as
+// an index, a count or a size (format/validate.h). There is no unverified path. The bytes are
+// copied into 64-byte-aligned memory of the ModelFile's own, so a caller's buffer may be misaligned
+// or freed, and a file changed on disk later cannot hurt. A ModelFile is immutable and may be
+// shared by threads.
+#ifndef KINGLET_FORMAT_MODEL_FILE_H_
+#define KINGLET_FORMAT_MODEL_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/blocks.h"
+#include "format/encoding.h"
+#include "format/ledger.h"
+#include "format/vocabulary.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+class ModelFile {
+ public:
+  // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY, KINGLET_CORRUPT,
+  // KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL. The text starts with `path`, or "model in
+  // memory".
+  static Result<std::shared_ptr<const ModelFile>> Open(const std::string& path);
+  static Result<std::shared_ptr<const ModelFile>> FromBytes(std::span<const std::byte> bytes);
+
+  ModelFile(const ModelFile&) = delete;
+  ModelFile& operator=(const ModelFile&) = delete;
+  ~ModelFile();
+
+  const ModelDescription& description() const;
+  std::span<const TensorView> tensors() const;
+  const Vocabulary* vocabulary() const;  // null: the model has ids only
+  const Ledger& ledger() const;
+  uint64_t file_size() const;
+  // XXH3-128 of the header, 32 hexadecimal digits. The header holds every segment's digest, so this
+  // names the whole file.
+  const std::string& digest() const;
+
+ private:
+  ModelFile();
+  struct Contents;
+  friend struct ModelFileBuilder;
+  std::unique_ptr<Contents> contents_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_MODEL_FILE_H_

@@ -1,0 +1,134 @@
+// Status codes shared by the C and the C++ interface, and the C++ value types that carry them.
+//
+// Codes are stable numbers grouped by kind in steps of 100, so a caller may switch on the exact
+// code or on `code / 100`. A text that names the place, what was expected and what was found goes
+// with every code but KINGLET_OK.
+#ifndef KINGLET_STATUS_H_
+#define KINGLET_STATUS_H_
+
+#include <stdint.h>
+
+typedef int32_t kinglet_status;
+
+enum kinglet_status_code {
+  KINGLET_OK = 0,
+  // 1xx: the caller's argument is wrong; the same call can never succeed.
+  KINGLET_INVALID_ARGUMENT = 100,
+  KINGLET_ID_OUT_OF_RANGE = 101,
+  KINGLET_UNKNOWN_WORD = 102,
+  KINGLET_BUFFER_TOO_SMALL = 103,
+  // 2xx: a file could not be read or written.
+  KINGLET_NOT_FOUND = 200,
+  KINGLET_IO_ERROR = 201,
+  // 3xx: bytes were read but are not what they claim to be.
+  KINGLET_CORRUPT = 300,
+  KINGLET_UNSUPPORTED_VERSION = 301,
+  KINGLET_INVALID_MODEL = 302,
+  KINGLET_INVALID_CHECKPOINT = 303,
+  // 4xx: a resource ran out.
+  KINGLET_OUT_OF_MEMORY = 400,
+  // 5xx: the order of calls is wrong, for example a query before the first step.
+  KINGLET_NO_TOKEN_YET = 500,
+  // 6xx: this build or machine cannot do it.
+  KINGLET_UNSUPPORTED = 600,
+  // 7xx: the computation itself failed.
+  KINGLET_NOT_FINITE = 700,
+  KINGLET_MISMATCH = 701,
+  KINGLET_INTERNAL = 900,
+};
+
+#ifdef __cplusplus
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace kinglet {
+
+using StatusCode = kinglet_status_code;
+
+// Success, or a code with one line of text. Success costs one null pointer. A Status is a value: it
+// may be copied, moved and kept; it is never thrown.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(StatusCode code, std::string message)
+      : error_(std::make_shared<const Error>(Error{code, std::move(message)})) {}
+
+  // The one form every refusal takes: "WHAT: WHERE: expected X, found Y".
+  static Status Refusal(StatusCode code, const std::string& what, const std::string& where,
+                        const std::string& expected, const std::string& found) {
+    return Status(code, what + ": " + where + ": expected " + expected + ", found " + found);
+  }
+
+  bool ok() const { return error_ == nullptr; }
+  StatusCode code() const { return error_ ? error_->code : KINGLET_OK; }
+  const std::string& message() const {
+    static const std::string kNone;
+    return error_ ? error_->message : kNone;
+  }
+
+ private:
+  struct Error {
+    StatusCode code;
+    std::string message;
+  };
+  std::shared_ptr<const Error> error_;
+};
+
+// A value or the Status that says why there is none; never success without a value.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  // REQUIRES: !status.ok(). A success without a value becomes KINGLET_INTERNAL.
+  Result(Status status)  // NOLINT: implicit on purpose
+      : state_(std::in_place_index<1>, status.ok()
+                                           ? Status(KINGLET_INTERNAL, "result without a value")
+                                           : std::move(status)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+
+  // REQUIRES: ok().
+  T& value() & { return *std::get_if<0>(&state_); }
+  const T& value() const& { return *std::get_if<0>(&state_); }
+  T&& value() && { return std::move(*std::get_if<0>(&state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::variant<T, Status> state_;
+};
+
+// A sub-status or a sub-result that failed ends the caller with the same Status.
+#define KINGLET_RETURN_IF_ERROR(expression)                                        \
+  do {                                                                             \
+    if (::kinglet::Status kinglet_status_ = (expression); !kinglet_status_.ok()) { \
+      return kinglet_status_;                                                      \
+    }                                                                              \
+  } while (false)
+
+#define KINGLET_CONCAT_INNER_(a, b) a##b
+#define KINGLET_CONCAT_(a, b) KINGLET_CONCAT_INNER_(a, b)
+#define KINGLET_ASSIGN_OR_RETURN(declaration, expression)                                 \
+  KINGLET_ASSIGN_OR_RETURN_IMPL_(KINGLET_CONCAT_(kinglet_result_, __LINE__), declaration, \
+                                 expression)
+#define KINGLET_ASSIGN_OR_RETURN_IMPL_(result, declaration, expression) \
+  auto result = (expression);                                           \
+  if (!result.ok()) return result.status();                             \
+  declaration = std::move(result).value()
+
+}  // namespace kinglet
+
+#endif  // __cplusplus
+#endif  // KINGLET_STATUS_H_

@@ -1,0 +1,66 @@
+// By whom it is computed: a backend turns each step of a plan into a kernel, once, at load. A
+// kernel owns (or shares) its weights in the layout it likes and touches nothing but the frame it
+// is given, so one bound program may run on many frames in many threads at once.
+#ifndef KINGLET_KERNELS_BACKEND_H_
+#define KINGLET_KERNELS_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/plan.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// One stream's memory while a step runs. Not owned.
+struct Frame {
+  std::byte* scratch;  // 64-byte aligned, layout.scratch_bytes
+  std::byte* state;    // 64-byte aligned, layout.state_bytes
+  uint64_t position;   // index of the token being processed, from 0
+  uint32_t token;      // its id, < vocabulary size
+};
+
+using Kernel = std::function<void(Frame&)>;
+
+// Where a buffer lies. Every buffer starts at a multiple of 64 bytes and is padded to one.
+struct Slot {
+  bool state = false;
+  uint64_t offset = 0;  // bytes
+  uint64_t count = 0;   // elements
+  template <class T>
+  T* At(const Frame& frame) const {
+    return reinterpret_cast<T*>((state ? frame.state : frame.scratch) + offset);
+  }
+};
+
+struct BufferLayout {
+  std::vector<Slot> slots;  // by BufferId
+  uint64_t scratch_bytes = 0;
+  uint64_t state_bytes = 0;
+  const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
+};
+
+size_t ElementBytes(Element element, size_t real_bytes);
+// Refuses sizes whose sum overflows.
+Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes);
+
+struct Backend {
+  std::string_view name;
+  size_t real_bytes;  // 4: float; 8: double
+  // One kernel per plan step, in order. Refuses what it cannot run, naming the operation and the
+  // step.
+  Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout);
+};
+
+// Every backend of this build, best first for a user who does not choose: cpu, ref, ref64.
+std::span<const Backend> Backends();
+// KINGLET_UNSUPPORTED, listing what there is, if `name` is not among them.
+Result<const Backend*> FindBackend(std::string_view name);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_KERNELS_BACKEND_H_

@@ -1,0 +1,111 @@
+// What can be computed: one small struct per operation, with named operands. An operation says what
+// is computed, never how; a backend binds each one to a kernel once, at load (kernels/backend.h).
+// The readable definition of every operation is its function in kernels/ref/, which all other
+// backends equal bit for bit on quantised models.
+#ifndef KINGLET_KERNELS_OP_H_
+#define KINGLET_KERNELS_OP_H_
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "format/blocks.h"
+
+namespace kinglet {
+
+enum class BufferId : uint32_t {};
+using WeightId = TensorId;
+
+// Before a token is processed: remembers (hidden state of the previous step, this token) in the
+// neural cache. Does nothing at position 0. Slot (position - 1) mod capacity of `keys` [capacity,
+// width] gets `hidden`, and of `words` [capacity] gets the token.
+struct CacheAppend {
+  BufferId hidden;  // [width], the previous step's: reals, or codes
+  BufferId keys;    // state, [capacity, width], same element as hidden
+  BufferId words;   // state, [capacity] of kWord
+  uint32_t capacity;
+};
+
+// out = scale * (projection * table[token - first]) for the bin that holds the token.
+struct EmbedRow {
+  std::vector<EmbeddingBin> bins;
+  double scale;
+  BufferId out;  // [width] of reals
+};
+
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias, biased variance, two passes.
+struct LayerNorm {
+  BufferId x;  // [n] of reals
+  WeightId gain, bias;
+  double epsilon;
+  BufferId y;  // [n] of reals
+};
+
+// y = weight * x + bias, then max(., 0) where `rectify`. Integer products where both the weight and
+// x are integers, otherwise float products of the decoded weight with the (dequantised) x.
+struct MatVec {
+  WeightId weight;               // [rows, cols]
+  std::optional<WeightId> bias;  // [rows]
+  BufferId x;                    // [cols]: reals or codes
+  BufferId y;                    // reals; rows go to y[y_offset, y_offset + rows)
+  uint32_t y_offset = 0;
+  bool rectify = false;
+  // kFixedPoint15: x (reals) is rounded to 15-bit fixed point first, so a quantised weight gives
+  // integer products; ref64 alone keeps x exact.
+  TailInput input = TailInput::kAsIs;
+};
+
+// codes = round_half_even(clamp(x) / step) with the quantiser of the buffer `codes`.
+struct Quantise {
+  BufferId x;      // [n] of reals
+  BufferId codes;  // [n] of codes
+};
+
+// y += x.
+struct Add {
+  BufferId x;  // [n]: reals, or codes (dequantised)
+  BufferId y;  // [n] of reals
+};
+
+// One token of sliding-window attention with trained positions. For each head:
+//   score[s] = (q . k[s] + q . positions[:, s]) * key_size^-1/2, s = window slot, oldest first
+//   weights = softmax(score); out = sum_s weights[s] v[s]
+// The token's own k and v are first stored in ring slot position mod window.
+struct WindowAttention {
+  BufferId qkv;        // [heads, 2 key_size + value_size]: reals or codes
+  BufferId keys;       // state, [window, heads, key_size], same element as qkv
+  BufferId values;     // state, [window, heads, value_size], same element as qkv
+  WeightId positions;  // [key_size, window]
+  uint32_t heads, key_size, value_size, window;
+  StreamStart start;
+  std::optional<ActivationQuantiser> weights_quantiser;
+  BufferId weights;  // [heads, window] of reals: softmax output, before its quantiser
+  BufferId out;      // [heads, value_size] of reals
+};
+
+// out[0] = max x, out[1] = log sum exp(x - max).
+struct LogSumExp {
+  BufferId x;    // [n] of reals
+  BufferId out;  // [2] of reals
+};
+
+// Over the m = min(position, capacity) stored pairs, in storage order:
+//   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max); total[0] = sum of
+//   weights
+// Slots >= m are left alone. m = 0: total[0] = 0.
+struct CacheWeights {
+  BufferId hidden;  // [width]: reals or codes
+  BufferId keys;    // state, [capacity, width]
+  uint32_t capacity;
+  double theta;
+  BufferId weights;  // [capacity] of reals
+  BufferId total;    // [1] of reals
+};
+
+using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, Quantise, Add, WindowAttention,
+                        LogSumExp, CacheWeights>;
+
+}  // namespace kinglet
+
+#endif  // KINGLET_KERNELS_OP_H_

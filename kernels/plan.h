@@ -1,0 +1,76 @@
+// A plan: the model lowered to steps over named buffers. Made once per model by runtime/lower,
+// bound to kernels by a backend, run by the session's one loop. Plain values; immutable once made.
+#ifndef KINGLET_KERNELS_PLAN_H_
+#define KINGLET_KERNELS_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/encoding.h"
+#include "kernels/op.h"
+
+namespace kinglet {
+
+// kReal is float, or double in ref64. Codes are integers with one quantiser for the whole buffer;
+// 16 bits hold them unless the quantiser's largest code is over 32,767.
+enum class Element : uint8_t { kReal, kCode16, kCode32, kWord };
+
+// The largest code a quantiser can give: round_half_even(max_abs / step).
+int64_t LargestCode(const ActivationQuantiser& quantiser);
+
+struct BufferSpec {
+  std::string name;
+  Element element;
+  uint64_t count;
+  bool state = false;  // kept from token to token; starts as zeros
+  std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
+};
+
+struct Step {
+  std::string name;  // the component it belongs to: "layers.0.qkv"
+  Op op;
+};
+
+struct StepRange {
+  size_t begin = 0, end = 0;
+};
+
+// A group of words that share one softmax: the head (cluster 0) or a tail.
+struct ClusterPlan {
+  StepRange steps;       // fill logits and normaliser from the hidden state
+  uint32_t first, size;  // words
+  uint32_t
+      parent_logit;     // tails: index into the head's logits of this cluster; unused for the head
+  BufferId logits;      // [size] of reals; the head's also hold one logit per tail after its words
+  BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
+};
+
+struct CachePlan {
+  StepRange steps;  // fill weights and total
+  uint32_t capacity;
+  double lambda;
+  BufferId words;    // state, [capacity] of kWord
+  BufferId weights;  // [capacity] of reals
+  BufferId total;    // [1] of reals
+};
+
+struct Plan {
+  std::span<const TensorView>
+      weights;  // the file's tensor directory; the model file outlives the plan
+  std::vector<BufferSpec> buffers;
+  std::vector<Step> steps;            // context steps, then each query group's
+  StepRange context;                  // run for every token
+  std::vector<ClusterPlan> clusters;  // head first, then tails in word order
+  std::optional<CachePlan> cache;
+  uint32_t vocabulary_size = 0;
+
+  const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_KERNELS_PLAN_H_
