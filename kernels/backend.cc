@@ -1,1 +1,60 @@
-// not written yet
+#include "kernels/backend.h"
+
+#include <array>
+#include <string>
+
+#include "kernels/ref/ref.h"
+
+namespace kinglet {
+
+size_t ElementBytes(Element element, size_t real_bytes) {
+  switch (element) {
+    case Element::kReal:
+      return real_bytes;
+    case Element::kCode16:
+      return 2;
+    case Element::kCode32:
+    case Element::kWord:
+      return 4;
+  }
+  return real_bytes;
+}
+
+Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
+  constexpr uint64_t kAlignment = 64;
+  constexpr uint64_t kLimit = uint64_t{1} << 62;
+  BufferLayout layout;
+  for (const BufferSpec& buffer : plan.buffers) {
+    uint64_t& total = buffer.state ? layout.state_bytes : layout.scratch_bytes;
+    const uint64_t bytes = ElementBytes(buffer.element, real_bytes);
+    if (buffer.count > kLimit / bytes || buffer.count * bytes > kLimit - total) {
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "plan", "buffer " + buffer.name,
+                             "a size that can be addressed",
+                             std::to_string(buffer.count) + " elements");
+    }
+    layout.slots.push_back(Slot{buffer.state, total, buffer.count});
+    total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return layout;
+}
+
+std::span<const Backend> Backends() {
+  static constexpr std::array<Backend, 2> kBackends = {{
+      {"ref", sizeof(float), ref::BindFloat},
+      {"ref64", sizeof(double), ref::BindDouble},
+  }};
+  return kBackends;
+}
+
+Result<const Backend*> FindBackend(std::string_view name) {
+  std::string known;
+  for (const Backend& backend : Backends()) {
+    if (backend.name == name) return &backend;
+    if (!known.empty()) known += ", ";
+    known += backend.name;
+  }
+  return Status::Refusal(KINGLET_UNSUPPORTED, "backend", std::string(name),
+                         "one of " + known + " in this build", "no such backend");
+}
+
+}  // namespace kinglet

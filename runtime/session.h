@@ -7,11 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "runtime/execute.h"
 #include "runtime/model.h"
 
 namespace kinglet {
@@ -25,9 +25,6 @@ enum class EmptyCache : uint8_t {
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
 };
-
-// Called after each context step; for calibration and measuring.
-using StepObserver = std::function<void(const Step& step, const Frame& frame)>;
 
 // A word and its natural log-probability (a float widened exactly, except on ref64).
 struct Candidate {
@@ -50,6 +47,7 @@ class Session {
   void Reset();
   // Processes one token. KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size.
   Status StepToken(uint32_t id);
+  // Called after each of a token's context steps from now on; an empty function stops it.
   void set_observer(StepObserver observer);
 
   // Queries about the token that follows. KINGLET_NO_TOKEN_YET before the first step;

@@ -1,0 +1,83 @@
+// The neural cache's two operations (kernels/op.h, CacheAppend and CacheWeights).
+#ifndef KINGLET_KERNELS_REF_CACHE_H_
+#define KINGLET_KERNELS_REF_CACHE_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/functions.h"
+#include "kernels/ref/matvec.h"
+#include "kernels/ref/operand.h"
+#include "kernels/ref/softmax.h"
+
+namespace kinglet::ref {
+
+template <class T>
+class CacheAppendKernel {
+ public:
+  CacheAppendKernel(const CacheAppend& op, const Plan& plan, const BufferLayout& layout)
+      : hidden_(plan, layout, op.hidden),
+        keys_(plan, layout, op.keys),
+        words_(layout[op.words]),
+        capacity_(op.capacity) {}
+
+  void operator()(Frame& frame) const {
+    if (frame.position == 0) return;
+    const size_t slot = (frame.position - 1) % capacity_;
+    keys_.CopyFrom(frame, slot * hidden_.count(), hidden_, 0, hidden_.count());
+    words_.At<uint32_t>(frame)[slot] = frame.token;
+  }
+
+ private:
+  Operand<T> hidden_, keys_;
+  Slot words_;
+  uint64_t capacity_;
+};
+
+template <class T>
+class CacheWeightsKernel {
+ public:
+  CacheWeightsKernel(const CacheWeights& op, const Plan& plan, const BufferLayout& layout)
+      : hidden_(plan, layout, op.hidden),
+        keys_(plan, layout, op.keys),
+        weights_(layout[op.weights]),
+        total_(layout[op.total]),
+        capacity_(op.capacity),
+        theta_(static_cast<T>(op.theta)) {}
+
+  void operator()(Frame& frame) const {
+    const size_t stored = std::min<uint64_t>(frame.position, capacity_);
+    T* weights = weights_.At<T>(frame);
+    T* total = total_.At<T>(frame);
+    total[0] = T{0};
+    if (stored == 0) return;
+    for (size_t i = 0; i < stored; ++i) weights[i] = theta_ * Product(frame, i);
+    const T largest = Largest(weights, stored);
+    for (size_t i = 0; i < stored; ++i) weights[i] = Exp(weights[i] - largest);
+    total[0] = Sum(weights, stored);
+  }
+
+ private:
+  T Product(const Frame& frame, size_t slot) const {
+    const size_t n = hidden_.count();
+    if (hidden_.integer()) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < n; ++i)
+        sum += hidden_.Code(frame, i) * keys_.Code(frame, slot * n + i);
+      return ScaledSum<T>(sum, hidden_.step(), keys_.step());
+    }
+    const T* h = hidden_.Reals(frame);
+    const T* k = keys_.Reals(frame) + slot * n;
+    return Dot<T>(
+        n, [h](size_t i) { return h[i]; }, [k](size_t i) { return k[i]; });
+  }
+
+  Operand<T> hidden_, keys_;
+  Slot weights_, total_;
+  uint64_t capacity_;
+  T theta_;
+};
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_CACHE_H_

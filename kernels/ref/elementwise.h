@@ -1,0 +1,82 @@
+// Layer normalisation, quantising and the residual sum.
+#ifndef KINGLET_KERNELS_REF_ELEMENTWISE_H_
+#define KINGLET_KERNELS_REF_ELEMENTWISE_H_
+
+#include <cmath>
+
+#include "kernels/ref/operand.h"
+#include "kernels/ref/quantise.h"
+#include "kernels/ref/sum.h"
+#include "kernels/ref/weights.h"
+
+namespace kinglet::ref {
+
+// Two passes, a division and a square root (no reciprocal root): rule 4.
+template <class T>
+class LayerNormKernel {
+ public:
+  LayerNormKernel(const LayerNorm& op, const BufferLayout& layout, WeightStore& store)
+      : x_(layout[op.x]),
+        y_(layout[op.y]),
+        gain_(store.Get(op.gain)),
+        bias_(store.Get(op.bias)),
+        epsilon_(static_cast<T>(op.epsilon)) {}
+
+  void operator()(Frame& frame) const {
+    const T* x = x_.At<T>(frame);
+    T* y = y_.At<T>(frame);
+    const size_t n = x_.count;
+    const T mean = Sum(x, n) / static_cast<T>(n);
+    const auto centred = [x, mean](size_t i) { return x[i] - mean; };
+    const T variance = Dot<T>(n, centred, centred) / static_cast<T>(n);
+    const T deviation = std::sqrt(variance + epsilon_);
+    for (size_t i = 0; i < n; ++i) {
+      const T scaled = centred(i) / deviation * static_cast<T>(gain_->values[i]);
+      y[i] = scaled + static_cast<T>(bias_->values[i]);
+    }
+  }
+
+ private:
+  Slot x_, y_;
+  SharedWeights gain_, bias_;
+  T epsilon_;
+};
+
+template <class T>
+class QuantiseKernel {
+ public:
+  QuantiseKernel(const Quantise& op, const Plan& plan, const BufferLayout& layout)
+      : x_(layout[op.x]),
+        codes_(plan, layout, op.codes),
+        quantiser_(*plan.buffer(op.codes).quantiser) {}
+
+  void operator()(Frame& frame) const {
+    const T* x = x_.At<T>(frame);
+    for (size_t i = 0; i < x_.count; ++i) codes_.SetCode(frame, i, QuantisedCode(x[i], quantiser_));
+  }
+
+ private:
+  Slot x_;
+  Operand<T> codes_;
+  ActivationQuantiser quantiser_;
+};
+
+template <class T>
+class AddKernel {
+ public:
+  AddKernel(const Add& op, const Plan& plan, const BufferLayout& layout)
+      : x_(plan, layout, op.x), y_(layout[op.y]) {}
+
+  void operator()(Frame& frame) const {
+    T* y = y_.At<T>(frame);
+    for (size_t i = 0; i < y_.count; ++i) y[i] += x_.Value(frame, i);
+  }
+
+ private:
+  Operand<T> x_;
+  Slot y_;
+};
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_ELEMENTWISE_H_

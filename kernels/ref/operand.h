@@ -1,0 +1,63 @@
+// A step's input vector: reals, or integer codes with one step size. Bound to a buffer at load,
+// read per frame.
+#ifndef KINGLET_KERNELS_REF_OPERAND_H_
+#define KINGLET_KERNELS_REF_OPERAND_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/backend.h"
+#include "kernels/plan.h"
+
+namespace kinglet::ref {
+
+template <class T>
+class Operand {
+ public:
+  Operand(const Plan& plan, const BufferLayout& layout, BufferId id)
+      : slot_(layout[id]), element_(plan.buffer(id).element) {
+    if (plan.buffer(id).quantiser) step_ = plan.buffer(id).quantiser->step;
+  }
+
+  bool integer() const { return element_ != Element::kReal; }
+  T step() const { return static_cast<T>(step_); }
+  uint64_t count() const { return slot_.count; }
+
+  // REQUIRES: integer().
+  int64_t Code(const Frame& frame, size_t i) const {
+    return element_ == Element::kCode16 ? slot_.At<int16_t>(frame)[i] : slot_.At<int32_t>(frame)[i];
+  }
+  void SetCode(const Frame& frame, size_t i, int64_t code) const {
+    if (element_ == Element::kCode16) {
+      slot_.At<int16_t>(frame)[i] = static_cast<int16_t>(code);
+    } else {
+      slot_.At<int32_t>(frame)[i] = static_cast<int32_t>(code);
+    }
+  }
+  // REQUIRES: !integer().
+  T* Reals(const Frame& frame) const { return slot_.At<T>(frame); }
+  // The number element i stands for.
+  T Value(const Frame& frame, size_t i) const {
+    return integer() ? static_cast<T>(Code(frame, i)) * step() : Reals(frame)[i];
+  }
+
+  // Copies elements of another operand of the same kind of buffer.
+  void CopyFrom(const Frame& frame, size_t at, const Operand& other, size_t from, size_t n) const {
+    for (size_t i = 0; i < n; ++i) {
+      if (integer()) {
+        SetCode(frame, at + i, other.Code(frame, from + i));
+      } else {
+        Reals(frame)[at + i] = other.Reals(frame)[from + i];
+      }
+    }
+  }
+
+ private:
+  Slot slot_;
+  Element element_;
+  float step_ = 1.0f;
+};
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_OPERAND_H_

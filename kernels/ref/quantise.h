@@ -1,0 +1,45 @@
+// Rounding reals to integers: activation quantisers and the 15-bit fixed point of rule 2.
+#ifndef KINGLET_KERNELS_REF_QUANTISE_H_
+#define KINGLET_KERNELS_REF_QUANTISE_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "format/blocks.h"
+
+namespace kinglet::ref {
+
+// round_half_even(clamp(x, -max_abs, max_abs) / step). Written with comparisons so that NaN, which
+// only a model that overflows can produce, has a defined answer (-max_abs) on every backend.
+template <class T>
+int32_t QuantisedCode(T x, const ActivationQuantiser& quantiser) {
+  const T limit = static_cast<T>(quantiser.max_abs);
+  const T clamped = x >= -limit ? (x <= limit ? x : limit) : -limit;
+  return static_cast<int32_t>(std::nearbyint(clamped / static_cast<T>(quantiser.step)));
+}
+
+inline constexpr float kFixedPointLimit = 16383.0f;
+
+// The step of a vector's 15-bit fixed point: its largest magnitude / 16383, in float.
+inline float FixedPointStep(const float* x, size_t n) {
+  float largest = 0.0f;
+  for (size_t i = 0; i < n; ++i) {
+    const float magnitude = std::fabs(x[i]);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest / kFixedPointLimit;
+}
+
+// round_half_even(x / step) within +-16383; 0 where the step is 0.
+inline int16_t FixedPointCode(float x, float step) {
+  if (step == 0.0f) return 0;
+  const float q = x / step;
+  const float clamped =
+      q >= -kFixedPointLimit ? (q <= kFixedPointLimit ? q : kFixedPointLimit) : -kFixedPointLimit;
+  return static_cast<int16_t>(std::nearbyint(clamped));
+}
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_QUANTISE_H_

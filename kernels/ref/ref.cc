@@ -1,0 +1,63 @@
+#include "kernels/ref/ref.h"
+
+#include <variant>
+
+#include "kernels/ref/attention.h"
+#include "kernels/ref/cache.h"
+#include "kernels/ref/elementwise.h"
+#include "kernels/ref/matvec.h"
+#include "kernels/ref/softmax.h"
+
+namespace kinglet::ref {
+namespace {
+
+// One overload per operation: adding an operation without a definition here does not compile.
+template <class T>
+struct Binder {
+  const Plan& plan;
+  const BufferLayout& layout;
+  WeightStore& store;
+
+  Kernel operator()(const CacheAppend& op) const { return CacheAppendKernel<T>(op, plan, layout); }
+  Kernel operator()(const EmbedRow& op) const { return EmbedRowKernel<T>(op, layout, store); }
+  Kernel operator()(const LayerNorm& op) const { return LayerNormKernel<T>(op, layout, store); }
+  Kernel operator()(const MatVec& op) const { return MatVecKernel<T>(op, plan, layout, store); }
+  Kernel operator()(const Quantise& op) const { return QuantiseKernel<T>(op, plan, layout); }
+  Kernel operator()(const Add& op) const { return AddKernel<T>(op, plan, layout); }
+  Kernel operator()(const WindowAttention& op) const {
+    return WindowAttentionKernel<T>(op, plan, layout, store);
+  }
+  Kernel operator()(const LogSumExp& op) const { return LogSumExpKernel<T>(op, layout); }
+  Kernel operator()(const CacheWeights& op) const {
+    return CacheWeightsKernel<T>(op, plan, layout);
+  }
+};
+
+template <class T>
+Result<std::vector<Kernel>> BindAll(const Plan& plan, const BufferLayout& layout) {
+  WeightStore store(plan);
+  std::vector<Kernel> kernels;
+  kernels.reserve(plan.steps.size());
+  for (const Step& step : plan.steps) kernels.push_back(BindStep<T>(step, plan, layout, store));
+  return kernels;
+}
+
+}  // namespace
+
+template <class T>
+Kernel BindStep(const Step& step, const Plan& plan, const BufferLayout& layout,
+                WeightStore& store) {
+  return std::visit(Binder<T>{plan, layout, store}, step.op);
+}
+
+template Kernel BindStep<float>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
+template Kernel BindStep<double>(const Step&, const Plan&, const BufferLayout&, WeightStore&);
+
+Result<std::vector<Kernel>> BindFloat(const Plan& plan, const BufferLayout& layout) {
+  return BindAll<float>(plan, layout);
+}
+Result<std::vector<Kernel>> BindDouble(const Plan& plan, const BufferLayout& layout) {
+  return BindAll<double>(plan, layout);
+}
+
+}  // namespace kinglet::ref

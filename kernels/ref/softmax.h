@@ -1,0 +1,44 @@
+// Exponentials and their sums: rule 5 of docs/NUMERICS.md. The maximum is exact, every sum is
+// rule 4.
+#ifndef KINGLET_KERNELS_REF_SOFTMAX_H_
+#define KINGLET_KERNELS_REF_SOFTMAX_H_
+
+#include <cstddef>
+
+#include "kernels/functions.h"
+#include "kernels/ref/operand.h"
+#include "kernels/ref/sum.h"
+
+namespace kinglet::ref {
+
+// REQUIRES: n > 0. NaN never wins a comparison, so it is returned only from x[0].
+template <class T>
+T Largest(const T* x, size_t n) {
+  T largest = x[0];
+  for (size_t i = 1; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+template <class T>
+class LogSumExpKernel {
+ public:
+  LogSumExpKernel(const LogSumExp& op, const BufferLayout& layout)
+      : x_(layout[op.x]), out_(layout[op.out]) {}
+
+  void operator()(Frame& frame) const {
+    const T* x = x_.At<T>(frame);
+    const T largest = Largest(x, x_.count);
+    const T total = OrderedSum<T>(
+        x_.count, [x, largest](T sum, size_t i) { return sum + Exp(x[i] - largest); });
+    T* out = out_.At<T>(frame);
+    out[0] = largest;
+    out[1] = Log(total);
+  }
+
+ private:
+  Slot x_, out_;
+};
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_SOFTMAX_H_

@@ -1,0 +1,89 @@
+// Rule 4 of docs/NUMERICS.md: the one order in which floats are added, whatever the vector width,
+// the thread count or the device.
+//
+//   n < 32    one chain in index order
+//   n >= 32   blocks of 1,024 consecutive elements; within a block lane j (0..15) takes elements j,
+//   j + 16, ...
+//             in order, starting from +0; the 16 lanes fold j += j + 8, + 4, + 2, + 1; block
+//             results fold pairwise, neighbours first, an odd last one carried up
+#ifndef KINGLET_KERNELS_REF_SUM_H_
+#define KINGLET_KERNELS_REF_SUM_H_
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+namespace kinglet::ref {
+
+inline constexpr size_t kShortSum = 32;
+inline constexpr size_t kSumBlock = 1024;
+inline constexpr size_t kSumLanes = 16;
+
+// lanes[0] + ... by halves.
+template <class T>
+T FoldLanes(std::array<T, kSumLanes>& lanes) {
+  for (size_t half = kSumLanes / 2; half > 0; half /= 2) {
+    for (size_t j = 0; j < half; ++j) lanes[j] += lanes[j + half];
+  }
+  return lanes[0];
+}
+
+// Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
+// set bit of n, so no memory grows with n.
+template <class T>
+class PairwiseFold {
+ public:
+  void Push(T value) {
+    for (size_t merged = count_++; merged & 1; merged >>= 1) value = stack_[--depth_] + value;
+    stack_[depth_++] = value;
+  }
+  T Total() const {
+    if (depth_ == 0) return T{0};
+    T total = stack_[depth_ - 1];
+    for (size_t i = depth_ - 1; i-- > 0;) total = stack_[i] + total;
+    return total;
+  }
+
+ private:
+  std::array<T, 64> stack_{};
+  size_t depth_ = 0;
+  size_t count_ = 0;
+};
+
+// The sum over i of terms that `accumulate(partial, i)` adds to a partial sum.
+template <class T, class Accumulate>
+T OrderedSum(size_t n, Accumulate accumulate) {
+  if (n < kShortSum) {
+    T total{0};
+    for (size_t i = 0; i < n; ++i) total = accumulate(total, i);
+    return total;
+  }
+  PairwiseFold<T> blocks;
+  for (size_t begin = 0; begin < n; begin += kSumBlock) {
+    const size_t end = std::min(n, begin + kSumBlock);
+    std::array<T, kSumLanes> lanes{};
+    for (size_t i = begin; i < end; ++i) {
+      T& lane = lanes[(i - begin) % kSumLanes];
+      lane = accumulate(lane, i);
+    }
+    blocks.Push(FoldLanes(lanes));
+  }
+  return blocks.Total();
+}
+
+// sum of x[i].
+template <class T>
+T Sum(const T* x, size_t n) {
+  return OrderedSum<T>(n, [x](T total, size_t i) { return total + x[i]; });
+}
+
+// sum of a(i) * b(i), fused in the chain.
+template <class T, class A, class B>
+T Dot(size_t n, A a, B b) {
+  return OrderedSum<T>(n, [&](T total, size_t i) { return std::fma(a(i), b(i), total); });
+}
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_SUM_H_

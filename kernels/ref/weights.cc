@@ -1,0 +1,29 @@
+#include "kernels/ref/weights.h"
+
+#include <utility>
+
+namespace kinglet::ref {
+
+SharedWeights WeightStore::Get(WeightId id) {
+  SharedWeights& slot = decoded_[id];
+  if (slot) return slot;
+  const TensorView& view = plan_.weights[id];
+  auto weights = std::make_shared<Weights>();
+  weights->rows = Rows(view.shape);
+  weights->cols = Cols(view.shape);
+  weights->values = DecodedValues(view);
+  if (view.quantised()) {
+    DecodedCodes decoded = DecodeCodes(view);
+    if (decoded.rule != ScaleRule::kDividePerTensor) {
+      weights->integer = true;
+      weights->codes = std::move(decoded.codes);
+      weights->scales = std::move(decoded.scales);
+      // One scale for the tensor is the same scale for each row.
+      if (weights->scales.size() == 1) weights->scales.resize(weights->rows, weights->scales[0]);
+    }
+  }
+  slot = std::move(weights);
+  return slot;
+}
+
+}  // namespace kinglet::ref

@@ -1,0 +1,62 @@
+// Collects a plan's buffers and steps while blocks are lowered.
+#ifndef KINGLET_RUNTIME_LOWER_BUILDER_H_
+#define KINGLET_RUNTIME_LOWER_BUILDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kernels/plan.h"
+
+namespace kinglet {
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(Plan& plan) : plan_(plan) {}
+
+  BufferId Reals(std::string name, uint64_t count, bool state = false) {
+    return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
+  }
+  BufferId Words(std::string name, uint64_t count) {
+    return AddBuffer({std::move(name), Element::kWord, count, true, std::nullopt});
+  }
+  BufferId Codes(std::string name, uint64_t count, const ActivationQuantiser& quantiser,
+                 bool state = false) {
+    const Element element =
+        LargestCode(quantiser) <= INT16_MAX ? Element::kCode16 : Element::kCode32;
+    return AddBuffer({std::move(name), element, count, state, quantiser});
+  }
+  // A buffer with the elements and the quantiser of another.
+  BufferId StateLike(std::string name, uint64_t count, BufferId like) {
+    BufferSpec spec = plan_.buffer(like);
+    spec.name = std::move(name);
+    spec.count = count;
+    spec.state = true;
+    return AddBuffer(std::move(spec));
+  }
+  // The buffer itself, or, with a quantiser, a new buffer of codes and the step that fills it.
+  BufferId Quantised(const std::string& step_name, BufferId reals,
+                     const std::optional<ActivationQuantiser>& quantiser, bool state = false) {
+    if (!quantiser) return reals;
+    const BufferSpec source = plan_.buffer(reals);
+    const BufferId codes = Codes(source.name + ".codes", source.count, *quantiser, state);
+    AddStep(step_name, Quantise{reals, codes});
+    return codes;
+  }
+
+  void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }
+  size_t step_count() const { return plan_.steps.size(); }
+  Plan& plan() { return plan_; }
+
+ private:
+  BufferId AddBuffer(BufferSpec spec) {
+    plan_.buffers.push_back(std::move(spec));
+    return static_cast<BufferId>(plan_.buffers.size() - 1);
+  }
+  Plan& plan_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_LOWER_BUILDER_H_

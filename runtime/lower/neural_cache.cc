@@ -1,0 +1,28 @@
+#include "runtime/lower/blocks.h"
+
+namespace kinglet {
+
+CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBuilder& builder) {
+  const uint64_t width = builder.plan().buffer(hidden).count;
+  const CacheBuffers buffers{builder.StateLike("cache.keys", block.capacity * width, hidden),
+                             builder.Words("cache.words", block.capacity)};
+  builder.AddStep("cache.append", CacheAppend{hidden, buffers.keys, buffers.words, block.capacity});
+  return buffers;
+}
+
+void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffers& buffers,
+                     PlanBuilder& builder) {
+  CachePlan cache{};
+  cache.capacity = block.capacity;
+  cache.lambda = block.lambda;
+  cache.words = buffers.words;
+  cache.weights = builder.Reals("cache.weights", block.capacity);
+  cache.total = builder.Reals("cache.total", 1);
+  cache.steps.begin = builder.step_count();
+  builder.AddStep("cache.weights", CacheWeights{hidden, buffers.keys, block.capacity, block.theta,
+                                                cache.weights, cache.total});
+  cache.steps.end = builder.step_count();
+  builder.plan().cache = cache;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,76 @@
+#include "kernels/backend.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+namespace kinglet {
+namespace {
+
+Plan PlanOf(std::vector<BufferSpec> buffers) {
+  Plan plan;
+  plan.buffers = std::move(buffers);
+  return plan;
+}
+
+TEST(LayOut, AlignsEveryBufferAndKeepsStateApart) {
+  const Plan plan = PlanOf({{"a", Element::kReal, 3},
+                            {"b", Element::kCode16, 33, true, ActivationQuantiser{1, 1}},
+                            {"c", Element::kReal, 17},
+                            {"d", Element::kWord, 1, true}});
+  const auto layout = LayOut(plan, 8);
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ((*layout)[BufferId{0}].offset, 0u);
+  EXPECT_EQ((*layout)[BufferId{2}].offset, 64u);  // 3 doubles take 24 bytes
+  EXPECT_EQ(layout->scratch_bytes, 64u + 192u);   // 17 doubles take 136
+  EXPECT_EQ((*layout)[BufferId{1}].offset, 0u);
+  EXPECT_EQ((*layout)[BufferId{3}].offset, 128u);  // 33 int16 take 66
+  EXPECT_EQ(layout->state_bytes, 192u);
+  EXPECT_TRUE((*layout)[BufferId{1}].state);
+}
+
+TEST(LayOut, NothingTakesNoMemory) {
+  const auto layout = LayOut(Plan{}, 4);
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ(layout->scratch_bytes + layout->state_bytes, 0u);
+}
+
+TEST(LayOut, RefusesSizesThatOverflow) {
+  const auto one = LayOut(PlanOf({{"huge", Element::kReal, uint64_t{1} << 62}}), 8);
+  ASSERT_FALSE(one.ok());
+  EXPECT_EQ(one.status().code(), KINGLET_OUT_OF_MEMORY);
+  EXPECT_NE(one.status().message().find("huge"), std::string::npos);
+  const uint64_t half = (uint64_t{1} << 61) / 4;
+  const auto sum = LayOut(
+      PlanOf(
+          {{"a", Element::kReal, half}, {"b", Element::kReal, half}, {"c", Element::kReal, half}}),
+      4);
+  EXPECT_FALSE(sum.ok());
+}
+
+TEST(Backends, AreFoundByNameAndDiffer) {
+  std::set<std::string> names;
+  for (const Backend& backend : Backends()) {
+    names.insert(std::string(backend.name));
+    const auto found = FindBackend(backend.name);
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(*found, &backend);
+  }
+  EXPECT_EQ(names.size(), Backends().size());
+  EXPECT_TRUE(names.count("ref") == 1 && names.count("ref64") == 1 && names.count("cpu") == 1);
+}
+
+TEST(Backends, AnUnknownOneIsRefusedWithTheListOfThoseThere) {
+  const auto missing = FindBackend("abacus");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().code(), KINGLET_UNSUPPORTED);
+  for (const char* part : {"abacus", "ref64", "cpu"}) {
+    EXPECT_NE(missing.status().message().find(part), std::string::npos)
+        << missing.status().message();
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

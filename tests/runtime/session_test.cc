@@ -1,0 +1,294 @@
+#include "runtime/session.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "format/writer.h"
+#include "kernels/backend.h"
+#include "tests/runtime/reference_network.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+std::shared_ptr<const Model> Open(const ModelDraft& draft, const std::string& backend) {
+  auto bytes = SerialiseModel(draft);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  ModelOptions options;
+  options.backend = backend;
+  auto model = Model::FromBytes(*bytes, options);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return *model;
+}
+
+std::unique_ptr<Session> Start(std::shared_ptr<const Model> model,
+                               EmptyCache empty = EmptyCache::kReference) {
+  auto session = Session::Create(std::move(model), {empty});
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return std::move(*session);
+}
+
+std::vector<uint32_t> Tokens(size_t n, uint32_t vocabulary, uint64_t seed = 7) {
+  TestRandom random(seed);
+  std::vector<uint32_t> ids(n);
+  // Half of them from a few words, so that the neural cache holds words several times.
+  for (uint32_t& id : ids) id = random.Below(2) == 0 ? random.Below(4) : random.Below(vocabulary);
+  return ids;
+}
+
+std::vector<double> Full(Session& session) {
+  std::vector<double> all(session.model().vocabulary_size());
+  const Status status = session.LogProbabilities(std::span<double>(all));
+  EXPECT_TRUE(status.ok()) << status.message();
+  return all;
+}
+
+struct Shape {
+  std::string name;
+  TinyOptions options;
+};
+
+std::vector<Shape> Shapes() {
+  std::vector<Shape> shapes;
+  for (int bins : {1, 2, 3}) {
+    for (bool quantised : {false, true}) {
+      for (uint32_t cache : {0u, 1u, 5u, 64u}) {
+        TinyOptions options;
+        options.bins = bins;
+        options.quantised = quantised;
+        options.pruned = bins == 2;
+        options.cache_capacity = cache;
+        options.vocabulary_size = 40;
+        shapes.push_back({"bins" + std::to_string(bins) + (quantised ? "_quantised" : "_float") +
+                              "_cache" + std::to_string(cache),
+                          options});
+      }
+    }
+  }
+  TinyOptions wide;
+  wide.width = 48;
+  wide.heads = 3;
+  wide.key_size = 33;  // sums of 32 and more use the blocked order
+  wide.inner = 70;
+  wide.window = 40;
+  wide.cache_capacity = 50;
+  wide.vocabulary_size = 100;
+  shapes.push_back({"wide_float", wide});
+  wide.quantised = true;
+  shapes.push_back({"wide_quantised", wide});
+  TinyOptions packed;
+  packed.bits = 5;
+  shapes.push_back({"packed_uncalibrated", packed});
+  TinyOptions sixteen;
+  sixteen.quantised = true;
+  sixteen.bits = 16;
+  sixteen.cache_capacity = 7;
+  shapes.push_back({"sixteen_bits", sixteen});
+  return shapes;
+}
+
+class SessionShapes : public testing::TestWithParam<Shape> {};
+
+TEST_P(SessionShapes, Ref64EqualsADenseEvaluationOfTheNetwork) {
+  const ModelDraft draft = TinyMicronet(GetParam().options);
+  const std::vector<uint32_t> ids = Tokens(90, GetParam().options.vocabulary_size);
+  for (bool normalised : {false, true}) {
+    const auto expected = EvaluateDensely(draft, ids, normalised);
+    const auto session =
+        Start(Open(draft, "ref64"), normalised ? EmptyCache::kNormalised : EmptyCache::kReference);
+    for (size_t t = 0; t < ids.size(); ++t) {
+      ASSERT_TRUE(session->StepToken(ids[t]).ok());
+      const std::vector<double> all = Full(*session);
+      for (size_t w = 0; w < all.size(); ++w)
+        ASSERT_NEAR(all[w], expected[t][w], 1e-10) << t << " " << w;
+    }
+  }
+}
+
+TEST_P(SessionShapes, FloatBackendsAgreeBitForBit) {
+  const ModelDraft draft = TinyMicronet(GetParam().options);
+  const auto ref = Start(Open(draft, "ref")), cpu = Start(Open(draft, "cpu"));
+  for (uint32_t id : Tokens(120, GetParam().options.vocabulary_size)) {
+    ASSERT_TRUE(ref->StepToken(id).ok());
+    ASSERT_TRUE(cpu->StepToken(id).ok());
+    ASSERT_EQ(Full(*ref), Full(*cpu)) << ref->position();
+  }
+}
+
+TEST_P(SessionShapes, FloatIsCloseToDouble) {
+  const ModelDraft draft = TinyMicronet(GetParam().options);
+  const auto ref = Start(Open(draft, "ref")), ref64 = Start(Open(draft, "ref64"));
+  double largest = 0;
+  for (uint32_t id : Tokens(60, GetParam().options.vocabulary_size)) {
+    ASSERT_TRUE(ref->StepToken(id).ok());
+    ASSERT_TRUE(ref64->StepToken(id).ok());
+    const auto a = Full(*ref), b = Full(*ref64);
+    for (size_t w = 0; w < a.size(); ++w) largest = std::max(largest, std::fabs(a[w] - b[w]));
+  }
+  // Quantised activations may round to the other side of a boundary; float networks may not.
+  EXPECT_LT(largest, GetParam().options.quantised ? 0.2 : 1e-4);
+}
+
+TEST_P(SessionShapes, LazyQueriesEqualTheFullDistribution) {
+  const ModelDraft draft = TinyMicronet(GetParam().options);
+  for (const Backend& backend : Backends()) {
+    const auto model = Open(draft, std::string(backend.name));
+    const auto full = Start(model);
+    const uint32_t size = model->vocabulary_size();
+    // One session per k, so that each has computed nothing but what its own question needs.
+    const std::vector<uint32_t> ks = {0, 1, 3, 10, size, size + 5};
+    std::vector<std::unique_ptr<Session>> lazy;
+    for (size_t i = 0; i < ks.size(); ++i) lazy.push_back(Start(model));
+    for (uint32_t id : Tokens(70, size)) {
+      ASSERT_TRUE(full->StepToken(id).ok());
+      const std::vector<double> all = Full(*full);
+      std::vector<uint32_t> order(size);
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](uint32_t a, uint32_t b) { return all[a] > all[b]; });
+      for (size_t j = 0; j < ks.size(); ++j) {
+        ASSERT_TRUE(lazy[j]->StepToken(id).ok());
+        const auto top = lazy[j]->TopK(ks[j]);
+        ASSERT_TRUE(top.ok());
+        ASSERT_EQ(top->size(), std::min(ks[j], size));
+        for (size_t i = 0; i < top->size(); ++i) {
+          ASSERT_EQ((*top)[i].id, order[i]) << "k " << ks[j] << " rank " << i;
+          ASSERT_EQ((*top)[i].log_probability, all[order[i]]);
+        }
+      }
+    }
+    const auto single = Start(model);
+    for (uint32_t id : Tokens(30, size)) {
+      ASSERT_TRUE(single->StepToken(id).ok());
+      const uint32_t word = id * 7 % size;
+      const auto one = single->LogProbability(word);
+      ASSERT_TRUE(one.ok());
+      ASSERT_LE(std::popcount(single->clusters_opened()), 2);
+      ASSERT_EQ(*one, Full(*single)[word]);
+    }
+  }
+}
+
+TEST_P(SessionShapes, ProbabilitiesSumToOneOrLoseLambdaOnce) {
+  const auto session = Start(Open(TinyMicronet(GetParam().options), "ref64"));
+  const auto* cache = FindBlock<NeuralCache>(session->model().file().description());
+  for (uint32_t id : Tokens(20, session->model().vocabulary_size())) {
+    ASSERT_TRUE(session->StepToken(id).ok());
+    double sum = 0;
+    for (double log_probability : Full(*session)) sum += std::exp(log_probability);
+    const bool empty = cache != nullptr && session->position() == 1;
+    EXPECT_NEAR(sum, empty ? 1 - cache->lambda : 1.0, 1e-12) << session->position();
+  }
+}
+
+TEST_P(SessionShapes, ResetStartsTheStreamAgain) {
+  for (const Backend& backend : Backends()) {
+    const auto session = Start(Open(TinyMicronet(GetParam().options), std::string(backend.name)));
+    const std::vector<uint32_t> ids = Tokens(25, session->model().vocabulary_size());
+    std::vector<std::vector<double>> first;
+    for (int round = 0; round < 2; ++round) {
+      for (size_t t = 0; t < ids.size(); ++t) {
+        ASSERT_TRUE(session->StepToken(ids[t]).ok());
+        if (round == 0) {
+          first.push_back(Full(*session));
+        } else {
+          ASSERT_EQ(Full(*session), first[t]) << t;
+        }
+      }
+      session->Reset();
+      EXPECT_EQ(session->position(), 0u);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SessionShapes, testing::ValuesIn(Shapes()),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST(Session, RefusesWhatMakesNoSenseAndStaysAsItWas) {
+  TinyOptions options;
+  options.cache_capacity = 4;
+  const auto session = Start(Open(TinyMicronet(options), "ref"));
+  std::vector<float> all(options.vocabulary_size);
+  EXPECT_EQ(session->LogProbability(0).status().code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(session->TopK(1).status().code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(session->LogProbabilities(std::span<float>(all)).code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(session->StepToken(options.vocabulary_size).code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(session->StepToken(UINT32_MAX).code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(session->position(), 0u);
+  ASSERT_TRUE(session->StepToken(3).ok());
+  const std::vector<double> before = Full(*session);
+  EXPECT_EQ(session->StepToken(options.vocabulary_size).code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(session->LogProbability(options.vocabulary_size).status().code(),
+            KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(session->LogProbabilities(std::span<float>(all).first(5)).code(),
+            KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->position(), 1u);
+  EXPECT_EQ(Full(*session), before);
+}
+
+TEST(Session, SessionsOfOneModelDoNotDisturbEachOther) {
+  TinyOptions options;
+  options.cache_capacity = 9;
+  options.quantised = true;
+  const auto model = Open(TinyMicronet(options), "cpu");
+  const std::vector<uint32_t> a = Tokens(40, options.vocabulary_size, 1),
+                              b = Tokens(40, options.vocabulary_size, 2);
+  const auto alone = Start(model), left = Start(model), right = Start(model);
+  for (size_t t = 0; t < a.size(); ++t) {
+    ASSERT_TRUE(left->StepToken(a[t]).ok());
+    ASSERT_TRUE(right->StepToken(b[t]).ok());
+    ASSERT_TRUE(alone->StepToken(a[t]).ok());
+    ASSERT_EQ(Full(*alone), Full(*left));
+  }
+  EXPECT_NE(Full(*left), Full(*right));
+}
+
+TEST(Session, OutlivesTheCallersModelHandle) {
+  auto model = Open(TinyMicronet(), "ref");
+  const auto session = Start(model);
+  model.reset();
+  EXPECT_TRUE(session->StepToken(1).ok());
+}
+
+TEST(Session, TheObserverSeesEveryContextStepOnce) {
+  const auto session = Start(Open(TinyMicronet(), "ref"));
+  std::vector<std::string> names;
+  session->set_observer([&](const Step& step, const Frame&) { names.push_back(step.name); });
+  ASSERT_TRUE(session->StepToken(1).ok());
+  const Plan& plan = session->model().plan();
+  ASSERT_EQ(names.size(), plan.context.end - plan.context.begin);
+  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], plan.steps[i].name);
+  session->set_observer({});
+  ASSERT_TRUE(session->StepToken(1).ok());
+  EXPECT_EQ(names.size(), plan.context.end - plan.context.begin);
+}
+
+TEST(Session, AnOverflowingModelIsAnErrorNotANumber) {
+  TinyOptions options;
+  options.vocabulary_size = 30;
+  ModelDraft draft = TinyMicronet(options);
+  // Finite weights whose products are not.
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
+      for (float& value : dense->values) value = value < 0 ? -3e38f : 3e38f;
+    }
+  }
+  for (const char* backend : {"ref", "cpu"}) {
+    const auto session = Start(Open(draft, backend));
+    ASSERT_TRUE(session->StepToken(1).ok());
+    EXPECT_EQ(session->LogProbability(2).status().code(), KINGLET_NOT_FINITE) << backend;
+    EXPECT_EQ(session->TopK(2).status().code(), KINGLET_NOT_FINITE);
+    std::vector<float> all(options.vocabulary_size);
+    EXPECT_EQ(session->LogProbabilities(std::span<float>(all)).code(), KINGLET_NOT_FINITE);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
