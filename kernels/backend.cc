@@ -39,7 +39,8 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
 }
 
 std::span<const Backend> Backends() {
-  static constexpr std::array<Backend, 2> kBackends = {{
+  static constexpr std::array<Backend, 3> kBackends = {{
+      {"cpu", sizeof(float), ref::BindFloat},
       {"ref", sizeof(float), ref::BindFloat},
       {"ref64", sizeof(double), ref::BindDouble},
   }};

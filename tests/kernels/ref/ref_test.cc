@@ -1,0 +1,235 @@
+// Each operation of the reference backends on numbers small enough to work out by hand.
+#include "kernels/ref/ref.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+namespace kinglet::ref {
+namespace {
+
+// A plan of one step over float32 tensors, bound for T and run on memory of its own.
+template <class T>
+class OneStep {
+ public:
+  WeightId Tensor(Shape shape, std::vector<float> values) {
+    storage_.push_back(std::move(values));
+    views_.push_back({"t" + std::to_string(views_.size()), std::move(shape),
+                      DenseView{FloatType::kF32, std::as_bytes(std::span(storage_.back()))},
+                      std::nullopt});
+    return static_cast<WeightId>(views_.size() - 1);
+  }
+  BufferId Reals(std::vector<T> values, bool state = false) {
+    const BufferId id = Buffer({"reals", Element::kReal, values.size(), state});
+    initial_.push_back({id, std::vector<std::byte>(values.size() * sizeof(T))});
+    std::memcpy(initial_.back().bytes.data(), values.data(), values.size() * sizeof(T));
+    return id;
+  }
+  BufferId Zeros(uint64_t count, bool state = false) { return Reals(std::vector<T>(count), state); }
+  BufferId Codes(uint64_t count, ActivationQuantiser quantiser, bool state = false) {
+    return Buffer({"codes", Element::kCode16, count, state, quantiser});
+  }
+  BufferId Words(uint64_t count) { return Buffer({"words", Element::kWord, count, true}); }
+
+  void Bind(Op op) {
+    plan_.weights = views_;
+    plan_.steps = {{"step", std::move(op)}};
+    layout_ = *LayOut(plan_, sizeof(T));
+    scratch_.resize(layout_.scratch_bytes / 8 + 8);
+    state_.resize(layout_.state_bytes / 8 + 8);
+    for (const Initial& initial : initial_) {
+      std::memcpy(layout_[initial.id].template At<std::byte>(FrameAt(0, 0)), initial.bytes.data(),
+                  initial.bytes.size());
+    }
+    WeightStore store(plan_);
+    kernel_ = BindStep<T>(plan_.steps[0], plan_, layout_, store);
+  }
+  void Run(uint64_t position = 0, uint32_t token = 0) {
+    Frame frame = FrameAt(position, token);
+    kernel_(frame);
+  }
+  template <class Element>
+  Element* Values(BufferId id) {
+    return layout_[id].template At<Element>(FrameAt(0, 0));
+  }
+
+ private:
+  struct Initial {
+    BufferId id;
+    std::vector<std::byte> bytes;
+  };
+  BufferId Buffer(BufferSpec spec) {
+    plan_.buffers.push_back(std::move(spec));
+    return static_cast<BufferId>(plan_.buffers.size() - 1);
+  }
+  Frame FrameAt(uint64_t position, uint32_t token) {
+    return {reinterpret_cast<std::byte*>(scratch_.data()),
+            reinterpret_cast<std::byte*>(state_.data()), position, token};
+  }
+
+  Plan plan_;
+  BufferLayout layout_;
+  std::deque<std::vector<float>> storage_;
+  std::vector<TensorView> views_;
+  std::vector<Initial> initial_;
+  std::vector<uint64_t> scratch_, state_;
+  Kernel kernel_;
+};
+
+template <class T>
+class Ref : public testing::Test {};
+using Scalars = testing::Types<float, double>;
+TYPED_TEST_SUITE(Ref, Scalars);
+
+TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
+  OneStep<TypeParam> one;
+  const WeightId weight = one.Tensor({2, 3}, {1, 2, 3, -4, 5, -6});
+  const WeightId bias = one.Tensor({2}, {0.5f, 1.0f});
+  const BufferId x = one.Reals({1, 10, 100}), y = one.Reals({7, 7, 7});
+  MatVec op{weight, bias, x, y};
+  op.y_offset = 1;
+  op.rectify = true;
+  one.Bind(op);
+  one.Run();
+  EXPECT_EQ(one.template Values<TypeParam>(y)[0], 7);  // below the offset
+  EXPECT_EQ(one.template Values<TypeParam>(y)[1], 321.5);
+  EXPECT_EQ(one.template Values<TypeParam>(y)[2], 0);  // -4 + 50 - 600 + 1 < 0
+}
+
+TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {
+  OneStep<TypeParam> one;
+  const WeightId gain = one.Tensor({4}, {1, 1, 2, 1}), bias = one.Tensor({4}, {0, 0, 0, 10});
+  const BufferId x = one.Reals({1, 2, 3, 6}), y = one.Zeros(4);
+  one.Bind(LayerNorm{x, gain, bias, 0.5, y});
+  one.Run();
+  // mean 3, variance (4 + 1 + 0 + 9) / 4 = 3.5, deviation sqrt(4) = 2
+  const std::vector<TypeParam> expected = {-1, -0.5, 0, 11.5};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.template Values<TypeParam>(y)[i], expected[i]);
+}
+
+TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
+  OneStep<TypeParam> one;
+  const BufferId x = one.Reals({0.3f, -5, 1.26f}), codes = one.Codes(3, {2, 0.5f});
+  one.Bind(Quantise{x, codes});
+  one.Run();
+  EXPECT_EQ(one.template Values<int16_t>(codes)[0], 1);
+  EXPECT_EQ(one.template Values<int16_t>(codes)[1], -4);
+  EXPECT_EQ(one.template Values<int16_t>(codes)[2], 3);
+
+  OneStep<TypeParam> sum;
+  const BufferId added = sum.Codes(2, {2, 0.5f}), y = sum.Reals({1, 1});
+  sum.Bind(Add{added, y});
+  sum.template Values<int16_t>(added)[0] = -3;
+  sum.template Values<int16_t>(added)[1] = 4;
+  sum.Run();
+  EXPECT_EQ(sum.template Values<TypeParam>(y)[0], -0.5);
+  EXPECT_EQ(sum.template Values<TypeParam>(y)[1], 3);
+}
+
+TYPED_TEST(Ref, EmbedRowProjectsAndScalesTheTokensOwnBin) {
+  OneStep<TypeParam> one;
+  const WeightId first = one.Tensor({2, 2}, {1, 2, 3, 4}), second = one.Tensor({2, 1}, {5, 6});
+  const WeightId projection = one.Tensor({2, 1}, {10, 100});
+  const BufferId out = one.Zeros(2);
+  one.Bind(EmbedRow{{{0, 2, first, std::nullopt}, {2, 2, second, projection}}, 2.0, out});
+  one.Run(0, 1);
+  EXPECT_EQ(one.template Values<TypeParam>(out)[1], 8);
+  one.Run(0, 3);
+  EXPECT_EQ(one.template Values<TypeParam>(out)[0], 120);
+  EXPECT_EQ(one.template Values<TypeParam>(out)[1], 1200);
+}
+
+TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
+  for (size_t n : {1, 2, 40, 3000}) {
+    OneStep<TypeParam> one;
+    const BufferId x = one.Reals(std::vector<TypeParam>(n, TypeParam{-700})), out = one.Zeros(2);
+    one.Bind(LogSumExp{x, out});
+    one.Run();
+    EXPECT_EQ(one.template Values<TypeParam>(out)[0], -700);
+    EXPECT_NEAR(one.template Values<TypeParam>(out)[1], std::log(static_cast<double>(n)), 1e-6);
+  }
+}
+
+// One head, key and value of one element, window 2. q = k = token, v = 10 token.
+TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
+  for (StreamStart start : {StreamStart::kMasked, StreamStart::kZeros}) {
+    OneStep<TypeParam> one;
+    const WeightId positions = one.Tensor({1, 2}, {0.0f, 0.0f});
+    const BufferId qkv = one.Zeros(3), keys = one.Zeros(2, true), values = one.Zeros(2, true);
+    const BufferId weights = one.Zeros(2), out = one.Zeros(1);
+    one.Bind(WindowAttention{qkv, keys, values, positions, 1, 1, 1, 2, start, std::nullopt, weights,
+                             out});
+    const auto feed = [&](uint64_t position, TypeParam token) {
+      TypeParam* z = one.template Values<TypeParam>(qkv);
+      z[0] = z[1] = token;
+      z[2] = 10 * token;
+      one.Run(position);
+      return static_cast<double>(one.template Values<TypeParam>(out)[0]);
+    };
+    // The first token: alone, or beside a zero key with a zero value that takes weight.
+    const double alone = start == StreamStart::kMasked ? 10 : 10 * std::exp(1) / (std::exp(1) + 1);
+    EXPECT_NEAR(feed(0, 1), alone, 1e-5);
+    const double a = std::exp(2 * 1), b = std::exp(2 * 2);
+    EXPECT_NEAR(feed(1, 2), (10 * a + 20 * b) / (a + b), 1e-5);
+    // Slot 0 is used again: the first token is gone.
+    const double c = std::exp(0.5 * 2), d = std::exp(0.5 * 0.5);
+    EXPECT_NEAR(feed(2, 0.5), (20 * c + 5 * d) / (c + d), 1e-5);
+  }
+}
+
+TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
+  constexpr uint32_t kCapacity = 2;
+  OneStep<TypeParam> append;
+  const BufferId hidden = append.Reals({3}, true), keys = append.Zeros(kCapacity, true),
+                 words = append.Words(kCapacity);
+  append.Bind(CacheAppend{hidden, keys, words, kCapacity});
+  append.Run(0, 9);  // nothing before the first token
+  EXPECT_EQ(append.template Values<uint32_t>(words)[0], 0u);
+  for (uint64_t position = 1; position <= 3; ++position) {
+    append.template Values<TypeParam>(hidden)[0] = static_cast<TypeParam>(position);
+    append.Run(position, static_cast<uint32_t>(10 * position));
+  }
+  EXPECT_EQ(append.template Values<uint32_t>(words)[0],
+            30u);  // the third pair took the first one's slot
+  EXPECT_EQ(append.template Values<uint32_t>(words)[1], 20u);
+  EXPECT_EQ(append.template Values<TypeParam>(keys)[0], 3);
+
+  OneStep<TypeParam> query;
+  const BufferId h = query.Reals({2}, true), stored = query.Reals({3, 2}, true);
+  const BufferId weights = query.Reals({-1, -1}), total = query.Reals({-1});
+  query.Bind(CacheWeights{h, stored, kCapacity, 0.5, weights, total});
+  query.Run(0);
+  EXPECT_EQ(query.template Values<TypeParam>(total)[0], 0);
+  EXPECT_EQ(query.template Values<TypeParam>(weights)[0], -1);  // left alone
+  query.Run(1);
+  EXPECT_EQ(query.template Values<TypeParam>(total)[0], 1);
+  query.Run(5);
+  EXPECT_EQ(query.template Values<TypeParam>(weights)[0], 1);
+  EXPECT_NEAR(query.template Values<TypeParam>(weights)[1], std::exp(-1), 1e-7);
+  EXPECT_NEAR(query.template Values<TypeParam>(total)[0], 1 + std::exp(-1), 1e-7);
+}
+
+// The one declared difference between ref and ref64 but for exp and log: docs/NUMERICS.md, rule 2.
+TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
+  const auto run = [](auto scalar) {
+    using T = decltype(scalar);
+    OneStep<T> one;
+    const WeightId weight = one.Tensor({1, 2}, {1, 1});
+    const BufferId x = one.Reals({T{1}, static_cast<T>(0.3)}), y = one.Zeros(1);
+    MatVec op{weight, std::nullopt, x, y};
+    op.input = TailInput::kFixedPoint15;
+    one.Bind(op);
+    one.Run();
+    return static_cast<double>(one.template Values<T>(y)[0]);
+  };
+  EXPECT_EQ(run(double{}), 1.0 + 0.3);
+  const double in_float = run(float{});
+  EXPECT_NE(in_float, static_cast<double>(1.0f + 0.3f));
+  EXPECT_NEAR(in_float, 1.0 + 0.3, 0.5 / 16383 + 1e-6);  // half a step
+}
+
+}  // namespace
+}  // namespace kinglet::ref

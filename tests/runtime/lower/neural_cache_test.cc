@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include "tests/runtime/lower/lowering.h"
+
+namespace kinglet {
+namespace {
+
+TEST(LowerCache, TheCacheRemembersBeforeTheTokenIsRead) {
+  TinyOptions options;
+  options.cache_capacity = 3;
+  const auto file = TinyFile(options);
+  const auto plan = Lower(*file);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(std::holds_alternative<CacheAppend>(plan->steps[plan->context.begin].op));
+  ASSERT_TRUE(plan->cache.has_value());
+  EXPECT_EQ(plan->cache->capacity, 3u);
+}
+
+TEST(LowerCache, KeysAreWhatTheHiddenStateIsMadeOf) {
+  for (bool quantised : {false, true}) {
+    TinyOptions options;
+    options.cache_capacity = 5;
+    options.quantised = quantised;
+    const auto file = TinyFile(options);
+    const auto plan = Lower(*file);
+    ASSERT_TRUE(plan.ok());
+    const auto append = OpsOf<CacheAppend>(*plan);
+    ASSERT_EQ(append.size(), 1u);
+    const BufferSpec& keys = plan->buffer(append[0]->keys);
+    EXPECT_EQ(keys.count, 5u * options.width);
+    EXPECT_EQ(keys.element, plan->buffer(append[0]->hidden).element);
+    EXPECT_TRUE(keys.state);
+    EXPECT_EQ(quantised, keys.element == Element::kCode16);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
