@@ -5,7 +5,22 @@
 
 #include "kernels/ref/ref.h"
 
+#if defined(KINGLET_HAVE_CPU_BACKEND)
+#include "kernels/cpu/cpu.h"
+#endif
+
 namespace kinglet {
+namespace {
+
+// Without Highway there are no vectors; `cpu` is then the reference kernels, which give the same
+// bits.
+#if defined(KINGLET_HAVE_CPU_BACKEND)
+constexpr auto kBindCpu = cpu::BindCpu;
+#else
+constexpr auto kBindCpu = ref::BindFloat;
+#endif
+
+}  // namespace
 
 size_t ElementBytes(Element element, size_t real_bytes) {
   switch (element) {
@@ -40,7 +55,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
 
 std::span<const Backend> Backends() {
   static constexpr std::array<Backend, 3> kBackends = {{
-      {"cpu", sizeof(float), ref::BindFloat},
+      {"cpu", sizeof(float), kBindCpu},
       {"ref", sizeof(float), ref::BindFloat},
       {"ref64", sizeof(double), ref::BindDouble},
   }};

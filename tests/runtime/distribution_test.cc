@@ -54,7 +54,7 @@ TEST(Distribution, ACachedWordOpensItsTailWhenItCouldMatter) {
   const uint32_t rare = softmax->tails[1].first + 1;
   const auto session = Start(draft);
   for (uint32_t id : {0u, rare, 0u, rare, 0u}) ASSERT_TRUE(session->StepToken(id).ok());
-  const auto top = session->TopK(10);
+  const auto top = session->TopK(5);
   ASSERT_TRUE(top.ok());
   EXPECT_NE(session->clusters_opened() & 4u, 0u);
   EXPECT_EQ(session->clusters_opened() & 2u, 0u);

@@ -1,0 +1,188 @@
+// Sliding-window attention and the neural cache: one query against many stored rows.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "kernels/cpu/bind.h"
+
+namespace kinglet::cpu {
+namespace {
+
+// T is what the buffers hold: int16_t codes, or float.
+template <class T>
+class WindowAttentionKernel {
+ public:
+  WindowAttentionKernel(const WindowAttention& op, const BindContext& context)
+      : vector_(&context.vector),
+        op_(op),
+        qkv_(context, op.qkv),
+        keys_(context, op.keys),
+        values_(context, op.values),
+        positions_(context.weights.TransposedReals(op.positions)),
+        weights_(context.layout[op.weights]),
+        out_(context.layout[op.out]),
+        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {}
+
+  void operator()(Frame& frame) const {
+    Store(frame);
+    for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
+  }
+
+ private:
+  const T* Query(const Frame& frame, size_t head) const {
+    return qkv_.slot.At<T>(frame) + head * (2 * op_.key_size + op_.value_size);
+  }
+
+  void Store(Frame& frame) const {
+    const size_t slot = frame.position % op_.window;
+    T* keys = keys_.slot.At<T>(frame) + slot * op_.heads * op_.key_size;
+    T* values = values_.slot.At<T>(frame) + slot * op_.heads * op_.value_size;
+    for (size_t head = 0; head < op_.heads; ++head) {
+      const T* key = Query(frame, head) + op_.key_size;
+      std::memcpy(keys + head * op_.key_size, key, op_.key_size * sizeof(T));
+      std::memcpy(values + head * op_.value_size, key + op_.key_size, op_.value_size * sizeof(T));
+    }
+  }
+
+  void Attend(Frame& frame, size_t head) const {
+    // Window slot s is ring slot (oldest + s) mod window; slots before `first` are masked.
+    const size_t window = op_.window;
+    const size_t oldest = (frame.position + 1) % window;
+    const bool all = op_.start == StreamStart::kZeros || frame.position + 1 >= window;
+    const size_t first = all ? 0 : window - 1 - frame.position;
+    float* weights = weights_.At<float>(frame) + head * window;
+    Scores(frame, head, oldest, weights);
+    std::fill_n(weights, first, 0.0f);
+    vector_->softmax(weights, first, window);
+
+    size_t offsets[kMaxWindow];
+    for (size_t s = 0; s < window; ++s) {
+      const size_t ring = oldest + s < window ? oldest + s : oldest + s - window;
+      offsets[s] = (ring * op_.heads + head) * op_.value_size;
+    }
+    Combine(values_.slot.At<T>(frame), weights, offsets,
+            out_.At<float>(frame) + head * op_.value_size);
+  }
+
+  // weights[s] = (q . key + q . position) * key_size^-1/2 for every window slot s.
+  void Scores(const Frame& frame, size_t head, size_t oldest, float* weights) const {
+    const T* query = Query(frame, head);
+    const size_t stride = op_.heads * op_.key_size;
+    const T* keys = keys_.slot.At<T>(frame) + head * op_.key_size;
+    const size_t older = op_.window - oldest;  // ring slots oldest.., then 0..oldest
+    Dots({keys + oldest * stride, stride, older}, query, weights);
+    Dots({keys, stride, oldest}, query, weights + older);
+
+    float positions[kMaxWindow];
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->real_product(positions_->real_panels(), query, Finish{}, positions);
+    } else {
+      float reals[kMaxKeySize];
+      vector_->dequantise(query, op_.key_size, qkv_.step, reals);
+      vector_->real_product(positions_->real_panels(), reals, Finish{}, positions);
+    }
+    vector_->combine_scores(positions, scale_, op_.window, weights);
+  }
+
+  void Dots(const StridedRows<T>& rows, const T* query, float* out) const {
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->real_dots(rows, query, op_.key_size, 1.0f, out);
+    } else {
+      vector_->integer_dots(rows, query, op_.key_size, qkv_.step * keys_.step, 1.0f, out);
+    }
+  }
+
+  // out = sum over slots of weight * value.
+  void Combine(const T* values, const float* weights, size_t* offsets, float* out) const {
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->weighted_reals(values, offsets, weights, op_.window, op_.value_size, out);
+    } else {
+      int16_t codes[kMaxWindow];
+      const ActivationQuantiser& quantiser = *op_.weights_quantiser;
+      vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
+      // Most weights round to zero and add nothing.
+      size_t kept = 0;
+      for (size_t s = 0; s < op_.window; ++s) {
+        offsets[kept] = offsets[s];
+        codes[kept] = codes[s];
+        kept += codes[s] != 0;
+      }
+      vector_->weighted_codes(values, offsets, codes, kept, quantiser.step * values_.step,
+                              op_.value_size, out);
+    }
+  }
+
+  const VectorFunctions* vector_;
+  WindowAttention op_;
+  Operand qkv_, keys_, values_;
+  SharedPanels positions_;
+  Slot weights_, out_;
+  float scale_;
+};
+
+template <class T>
+class CacheWeightsKernel {
+ public:
+  CacheWeightsKernel(const CacheWeights& op, const BindContext& context)
+      : vector_(&context.vector),
+        hidden_(context, op.hidden),
+        keys_(context, op.keys),
+        weights_(context.layout[op.weights]),
+        total_(context.layout[op.total]),
+        capacity_(op.capacity),
+        theta_(static_cast<float>(op.theta)) {}
+
+  void operator()(Frame& frame) const {
+    const size_t stored = std::min<uint64_t>(frame.position, capacity_);
+    float* weights = weights_.At<float>(frame);
+    float* total = total_.At<float>(frame);
+    total[0] = 0.0f;
+    if (stored == 0) return;
+    const size_t n = hidden_.slot.count;
+    const T* hidden = hidden_.slot.At<T>(frame);
+    const StridedRows<T> keys = {keys_.slot.At<T>(frame), n, stored};
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->real_dots(keys, hidden, n, theta_, weights);
+    } else {
+      vector_->integer_dots(keys, hidden, n, hidden_.step * keys_.step, theta_, weights);
+    }
+    total[0] = vector_->exponentiate(weights, stored, vector_->largest(weights, stored));
+  }
+
+ private:
+  const VectorFunctions* vector_;
+  Operand hidden_, keys_;
+  Slot weights_, total_;
+  uint64_t capacity_;
+  float theta_;
+};
+
+}  // namespace
+
+Kernel BindOp(const WindowAttention& op, const BindContext& context) {
+  const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
+  if (op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
+  if (qkv.real()) {
+    if (op.weights_quantiser) return {};
+    return WindowAttentionKernel<float>(op, context);
+  }
+  if (!qkv.code16() || !op.weights_quantiser) return {};
+  const int64_t largest_weight = LargestCode(*op.weights_quantiser);
+  if (largest_weight > std::numeric_limits<int16_t>::max() ||
+      !FitsInt32(op.key_size, qkv.largest, keys.largest) ||
+      !FitsInt32(op.window, largest_weight, values.largest)) {
+    return {};
+  }
+  return WindowAttentionKernel<int16_t>(op, context);
+}
+
+Kernel BindOp(const CacheWeights& op, const BindContext& context) {
+  const Operand hidden(context, op.hidden), keys(context, op.keys);
+  if (hidden.real()) return CacheWeightsKernel<float>(op, context);
+  if (!hidden.code16() || !FitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
+  return CacheWeightsKernel<int16_t>(op, context);
+}
+
+}  // namespace kinglet::cpu

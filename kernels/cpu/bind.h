@@ -1,0 +1,57 @@
+// Inside the `cpu` backend: how each operation becomes a kernel. A function returns an empty kernel
+// where the vectorised form does not serve (32-bit codes, sums that need more than 31 bits, vectors
+// longer than the stack arrays below); the reference kernel then takes the step.
+#ifndef KINGLET_KERNELS_CPU_BIND_H_
+#define KINGLET_KERNELS_CPU_BIND_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/vector.h"
+#include "kernels/cpu/weights.h"
+#include "kernels/op.h"
+#include "kernels/plan.h"
+
+namespace kinglet::cpu {
+
+struct BindContext {
+  const Plan& plan;
+  const BufferLayout& layout;
+  const VectorFunctions& vector;  // outlives every kernel
+  WeightStore& weights;
+};
+
+// Kernels keep short-lived vectors on the stack, so that running one never allocates.
+inline constexpr uint64_t kMaxColumns = 8192;
+inline constexpr uint64_t kMaxWindow = 2048;
+inline constexpr uint64_t kMaxKeySize = 1024;
+
+// A buffer and, for codes, what they stand for.
+struct Operand {
+  Slot slot;
+  Element element;
+  float step = 1.0f;
+  int64_t largest = 0;  // code
+
+  Operand(const BindContext& context, BufferId id);
+  bool real() const { return element == Element::kReal; }
+  bool code16() const { return element == Element::kCode16; }
+};
+
+// Whether n products of integers up to a and b in magnitude add up below 2^31 (rule 3).
+bool FitsInt32(uint64_t n, int64_t a, int64_t b);
+
+Kernel BindOp(const CacheAppend& op, const BindContext& context);
+Kernel BindOp(const EmbedRow& op, const BindContext& context);
+Kernel BindOp(const LayerNorm& op, const BindContext& context);
+Kernel BindOp(const MatVec& op, const BindContext& context);
+Kernel BindOp(const Quantise& op, const BindContext& context);
+Kernel BindOp(const Add& op, const BindContext& context);
+Kernel BindOp(const WindowAttention& op, const BindContext& context);
+Kernel BindOp(const LogSumExp& op, const BindContext& context);
+Kernel BindOp(const CacheWeights& op, const BindContext& context);
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_BIND_H_

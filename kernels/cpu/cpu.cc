@@ -1,0 +1,104 @@
+#include "kernels/cpu/cpu.h"
+
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "kernels/cpu/bind.h"
+#include "kernels/ref/ref.h"
+
+namespace kinglet::cpu {
+namespace {
+
+constexpr std::array<Target, 4> kBestFirst = {Target::kAvx512, Target::kAvx2, Target::kNeon,
+                                              Target::kScalar};
+
+bool Supported(Target target) {
+  return target == Target::kScalar || FindVectorFunctions(target) != nullptr;
+}
+
+}  // namespace
+
+std::string_view TargetName(Target target) {
+  switch (target) {
+    case Target::kScalar:
+      return "scalar";
+    case Target::kNeon:
+      return "neon";
+    case Target::kAvx2:
+      return "avx2";
+    case Target::kAvx512:
+      return "avx512";
+  }
+  return "";
+}
+
+std::vector<Target> SupportedTargets() {
+  std::vector<Target> supported;
+  for (const Target target : kBestFirst) {
+    if (Supported(target)) supported.push_back(target);
+  }
+  return supported;
+}
+
+Result<Target> FindTarget(std::string_view name) {
+  std::string known;
+  for (const Target target : SupportedTargets()) {
+    if (TargetName(target) == name) return target;
+    if (!known.empty()) known += ", ";
+    known += TargetName(target);
+  }
+  return Status::Refusal(KINGLET_UNSUPPORTED, "cpu", "KINGLET_CPU",
+                         "one of " + known + " on this machine", "\"" + std::string(name) + "\"");
+}
+
+Operand::Operand(const BindContext& context, BufferId id)
+    : slot(context.layout[id]), element(context.plan.buffer(id).element) {
+  const BufferSpec& buffer = context.plan.buffer(id);
+  if (buffer.quantiser) {
+    step = buffer.quantiser->step;
+    largest = LargestCode(*buffer.quantiser);
+  }
+}
+
+bool FitsInt32(uint64_t n, int64_t a, int64_t b) {
+  // Codes of a kCode16 buffer stay below 2^15, so the product fits in 64 bits.
+  const int64_t product = a * b;
+  const int64_t limit = std::numeric_limits<int32_t>::max();
+  return product == 0 || n <= static_cast<uint64_t>(limit / product);
+}
+
+Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
+                                     const BufferLayout& layout) {
+  if (functions == nullptr) return ref::BindFloat(plan, layout);
+  try {
+    WeightStore weights(plan);
+    ref::WeightStore reference_weights(plan);
+    const BindContext context{plan, layout, *functions, weights};
+    std::vector<Kernel> kernels;
+    kernels.reserve(plan.steps.size());
+    for (const Step& step : plan.steps) {
+      Kernel kernel = std::visit([&](const auto& op) { return BindOp(op, context); }, step.op);
+      if (!kernel) kernel = ref::BindStep<float>(step, plan, layout, reference_weights);
+      kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+  } catch (const std::bad_alloc&) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cpu", "weights", "memory for their layout",
+                           "none left");
+  }
+}
+
+Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout) {
+  Target target = SupportedTargets().front();
+  if (const char* name = std::getenv("KINGLET_CPU"); name != nullptr && *name != '\0') {
+    KINGLET_ASSIGN_OR_RETURN(target, FindTarget(name));
+  }
+  return BindWith(FindVectorFunctions(target), plan, layout);
+}
+
+}  // namespace kinglet::cpu

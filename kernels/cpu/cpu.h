@@ -1,0 +1,32 @@
+// The `cpu` backend: the reference kernels in vectors, equal to them bit for bit on quantised and
+// on float models alike. The instruction set is chosen once, when a plan is bound: the best the
+// machine has, or the one the environment variable KINGLET_CPU names.
+#ifndef KINGLET_KERNELS_CPU_CPU_H_
+#define KINGLET_KERNELS_CPU_CPU_H_
+
+#include <string_view>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/vector.h"
+#include "kernels/plan.h"
+#include "kinglet/status.h"
+
+namespace kinglet::cpu {
+
+// "scalar", "neon", "avx2", "avx512".
+std::string_view TargetName(Target target);
+// What this machine can run, best first; kScalar is always there, last.
+std::vector<Target> SupportedTargets();
+// KINGLET_UNSUPPORTED for a name that is unknown or that this machine cannot run.
+Result<Target> FindTarget(std::string_view name);
+
+// KINGLET_UNSUPPORTED for a bad KINGLET_CPU; KINGLET_OUT_OF_MEMORY.
+Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout);
+// With given functions, which outlive the kernels; null: the reference kernels.
+Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
+                                     const BufferLayout& layout);
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_CPU_H_

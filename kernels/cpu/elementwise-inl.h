@@ -1,0 +1,120 @@
+// Layer normalisation, quantising, the residual sum: kernels/ref/elementwise.h and quantise.h in
+// vectors.
+#if defined(KINGLET_KERNELS_CPU_ELEMENTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_ELEMENTWISE_INL_H_
+#undef KINGLET_KERNELS_CPU_ELEMENTWISE_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_ELEMENTWISE_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+void LayerNormalise(const float* x, size_t n, const float* gain, const float* bias, float epsilon,
+                    float* y) {
+  const float mean = Sum(x, n) / static_cast<float>(n);
+  const float squares = OrderedSum(n, [&](auto d, auto partial, size_t i) HWY_ATTR {
+    const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    return hn::MulAdd(centred, centred, partial);
+  });
+  const float variance = squares / static_cast<float>(n);
+  const float deviation = hn::GetLane(hn::Sqrt(hn::Set(Real(), variance + epsilon)));
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto centred = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    const auto unit = hn::Div(centred, hn::Set(d, deviation));
+    const auto scaled = hn::Mul(unit, hn::LoadU(d, gain + i));
+    hn::StoreU(hn::Add(scaled, hn::LoadU(d, bias + i)), d, y + i);
+  });
+}
+
+// Within [-limit, limit]; NaN, which loses both comparisons, becomes -limit.
+template <class D, class V>
+HWY_INLINE V Clamped(D d, V x, float limit) {
+  const auto high = hn::Set(d, limit), low = hn::Set(d, -limit);
+  return hn::IfThenElse(hn::Ge(x, low), hn::IfThenElse(hn::Le(x, high), x, high), low);
+}
+
+// Stores round_half_even(x), which fits.
+template <class D, class V>
+HWY_INLINE void StoreCodes(D d, V x, int16_t* codes) {
+  const hn::Rebind<int16_t, D> d16;
+  hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(x)), d16, codes);
+}
+
+void QuantiseReals(const float* x, size_t n, float max_abs, float step, int16_t* codes) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto clamped = Clamped(d, hn::LoadU(d, x + i), max_abs);
+    StoreCodes(d, hn::Div(clamped, hn::Set(d, step)), codes + i);
+  });
+}
+
+// NaN never wins; no element: 0.
+float LargestMagnitude(const float* x, size_t n) {
+  const Reals d;
+  auto best = hn::Zero(d);
+  size_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    const auto magnitude = hn::Abs(hn::LoadU(d, x + i));
+    best = hn::IfThenElse(hn::Gt(magnitude, best), magnitude, best);
+  }
+  alignas(64) float lanes[kWidth];
+  hn::Store(best, d, lanes);
+  float largest = 0.0f;
+  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  for (; i < n; ++i) {
+    const float magnitude = hn::GetLane(hn::Abs(hn::Set(Real(), x[i])));
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest;
+}
+
+void FixedPoint(const float* x, size_t n, float step, int16_t* codes) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto quotient = hn::Div(hn::LoadU(d, x + i), hn::Set(d, step));
+    StoreCodes(d, Clamped(d, quotient, 16383.0f), codes + i);
+  });
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> Dequantised(D d, const int16_t* codes, float step) {
+  const hn::RebindToSigned<D> d32;
+  const hn::Rebind<int16_t, D> d16;
+  const auto code = hn::PromoteTo(d32, hn::LoadU(d16, codes));
+  return hn::Mul(hn::ConvertTo(d, code), hn::Set(d, step));
+}
+
+void Dequantise(const int16_t* codes, size_t n, float step, float* out) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(Dequantised(d, codes + i, step), d, out + i);
+  });
+}
+
+void AddReals(const float* x, size_t n, float* y) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, y + i), hn::LoadU(d, x + i)), d, y + i);
+  });
+}
+
+void AddCodes(const int16_t* codes, float step, size_t n, float* y) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(hn::Add(hn::LoadU(d, y + i), Dequantised(d, codes + i, step)), d, y + i);
+  });
+}
+
+void Scale(float factor, size_t n, float* y) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, factor)), d, y + i);
+  });
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_ELEMENTWISE_INL_H_

@@ -1,0 +1,150 @@
+// Rule 4 of docs/NUMERICS.md for vectors of any width, and the loops every other -inl.h file uses.
+// Included once per target by kernels/cpu/vector.cc. Functions here take and return plain values
+// only: nothing that another translation unit could share is instantiated for a target.
+#if defined(KINGLET_KERNELS_CPU_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_ORDER_INL_H_
+#undef KINGLET_KERNELS_CPU_ORDER_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_ORDER_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr size_t kShortSum = 32;
+constexpr size_t kSumBlock = 1024;
+constexpr size_t kSumLanes = 16;
+
+// At most as wide as the rule's 16 lanes; kGroups of them make 16.
+using Reals = hn::CappedTag<float, kSumLanes>;
+using Real = hn::CappedTag<float, 1>;
+constexpr size_t kWidth = hn::MaxLanes(Reals());
+constexpr size_t kGroups = kSumLanes / kWidth;
+
+// Runs body(d, i) over [begin, n): whole vectors, then single elements.
+template <class Body>
+HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
+  size_t i = begin;
+  for (; i + kWidth <= n; i += kWidth) body(Reals(), i);
+  for (; i < n; ++i) body(Real(), i);
+}
+
+// The 16 lanes fold j += j + 8, + 4, + 2, + 1. `lanes` is 64-byte aligned.
+HWY_INLINE float FoldLanes(const float* lanes) {
+  const hn::FixedTag<float, 4> d;
+  const auto low = hn::Add(hn::Load(d, lanes), hn::Load(d, lanes + 8));
+  const auto high = hn::Add(hn::Load(d, lanes + 4), hn::Load(d, lanes + 12));
+  const auto four = hn::Add(low, high);
+  const auto two = hn::Add(four, hn::Shuffle1032(four));
+  return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
+}
+
+// Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
+// set bit of n. Lanes are independent sums.
+template <class D>
+class PairwiseFold {
+ public:
+  using V = hn::Vec<D>;
+  HWY_INLINE void Push(V value) {
+    for (size_t merged = count_++; merged & 1; merged >>= 1) {
+      value = hn::Add(hn::Load(D(), At(--depth_)), value);
+    }
+    hn::Store(value, D(), At(depth_++));
+  }
+  // REQUIRES: a value was pushed.
+  HWY_INLINE V Total() {
+    V total = hn::Load(D(), At(--depth_));
+    while (depth_ > 0) total = hn::Add(hn::Load(D(), At(--depth_)), total);
+    return total;
+  }
+
+ private:
+  HWY_INLINE float* At(size_t i) { return stack_ + i * hn::MaxLanes(D()); }
+  // 2^54 blocks of 1,024 elements are all a size_t can count. Written before it is read.
+  HWY_ALIGN float stack_[56 * hn::MaxLanes(D())];
+  size_t depth_ = 0;
+  size_t count_ = 0;
+};
+
+// The sum over i < n of terms that accumulate(d, partial, i) adds to a partial sum; d is Reals for
+// elements i .. i + kWidth, or Real for one element.
+template <class Accumulate>
+HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
+  if (n < kShortSum) {
+    auto total = hn::Zero(Real());
+    for (size_t i = 0; i < n; ++i) total = accumulate(Real(), total, i);
+    return hn::GetLane(total);
+  }
+  PairwiseFold<Real> blocks;
+  for (size_t begin = 0; begin < n; begin += kSumBlock) {
+    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+    hn::Vec<Reals> sums[kGroups];
+    for (auto& sum : sums) sum = hn::Zero(Reals());
+    size_t i = begin;
+    for (; i + kSumLanes <= end; i += kSumLanes) {
+      for (size_t g = 0; g < kGroups; ++g) {
+        sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
+      }
+    }
+    alignas(64) float lanes[kSumLanes];
+    for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), lanes + g * kWidth);
+    for (size_t j = 0; i + j < end; ++j) {
+      lanes[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), lanes[j]), i + j));
+    }
+    blocks.Push(hn::Set(Real(), FoldLanes(lanes)));
+  }
+  return hn::GetLane(blocks.Total());
+}
+
+// Per lane, the rule-4 sum over i < n of x[i] * column(i), fused in the chain. column(even, odd)
+// gives the vector of element even + odd, where odd is 0 or 1 and a constant once unrolled.
+template <class D, class Column>
+HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
+                                  const Column& column) {
+  hn::Vec<D> lanes[kSumLanes];
+  for (auto& lane : lanes) lane = hn::Zero(d);
+  size_t i = begin;
+  for (; i + kSumLanes <= end; i += kSumLanes) {
+    for (size_t j = 0; j < kSumLanes; ++j) {
+      lanes[j] = hn::MulAdd(column(i + (j & ~size_t{1}), j & 1), hn::Set(d, x[i + j]), lanes[j]);
+    }
+  }
+  for (size_t j = 0; j < kSumLanes; ++j) {
+    if (i + j >= end) continue;
+    lanes[j] = hn::MulAdd(column(i + (j & ~size_t{1}), j & 1), hn::Set(d, x[i + j]), lanes[j]);
+  }
+  for (size_t j = 0; j < 8; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 8]);
+  for (size_t j = 0; j < 4; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 4]);
+  for (size_t j = 0; j < 2; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 2]);
+  return hn::Add(lanes[0], lanes[1]);
+}
+
+template <class D, class Column>
+HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Column& column) {
+  if (n < kShortSum) {
+    auto total = hn::Zero(d);
+    for (size_t i = 0; i < n; ++i) {
+      total = hn::MulAdd(column(i & ~size_t{1}, i & 1), hn::Set(d, x[i]), total);
+    }
+    return total;
+  }
+  if (n <= kSumBlock) return ColumnBlock(d, x, 0, n, column);
+  PairwiseFold<D> blocks;
+  for (size_t begin = 0; begin < n; begin += kSumBlock) {
+    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+    blocks.Push(ColumnBlock(d, x, begin, end, column));
+  }
+  return blocks.Total();
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_ORDER_INL_H_

@@ -1,0 +1,158 @@
+// Exponentials, their sums, and attention's weighted sums: rules 4 and 5 of docs/NUMERICS.md.
+#if defined(KINGLET_KERNELS_CPU_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_SOFTMAX_INL_H_
+#undef KINGLET_KERNELS_CPU_SOFTMAX_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_SOFTMAX_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/functions.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+// The sequence of kernels/functions.h, lane by lane.
+template <class D>
+HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
+  using C = ExpConstants;
+  const hn::RebindToSigned<D> d32;
+  const auto round = hn::Set(d, C::kRound);
+  const auto shifted = hn::MulAdd(x, hn::Set(d, C::kLog2E), round);
+  const auto n = hn::Sub(shifted, round);
+  auto r = hn::MulAdd(n, hn::Set(d, -C::kLn2High), x);
+  r = hn::MulAdd(n, hn::Set(d, -C::kLn2Low), r);
+  auto p = hn::Set(d, C::kC7);
+  p = hn::MulAdd(p, r, hn::Set(d, C::kC6));
+  p = hn::MulAdd(p, r, hn::Set(d, C::kC5));
+  p = hn::MulAdd(p, r, hn::Set(d, C::kC4));
+  p = hn::MulAdd(p, r, hn::Set(d, C::kC3));
+  p = hn::MulAdd(p, r, hn::Set(d, C::kC2));
+  const auto q = hn::MulAdd(hn::Mul(r, r), p, r);
+  const auto y = hn::Add(hn::Set(d, 1.0f), q);
+  // n as an integer is the difference of the bits. The halves may differ from C's by one each
+  // (rounded down, not towards zero); only the last multiplication rounds, so the result does not.
+  const auto k = hn::Sub(hn::BitCast(d32, shifted), hn::BitCast(d32, round));
+  const auto k1 = hn::ShiftRight<1>(k);
+  const auto k2 = hn::Sub(k, k1);
+  const auto bias = hn::Set(d32, 127);
+  const auto s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k1, bias)));
+  const auto s2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k2, bias)));
+  // NaN came through unharmed; beyond the ends everything computed so far is nonsense.
+  auto result = hn::Mul(hn::Mul(y, s1), s2);
+  result = hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
+  const auto infinity = hn::BitCast(d, hn::Set(d32, 0x7f800000));
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, C::kOverflow)), infinity, result);
+}
+
+void Exponentials(const float* x, size_t n, float* out) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(ExpVector(d, hn::LoadU(d, x + i)), d, out + i);
+  });
+}
+
+// NaN never wins a comparison, so it is returned only from x[0]; of zeros the first is returned.
+float Largest(const float* x, size_t n) {
+  constexpr size_t kUnroll = 4;
+  const Reals d;
+  hn::Vec<Reals> best[kUnroll];
+  for (auto& b : best) b = hn::Set(d, x[0]);
+  size_t i = 0;
+  for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
+    for (size_t u = 0; u < kUnroll; ++u) {
+      const auto v = hn::LoadU(d, x + i + u * kWidth);
+      best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
+    }
+  }
+  alignas(64) float lanes[kUnroll * kWidth];
+  for (size_t u = 0; u < kUnroll; ++u) hn::Store(best[u], d, lanes + u * kWidth);
+  float largest = x[0];
+  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  if (largest == 0.0f) {
+    for (i = 0; x[i] != 0.0f;) ++i;
+    return x[i];
+  }
+  return largest;
+}
+
+float SumExponentials(const float* x, size_t n, float largest) {
+  return OrderedSum(n, [&](auto d, auto partial, size_t i) HWY_ATTR {
+    const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
+    return hn::Add(partial, ExpVector(d, shifted));
+  });
+}
+
+HWY_INLINE float Sum(const float* x, size_t n) {
+  return OrderedSum(n, [&](auto d, auto partial, size_t i)
+                           HWY_ATTR { return hn::Add(partial, hn::LoadU(d, x + i)); });
+}
+
+float Exponentiate(float* x, size_t n, float largest) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
+    hn::StoreU(ExpVector(d, shifted), d, x + i);
+  });
+  return Sum(x, n);
+}
+
+void CombineScores(const float* positions, float scale, size_t n, float* scores) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto sum = hn::Add(hn::LoadU(d, scores + i), hn::LoadU(d, positions + i));
+    hn::StoreU(hn::Mul(sum, hn::Set(d, scale)), d, scores + i);
+  });
+}
+
+void Softmax(float* x, size_t first, size_t n) {
+  const float largest = Largest(x + first, n - first);
+  Exponentiate(x + first, n - first, largest);
+  const float total = Sum(x, n);
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(hn::Div(hn::LoadU(d, x + i), hn::Set(d, total)), d, x + i);
+  });
+}
+
+// Runs body(d, c) over [0, width): whole vectors, the last one overlapping the one before; single
+// elements where the width is below one vector. Elements are independent, so computing one twice
+// is harmless.
+template <class Body>
+HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
+  if (width < kWidth) {
+    for (size_t c = 0; c < width; ++c) body(Real(), c);
+    return;
+  }
+  for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Reals(), c);
+  if (width % kWidth != 0) body(Reals(), width - kWidth);
+}
+
+void WeightedCodes(const int16_t* values, const size_t* offsets, const int16_t* codes, size_t count,
+                   float scale, size_t width, float* out) {
+  ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {
+    const hn::RebindToSigned<decltype(d)> d32;
+    const hn::Rebind<int16_t, decltype(d)> d16;
+    auto sums = hn::Zero(d32);
+    for (size_t i = 0; i < count; ++i) {
+      const auto value = hn::PromoteTo(d32, hn::LoadU(d16, values + offsets[i] + c));
+      sums = hn::Add(sums, hn::Mul(value, hn::Set(d32, int32_t{codes[i]})));
+    }
+    hn::StoreU(hn::Mul(hn::ConvertTo(d, sums), hn::Set(d, scale)), d, out + c);
+  });
+}
+
+void WeightedReals(const float* values, const size_t* offsets, const float* weights, size_t count,
+                   size_t width, float* out) {
+  ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {
+    const auto column = [&](size_t even, size_t odd)
+                            HWY_ATTR { return hn::LoadU(d, values + offsets[even + odd] + c); };
+    hn::StoreU(OrderedColumns(d, weights, count, column), d, out + c);
+  });
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_SOFTMAX_INL_H_

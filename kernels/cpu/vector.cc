@@ -1,0 +1,77 @@
+// Compiles the -inl.h files once per instruction set and hands out their tables. Targets without
+// fused multiply-add (SSE) are not compiled: the reference kernels serve those machines.
+#include "kernels/cpu/vector.h"
+
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/vector.cc"
+#include "hwy/foreach_target.h"
+// foreach_target.h must come first.
+#include "hwy/highway.h"
+
+#if HWY_NATIVE_FMA
+#include "kernels/cpu/elementwise-inl.h"
+#include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/softmax-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+constexpr VectorFunctions kFunctions = {
+    .integer_product = IntegerProduct,
+    .decoded_product = DecodedProduct,
+    .real_product = RealProduct,
+    .integer_dots = IntegerDots,
+    .real_dots = RealDots,
+    .combine_scores = CombineScores,
+    .softmax = Softmax,
+    .weighted_codes = WeightedCodes,
+    .weighted_reals = WeightedReals,
+    .largest = Largest,
+    .sum_exponentials = SumExponentials,
+    .exponentiate = Exponentiate,
+    .exponentials = Exponentials,
+    .layer_norm = LayerNormalise,
+    .quantise = QuantiseReals,
+    .largest_magnitude = LargestMagnitude,
+    .fixed_point = FixedPoint,
+    .dequantise = Dequantise,
+    .add = AddReals,
+    .add_codes = AddCodes,
+    .scale = Scale,
+};
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // HWY_NATIVE_FMA
+
+#if HWY_ONCE
+namespace kinglet::cpu {
+
+const VectorFunctions* FindVectorFunctions(Target target) {
+  const int64_t supported = hwy::SupportedTargets();
+  switch (target) {
+    case Target::kScalar:
+      return nullptr;
+    case Target::kNeon:
+#if (HWY_TARGETS & HWY_NEON) && HWY_ARCH_ARM_A64
+      if (supported & HWY_NEON) return &N_NEON::kFunctions;
+#endif
+      return nullptr;
+    case Target::kAvx2:
+#if HWY_TARGETS & HWY_AVX2
+      if (supported & HWY_AVX2) return &N_AVX2::kFunctions;
+#endif
+      return nullptr;
+    case Target::kAvx512:
+#if HWY_TARGETS & HWY_AVX3
+      if (supported & HWY_AVX3) return &N_AVX3::kFunctions;
+#endif
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace kinglet::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,100 @@
+// The vectorised inner loops of the `cpu` backend: one table of functions per instruction set, from
+// one source (kernels/cpu/*-inl.h). They know nothing of plans and frames: plain pointers in, plain
+// results out, and every result equals kernels/ref for float bit for bit (NaN payloads excepted).
+//
+// "Panel" means 16 matrix rows interleaved so that a vector lane is a row: nothing is ever summed
+// across lanes, and rule 4 of docs/NUMERICS.md becomes sixteen independent accumulators.
+#ifndef KINGLET_KERNELS_CPU_VECTOR_H_
+#define KINGLET_KERNELS_CPU_VECTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kinglet::cpu {
+
+inline constexpr size_t kPanelRows = 16;
+
+// Integer weights: codes[panel][pair of columns][row of panel][2], an odd last column followed by a
+// zero, rows padded with zeros. 64-byte aligned.
+struct CodePanels {
+  uint64_t rows, cols;
+  const int16_t* codes;
+  const float* scales;  // [rows], padded with zeros to a whole panel
+};
+
+// Real weights: values[panel][column][row of panel], padded with zeros. 64-byte aligned.
+struct RealPanels {
+  uint64_t rows, cols;
+  const float* values;
+};
+
+// What happens to each row's product on its way to y[row].
+struct Finish {
+  const float* bias = nullptr;  // [rows], padded to a whole panel; null: nothing is added
+  bool rectify = false;
+};
+
+// Rows of a matrix that lie `stride` elements apart.
+template <class T>
+struct StridedRows {
+  const T* data;
+  size_t stride;
+  size_t count;
+};
+
+struct VectorFunctions {
+  // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. x is readable up
+  // to an even count. Sums are held in 32 bits for `chunk_pairs` pairs of columns (>= 1), which the
+  // caller knows cannot overflow; with fewer than the matrix has, chunks are added in 64 bits.
+  void (*integer_product)(const CodePanels& weight, const int16_t* x, float step,
+                          size_t chunk_pairs, const Finish& finish, float* y);
+  // Float products (rule 4) of decoded integer weights, or of real weights, with x [cols].
+  void (*decoded_product)(const CodePanels& weight, const float* x, const Finish& finish, float* y);
+  void (*real_product)(const RealPanels& weight, const float* x, const Finish& finish, float* y);
+
+  // out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31 bits.
+  void (*integer_dots)(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
+                       float factor, float* out);
+  // out[r] = factor * (rows[r] . x), rule 4.
+  void (*real_dots)(const StridedRows<float>& rows, const float* x, size_t n, float factor,
+                    float* out);
+
+  // scores[i] = (scores[i] + positions[i]) * scale.
+  void (*combine_scores)(const float* positions, float scale, size_t n, float* scores);
+  // In place over [first, n); the elements before are 0 on entry and take part in the total.
+  void (*softmax)(float* x, size_t first, size_t n);
+  // out[c] = float(sum over i < count of codes[i] * values[offsets[i] + c]) * scale, c < width.
+  // REQUIRES: the sums fit in 31 bits.
+  void (*weighted_codes)(const int16_t* values, const size_t* offsets, const int16_t* codes,
+                         size_t count, float scale, size_t width, float* out);
+  // out[c] = sum over i < count of weights[i] * values[offsets[i] + c], rule 4, c < width.
+  void (*weighted_reals)(const float* values, const size_t* offsets, const float* weights,
+                         size_t count, size_t width, float* out);
+
+  float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
+  // sum of exp(x[i] - largest), rule 4; the second form also leaves the exponentials in x.
+  float (*sum_exponentials)(const float* x, size_t n, float largest);
+  float (*exponentiate)(float* x, size_t n, float largest);
+  void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])
+
+  void (*layer_norm)(const float* x, size_t n, const float* gain, const float* bias, float epsilon,
+                     float* y);
+  // The codes fit in 16 bits.
+  void (*quantise)(const float* x, size_t n, float max_abs, float step, int16_t* codes);
+  float (*largest_magnitude)(const float* x, size_t n);
+  void (*fixed_point)(const float* x, size_t n, float step, int16_t* codes);  // step is not 0
+  void (*dequantise)(const int16_t* codes, size_t n, float step, float* out);
+  void (*add)(const float* x, size_t n, float* y);                          // y += x
+  void (*add_codes)(const int16_t* codes, float step, size_t n, float* y);  // y += codes * step
+  void (*scale)(float factor, size_t n, float* y);                          // y *= factor
+};
+
+// An instruction set this source is compiled for. kScalar is the reference kernels.
+enum class Target : uint8_t { kScalar, kNeon, kAvx2, kAvx512 };
+
+// Null where this build or this machine lacks the target, and for kScalar.
+const VectorFunctions* FindVectorFunctions(Target target);
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_VECTOR_H_

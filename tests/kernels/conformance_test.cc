@@ -1,0 +1,207 @@
+// Every backend against the specification, one operation at a time: `ref` is what `cpu` equals bit
+// for bit on every instruction set this machine has, and `ref64` is `ref` with less rounding.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/ref/ref.h"
+#include "tests/support/op_cases.h"
+#ifdef KINGLET_HAVE_CPU_BACKEND
+#include "kernels/cpu/cpu.h"
+#endif
+
+namespace kinglet {
+namespace {
+
+using Kernels = Result<std::vector<Kernel>>;
+
+std::vector<OpCase> AllCases() {
+  std::vector<OpCase> cases = EdgeOpCases();
+  for (OpCase& op_case : RealisticOpCases()) cases.push_back(std::move(op_case));
+  return cases;
+}
+
+OpRun RunOn(const OpCase& op_case, const BufferLayout& layout, size_t real_bytes,
+            const Kernels& kernels) {
+  OpRun run(op_case, real_bytes);
+  EXPECT_EQ(run.layout().scratch_bytes, layout.scratch_bytes);
+  run.Run(kernels.value().front());
+  return run;
+}
+
+OpRun RunReference(const OpCase& op_case) {
+  const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  return RunOn(op_case, layout, sizeof(float), ref::BindFloat(op_case.plan, layout));
+}
+
+// The largest normalised mean square error over the buffers.
+double WorstError(const OpCase& op_case, const OpRun& run, const OpRun& expected) {
+  double worst = 0;
+  for (size_t id = 0; id < op_case.plan.buffers.size(); ++id) {
+    const std::vector<double> values = run.Values(static_cast<BufferId>(id));
+    const std::vector<double> wanted = expected.Values(static_cast<BufferId>(id));
+    double error = 0, power = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      error += (values[i] - wanted[i]) * (values[i] - wanted[i]);
+      power += wanted[i] * wanted[i];
+    }
+    const double normalised = error == 0 ? 0 : error / power;
+    if (!(normalised <= worst)) worst = normalised;
+  }
+  return worst;
+}
+
+TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
+  for (const OpCase& op_case : AllCases()) {
+    const OpRun expected = RunReference(op_case);
+    const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+    for (const Backend& backend : Backends()) {
+      if (backend.real_bytes != sizeof(float)) continue;
+      const Kernels kernels = backend.bind(op_case.plan, layout);
+      ASSERT_TRUE(kernels.ok()) << op_case.name << " " << kernels.status().message();
+      ASSERT_EQ(kernels->size(), 1u);
+      const OpRun run = RunOn(op_case, layout, sizeof(float), kernels);
+      EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
+    }
+  }
+}
+
+TEST(Conformance, Ref64IsRefWithLessRounding) {
+  for (const OpCase& op_case : AllCases()) {
+    if (op_case.ref64_tolerance < 0) continue;
+    const OpRun expected = RunReference(op_case);
+    const BufferLayout layout = LayOut(op_case.plan, sizeof(double)).value();
+    const Kernels kernels = ref::BindDouble(op_case.plan, layout);
+    ASSERT_TRUE(kernels.ok()) << op_case.name;
+    const OpRun run = RunOn(op_case, layout, sizeof(double), kernels);
+    EXPECT_LE(WorstError(op_case, expected, run), op_case.ref64_tolerance) << op_case.name;
+  }
+}
+
+#ifdef KINGLET_HAVE_CPU_BACKEND
+
+// How many cases differ from ref when run with these functions; `name` of the first.
+size_t CountDifferences(const cpu::VectorFunctions* functions, const std::vector<OpCase>& cases,
+                        std::string* first) {
+  size_t differing = 0;
+  for (const OpCase& op_case : cases) {
+    const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+    const OpRun run =
+        RunOn(op_case, layout, sizeof(float), cpu::BindWith(functions, op_case.plan, layout));
+    const std::string difference = run.Difference(RunReference(op_case));
+    if (!difference.empty() && differing++ == 0) *first = op_case.name + ": " + difference;
+  }
+  return differing;
+}
+
+TEST(Conformance, EveryInstructionSetEqualsRef) {
+  const std::vector<OpCase> cases = AllCases();
+  for (const cpu::Target target : cpu::SupportedTargets()) {
+    std::string first;
+    EXPECT_EQ(CountDifferences(cpu::FindVectorFunctions(target), cases, &first), 0u)
+        << cpu::TargetName(target) << " " << first;
+  }
+}
+
+// The comparison itself is under test: a fast kernel that is off by one unit in the last place of
+// one element, or that writes one byte past its buffer, must be noticed.
+const cpu::VectorFunctions* unbroken = nullptr;
+
+void OffByOneUnit(const cpu::CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
+                  const cpu::Finish& finish, float* y) {
+  unbroken->integer_product(weight, x, step, chunk_pairs, finish, y);
+  if (weight.rows > 0) y[weight.rows - 1] = std::nextafter(y[weight.rows - 1], 1e30f);
+}
+
+void WritesBeyond(const float* x, size_t n, float max_abs, float step, int16_t* codes) {
+  unbroken->quantise(x, n, max_abs, step, codes);
+  if (n % 32 != 0) codes[n] = 1;
+}
+
+TEST(Conformance, NoticesABrokenKernel) {
+  unbroken = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
+  if (unbroken == nullptr) GTEST_SKIP() << "this machine has no vector target to break";
+  const std::vector<OpCase> cases = AllCases();
+  std::string first;
+  ASSERT_EQ(CountDifferences(unbroken, cases, &first), 0u) << first;
+
+  cpu::VectorFunctions broken = *unbroken;
+  broken.integer_product = OffByOneUnit;
+  EXPECT_GT(CountDifferences(&broken, cases, &first), 100u);
+  EXPECT_EQ(first.substr(0, 7), "MatVec/");
+
+  broken = *unbroken;
+  broken.quantise = WritesBeyond;
+  EXPECT_GT(CountDifferences(&broken, cases, &first), 10u);
+  EXPECT_EQ(first.substr(0, 9), "Quantise/");
+}
+
+// Each vector function in turn does nothing: were one not reached by any case, its equality with
+// ref would be untested.
+TEST(Conformance, ReachesEveryVectorFunction) {
+  const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
+  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+  using F = cpu::VectorFunctions;
+  constexpr auto nothing = [](auto... arguments) { ((void)arguments, ...); };
+  struct Omission {
+    const char* name;
+    void (*omit)(F& table);
+  };
+  const std::vector<Omission> omissions = {
+      {"integer_product",
+       [](F& f) {
+         f.integer_product = [](const cpu::CodePanels&, const int16_t*, float, size_t,
+                                const cpu::Finish&, float*) {};
+       }},
+      {"decoded_product",
+       [](F& f) {
+         f.decoded_product = [](const cpu::CodePanels&, const float*, const cpu::Finish&, float*) {
+         };
+       }},
+      {"real_product",
+       [](F& f) {
+         f.real_product = [](const cpu::RealPanels&, const float*, const cpu::Finish&, float*) {};
+       }},
+      {"integer_dots",
+       [](F& f) {
+         f.integer_dots = [](const cpu::StridedRows<int16_t>&, const int16_t*, size_t, float, float,
+                             float*) {};
+       }},
+      {"real_dots",
+       [](F& f) {
+         f.real_dots = [](const cpu::StridedRows<float>&, const float*, size_t, float, float*) {};
+       }},
+      {"combine_scores", [](F& f) { f.combine_scores = nothing; }},
+      {"softmax", [](F& f) { f.softmax = nothing; }},
+      {"weighted_codes", [](F& f) { f.weighted_codes = nothing; }},
+      {"weighted_reals", [](F& f) { f.weighted_reals = nothing; }},
+      {"largest", [](F& f) { f.largest = [](const float*, size_t) { return 0.5f; }; }},
+      {"sum_exponentials",
+       [](F& f) { f.sum_exponentials = [](const float*, size_t, float) { return 0.5f; }; }},
+      {"exponentiate", [](F& f) { f.exponentiate = [](float*, size_t, float) { return 0.5f; }; }},
+      {"layer_norm", [](F& f) { f.layer_norm = nothing; }},
+      {"quantise", [](F& f) { f.quantise = nothing; }},
+      {"largest_magnitude",
+       [](F& f) { f.largest_magnitude = [](const float*, size_t) { return 0.0f; }; }},
+      {"fixed_point", [](F& f) { f.fixed_point = nothing; }},
+      {"dequantise", [](F& f) { f.dequantise = nothing; }},
+      {"add", [](F& f) { f.add = nothing; }},
+      {"add_codes", [](F& f) { f.add_codes = nothing; }},
+      {"scale", [](F& f) { f.scale = nothing; }},
+  };
+  const std::vector<OpCase> cases = AllCases();
+  for (const Omission& omission : omissions) {
+    cpu::VectorFunctions broken = *functions;
+    omission.omit(broken);
+    std::string first;
+    EXPECT_GT(CountDifferences(&broken, cases, &first), 5u) << omission.name;
+  }
+}
+
+#endif  // KINGLET_HAVE_CPU_BACKEND
+
+}  // namespace
+}  // namespace kinglet

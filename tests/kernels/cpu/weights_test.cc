@@ -1,0 +1,108 @@
+#include "kernels/cpu/weights.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "format/encoding.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cpu {
+namespace {
+
+bool Aligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
+
+// A case is the simplest owner of tensors and of the plan that names them.
+OpCase CaseOf(uint64_t rows, uint64_t cols, Storage storage, bool pruned) {
+  CaseBuilder builder("", rows * 100 + cols);
+  MatVec op;
+  op.weight = builder.Matrix(rows, cols, storage, 9, pruned);
+  op.x = builder.Reals("x", cols, Fill::kRandom);
+  op.y = builder.Reals("y", rows, Fill::kRandom);
+  return builder.Finish(op);
+}
+
+TEST(WeightStore, PutsEveryEntryInItsPanelAndPadsWithZeros) {
+  for (const uint64_t rows : {1u, 16u, 17u, 40u}) {
+    for (const uint64_t cols : {1u, 2u, 7u, 32u}) {
+      const OpCase op_case = CaseOf(rows, cols, Storage::kPerRow, true);
+      WeightStore store(op_case.plan);
+      const SharedPanels panels = store.Matrix(0);
+      EXPECT_EQ(store.Matrix(0), panels);
+      const DecodedCodes decoded = DecodeCodes(op_case.plan.weights[0]);
+      ASSERT_TRUE(panels->integer());
+      const uint64_t pairs = (cols + 1) / 2, padded = (rows + 15) / 16 * 16;
+      ASSERT_EQ(panels->codes.size(), padded * pairs * 2);
+      ASSERT_TRUE(Aligned(panels->codes.data()));
+      size_t at = 0;
+      for (uint64_t panel = 0; panel < padded / 16; ++panel) {
+        for (uint64_t pair = 0; pair < pairs; ++pair) {
+          for (uint64_t row = panel * 16; row < panel * 16 + 16; ++row) {
+            for (uint64_t col = 2 * pair; col < 2 * pair + 2; ++col) {
+              const bool inside = row < rows && col < cols;
+              ASSERT_EQ(panels->codes[at++], inside ? decoded.codes[row * cols + col] : 0);
+            }
+          }
+        }
+      }
+      ASSERT_EQ(panels->scales.size(), padded);
+      std::vector<int16_t> row(cols);
+      for (uint64_t r = 0; r < rows; ++r) {
+        EXPECT_EQ(panels->scales[r], decoded.scales[r]);
+        panels->CopyCodes(r, row.data());
+        for (uint64_t c = 0; c < cols; ++c) EXPECT_EQ(row[c], decoded.codes[r * cols + c]);
+      }
+    }
+  }
+}
+
+TEST(WeightStore, KeepsRealsAndDividedIntegersAsReals) {
+  for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kDivided}) {
+    const OpCase op_case = CaseOf(19, 5, storage, false);
+    WeightStore store(op_case.plan);
+    const SharedPanels panels = store.Matrix(0), transposed = store.TransposedReals(0);
+    const std::vector<float> values = DecodedValues(op_case.plan.weights[0]);
+    ASSERT_FALSE(panels->integer());
+    ASSERT_TRUE(Aligned(panels->values.data()));
+    EXPECT_EQ(panels->values.size(), 32u * 5);
+    EXPECT_EQ(transposed->rows, 5u);
+    EXPECT_EQ(transposed->cols, 19u);
+    std::vector<float> row(5), column(19);
+    for (uint64_t r = 0; r < 19; ++r) {
+      panels->CopyReals(r, row.data());
+      for (uint64_t c = 0; c < 5; ++c) {
+        EXPECT_EQ(row[c], values[r * 5 + c]);
+        transposed->CopyReals(c, column.data());
+        EXPECT_EQ(column[r], values[r * 5 + c]);
+      }
+    }
+  }
+}
+
+TEST(WeightStore, RepeatsAScaleOfTheWholeTensor) {
+  const OpCase op_case = CaseOf(18, 3, Storage::kPerTensor, false);
+  WeightStore store(op_case.plan);
+  const SharedPanels panels = store.Matrix(0);
+  const float scale = DecodeCodes(op_case.plan.weights[0]).scales.at(0);
+  for (uint64_t row = 0; row < 18; ++row) EXPECT_EQ(panels->scales[row], scale);
+}
+
+TEST(WeightStore, PadsVectorsToWholePanels) {
+  CaseBuilder builder("", 3);
+  LayerNorm op;
+  op.gain = builder.DenseVector(17);
+  op.bias = builder.DividedVector(16, 9);
+  op.x = builder.Reals("x", 17, Fill::kRandom);
+  op.y = builder.Reals("y", 17, Fill::kRandom);
+  const OpCase op_case = builder.Finish(op);
+  WeightStore store(op_case.plan);
+  const SharedVector gain = store.Vector(0), bias = store.Vector(1);
+  ASSERT_EQ(gain->size(), 32u);
+  ASSERT_EQ(bias->size(), 16u);
+  const std::vector<float> values = DecodedValues(op_case.plan.weights[0]);
+  for (size_t i = 0; i < 32; ++i) EXPECT_EQ((*gain)[i], i < 17 ? values[i] : 0.0f);
+}
+
+}  // namespace
+}  // namespace kinglet::cpu
