@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kinglet/status.h"
@@ -49,7 +50,13 @@ struct ConvertSummary {
   std::string digest;
 };
 
+// Errors: KINGLET_INVALID_ARGUMENT for options that cannot be meant; KINGLET_INVALID_CHECKPOINT,
+// KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_UNSUPPORTED, KINGLET_OUT_OF_MEMORY;
+// KINGLET_MISMATCH where the model does not give the golden values.
 Result<ConvertSummary> Convert(const ConvertOptions& options);
+
+// The summary as lines of text.
+std::string SummaryText(const ConvertSummary& summary);
 
 }  // namespace kinglet
 

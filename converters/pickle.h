@@ -12,10 +12,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -45,7 +46,7 @@ struct PickleNone {};
 struct PickleBytes {
   std::string value;
 };
-struct PickleList {  // list, tuple and set
+struct PickleList {  // list, tuple and set (a set keeps repeated items)
   std::vector<PickleNode*> items;
 };
 struct PickleDict {  // dict, OrderedDict, defaultdict, Counter; insertion order, later keys win
@@ -55,13 +56,15 @@ struct PickleDict {  // dict, OrderedDict, defaultdict, Counter; insertion order
 struct PickleGlobal {
   std::string module, name;
 };
-// An instance of a class the reader does not know: what it was made from and its state,
-// uninterpreted.
+// An instance of a class the reader does not know, or the result of a function it does not know:
+// what it was made from and its state, uninterpreted. An integer beyond 64 bits is an object of
+// class "int" whose argument is its little-endian two's complement as PickleBytes.
 struct PickleObject {
   std::string class_name;  // "mem_transformer.MemTransformerLM"
   PickleNode* arguments = nullptr;
   PickleNode* state = nullptr;
-  std::vector<std::pair<PickleNode*, PickleNode*>> items;  // SETITEM(S) or APPEND(S) on the object
+  std::vector<std::pair<PickleNode*, PickleNode*>>
+      items;  // SETITEM(S) on the object; APPEND(S) leaves the first of a pair null
 };
 
 struct PickleNode {
@@ -79,17 +82,33 @@ struct PickleNode {
   std::string Describe() const;
 };
 
+// A torch storage that a persistent id names, whether or not a tensor uses it.
+struct PickleStorage {
+  std::optional<StorageType> type;  // none: a class the reader does not know
+  std::string class_name;           // "torch.FloatStorage"
+  uint64_t elements = 0;            // as the pickle claims
+};
+
 struct PickleGraph {
   std::deque<PickleNode> nodes;
   PickleNode* root = nullptr;
-  uint64_t bytes_read = 0;  // where the pickle's STOP ended
+  uint64_t bytes_read = 0;  // where the pickle's STOP ended, counted from its first byte
+  std::unordered_map<std::string, PickleStorage> storages;  // by key
+};
+
+// Bytes that are fetched as the pickle asks for them, because only its last opcode says how long it
+// is.
+struct PickleSource {
+  uint64_t size = 0;  // bytes there are at most
+  std::function<Status(uint64_t offset, std::span<std::byte> out)> read;
 };
 
 // Reads one pickle from the start of `bytes`. `base` is the offset of bytes[0] in its file, for
 // messages. Persistent ids that are torch storages are understood; others become opaque. Bounded:
-// nodes and memory are at most a small multiple of the bytes. Errors: KINGLET_INVALID_CHECKPOINT
-// with the offset and opcode.
+// time and memory are at most a fixed multiple of the bytes, and memory is at most 1 GiB. Errors:
+// KINGLET_INVALID_CHECKPOINT with the offset and opcode; KINGLET_OUT_OF_MEMORY.
 Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base);
+Result<PickleGraph> ReadPickle(const PickleSource& source, uint64_t base);
 
 }  // namespace kinglet
 

@@ -1,1 +1,182 @@
-// not written yet
+// Stored values -> exact float32 values.
+#include "format/encoding.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "format/bitpack.h"
+#include "format/little_endian.h"
+
+namespace kinglet {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+// value = q * scale or q / scale, one float32 rounding (docs/NUMERICS.md, rule 1). `codes` is
+// [rows, cols].
+std::vector<float> Scaled(ScaleRule rule, std::span<const int16_t> codes,
+                          std::span<const float> scales, const Shape& shape) {
+  std::vector<float> values(codes.size());
+  const uint64_t rows = Rows(shape), cols = Cols(shape);
+  for (uint64_t row = 0; row < rows; ++row) {
+    const float scale = scales[rule == ScaleRule::kMultiplyPerRow ? row : 0];
+    const std::span<const int16_t> in = codes.subspan(row * cols, cols);
+    const std::span<float> out = std::span(values).subspan(row * cols, cols);
+    if (rule == ScaleRule::kDividePerTensor) {
+      std::transform(in.begin(), in.end(), out.begin(),
+                     [scale](int16_t code) { return static_cast<float>(code) / scale; });
+    } else {
+      std::transform(in.begin(), in.end(), out.begin(),
+                     [scale](int16_t code) { return static_cast<float>(code) * scale; });
+    }
+  }
+  return values;
+}
+
+// Stored entry k goes to the place of the mask's k-th set bit; the other places stay zero.
+template <class T>
+std::vector<T> Spread(std::span<const T> stored, const MaskView& mask, uint64_t count) {
+  std::vector<T> out(count);
+  uint64_t next = 0;
+  ForEachSetBit(mask.bytes, count, [&](uint64_t i) { out[i] = stored[next++]; });
+  return out;
+}
+
+std::vector<float> StoredFloats(const DenseView& view, uint64_t count) {
+  std::vector<float> values(count);
+  const std::byte* from = view.bytes.data();
+  if (view.type == FloatType::kF32) {
+    for (uint64_t i = 0; i < count; ++i) values[i] = LoadLittle<float>(from + 4 * i);
+  } else {
+    for (uint64_t i = 0; i < count; ++i) {
+      values[i] = HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
+    }
+  }
+  return values;
+}
+
+uint64_t StoredCount(const TensorView& view) {
+  return view.mask ? view.mask->nonzeros : Count(view.shape);
+}
+
+}  // namespace
+
+std::string ShapeText(const Shape& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  text += "]";
+  return text;
+}
+
+std::vector<float> DecodedValues(const EncodedTensor& tensor) {
+  return std::visit(
+      Overloaded{
+          [](const DenseF32& dense) { return dense.values; },
+          [](const DenseF16& dense) {
+            std::vector<float> values(dense.words.size());
+            std::transform(dense.words.begin(), dense.words.end(), values.begin(), HalfToFloat);
+            return values;
+          },
+          [&](const Quantised& quantised) {
+            return Scaled(quantised.rule, quantised.codes, quantised.scales, tensor.shape);
+          },
+      },
+      tensor.values);
+}
+
+uint64_t CountNonzeros(const EncodedTensor& tensor) {
+  const auto count_if = [](const auto& entries, auto nonzero) {
+    return static_cast<uint64_t>(std::count_if(entries.begin(), entries.end(), nonzero));
+  };
+  return std::visit(Overloaded{
+                        [&](const DenseF32& dense) {
+                          return count_if(dense.values, [](float value) { return value != 0.0f; });
+                        },
+                        [&](const DenseF16& dense) {
+                          return count_if(dense.words,
+                                          [](uint16_t word) { return (word & 0x7FFF) != 0; });
+                        },
+                        [&](const Quantised& quantised) {
+                          return count_if(quantised.codes, [](int16_t code) { return code != 0; });
+                        },
+                    },
+                    tensor.values);
+}
+
+uint16_t FloatToHalf(float value) {
+  const auto word = std::bit_cast<uint32_t>(value);
+  const auto sign = static_cast<uint16_t>((word >> 16) & 0x8000);
+  const uint32_t magnitude = word & 0x7FFFFFFF;
+  if (magnitude > 0x7F800000) return sign | 0x7E00;   // NaN
+  if (magnitude >= 0x477FF000) return sign | 0x7C00;  // 65,520 and above round to infinity
+  if (magnitude < 0x38800000) {
+    // Below 2^-14 the result is subnormal: a multiple of 2^-24. Adding 0.5, whose float32 spacing
+    // is 2^-24, lets the addition itself round to nearest even.
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3F000000));
+  }
+  // Rebias the exponent from 127 to 15, then drop 13 mantissa bits, rounding to nearest even; a
+  // carry out of the mantissa raises the exponent, as it should.
+  const uint32_t rebiased = magnitude - (uint32_t{112} << 23);
+  const uint32_t rounded = rebiased + 0x0FFF + ((rebiased >> 13) & 1);
+  return static_cast<uint16_t>(sign | (rounded >> 13));
+}
+
+float HalfToFloat(uint16_t word) {
+  const uint32_t sign = static_cast<uint32_t>(word & 0x8000) << 16;
+  const uint32_t exponent = (word >> 10) & 0x1F;
+  const uint32_t mantissa = word & 0x3FF;
+  if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000 | (mantissa << 13));
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+std::vector<float> DecodeScales(const ScalesView& view) {
+  std::vector<uint32_t> words(view.count);
+  UnpackUnsigned(view.bytes, view.bits, words);
+  std::vector<float> scales(view.count);
+  std::transform(words.begin(), words.end(), scales.begin(),
+                 [&](uint32_t word) { return std::bit_cast<float>(word << view.shift); });
+  return scales;
+}
+
+DecodedCodes DecodeCodes(const TensorView& view) {
+  const auto* packed = std::get_if<PackedView>(&view.values);
+  if (packed == nullptr) return {};
+  DecodedCodes decoded;
+  decoded.bits = packed->bits;
+  decoded.rule = packed->rule;
+  decoded.codes.resize(StoredCount(view));
+  UnpackSigned(packed->codes, packed->bits, decoded.codes);
+  if (view.mask) {
+    decoded.codes = Spread<int16_t>(decoded.codes, *view.mask, Count(view.shape));
+  }
+  decoded.scales = DecodeScales(packed->scales);
+  return decoded;
+}
+
+std::vector<float> DecodedValues(const TensorView& view) {
+  return std::visit(Overloaded{
+                        [&](const DenseView& dense) {
+                          std::vector<float> stored = StoredFloats(dense, StoredCount(view));
+                          if (!view.mask) return stored;
+                          return Spread<float>(stored, *view.mask, Count(view.shape));
+                        },
+                        [&](const PackedView&) {
+                          const DecodedCodes decoded = DecodeCodes(view);
+                          return Scaled(decoded.rule, decoded.codes, decoded.scales, view.shape);
+                        },
+                    },
+                    view.values);
+}
+
+}  // namespace kinglet

@@ -34,6 +34,7 @@ class Vocabulary {
 
   // Reads and fully checks the segments: every length, order, uniqueness and that ranks are a
   // permutation. The spans must outlive the Vocabulary.
+  // Errors: KINGLET_INVALID_MODEL; the text starts with "vocabulary".
   static Result<Vocabulary> FromSegments(uint32_t size, std::span<const std::byte> words,
                                          std::span<const std::byte> ranks);
 
@@ -43,6 +44,10 @@ class Vocabulary {
 
  private:
   Vocabulary() = default;
+  Status ReadWords(uint32_t size);
+  Status ReadRanks(uint32_t size, std::span<const std::byte> ranks);
+  std::string_view BucketHead(size_t bucket) const;
+
   std::span<const std::byte> words_;
   std::vector<uint32_t> bucket_offsets_;  // byte offset of each bucket in words_
   std::vector<uint32_t> rank_of_id_;

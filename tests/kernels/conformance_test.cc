@@ -145,7 +145,7 @@ TEST(Conformance, ReachesEveryVectorFunction) {
   const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
   if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
   using F = cpu::VectorFunctions;
-  constexpr auto nothing = [](auto... arguments) { ((void)arguments, ...); };
+  static constexpr auto nothing = [](auto... arguments) { ((void)arguments, ...); };
   struct Omission {
     const char* name;
     void (*omit)(F& table);

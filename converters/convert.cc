@@ -1,0 +1,176 @@
+#include "converters/convert.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <span>
+#include <variant>
+
+#include "converters/checkpoint.h"
+#include "converters/checkpoint_path.h"
+#include "converters/convert_options.h"
+#include "converters/families/families.h"
+#include "converters/families/source_weights.h"
+#include "converters/golden.h"
+#include "converters/passes/cache.h"
+#include "converters/passes/calibrate.h"
+#include "converters/passes/pack.h"
+#include "converters/passes/prune.h"
+#include "converters/passes/quantise.h"
+#include "converters/passes/recover.h"
+#include "converters/vocabulary_file.h"
+#include "format/ledger.h"
+#include "format/model_file.h"
+#include "format/writer.h"
+
+namespace kinglet {
+namespace {
+
+// The tensors of a checkpoint: a state dict, or a dict that holds one under "net".
+struct SavedNetwork {
+  StateDict tensors;
+  std::optional<int64_t> step;
+};
+
+Result<SavedNetwork> NetworkOf(const Checkpoint& checkpoint) {
+  const PickleNode& root = checkpoint.root();
+  SavedNetwork network;
+  network.step = StepOf(checkpoint.path());
+  const PickleNode* net = root.Find("net");
+  if (const PickleNode* step = root.Find("step"); net != nullptr && step != nullptr) {
+    if (const auto* number = step->As<int64_t>()) network.step = *number;
+  }
+  Result<StateDict> tensors = AsStateDict(net != nullptr ? *net : root);
+  if (!tensors.ok()) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
+                           "a state dict, alone or as \"net\" of a dict, of a family that this "
+                           "build knows (" +
+                               FamilyNames() + ")",
+                           tensors.status().message());
+  }
+  network.tensors = std::move(tensors).value();
+  return network;
+}
+
+Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, ConvertSummary& summary) {
+  KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(path));
+  KINGLET_ASSIGN_OR_RETURN(const SavedNetwork network, NetworkOf(*checkpoint));
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights weights, WeightsOf(*checkpoint, network.tensors));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily(options.family, path, weights));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
+                           family->load({path, options.config, network.step, weights}));
+  if (model.bits && options.bits) {
+    return Status::Refusal(
+        KINGLET_INVALID_ARGUMENT, "convert", "bits",
+        "none for a checkpoint that is quantised already",
+        std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
+  }
+  summary.family = family->name;
+  summary.checkpoint_bytes = checkpoint->file_size();
+  Provenance& provenance = model.draft.description.provenance;
+  provenance.producer = "kinglet " KINGLET_VERSION;
+  provenance.family = family->name;
+  provenance.source = std::filesystem::path(path).filename().string();
+  provenance.source_digest = checkpoint->digest();
+  provenance.options = ShapingOptions(options);
+  return model;
+}
+
+Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
+  if (path.empty()) return {};
+  KINGLET_ASSIGN_OR_RETURN(draft.vocabulary, ReadVocabularyFile(path));
+  const uint64_t expected = draft.description.vocabulary_size;
+  if (draft.vocabulary.size() == expected) return {};
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "vocabulary", path,
+                         std::to_string(expected) + " words as the configuration has",
+                         std::to_string(draft.vocabulary.size()));
+}
+
+// The passes of a model, in their order. A quantised checkpoint is taken apart before it is pruned,
+// so that pruning cannot hide a scale.
+Status ApplyPasses(const ConvertOptions& options, LoadedModel& model) {
+  ModelDraft& draft = model.draft;
+  KINGLET_RETURN_IF_ERROR(ChangeCache(
+      {options.cache_capacity, options.cache_theta, options.cache_lambda}, draft.description));
+  if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
+  if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
+  if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
+  if (!options.calibration_text.empty()) {
+    KINGLET_RETURN_IF_ERROR(Calibrate(options.calibration_text, *options.bits, draft));
+  }
+  PackTensors(draft);
+  return {};
+}
+
+// What the runtime will read is what was meant: every tensor of the file decodes to the draft's
+// values, bit for bit but for the sign of zeros.
+Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
+  for (size_t i = 0; i < draft.tensors.size(); ++i) {
+    const std::vector<float> expected = DecodedValues(draft.tensors[i]);
+    const std::vector<float> found = DecodedValues(file.tensors()[i]);
+    // No value is NaN, and unequal bits of equal floats are the two zeros.
+    if (expected == found) continue;
+    return Status::Refusal(KINGLET_INTERNAL, "converted file", "tensor " + draft.tensors[i].name,
+                           "the values that were written", "others");
+  }
+  return {};
+}
+
+void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
+  summary.tensors = draft.tensors.size();
+  for (const EncodedTensor& tensor : draft.tensors) {
+    summary.parameters += Count(tensor.shape);
+    summary.nonzero_parameters += CountNonzeros(tensor);
+  }
+  summary.file_bytes = file.file_size();
+  summary.digest = file.digest();
+  for (const LedgerPart part :
+       {LedgerPart::kFrame, LedgerPart::kHeader, LedgerPart::kValues, LedgerPart::kCodes,
+        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kPadding}) {
+    if (const uint64_t bytes = file.ledger().Total(part); bytes > 0) {
+      summary.bytes_by_part.emplace_back(LedgerPartName(part), bytes);
+    }
+  }
+}
+
+Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
+  ConvertSummary summary;
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, summary));
+  ModelDraft& draft = model.draft;
+  KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
+  std::optional<GoldenFile> golden;
+  if (!options.golden.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(golden, ReadGolden(options.golden, options.ids));
+    draft.description.golden = LeadingGolden(*golden, options.tolerance);
+  }
+  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, model));
+
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
+                           ModelFile::FromBytes(bytes));
+  KINGLET_RETURN_IF_ERROR(CheckDecoded(draft, *file));
+  if (golden) {
+    KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
+                             ReplayGolden(file, *golden, options.tolerance));
+    summary.golden_positions = replay.positions;
+    summary.golden_largest_difference = replay.largest_difference;
+  }
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(bytes, options.output));
+  Summarise(draft, *file, summary);
+  summary.notes = std::move(model.notes);
+  return summary;
+}
+
+}  // namespace
+
+Result<ConvertSummary> Convert(const ConvertOptions& options) try {
+  KINGLET_RETURN_IF_ERROR(CheckOptions(options));
+  return ConvertChecked(options);
+} catch (const std::bad_alloc&) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, "convert", options.checkpoint,
+                         "memory for the model", "none");
+}
+
+}  // namespace kinglet

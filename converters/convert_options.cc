@@ -1,0 +1,98 @@
+#include "converters/convert_options.h"
+
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+
+#include "format/encoding.h"
+#include "format/limits.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+namespace fs = std::filesystem;
+
+Status Refuse(const std::string& option, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", option, expected, found);
+}
+
+Status CheckOutput(const ConvertOptions& options) {
+  if (options.output.empty()) return Refuse("output", "a path", "none");
+  std::error_code error;
+  const fs::file_status status = fs::status(options.output, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return Refuse("output", "a path for a file",
+                  options.output + (fs::is_directory(status) ? ", a folder" : ", no regular file"));
+  }
+  const fs::path folder = fs::absolute(options.output, error).parent_path();
+  if (!fs::is_directory(folder, error)) {
+    return Status::Refusal(KINGLET_NOT_FOUND, "convert", "output", "a folder that exists",
+                           folder.string() + ", which does not");
+  }
+  for (const std::string* input : {&options.checkpoint, &options.config, &options.vocabulary,
+                                   &options.calibration_text, &options.golden, &options.ids}) {
+    if (!input->empty() && fs::equivalent(*input, options.output, error)) {
+      return Refuse("output", "a path that is not an input", options.output);
+    }
+  }
+  return {};
+}
+
+Status CheckCache(const ConvertOptions& options) {
+  if (options.cache_capacity && *options.cache_capacity > kMaxCacheCapacity) {
+    return Refuse("cache", "at most " + std::to_string(kMaxCacheCapacity),
+                  std::to_string(*options.cache_capacity));
+  }
+  if (options.cache_capacity == 0 && (options.cache_theta || options.cache_lambda)) {
+    return Refuse("cache", "no theta and lambda for a cache of 0", "them");
+  }
+  if (options.cache_theta && !(std::isfinite(*options.cache_theta) && *options.cache_theta > 0)) {
+    return Refuse("cache theta", "a number above 0", NumberText(*options.cache_theta));
+  }
+  if (options.cache_lambda && !(*options.cache_lambda > 0 && *options.cache_lambda < 1)) {
+    return Refuse("cache lambda", "a number between 0 and 1", NumberText(*options.cache_lambda));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckOptions(const ConvertOptions& options) {
+  if (options.checkpoint.empty()) return Refuse("checkpoint", "a path", "none");
+  if (options.bits && (*options.bits < kMinBits || *options.bits > kMaxBits)) {
+    return Refuse("bits", "2 to 16", std::to_string(*options.bits));
+  }
+  if (!options.calibration_text.empty()) {
+    if (!options.bits) return Refuse("calibrate", "bits, which it goes with", "none");
+    if (options.vocabulary.empty()) {
+      return Refuse("calibrate", "a vocabulary to read the text with", "none");
+    }
+  }
+  if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
+    return Refuse("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
+  }
+  if (options.golden.empty() != options.ids.empty()) {
+    return Refuse("golden", "golden values and the ids they belong to",
+                  options.golden.empty() ? "ids only" : "golden values only");
+  }
+  if (!(std::isfinite(options.tolerance) && options.tolerance >= 0)) {
+    return Refuse("tolerance", "a number from 0", NumberText(options.tolerance));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckCache(options));
+  return CheckOutput(options);
+}
+
+std::string ShapingOptions(const ConvertOptions& options) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (options.prune) add("prune " + NumberText(*options.prune));
+  if (options.bits) add("bits " + std::to_string(*options.bits));
+  if (!options.calibration_text.empty()) add("calibrated");
+  if (options.cache_capacity) add("cache " + std::to_string(*options.cache_capacity));
+  if (options.cache_theta) add("cache theta " + NumberText(*options.cache_theta));
+  if (options.cache_lambda) add("cache lambda " + NumberText(*options.cache_lambda));
+  return text;
+}
+
+}  // namespace kinglet

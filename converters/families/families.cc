@@ -1,0 +1,55 @@
+#include "converters/families/families.h"
+
+#include <algorithm>
+#include <array>
+
+#include "converters/families/neurips_micronet.h"
+#include "converters/quoted.h"
+
+namespace kinglet {
+namespace {
+
+// What a state dict that no family recognises is made of.
+std::string Outline(std::span<const SourceTensor> weights) {
+  constexpr size_t kShown = 5;
+  std::string text = "a state dict of " + std::to_string(weights.size()) + " tensors";
+  for (size_t i = 0; i < std::min(kShown, weights.size()); ++i) {
+    text += (i == 0 ? ": " : ", ") + Quoted(weights[i].name);
+  }
+  if (weights.size() > kShown) text += ", ...";
+  return text;
+}
+
+}  // namespace
+
+std::span<const Family> Families() {
+  static constexpr std::array<Family, 1> kFamilies = {{
+      {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
+  }};
+  return kFamilies;
+}
+
+std::string FamilyNames() {
+  std::string names;
+  for (const Family& family : Families()) {
+    if (!names.empty()) names += ", ";
+    names += family.name;
+  }
+  return names;
+}
+
+Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
+                                   std::span<const SourceTensor> weights) {
+  for (const Family& family : Families()) {
+    if (name.empty() ? family.recognises(weights) : family.name == name) return &family;
+  }
+  if (!name.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "family", Quoted(name),
+                           "one of " + FamilyNames() + " in this build", "no such family");
+  }
+  return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
+                         "a family that this build recognises (" + FamilyNames() + ")",
+                         Outline(weights));
+}
+
+}  // namespace kinglet

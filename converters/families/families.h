@@ -1,0 +1,55 @@
+// The model families this build can convert: names of a checkpoint's tensors -> blocks.
+#ifndef KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
+#define KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/families/source_weights.h"
+#include "format/writer.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// A checkpoint as blocks and float32 tensors, before any pass.
+struct LoadedModel {
+  ModelDraft draft;
+  // The tensors that the training code's quantiser covers: matrices get a scale per row, vectors
+  // one divisor.
+  std::vector<TensorId> quantisable;
+  std::vector<TensorId> prunable;  // the tensors that the training code prunes
+  // The checkpoint's weights are integers of so many bits times scales, and its activations are
+  // quantised.
+  std::optional<int> bits;
+  std::vector<std::string> notes;  // for the user
+};
+
+struct FamilyInput {
+  std::string checkpoint;  // path, for messages and to look beside it
+  std::string config;      // path; empty: where the family's training code puts it
+  std::optional<int64_t> step;
+  const SourceWeights& weights;
+};
+
+struct Family {
+  std::string_view name;
+  bool (*recognises)(std::span<const SourceTensor> weights);
+  Result<LoadedModel> (*load)(const FamilyInput& input);
+};
+
+std::span<const Family> Families();
+
+// The family called `name`, or with an empty name the one that recognises the weights. Errors:
+// KINGLET_UNSUPPORTED, saying what was found and what this build knows.
+Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
+                                   std::span<const SourceTensor> weights);
+// "neurips-micronet, ...": for messages.
+std::string FamilyNames();
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_

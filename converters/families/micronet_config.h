@@ -1,0 +1,57 @@
+// The configuration of one MicroNet network: config.yaml of mit-han-lab/neurips-micronet, and the
+// file that its cache search leaves beside it.
+#ifndef KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_
+#define KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "converters/config_file.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Words [first, first + size) have embeddings of `width` numbers.
+struct MicronetBin {
+  uint32_t first = 0;
+  uint32_t size = 0;
+  uint32_t width = 0;
+};
+
+// One number of the neural cache. `trained`: the state dict's parameter is used where there is one.
+struct MicronetCacheNumber {
+  bool trained = false;
+  std::optional<double> fixed;
+};
+
+struct MicronetCache {
+  uint32_t capacity = 0;  // > 0
+  MicronetCacheNumber theta, lambda;
+};
+
+// All sizes are in the bounds of format/limits.h.
+struct MicronetConfig {
+  uint32_t vocabulary_size = 0;   // n_vocab
+  uint32_t width = 0;             // n_embed
+  std::vector<MicronetBin> bins;  // cutoffs, n_embeds; adjacent, cover the vocabulary
+  uint32_t layers = 0;            // n_layers
+  uint32_t heads = 0;             // n_head
+  uint32_t key_size = 0;          // n_k
+  uint32_t value_size = 0;        // n_v
+  uint32_t inner = 0;             // n_inner
+  uint32_t context = 0;           // n_seq: earlier tokens that attention sees
+  std::optional<int> bits;        // quantize.Transformer
+  std::optional<MicronetCache> cache;
+  // The state dict may hold trained cache parameters: the configuration gives their starting
+  // values.
+  bool trains_cache = false;
+};
+
+// Where `cache_step<step>_n<n_cache>.yaml` lies beside the configuration, its numbers replace all
+// others, as in the original evaluation. Errors: as ConfigFile's, naming file and key.
+Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_

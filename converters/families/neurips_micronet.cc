@@ -1,0 +1,392 @@
+#include "converters/families/neurips_micronet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "converters/checkpoint_path.h"
+#include "converters/config_file.h"
+#include "converters/quoted.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+// What passes may do with a tensor.
+enum class Role : uint8_t {
+  kKept,        // layer norms and positions: always float32
+  kQuantised,   // covered by the training code's quantiser
+  kPrunedAlso,  // and by its pruner
+};
+
+// Longer lists of names are cut, so that a hostile file cannot make an endless line.
+constexpr size_t kMaxListed = 1000;
+
+std::string Listed(const std::string& what, const std::vector<std::string>& items,
+                   const char* separator) {
+  std::string text = what;
+  for (size_t i = 0; i < std::min(items.size(), kMaxListed); ++i) {
+    text += (i == 0 ? "" : separator) + items[i];
+  }
+  if (items.size() > kMaxListed) {
+    text += " and " + std::to_string(items.size() - kMaxListed) + " more";
+  }
+  return text;
+}
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
+}
+
+class MicronetLoader {
+ public:
+  MicronetLoader(const MicronetConfig& config, std::span<const SourceTensor> weights)
+      : config_(config) {
+    for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+    order_ = weights;
+  }
+
+  Result<LoadedModel> Load() {
+    KINGLET_RETURN_IF_ERROR(CheckQuantisers());
+    model_.bits = config_.bits;
+    model_.draft.description.vocabulary_size = config_.vocabulary_size;
+    DescribeTables();
+    AdaptiveEmbedding embedding = DescribeEmbedding();
+    MicronetDecoder decoder = DescribeDecoder();
+    AdaptiveSoftmax softmax = DescribeSoftmax();
+    std::optional<NeuralCache> cache = DescribeCache();
+    KINGLET_RETURN_IF_ERROR(CheckNames());
+    KINGLET_RETURN_IF_ERROR(value_error_);
+    KINGLET_RETURN_IF_ERROR(CheckCache(cache));
+    std::vector<Block>& blocks = model_.draft.description.blocks;
+    blocks.emplace_back(std::move(embedding));
+    blocks.emplace_back(std::move(decoder));
+    blocks.emplace_back(std::move(softmax));
+    if (cache) blocks.emplace_back(std::move(*cache));
+    KINGLET_RETURN_IF_ERROR(ReadValues());
+    return std::move(model_);
+  }
+
+ private:
+  // The state dict's tensor of this name and shape; otherwise null and the fault is noted. A null
+  // `required` tensor is not missed.
+  const SourceTensor* Claim(const std::string& name, const Shape& shape, bool required = true) {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+      if (required) missing_.push_back(name);
+      return nullptr;
+    }
+    claimed_.insert(found->first);
+    if (found->second->shape == shape) return found->second;
+    misshaped_.push_back("shape " + name + ": expected " + ShapeText(shape) + ", found " +
+                         ShapeText(found->second->shape));
+    return nullptr;
+  }
+
+  // A tensor of the draft. Ids are given out even for tensors that turn out to be missing: the
+  // faults end the loading before anyone looks at them.
+  TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source) {
+    const auto id = static_cast<TensorId>(sources_.size());
+    sources_.push_back(source);
+    model_.draft.tensors.push_back({name, shape, DenseF32{}, false});
+    if (role != Role::kKept) model_.quantisable.push_back(id);
+    if (role == Role::kPrunedAlso) model_.prunable.push_back(id);
+    return id;
+  }
+  TensorId Add(const std::string& name, const Shape& shape, Role role) {
+    return Add(name, shape, role, Claim(name, shape));
+  }
+
+  // A number saved as a tensor of shape () or (1,).
+  std::optional<float> Number(const std::string& name, bool required) {
+    const auto found = by_name_.find(name);
+    const bool listed = found != by_name_.end() && found->second->shape == Shape{1};
+    const SourceTensor* tensor = Claim(name, listed ? Shape{1} : Shape{}, required);
+    if (tensor == nullptr) return std::nullopt;
+    const Result<std::vector<float>> values = ReadFinite(*tensor);
+    if (values.ok()) return values->front();
+    if (value_error_.ok()) value_error_ = values.status();
+    return std::nullopt;
+  }
+
+  ActivationQuantiser Quantiser(const std::string& name) {
+    const std::optional<float> max_abs = Number(name + ".max_abs", true);
+    const std::optional<float> step = Number(name + ".inv_scale", true);
+    const auto check = [&](const char* part, const std::optional<float>& value) {
+      if (!value || *value > 0 || !value_error_.ok()) return;
+      value_error_ = Refuse("tensor " + name + part, "a number above 0", NumberText(*value));
+    };
+    check(".max_abs", max_abs);
+    check(".inv_scale", step);
+    return {max_abs.value_or(0), step.value_or(0)};
+  }
+
+  Status CheckQuantisers() const {
+    const bool found = std::any_of(order_.begin(), order_.end(), [](const SourceTensor& tensor) {
+      return tensor.name.ends_with(".max_abs");
+    });
+    if (found == config_.bits.has_value()) return {};
+    return Refuse("state dict",
+                  config_.bits ? "activation quantisers, as the configuration has bits " +
+                                     std::to_string(*config_.bits)
+                               : "no activation quantisers, as the configuration has no bits",
+                  found ? "tensors named *.max_abs" : "none");
+  }
+
+  // Input and output tables: one tensor for both.
+  void DescribeTables() {
+    for (size_t i = 0; i < config_.bins.size(); ++i) {
+      const MicronetBin& bin = config_.bins[i];
+      const std::string number = std::to_string(i);
+      const std::string outward = "loss.layers." + number + ".weight";
+      const std::string inward = "embed.layers." + number + ".weight";
+      const Shape shape = {bin.size, bin.width};
+      const bool has_inward = by_name_.contains(inward);
+      const SourceTensor* used = Claim(outward, shape, !has_inward);
+      const SourceTensor* other = has_inward ? Claim(inward, shape) : nullptr;
+      if (used == nullptr && !by_name_.contains(outward) && other != nullptr) {
+        model_.notes.push_back(outward + " is not in the checkpoint; " + inward + " is used");
+        std::swap(used, other);
+      }
+      tables_.push_back(
+          Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));
+      if (used != nullptr && other != nullptr) tied_.push_back({tables_.back(), other});
+    }
+  }
+
+  AdaptiveEmbedding DescribeEmbedding() {
+    AdaptiveEmbedding embedding;
+    embedding.name = "embed";
+    embedding.width = config_.width;
+    embedding.scale = std::sqrt(static_cast<double>(config_.width));
+    for (size_t i = 0; i < config_.bins.size(); ++i) {
+      const MicronetBin& bin = config_.bins[i];
+      EmbeddingBin described{bin.first, bin.size, tables_[i], std::nullopt};
+      if (i > 0) {
+        described.projection =
+            Add("embed.projections." + std::to_string(i - 1) + ".weight",
+                {config_.width, bin.width}, i == 1 ? Role::kPrunedAlso : Role::kQuantised);
+      }
+      embedding.bins.push_back(described);
+    }
+    return embedding;
+  }
+
+  MicronetDecoder DescribeDecoder() {
+    MicronetDecoder decoder;
+    decoder.name = "decoder";
+    decoder.width = config_.width;
+    decoder.heads = config_.heads;
+    decoder.key_size = config_.key_size;
+    decoder.value_size = config_.value_size;
+    decoder.window = config_.context + 1;
+    decoder.start = config_.bits ? StreamStart::kZeros : StreamStart::kMasked;
+    for (uint32_t i = 0; i < config_.layers; ++i) {
+      decoder.layers.push_back(DescribeLayer("layers." + std::to_string(i) + "."));
+    }
+    if (config_.bits) decoder.output = Quantiser("quant");
+    return decoder;
+  }
+
+  MicronetLayer DescribeLayer(const std::string& prefix) {
+    const uint64_t d = config_.width, inner = config_.inner;
+    const uint64_t attended = uint64_t{config_.heads} * config_.value_size;
+    const uint64_t qkv = attended + uint64_t{config_.heads} * config_.key_size * 2;
+    const auto add = [&](const char* name, const Shape& shape, Role role) {
+      return Add(prefix + name, shape, role);
+    };
+    MicronetLayer layer{};
+    layer.positions =
+        add("pos_emb", {config_.key_size, uint64_t{config_.context} + 1}, Role::kKept);
+    layer.norm1_gain = add("ln1.weight", {d}, Role::kKept);
+    layer.norm1_bias = add("ln1.bias", {d}, Role::kKept);
+    layer.qkv_weight = add("qkv.weight", {qkv, d}, Role::kPrunedAlso);
+    layer.qkv_bias = add("qkv.bias", {qkv}, Role::kQuantised);
+    layer.out_weight = add("out.weight", {d, attended}, Role::kPrunedAlso);
+    layer.norm2_gain = add("ln2.weight", {d}, Role::kKept);
+    layer.norm2_bias = add("ln2.bias", {d}, Role::kKept);
+    layer.fc0_weight = add("fc.0.weight", {inner, d}, Role::kPrunedAlso);
+    layer.fc0_bias = add("fc.0.bias", {inner}, Role::kQuantised);
+    layer.fc3_weight = add("fc.3.weight", {d, inner}, Role::kPrunedAlso);
+    layer.fc3_bias = add("fc.3.bias", {d}, Role::kQuantised);
+    if (config_.bits) {
+      layer.quantisers = MicronetLayerQuantisers{
+          Quantiser(prefix + "quant_ln1"),  Quantiser(prefix + "quant_qkv"),
+          Quantiser(prefix + "quant_attn"), Quantiser(prefix + "quant_attnv"),
+          Quantiser(prefix + "quant_ln2"),  Quantiser(prefix + "fc.1"),
+          Quantiser(prefix + "fc.4"),
+      };
+    }
+    return layer;
+  }
+
+  AdaptiveSoftmax DescribeSoftmax() {
+    const std::string layers = "loss.layers.";
+    const uint64_t tails = config_.bins.size() - 1;
+    const Shape cluster_shape = {tails, config_.width};
+    AdaptiveSoftmax softmax{};
+    softmax.name = "loss";
+    softmax.width = config_.width;
+    softmax.head_size = config_.bins[0].size;
+    softmax.head_table = tables_[0];
+    softmax.head_bias = Add(layers + "0.bias", {config_.bins[0].size}, Role::kQuantised);
+    softmax.tail_input = config_.bits ? TailInput::kFixedPoint15 : TailInput::kAsIs;
+    if (tails > 0) {
+      softmax.cluster_weight = Add("loss.clusters.weight", cluster_shape, Role::kQuantised);
+      softmax.cluster_bias = Add("loss.clusters.bias", {tails}, Role::kQuantised);
+    } else {
+      // The training code makes a matrix without rows, which says nothing.
+      Claim("loss.clusters.weight", cluster_shape, false);
+      Claim("loss.clusters.bias", {tails}, false);
+    }
+    for (size_t i = 0; i < tails; ++i) {
+      const MicronetBin& bin = config_.bins[i + 1];
+      SoftmaxTail tail{};
+      tail.first = bin.first;
+      tail.size = bin.size;
+      // The original indexes the head's logits with -(i + 1), from their end.
+      tail.cluster_row = static_cast<uint32_t>(tails - 1 - i);
+      tail.projection =
+          Add("loss.projections." + std::to_string(i) + ".weight", {bin.width, config_.width},
+              i == 0 ? Role::kPrunedAlso : Role::kQuantised);
+      tail.table = tables_[i + 1];
+      tail.bias = Add(layers + std::to_string(i + 1) + ".bias", {bin.size}, Role::kPrunedAlso);
+      softmax.tails.push_back(tail);
+    }
+    return softmax;
+  }
+
+  // A number of the cache: the trained parameter where it counts, otherwise the fixed one.
+  std::optional<double> CacheNumber(const MicronetCacheNumber& number, const std::string& parameter,
+                                    double (*activation)(double)) {
+    const bool needed = number.trained && !number.fixed;
+    const std::optional<float> trained = number.trained ? Number(parameter, needed) : std::nullopt;
+    if (trained) return activation(static_cast<double>(*trained));
+    return number.fixed;
+  }
+
+  std::optional<NeuralCache> DescribeCache() {
+    const std::string theta = "loss.cache_theta_inv_softplus";
+    const std::string lambda = "loss.cache_lambda_inv_sigmoid";
+    std::optional<NeuralCache> cache;
+    if (config_.cache) {
+      const auto softplus = [](double x) { return x > 30 ? x : std::log1p(std::exp(x)); };
+      const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+      cache = NeuralCache{"cache", config_.cache->capacity,
+                          CacheNumber(config_.cache->theta, theta, softplus).value_or(0),
+                          CacheNumber(config_.cache->lambda, lambda, sigmoid).value_or(0)};
+    }
+    // Trained parameters that a search file or `use_cache: false` overrules are not needed, but are
+    // no fault.
+    for (const std::string& name : {theta, lambda}) {
+      const auto found = by_name_.find(name);
+      if (config_.trains_cache && found != by_name_.end() && !claimed_.contains(name)) {
+        claimed_.insert(found->first);
+        model_.notes.push_back(name + " is not used: the configuration overrules it");
+      }
+    }
+    return cache;
+  }
+
+  static Status CheckCache(const std::optional<NeuralCache>& cache) {
+    if (!cache) return {};
+    if (!std::isfinite(cache->theta) || cache->theta <= 0) {
+      return Refuse("cache theta", "a number above 0", NumberText(cache->theta));
+    }
+    if (!(cache->lambda > 0 && cache->lambda < 1)) {
+      return Refuse("cache lambda", "a number between 0 and 1", NumberText(cache->lambda));
+    }
+    return {};
+  }
+
+  Status CheckNames() const {
+    std::vector<std::string> unused;
+    for (const SourceTensor& tensor : order_) {
+      if (!claimed_.contains(tensor.name)) unused.push_back(Quoted(tensor.name));
+    }
+    std::vector<std::string> faults;
+    if (!missing_.empty()) faults.push_back(Listed("missing ", missing_, ", "));
+    if (!unused.empty()) faults.push_back(Listed("unused ", unused, ", "));
+    if (!misshaped_.empty()) faults.push_back(Listed("", misshaped_, "; "));
+    if (faults.empty()) return {};
+    return Refuse(
+        "state dict",
+        "the tensors of a " + std::string(kMicronetFamily) + " network with this configuration",
+        Listed("", faults, "; "));
+  }
+
+  Status ReadValues() {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(*sources_[i]));
+      model_.draft.tensors[i].values = DenseF32{std::move(values)};
+    }
+    for (const TiedTable& tied : tied_) {
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> other, ReadFinite(*tied.other));
+      const EncodedTensor& used = model_.draft.tensors[tied.used];
+      const std::vector<float>& values = std::get_if<DenseF32>(&used.values)->values;
+      double largest = 0;
+      for (size_t i = 0; i < other.size(); ++i) {
+        largest = std::max(largest, std::fabs(double{other[i]} - double{values[i]}));
+      }
+      if (largest == 0) continue;
+      model_.notes.push_back(tied.other->name + " differs from " + used.name + " by up to " +
+                             NumberText(largest) + "; the latter is used for input and output");
+    }
+    return {};
+  }
+
+  struct TiedTable {
+    TensorId used;
+    const SourceTensor* other;
+  };
+
+  const MicronetConfig& config_;
+  std::span<const SourceTensor> order_;
+  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
+  std::unordered_set<std::string_view> claimed_;
+  std::vector<std::string> missing_, misshaped_;
+  Status value_error_;  // the first number that cannot be used
+  LoadedModel model_;
+  std::vector<const SourceTensor*> sources_;  // by tensor id
+  std::vector<TensorId> tables_;              // by bin
+  std::vector<TiedTable> tied_;
+};
+
+}  // namespace
+
+bool LooksLikeMicronet(std::span<const SourceTensor> weights) {
+  const auto has = [&](auto matches) {
+    return std::any_of(weights.begin(), weights.end(),
+                       [&](const SourceTensor& tensor) { return matches(tensor.name); });
+  };
+  return has([](const std::string& name) {
+           return name == "loss.layers.0.weight" || name == "embed.layers.0.weight";
+         }) &&
+         has([](const std::string& name) {
+           return name.starts_with("layers.") && name.ends_with(".qkv.weight");
+         });
+}
+
+Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
+                                  std::span<const SourceTensor> weights) {
+  return MicronetLoader(config, weights).Load();
+}
+
+Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
+  std::string path = input.config;
+  if (path.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config, ReadMicronetConfig(file, input.step));
+  return MicronetDraft(config, input.weights);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,52 @@
+// Known answers: log-probabilities that the original training code gave, replayed on a converted
+// model in double precision.
+#ifndef KINGLET_CONVERTERS_GOLDEN_H_
+#define KINGLET_CONVERTERS_GOLDEN_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/blocks.h"
+#include "format/model_file.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// After ids[0 .. position - 1], log p(id) is log_probability; id == ids[position].
+struct GoldenValue {
+  uint64_t position = 0;
+  uint32_t id = 0;
+  double log_probability = 0;
+};
+
+struct GoldenFile {
+  std::vector<uint32_t> ids;
+  std::vector<GoldenValue> values;  // positions grow; at least one
+};
+
+// `golden` has lines "position<TAB>id<TAB>..<TAB>value"; fields between the id and the value are
+// passed over. `ids` as ReadIds reads it. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+// KINGLET_INVALID_ARGUMENT naming the line.
+Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids);
+
+struct GoldenReplay {
+  uint64_t positions = 0;
+  double largest_difference = 0;
+};
+
+// Runs the model on ref64. Errors: KINGLET_MISMATCH naming the first position beyond the
+// tolerance; errors of running the model.
+Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
+                                  double tolerance);
+
+// The first known answers, to be carried in the model file: up to 64 ids, as far as the values go
+// from position 1 on without a gap. None if position 1 has no value.
+std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, double tolerance);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_GOLDEN_H_

@@ -1,0 +1,191 @@
+#include "converters/passes/calibrate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "converters/passes/quantise.h"
+#include "converters/quoted.h"
+#include "converters/token_file.h"
+#include "format/model_file.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+
+namespace kinglet {
+namespace {
+
+// The fastest backend of this build that computes in float.
+Result<std::shared_ptr<const Model>> OpenForCalibration(std::shared_ptr<const ModelFile> file) {
+  ModelOptions options;
+  options.backend = "cpu";
+  Result<std::shared_ptr<const Model>> model = Model::FromFile(file, options);
+  if (model.ok() || model.status().code() != KINGLET_UNSUPPORTED) return model;
+  options.backend = "ref";
+  return Model::FromFile(std::move(file), options);
+}
+
+// What to read when a step has run: a buffer of floats, into the range it widens.
+struct Point {
+  Slot slot;
+  float* range;
+};
+using Points = std::unordered_map<const Step*, std::vector<Point>>;
+
+class PointFinder {
+ public:
+  explicit PointFinder(const Model& model) {
+    const Plan& plan = model.plan();
+    for (size_t i = plan.context.begin; i < plan.context.end; ++i) {
+      steps_[plan.steps[i].name] = &plan.steps[i];
+    }
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      if (plan.buffers[i].element == Element::kReal) {
+        slots_[plan.buffers[i].name] = model.layout().slots[i];
+      }
+    }
+  }
+
+  Status Add(const std::string& step, const std::string& buffer, float& range, Points& points) {
+    const auto found_step = steps_.find(step);
+    const auto found_slot = slots_.find(buffer);
+    if (found_step == steps_.end() || found_slot == slots_.end()) {
+      return Status::Refusal(KINGLET_INTERNAL, "calibration", "plan",
+                             "step " + step + " and buffer " + buffer, "none");
+    }
+    points[found_step->second].push_back({found_slot->second, &range});
+    return {};
+  }
+
+ private:
+  std::unordered_map<std::string_view, const Step*> steps_;
+  std::unordered_map<std::string_view, Slot> slots_;
+};
+
+Result<Points> FindPoints(const Model& model, ActivationRanges& ranges) {
+  PointFinder finder(model);
+  Points points;
+  for (size_t i = 0; i < ranges.layers.size(); ++i) {
+    const std::string layer = "layers." + std::to_string(i) + ".";
+    LayerRanges& range = ranges.layers[i];
+    const struct {
+      const char* step;
+      const char* buffer;
+      float& range;
+    } wanted[] = {
+        {"norm1", "norm1", range.norm1},
+        {"qkv", "qkv", range.qkv},
+        {"attention", "attention_weights", range.weights},
+        {"attention", "attended", range.attended},
+        {"norm2", "norm2", range.norm2},
+        {"fc0", "inner", range.inner},
+        {"fc3", "outer", range.outer},
+    };
+    for (const auto& point : wanted) {
+      KINGLET_RETURN_IF_ERROR(
+          finder.Add(layer + point.step, layer + point.buffer, point.range, points));
+    }
+  }
+  const std::string last = "layers." + std::to_string(ranges.layers.size() - 1) + ".residual2";
+  KINGLET_RETURN_IF_ERROR(finder.Add(last, "hidden", ranges.output, points));
+  return points;
+}
+
+void Widen(const Point& point, const Frame& frame) {
+  const std::span<const float> values(point.slot.At<float>(frame), point.slot.count);
+  for (const float value : values) {
+    // A NaN stays: it is not below anything.
+    if (!(std::fabs(value) <= *point.range) && !std::isnan(*point.range)) {
+      *point.range = std::fabs(value);
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
+                                                  std::span<const std::string> vocabulary) {
+  std::unordered_map<std::string_view, uint32_t> ids;
+  for (const std::string& word : vocabulary) {
+    ids.emplace(word, static_cast<uint32_t>(ids.size()));
+  }
+  const auto unknown = ids.find("<unk>");
+  std::vector<uint32_t> tokens;
+  KINGLET_RETURN_IF_ERROR(ForEachWord(path, [&](std::string_view word) -> Status {
+    const auto found = ids.find(word);
+    if (found == ids.end() && unknown == ids.end()) {
+      return Status::Refusal(KINGLET_UNKNOWN_WORD, "calibration text", path,
+                             "words of the vocabulary, which has no <unk>", Quoted(word));
+    }
+    tokens.push_back(found != ids.end() ? found->second : unknown->second);
+    return {};
+  }));
+  if (!tokens.empty()) return tokens;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration text", path, "at least one word",
+                         "an empty file");
+}
+
+Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens) {
+  const auto* decoder = FindBlock<MicronetDecoder>(draft.description);
+  if (decoder == nullptr || decoder->layers.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "calibration", "model", "a MicroNet decoder",
+                           "none");
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                           OpenForCalibration(std::move(file)));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+
+  ActivationRanges ranges;
+  ranges.layers.resize(decoder->layers.size());
+  KINGLET_ASSIGN_OR_RETURN(const Points points, FindPoints(*model, ranges));
+  session->set_observer([&points](const Step& step, const Frame& frame) {
+    const auto found = points.find(&step);
+    if (found == points.end()) return;
+    for (const Point& point : found->second) Widen(point, frame);
+  });
+  for (const uint32_t token : tokens) KINGLET_RETURN_IF_ERROR(session->StepToken(token));
+
+  // Every overflow ends in the residual stream, which is the final hidden state.
+  if (std::isfinite(ranges.output)) return ranges;
+  return Status::Refusal(KINGLET_NOT_FINITE, "calibration", "final hidden state",
+                         "finite activations", "infinity or NaN");
+}
+
+ActivationQuantiser QuantiserFor(float range, int bits) {
+  constexpr float kNothing = 1e-30F;  // below, steps would leave the normal numbers
+  constexpr float kSmallest = 1e-6F;
+  const float max_abs = range > kNothing ? range : kSmallest;
+  return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
+}
+
+void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) {
+  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
+  for (Block& block : draft.description.blocks) {
+    if (auto* decoder = std::get_if<MicronetDecoder>(&block)) {
+      for (size_t i = 0; i < decoder->layers.size(); ++i) {
+        const LayerRanges& range = ranges.layers[i];
+        decoder->layers[i].quantisers = MicronetLayerQuantisers{
+            make(range.norm1), make(range.qkv),   make(range.weights), make(range.attended),
+            make(range.norm2), make(range.inner), make(range.outer)};
+      }
+      decoder->output = make(ranges.output);
+    } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+      softmax->tail_input = TailInput::kFixedPoint15;
+    }
+  }
+}
+
+Status Calibrate(const std::string& text, int bits, ModelDraft& draft) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens,
+                           ReadCalibrationText(text, draft.vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(draft, tokens));
+  SetQuantisers(ranges, bits, draft);
+  return {};
+}
+
+}  // namespace kinglet

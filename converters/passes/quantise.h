@@ -1,0 +1,34 @@
+// Float weights -> integers and scales, by the rule of MicroNet's training code (symmetric linear
+// quantisation; with n = 2^(bits-1) - 1, q = round_half_even(w * n / max|w|)).
+#ifndef KINGLET_CONVERTERS_PASSES_QUANTISE_H_
+#define KINGLET_CONVERTERS_PASSES_QUANTISE_H_
+
+#include <span>
+
+#include "format/encoding.h"
+#include "format/writer.h"
+
+namespace kinglet {
+
+// The largest code of a symmetric quantiser: 255 for 9 bits. REQUIRES: kMinBits <= bits <=
+// kMaxBits, here and below.
+constexpr int SymmetricLevels(int bits) { return (1 << (bits - 1)) - 1; }
+
+// `value` with its low `bits` mantissa bits cleared, towards zero: the training code stores scales
+// so, which leaves room for the integer in a float32 product.
+float ClearLowMantissaBits(float value, int bits);
+
+// A matrix with a scale per row: the truncated max|row| / n. A row of zeros, and one whose largest
+// entry is too small for its scale to be a normal float32 (about 1e-36), has scale and codes 0.
+Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bits);
+
+// A vector with one divisor, n / max|values|; 1 where that is no finite number (all zero, or
+// nearly), with codes 0.
+Quantised QuantiseDivided(std::span<const float> values, int bits);
+
+// Quantises the float32 tensors `which`: matrices by rows, vectors by one divisor.
+void QuantiseTensors(int bits, std::span<const TensorId> which, ModelDraft& draft);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_PASSES_QUANTISE_H_

@@ -1,0 +1,75 @@
+// Fields of 1 to 32 bits, one after the other without gaps, least significant bit first.
+//
+// Field i occupies stream bits [i * bits, (i + 1) * bits); stream bit j is bit j % 8 of byte j / 8.
+// Three fields a, b, c of 5 bits (a0 is the least significant bit of a, "-" is an unused bit):
+//
+//   byte              0                                1
+//   bit       7  6  5  4  3  2  1  0           7  6  5  4  3  2  1  0
+//   holds    b2 b1 b0 a4 a3 a2 a1 a0           - c4 c3 c2 c1 c0 b4 b3
+//
+// The unused bits of the last byte are zero. Signed fields are two's complement. A mask is the same
+// thing with 1-bit fields.
+#ifndef KINGLET_FORMAT_BITPACK_H_
+#define KINGLET_FORMAT_BITPACK_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace kinglet {
+
+// Bytes that `count` fields take: ceil(count * bits / 8). REQUIRES: 0 <= bits <= 32, count < 2^58.
+constexpr uint64_t PackedBytes(uint64_t count, int bits) {
+  return (count * static_cast<uint64_t>(bits) + 7) / 8;
+}
+
+// Packs fields of one width.
+class BitPacker {
+ public:
+  // REQUIRES: 0 <= bits <= 32. `count` fields are expected; memory is reserved for them.
+  BitPacker(int bits, uint64_t count);
+  // Adds the low `bits` bits of `field`.
+  void Append(uint32_t field);
+  // The packed bytes; the packer is empty afterwards.
+  std::vector<std::byte> Finish();
+
+ private:
+  int bits_;
+  int held_ = 0;  // bits waiting in accumulator_, below 8
+  uint64_t accumulator_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+// Unpack the first out.size() fields. REQUIRES: bytes.size() >= PackedBytes(out.size(), bits);
+// 0 <= bits <= 32, or 2 <= bits <= 16 for the signed form.
+void UnpackUnsigned(std::span<const std::byte> bytes, int bits, std::span<uint32_t> out);
+void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out);
+
+// The index of the first of `count` fields that is zero, or `count`. 1 <= bits <= 32.
+uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t count);
+
+// Set bits among stream bits [begin, end). REQUIRES: end <= 8 * bytes.size().
+uint64_t CountSetBits(std::span<const std::byte> bytes, uint64_t begin, uint64_t end);
+
+// Calls visit(i) for every set stream bit i below `count`, in order.
+// REQUIRES: count <= 8 * bytes.size().
+template <class Visit>
+void ForEachSetBit(std::span<const std::byte> bytes, uint64_t count, Visit&& visit);
+
+// 64 stream bits from byte `at` on; bytes beyond the end read as zero.
+uint64_t LoadWord(std::span<const std::byte> bytes, uint64_t at);
+
+template <class Visit>
+void ForEachSetBit(std::span<const std::byte> bytes, uint64_t count, Visit&& visit) {
+  for (uint64_t base = 0; base < count; base += 64) {
+    uint64_t word = LoadWord(bytes, base / 8);
+    if (count - base < 64) word &= (uint64_t{1} << (count - base)) - 1;
+    for (; word != 0; word &= word - 1) visit(base + static_cast<uint64_t>(std::countr_zero(word)));
+  }
+}
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_BITPACK_H_

@@ -1,0 +1,419 @@
+// Reads the verified FlatBuffer. flatc's types stay in this file.
+#include "format/header_reader.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "format/digest.h"
+#include "format/frame.h"
+#include "format/limits.h"
+#include "format/message_text.h"
+#include "format/model_generated.h"
+
+namespace kinglet {
+namespace {
+
+class Reader {
+ public:
+  Reader(const std::string& source, std::span<const std::byte> file,
+         std::span<const std::byte> header)
+      : source_(source), file_(file), header_(header), strings_left_(header.size()) {}
+
+  Result<Header> Read() {
+    KINGLET_RETURN_IF_ERROR(CheckStructure());
+    KINGLET_RETURN_IF_ERROR(CheckFeatures());
+    KINGLET_RETURN_IF_ERROR(ReadSegments());
+    KINGLET_RETURN_IF_ERROR(ReadTensors());
+    KINGLET_RETURN_IF_ERROR(ReadVocabulary());
+    KINGLET_RETURN_IF_ERROR(ReadDescription());
+    for (size_t i = 0; i < out_.segments.size(); ++i) {
+      if (!out_.segments[i].used) {
+        return Invalid(Numbered("segment", i), "a tensor or vocabulary that uses it", "none");
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Status Invalid(const std::string& where, const std::string& expected,
+                 const std::string& found) const {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
+  }
+  Status Corrupt(const std::string& where, const std::string& expected,
+                 const std::string& found) const {
+    return Status::Refusal(KINGLET_CORRUPT, source_, where, expected, found);
+  }
+
+  Status CheckStructure() {
+    flatbuffers::Verifier::Options options;
+    // Model, block, decoder, layer are the deepest nesting.
+    options.max_depth = 8;
+    // A table takes 4 bytes and what refers to it 4 more. Tables may be shared, and nested sharing
+    // would make the verifier's work quadratic; no writer of ours shares, so the count is linear.
+    options.max_tables = static_cast<flatbuffers::uoffset_t>(header_.size() / 8 + 1);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(header_.data());
+    flatbuffers::Verifier verifier(bytes, header_.size(), options);
+    if (!schema::VerifyModelBuffer(verifier)) {
+      return Corrupt("header, byte 64", "a FlatBuffers table of type Model with identifier KGL1",
+                     "a structure that does not verify");
+    }
+    model_ = schema::GetModel(bytes);
+    // The verifier of FlatBuffers 2 checks where a vector starts, not how its elements are aligned.
+    KINGLET_RETURN_IF_ERROR(CheckAlignment("segments", *model_->segments()));
+    if (model_->golden() == nullptr) return {};
+    return CheckAlignment("golden log-probabilities", *model_->golden()->log_probabilities());
+  }
+
+  template <class T>
+  Status CheckAlignment(const char* what, const flatbuffers::Vector<T>& vector) const {
+    // Writers do not align vectors without elements.
+    const auto misplaced = reinterpret_cast<uintptr_t>(vector.Data()) % 8;
+    if (misplaced == 0 || vector.size() == 0) return {};
+    return Corrupt(std::string("header, ") + what, "elements at a multiple of 8 bytes",
+                   Numbered("remainder", misplaced));
+  }
+
+  Status CheckFeatures() const {
+    // Version 1 has no optional features, so every name is unknown.
+    if (model_->features() == nullptr || model_->features()->size() == 0) return {};
+    std::string names;
+    for (const flatbuffers::String* name : *model_->features()) {
+      if (names.size() > 256) {
+        names += ", ...";
+        break;
+      }
+      if (!names.empty()) names += ", ";
+      names += Printable(name->string_view());
+    }
+    return Status::Refusal(KINGLET_UNSUPPORTED_VERSION, source_, "header, features",
+                           "only features this version has (none)", names);
+  }
+
+  Status ReadSegments() {
+    uint64_t position = kFrameBytes + header_.size();
+    const auto& stored = *model_->segments();
+    out_.segments.reserve(stored.size());
+    for (const schema::Segment* segment : stored) {
+      const std::string where = Numbered("segment", out_.segments.size());
+      const uint64_t expected = NextSegmentOffset(position);
+      if (segment->offset() != expected) {
+        return Corrupt(where + ", offset", std::to_string(expected),
+                       std::to_string(segment->offset()));
+      }
+      const uint64_t left = expected > file_.size() ? 0 : file_.size() - expected;
+      if (expected > file_.size() || segment->size() > left) {
+        return Corrupt(where + ", size", "at most " + std::to_string(left) + " bytes",
+                       std::to_string(segment->size()));
+      }
+      position = expected + segment->size();
+      out_.segments.push_back({expected, segment->size(), segment->digest(), {}});
+    }
+    if (position != file_.size()) {
+      return Corrupt("file size", "the last segment's end at byte " + std::to_string(position),
+                     std::to_string(file_.size()) + " bytes");
+    }
+    return CheckSegmentBytes();
+  }
+
+  Status CheckSegmentBytes() const {
+    for (size_t i = 0; i < out_.segments.size(); ++i) {
+      const StoredSegment& segment = out_.segments[i];
+      const uint64_t digest = Digest64(file_.subspan(segment.offset, segment.size));
+      if (digest != segment.digest) {
+        return Corrupt(Numbered("segment", i) + " at byte " + std::to_string(segment.offset),
+                       "digest " + HexText(segment.digest), HexText(digest));
+      }
+    }
+    uint64_t position = kFrameBytes + header_.size();
+    for (const StoredSegment& segment : out_.segments) {
+      const auto padding = file_.subspan(position, segment.offset - position);
+      const auto bad = std::find_if(padding.begin(), padding.end(),
+                                    [](std::byte byte) { return byte != std::byte{0}; });
+      if (bad != padding.end()) {
+        const uint64_t at = position + static_cast<uint64_t>(bad - padding.begin());
+        return Corrupt(Numbered("padding, byte", at), "0",
+                       std::to_string(static_cast<unsigned>(*bad)));
+      }
+      position = segment.offset + segment.size;
+    }
+    return {};
+  }
+
+  // The bytes of a segment, which from now on belongs to `owner`.
+  Result<std::span<const std::byte>> Use(const std::string& where, uint32_t index,
+                                         const std::string& owner, LedgerPart part) {
+    if (index >= out_.segments.size()) {
+      return Invalid(where + ", segment", "an index below " + std::to_string(out_.segments.size()),
+                     std::to_string(index));
+    }
+    StoredSegment& segment = out_.segments[index];
+    if (segment.used) {
+      return Invalid(where + ", segment", "a segment of its own",
+                     Numbered("segment", index) + ", which " + segment.owner + " uses");
+    }
+    segment.used = true;
+    segment.owner = owner;
+    segment.part = part;
+    return file_.subspan(segment.offset, segment.size);
+  }
+
+  // A copy of a string of the header. Strings may overlap in a hostile file; the budget keeps the
+  // copies as small as the header itself.
+  Result<std::string> Copy(const std::string& where, const flatbuffers::String& text) {
+    if (text.size() > strings_left_) {
+      return Invalid(where, "strings that do not overlap", "more text than the header has bytes");
+    }
+    strings_left_ -= text.size();
+    return text.str();
+  }
+
+  // Any enumeration of the schema is numbered from 0 without gaps.
+  template <class To, class From>
+  Result<To> Enumerator(const std::string& where, From value, From last) const {
+    if (value > last) {
+      return Invalid(where, "a number up to " + std::to_string(static_cast<unsigned>(last)),
+                     std::to_string(static_cast<unsigned>(value)));
+    }
+    return static_cast<To>(value);
+  }
+
+  Status CheckLength(const std::string& where, uint64_t length, uint64_t largest) const {
+    if (length <= largest) return {};
+    return Invalid(where, "at most " + std::to_string(largest), std::to_string(length));
+  }
+
+  Status ReadTensors() {
+    const auto& tensors = *model_->tensors();
+    // Each needs a segment of its own; this bounds what we allocate.
+    KINGLET_RETURN_IF_ERROR(CheckLength("tensors", tensors.size(), out_.segments.size()));
+    out_.tensors.reserve(tensors.size());
+    for (const schema::Tensor* tensor : tensors) {
+      const std::string place = Numbered("tensor", out_.tensors.size());
+      KINGLET_RETURN_IF_ERROR(
+          CheckLength(place + ", bytes of its name", tensor->name()->size(), kMaxNameBytes));
+      TensorView view;
+      KINGLET_ASSIGN_OR_RETURN(view.name, Copy(place, *tensor->name()));
+      KINGLET_RETURN_IF_ERROR(ReadTensor(*tensor, view));
+      out_.tensors.push_back(std::move(view));
+    }
+    return {};
+  }
+
+  Status ReadTensor(const schema::Tensor& tensor, TensorView& view) {
+    const std::string where = "tensor " + Printable(view.name);
+    const auto& shape = *tensor.shape();
+    if (shape.size() != 1 && shape.size() != 2) {
+      return Invalid(where + ", shape", "1 or 2 dimensions", std::to_string(shape.size()));
+    }
+    view.shape.assign(shape.begin(), shape.end());
+    if ((tensor.dense() != nullptr) == (tensor.packed() != nullptr)) {
+      return Invalid(where, "one of a dense and a packed encoding",
+                     tensor.dense() != nullptr ? "both" : "neither");
+    }
+    if (tensor.mask() != nullptr) {
+      MaskView mask{};
+      KINGLET_ASSIGN_OR_RETURN(
+          mask.bytes, Use(where + ", mask", tensor.mask()->bits(), view.name, LedgerPart::kMask));
+      mask.nonzeros = tensor.mask()->nonzeros();
+      view.mask = mask;
+    }
+    if (tensor.dense() != nullptr) {
+      DenseView dense{};
+      KINGLET_ASSIGN_OR_RETURN(dense.type,
+                               Enumerator<FloatType>(where + ", float type", tensor.dense()->type(),
+                                                     schema::FloatType::MAX));
+      KINGLET_ASSIGN_OR_RETURN(dense.bytes, Use(where + ", values", tensor.dense()->values(),
+                                                view.name, LedgerPart::kValues));
+      view.values = dense;
+      return {};
+    }
+    const schema::Packed& stored = *tensor.packed();
+    PackedView packed{};
+    packed.bits = stored.bits();
+    KINGLET_ASSIGN_OR_RETURN(
+        packed.rule,
+        Enumerator<ScaleRule>(where + ", scale rule", stored.rule(), schema::ScaleRule::MAX));
+    KINGLET_ASSIGN_OR_RETURN(packed.codes,
+                             Use(where + ", codes", stored.codes(), view.name, LedgerPart::kCodes));
+    packed.scales.count = packed.rule == ScaleRule::kMultiplyPerRow ? Rows(view.shape) : 1;
+    packed.scales.bits = stored.scales()->bits();
+    packed.scales.shift = stored.scales()->shift();
+    KINGLET_ASSIGN_OR_RETURN(packed.scales.bytes, Use(where + ", scales", stored.scales()->words(),
+                                                      view.name, LedgerPart::kScales));
+    view.values = packed;
+    return {};
+  }
+
+  Status ReadVocabulary() {
+    const schema::Vocabulary* stored = model_->vocabulary();
+    if (stored == nullptr) return {};
+    StoredVocabulary vocabulary{};
+    vocabulary.size = stored->size();
+    if (vocabulary.size != model_->vocabulary_size()) {
+      return Invalid("vocabulary, size", std::to_string(model_->vocabulary_size()) + " words",
+                     std::to_string(vocabulary.size));
+    }
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, Use("vocabulary, words", stored->words(),
+                                                   "vocabulary.words", LedgerPart::kVocabulary));
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.ranks, Use("vocabulary, ranks", stored->ranks(),
+                                                   "vocabulary.ranks", LedgerPart::kVocabulary));
+    out_.vocabulary = vocabulary;
+    return {};
+  }
+
+  Status ReadDescription() {
+    ModelDescription& description = out_.description;
+    const schema::Provenance& stored = *model_->provenance();
+    Provenance& provenance = description.provenance;
+    KINGLET_ASSIGN_OR_RETURN(provenance.producer, Copy("provenance", *stored.producer()));
+    KINGLET_ASSIGN_OR_RETURN(provenance.family, Copy("provenance", *stored.family()));
+    KINGLET_ASSIGN_OR_RETURN(provenance.source, Copy("provenance", *stored.source()));
+    KINGLET_ASSIGN_OR_RETURN(provenance.source_digest, Copy("provenance", *stored.source_digest()));
+    KINGLET_ASSIGN_OR_RETURN(provenance.options, Copy("provenance", *stored.options()));
+    description.vocabulary_size = model_->vocabulary_size();
+    KINGLET_RETURN_IF_ERROR(
+        CheckLength("blocks", model_->blocks()->size(), std::variant_size_v<Block>));
+    for (const schema::Block* block : *model_->blocks()) {
+      KINGLET_RETURN_IF_ERROR(ReadBlock(*block));
+    }
+    if (const schema::Golden* golden = model_->golden()) {
+      const auto& ids = *golden->ids();
+      const auto& values = *golden->log_probabilities();
+      description.golden = GoldenVector{
+          {ids.begin(), ids.end()}, {values.begin(), values.end()}, golden->tolerance()};
+    }
+    return {};
+  }
+
+  Status ReadBlock(const schema::Block& block) {
+    std::vector<Block>& blocks = out_.description.blocks;
+    const std::string place = Numbered("block", blocks.size());
+    KINGLET_RETURN_IF_ERROR(
+        CheckLength(place + ", bytes of its name", block.name()->size(), kMaxNameBytes));
+    KINGLET_ASSIGN_OR_RETURN(const std::string name, Copy(place, *block.name()));
+    const std::string where = "block " + Printable(name);
+    const int kinds = (block.adaptive_embedding() != nullptr) +
+                      (block.micronet_decoder() != nullptr) +
+                      (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr);
+    if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
+    if (const auto* stored = block.adaptive_embedding()) {
+      KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, ReadEmbedding(where, *stored));
+      embedding.name = name;
+      blocks.emplace_back(std::move(embedding));
+    }
+    if (const auto* stored = block.micronet_decoder()) {
+      KINGLET_ASSIGN_OR_RETURN(MicronetDecoder decoder, ReadDecoder(where, *stored));
+      decoder.name = name;
+      blocks.emplace_back(std::move(decoder));
+    }
+    if (const auto* stored = block.adaptive_softmax()) {
+      KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, ReadSoftmax(where, *stored));
+      softmax.name = name;
+      blocks.emplace_back(std::move(softmax));
+    }
+    if (const auto* stored = block.neural_cache()) {
+      blocks.emplace_back(NeuralCache{name, stored->capacity(), stored->theta(), stored->lambda()});
+    }
+    return {};
+  }
+
+  static std::optional<TensorId> Optional(flatbuffers::Optional<uint32_t> id) {
+    return id.has_value() ? std::optional<TensorId>(*id) : std::nullopt;
+  }
+  static ActivationQuantiser ToQuantiser(const schema::Quantiser& stored) {
+    return {stored.max_abs(), stored.step()};
+  }
+
+  Result<AdaptiveEmbedding> ReadEmbedding(const std::string& where,
+                                          const schema::AdaptiveEmbedding& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", bins", stored.bins()->size(), kMaxBins));
+    AdaptiveEmbedding embedding;
+    embedding.width = stored.width();
+    embedding.scale = stored.scale();
+    for (const schema::EmbeddingBin* bin : *stored.bins()) {
+      embedding.bins.push_back(
+          {bin->first(), bin->size(), bin->rows(), Optional(bin->projection())});
+    }
+    return embedding;
+  }
+
+  Result<MicronetDecoder> ReadDecoder(const std::string& where,
+                                      const schema::MicronetDecoder& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
+    MicronetDecoder decoder;
+    decoder.width = stored.width();
+    decoder.heads = stored.heads();
+    decoder.key_size = stored.key_size();
+    decoder.value_size = stored.value_size();
+    decoder.window = stored.window();
+    KINGLET_ASSIGN_OR_RETURN(
+        decoder.start,
+        Enumerator<StreamStart>(where + ", start", stored.start(), schema::StreamStart::MAX));
+    for (const schema::MicronetLayer* layer : *stored.layers()) {
+      decoder.layers.push_back(ToLayer(*layer));
+    }
+    if (stored.output() != nullptr) decoder.output = ToQuantiser(*stored.output());
+    return decoder;
+  }
+
+  static MicronetLayer ToLayer(const schema::MicronetLayer& stored) {
+    MicronetLayer layer{};
+    layer.norm1_gain = stored.norm1_gain();
+    layer.norm1_bias = stored.norm1_bias();
+    layer.qkv_weight = stored.qkv_weight();
+    layer.qkv_bias = stored.qkv_bias();
+    layer.positions = stored.positions();
+    layer.out_weight = stored.out_weight();
+    layer.norm2_gain = stored.norm2_gain();
+    layer.norm2_bias = stored.norm2_bias();
+    layer.fc0_weight = stored.fc0_weight();
+    layer.fc0_bias = stored.fc0_bias();
+    layer.fc3_weight = stored.fc3_weight();
+    layer.fc3_bias = stored.fc3_bias();
+    if (const schema::MicronetLayerQuantisers* quantisers = stored.quantisers()) {
+      layer.quantisers = MicronetLayerQuantisers{
+          ToQuantiser(quantisers->norm1()),   ToQuantiser(quantisers->qkv()),
+          ToQuantiser(quantisers->weights()), ToQuantiser(quantisers->attended()),
+          ToQuantiser(quantisers->norm2()),   ToQuantiser(quantisers->inner()),
+          ToQuantiser(quantisers->outer())};
+    }
+    return layer;
+  }
+
+  Result<AdaptiveSoftmax> ReadSoftmax(const std::string& where,
+                                      const schema::AdaptiveSoftmax& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", tails", stored.tails()->size(), kMaxBins - 1));
+    AdaptiveSoftmax softmax;
+    softmax.width = stored.width();
+    softmax.head_size = stored.head_size();
+    softmax.head_table = stored.head_rows();
+    softmax.head_bias = Optional(stored.head_bias());
+    softmax.cluster_weight = Optional(stored.cluster_weight());
+    softmax.cluster_bias = Optional(stored.cluster_bias());
+    KINGLET_ASSIGN_OR_RETURN(
+        softmax.tail_input,
+        Enumerator<TailInput>(where + ", tail input", stored.tail_input(), schema::TailInput::MAX));
+    for (const schema::SoftmaxTail* tail : *stored.tails()) {
+      softmax.tails.push_back({tail->first(), tail->size(), tail->cluster_row(),
+                               Optional(tail->projection()), tail->rows(), Optional(tail->bias())});
+    }
+    return softmax;
+  }
+
+  const std::string& source_;
+  const std::span<const std::byte> file_;
+  const std::span<const std::byte> header_;
+  uint64_t strings_left_;
+  const schema::Model* model_ = nullptr;
+  Header out_;
+};
+
+}  // namespace
+
+Result<Header> ReadHeader(const std::string& source, std::span<const std::byte> file,
+                          std::span<const std::byte> header) {
+  return Reader(source, file, header).Read();
+}
+
+}  // namespace kinglet

@@ -1,0 +1,53 @@
+// FlatBuffers header -> plain values. What comes out is well-formed (every enumerator, rank and
+// segment index is in range, every segment is used exactly once) but its meaning is not checked
+// yet: that is format/validate.h.
+#ifndef KINGLET_FORMAT_HEADER_READER_H_
+#define KINGLET_FORMAT_HEADER_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/blocks.h"
+#include "format/encoding.h"
+#include "format/ledger.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Bytes [offset, offset + size) of the file.
+struct StoredSegment {
+  uint64_t offset;
+  uint64_t size;
+  uint64_t digest;    // XXH3-64
+  std::string owner;  // as LedgerEntry::owner
+  LedgerPart part = LedgerPart::kPadding;
+  bool used = false;
+};
+
+struct StoredVocabulary {
+  uint32_t size;
+  std::span<const std::byte> words;
+  std::span<const std::byte> ranks;
+};
+
+struct Header {
+  ModelDescription description;
+  std::vector<TensorView> tensors;  // views into the file's bytes
+  std::optional<StoredVocabulary> vocabulary;
+  std::vector<StoredSegment> segments;  // in file order
+};
+
+// `file` is the whole file, 64-byte aligned; `header` is the part of it that holds the FlatBuffer.
+// Checks the FlatBuffers structure, the features, the segment table, the segments' digests and the
+// padding, in this order. Memory used is a small multiple of the file's size. Errors:
+// KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL.
+Result<Header> ReadHeader(const std::string& source, std::span<const std::byte> file,
+                          std::span<const std::byte> header);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_HEADER_READER_H_

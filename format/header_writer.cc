@@ -1,0 +1,199 @@
+// Builds the FlatBuffer. flatc's types stay in this file.
+#include "format/header_writer.h"
+
+#include <variant>
+
+#include "format/model_generated.h"
+
+namespace kinglet {
+namespace {
+
+flatbuffers::Optional<uint32_t> Optional(const std::optional<TensorId>& id) {
+  return id ? flatbuffers::Optional<uint32_t>(*id) : flatbuffers::nullopt;
+}
+
+schema::Quantiser ToSchema(const ActivationQuantiser& quantiser) {
+  return {quantiser.max_abs, quantiser.step};
+}
+
+class HeaderBuilder {
+ public:
+  flatbuffers::Offset<schema::Tensor> Add(const PlacedTensor& tensor) {
+    const auto name = builder_.CreateString(tensor.view.name);
+    std::vector<uint32_t> dimensions;
+    for (uint64_t dimension : tensor.view.shape) {
+      dimensions.push_back(static_cast<uint32_t>(dimension));
+    }
+    const auto shape = builder_.CreateVector(dimensions);
+    flatbuffers::Offset<schema::Dense> dense;
+    flatbuffers::Offset<schema::Packed> packed;
+    if (const auto* view = std::get_if<DenseView>(&tensor.view.values)) {
+      dense =
+          schema::CreateDense(builder_, static_cast<schema::FloatType>(view->type), tensor.values);
+    } else if (const auto* codes = std::get_if<PackedView>(&tensor.view.values)) {
+      const auto scales =
+          schema::CreateScales(builder_, static_cast<uint8_t>(codes->scales.bits),
+                               static_cast<uint8_t>(codes->scales.shift), tensor.scales);
+      packed =
+          schema::CreatePacked(builder_, static_cast<uint8_t>(codes->bits),
+                               static_cast<schema::ScaleRule>(codes->rule), tensor.values, scales);
+    }
+    flatbuffers::Offset<schema::Mask> mask;
+    if (tensor.view.mask) {
+      mask = schema::CreateMask(builder_, tensor.view.mask->nonzeros, tensor.mask);
+    }
+    return schema::CreateTensor(builder_, name, shape, dense, packed, mask);
+  }
+
+  flatbuffers::Offset<schema::Block> Add(const Block& block) {
+    return std::visit([this](const auto& value) { return AddBlock(value); }, block);
+  }
+
+  flatbuffers::Offset<schema::Provenance> Add(const Provenance& provenance) {
+    const auto producer = builder_.CreateString(provenance.producer);
+    const auto family = builder_.CreateString(provenance.family);
+    const auto source = builder_.CreateString(provenance.source);
+    const auto digest = builder_.CreateString(provenance.source_digest);
+    const auto options = builder_.CreateString(provenance.options);
+    return schema::CreateProvenance(builder_, producer, family, source, digest, options);
+  }
+
+  flatbuffers::Offset<schema::Golden> Add(const GoldenVector& golden) {
+    const auto ids = builder_.CreateVector(golden.ids);
+    const auto values = builder_.CreateVector(golden.log_probabilities);
+    return schema::CreateGolden(builder_, ids, values, golden.tolerance);
+  }
+
+  std::vector<std::byte> Build(const ModelDescription& description,
+                               std::span<const PlacedTensor> tensors,
+                               const std::optional<PlacedVocabulary>& vocabulary,
+                               std::span<const PlacedSegment> segments) {
+    const auto provenance = Add(description.provenance);
+    flatbuffers::Offset<schema::Vocabulary> words;
+    if (vocabulary) {
+      words = schema::CreateVocabulary(builder_, description.vocabulary_size, vocabulary->words,
+                                       vocabulary->ranks);
+    }
+    const auto blocks = AddAll<schema::Block>(description.blocks);
+    const auto directory = AddAll<schema::Tensor>(tensors);
+    flatbuffers::Offset<schema::Golden> golden;
+    if (description.golden) golden = Add(*description.golden);
+    std::vector<schema::Segment> table;
+    for (const PlacedSegment& segment : segments) {
+      table.emplace_back(segment.offset, segment.size, segment.digest);
+    }
+    const auto stored = builder_.CreateVectorOfStructs(table);
+    builder_.Finish(schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
+                                        blocks, directory, golden, stored),
+                    schema::ModelIdentifier());
+    const auto bytes = std::as_bytes(std::span(builder_.GetBufferPointer(), builder_.GetSize()));
+    return {bytes.begin(), bytes.end()};
+  }
+
+ private:
+  template <class To, class Range>
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<To>>> AddAll(const Range& range) {
+    std::vector<flatbuffers::Offset<To>> offsets;
+    offsets.reserve(range.size());
+    for (const auto& value : range) offsets.push_back(Add(value));
+    return builder_.CreateVector(offsets);
+  }
+
+  flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveEmbedding& embedding) {
+    const auto name = builder_.CreateString(embedding.name);
+    const auto bins = AddAll<schema::EmbeddingBin>(embedding.bins);
+    const auto stored =
+        schema::CreateAdaptiveEmbedding(builder_, embedding.width, embedding.scale, bins);
+    return schema::CreateBlock(builder_, name, stored);
+  }
+
+  flatbuffers::Offset<schema::EmbeddingBin> Add(const EmbeddingBin& bin) {
+    return schema::CreateEmbeddingBin(builder_, bin.first, bin.size, bin.table,
+                                      Optional(bin.projection));
+  }
+
+  flatbuffers::Offset<schema::Block> AddBlock(const MicronetDecoder& decoder) {
+    const auto name = builder_.CreateString(decoder.name);
+    const auto layers = AddAll<schema::MicronetLayer>(decoder.layers);
+    const schema::Quantiser output =
+        decoder.output ? ToSchema(*decoder.output) : schema::Quantiser();
+    const auto stored = schema::CreateMicronetDecoder(
+        builder_, decoder.width, decoder.heads, decoder.key_size, decoder.value_size,
+        decoder.window, static_cast<schema::StreamStart>(decoder.start), layers,
+        decoder.output ? &output : nullptr);
+    return schema::CreateBlock(builder_, name, 0, stored);
+  }
+
+  flatbuffers::Offset<schema::MicronetLayer> Add(const MicronetLayer& layer) {
+    schema::MicronetLayerQuantisers quantisers;
+    if (layer.quantisers) {
+      const MicronetLayerQuantisers& from = *layer.quantisers;
+      quantisers = {ToSchema(from.norm1),    ToSchema(from.qkv),   ToSchema(from.weights),
+                    ToSchema(from.attended), ToSchema(from.norm2), ToSchema(from.inner),
+                    ToSchema(from.outer)};
+    }
+    return schema::CreateMicronetLayer(
+        builder_, layer.norm1_gain, layer.norm1_bias, layer.qkv_weight, layer.qkv_bias,
+        layer.positions, layer.out_weight, layer.norm2_gain, layer.norm2_bias, layer.fc0_weight,
+        layer.fc0_bias, layer.fc3_weight, layer.fc3_bias, layer.quantisers ? &quantisers : nullptr);
+  }
+
+  flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveSoftmax& softmax) {
+    const auto name = builder_.CreateString(softmax.name);
+    const auto tails = AddAll<schema::SoftmaxTail>(softmax.tails);
+    const auto stored = schema::CreateAdaptiveSoftmax(
+        builder_, softmax.width, softmax.head_size, softmax.head_table, Optional(softmax.head_bias),
+        Optional(softmax.cluster_weight), Optional(softmax.cluster_bias),
+        static_cast<schema::TailInput>(softmax.tail_input), tails);
+    return schema::CreateBlock(builder_, name, 0, 0, stored);
+  }
+
+  flatbuffers::Offset<schema::SoftmaxTail> Add(const SoftmaxTail& tail) {
+    return schema::CreateSoftmaxTail(builder_, tail.first, tail.size, tail.cluster_row,
+                                     Optional(tail.projection), tail.table, Optional(tail.bias));
+  }
+
+  flatbuffers::Offset<schema::Block> AddBlock(const NeuralCache& cache) {
+    const auto name = builder_.CreateString(cache.name);
+    const auto stored =
+        schema::CreateNeuralCache(builder_, cache.capacity, cache.theta, cache.lambda);
+    return schema::CreateBlock(builder_, name, 0, 0, 0, stored);
+  }
+
+  flatbuffers::FlatBufferBuilder builder_;
+};
+
+}  // namespace
+
+std::vector<std::byte> BuildHeader(const ModelDescription& description,
+                                   std::span<const PlacedTensor> tensors,
+                                   const std::optional<PlacedVocabulary>& vocabulary,
+                                   std::span<const PlacedSegment> segments) {
+  return HeaderBuilder().Build(description, tensors, vocabulary, segments);
+}
+
+uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
+                        size_t segments) {
+  // No table takes more than 256 bytes with its vtable; a tensor is at most four tables.
+  constexpr uint64_t kTable = 256;
+  const Provenance& provenance = description.provenance;
+  uint64_t bytes = 16 * kTable + 24 * uint64_t{segments} + provenance.producer.size() +
+                   provenance.family.size() + provenance.source.size() +
+                   provenance.source_digest.size() + provenance.options.size();
+  for (const PlacedTensor& tensor : tensors) bytes += 4 * kTable + tensor.view.name.size();
+  for (const Block& block : description.blocks) {
+    bytes += 2 * kTable;
+    std::visit([&](const auto& value) { bytes += value.name.size(); }, block);
+    if (const auto* decoder = std::get_if<MicronetDecoder>(&block)) {
+      bytes += kTable * decoder->layers.size();
+    } else if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
+      bytes += kTable * embedding->bins.size();
+    } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+      bytes += kTable * softmax->tails.size();
+    }
+  }
+  if (description.golden) bytes += 12 * uint64_t{description.golden->ids.size()};
+  return bytes;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,49 @@
+// Plain values -> FlatBuffers header.
+#ifndef KINGLET_FORMAT_HEADER_WRITER_H_
+#define KINGLET_FORMAT_HEADER_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "format/blocks.h"
+#include "format/encoding.h"
+
+namespace kinglet {
+
+// A tensor with the indexes of the segments that hold its parts.
+struct PlacedTensor {
+  TensorView view;
+  uint32_t values = 0;  // or codes
+  uint32_t scales = 0;  // packed only
+  uint32_t mask = 0;    // with a mask only
+};
+
+struct PlacedVocabulary {
+  uint32_t words = 0;
+  uint32_t ranks = 0;
+};
+
+struct PlacedSegment {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint64_t digest = 0;
+};
+
+// The header's bytes; the same values always give the same bytes, and their number does not depend
+// on the segments' offsets and digests. REQUIRES: the values pass format/validate.h and
+// HeaderEstimate(..) <= kMaxHeaderBytes. May throw std::bad_alloc.
+std::vector<std::byte> BuildHeader(const ModelDescription& description,
+                                   std::span<const PlacedTensor> tensors,
+                                   const std::optional<PlacedVocabulary>& vocabulary,
+                                   std::span<const PlacedSegment> segments);
+
+// At least the size that BuildHeader would give.
+uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
+                        size_t segments);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_HEADER_WRITER_H_

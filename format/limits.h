@@ -1,0 +1,22 @@
+// Bounds that every model file keeps. They are far above any published compressed language model
+// and let readers allocate and multiply without overflow.
+#ifndef KINGLET_FORMAT_LIMITS_H_
+#define KINGLET_FORMAT_LIMITS_H_
+
+#include <cstdint>
+
+namespace kinglet {
+
+inline constexpr uint64_t kMaxDimension = (uint64_t{1} << 31) - 1;
+inline constexpr uint64_t kMaxParameters = uint64_t{1} << 40;  // entries of all tensors together
+inline constexpr uint64_t kMaxNameBytes = 1024;
+inline constexpr uint64_t kMaxLayers = 4096;
+// Bins of an embedding; a softmax has at most one tail less, so that its clusters fit a 64-bit set.
+inline constexpr uint64_t kMaxBins = 64;
+inline constexpr uint32_t kMaxCacheCapacity = uint32_t{1} << 20;
+// Levels of an activation quantiser on one side of zero.
+inline constexpr double kMaxQuantiserLevels = 1 << 20;
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_LIMITS_H_

@@ -1,0 +1,196 @@
+// Opening a model file: reading the bytes and running every check in order.
+#include "format/model_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "format/digest.h"
+#include "format/frame.h"
+#include "format/header_reader.h"
+#include "format/message_text.h"
+#include "format/validate.h"
+
+namespace kinglet {
+namespace {
+
+struct AlignedDelete {
+  void operator()(std::byte* bytes) const {
+    ::operator delete[](bytes, std::align_val_t{kSegmentAlignment});
+  }
+};
+using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
+
+// Null if there is not enough memory.
+AlignedBytes AllocateAligned(uint64_t size) {
+  return AlignedBytes(static_cast<std::byte*>(
+      ::operator new[](size, std::align_val_t{kSegmentAlignment}, std::nothrow)));
+}
+
+// Closes an open file.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+Status OutOfMemory(const std::string& source, const std::string& purpose) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, "memory", "room for " + purpose,
+                         "no free memory");
+}
+
+// Reads up to out.size() bytes from `offset` on; the count read is smaller only at the file's end.
+Result<uint64_t> ReadAt(const std::string& path, int descriptor, uint64_t offset,
+                        std::span<std::byte> out) {
+  uint64_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = ::pread(descriptor, out.data() + done, out.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return Status::Refusal(KINGLET_IO_ERROR, path, Numbered("byte", offset + done),
+                             "a readable file", std::strerror(errno));
+    }
+    if (got == 0) break;
+    done += static_cast<uint64_t>(got);
+  }
+  return done;
+}
+
+// Every byte of the file, in order, with its owner.
+Ledger MakeLedger(const Frame& frame, std::span<const StoredSegment> segments) {
+  Ledger ledger;
+  uint64_t position = 0;
+  const auto add = [&](const std::string& owner, LedgerPart part, uint64_t end) {
+    if (end > position) ledger.entries.push_back({owner, part, position, end - position});
+    position = end;
+  };
+  add("", LedgerPart::kFrame, kFrameBytes);
+  add("", LedgerPart::kHeader, kFrameBytes + frame.header_size);
+  for (const StoredSegment& segment : segments) {
+    add("", LedgerPart::kPadding, segment.offset);
+    add(segment.owner, segment.part, segment.offset + segment.size);
+  }
+  return ledger;
+}
+
+}  // namespace
+
+struct ModelFile::Contents {
+  AlignedBytes bytes;
+  uint64_t size = 0;
+  ModelDescription description;
+  std::vector<TensorView> tensors;
+  std::optional<Vocabulary> vocabulary;
+  Ledger ledger;
+  std::string digest;
+};
+
+struct ModelFileBuilder {
+  // `bytes` holds `size` bytes.
+  static Result<std::shared_ptr<const ModelFile>> Build(const std::string& source,
+                                                        AlignedBytes bytes, uint64_t size) {
+    const std::span<const std::byte> file(bytes.get(), size);
+    KINGLET_ASSIGN_OR_RETURN(const Frame frame, DecodeFrame(source, file, size));
+    const auto header_bytes = file.subspan(kFrameBytes, frame.header_size);
+    const Digest128 digest = DigestOf(header_bytes);
+    if (digest != frame.header_digest) {
+      return Status::Refusal(KINGLET_CORRUPT, source, "header, byte 64",
+                             "digest " + HexText(frame.header_digest), HexText(digest));
+    }
+    KINGLET_ASSIGN_OR_RETURN(Header header, ReadHeader(source, file, header_bytes));
+    KINGLET_RETURN_IF_ERROR(ValidateTensors(source, header.tensors));
+    KINGLET_RETURN_IF_ERROR(ValidateDescription(source, header.description, header.tensors));
+
+    std::shared_ptr<ModelFile> model(new ModelFile);
+    ModelFile::Contents& contents = *model->contents_;
+    if (header.vocabulary) {
+      const StoredVocabulary& stored = *header.vocabulary;
+      Result<Vocabulary> vocabulary =
+          Vocabulary::FromSegments(stored.size, stored.words, stored.ranks);
+      if (!vocabulary.ok()) {
+        const Status status = vocabulary.status();
+        return Status(status.code(), source + ": " + status.message());
+      }
+      contents.vocabulary = std::move(vocabulary).value();
+    }
+    contents.ledger = MakeLedger(frame, header.segments);
+    contents.digest = HexText(digest);
+    contents.description = std::move(header.description);
+    contents.tensors = std::move(header.tensors);
+    contents.size = size;
+    contents.bytes = std::move(bytes);
+    return std::shared_ptr<const ModelFile>(std::move(model));
+  }
+};
+
+ModelFile::ModelFile() : contents_(std::make_unique<Contents>()) {}
+ModelFile::~ModelFile() = default;
+
+Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path) try {
+  // O_NONBLOCK: opening a pipe would wait for a writer.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    const int reason = errno;
+    const bool missing = reason == ENOENT || reason == ENOTDIR;
+    return Status::Refusal(missing ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, path, "open",
+                           "a readable file", std::strerror(reason));
+  }
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) {
+    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable file", std::strerror(errno));
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a regular file",
+                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
+  }
+  const auto size = static_cast<uint64_t>(facts.st_size);
+  // The frame is checked first, so that a large file of another kind is not read.
+  std::byte start[kFrameBytes];
+  KINGLET_ASSIGN_OR_RETURN(const uint64_t start_size, ReadAt(path, file.get(), 0, start));
+  KINGLET_RETURN_IF_ERROR(DecodeFrame(path, std::span(start).first(start_size), size).status());
+  AlignedBytes bytes = AllocateAligned(size);
+  if (bytes == nullptr) return OutOfMemory(path, BytesText(size));
+  KINGLET_ASSIGN_OR_RETURN(const uint64_t read,
+                           ReadAt(path, file.get(), 0, std::span(bytes.get(), size)));
+  return ModelFileBuilder::Build(path, std::move(bytes), read);
+} catch (const std::bad_alloc&) {
+  return OutOfMemory(path, "the tables of the model");
+}
+
+Result<std::shared_ptr<const ModelFile>> ModelFile::FromBytes(
+    std::span<const std::byte> given) try {
+  const std::string source = "model in memory";
+  KINGLET_RETURN_IF_ERROR(DecodeFrame(source, given, given.size()).status());
+  AlignedBytes bytes = AllocateAligned(given.size());
+  if (bytes == nullptr) return OutOfMemory(source, BytesText(given.size()));
+  std::memcpy(bytes.get(), given.data(), given.size());
+  return ModelFileBuilder::Build(source, std::move(bytes), given.size());
+} catch (const std::bad_alloc&) {
+  return OutOfMemory("model in memory", "the tables of the model");
+}
+
+const ModelDescription& ModelFile::description() const { return contents_->description; }
+std::span<const TensorView> ModelFile::tensors() const { return contents_->tensors; }
+const Vocabulary* ModelFile::vocabulary() const {
+  return contents_->vocabulary ? &*contents_->vocabulary : nullptr;
+}
+const Ledger& ModelFile::ledger() const { return contents_->ledger; }
+uint64_t ModelFile::file_size() const { return contents_->size; }
+const std::string& ModelFile::digest() const { return contents_->digest; }
+
+}  // namespace kinglet

@@ -1,0 +1,212 @@
+// What a tensor's bytes must be.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string_view>
+#include <unordered_set>
+
+#include "format/bitpack.h"
+#include "format/limits.h"
+#include "format/little_endian.h"
+#include "format/message_text.h"
+#include "format/validate.h"
+
+namespace kinglet {
+namespace {
+
+// One tensor. `where_` is "tensor NAME".
+class TensorValidator {
+ public:
+  TensorValidator(const std::string& source, const TensorView& tensor)
+      : source_(source), tensor_(tensor), where_("tensor " + tensor.name) {}
+
+  Status Validate() {
+    KINGLET_RETURN_IF_ERROR(ValidateShape(source_, tensor_.name, tensor_.shape));
+    count_ = Count(tensor_.shape);
+    stored_ = count_;
+    if (tensor_.mask) {
+      KINGLET_RETURN_IF_ERROR(ValidateMask(*tensor_.mask));
+      stored_ = tensor_.mask->nonzeros;
+    }
+    if (const auto* dense = std::get_if<DenseView>(&tensor_.values)) return ValidateDense(*dense);
+    return ValidatePacked(*std::get_if<PackedView>(&tensor_.values));
+  }
+
+ private:
+  Status Invalid(const char* part, const std::string& expected, const std::string& found) const {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where_ + ", " + part, expected, found);
+  }
+  Status InvalidEntry(const char* part, uint64_t index, const std::string& expected,
+                      const std::string& found) const {
+    const std::string place = std::string(part) + " " + std::to_string(index);
+    return Invalid(place.c_str(), expected, found);
+  }
+
+  // `count` fields of `bits` bits fill `bytes` exactly and the last byte's other bits are zero.
+  Status ValidatePackedBytes(const char* part, std::span<const std::byte> bytes, uint64_t count,
+                             int bits) const {
+    const uint64_t expected = PackedBytes(count, bits);
+    if (bytes.size() != expected)
+      return Invalid(part, BytesText(expected), BytesText(bytes.size()));
+    const uint64_t unused =
+        CountSetBits(bytes, count * static_cast<uint64_t>(bits), 8 * bytes.size());
+    if (unused != 0) {
+      return Invalid(part, "zeros after the last entry", std::to_string(unused) + " set bits");
+    }
+    return {};
+  }
+
+  Status ValidateMask(const MaskView& mask) const {
+    KINGLET_RETURN_IF_ERROR(ValidatePackedBytes("mask", mask.bytes, count_, 1));
+    const uint64_t set = CountSetBits(mask.bytes, 0, count_);
+    if (set != mask.nonzeros) {
+      return Invalid("mask", std::to_string(mask.nonzeros) + " set bits", std::to_string(set));
+    }
+    return {};
+  }
+
+  Status ValidateDense(const DenseView& dense) const {
+    const bool wide = dense.type == FloatType::kF32;
+    const uint64_t expected = stored_ * (wide ? 4 : 2);
+    if (dense.bytes.size() != expected) {
+      return Invalid("values", BytesText(expected), BytesText(dense.bytes.size()));
+    }
+    if (wide) return ValidateFloats<uint32_t>(dense, 0x7F800000, 0x7FFFFFFF);
+    return ValidateFloats<uint16_t>(dense, 0x7C00, 0x7FFF);
+  }
+
+  // `exponent` and `magnitude` are masks of the float type's word.
+  template <class Word>
+  Status ValidateFloats(const DenseView& dense, Word exponent, Word magnitude) const {
+    for (uint64_t i = 0; i < stored_; ++i) {
+      const Word word = LoadLittle<Word>(dense.bytes.data() + i * sizeof(Word));
+      if ((word & exponent) == exponent) {
+        return InvalidEntry("stored value", i, "a finite number", "infinity or NaN");
+      }
+      if (tensor_.mask && (word & magnitude) == 0) {
+        return InvalidEntry("stored value", i, "a number that is not zero", "0");
+      }
+    }
+    return {};
+  }
+
+  Status ValidatePacked(const PackedView& packed) const {
+    if (packed.bits < kMinBits || packed.bits > kMaxBits) {
+      return Invalid("bits", "2 to 16", std::to_string(packed.bits));
+    }
+    if (packed.rule == ScaleRule::kMultiplyPerRow && tensor_.shape.size() != 2) {
+      return Invalid("scale rule", "a matrix for a scale per row", ShapeText(tensor_.shape));
+    }
+    KINGLET_RETURN_IF_ERROR(ValidatePackedBytes("codes", packed.codes, stored_, packed.bits));
+    if (tensor_.mask) {
+      const uint64_t zero = FindZeroField(packed.codes, packed.bits, stored_);
+      if (zero != stored_) return InvalidEntry("stored code", zero, "a code that is not zero", "0");
+    }
+    return ValidateScales(packed);
+  }
+
+  Status ValidateScales(const PackedView& packed) const {
+    const ScalesView& scales = packed.scales;
+    if (scales.bits < 1 || scales.shift < 0 || scales.bits + scales.shift > 31) {
+      return Invalid(
+          "scales", "words of at least 1 bit that fit 31 bits after the shift",
+          std::to_string(scales.bits) + " bits shifted by " + std::to_string(scales.shift));
+    }
+    KINGLET_RETURN_IF_ERROR(ValidatePackedBytes("scales", scales.bytes, scales.count, scales.bits));
+    const std::vector<float> values = DecodeScales(scales);
+    const bool divide = packed.rule == ScaleRule::kDividePerTensor;
+    const auto largest_code = static_cast<float>(1 << (packed.bits - 1));
+    bool zeros = false;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float largest = divide ? largest_code / values[i] : largest_code * values[i];
+      if (!std::isfinite(values[i]) || !std::isfinite(largest) || (divide && values[i] == 0.0f)) {
+        return InvalidEntry("scale", i, "a scale under which every code is a finite number",
+                            NumberText(values[i]));
+      }
+      zeros = zeros || values[i] == 0.0f;
+    }
+    return zeros ? ValidateZeroScales(packed, values) : Status();
+  }
+
+  // A scale of zero is only for entries that are all zero.
+  Status ValidateZeroScales(const PackedView& packed, std::span<const float> scales) const {
+    const uint64_t each = count_ / scales.size();  // entries that share a scale
+    uint64_t begin = 0;                            // index of their first stored code
+    for (uint64_t i = 0; i < scales.size(); ++i) {
+      const uint64_t stored =
+          tensor_.mask ? CountSetBits(tensor_.mask->bytes, i * each, (i + 1) * each) : each;
+      const auto bits = static_cast<uint64_t>(packed.bits);
+      if (scales[i] == 0.0f &&
+          CountSetBits(packed.codes, begin * bits, (begin + stored) * bits) != 0) {
+        return InvalidEntry("scale", i, "a scale above 0 for entries that are not zero", "0");
+      }
+      begin += stored;
+    }
+    return {};
+  }
+
+  const std::string& source_;
+  const TensorView& tensor_;
+  const std::string where_;
+  uint64_t count_ = 0;   // entries of the shape
+  uint64_t stored_ = 0;  // entries in the file
+};
+
+}  // namespace
+
+Status ValidateShape(const std::string& source, const std::string& name, const Shape& shape) {
+  const std::string where = "tensor " + name + ", shape";
+  if (shape.size() != 1 && shape.size() != 2) {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "1 or 2 dimensions",
+                           std::to_string(shape.size()));
+  }
+  for (uint64_t dimension : shape) {
+    if (dimension == 0 || dimension > kMaxDimension) {
+      return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
+                             "dimensions from 1 to " + std::to_string(kMaxDimension),
+                             ShapeText(shape));
+    }
+  }
+  if (Count(shape) > kMaxParameters) {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
+                           "at most " + std::to_string(kMaxParameters) + " entries",
+                           ShapeText(shape));
+  }
+  return {};
+}
+
+Status ValidateTensors(const std::string& source, std::span<const TensorView> tensors) {
+  std::unordered_set<std::string_view> names;
+  uint64_t parameters = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorView& tensor = tensors[i];
+    const std::string& name = tensor.name;
+    const std::string where = "tensor " + std::to_string(i) + ", name";
+    if (name.empty() || name.size() > kMaxNameBytes) {
+      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "1 to 1024 bytes",
+                             BytesText(name.size()));
+    }
+    const auto control =
+        std::find_if(name.begin(), name.end(), [](char c) { return IsControl(c); });
+    if (control != name.end()) {
+      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "no control characters",
+                             "character " + std::to_string(static_cast<int>(*control)) +
+                                 " at byte " + std::to_string(control - name.begin()));
+    }
+    if (!names.insert(name).second) {
+      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "a name of its own",
+                             name + " again");
+    }
+    KINGLET_RETURN_IF_ERROR(TensorValidator(source, tensor).Validate());
+    parameters += Count(tensor.shape);
+    if (parameters > kMaxParameters) {
+      return Status::Refusal(
+          KINGLET_INVALID_MODEL, source, "tensor " + name,
+          "at most " + std::to_string(kMaxParameters) + " entries in all tensors",
+          std::to_string(parameters));
+    }
+  }
+  return {};
+}
+
+}  // namespace kinglet

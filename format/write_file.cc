@@ -1,0 +1,169 @@
+// Writing a file so that a reader sees the old one or the whole new one.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "format/message_text.h"
+#include "format/writer.h"
+
+namespace kinglet {
+namespace {
+
+// Large writes go in pieces: Linux writes at most 2 GiB at once anyway.
+constexpr size_t kPieceBytes = size_t{1} << 30;
+
+Status Failed(const std::string& path, const std::string& where, const std::string& expected,
+              int reason) {
+  return Status::Refusal(KINGLET_IO_ERROR, path, where, expected, std::strerror(reason));
+}
+
+// A new file that vanishes again unless it is renamed.
+class TemporaryFile {
+ public:
+  TemporaryFile() = default;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    Close();
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+
+  // Creates the file in `folder` with mode 0644 less the umask, which O_EXCL with a name of our own
+  // gets right in every thread and mkstemp's 0600 does not. Returns 0 or errno.
+  int Create(const std::string& folder) {
+    static std::atomic<uint64_t> counter{0};
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      std::string name = folder;
+      name += "/.kinglet-";
+      name += std::to_string(::getpid());
+      name += '-';
+      name += std::to_string(counter.fetch_add(1, std::memory_order_relaxed));
+      name += ".tmp";
+      descriptor_ =
+          ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+      if (descriptor_ >= 0) {
+        name_ = std::move(name);
+        return 0;
+      }
+      if (errno != EEXIST && errno != EINTR) return errno;
+    }
+    return EEXIST;
+  }
+
+  int descriptor() const { return descriptor_; }
+
+  // Returns 0 or errno.
+  int Close() {
+    if (descriptor_ < 0) return 0;
+    const int failed = ::close(descriptor_) != 0 ? errno : 0;
+    descriptor_ = -1;
+    return failed;
+  }
+
+  // Returns 0 or errno.
+  int RenameTo(const std::string& path) {
+    if (::rename(name_.c_str(), path.c_str()) != 0) return errno;
+    name_.clear();
+    return 0;
+  }
+
+ private:
+  int descriptor_ = -1;
+  std::string name_;
+};
+
+// Returns 0 or errno; `written` counts what was written.
+int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
+  written = 0;
+  while (written < bytes.size()) {
+    const size_t piece = std::min(kPieceBytes, bytes.size() - written);
+    const ssize_t done = ::write(descriptor, bytes.data() + written, piece);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return ENOSPC;
+    written += static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Where the file really goes: the end of a chain of symbolic links, which stay. Only a regular file
+// may be replaced; its permissions go to `mode`.
+Status ResolveTarget(const std::string& path, std::string& target, std::optional<mode_t>& mode) {
+  target = path;
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    if (errno == ENOENT && !path.empty() && path.back() != '/') return {};
+    return Failed(path, "output", "the name of a file", errno);
+  }
+  if (S_ISLNK(facts.st_mode)) {
+    char resolved[PATH_MAX];
+    if (::realpath(path.c_str(), resolved) == nullptr || ::stat(resolved, &facts) != 0) {
+      return Failed(path, "output", "a symbolic link to a file", errno);
+    }
+    target = resolved;
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    return Status::Refusal(KINGLET_IO_ERROR, path, "output", "the name of a file",
+                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
+  }
+  mode = facts.st_mode & 0777;
+  return {};
+}
+
+}  // namespace
+
+Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path) {
+  std::string target;
+  std::optional<mode_t> mode;
+  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, target, mode));
+  const std::string folder = FolderOf(target);
+  // Opened before anything is written, so that a folder that cannot be synchronised is refused
+  // while the old file is still there.
+  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_descriptor < 0) return Failed(path, "folder " + folder, "a readable folder", errno);
+  struct FolderCloser {
+    int descriptor;
+    ~FolderCloser() { ::close(descriptor); }
+  } const closer{folder_descriptor};
+
+  TemporaryFile file;
+  if (const int reason = file.Create(folder)) {
+    return Failed(path, "folder " + folder, "a writable folder", reason);
+  }
+  uint64_t written = 0;
+  if (const int reason = WriteAll(file.descriptor(), bytes, written)) {
+    return Failed(path, Numbered("byte", written), BytesText(bytes.size()) + " written", reason);
+  }
+  if (mode && ::fchmod(file.descriptor(), *mode) != 0) {
+    return Failed(path, "permissions", "those of the file that is replaced", errno);
+  }
+  if (::fsync(file.descriptor()) != 0) {
+    return Failed(path, "fsync", "bytes on the disk", errno);
+  }
+  if (const int reason = file.Close()) return Failed(path, "close", "bytes on the disk", reason);
+  if (const int reason = file.RenameTo(target)) {
+    return Failed(path, "rename", "the new file in place", reason);
+  }
+  // Some file systems cannot synchronise a folder and say so with EINVAL.
+  if (::fsync(folder_descriptor) != 0 && errno != EINVAL) {
+    return Failed(path, "folder " + folder, "the new name on the disk", errno);
+  }
+  return {};
+}
+
+}  // namespace kinglet

@@ -1,0 +1,47 @@
+// Mirrors converters/pickle_node.cc.
+#include <gtest/gtest.h>
+
+#include "converters/pickle.h"
+
+namespace kinglet {
+namespace {
+
+// Sizes and names of torch's storage classes.
+TEST(StorageType, HasTorchsNamesAndSizes) {
+  const std::pair<const char*, size_t> expected[] = {
+      {"DoubleStorage", 8}, {"FloatStorage", 4}, {"HalfStorage", 2},  {"BFloat16Storage", 2},
+      {"LongStorage", 8},   {"IntStorage", 4},   {"ShortStorage", 2}, {"CharStorage", 1},
+      {"ByteStorage", 1},   {"BoolStorage", 1}};
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_STREQ(StorageTypeName(static_cast<StorageType>(i)), expected[i].first);
+    EXPECT_EQ(StorageTypeBytes(static_cast<StorageType>(i)), expected[i].second);
+  }
+}
+
+TEST(PickleNode, FindsTheLastEntryOfAKey) {
+  PickleNode a{std::string("a")}, b{std::string("b")}, one{int64_t{1}}, two{int64_t{2}};
+  PickleNode dict{PickleDict{{{&a, &one}, {&one, &one}, {&b, &one}, {&a, &two}}}};
+  EXPECT_EQ(dict.Find("a"), &two);
+  EXPECT_EQ(dict.Find("b"), &one);
+  EXPECT_EQ(dict.Find("c"), nullptr);
+  EXPECT_EQ(a.Find("a"), nullptr);
+}
+
+TEST(PickleNode, DescribesItself) {
+  EXPECT_EQ(PickleNode{PickleNone{}}.Describe(), "None");
+  EXPECT_EQ(PickleNode{true}.Describe(), "bool");
+  EXPECT_EQ(PickleNode{int64_t{1}}.Describe(), "int");
+  EXPECT_EQ(PickleNode{1.0}.Describe(), "float");
+  EXPECT_EQ(PickleNode{std::string()}.Describe(), "str");
+  EXPECT_EQ(PickleNode{PickleBytes{}}.Describe(), "bytes");
+  EXPECT_EQ(PickleNode{PickleList{}}.Describe(), "list");
+  EXPECT_EQ(PickleNode{PickleDict{}}.Describe(), "dict");
+  EXPECT_EQ(PickleNode{PickleTensor{}}.Describe(), "tensor");
+  EXPECT_EQ((PickleNode{PickleGlobal{"os", "system"}}.Describe()), "class or function 'os.system'");
+  PickleObject object;
+  object.class_name = "a\nb";
+  EXPECT_EQ(PickleNode{object}.Describe(), "object of class 'a\\x0ab'");
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,23 @@
+#include "converters/quoted.h"
+
+#include <gtest/gtest.h>
+
+namespace kinglet {
+namespace {
+
+TEST(Quoted, KeepsPlainTextAndUtf8) {
+  EXPECT_EQ(Quoted(""), "''");
+  EXPECT_EQ(Quoted("café"), "'café'");
+}
+
+TEST(Quoted, WritesControlBytesSoThatAMessageStaysOneLine) {
+  EXPECT_EQ(Quoted(std::string_view("a\nb\0c\x7f", 6)), "'a\\x0ab\\x00c\\x7f'");
+}
+
+TEST(Quoted, ShortensLongText) {
+  EXPECT_EQ(Quoted(std::string(80, 'x')), "'" + std::string(80, 'x') + "'");
+  EXPECT_EQ(Quoted(std::string(1000, 'x')), "'" + std::string(80, 'x') + "'..");
+}
+
+}  // namespace
+}  // namespace kinglet

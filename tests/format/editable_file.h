@@ -1,0 +1,57 @@
+// A model file taken apart so that a test can change what it says and put it together again with
+// right offsets, sizes and digests: what a hostile writer would do.
+#ifndef KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_
+#define KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/model_generated.h"
+#include "format/writer.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct EditableFile {
+  schema::ModelT header;
+  std::vector<std::vector<std::byte>> segments;
+
+  // REQUIRES: a draft that serialises.
+  static EditableFile FromDraft(const ModelDraft& draft);
+  static EditableFile FromBytes(std::span<const std::byte> bytes);
+
+  // The file, with the segment table computed from `segments`.
+  std::vector<std::byte> Build();
+  // The file with the header exactly as it is, its segment table included.
+  std::vector<std::byte> BuildAsIs() const;
+
+  schema::TensorT& Tensor(const std::string& name);
+  std::vector<std::byte>& Mask(const std::string& name);
+  std::vector<std::byte>& Codes(const std::string& name);   // of a packed tensor
+  std::vector<std::byte>& Scales(const std::string& name);  // of a packed tensor
+  std::vector<std::byte>& Values(const std::string& name);  // of a dense tensor
+  schema::AdaptiveEmbeddingT& Embedding();
+  schema::MicronetDecoderT& Decoder();
+  schema::AdaptiveSoftmaxT& Softmax();
+  schema::NeuralCacheT& Cache();
+};
+
+// A frame, a header and what follows as one file, framed with right digests.
+std::vector<std::byte> Frame64(std::span<const std::byte> header,
+                               std::span<const std::byte> after_header);
+
+// Computes the header's and the frame's digests again after bytes were changed in place.
+void RepairFrame(std::vector<std::byte>& file);
+
+// The status of opening `bytes` from memory.
+Status OpenStatus(std::span<const std::byte> bytes);
+
+// Whether `message` has the form every refusal has, and names `where`.
+bool IsRefusalOf(const std::string& message, const std::string& where);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_

@@ -1,0 +1,275 @@
+#include "format/header_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "format/limits.h"
+#include "tests/format/hostile_edits.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+TEST(HeaderReaderTest, Features) {
+  const HostileEdit edits[] = {
+      {"header, features", [](EditableFile& file) { file.header.features = {"coded"}; },
+       KINGLET_UNSUPPORTED_VERSION},
+      {"header, features",
+       [](EditableFile& file) {
+         file.header.features = {"a", "b\n\x1b[2J"};
+       },
+       KINGLET_UNSUPPORTED_VERSION},
+      {"header, features",
+       [](EditableFile& file) { file.header.features.assign(1000, std::string(100, 'x')); },
+       KINGLET_UNSUPPORTED_VERSION},
+  };
+  ExpectRefused(edits);
+  EditableFile file = GoodFile();
+  file.header.features = {"coded", "lstm"};
+  EXPECT_EQ(OpenStatus(file.Build()).message(),
+            "model in memory: header, features: expected only features this version has (none), "
+            "found coded, lstm");
+}
+
+TEST(HeaderReaderTest, Enumerators) {
+  const HostileEdit edits[] = {
+      {"tensor layers.0.ln1.weight, float type",
+       [](EditableFile& file) {
+         file.Tensor("layers.0.ln1.weight").dense->type = static_cast<schema::FloatType>(2);
+       }},
+      {"tensor layers.0.qkv.bias, scale rule",
+       [](EditableFile& file) {
+         file.Tensor("layers.0.qkv.bias").packed->rule = static_cast<schema::ScaleRule>(255);
+       }},
+      {"block decoder, start",
+       [](EditableFile& file) { file.Decoder().start = static_cast<schema::StreamStart>(2); }},
+      {"block loss, tail input",
+       [](EditableFile& file) { file.Softmax().tail_input = static_cast<schema::TailInput>(2); }},
+  };
+  ExpectRefused(edits);
+}
+
+TEST(HeaderReaderTest, KindsOfTensorsAndBlocks) {
+  const HostileEdit edits[] = {
+      {"tensor layers.0.ln1.weight",
+       [](EditableFile& file) { file.Tensor("layers.0.ln1.weight").dense.reset(); }},
+      {"tensor layers.0.ln1.weight",
+       [](EditableFile& file) {
+         schema::TensorT& tensor = file.Tensor("layers.0.ln1.weight");
+         tensor.packed =
+             std::make_unique<schema::PackedT>(*file.Tensor("layers.0.qkv.bias").packed);
+       }},
+      {"block embed",
+       [](EditableFile& file) { file.header.blocks[0]->adaptive_embedding.reset(); }},
+      {"block embed",
+       [](EditableFile& file) {
+         file.header.blocks[0]->neural_cache = std::make_unique<schema::NeuralCacheT>(file.Cache());
+       }},
+      {"block 2, bytes of its name",
+       [](EditableFile& file) { file.header.blocks[2]->name = std::string(1025, 'a'); }},
+      {"blocks",
+       [](EditableFile& file) {
+         for (int i = 0; i < 5; ++i) {
+           file.header.blocks.push_back(
+               std::make_unique<schema::BlockT>(*file.header.blocks.back()));
+         }
+       }},
+  };
+  ExpectRefused(edits);
+}
+
+TEST(HeaderReaderTest, LongLists) {
+  const HostileEdit edits[] = {
+      {"block decoder, layers",
+       [](EditableFile& file) {
+         auto& layers = file.Decoder().layers;
+         while (layers.size() <= kMaxLayers) {
+           layers.push_back(std::make_unique<schema::MicronetLayerT>(*layers[0]));
+         }
+       }},
+      {"block embed, bins",
+       [](EditableFile& file) {
+         auto& bins = file.Embedding().bins;
+         while (bins.size() <= kMaxBins) {
+           bins.push_back(std::make_unique<schema::EmbeddingBinT>(*bins[0]));
+         }
+       }},
+      {"block loss, tails",
+       [](EditableFile& file) {
+         auto& tails = file.Softmax().tails;
+         while (tails.size() < kMaxBins) {
+           tails.push_back(std::make_unique<schema::SoftmaxTailT>(*tails[0]));
+         }
+       }},
+      {"tensors",
+       [](EditableFile& file) {
+         auto& tensors = file.header.tensors;
+         while (tensors.size() <= file.segments.size()) {
+           tensors.push_back(std::make_unique<schema::TensorT>(*tensors[0]));
+         }
+       }},
+  };
+  ExpectRefused(edits);
+}
+
+TEST(HeaderReaderTest, SegmentsAreUsedOnce) {
+  const HostileEdit edits[] = {
+      {"tensor layers.0.ln1.weight, values, segment",
+       [](EditableFile& file) { file.Tensor("layers.0.ln1.weight").dense->values = 1000; }},
+      {"segment",
+       [](EditableFile& file) {
+         file.Tensor("layers.0.ln1.weight").dense->values =
+             file.Tensor("layers.0.ln1.bias").dense->values;
+       }},
+      {"tensor layers.0.qkv.bias, scales, segment",
+       [](EditableFile& file) {
+         schema::PackedT& packed = *file.Tensor("layers.0.qkv.bias").packed;
+         packed.scales->words = packed.codes;
+       }},
+      {"tensor layers.0.qkv.weight, mask, segment",
+       [](EditableFile& file) { file.Tensor("layers.0.qkv.weight").mask->bits = 0xFFFFFFFF; }},
+      {"vocabulary, words, segment",
+       [](EditableFile& file) { file.header.vocabulary->words = 1000; }},
+      {"vocabulary, ranks, segment", [](EditableFile& file) { file.header.vocabulary->ranks = 0; }},
+      {"segment", [](EditableFile& file) { file.segments.emplace_back(100); }},
+      {"segment", [](EditableFile& file) { file.segments.emplace_back(); }},
+      {"segment", [](EditableFile& file) { file.header.vocabulary.reset(); }},
+      {"vocabulary: words",
+       [](EditableFile& file) {
+         std::swap(file.header.vocabulary->words, file.header.vocabulary->ranks);
+       }},
+  };
+  // The last one may be refused for its size or its first word.
+  ExpectRefused(std::span(edits).first(std::size(edits) - 1));
+  EditableFile file = GoodFile();
+  edits[std::size(edits) - 1].edit(file);
+  EXPECT_EQ(OpenStatus(file.Build()).code(), KINGLET_INVALID_MODEL);
+}
+
+// Edits of the segment table itself, kept by BuildAsIs.
+TEST(HeaderReaderTest, SegmentTable) {
+  const auto refused = [](const char* where, auto edit) {
+    EditableFile file = EditableFile::FromBytes(GoodFile().Build());
+    auto& table = file.header.segments;
+    edit(table);
+    const Status status = OpenStatus(file.BuildAsIs());
+    EXPECT_EQ(status.code(), KINGLET_CORRUPT) << where;
+    EXPECT_TRUE(IsRefusalOf(status.message(), where)) << status.message();
+  };
+  using Table = std::vector<schema::Segment>;
+  refused("segment 1, offset", [](Table& table) { table[1].mutate_offset(table[0].offset()); });
+  refused("segment 1, offset", [](Table& table) { table[1].mutate_offset(~uint64_t{0}); });
+  refused("segment 1, offset",
+          [](Table& table) { table[1].mutate_offset(table[1].offset() + 64); });
+  refused("segment 0, offset", [](Table& table) { table[0].mutate_offset(0); });
+  refused("segment 1, offset", [](Table& table) { table[0].mutate_size(table[0].size() + 64); });
+  refused("segment 0, size", [](Table& table) { table[0].mutate_size(uint64_t{1} << 63); });
+  refused("segment 0, size", [](Table& table) { table[0].mutate_size(~uint64_t{0}); });
+  refused("file size", [](Table& table) { table.back().mutate_size(table.back().size() - 1); });
+  refused("file size", [](Table& table) { table.pop_back(); });
+  refused("segment", [](Table& table) { table.push_back({~uint64_t{63}, 1, 0}); });
+  refused("segment 2 at byte", [](Table& table) { table[2].mutate_digest(1); });
+  refused("file size", [](Table& table) { table.clear(); });
+}
+
+TEST(HeaderReaderTest, PaddingMustBeZero) {
+  EditableFile file = GoodFile();
+  std::vector<std::byte> bytes = file.Build();
+  const schema::Segment& first = file.header.segments[0];
+  const size_t at = first.offset() + first.size();
+  ASSERT_NE(at % 64, 0u);
+  bytes[at] = std::byte{1};
+  EXPECT_EQ(OpenStatus(bytes).message(),
+            "model in memory: padding, byte " + std::to_string(at) + ": expected 0, found 1");
+}
+
+TEST(HeaderReaderTest, StructureIsVerified) {
+  const auto message = [](const std::vector<std::byte>& header) {
+    const Status status = OpenStatus(Frame64(header, {}));
+    EXPECT_EQ(status.code(), KINGLET_CORRUPT);
+    return status.message();
+  };
+  EXPECT_TRUE(IsRefusalOf(message({}), "header, byte 64"));
+  EXPECT_TRUE(IsRefusalOf(message(std::vector<std::byte>(8)), "header, byte 64"));
+  EXPECT_TRUE(IsRefusalOf(message(std::vector<std::byte>(1000, std::byte{0xFF})), "header"));
+  // The wrong identifier on an otherwise right header.
+  flatbuffers::FlatBufferBuilder builder;
+  const EditableFile good = GoodFile();
+  builder.Finish(schema::Model::Pack(builder, &good.header), "KGL9");
+  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  EXPECT_TRUE(IsRefusalOf(message({bytes.begin(), bytes.end()}), "header, byte 64"));
+  // A Model without its required fields.
+  flatbuffers::FlatBufferBuilder empty;
+  const auto start = empty.StartTable();
+  const flatbuffers::Offset<schema::Model> table(empty.EndTable(start));
+  empty.Finish(table, schema::ModelIdentifier());
+  const auto none = std::as_bytes(std::span(empty.GetBufferPointer(), empty.GetSize()));
+  EXPECT_TRUE(IsRefusalOf(message({none.begin(), none.end()}), "header, byte 64"));
+}
+
+// Tables that are shared make the verifier's work quadratic unless it is bounded: here 20,000
+// blocks that are one decoder of 20,000 layers that are one layer.
+TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto layer = schema::CreateMicronetLayer(builder);
+  const auto layers =
+      builder.CreateVector(std::vector<flatbuffers::Offset<schema::MicronetLayer>>(20000, layer));
+  const auto decoder =
+      schema::CreateMicronetDecoder(builder, 1, 1, 1, 1, 1, schema::StreamStart::Masked, layers);
+  const auto block = schema::CreateBlock(builder, builder.CreateString("d"), 0, decoder);
+  const auto blocks =
+      builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>(20000, block));
+  const auto text = builder.CreateString("");
+  const auto provenance = schema::CreateProvenance(builder, text, text, text, text, text);
+  const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Tensor>>());
+  const auto segments = builder.CreateVectorOfStructs(std::vector<schema::Segment>());
+  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, blocks, tensors, 0, segments),
+                 schema::ModelIdentifier());
+  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  const Status status = OpenStatus(Frame64(bytes, {}));
+  EXPECT_EQ(status.code(), KINGLET_CORRUPT);
+  EXPECT_TRUE(IsRefusalOf(status.message(), "header, byte 64")) << status.message();
+}
+
+// One long string that every text of the header refers to would be copied again and again.
+TEST(HeaderReaderTest, SharedStringsAreNotCopiedForEver) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = builder.CreateString(std::string(1 << 20, 'x'));
+  const auto provenance = schema::CreateProvenance(builder, text, text, text, text, text);
+  const auto blocks = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>());
+  const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Tensor>>());
+  const auto segments = builder.CreateVectorOfStructs(std::vector<schema::Segment>());
+  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, blocks, tensors, 0, segments),
+                 schema::ModelIdentifier());
+  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  const Status status = OpenStatus(Frame64(bytes, {}));
+  EXPECT_EQ(status.code(), KINGLET_INVALID_MODEL);
+  EXPECT_TRUE(IsRefusalOf(status.message(), "provenance")) << status.message();
+}
+
+// The verifier of FlatBuffers 2.0 lets the elements of a vector of structs start anywhere.
+TEST(HeaderReaderTest, MisalignedStructsAreRefused) {
+  const std::vector<std::byte> bytes = GoodFile().Build();
+  uint64_t header_size = 0;
+  std::memcpy(&header_size, &bytes[24], 8);
+  std::vector<std::byte> header(bytes.begin() + 64,
+                                bytes.begin() + 64 + static_cast<ptrdiff_t>(header_size));
+  // Moves the segment vector's length field, and so its elements, by 4: the field's offset from
+  // the model table is changed, and the length is written where it now points.
+  auto* model = flatbuffers::GetMutableRoot<schema::Model>(header.data());
+  auto* field = reinterpret_cast<flatbuffers::uoffset_t*>(
+      const_cast<uint8_t*>(model->GetAddressOf(schema::Model::VT_SEGMENTS)));
+  ASSERT_NE(field, nullptr);
+  auto* length = reinterpret_cast<std::byte*>(field) + *field;
+  const flatbuffers::uoffset_t fewer = 3;
+  std::memcpy(length + 4, &fewer, 4);
+  *field += 4;
+  const std::span<const std::byte> rest = std::span(bytes).subspan(64 + header_size);
+  const Status status = OpenStatus(Frame64(header, rest));
+  EXPECT_EQ(status.code(), KINGLET_CORRUPT);
+  EXPECT_TRUE(IsRefusalOf(status.message(), "header, segments")) << status.message();
+}
+
+}  // namespace
+}  // namespace kinglet

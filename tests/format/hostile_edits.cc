@@ -1,0 +1,30 @@
+#include "tests/format/hostile_edits.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+
+EditableFile GoodFile() {
+  ModelDraft draft =
+      TinyMicronet({.quantised = true, .bits = 5, .pruned = true, .cache_capacity = 4});
+  draft.description.golden = GoldenVector{{0, 1, 2}, {-1.0, -2.0}, 1.0};
+  return EditableFile::FromDraft(draft);
+}
+
+void ExpectRefused(std::span<const HostileEdit> edits) {
+  const std::vector<std::byte> bytes = GoodFile().Build();
+  // Taking apart and putting together alone changes nothing that matters.
+  ASSERT_TRUE(OpenStatus(bytes).ok()) << OpenStatus(bytes).message();
+  for (const HostileEdit& hostile : edits) {
+    EditableFile file = EditableFile::FromBytes(bytes);
+    hostile.edit(file);
+    const Status status = OpenStatus(file.Build());
+    EXPECT_EQ(status.code(), hostile.code) << hostile.where;
+    EXPECT_TRUE(IsRefusalOf(status.message(), hostile.where))
+        << "expected: " << hostile.where << "\n   found: " << status.message();
+  }
+}
+
+}  // namespace kinglet

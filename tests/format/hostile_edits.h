@@ -1,0 +1,28 @@
+// A list of edits that each break one rule of a file, and the check that each is refused.
+#ifndef KINGLET_TESTS_FORMAT_HOSTILE_EDITS_H_
+#define KINGLET_TESTS_FORMAT_HOSTILE_EDITS_H_
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "tests/format/editable_file.h"
+
+namespace kinglet {
+
+struct HostileEdit {
+  const char* where;  // what the message's WHERE must contain
+  std::function<void(EditableFile&)> edit;
+  StatusCode code = KINGLET_INVALID_MODEL;
+};
+
+// A valid file with every kind of block and segment: three bins of a quantised, pruned model with 5
+// bits, a neural cache, a vocabulary and a golden vector.
+EditableFile GoodFile();
+
+// Applies each edit to a GoodFile of its own, repairs all digests and expects the refusal.
+void ExpectRefused(std::span<const HostileEdit> edits);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_FORMAT_HOSTILE_EDITS_H_

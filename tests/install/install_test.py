@@ -1,0 +1,91 @@
+"""Installs the build into a folder of its own and uses it from outside, as a stranger would.
+
+    install_test.py BUILD_DIR SOURCE_DIR LIBDIR CMAKE PKG_CONFIG C_COMPILER [C_FLAG...]
+
+The command converts the bundled checkpoint; examples/ builds against the package with a C compiler
+only, once by CMake and once by pkg-config; the example streams a text; its figures are the command's.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+STRICT = ["-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
+
+
+def run(*command, **variables):
+    result = subprocess.run([str(part) for part in command], capture_output=True, check=False,
+                            env={**os.environ, **variables})
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\nended with {result.returncode}\n"
+                 f"{result.stdout.decode()}{result.stderr.decode()}")
+    return result.stdout.decode()
+
+
+def expect(condition, message):
+    if not condition:
+        sys.exit(message)
+
+
+def without_times(output):
+    return re.sub(r", [0-9.]+ us per token", "", output)
+
+
+def main():
+    build, source, libdir, cmake, pkg_config, compiler, *flags = sys.argv[1:]
+    demo = pathlib.Path(source) / "examples" / "wikitext2"
+    strict = STRICT + flags
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        # Installed to one place and moved to another: nothing may depend on where it first was.
+        run(cmake, "--install", build, "--prefix", work / "first")
+        prefix = (work / "first").rename(work / "prefix")
+        lib = prefix / libdir
+        for file in ("bin/kinglet", "include/kinglet/kinglet.h", "include/kinglet/status.h"):
+            expect((prefix / file).is_file(), f"not installed: {file}")
+        headers = sorted(path.name for path in (prefix / "include").rglob("*.h"))
+        expect(headers == ["kinglet.h", "status.h"], f"installed headers: {headers}")
+
+        model, text = work / "model.kgl", work / "text.txt"
+        command = prefix / "bin" / "kinglet"
+        run(command, "convert", demo, "--vocab", demo / "vocab.txt", "-o", model)
+        text.write_bytes((demo / "passage.txt").read_bytes()[:3000])
+
+        # A copy of the example outside the project, by CMake.
+        examples = work / "examples"
+        examples.mkdir()
+        for name in ("stream.c", "CMakeLists.txt"):
+            (examples / name).write_bytes((demo.parent / name).read_bytes())
+        run(cmake, "-S", examples, "-B", work / "build", f"-DCMAKE_C_COMPILER={compiler}",
+            f"-DCMAKE_C_FLAGS={' '.join(strict)}", f"-DCMAKE_PREFIX_PATH={prefix}")
+        run(cmake, "--build", work / "build")
+        by_cmake = run(work / "build" / "stream", model, text)
+
+        # By pkg-config and nothing else.
+        package = run(pkg_config, "--cflags", "--libs", "kinglet",
+                      PKG_CONFIG_PATH=str(lib / "pkgconfig")).split()
+        run(compiler, *strict, examples / "stream.c", "-o", work / "stream", *package, "-lm")
+        by_pkg_config = run(work / "stream", model, text, LD_LIBRARY_PATH=str(lib))
+        expect(without_times(by_cmake) == without_times(by_pkg_config),
+               f"the two builds differ:\n{by_cmake}\n{by_pkg_config}")
+
+        # The figures themselves: the command's score of the same text.
+        figures = re.search(r"([0-9]+) tokens, mean negative log-likelihood ([0-9.]+), perplexity ([0-9.]+)",
+                            by_cmake)
+        expect(figures, f"no summary in:\n{by_cmake}")
+        tokens, mean, perplexity = int(figures[1]), float(figures[2]), float(figures[3])
+        score = json.loads(run(command, "score", model, "--text", text, "--json").splitlines()[-1])
+        expect(tokens == score["tokens"] and tokens == by_cmake.count("\n") - 2,
+               f"{tokens} tokens by stream, {score['tokens']} by score")
+        expect(abs(mean - score["nll"]) < 1e-4 and abs(perplexity - score["ppl"]) < 0.01 * perplexity,
+               f"stream: {mean}, {perplexity}; score: {score}")
+        print(f"{tokens} tokens, mean negative log-likelihood {mean}, perplexity {perplexity}: the example "
+              "built by CMake, built by pkg-config, and the command agree")
+
+
+if __name__ == "__main__":
+    main()

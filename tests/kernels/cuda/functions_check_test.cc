@@ -1,0 +1,59 @@
+// The proof that one sequence of operations gives one set of bits on host and device: exp and log
+// over floats of every kind. Skipped, with the reason, where there is no device.
+#include "kernels/cuda/functions_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "kernels/functions.h"
+
+namespace kinglet::cuda {
+namespace {
+
+// Floats of every sign, exponent and kind, 257 apart in their bits.
+std::vector<float> Floats() {
+  std::vector<float> floats;
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 257) {
+    floats.push_back(internal::FloatFromBits(static_cast<uint32_t>(bits)));
+  }
+  return floats;
+}
+
+template <class HostFunction>
+void CompareWithHost(Function function, HostFunction host) {
+  const std::vector<float> x = Floats();
+  std::vector<float> y(x.size());
+  const CheckOutcome outcome = EvaluateOnDevice(function, x.data(), x.size(), y.data());
+  if (outcome.code == CheckCode::kNoDevice) GTEST_SKIP() << outcome.message;
+  ASSERT_EQ(outcome.code, CheckCode::kOk) << outcome.message;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float expected = host(x[i]);
+    const bool same = std::memcmp(&expected, &y[i], sizeof expected) == 0;
+    ASSERT_TRUE(same || (std::isnan(expected) && std::isnan(y[i])))
+        << "at " << x[i] << ": host " << expected << ", device " << y[i];
+  }
+}
+
+TEST(DeviceFunctions, ExpHasTheHostsBits) {
+  CompareWithHost(Function::kExp, [](float x) { return Exp(x); });
+}
+
+TEST(DeviceFunctions, LogHasTheHostsBits) {
+  CompareWithHost(Function::kLog, [](float x) { return Log(x); });
+}
+
+TEST(DeviceFunctions, NothingToDoIsNoError) {
+  const CheckOutcome outcome = EvaluateOnDevice(Function::kExp, nullptr, 0, nullptr);
+  if (outcome.code == CheckCode::kNoDevice) {
+    EXPECT_EQ(outcome.message.find("cudaGetDeviceCount: "), 0u);
+    GTEST_SKIP() << outcome.message;
+  }
+  EXPECT_EQ(outcome.code, CheckCode::kOk) << outcome.message;
+}
+
+}  // namespace
+}  // namespace kinglet::cuda

@@ -1,0 +1,155 @@
+#include "tests/support/case_builder.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace kinglet {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::array<float, 10> kSpecials = {std::numeric_limits<float>::quiet_NaN(),
+                                             kInfinity,
+                                             -kInfinity,
+                                             1e-45f,
+                                             -3e-39f,
+                                             0.0f,
+                                             -0.0f,
+                                             3e38f,
+                                             -3e38f,
+                                             1.5f};
+
+}  // namespace
+
+ActivationQuantiser QuantiserOf(int bits, float max_abs) {
+  const auto largest = static_cast<float>((int64_t{1} << (bits - 1)) - 1);
+  return {max_abs, max_abs / largest};
+}
+
+CaseBuilder::CaseBuilder(std::string name, uint64_t seed) : random_(seed) {
+  case_.name = std::move(name);
+}
+
+std::vector<float> CaseBuilder::RandomReals(uint64_t count, Fill fill, float limit) {
+  std::vector<float> values(count);
+  for (float& value : values) {
+    value = limit * random_.Signed();
+    const uint32_t die = random_.Below(8);
+    if (fill == Fill::kExtreme) value = value < 0 ? -limit : limit;
+    if (fill == Fill::kZero) value = value < 0 ? -0.0f : 0.0f;
+    if (fill == Fill::kTiny) value = static_cast<float>(die) * 1e-45f;
+    if (fill == Fill::kSpecial && die == 0) {
+      value = kSpecials[random_.Below(kSpecials.size())];
+    }
+  }
+  return values;
+}
+
+BufferId CaseBuilder::Add(BufferSpec spec, InitialBuffer initial) {
+  case_.plan.buffers.push_back(std::move(spec));
+  case_.contents.push_back(std::move(initial));
+  return static_cast<BufferId>(case_.plan.buffers.size() - 1);
+}
+
+BufferId CaseBuilder::Reals(const std::string& name, uint64_t count, Fill fill, bool state) {
+  return Add({name, Element::kReal, count, state}, {RandomReals(count, fill), {}});
+}
+
+BufferId CaseBuilder::Given(const std::string& name, std::vector<float> values) {
+  const uint64_t count = values.size();
+  return Add({name, Element::kReal, count}, {std::move(values), {}});
+}
+
+BufferId CaseBuilder::Codes(const std::string& name, uint64_t count, int bits, Fill fill,
+                            bool state) {
+  const ActivationQuantiser quantiser = QuantiserOf(bits);
+  const int64_t largest = LargestCode(quantiser);
+  std::vector<int32_t> codes(count);
+  for (int32_t& code : codes) {
+    const int64_t random = int64_t{random_.Below(static_cast<uint64_t>(2 * largest + 1))};
+    code = static_cast<int32_t>(random - largest);
+    // Of one sign, so that sums grow as large as they can.
+    if (fill == Fill::kExtreme) code = static_cast<int32_t>(-largest);
+    if (fill == Fill::kZero) code = 0;
+  }
+  const Element element = bits <= 16 ? Element::kCode16 : Element::kCode32;
+  return Add({name, element, count, state, quantiser}, {{}, std::move(codes)});
+}
+
+BufferId CaseBuilder::Words(uint64_t count) {
+  return Add({"words", Element::kWord, count, true}, {{}, std::vector<int32_t>(count, 9)});
+}
+
+BufferId CaseBuilder::Vector(const std::string& name, uint64_t count, int bits, Fill fill,
+                             bool state) {
+  return bits == 0 ? Reals(name, count, fill, state) : Codes(name, count, bits, fill, state);
+}
+
+WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int bits, bool pruned,
+                             Fill fill) {
+  EncodedTensor tensor{"weight", {rows, cols}, DenseF32{}, pruned};
+  const uint64_t count = rows * cols;
+  if (storage == Storage::kF32 || storage == Storage::kF16) {
+    std::vector<float> values = RandomReals(count, fill, 0.25f);
+    if (pruned) {
+      for (float& value : values) value = random_.Below(3) == 0 ? value : 0.0f;
+    }
+    if (storage == Storage::kF32) {
+      tensor.values = DenseF32{std::move(values)};
+    } else {
+      DenseF16 half;
+      for (const float value : values) half.words.push_back(FloatToHalf(value));
+      tensor.values = std::move(half);
+    }
+    return pool_->Add(tensor);
+  }
+  Quantised quantised;
+  quantised.bits = bits;
+  const int32_t smallest = -(1 << (bits - 1));
+  for (uint64_t i = 0; i < count; ++i) {
+    int32_t code = static_cast<int32_t>(random_.Below(uint64_t{1} << bits)) + smallest;
+    if (fill == Fill::kExtreme) code = smallest;
+    if (pruned && random_.Below(3) != 0) code = 0;
+    quantised.codes.push_back(static_cast<int16_t>(code));
+  }
+  const auto scale = [&] { return (1.5f + random_.Signed()) / static_cast<float>(-smallest); };
+  quantised.rule = ScaleRule::kMultiplyPerRow;
+  if (storage != Storage::kPerRow) {
+    quantised.rule = storage == Storage::kPerTensor ? ScaleRule::kMultiplyPerTensor
+                                                    : ScaleRule::kDividePerTensor;
+  }
+  const uint64_t scales = storage == Storage::kPerRow ? rows : 1;
+  for (uint64_t i = 0; i < scales; ++i) quantised.scales.push_back(scale());
+  if (storage == Storage::kDivided) quantised.scales = {static_cast<float>(-smallest) * 1.3f};
+  tensor.values = std::move(quantised);
+  return pool_->Add(tensor);
+}
+
+WeightId CaseBuilder::DenseVector(uint64_t count) {
+  return pool_->Add({"vector", {count}, DenseF32{RandomReals(count, Fill::kRandom, 1.0f)}, false});
+}
+
+WeightId CaseBuilder::DividedVector(uint64_t count, int bits) {
+  Quantised quantised;
+  quantised.bits = bits;
+  quantised.rule = ScaleRule::kDividePerTensor;
+  quantised.scales = {static_cast<float>(1 << (bits - 1)) * 1.7f};
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto code = static_cast<int32_t>(random_.Below(uint64_t{1} << bits));
+    quantised.codes.push_back(static_cast<int16_t>(code - (1 << (bits - 1))));
+  }
+  return pool_->Add({"bias", {count}, std::move(quantised), false});
+}
+
+OpCase CaseBuilder::Finish(Op op, double ref64_tolerance, uint64_t position, uint32_t token) {
+  case_.tensors = pool_;
+  case_.plan.weights = pool_->views();
+  case_.plan.steps = {{"step", std::move(op)}};
+  case_.position = position;
+  case_.token = token;
+  case_.ref64_tolerance = ref64_tolerance;
+  return std::move(case_);
+}
+
+}  // namespace kinglet

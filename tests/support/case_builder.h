@@ -1,0 +1,60 @@
+// Puts an OpCase together from random operands. Used by the two tables of cases only.
+#ifndef KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_
+#define KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/model_builder.h"
+#include "tests/support/op_cases.h"
+
+namespace kinglet {
+
+// How operands are filled.
+enum class Fill {
+  kRandom,   // reals in [-limit, limit), codes over their whole range
+  kExtreme,  // every real +-limit, every code as large as it gets
+  kSpecial,  // a few NaN, infinities, denormals, signed zeros and huge values among random ones
+  kZero,
+  kTiny,  // the smallest denormals: a fixed-point step of 0
+};
+
+// How a matrix is stored.
+enum class Storage { kF32, kF16, kPerRow, kPerTensor, kDivided };
+
+// MicroNet's quantiser of that many bits: the largest code is 2^(bits-1) - 1.
+ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
+
+class CaseBuilder {
+ public:
+  CaseBuilder(std::string name, uint64_t seed);
+
+  std::vector<float> RandomReals(uint64_t count, Fill fill, float limit = 4.0f);
+  BufferId Reals(const std::string& name, uint64_t count, Fill fill, bool state = false);
+  BufferId Given(const std::string& name, std::vector<float> values);
+  // Codes of a quantiser of `bits` bits; over 16 bits they are 32-bit codes.
+  BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
+  BufferId Words(uint64_t count);
+  // `bits` 0: reals, else codes of that many bits.
+  BufferId Vector(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
+
+  WeightId Matrix(uint64_t rows, uint64_t cols, Storage storage, int bits, bool pruned = false,
+                  Fill fill = Fill::kRandom);
+  WeightId DenseVector(uint64_t count);
+  // A bias as MicroNet stores it.
+  WeightId DividedVector(uint64_t count, int bits);
+
+  OpCase Finish(Op op, double ref64_tolerance = 1e-9, uint64_t position = 0, uint32_t token = 0);
+
+ private:
+  BufferId Add(BufferSpec spec, InitialBuffer initial);
+  TestRandom random_;
+  std::shared_ptr<TensorPool> pool_ = std::make_shared<TensorPool>();
+  OpCase case_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_

@@ -1,0 +1,56 @@
+// A small, complete MicroNet model for tests of every layer of the library. All weights come from a
+// fixed integer generator, so a draft is the same on every machine and the serialised bytes too.
+#ifndef KINGLET_TESTS_SUPPORT_MODEL_BUILDER_H_
+#define KINGLET_TESTS_SUPPORT_MODEL_BUILDER_H_
+
+#include <cstdint>
+
+#include "format/writer.h"
+
+namespace kinglet {
+
+struct TinyOptions {
+  // Activation quantisers in every layer, zeros before the stream's start and fixed-point tails, as
+  // in MicroNet's quantised network. Needs integer weights: bits 0 counts as 9.
+  bool quantised = false;
+  // 0: dense float32. Otherwise matrices are packed with a scale per row and biases with one
+  // divisor; norms and positions stay float32, as in MicroNet.
+  int bits = 0;
+  // Matrices and biases of the tails and the decoder store a mask; about 60 % of their entries and
+  // the whole last row of matrices with more than 4 rows are zero.
+  bool pruned = false;
+  bool vocabulary = true;       // words "the", "<eos>", "<unk>", "w3", "w4", ...
+  uint32_t cache_capacity = 0;  // 0: no neural cache
+  int bins = 3;                 // 1..3; bin i has width / 2^i columns, bin 0 no projection
+  uint32_t vocabulary_size = 23;
+  uint32_t layers = 2;
+  uint32_t width = 8;
+  uint32_t heads = 2;
+  uint32_t key_size = 3;
+  uint32_t value_size = 5;
+  uint32_t inner = 12;
+  uint32_t window = 6;
+  uint64_t seed = 1;
+};
+
+// REQUIRES: sizes >= 1, width >= 4, vocabulary_size >= 3 * bins. Embedding and softmax share their
+// tables; cluster rows are in reverse order of the tails. There is no golden vector.
+ModelDraft TinyMicronet(const TinyOptions& options = {});
+
+// The integer generator behind it (splitmix64, Steele, Lea & Flood 2014).
+class TestRandom {
+ public:
+  explicit TestRandom(uint64_t seed) : state_(seed) {}
+  uint64_t Next();
+  // Uniform in [0, bound) but for a bias below 2^-32. REQUIRES: 0 < bound <= 2^32.
+  uint32_t Below(uint64_t bound);
+  // A multiple of 2^-20 in [-1, 1).
+  float Signed();
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_SUPPORT_MODEL_BUILDER_H_

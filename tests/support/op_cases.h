@@ -1,0 +1,89 @@
+// Operations with operands, for comparing backends step by step: the conformance test runs every
+// case on every backend, bench/op_bench.cc times the realistic ones. All values come from a fixed
+// integer generator, so a case is the same on every machine.
+#ifndef KINGLET_TESTS_SUPPORT_OP_CASES_H_
+#define KINGLET_TESTS_SUPPORT_OP_CASES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/encoding.h"
+#include "kernels/backend.h"
+#include "kernels/plan.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Packed tensors in memory of their own, as views a plan can use.
+class TensorPool {
+ public:
+  WeightId Add(const EncodedTensor& tensor);
+  std::span<const TensorView> views() const { return views_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> Keep(std::vector<std::byte> bytes);
+  std::deque<std::vector<std::byte>> storage_;  // views point into it
+  std::vector<TensorView> views_;
+  uint64_t bytes_ = 0;
+};
+
+// What a buffer holds before the step; the vector that fits its element.
+struct InitialBuffer {
+  std::vector<float> reals;
+  std::vector<int32_t> integers;
+};
+
+struct OpCase {
+  std::string name;
+  std::shared_ptr<const TensorPool> tensors;
+  Plan plan;                            // one step
+  std::vector<InitialBuffer> contents;  // by BufferId
+  uint64_t position = 0;
+  uint32_t token = 0;
+  // Normalised mean square error that ref64's outputs may have against ref's; negative: the case
+  // overflows floats or sits on rounding boundaries, so the two are not comparable.
+  double ref64_tolerance = 1e-9;
+};
+
+// Shapes from empty to several summation blocks, odd and misaligned; 2 to 16 bits; codes as large
+// as they get; NaN, infinities, denormals and zeros; both starts of a stream.
+std::vector<OpCase> EdgeOpCases();
+// The operations of the demo model and of the published best MicroNet, at their sizes.
+std::vector<OpCase> RealisticOpCases();
+
+// A case bound to kernels, with memory of its own. Between buffers lie bytes of 0xA5.
+class OpRun {
+ public:
+  OpRun(const OpCase& op_case, size_t real_bytes);
+  const BufferLayout& layout() const { return layout_; }
+  // Fills every buffer with its initial contents and runs the step.
+  void Run(const Kernel& kernel);
+  // Runs the step on whatever the buffers hold.
+  void RunAgain(const Kernel& kernel);
+
+  // What memory holds now.
+  std::vector<double> Values(BufferId id) const;
+  // Empty if this and `other`, of the same case and real size, hold the same bits everywhere,
+  // inside buffers and between them, any NaN being equal to any other; else the first difference.
+  std::string Difference(const OpRun& other) const;
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  Frame FrameNow() const;
+  const OpCase* op_case_;  // outlives the run
+  size_t real_bytes_;
+  BufferLayout layout_;
+  mutable std::vector<Line> scratch_, state_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_SUPPORT_OP_CASES_H_

@@ -1,0 +1,119 @@
+#include "tools/block_json.h"
+
+#include <optional>
+#include <variant>
+
+namespace kinglet {
+namespace {
+
+class BlockWriter {
+ public:
+  BlockWriter(const ModelFile& file, JsonLine& line) : file_(file), line_(line) {}
+
+  void operator()(const AdaptiveEmbedding& embedding) {
+    Begin("adaptive_embedding", embedding.name);
+    line_.Key("width").Integer(embedding.width).Key("scale").Number(embedding.scale);
+    line_.Key("bins").BeginArray();
+    for (const EmbeddingBin& bin : embedding.bins) {
+      line_.BeginObject().Key("first").Integer(bin.first).Key("size").Integer(bin.size);
+      Tensor("table", bin.table);
+      Tensor("projection", bin.projection);
+      line_.EndObject();
+    }
+    line_.EndArray().EndObject();
+  }
+
+  void operator()(const MicronetDecoder& decoder) {
+    Begin("micronet_decoder", decoder.name);
+    line_.Key("width").Integer(decoder.width).Key("heads").Integer(decoder.heads);
+    line_.Key("key_size").Integer(decoder.key_size).Key("value_size").Integer(decoder.value_size);
+    line_.Key("window").Integer(decoder.window);
+    line_.Key("start").Text(decoder.start == StreamStart::kZeros ? "zeros" : "masked");
+    line_.Key("layers").BeginArray();
+    for (const MicronetLayer& layer : decoder.layers) Layer(layer);
+    line_.EndArray();
+    if (decoder.output) Quantiser("output", *decoder.output);
+    line_.EndObject();
+  }
+
+  void operator()(const AdaptiveSoftmax& softmax) {
+    Begin("adaptive_softmax", softmax.name);
+    line_.Key("width").Integer(softmax.width).Key("head_size").Integer(softmax.head_size);
+    Tensor("head_table", softmax.head_table);
+    Tensor("head_bias", softmax.head_bias);
+    Tensor("cluster_weight", softmax.cluster_weight);
+    Tensor("cluster_bias", softmax.cluster_bias);
+    line_.Key("tail_input")
+        .Text(softmax.tail_input == TailInput::kFixedPoint15 ? "fixed15" : "as_is");
+    line_.Key("tails").BeginArray();
+    for (const SoftmaxTail& tail : softmax.tails) {
+      line_.BeginObject().Key("first").Integer(tail.first).Key("size").Integer(tail.size);
+      line_.Key("cluster_row").Integer(tail.cluster_row);
+      Tensor("projection", tail.projection);
+      Tensor("table", tail.table);
+      Tensor("bias", tail.bias);
+      line_.EndObject();
+    }
+    line_.EndArray().EndObject();
+  }
+
+  void operator()(const NeuralCache& cache) {
+    Begin("neural_cache", cache.name);
+    line_.Key("capacity").Integer(cache.capacity).Key("theta").Number(cache.theta);
+    line_.Key("lambda").Number(cache.lambda).EndObject();
+  }
+
+ private:
+  void Begin(const char* kind, const std::string& name) {
+    line_.BeginObject().Key("block").Text(kind).Key("name").Text(name);
+  }
+
+  // The tensor's name; nothing where the model has none.
+  void Tensor(const char* key, std::optional<TensorId> id) {
+    if (id) line_.Key(key).Text(file_.tensors()[*id].name);
+  }
+
+  void Quantiser(const char* key, const ActivationQuantiser& quantiser) {
+    line_.Key(key).BeginObject().Key("max_abs").Number(quantiser.max_abs);
+    line_.Key("step").Number(quantiser.step).EndObject();
+  }
+
+  void Layer(const MicronetLayer& layer) {
+    line_.BeginObject();
+    Tensor("norm1_gain", layer.norm1_gain);
+    Tensor("norm1_bias", layer.norm1_bias);
+    Tensor("qkv_weight", layer.qkv_weight);
+    Tensor("qkv_bias", layer.qkv_bias);
+    Tensor("positions", layer.positions);
+    Tensor("out_weight", layer.out_weight);
+    Tensor("norm2_gain", layer.norm2_gain);
+    Tensor("norm2_bias", layer.norm2_bias);
+    Tensor("fc0_weight", layer.fc0_weight);
+    Tensor("fc0_bias", layer.fc0_bias);
+    Tensor("fc3_weight", layer.fc3_weight);
+    Tensor("fc3_bias", layer.fc3_bias);
+    if (const auto& quantisers = layer.quantisers) {
+      line_.Key("quantisers").BeginObject();
+      Quantiser("norm1", quantisers->norm1);
+      Quantiser("qkv", quantisers->qkv);
+      Quantiser("weights", quantisers->weights);
+      Quantiser("attended", quantisers->attended);
+      Quantiser("norm2", quantisers->norm2);
+      Quantiser("inner", quantisers->inner);
+      Quantiser("outer", quantisers->outer);
+      line_.EndObject();
+    }
+    line_.EndObject();
+  }
+
+  const ModelFile& file_;
+  JsonLine& line_;
+};
+
+}  // namespace
+
+void AppendBlock(const Block& block, const ModelFile& file, JsonLine& line) {
+  std::visit(BlockWriter(file, line), block);
+}
+
+}  // namespace kinglet

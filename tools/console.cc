@@ -1,0 +1,115 @@
+#include "tools/console.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tools/token_text.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 16;
+
+// The first of the variables that decide the locale's characters and is set.
+bool LocaleIsUtf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != std::string_view::npos ||
+           locale.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
+size_t TerminalColumns(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : size_t{0};
+}
+
+}  // namespace
+
+void Output::Write(std::string_view text) {
+  if (!status_.ok()) return;
+  buffer_ += text;
+  if (buffer_.size() >= kBufferBytes) status_ = Flush();
+}
+
+Status Output::Flush() {
+  std::string_view rest = buffer_;
+  while (status_.ok() && !rest.empty()) {
+    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    if (written >= 0) {
+      rest.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      status_ = Status::Refusal(KINGLET_IO_ERROR, "output", "standard output",
+                                "a place to write to", std::strerror(errno));
+    }
+  }
+  buffer_.clear();
+  return status_;
+}
+
+Console DescribeConsole(Output& out) {
+  Console console{out};
+  console.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  console.errors_are_terminal = ::isatty(STDERR_FILENO) == 1;
+  console.input_is_terminal = ::isatty(STDIN_FILENO) == 1;
+  const char* no_colour = std::getenv("NO_COLOR");
+  console.colours = console.out_is_terminal && (no_colour == nullptr || *no_colour == '\0');
+  console.utf8 = LocaleIsUtf8();
+  if (console.out_is_terminal) console.columns = TerminalColumns(STDOUT_FILENO);
+  return console;
+}
+
+void ProtectStandardDescriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one. Opened the wrong way round on purpose: using it fails.
+    const int access = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", access) != descriptor) std::_Exit(1);
+  }
+}
+
+Progress::Progress(bool shown, uint64_t total)
+    : shown_(shown), total_(total), start_(Clock::now()), last_(start_) {}
+
+Progress::~Progress() {
+  if (visible_) std::fputs("\r\x1b[K", stderr);
+}
+
+void Progress::Report(uint64_t done) {
+  if (!shown_) return;
+  const Clock::time_point now = Clock::now();
+  if (now - last_ < std::chrono::milliseconds(200)) return;
+  last_ = now;
+  visible_ = true;
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  std::fprintf(stderr, "\r%s of %s tokens, %.0f per second\x1b[K", Grouped(done).c_str(),
+               Grouped(total_).c_str(), static_cast<double>(done) / seconds);
+}
+
+void PrintError(const Status& status) {
+  std::fprintf(stderr, "kinglet: %s\n", DisplayText(status.message()).c_str());
+}
+
+void PrintNote(std::string_view note) {
+  std::fprintf(stderr, "kinglet: %s\n", std::string(note).c_str());
+}
+
+std::string Grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,78 @@
+// Standard output and standard error of the command. Results go to the one, messages and progress
+// to the other; a result that cannot be written is a failure, never silence.
+#ifndef KINGLET_TOOLS_CONSOLE_H_
+#define KINGLET_TOOLS_CONSOLE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Buffered writing to a descriptor that it does not own. After a failure all further text is
+// dropped and status() says why, so callers need to look only now and then.
+class Output {
+ public:
+  explicit Output(int descriptor) : descriptor_(descriptor) {}
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void Write(std::string_view text);
+  Status Flush();
+  const Status& status() const { return status_; }
+
+ private:
+  int descriptor_;
+  std::string buffer_;
+  Status status_;
+};
+
+// Where the results of a command go and what may be done with it.
+struct Console {
+  Output& out;
+  bool out_is_terminal = false;
+  bool errors_are_terminal = false;
+  bool input_is_terminal = false;
+  bool colours = false;  // a terminal, and NO_COLOR is not set (no-color.org)
+  bool utf8 = false;     // the locale's characters are UTF-8
+  size_t columns = 0;    // of the terminal; 0: no limit
+};
+Console DescribeConsole(Output& out);
+
+// Closed descriptors 0 to 2 are replaced by ones that cannot be read or written, so that no file
+// opened later gets their number and the command's text.
+void ProtectStandardDescriptors();
+
+// A line on standard error that says how far a command is; nothing unless it is a terminal.
+class Progress {
+ public:
+  Progress(bool shown, uint64_t total);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();  // removes the line
+  void Report(uint64_t done);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool shown_;
+  bool visible_ = false;
+  uint64_t total_;
+  Clock::time_point start_, last_;
+};
+
+// `kinglet: ` and the status's text, as one line on standard error.
+void PrintError(const Status& status);
+
+// `kinglet: ` and a hint, as one line on standard error.
+void PrintNote(std::string_view note);
+
+// 1234567 -> "1,234,567".
+std::string Grouped(uint64_t number);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_CONSOLE_H_

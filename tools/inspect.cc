@@ -1,0 +1,178 @@
+// kinglet inspect: what is in a model file, to the last byte.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "format/message_text.h"
+#include "tools/block_json.h"
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/model_facts.h"
+#include "tools/token_text.h"
+
+namespace kinglet {
+namespace {
+
+struct InspectOptions {
+  std::string model;
+  bool json = false;
+};
+
+std::string JsonReport(const ModelFile& file) {
+  const ModelFacts facts = DescribeModel(file);
+  const ModelDescription& description = file.description();
+  JsonLine line;
+  line.Key("file_size").Integer(file.file_size());
+  line.Key("ledger_total").Integer(file.ledger().Total());
+  line.Key("parameters").Integer(facts.parameters).Key("digest").Text(file.digest());
+  line.Key("tensors").BeginArray();
+  for (const TensorFacts& tensor : facts.tensors) {
+    line.BeginObject().Key("name").Text(tensor.name).Key("shape").BeginArray();
+    for (const uint64_t size : tensor.shape) line.Integer(size);
+    line.EndArray().Key("encoding").Text(tensor.encoding);
+    line.Key("codes").Integer(tensor.codes).Key("mask").Integer(tensor.mask);
+    line.Key("scales").Integer(tensor.scales).Key("values").Integer(tensor.values);
+    line.Key("stored").Integer(tensor.stored).EndObject();
+  }
+  line.EndArray().Key("blocks").BeginArray();
+  for (const Block& block : description.blocks) AppendBlock(block, file, line);
+  line.EndArray().Key("stored").Integer(facts.stored);
+  line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
+  line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
+  line.Key("bytes").BeginObject();
+  for (const auto& [part, bytes] : facts.bytes_by_part) line.Key(part).Integer(bytes);
+  line.EndObject();
+  const Provenance& provenance = description.provenance;
+  line.Key("provenance").BeginObject().Key("producer").Text(provenance.producer);
+  line.Key("family").Text(provenance.family).Key("source").Text(provenance.source);
+  line.Key("source_digest").Text(provenance.source_digest);
+  line.Key("options").Text(provenance.options).EndObject();
+  line.Key("golden_values")
+      .Integer(description.golden ? description.golden->log_probabilities.size() : 0);
+  return line.Finish();
+}
+
+// Counts of a block that say how large it is.
+struct BlockText {
+  std::string operator()(const AdaptiveEmbedding& block) const {
+    return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
+           NumberText(block.scale) + ", words by bin " +
+           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; });
+  }
+  std::string operator()(const MicronetDecoder& block) const {
+    std::string text =
+        "micronet decoder    " + std::to_string(block.layers.size()) + " layers, width " +
+        std::to_string(block.width) + ", " + std::to_string(block.heads) + " heads (key " +
+        std::to_string(block.key_size) + ", value " + std::to_string(block.value_size) +
+        "), window " + std::to_string(block.window);
+    text += block.start == StreamStart::kZeros ? ", zeros before the stream"
+                                               : ", nothing before the stream";
+    return text + (block.output ? ", activations quantised" : ", float activations");
+  }
+  std::string operator()(const AdaptiveSoftmax& block) const {
+    std::string text = "adaptive softmax    head " + std::to_string(block.head_size) + " words";
+    if (!block.tails.empty()) {
+      text += ", tails " + Sizes(block.tails, [](const SoftmaxTail& tail) { return tail.size; });
+    }
+    return text;
+  }
+  std::string operator()(const NeuralCache& block) const {
+    return "neural cache        " + std::to_string(block.capacity) + " pairs, theta " +
+           NumberText(block.theta) + ", lambda " + NumberText(block.lambda);
+  }
+
+  template <class Parts, class SizeOf>
+  static std::string Sizes(const Parts& parts, const SizeOf& size_of) {
+    std::string text;
+    for (const auto& part : parts) {
+      text += (text.empty() ? "" : " + ") + std::to_string(size_of(part));
+    }
+    return text;
+  }
+};
+
+std::string Row(const char* name, const std::string& value) {
+  char label[24];
+  std::snprintf(label, sizeof(label), "%-14s", name);
+  return label + DisplayText(value) + "\n";
+}
+
+std::string RightAligned(const std::string& text, size_t columns) {
+  return std::string(columns - std::min(columns, text.size()), ' ') + text;
+}
+
+std::string TensorTable(const ModelFile& file, const ModelFacts& facts) {
+  size_t name_columns = 4, shape_columns = 5, encoding_columns = 8;
+  for (size_t i = 0; i < facts.tensors.size(); ++i) {
+    name_columns = std::max(name_columns, DisplayText(facts.tensors[i].name).size());
+    shape_columns = std::max(shape_columns, ShapeText(facts.tensors[i].shape).size());
+    encoding_columns = std::max(encoding_columns, EncodingText(file.tensors()[i]).size());
+  }
+  name_columns = std::min(name_columns, size_t{48});
+  const auto row = [&](const std::string& name, const std::string& shape,
+                       const std::string& encoding, const std::string& bytes) {
+    return "  " + FittedText(name, name_columns) + "  " + FittedText(shape, shape_columns) + "  " +
+           FittedText(encoding, encoding_columns) + "  " + RightAligned(bytes, 12) + "\n";
+  };
+  std::string text = "\ntensors\n" + row("name", "shape", "encoding", "bytes");
+  for (size_t i = 0; i < facts.tensors.size(); ++i) {
+    const TensorFacts& tensor = facts.tensors[i];
+    text += row(tensor.name, ShapeText(tensor.shape), EncodingText(file.tensors()[i]),
+                Grouped(tensor.Bytes()));
+  }
+  return text;
+}
+
+std::string TextReport(const std::string& path, const ModelFile& file) {
+  const ModelFacts facts = DescribeModel(file);
+  const ModelDescription& description = file.description();
+  const Provenance& provenance = description.provenance;
+  std::string text = Row("model", path);
+  text += Row("digest", file.digest()) + Row("family", provenance.family);
+  text += Row("source", provenance.source + ", digest " + provenance.source_digest);
+  text += Row("written by", provenance.producer);
+  if (!provenance.options.empty()) text += Row("options", provenance.options);
+  text += Row("vocabulary", Grouped(description.vocabulary_size) +
+                                (file.vocabulary() == nullptr ? " ids without words" : " words"));
+  text += Row("parameters",
+              Grouped(facts.parameters) + ", of which " + Grouped(facts.stored) + " are stored");
+  if (const auto& golden = description.golden) {
+    text += Row("golden values", Grouped(golden->log_probabilities.size()) + ", tolerance " +
+                                     NumberText(golden->tolerance));
+  }
+  text += "\nblocks\n";
+  for (const Block& block : description.blocks) {
+    text += "  " + std::visit(BlockText{}, block) + "\n";
+  }
+  text += TensorTable(file, facts) + "\nbytes by part\n";
+  const auto part_row = [](const std::string& part, uint64_t bytes) {
+    return "  " + FittedText(part, 12) + RightAligned(Grouped(bytes), 14) + "\n";
+  };
+  for (const auto& [part, bytes] : facts.bytes_by_part) text += part_row(part, bytes);
+  text += part_row("total", file.ledger().Total()) + part_row("file size", file.file_size());
+  return text;
+}
+
+Status Inspect(const InspectOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.model));
+  console.out.Write(options.json ? JsonReport(*file) : TextReport(options.model, *file));
+  return Status();
+}
+
+}  // namespace
+
+Command AddInspect(CLI::App& app) {
+  const auto options = std::make_shared<InspectOptions>();
+  CLI::App* inspect =
+      app.add_subcommand("inspect", "What a model is made of, and where its bytes go");
+  inspect->add_option("model", options->model, "the model file")->required()->type_name("M.kgl");
+  inspect->add_flag("--json", options->json, "print JSON Lines");
+  inspect->footer("Example:\n  kinglet inspect model.kgl");
+  return {inspect, [] { return Status(); },
+          [options](Console& console) { return Inspect(*options, console); }};
+}
+
+}  // namespace kinglet

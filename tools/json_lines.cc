@@ -1,0 +1,114 @@
+#include "tools/json_lines.h"
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "tools/token_text.h"
+
+namespace kinglet {
+
+// A value or key follows another one exactly if what stands before is the end of a value.
+void JsonLine::Separate() {
+  const char last = text_.back();
+  if (last != '{' && last != '[' && last != ':') text_ += ',';
+}
+
+void JsonLine::AppendString(std::string_view text, bool high_bytes_escaped) {
+  text_ += '"';
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text_ += '\\';
+      text_ += c;
+    } else if (byte < 0x20 || (byte >= 0x80 && high_bytes_escaped)) {
+      char escape[8];
+      std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(byte));
+      text_ += escape;
+    } else {
+      text_ += c;
+    }
+  }
+  text_ += '"';
+}
+
+JsonLine& JsonLine::Key(std::string_view key) {
+  Separate();
+  AppendString(key, false);
+  text_ += ':';
+  return *this;
+}
+
+JsonLine& JsonLine::Text(std::string_view text) {
+  Separate();
+  AppendString(text, !IsUtf8(text));
+  return *this;
+}
+
+JsonLine& JsonLine::Number(double number) {
+  if (!std::isfinite(number)) return Null();
+  Separate();
+  char digits[40];
+  std::snprintf(digits, sizeof(digits), "%.*g", digits_, number == 0.0 ? 0.0 : number);
+  text_ += digits;
+  return *this;
+}
+
+JsonLine& JsonLine::Integer(uint64_t number) {
+  Separate();
+  text_ += std::to_string(number);
+  return *this;
+}
+
+JsonLine& JsonLine::Boolean(bool value) {
+  Separate();
+  text_ += value ? "true" : "false";
+  return *this;
+}
+
+JsonLine& JsonLine::Null() {
+  Separate();
+  text_ += "null";
+  return *this;
+}
+
+JsonLine& JsonLine::BeginObject() {
+  Separate();
+  text_ += '{';
+  return *this;
+}
+
+JsonLine& JsonLine::EndObject() {
+  text_ += '}';
+  return *this;
+}
+
+JsonLine& JsonLine::BeginArray() {
+  Separate();
+  text_ += '[';
+  return *this;
+}
+
+JsonLine& JsonLine::EndArray() {
+  text_ += ']';
+  return *this;
+}
+
+JsonLine& JsonLine::Token(std::string_view word) {
+  Key("token").Text(word);
+  if (!IsUtf8(word)) Key("bytes").Boolean(true);
+  return *this;
+}
+
+JsonLine& JsonLine::LogProbability(double value) {
+  Key("logprob").Number(value);
+  if (std::isinf(value)) Key("impossible").Boolean(true);
+  return *this;
+}
+
+std::string JsonLine::Finish() {
+  text_ += "}\n";
+  return std::exchange(text_, "{");
+}
+
+}  // namespace kinglet

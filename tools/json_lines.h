@@ -1,0 +1,51 @@
+// JSON Lines, written with a fixed key order and a fixed number of digits, so that two runs that
+// compute the same print the same bytes.
+#ifndef KINGLET_TOOLS_JSON_LINES_H_
+#define KINGLET_TOOLS_JSON_LINES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace kinglet {
+
+// One line: an object that is open from the start. Keys and values are appended in order; the
+// caller keeps the structure well formed.
+class JsonLine {
+ public:
+  // Numbers get `digits` significant digits: 9 tell all floats apart, 17 all doubles.
+  explicit JsonLine(int digits = 9) : digits_(digits) {}
+
+  JsonLine& Key(std::string_view key);
+  // A string. Bytes that are not UTF-8 are the caller's to escape (Token does).
+  JsonLine& Text(std::string_view text);
+  // Null unless finite: JSON has no other numbers. Minus zero becomes zero.
+  JsonLine& Number(double number);
+  JsonLine& Integer(uint64_t number);
+  JsonLine& Boolean(bool value);
+  JsonLine& Null();
+  JsonLine& BeginObject();
+  JsonLine& EndObject();
+  JsonLine& BeginArray();
+  JsonLine& EndArray();
+
+  // "token":"cat"; for a word that is not UTF-8 every byte above 0x7F is written as \u00XX and
+  // "bytes":true follows.
+  JsonLine& Token(std::string_view word);
+  // "logprob":-3.25; minus infinity is null, and "impossible":true follows.
+  JsonLine& LogProbability(double value);
+
+  // The whole line with its newline; the object is empty and open again.
+  std::string Finish();
+
+ private:
+  void Separate();
+  void AppendString(std::string_view text, bool high_bytes_escaped);
+
+  int digits_;
+  std::string text_ = "{";
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_JSON_LINES_H_

@@ -1,0 +1,123 @@
+// The kinglet command: parses the command line, runs one subcommand, turns its Status into an exit
+// status. 0: done; 1: failed; 2: the command line is wrong.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "kernels/backend.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+namespace kinglet {
+namespace {
+
+constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+
+std::string VersionText() {
+  std::string text = "kinglet " KINGLET_VERSION "\nbackends:";
+  for (const Backend& backend : Backends()) text += " " + std::string(backend.name);
+  return text + "\n";
+}
+
+Status UsageRefusal(const std::string& where, const std::string& expected,
+                    const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
+}
+
+// What the parser does not like, in the form of all refusals.
+Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
+  const auto chosen = app.get_subcommands();
+  std::string name = "kinglet", where = "command";
+  if (!chosen.empty()) {
+    where = chosen.front()->get_name();
+    name += " " + where;
+  }
+  return UsageRefusal(where, "arguments as `" + name + " --help` lists them", error.what());
+}
+
+// A first word that is no subcommand: the parser would only call it unexpected.
+Status CheckSubcommand(int argc, const char* const* argv, const std::string& known) {
+  if (argc < 2) return UsageRefusal("command", "one of " + known, "none (see kinglet --help)");
+  const std::string first(argv[1]);
+  if (first.starts_with("-")) return Status();
+  for (size_t begin = 0; begin < known.size();) {
+    const size_t end = std::min(known.find(", ", begin), known.size());
+    if (known.compare(begin, end - begin, first) == 0) return Status();
+    begin = end + 2;
+  }
+  return UsageRefusal("command", "one of " + known, "\"" + first + "\"");
+}
+
+int Fail(const Status& status, int exit_status) {
+  PrintError(status);
+  return exit_status;
+}
+
+// Runs what was parsed. The results so far are written even if the command fails.
+int RunCommand(const Command& command, Console& console) {
+  if (const Status checked = command.check(); !checked.ok()) return Fail(checked, kUsage);
+  const Status ran = command.run(console);
+  const Status flushed = console.out.Flush();
+  if (!ran.ok()) return Fail(ran, kFailed);
+  return flushed.ok() ? kDone : Fail(flushed, kFailed);
+}
+
+int Main(int argc, const char* const* argv) {
+  CLI::App app("Compressed language models: convert, run and examine them.", "kinglet");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", VersionText(), "print the version and the backends");
+  app.footer(
+      "Example:\n  kinglet score model.kgl --text test.txt\n\n"
+      "`kinglet SUBCOMMAND --help` says more.");
+  const std::array commands = {AddConvert(app), AddScore(app), AddPredict(app), AddInspect(app),
+                               AddVerify(app)};
+  std::string names;
+  for (const Command& command : commands) {
+    names += (names.empty() ? "" : ", ") + command.arguments->get_name();
+  }
+  if (const Status known = CheckSubcommand(argc, argv, names); !known.ok()) {
+    return Fail(known, kUsage);
+  }
+
+  Output out(1);
+  Console console = DescribeConsole(out);
+  const auto print = [&out](const std::string& text) {
+    out.Write(text);
+    const Status flushed = out.Flush();
+    return flushed.ok() ? kDone : Fail(flushed, kFailed);
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForVersion&) {
+    return print(VersionText());
+  } catch (const CLI::Success&) {  // help was asked for
+    return print(app.help());
+  } catch (const CLI::ParseError& error) {
+    return Fail(UsageError(app, error), kUsage);
+  }
+  for (const Command& command : commands) {
+    if (command.arguments->parsed()) return RunCommand(command, console);
+  }
+  return Fail(Status(KINGLET_INTERNAL, "command: no subcommand was parsed"), kFailed);
+}
+
+}  // namespace
+}  // namespace kinglet
+
+int main(int argc, char** argv) {
+  kinglet::ProtectStandardDescriptors();
+  // A reader that went away is then a write error like any other.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return kinglet::Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    kinglet::PrintError(kinglet::Status(KINGLET_OUT_OF_MEMORY,
+                                        "memory: command: expected enough of it, found none left"));
+  } catch (const std::exception& error) {
+    kinglet::PrintError(kinglet::Status(KINGLET_INTERNAL, error.what()));
+  }
+  return 1;
+}

@@ -1,0 +1,225 @@
+// kinglet predict: after each token, what comes next?
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/prediction_view.h"
+#include "tools/replicas.h"
+#include "tools/run_options.h"
+#include "tools/words.h"
+
+namespace kinglet {
+
+// What a lane answers to one token.
+struct Answer {
+  std::optional<double> log_probability;  // of the token itself; none for the first
+  std::vector<Candidate> next;
+};
+
+// For Replicas, which finds it by its argument.
+static bool SameBits(const Answer& a, const Answer& b) {
+  if (a.log_probability.has_value() != b.log_probability.has_value()) return false;
+  if (a.log_probability && !SameBits(*a.log_probability, *b.log_probability)) return false;
+  return std::equal(a.next.begin(), a.next.end(), b.next.begin(), b.next.end(),
+                    [](const Candidate& x, const Candidate& y) {
+                      return x.id == y.id && SameBits(x.log_probability, y.log_probability);
+                    });
+}
+
+namespace {
+
+// Tokens computed before their predictions are shown.
+constexpr size_t kChunk = 64;
+constexpr std::string_view kStandardInput = "standard input";
+
+struct PredictOptions {
+  RunOptions run;
+  std::string ids;
+  uint32_t top = 5;
+};
+
+class Predictor {
+ public:
+  Predictor(const PredictOptions& options, const Model& model, Replicas& replicas, Console& console)
+      : options_(options),
+        model_(model),
+        replicas_(replicas),
+        console_(console),
+        view_(console, model.vocabulary()) {}
+
+  Status Feed(std::span<const uint32_t> ids) {
+    while (!ids.empty()) {
+      const auto chunk = ids.first(std::min(kChunk, ids.size()));
+      KINGLET_RETURN_IF_ERROR(FeedChunk(chunk));
+      ids = ids.subspan(chunk.size());
+    }
+    return Status();
+  }
+
+  // The prediction that no token has answered yet.
+  void ShowPending() {
+    if (!options_.run.json && position_ > 0) console_.out.Write(view_.PendingLine(pending_));
+  }
+
+  void ShowSummary() const {
+    if (!options_.run.json && position_ > 0) console_.out.Write(view_.Summary(tally_));
+  }
+
+ private:
+  Status FeedChunk(std::span<const uint32_t> ids) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    KINGLET_ASSIGN_OR_RETURN(
+        std::vector<Answer> answers,
+        replicas_.Run<Answer>(position_, [&](Session& session, std::vector<Answer>& out) {
+          return AnswerTokens(session, ids, out);
+        }));
+    tally_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (options_.run.json) {
+        WriteJson(position_ + 1, answers[i].next);
+      } else {
+        const ObservedToken token{position_, ids[i], answers[i].log_probability};
+        console_.out.Write(view_.TokenLine(token, pending_));
+        tally_.Add(token, pending_);
+        pending_ = std::move(answers[i].next);
+      }
+      ++position_;
+    }
+    if (console_.out_is_terminal || console_.input_is_terminal) return console_.out.Flush();
+    return console_.out.status();
+  }
+
+  Status AnswerTokens(Session& session, std::span<const uint32_t> ids,
+                      std::vector<Answer>& out) const {
+    for (const uint32_t id : ids) {
+      Answer answer;
+      if (!options_.run.json && session.position() > 0) {
+        KINGLET_ASSIGN_OR_RETURN(answer.log_probability, session.LogProbability(id));
+      }
+      KINGLET_RETURN_IF_ERROR(session.StepToken(id));
+      KINGLET_ASSIGN_OR_RETURN(answer.next, session.TopK(options_.top));
+      out.push_back(std::move(answer));
+    }
+    return Status();
+  }
+
+  void WriteJson(uint64_t position, const std::vector<Candidate>& candidates) {
+    JsonLine line(NumberDigits(model_));
+    line.Key("pos").Integer(position).Key("top").BeginArray();
+    for (const Candidate& candidate : candidates) {
+      line.BeginObject().Key("id").Integer(candidate.id);
+      if (model_.vocabulary() != nullptr) line.Token(model_.vocabulary()->Word(candidate.id));
+      line.LogProbability(candidate.log_probability).EndObject();
+    }
+    line.EndArray();
+    console_.out.Write(line.Finish());
+  }
+
+  const PredictOptions& options_;
+  const Model& model_;
+  Replicas& replicas_;
+  Console& console_;
+  const PredictionView view_;
+  uint64_t position_ = 0;           // tokens fed
+  std::vector<Candidate> pending_;  // for the next token
+  PredictionTally tally_;
+};
+
+Result<uint32_t> ParseId(std::string_view word, uint64_t line) {
+  uint32_t id = 0;
+  const auto parsed = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (parsed.ec == std::errc() && parsed.ptr == word.data() + word.size()) return id;
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, std::string(kStandardInput),
+                         "line " + std::to_string(line),
+                         "token ids, because the model has no vocabulary",
+                         "\"" + std::string(word.substr(0, 64)) + "\"");
+}
+
+// Standard input as it comes: words, or numbers where the model has ids only.
+Status FeedStandardInput(Predictor& predictor, const Model& model, const Console& console) {
+  std::optional<WordLookup> lookup;
+  if (model.vocabulary() != nullptr) lookup.emplace(*model.vocabulary());
+  std::vector<uint32_t> ids;  // of the piece that is being read
+  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
+    const std::string source(kStandardInput);
+    if (lookup) {
+      KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup->Find(word, source, line));
+      ids.push_back(id);
+      return Status();
+    }
+    if (word == kEndOfLine) return Status();
+    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, ParseId(word, line));
+    KINGLET_RETURN_IF_ERROR(
+        CheckTokenId(id, model.vocabulary_size(), source, "line " + std::to_string(line)));
+    ids.push_back(id);
+    return Status();
+  };
+  // What stands before a bad word is still answered.
+  const auto feed = [&](const Status& read) {
+    const Status fed = predictor.Feed(ids);
+    ids.clear();
+    return read.ok() ? fed : read;
+  };
+  WordSplitter splitter;
+  KINGLET_RETURN_IF_ERROR(
+      ReadPieces(STDIN_FILENO, std::string(kStandardInput), [&](std::string_view piece) {
+        const Status status = feed(splitter.Add(piece, add));
+        if (status.ok() && console.input_is_terminal) predictor.ShowPending();
+        return status;
+      }));
+  return feed(splitter.Finish(add));
+}
+
+Status Predict(const PredictOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_ASSIGN_OR_RETURN(
+      Replicas replicas,
+      Replicas::Create(model, SessionOptions{}, options.run.lanes, options.run.threads));
+  Predictor predictor(options, *model, replicas, console);
+  if (!options.ids.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
+                             ReadIdSequence(options.ids, model->vocabulary_size()));
+    KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
+  } else {
+    if (console.input_is_terminal && console.errors_are_terminal) {
+      PrintNote("type a text; every line ends with <eos>, Ctrl-D ends");
+    }
+    KINGLET_RETURN_IF_ERROR(FeedStandardInput(predictor, *model, console));
+  }
+  if (!console.input_is_terminal || !options.ids.empty()) predictor.ShowPending();
+  predictor.ShowSummary();
+  return Status();
+}
+
+}  // namespace
+
+Command AddPredict(CLI::App& app) {
+  const auto options = std::make_shared<PredictOptions>();
+  CLI::App* predict = app.add_subcommand(
+      "predict", "The most probable continuations after each token of standard input");
+  AddRunOptions(*predict, options->run);
+  predict->add_option("--top", options->top, "how many continuations")
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
+      ->type_name("K")
+      ->capture_default_str();
+  predict->add_option("--ids", options->ids, "token ids in place of text on standard input")
+      ->type_name("FILE");
+  predict->footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
+  return {predict, [] { return Status(); },
+          [options](Console& console) { return Predict(*options, console); }};
+}
+
+}  // namespace kinglet

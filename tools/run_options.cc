@@ -1,0 +1,45 @@
+#include "tools/run_options.h"
+
+#include <CLI/CLI.hpp>
+#include <limits>
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kMostThreads = 1024;
+constexpr size_t kMostLanes = 65536;
+
+}  // namespace
+
+void AddRunOptions(CLI::App& app, RunOptions& options) {
+  app.add_option("model", options.model, "the model file")->required()->type_name("M.kgl");
+  // The names are those of the command's contract; whether this build has one is the runtime's
+  // answer.
+  app.add_option("--backend", options.backend, "who computes: ref, ref64, cpu or cuda")
+      ->check(CLI::IsMember({"ref", "ref64", "cpu", "cuda"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "lanes are divided among up to N threads")
+      ->check(CLI::Range(size_t{1}, kMostThreads))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--lanes", options.lanes, "run N replicas and require equal results")
+      ->check(CLI::Range(size_t{1}, kMostLanes))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "print JSON Lines");
+}
+
+Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {
+  KINGLET_RETURN_IF_ERROR(FindBackend(options.backend).status());
+  ModelOptions model_options;
+  model_options.backend = options.backend;
+  return Model::Open(options.model, model_options);
+}
+
+int NumberDigits(const Model& model) {
+  return model.backend().real_bytes == sizeof(double) ? std::numeric_limits<double>::max_digits10
+                                                      : std::numeric_limits<float>::max_digits10;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,36 @@
+// Options that every subcommand which runs a model accepts.
+#ifndef KINGLET_TOOLS_RUN_OPTIONS_H_
+#define KINGLET_TOOLS_RUN_OPTIONS_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "kinglet/status.h"
+#include "runtime/model.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kinglet {
+
+struct RunOptions {
+  std::string model;  // path
+  std::string backend = "cpu";
+  size_t threads = 1;
+  size_t lanes = 1;
+  bool json = false;
+};
+
+// Declares M.kgl, --backend, --threads, --lanes and --json. `options` must outlive `app`.
+void AddRunOptions(CLI::App& app, RunOptions& options);
+
+Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
+
+// Significant digits that tell all numbers of the backend's real type apart: 9 or 17.
+int NumberDigits(const Model& model);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_RUN_OPTIONS_H_

@@ -1,0 +1,256 @@
+// kinglet score: log-probability of every token of a text, and its perplexity.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/replicas.h"
+#include "tools/run_options.h"
+#include "tools/token_text.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+// Tokens between two looks at the output and the clock.
+constexpr uint64_t kChunk = 256;
+
+struct ScoreOptions {
+  RunOptions run;
+  std::string ids, text;
+  std::optional<uint64_t> block;
+  uint64_t context = 0;
+  std::string empty_cache = "reference";
+  bool hex = false;
+  bool tokens = false;
+};
+
+// A sum whose rounding errors are carried along (Neumaier 1974), so that the mean of any number of
+// tokens is good to the last digit shown.
+class ExactSum {
+ public:
+  void Add(double value) {
+    const double sum = sum_ + value;
+    if (std::isfinite(sum)) {
+      correction_ +=
+          std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
+    }
+    sum_ = sum;
+  }
+  double Value() const { return sum_ + correction_; }
+
+ private:
+  double sum_ = 0, correction_ = 0;
+};
+
+// The exact bits of a log-probability in the backend's own type.
+std::string HexBits(double value, const Model& model) {
+  char text[20];
+  if (model.backend().real_bytes == sizeof(double)) {
+    std::snprintf(text, sizeof(text), "%016llx",
+                  static_cast<unsigned long long>(std::bit_cast<uint64_t>(value)));
+  } else {
+    std::snprintf(text, sizeof(text), "%08x",
+                  static_cast<unsigned>(std::bit_cast<uint32_t>(static_cast<float>(value))));
+  }
+  return text;
+}
+
+class Scorer {
+ public:
+  Scorer(const ScoreOptions& options, const Model& model, TokenSequence sequence, Console& console)
+      : options_(options), model_(model), sequence_(std::move(sequence)), console_(console) {}
+
+  Status Run(Replicas& replicas) {
+    const uint64_t end = sequence_.ids.size();
+    // A progress line would run through tokens printed on the same terminal.
+    const bool tokens_on_terminal = console_.out_is_terminal && PrintsTokens();
+    Progress progress(console_.errors_are_terminal && !tokens_on_terminal, end);
+    for (uint64_t first = 1; first < end; first += kChunk) {
+      const uint64_t last = std::min(end, first + kChunk);
+      KINGLET_ASSIGN_OR_RETURN(
+          const std::vector<double> values,
+          replicas.Run<double>(first, [&](Session& session, std::vector<double>& answers) {
+            return ScorePositions(session, first, last, answers);
+          }));
+      for (uint64_t at = first; at < last; ++at) {
+        total_.Add(values[at - first]);
+        if (PrintsTokens()) PrintToken(at, values[at - first]);
+      }
+      // Whoever watches gets what there is; a pipe or file gets it in large pieces.
+      if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
+      KINGLET_RETURN_IF_ERROR(console_.out.status());
+      progress.Report(last);
+    }
+    return Status();
+  }
+
+  void PrintSummary() {
+    const uint64_t tokens = sequence_.ids.size(), scored = tokens - 1;
+    // Minus the sum would make a sum of zero minus zero.
+    const double nll = (0.0 - total_.Value()) / static_cast<double>(scored);
+    if (options_.run.json) {
+      JsonLine line(NumberDigits(model_));
+      line.Key("tokens").Integer(tokens).Key("scored").Integer(scored);
+      line.Key("nll").Number(nll).Key("ppl").Number(std::exp(nll));
+      if (std::isinf(nll)) line.Key("impossible").Boolean(true);
+      line.Key("oov").Integer(sequence_.unknown).Key("protocol").Text(Protocol());
+      line.Key("backend").Text(model_.backend().name);
+      console_.out.Write(line.Finish());
+      return;
+    }
+    const auto print = [this](const char* name, const std::string& value) {
+      char label[24];
+      std::snprintf(label, sizeof(label), "%-14s", name);
+      console_.out.Write(label + value + "\n");
+    };
+    print("tokens", Grouped(tokens));
+    print("scored", Grouped(scored));
+    print("nll", scored == 0 ? "-" : NumberText(nll) + " nats per token");
+    print("perplexity", scored == 0 ? "-" : NumberText(std::exp(nll)));
+    print("unknown words", Grouped(sequence_.unknown));
+    print("protocol", Protocol());
+  }
+
+ private:
+  bool PrintsTokens() const { return options_.run.json || options_.tokens || options_.hex; }
+
+  // Appends log p of the tokens at [first, last). A block's first token is predicted from the token
+  // before it, as fairseq does; up to `context` tokens before that one are fed too.
+  Status ScorePositions(Session& session, uint64_t first, uint64_t last,
+                        std::vector<double>& answers) const {
+    const std::vector<uint32_t>& ids = sequence_.ids;
+    answers.reserve(last - first);
+    for (uint64_t at = first; at < last; ++at) {
+      uint64_t fed = at - 1;
+      if (options_.block && fed % *options_.block == 0) {
+        session.Reset();
+        fed -= std::min(fed, options_.context);
+      }
+      for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(ids[fed]));
+      Result<double> value = session.LogProbability(ids[at]);
+      if (!value.ok()) {
+        const Status status = value.status();
+        return Status(status.code(), "position " + std::to_string(at) + ": " + status.message());
+      }
+      answers.push_back(*value);
+    }
+    return Status();
+  }
+
+  void PrintToken(uint64_t at, double value) {
+    const uint32_t id = sequence_.ids[at];
+    const Vocabulary* vocabulary = model_.vocabulary();
+    if (!options_.run.json) {
+      char text[64];
+      std::snprintf(text, sizeof(text), "%8llu %8u %18.*g", static_cast<unsigned long long>(at), id,
+                    NumberDigits(model_), value);
+      std::string line = text;
+      if (options_.hex) line += "  " + HexBits(value, model_);
+      if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
+      console_.out.Write(line + "\n");
+      return;
+    }
+    JsonLine line(NumberDigits(model_));
+    line.Key("pos").Integer(at).Key("id").Integer(id);
+    if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
+    line.LogProbability(value);
+    if (options_.hex) line.Key("hex").Text(HexBits(value, model_));
+    console_.out.Write(line.Finish());
+  }
+
+  std::string NumberText(double number) const {
+    char text[40];
+    std::snprintf(text, sizeof(text), "%.*g", NumberDigits(model_), number);
+    return text;
+  }
+
+  // What another program must do to get the same numbers.
+  std::string Protocol() const {
+    std::string text = "first token unscored; ";
+    if (options_.block) {
+      text += "fresh state every " + std::to_string(*options_.block) + " scored tokens, context " +
+              std::to_string(options_.context);
+    } else {
+      text += "state carried";
+    }
+    const NeuralCache* cache = FindBlock<NeuralCache>(model_.file().description());
+    text += cache == nullptr
+                ? "; no cache"
+                : "; cache " + std::to_string(cache->capacity) + " " + options_.empty_cache;
+    return text + "; digest " + model_.file().digest();
+  }
+
+  const ScoreOptions& options_;
+  const Model& model_;
+  const TokenSequence sequence_;
+  Console& console_;
+  ExactSum total_;
+};
+
+Status Score(const ScoreOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
+                           options.text.empty()
+                               ? ReadIdSequence(options.ids, model->vocabulary_size())
+                               : ReadTextSequence(options.text, model->vocabulary()));
+  if (sequence.ids.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT,
+                           options.text.empty() ? options.ids : options.text, "tokens",
+                           "at least one", "none");
+  }
+  SessionOptions session_options;
+  session_options.empty_cache =
+      options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
+  KINGLET_ASSIGN_OR_RETURN(
+      Replicas replicas,
+      Replicas::Create(model, session_options, options.run.lanes, options.run.threads));
+  Scorer scorer(options, *model, std::move(sequence), console);
+  KINGLET_RETURN_IF_ERROR(scorer.Run(replicas));
+  scorer.PrintSummary();
+  return Status();
+}
+
+Status CheckInput(const ScoreOptions& options) {
+  if (options.ids.empty() != options.text.empty()) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "score", "--ids FILE or --text FILE",
+                         options.ids.empty() ? "neither" : "both");
+}
+
+}  // namespace
+
+Command AddScore(CLI::App& app) {
+  const auto options = std::make_shared<ScoreOptions>();
+  CLI::App* score = app.add_subcommand("score", "Log-probability of every token, and perplexity");
+  AddRunOptions(*score, options->run);
+  score->add_option("--ids", options->ids, "token ids, separated by white space, or .npy")
+      ->type_name("FILE");
+  score
+      ->add_option("--text", options->text,
+                   "running text (\"-\": standard input); every line ends with <eos>")
+      ->type_name("FILE");
+  CLI::Option* block = score->add_option("--block", options->block,
+                                         "start from a fresh state after every N scored tokens");
+  block->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62))->type_name("N");
+  score->add_option("--context", options->context, "tokens before a block fed to it unscored")
+      ->needs(block)
+      ->type_name("C");
+  score->add_option("--empty-cache", options->empty_cache, "what an empty neural cache does")
+      ->check(CLI::IsMember({"reference", "normalised"}))
+      ->type_name("reference|normalised")
+      ->capture_default_str();
+  score->add_flag("--hex", options->hex, "print the exact bits as well (implies --tokens)");
+  score->add_flag("-v,--tokens", options->tokens, "print every token, not only the summary");
+  score->footer("Example:\n  kinglet score model.kgl --text test.txt --json");
+  return {score, [options] { return CheckInput(*options); },
+          [options](Console& console) { return Score(*options, console); }};
+}
+
+}  // namespace kinglet

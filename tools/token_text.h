@@ -1,0 +1,25 @@
+// Words of a vocabulary as text: they are byte strings from a file, so neither UTF-8 nor harmless
+// on a terminal unless made so.
+#ifndef KINGLET_TOOLS_TOKEN_TEXT_H_
+#define KINGLET_TOOLS_TOKEN_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace kinglet {
+
+// Well-formed UTF-8 (Unicode 15, table 3-7): no overlong form, surrogate or value above U+10FFFF.
+bool IsUtf8(std::string_view text);
+
+// For people: control characters (also U+0080..U+009F) and bytes that are not UTF-8 become \xNN, so
+// that a word stays on its line and cannot command the terminal.
+std::string DisplayText(std::string_view text);
+
+// DisplayText cut to `columns` characters, the last of them then being "~", or filled with spaces.
+// Every character counts as one column.
+std::string FittedText(std::string_view text, size_t columns);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_TOKEN_TEXT_H_

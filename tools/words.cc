@@ -1,0 +1,138 @@
+#include "tools/words.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "converters/token_file.h"
+#include "tools/token_text.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kUnknown = "<unk>";
+constexpr size_t kLongestWord = 65535;
+constexpr size_t kPieceSize = size_t{1} << 16;
+// Standard input may never end; this many ids are 4 GiB.
+constexpr size_t kMostTokens = size_t{1} << 30;
+
+// What str.split() of Python takes for white space among the ASCII characters.
+bool IsSpace(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
+}
+
+std::string LineText(uint64_t line) { return "line " + std::to_string(line); }
+
+}  // namespace
+
+Status WordSplitter::EndWord(const WordSink& sink) {
+  if (word_.empty()) return Status();
+  const std::string word = std::exchange(word_, std::string());
+  return sink(word, line_);
+}
+
+Status WordSplitter::Add(std::string_view piece, const WordSink& sink) {
+  for (const char c : piece) {
+    if (!IsSpace(c)) {
+      if (word_.size() <= kLongestWord) word_ += c;
+      open_line_ = true;
+      continue;
+    }
+    KINGLET_RETURN_IF_ERROR(EndWord(sink));
+    open_line_ = c != '\n';
+    if (!open_line_) KINGLET_RETURN_IF_ERROR(sink(kEndOfLine, line_++));
+  }
+  return Status();
+}
+
+Status WordSplitter::Finish(const WordSink& sink) {
+  KINGLET_RETURN_IF_ERROR(EndWord(sink));
+  if (!std::exchange(open_line_, false)) return Status();
+  return sink(kEndOfLine, line_++);
+}
+
+WordLookup::WordLookup(const Vocabulary& vocabulary)
+    : vocabulary_(vocabulary), unknown_id_(vocabulary.Find(kUnknown)) {}
+
+Result<uint32_t> WordLookup::Find(std::string_view word, const std::string& source, uint64_t line) {
+  if (const std::optional<uint32_t> id = vocabulary_.Find(word)) return *id;
+  if (unknown_id_) {
+    ++unknown_;
+    return *unknown_id_;
+  }
+  return Status::Refusal(KINGLET_UNKNOWN_WORD, source, LineText(line),
+                         "words of the model's vocabulary, which has no <unk>",
+                         "\"" + DisplayText(word.substr(0, 64)) + "\"");
+}
+
+Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& source,
+                    const std::string& where) {
+  if (id < vocabulary_size) return Status();
+  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, source, where,
+                         "a token id below " + std::to_string(vocabulary_size), std::to_string(id));
+}
+
+Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ReadIds(path));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < vocabulary_size) continue;
+    return CheckTokenId(ids[i], vocabulary_size, path, "position " + std::to_string(i));
+  }
+  return TokenSequence{std::move(ids), 0};
+}
+
+Status ReadPieces(int descriptor, const std::string& source,
+                  const std::function<Status(std::string_view)>& sink) {
+  const auto piece = std::make_unique<char[]>(kPieceSize);
+  while (true) {
+    const ssize_t got = ::read(descriptor, piece.get(), kPieceSize);
+    if (got == 0) return Status();
+    if (got > 0) {
+      KINGLET_RETURN_IF_ERROR(sink(std::string_view(piece.get(), static_cast<size_t>(got))));
+    } else if (errno != EINTR) {
+      return Status::Refusal(KINGLET_IO_ERROR, source, "read", "a readable file",
+                             std::strerror(errno));
+    }
+  }
+}
+
+Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary) {
+  if (vocabulary == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, path, "words",
+                           "a model with a vocabulary (or --ids FILE)",
+                           "a model that has ids only");
+  }
+  const bool standard_input = path == "-";
+  const std::string source = standard_input ? "standard input" : path;
+  const int descriptor = standard_input ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return Status::Refusal(errno == ENOENT ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, source, "open",
+                           "a readable file", std::strerror(errno));
+  }
+  TokenSequence sequence;
+  WordLookup lookup(*vocabulary);
+  WordSplitter splitter;
+  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
+    if (sequence.ids.size() >= kMostTokens) {
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, LineText(line),
+                             "at most " + std::to_string(kMostTokens) + " tokens", "more");
+    }
+    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, source, line));
+    sequence.ids.push_back(id);
+    return Status();
+  };
+  Status status = ReadPieces(descriptor, source,
+                             [&](std::string_view piece) { return splitter.Add(piece, add); });
+  if (status.ok()) status = splitter.Finish(add);
+  if (!standard_input) ::close(descriptor);
+  KINGLET_RETURN_IF_ERROR(status);
+  sequence.unknown = lookup.unknown();
+  return sequence;
+}
+
+}  // namespace kinglet

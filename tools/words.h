@@ -1,0 +1,78 @@
+// Running text as token ids: from a file or, as it is typed, from standard input.
+#ifndef KINGLET_TOOLS_WORDS_H_
+#define KINGLET_TOOLS_WORDS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/vocabulary.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// What WordSplitter puts behind every line.
+inline constexpr std::string_view kEndOfLine = "<eos>";
+
+// Takes one word and the number of its line, from 1. The word is valid during the call.
+using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
+
+// Cuts text that comes in pieces into words, as the training codes' readers do: each line is split
+// at ASCII white space and "<eos>" follows; an empty line gives a lone "<eos>"; a last line without
+// newline counts. Memory is bounded: no vocabulary holds a word over 65,535 bytes, so a longer one
+// is cut behind that.
+class WordSplitter {
+ public:
+  // The error of `sink` ends the call and is returned.
+  Status Add(std::string_view piece, const WordSink& sink);
+  // The text has ended.
+  Status Finish(const WordSink& sink);
+
+ private:
+  Status EndWord(const WordSink& sink);
+
+  std::string word_;        // begun, its end not seen yet
+  bool open_line_ = false;  // something stands behind the last newline
+  uint64_t line_ = 1;
+};
+
+// What a word's id is in a model; words it does not know are <unk>, where it has that.
+class WordLookup {
+ public:
+  // `vocabulary` must outlive this.
+  explicit WordLookup(const Vocabulary& vocabulary);
+  // KINGLET_UNKNOWN_WORD, naming the word and its place, if neither it nor <unk> is known.
+  Result<uint32_t> Find(std::string_view word, const std::string& source, uint64_t line);
+  uint64_t unknown() const { return unknown_; }  // words that became <unk> so far
+
+ private:
+  const Vocabulary& vocabulary_;
+  std::optional<uint32_t> unknown_id_;
+  uint64_t unknown_ = 0;
+};
+
+struct TokenSequence {
+  std::vector<uint32_t> ids;  // each below the vocabulary's size
+  uint64_t unknown = 0;       // words that became <unk>
+};
+
+// Ids from a file of numbers (converters/token_file.h), each checked to be below `vocabulary_size`.
+Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size);
+// Ids of a text file's words; "-" is standard input. `vocabulary` null: the model has ids only,
+// which is refused.
+Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary);
+
+// Reads a descriptor to its end; `sink` gets what one read(2) gave. `source` is for messages.
+Status ReadPieces(int descriptor, const std::string& source,
+                  const std::function<Status(std::string_view)>& sink);
+
+// KINGLET_ID_OUT_OF_RANGE unless id < vocabulary_size. `where`: "position 3".
+Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& source,
+                    const std::string& where);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_WORDS_H_
