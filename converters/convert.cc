@@ -19,6 +19,7 @@
 #include "converters/passes/prune.h"
 #include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
+#include "converters/quoted.h"
 #include "converters/vocabulary_file.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
@@ -33,21 +34,40 @@ struct SavedNetwork {
   std::optional<int64_t> step;
 };
 
+// What a node that is no state dict is: "list", "dict with a list as 'layers'".
+std::string Describe(const PickleNode& node) {
+  std::string text = node.Describe();
+  const auto* dict = node.As<PickleDict>();
+  if (dict == nullptr) return text;
+  for (const auto& [key, value] : dict->items) {
+    const auto* name = key->As<std::string>();
+    if (name == nullptr) return text + " with a key of type " + key->Describe();
+    if (value->As<PickleTensor>() == nullptr) {
+      return text + " with " + value->Describe() + " as " + Quoted(*name);
+    }
+  }
+  return text;
+}
+
 Result<SavedNetwork> NetworkOf(const Checkpoint& checkpoint) {
   const PickleNode& root = checkpoint.root();
+  const PickleNode* net = root.Find("net");
+  const PickleNode& node = net != nullptr ? *net : root;
   SavedNetwork network;
   network.step = StepOf(checkpoint.path());
-  const PickleNode* net = root.Find("net");
   if (const PickleNode* step = root.Find("step"); net != nullptr && step != nullptr) {
     if (const auto* number = step->As<int64_t>()) network.step = *number;
   }
-  Result<StateDict> tensors = AsStateDict(net != nullptr ? *net : root);
+  Result<StateDict> tensors = AsStateDict(node);
+  if (!tensors.ok() && tensors.status().code() != KINGLET_INVALID_CHECKPOINT) {
+    return tensors.status();
+  }
   if (!tensors.ok()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
-                           "a state dict, alone or as \"net\" of a dict, of a family that this "
+                           "a state dict, alone or as 'net' of a dict, of a family that this "
                            "build knows (" +
                                FamilyNames() + ")",
-                           tensors.status().message());
+                           Describe(node));
   }
   network.tensors = std::move(tensors).value();
   return network;

@@ -24,8 +24,8 @@ std::string JsonSummary(const ConvertSummary& summary) {
   line.Key("nonzero_parameters").Integer(summary.nonzero_parameters);
   line.Key("checkpoint_size").Integer(summary.checkpoint_bytes);
   line.Key("file_size").Integer(summary.file_bytes);
-  line.Key("ratio").Number(static_cast<double>(summary.checkpoint_bytes) /
-                           static_cast<double>(summary.file_bytes));
+  line.Key("ratio").Number(static_cast<double>(summary.file_bytes) /
+                           static_cast<double>(summary.checkpoint_bytes));
   line.Key("bytes").BeginObject();
   for (const auto& [part, bytes] : summary.bytes_by_part) line.Key(part).Integer(bytes);
   line.EndObject().Key("notes").BeginArray();
@@ -50,9 +50,9 @@ Command AddConvert(CLI::App& app) {
   const auto options = std::make_shared<CommandOptions>();
   ConvertOptions& convert = options->convert;
   CLI::App* command = app.add_subcommand("convert", "Turn a trained checkpoint into a model file");
-  command->add_option("checkpoint", convert.checkpoint, "a file or a folder")
+  command->add_option("CHECKPOINT", convert.checkpoint, "a file or a folder")
       ->required()
-      ->type_name("CHECKPOINT");
+      ->type_name("");
   command->add_option("-o,--output", convert.output, "the model file to write")
       ->required()
       ->type_name("M.kgl");
@@ -63,14 +63,14 @@ Command AddConvert(CLI::App& app) {
   command->add_option("--vocab", convert.vocabulary, "one token per line in id order")
       ->type_name("FILE");
   command->add_option("--bits", convert.bits, "quantise weights to N bits")
-      ->check(CLI::Range(kMinBits, kMaxBits))
+      ->check(CLI::Range(kMinBits, kMaxBits).description(""))
       ->type_name("N");
   command
       ->add_option("--calibrate", convert.calibration_text,
                    "quantise activations too, for the ranges seen on this text")
       ->type_name("TEXT");
   command->add_option("--prune", convert.prune, "fraction of smallest weights set to zero")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 1.0).description(""))
       ->type_name("S");
   command->add_option("--cache", convert.cache_capacity, "pairs of the neural cache, 0 removes it")
       ->type_name("N");

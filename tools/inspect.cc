@@ -168,7 +168,7 @@ Command AddInspect(CLI::App& app) {
   const auto options = std::make_shared<InspectOptions>();
   CLI::App* inspect =
       app.add_subcommand("inspect", "What a model is made of, and where its bytes go");
-  inspect->add_option("model", options->model, "the model file")->required()->type_name("M.kgl");
+  inspect->add_option("M.kgl", options->model, "the model file")->required()->type_name("");
   inspect->add_flag("--json", options->json, "print JSON Lines");
   inspect->footer("Example:\n  kinglet inspect model.kgl");
   return {inspect, [] { return Status(); },

@@ -212,7 +212,7 @@ Command AddPredict(CLI::App& app) {
       "predict", "The most probable continuations after each token of standard input");
   AddRunOptions(*predict, options->run);
   predict->add_option("--top", options->top, "how many continuations")
-      ->check(CLI::Range(uint32_t{1}, UINT32_MAX))
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX).description(""))
       ->type_name("K")
       ->capture_default_str();
   predict->add_option("--ids", options->ids, "token ids in place of text on standard input")

@@ -12,19 +12,19 @@ constexpr size_t kMostLanes = 65536;
 }  // namespace
 
 void AddRunOptions(CLI::App& app, RunOptions& options) {
-  app.add_option("model", options.model, "the model file")->required()->type_name("M.kgl");
+  app.add_option("M.kgl", options.model, "the model file")->required()->type_name("");
   // The names are those of the command's contract; whether this build has one is the runtime's
   // answer.
   app.add_option("--backend", options.backend, "who computes: ref, ref64, cpu or cuda")
-      ->check(CLI::IsMember({"ref", "ref64", "cpu", "cuda"}))
+      ->check(CLI::IsMember({"ref", "ref64", "cpu", "cuda"}).description(""))
       ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--threads", options.threads, "lanes are divided among up to N threads")
-      ->check(CLI::Range(size_t{1}, kMostThreads))
+      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--lanes", options.lanes, "run N replicas and require equal results")
-      ->check(CLI::Range(size_t{1}, kMostLanes))
+      ->check(CLI::Range(size_t{1}, kMostLanes).description(""))
       ->type_name("N")
       ->capture_default_str();
   app.add_flag("--json", options.json, "print JSON Lines");

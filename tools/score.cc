@@ -238,12 +238,12 @@ Command AddScore(CLI::App& app) {
       ->type_name("FILE");
   CLI::Option* block = score->add_option("--block", options->block,
                                          "start from a fresh state after every N scored tokens");
-  block->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62))->type_name("N");
+  block->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62).description(""))->type_name("N");
   score->add_option("--context", options->context, "tokens before a block fed to it unscored")
       ->needs(block)
       ->type_name("C");
   score->add_option("--empty-cache", options->empty_cache, "what an empty neural cache does")
-      ->check(CLI::IsMember({"reference", "normalised"}))
+      ->check(CLI::IsMember({"reference", "normalised"}).description(""))
       ->type_name("reference|normalised")
       ->capture_default_str();
   score->add_flag("--hex", options->hex, "print the exact bits as well (implies --tokens)");

@@ -120,6 +120,8 @@ class [[nodiscard]] Result {
 
 #define KINGLET_CONCAT_INNER_(a, b) a##b
 #define KINGLET_CONCAT_(a, b) KINGLET_CONCAT_INNER_(a, b)
+// NOLINTBEGIN(bugprone-macro-parentheses): `declaration` may be "auto x", which takes no
+// parentheses.
 #define KINGLET_ASSIGN_OR_RETURN(declaration, expression)                                 \
   KINGLET_ASSIGN_OR_RETURN_IMPL_(KINGLET_CONCAT_(kinglet_result_, __LINE__), declaration, \
                                  expression)
@@ -127,6 +129,7 @@ class [[nodiscard]] Result {
   auto result = (expression);                                           \
   if (!result.ok()) return result.status();                             \
   declaration = std::move(result).value()
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace kinglet
 

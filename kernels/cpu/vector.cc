@@ -50,26 +50,16 @@ HWY_AFTER_NAMESPACE();
 namespace kinglet::cpu {
 
 const VectorFunctions* FindVectorFunctions(Target target) {
-  const int64_t supported = hwy::SupportedTargets();
-  switch (target) {
-    case Target::kScalar:
-      return nullptr;
-    case Target::kNeon:
+  [[maybe_unused]] const int64_t supported = hwy::SupportedTargets();
 #if (HWY_TARGETS & HWY_NEON) && HWY_ARCH_ARM_A64
-      if (supported & HWY_NEON) return &N_NEON::kFunctions;
+  if (target == Target::kNeon && (supported & HWY_NEON) != 0) return &N_NEON::kFunctions;
 #endif
-      return nullptr;
-    case Target::kAvx2:
 #if HWY_TARGETS & HWY_AVX2
-      if (supported & HWY_AVX2) return &N_AVX2::kFunctions;
+  if (target == Target::kAvx2 && (supported & HWY_AVX2) != 0) return &N_AVX2::kFunctions;
 #endif
-      return nullptr;
-    case Target::kAvx512:
 #if HWY_TARGETS & HWY_AVX3
-      if (supported & HWY_AVX3) return &N_AVX3::kFunctions;
+  if (target == Target::kAvx512 && (supported & HWY_AVX3) != 0) return &N_AVX3::kFunctions;
 #endif
-      return nullptr;
-  }
   return nullptr;
 }
 

@@ -97,7 +97,7 @@ TEST_P(Containers, RefusesOrReadsEveryPrefix) {
   const std::string content = Fixture(GetParam());
   TemporaryFile file("");
   for (size_t length = 0; length < content.size(); ++length) {
-    file.Write(std::string_view(content).substr(0, length));
+    file.Replace(std::string_view(content).substr(0, length));
     // Each container ends with what it cannot do without: the last storage, or the directory.
     const auto checkpoint = Checkpoint::Open(file.path());
     EXPECT_EQ(checkpoint.status().code(), KINGLET_INVALID_CHECKPOINT) << length;
@@ -112,7 +112,7 @@ TEST_P(Containers, SurvivesEveryChangedByte) {
     for (const int change : {0x01, 0x80, 0xff}) {
       std::string changed = content;
       changed[at] = static_cast<char>(changed[at] ^ change);
-      file.Write(changed);
+      file.Replace(changed);
       const auto checkpoint = Checkpoint::Open(file.path());
       if (!checkpoint.ok()) {
         ++refused;

@@ -47,6 +47,12 @@ class TemporaryFile {
     std::ofstream file(path_, std::ios::binary | std::ios::trunc);
     file.write(content.data(), static_cast<std::streamsize>(content.size()));
   }
+  // The same under the same name as a new file: some file systems flush one that is cut to nothing
+  // and written again, which takes milliseconds.
+  void Replace(std::string_view content) {
+    std::remove(path_.c_str());
+    Write(content);
+  }
   const std::string& path() const { return path_; }
 
  private:

@@ -147,6 +147,13 @@ TEST(HeaderReaderTest, SegmentsAreUsedOnce) {
   EXPECT_EQ(OpenStatus(file.Build()).code(), KINGLET_INVALID_MODEL);
 }
 
+void SetOffset(schema::Segment& segment, uint64_t offset) {
+  segment = {offset, segment.size(), segment.digest()};
+}
+void SetSize(schema::Segment& segment, uint64_t size) {
+  segment = {segment.offset(), size, segment.digest()};
+}
+
 // Edits of the segment table itself, kept by BuildAsIs.
 TEST(HeaderReaderTest, SegmentTable) {
   const auto refused = [](const char* where, auto edit) {
@@ -158,18 +165,19 @@ TEST(HeaderReaderTest, SegmentTable) {
     EXPECT_TRUE(IsRefusalOf(status.message(), where)) << status.message();
   };
   using Table = std::vector<schema::Segment>;
-  refused("segment 1, offset", [](Table& table) { table[1].mutate_offset(table[0].offset()); });
-  refused("segment 1, offset", [](Table& table) { table[1].mutate_offset(~uint64_t{0}); });
-  refused("segment 1, offset",
-          [](Table& table) { table[1].mutate_offset(table[1].offset() + 64); });
-  refused("segment 0, offset", [](Table& table) { table[0].mutate_offset(0); });
-  refused("segment 1, offset", [](Table& table) { table[0].mutate_size(table[0].size() + 64); });
-  refused("segment 0, size", [](Table& table) { table[0].mutate_size(uint64_t{1} << 63); });
-  refused("segment 0, size", [](Table& table) { table[0].mutate_size(~uint64_t{0}); });
-  refused("file size", [](Table& table) { table.back().mutate_size(table.back().size() - 1); });
-  refused("file size", [](Table& table) { table.pop_back(); });
+  refused("segment 1, offset", [](Table& table) { SetOffset(table[1], table[0].offset()); });
+  refused("segment 1, offset", [](Table& table) { SetOffset(table[1], ~uint64_t{0}); });
+  refused("segment 1, offset", [](Table& table) { SetOffset(table[1], table[1].offset() + 64); });
+  refused("segment 0, offset", [](Table& table) { SetOffset(table[0], 0); });
+  refused("segment 1, offset", [](Table& table) { SetSize(table[0], table[0].size() + 64); });
+  refused("segment 0, size", [](Table& table) { SetSize(table[0], uint64_t{1} << 63); });
+  refused("segment 0, size", [](Table& table) { SetSize(table[0], ~uint64_t{0}); });
+  refused("file size", [](Table& table) { SetSize(table.back(), table.back().size() - 1); });
+  refused("", [](Table& table) { table.pop_back(); });
   refused("segment", [](Table& table) { table.push_back({~uint64_t{63}, 1, 0}); });
-  refused("segment 2 at byte", [](Table& table) { table[2].mutate_digest(1); });
+  refused("segment 2 at byte", [](Table& table) {
+    table[2] = {table[2].offset(), table[2].size(), 1};
+  });
   refused("file size", [](Table& table) { table.clear(); });
 }
 
@@ -257,9 +265,9 @@ TEST(HeaderReaderTest, MisalignedStructsAreRefused) {
                                 bytes.begin() + 64 + static_cast<ptrdiff_t>(header_size));
   // Moves the segment vector's length field, and so its elements, by 4: the field's offset from
   // the model table is changed, and the length is written where it now points.
-  auto* model = flatbuffers::GetMutableRoot<schema::Model>(header.data());
-  auto* field = reinterpret_cast<flatbuffers::uoffset_t*>(
-      const_cast<uint8_t*>(model->GetAddressOf(schema::Model::VT_SEGMENTS)));
+  auto* model = flatbuffers::GetMutableRoot<flatbuffers::Table>(header.data());
+  auto* field =
+      reinterpret_cast<flatbuffers::uoffset_t*>(model->GetAddressOf(schema::Model::VT_SEGMENTS));
   ASSERT_NE(field, nullptr);
   auto* length = reinterpret_cast<std::byte*>(field) + *field;
   const flatbuffers::uoffset_t fewer = 3;

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <vector>
 #ifdef KINGLET_HAVE_CPU_BACKEND
@@ -134,7 +134,7 @@ TEST(VectorExp, EqualsTheScalarOne) {
       functions->exponentials(x.data(), x.size(), y.data());
       for (size_t i = 0; i < x.size(); ++i) {
         const float expected = Exp(x[i]);
-        const bool same = std::memcmp(&expected, &y[i], sizeof expected) == 0;
+        const bool same = std::bit_cast<uint32_t>(expected) == std::bit_cast<uint32_t>(y[i]);
         ASSERT_TRUE(same || (std::isnan(expected) && std::isnan(y[i])))
             << cpu::TargetName(target) << " exp(" << x[i] << ") = " << y[i];
       }

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
 #include "format/bitpack.h"
@@ -36,12 +35,9 @@ std::vector<bool> Kept(const std::vector<T>& entries, bool pruned) {
   return kept;
 }
 
-template <class T>
-bool SameBits(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (std::isnan(a) && std::isnan(b)) return true;
-  }
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
+bool SameBits(float a, float b) {
+  if (std::isnan(a) && std::isnan(b)) return true;
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
 
 }  // namespace

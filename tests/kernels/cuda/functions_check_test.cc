@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "kernels/functions.h"
@@ -32,7 +32,7 @@ void CompareWithHost(Function function, HostFunction host) {
   ASSERT_EQ(outcome.code, CheckCode::kOk) << outcome.message;
   for (size_t i = 0; i < x.size(); ++i) {
     const float expected = host(x[i]);
-    const bool same = std::memcmp(&expected, &y[i], sizeof expected) == 0;
+    const bool same = std::bit_cast<uint32_t>(expected) == std::bit_cast<uint32_t>(y[i]);
     ASSERT_TRUE(same || (std::isnan(expected) && std::isnan(y[i])))
         << "at " << x[i] << ": host " << expected << ", device " << y[i];
   }

@@ -1,0 +1,46 @@
+#include "converters/families/families.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+SourceWeights Named(const std::vector<std::string>& names) {
+  SourceWeights weights;
+  for (const std::string& name : names) weights.push_back({name, {1}, nullptr});
+  return weights;
+}
+
+TEST(ChooseFamily, RecognisesMicronet) {
+  const SyntheticMicronet model;
+  const auto family = ChooseFamily("", "m.pth", model.Weights());
+  ASSERT_TRUE(family.ok()) << family.status().message();
+  EXPECT_EQ((*family)->name, "neurips-micronet");
+}
+
+TEST(ChooseFamily, TakesTheNamedOneWithoutLooking) {
+  const auto family = ChooseFamily("neurips-micronet", "m.pth", Named({"weight"}));
+  ASSERT_TRUE(family.ok());
+  EXPECT_EQ((*family)->name, "neurips-micronet");
+}
+
+TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
+  EXPECT_EQ(ChooseFamily("gpt", "m.pth", Named({})).status().message(),
+            "family: 'gpt': expected one of neurips-micronet in this build, found no such family");
+  const Status none = ChooseFamily("", "m.pth", Named({})).status();
+  EXPECT_EQ(none.code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(none.message(),
+            "checkpoint: m.pth: expected a family that this build recognises (neurips-micronet), "
+            "found a state dict of 0 tensors");
+  const Status other =
+      ChooseFamily("", "m.pth", Named({"rnn.0", "rnn.1", "decoder", "d", "e", "f"})).status();
+  EXPECT_NE(other.message().find("found a state dict of 6 tensors: "), std::string::npos);
+  EXPECT_NE(other.message().find("rnn.1"), std::string::npos);
+  EXPECT_EQ(other.message().find('f', other.message().find("found a state dict") + 20),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

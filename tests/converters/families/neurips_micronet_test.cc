@@ -1,0 +1,342 @@
+#include "converters/families/neurips_micronet.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+Result<LoadedModel> Load(const SyntheticMicronet& model) {
+  KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config, model.Config());
+  return MicronetDraft(config, model.Weights());
+}
+
+LoadedModel Loaded(const SyntheticMicronet& model) {
+  Result<LoadedModel> loaded = Load(model);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return loaded.ok() ? std::move(loaded).value() : LoadedModel{};
+}
+
+std::string Refusal(const SyntheticMicronet& model) {
+  const Status status = Load(model).status();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  return status.message();
+}
+
+template <class T>
+const T& BlockOf(const LoadedModel& model) {
+  const T* block = FindBlock<T>(model.draft.description);
+  EXPECT_NE(block, nullptr);
+  static const T kNone{};
+  return block != nullptr ? *block : kNone;
+}
+
+const EncodedTensor& TensorOf(const LoadedModel& model, TensorId id) {
+  return model.draft.tensors.at(id);
+}
+
+std::vector<std::string> Names(const LoadedModel& model, std::span<const TensorId> ids) {
+  std::vector<std::string> names;
+  for (const TensorId id : ids) names.push_back(TensorOf(model, id).name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(Micronet, BlocksOfTheFloatNetwork) {
+  const SyntheticMicronet model;
+  const LoadedModel loaded = Loaded(model);
+  EXPECT_FALSE(loaded.bits.has_value());
+  EXPECT_TRUE(loaded.notes.empty());
+  EXPECT_EQ(loaded.draft.description.vocabulary_size, 23U);
+
+  const auto& embedding = BlockOf<AdaptiveEmbedding>(loaded);
+  EXPECT_EQ(embedding.scale, std::sqrt(8.0));
+  ASSERT_EQ(embedding.bins.size(), 3U);
+  EXPECT_FALSE(embedding.bins[0].projection.has_value());
+  EXPECT_EQ(TensorOf(loaded, *embedding.bins[2].projection).name, "embed.projections.1.weight");
+  EXPECT_EQ(embedding.bins[2].first, 14U);
+  EXPECT_EQ(embedding.bins[2].size, 9U);
+
+  const auto& decoder = BlockOf<MicronetDecoder>(loaded);
+  EXPECT_EQ(decoder.window, 6U);
+  EXPECT_EQ(decoder.start, StreamStart::kMasked);
+  EXPECT_FALSE(decoder.output.has_value());
+  ASSERT_EQ(decoder.layers.size(), 2U);
+  EXPECT_FALSE(decoder.layers[1].quantisers.has_value());
+  EXPECT_EQ(TensorOf(loaded, decoder.layers[1].positions).name, "layers.1.pos_emb");
+  EXPECT_EQ(TensorOf(loaded, decoder.layers[1].fc3_bias).name, "layers.1.fc.3.bias");
+  EXPECT_EQ(TensorOf(loaded, decoder.layers[0].norm2_gain).name, "layers.0.ln2.weight");
+
+  const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
+  EXPECT_EQ(softmax.head_size, 6U);
+  EXPECT_EQ(softmax.tail_input, TailInput::kAsIs);
+  EXPECT_EQ(softmax.head_table, embedding.bins[0].table);
+  ASSERT_EQ(softmax.tails.size(), 2U);
+  EXPECT_EQ(softmax.tails[0].table, embedding.bins[1].table);
+  // head_logprob[:, -i] for bin i: the first tail's cluster is the last row.
+  EXPECT_EQ(softmax.tails[0].cluster_row, 1U);
+  EXPECT_EQ(softmax.tails[1].cluster_row, 0U);
+  EXPECT_EQ(TensorOf(loaded, *softmax.tails[0].projection).name, "loss.projections.0.weight");
+
+  const auto& cache = BlockOf<NeuralCache>(loaded);
+  EXPECT_EQ(cache.capacity, 4U);
+  EXPECT_EQ(cache.theta, 0.25);
+  EXPECT_EQ(cache.lambda, 0.125);
+  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
+}
+
+TEST(Micronet, EveryTensorHasTheCheckpointsValues) {
+  SyntheticMicronet model({.bits = 9});
+  const LoadedModel loaded = Loaded(model);
+  for (const EncodedTensor& tensor : loaded.draft.tensors) {
+    const SyntheticTensor& source = model.Get(tensor.name);
+    EXPECT_EQ(tensor.shape, source.shape) << tensor.name;
+    EXPECT_EQ(DecodedValues(tensor), source.values) << tensor.name;
+  }
+}
+
+TEST(Micronet, BlocksOfTheQuantisedNetwork) {
+  SyntheticMicronet model({.bits = 9});
+  model.Get("layers.1.fc.1.max_abs") = {"layers.1.fc.1.max_abs", {}, {3.5F}};
+  model.Get("layers.1.fc.1.inv_scale") = {"layers.1.fc.1.inv_scale", {1}, {0.0625F}};
+  const LoadedModel loaded = Loaded(model);
+  EXPECT_EQ(loaded.bits, 9);
+  const auto& decoder = BlockOf<MicronetDecoder>(loaded);
+  EXPECT_EQ(decoder.start, StreamStart::kZeros);
+  ASSERT_TRUE(decoder.output.has_value());
+  EXPECT_EQ(decoder.output->max_abs, model.Get("quant.max_abs").values[0]);
+  EXPECT_EQ(decoder.output->step, model.Get("quant.inv_scale").values[0]);
+  ASSERT_TRUE(decoder.layers[1].quantisers.has_value());
+  const MicronetLayerQuantisers& quantisers = *decoder.layers[1].quantisers;
+  EXPECT_EQ(quantisers.inner.max_abs, 3.5F);
+  EXPECT_EQ(quantisers.inner.step, 0.0625F);
+  const std::pair<const char*, const ActivationQuantiser&> named[] = {
+      {"quant_ln1", quantisers.norm1},    {"quant_qkv", quantisers.qkv},
+      {"quant_attn", quantisers.weights}, {"quant_attnv", quantisers.attended},
+      {"quant_ln2", quantisers.norm2},    {"fc.4", quantisers.outer}};
+  for (const auto& [name, quantiser] : named) {
+    EXPECT_EQ(quantiser.max_abs, model.Get("layers.1." + std::string(name) + ".max_abs").values[0])
+        << name;
+  }
+  EXPECT_EQ(BlockOf<AdaptiveSoftmax>(loaded).tail_input, TailInput::kFixedPoint15);
+}
+
+TEST(Micronet, WhatTheTrainingCodeQuantisesAndPrunes) {
+  const LoadedModel loaded = Loaded(SyntheticMicronet());
+  std::vector<std::string> pruned = {"loss.layers.0.weight",      "loss.layers.1.weight",
+                                     "loss.layers.2.weight",      "embed.projections.0.weight",
+                                     "loss.projections.0.weight", "loss.layers.1.bias",
+                                     "loss.layers.2.bias"};
+  std::vector<std::string> quantised = {"embed.projections.1.weight", "loss.projections.1.weight",
+                                        "loss.clusters.weight", "loss.clusters.bias",
+                                        "loss.layers.0.bias"};
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    for (const char* name : {"qkv.weight", "out.weight", "fc.0.weight", "fc.3.weight"}) {
+      pruned.push_back(layer + name);
+    }
+    for (const char* name : {"qkv.bias", "fc.0.bias", "fc.3.bias"}) {
+      quantised.push_back(layer + name);
+    }
+  }
+  quantised.insert(quantised.end(), pruned.begin(), pruned.end());
+  std::sort(pruned.begin(), pruned.end());
+  std::sort(quantised.begin(), quantised.end());
+  EXPECT_EQ(Names(loaded, loaded.prunable), pruned);
+  EXPECT_EQ(Names(loaded, loaded.quantisable), quantised);
+}
+
+TEST(Micronet, AllFaultsOfTheNamesAreReportedTogether) {
+  SyntheticMicronet model;
+  model.Remove("layers.0.pos_emb");
+  model.Remove("loss.clusters.bias");
+  model.tensors.push_back({"layers.2.qkv.weight", {22, 8}, {}});
+  model.tensors.push_back({"evil\nname", {1}, {1}});
+  model.Get("layers.1.fc.0.weight").shape = {8, 12};
+  model.Get("layers.1.ln1.bias").values[0] = NAN;  // not looked at before the names are right
+  const std::string message = Refusal(model);
+  for (const char* part :
+       {"checkpoint: state dict: expected the tensors of a neurips-micronet network",
+        "missing layers.0.pos_emb, loss.clusters.bias; unused ", "layers.2.qkv.weight",
+        "; shape layers.1.fc.0.weight: expected [12, 8], found [8, 12]"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
+  }
+  EXPECT_EQ(message.find("NaN"), std::string::npos);
+}
+
+TEST(Micronet, LongListsOfFaultsAreCut) {
+  SyntheticMicronet model;
+  for (int i = 0; i < 5000; ++i) model.tensors.push_back({"x" + std::to_string(i), {1}, {1}});
+  const std::string message = Refusal(model);
+  EXPECT_NE(message.find(" and 4000 more"), std::string::npos);
+  EXPECT_LT(message.size(), 20000U);
+}
+
+TEST(Micronet, ValuesThatAreNotFiniteAreNamed) {
+  for (const char* name : {"layers.1.ln1.bias", "embed.layers.1.weight", "loss.layers.1.weight"}) {
+    SyntheticMicronet model;
+    model.Get(name).values[5] = NAN;
+    EXPECT_EQ(Refusal(model), "checkpoint: tensor " + std::string(name) +
+                                  ", entry 5: expected a finite number, found NaN");
+  }
+  SyntheticMicronet quantised({.bits = 9});
+  quantised.Get("quant.inv_scale").values[0] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(
+      Refusal(quantised),
+      "checkpoint: tensor quant.inv_scale, entry 0: expected a finite number, found infinity");
+}
+
+TEST(Micronet, QuantisersAboveZero) {
+  SyntheticMicronet model({.bits = 9});
+  model.Get("layers.0.quant_attn.max_abs").values[0] = 0;
+  EXPECT_EQ(Refusal(model),
+            "checkpoint: tensor layers.0.quant_attn.max_abs: expected a number above 0, found 0");
+}
+
+TEST(Micronet, ConfigurationAndFileAgreeAboutQuantisation) {
+  SyntheticMicronet without({.bits = 9});
+  std::erase_if(without.config, [](const std::string& line) {
+    return line.starts_with("bits") || line.starts_with("model");
+  });
+  EXPECT_EQ(Refusal(without),
+            "checkpoint: state dict: expected no activation quantisers, as the configuration has "
+            "no bits, found tensors named *.max_abs");
+  SyntheticMicronet only_config;
+  only_config.config.emplace_back("bits: 9");
+  EXPECT_EQ(Refusal(only_config),
+            "checkpoint: state dict: expected activation quantisers, as the configuration has "
+            "bits 9, found none");
+}
+
+TEST(Micronet, TheOutputTableWins) {
+  SyntheticMicronet model;
+  model.Get("embed.layers.1.weight").values[3] += 0.5F;
+  const LoadedModel loaded = Loaded(model);
+  const auto& embedding = BlockOf<AdaptiveEmbedding>(loaded);
+  const EncodedTensor& used = TensorOf(loaded, embedding.bins[1].table);
+  EXPECT_EQ(used.name, "loss.layers.1.weight");
+  EXPECT_EQ(DecodedValues(used), model.Get("loss.layers.1.weight").values);
+  ASSERT_EQ(loaded.notes.size(), 1U);
+  EXPECT_EQ(loaded.notes[0],
+            "embed.layers.1.weight differs from loss.layers.1.weight by up to 0.5; the latter is "
+            "used for input and output");
+}
+
+TEST(Micronet, OneTableOfThePairIsEnough) {
+  SyntheticMicronet model;
+  model.Remove("embed.layers.0.weight");
+  model.Remove("loss.layers.1.weight");
+  const LoadedModel loaded = Loaded(model);
+  const auto& embedding = BlockOf<AdaptiveEmbedding>(loaded);
+  const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
+  EXPECT_EQ(TensorOf(loaded, embedding.bins[0].table).name, "loss.layers.0.weight");
+  EXPECT_EQ(TensorOf(loaded, softmax.tails[0].table).name, "embed.layers.1.weight");
+  EXPECT_EQ(DecodedValues(TensorOf(loaded, embedding.bins[1].table)),
+            model.Get("embed.layers.1.weight").values);
+  EXPECT_EQ(loaded.notes, std::vector<std::string>{"loss.layers.1.weight is not in the checkpoint; "
+                                                   "embed.layers.1.weight is used"});
+  model.Remove("embed.layers.1.weight");
+  EXPECT_NE(Refusal(model).find("missing loss.layers.1.weight"), std::string::npos);
+}
+
+TEST(Micronet, AMisshapedTableIsNotReplacedByItsTwin) {
+  SyntheticMicronet model;
+  model.Get("loss.layers.2.weight").shape = {2, 9};
+  EXPECT_NE(Refusal(model).find("; found "), 0U);
+  EXPECT_NE(Refusal(model).find("shape loss.layers.2.weight: expected [9, 2], found [2, 9]"),
+            std::string::npos);
+}
+
+TEST(Micronet, NoCutoffsIsAFullSoftmax) {
+  SyntheticMicronet model({.cutoffs = {}});
+  ASSERT_EQ(model.Get("loss.clusters.weight").shape, (std::vector<uint64_t>{0, 8}));
+  for (int round = 0; round < 2; ++round) {
+    const LoadedModel loaded = Loaded(model);
+    const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
+    EXPECT_EQ(softmax.head_size, 23U);
+    EXPECT_TRUE(softmax.tails.empty());
+    EXPECT_FALSE(softmax.cluster_weight.has_value());
+    EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
+    if (round == 0) {  // nor does it need the empty matrix
+      model.Remove("loss.clusters.weight");
+      model.Remove("loss.clusters.bias");
+    }
+  }
+}
+
+TEST(Micronet, OneCutoff) {
+  const LoadedModel loaded = Loaded(SyntheticMicronet({.cutoffs = {10}}));
+  const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
+  ASSERT_EQ(softmax.tails.size(), 1U);
+  EXPECT_EQ(softmax.tails[0].cluster_row, 0U);
+  EXPECT_EQ(softmax.tails[0].size, 13U);
+  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
+}
+
+TEST(Micronet, TrainedCacheParametersAreActivated) {
+  const SyntheticMicronet model({.trained_cache = true});
+  const auto& cache = BlockOf<NeuralCache>(Loaded(model));
+  EXPECT_DOUBLE_EQ(cache.theta, std::log(1 + std::exp(-4.5)));
+  EXPECT_DOUBLE_EQ(cache.lambda, std::exp(-1.5) / (1 + std::exp(-1.5)));
+}
+
+TEST(Micronet, PrecedenceOfCacheNumbers) {
+  SyntheticMicronet model({.trained_cache = true});
+  const SourceWeights weights = model.Weights();
+  MicronetConfig config = model.Config().value();
+  // Trained before fixed.
+  config.cache->theta.fixed = 5.0;
+  EXPECT_NE(BlockOf<NeuralCache>(MicronetDraft(config, weights).value()).theta, 5.0);
+  // A search file's numbers come as fixed ones: the parameters are left alone, and noted.
+  config.cache->theta = {false, 5.0};
+  config.cache->lambda = {false, 0.5};
+  const LoadedModel searched = MicronetDraft(config, weights).value();
+  EXPECT_EQ(BlockOf<NeuralCache>(searched).theta, 5.0);
+  EXPECT_EQ(BlockOf<NeuralCache>(searched).lambda, 0.5);
+  EXPECT_EQ(searched.notes.size(), 2U);
+  // No cache at all.
+  config.cache.reset();
+  const LoadedModel none = MicronetDraft(config, weights).value();
+  EXPECT_EQ(FindBlock<NeuralCache>(none.draft.description), nullptr);
+  // A configuration without starting values has no parameters.
+  config.trains_cache = false;
+  EXPECT_NE(MicronetDraft(config, weights).status().message().find("loss.cache_theta_inv_softplus"),
+            std::string::npos);
+}
+
+TEST(Micronet, TrainedCacheParametersMissing) {
+  SyntheticMicronet model({.trained_cache = true});
+  model.Remove("loss.cache_lambda_inv_sigmoid");
+  EXPECT_NE(Refusal(model).find("missing loss.cache_lambda_inv_sigmoid"), std::string::npos);
+  model.config.emplace_back("cache_lambda: 0.375");
+  EXPECT_EQ(BlockOf<NeuralCache>(Loaded(model)).lambda, 0.375);
+}
+
+TEST(Micronet, CacheNumbersInRange) {
+  SyntheticMicronet model({.trained_cache = true});
+  model.Get("loss.cache_theta_inv_softplus").values[0] = -1e9F;
+  EXPECT_EQ(Refusal(model), "checkpoint: cache theta: expected a number above 0, found 0");
+  model.Get("loss.cache_theta_inv_softplus").values[0] = 100;
+  EXPECT_EQ(BlockOf<NeuralCache>(Loaded(model)).theta, 100.0);
+  model.Get("loss.cache_lambda_inv_sigmoid").values[0] = 1e9F;
+  EXPECT_EQ(Refusal(model), "checkpoint: cache lambda: expected a number between 0 and 1, found 1");
+}
+
+TEST(Micronet, LooksLikeMicronetNeedsATableAndALayer) {
+  SyntheticMicronet model;
+  EXPECT_TRUE(LooksLikeMicronet(model.Weights()));
+  EXPECT_TRUE(LooksLikeMicronet(SyntheticMicronet({.bits = 8}).Weights()));
+  model.Remove("embed.layers.0.weight");
+  EXPECT_TRUE(LooksLikeMicronet(model.Weights()));
+  model.Remove("loss.layers.0.weight");
+  EXPECT_FALSE(LooksLikeMicronet(model.Weights()));
+  EXPECT_FALSE(LooksLikeMicronet({}));
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,146 @@
+#include "converters/golden.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "format/writer.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+#include "tests/converters/synthetic.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+class ReadGoldenTest : public testing::Test {
+ protected:
+  Result<GoldenFile> Read(const std::string& golden, const std::string& ids = "5 6 7 8\n") {
+    return ReadGolden(folder_.Write("golden.tsv", golden), folder_.Write("ids", ids));
+  }
+  void ExpectRefused(const std::string& golden, const std::string& part) {
+    const Status status = Read(golden).status();
+    EXPECT_EQ(status.code(), KINGLET_INVALID_ARGUMENT) << golden;
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+    EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ReadGoldenTest, PositionsIdsAndTheLastField) {
+  const auto golden = Read("1\t6\t-1.5\n3\t8\tignored\t\t-2.5e-1\r\n");
+  ASSERT_TRUE(golden.ok()) << golden.status().message();
+  EXPECT_EQ(golden->ids, (std::vector<uint32_t>{5, 6, 7, 8}));
+  ASSERT_EQ(golden->values.size(), 2U);
+  EXPECT_EQ(golden->values[0].position, 1U);
+  EXPECT_EQ(golden->values[0].id, 6U);
+  EXPECT_EQ(golden->values[0].log_probability, -1.5);
+  EXPECT_EQ(golden->values[1].position, 3U);
+  EXPECT_EQ(golden->values[1].log_probability, -0.25);
+  EXPECT_EQ(Read("2\t7\t-1")->values.size(), 1U);  // no newline at the end
+}
+
+TEST_F(ReadGoldenTest, AnythingElseIsRefusedWithItsLine) {
+  ExpectRefused("", "at least one line");
+  ExpectRefused("1\t6\t-1\n\n", "line 2");
+  ExpectRefused("1\t6\n", "line 1: expected position, id and value with tabs");
+  ExpectRefused("1 6 -1\n", "line 1");
+  ExpectRefused("0\t5\t-1\n", "line 1: expected a position after 0");
+  ExpectRefused("4\t5\t-1\n", "below the 4 ids, found '4'");
+  ExpectRefused("2\t7\t-1\n2\t7\t-1\n", "line 2: expected a position after 2");
+  ExpectRefused("-1\t6\t-1\n", "found '-1'");
+  ExpectRefused("1x\t6\t-1\n", "found '1x'");
+  ExpectRefused("99999999999999999999\t6\t-1\n", "line 1");
+  ExpectRefused("1\t7\t-1\n", "expected id 6 as in the ids, found '7'");
+  ExpectRefused("1\t\t-1\n", "found ''");
+  ExpectRefused("1\t6\t\n", "last field, found ''");
+  ExpectRefused("1\t6\tnan\n", "found 'nan'");
+  ExpectRefused("1\t6\t-inf\n", "found '-inf'");
+  ExpectRefused("1\t6\t-1 \n", "found '-1 '");
+  ExpectRefused("1\t6\t-1e999\n", "line 1");
+}
+
+TEST_F(ReadGoldenTest, FilesThatAreNotThere) {
+  EXPECT_EQ(ReadGolden(folder_.Path("none"), folder_.Write("ids", "1 2")).status().code(),
+            KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadGolden(folder_.Write("g", "1\t2\t-1"), folder_.Path("none")).status().code(),
+            KINGLET_NOT_FOUND);
+}
+
+// A float model's own answers, made by asking one id after the other.
+class ReplayGoldenTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto bytes = SerialiseModel(TinyMicronet({.cache_capacity = 4}));
+    ASSERT_TRUE(bytes.ok());
+    file_ = ModelFile::FromBytes(*bytes).value();
+    const auto session = Session::Create(Model::FromFile(file_, {.backend = "ref64"}).value());
+    TestRandom random(3);
+    golden_.ids.push_back(3);
+    for (uint64_t position = 1; position < 100; ++position) {
+      ASSERT_TRUE((*session)->StepToken(golden_.ids.back()).ok());
+      const uint32_t id = random.Below(23);
+      golden_.ids.push_back(id);
+      golden_.values.push_back({position, id, (*session)->LogProbability(id).value()});
+    }
+  }
+  std::shared_ptr<const ModelFile> file_;
+  GoldenFile golden_;
+};
+
+TEST_F(ReplayGoldenTest, AgreesWithItself) {
+  const auto replay = ReplayGolden(file_, golden_, 0);
+  ASSERT_TRUE(replay.ok()) << replay.status().message();
+  EXPECT_EQ(replay->positions, 99U);
+  EXPECT_EQ(replay->largest_difference, 0);
+  // Some positions only.
+  golden_.values = {golden_.values[10], golden_.values[98]};
+  EXPECT_EQ(ReplayGolden(file_, golden_, 0)->positions, 2U);
+}
+
+TEST_F(ReplayGoldenTest, ReportsTheLargestDifference) {
+  golden_.values[20].log_probability += 0.25;
+  golden_.values[30].log_probability -= 0.5;
+  EXPECT_DOUBLE_EQ(ReplayGolden(file_, golden_, 1)->largest_difference, 0.5);
+}
+
+TEST_F(ReplayGoldenTest, NamesTheFirstPositionBeyondTheTolerance) {
+  golden_.values[20].log_probability = -123.5;
+  golden_.values[30].log_probability = -200;
+  const Status status = ReplayGolden(file_, golden_, 1e-6).status();
+  EXPECT_EQ(status.code(), KINGLET_MISMATCH);
+  EXPECT_NE(status.message().find("position 21, id " + std::to_string(golden_.ids[21]) +
+                                  ": expected -123.5 within"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(ReplayGoldenTest, IdsOutOfTheVocabulary) {
+  golden_.ids[5] = 23;
+  EXPECT_EQ(ReplayGolden(file_, golden_, 1).status().code(), KINGLET_ID_OUT_OF_RANGE);
+}
+
+TEST_F(ReplayGoldenTest, LeadingValuesUpToSixtyFourIds) {
+  const auto leading = LeadingGolden(golden_, 0.125);
+  ASSERT_TRUE(leading.has_value());
+  EXPECT_EQ(leading->ids, std::vector<uint32_t>(golden_.ids.begin(), golden_.ids.begin() + 64));
+  ASSERT_EQ(leading->log_probabilities.size(), 63U);
+  EXPECT_EQ(leading->log_probabilities[62], golden_.values[62].log_probability);
+  EXPECT_EQ(leading->tolerance, 0.125);
+}
+
+TEST_F(ReplayGoldenTest, LeadingValuesEndAtAGap) {
+  golden_.values.erase(golden_.values.begin() + 2);
+  golden_.values[0].log_probability = 1e-9;
+  const auto leading = LeadingGolden(golden_, 0);
+  ASSERT_TRUE(leading.has_value());
+  EXPECT_EQ(leading->ids.size(), 3U);
+  EXPECT_EQ(leading->log_probabilities[0], 0.0);
+  golden_.values.erase(golden_.values.begin());
+  EXPECT_FALSE(LeadingGolden(golden_, 0).has_value());
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,55 @@
+#include "converters/passes/cache.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+TEST(ChangeCache, NothingAskedNothingDone) {
+  ModelDescription description = TinyMicronet({.cache_capacity = 5}).description;
+  ASSERT_TRUE(ChangeCache({}, description).ok());
+  const auto* cache = FindBlock<NeuralCache>(description);
+  ASSERT_NE(cache, nullptr);
+  EXPECT_EQ(cache->capacity, 5U);
+  description = TinyMicronet().description;
+  ASSERT_TRUE(ChangeCache({}, description).ok());
+  EXPECT_EQ(FindBlock<NeuralCache>(description), nullptr);
+}
+
+TEST(ChangeCache, KeepsWhatIsNotGiven) {
+  ModelDescription description = TinyMicronet({.cache_capacity = 5}).description;
+  const NeuralCache before = *FindBlock<NeuralCache>(description);
+  ASSERT_TRUE(ChangeCache({.capacity = 9}, description).ok());
+  const auto* cache = FindBlock<NeuralCache>(description);
+  EXPECT_EQ(cache->capacity, 9U);
+  EXPECT_EQ(cache->theta, before.theta);
+  ASSERT_TRUE(ChangeCache({.theta = 0.75, .lambda = 0.5}, description).ok());
+  EXPECT_EQ(cache->capacity, 9U);
+  EXPECT_EQ(cache->theta, 0.75);
+  EXPECT_EQ(cache->lambda, 0.5);
+}
+
+TEST(ChangeCache, ZeroRemovesIt) {
+  ModelDescription description = TinyMicronet({.cache_capacity = 5}).description;
+  const size_t blocks = description.blocks.size();
+  ASSERT_TRUE(ChangeCache({.capacity = 0}, description).ok());
+  EXPECT_EQ(FindBlock<NeuralCache>(description), nullptr);
+  EXPECT_EQ(description.blocks.size(), blocks - 1);
+  EXPECT_TRUE(ChangeCache({.capacity = 0}, description).ok());
+}
+
+TEST(ChangeCache, ANewOneNeedsAllNumbers) {
+  ModelDescription description = TinyMicronet().description;
+  EXPECT_EQ(ChangeCache({.capacity = 3, .lambda = 0.5}, description).message(),
+            "convert: cache: expected capacity, theta and lambda for a model without a cache, "
+            "found a capacity and a lambda");
+  EXPECT_EQ(FindBlock<NeuralCache>(description), nullptr);
+  ASSERT_TRUE(ChangeCache({.capacity = 3, .theta = 0.25, .lambda = 0.5}, description).ok());
+  ASSERT_NE(FindBlock<NeuralCache>(description), nullptr);
+  EXPECT_EQ(FindBlock<NeuralCache>(description)->capacity, 3U);
+}
+
+}  // namespace
+}  // namespace kinglet

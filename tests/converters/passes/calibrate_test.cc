@@ -1,0 +1,198 @@
+#include "converters/passes/calibrate.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "converters/passes/quantise.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+#include "tests/converters/synthetic.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+void Fill(ModelDraft& draft, const std::string& name, float value) {
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name != name) continue;
+    std::get<DenseF32>(tensor.values).values.assign(Count(tensor.shape), value);
+    return;
+  }
+  FAIL() << name;
+}
+
+void SetEntry(ModelDraft& draft, const std::string& name, size_t index, float value) {
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name == name) std::get<DenseF32>(tensor.values).values.at(index) = value;
+  }
+}
+
+// All matrices of the decoder are zero, so every activation is a bias that the test has chosen.
+ModelDraft TransparentModel() {
+  ModelDraft draft = TinyMicronet({.bins = 1, .layers = 2});
+  for (const std::string layer : {"layers.0.", "layers.1."}) {
+    for (const char* name :
+         {"ln1.weight", "ln1.bias", "qkv.weight", "qkv.bias", "out.weight", "ln2.weight",
+          "ln2.bias", "fc.0.weight", "fc.0.bias", "fc.3.weight", "fc.3.bias"}) {
+      Fill(draft, layer + name, 0);
+    }
+  }
+  Fill(draft, "loss.layers.0.weight", 0);
+  return draft;
+}
+
+TEST(MeasureRanges, FindsEachPoint) {
+  ModelDraft draft = TransparentModel();
+  SetEntry(draft, "layers.1.ln1.bias", 3, -1.5F);
+  SetEntry(draft, "layers.1.qkv.bias", 0, -7.0F);      // a query of head 0
+  SetEntry(draft, "layers.1.qkv.bias", 11 + 8, 5.0F);  // a value of head 1
+  SetEntry(draft, "layers.1.ln2.bias", 0, 2.25F);
+  SetEntry(draft, "layers.1.fc.0.bias", 1, 3.75F);
+  SetEntry(draft, "layers.1.fc.0.bias", 2, -9.0F);  // the ReLU takes it away
+  SetEntry(draft, "layers.1.fc.3.bias", 7, -4.5F);
+  SetEntry(draft, "loss.layers.0.weight", 4 * 8, 3.0F);  // word 4
+  const double scale = FindBlock<AdaptiveEmbedding>(draft.description)->scale;
+
+  const std::vector<uint32_t> tokens = {1, 4, 2};
+  const auto ranges = MeasureRanges(draft, tokens);
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  ASSERT_EQ(ranges->layers.size(), 2U);
+  const LayerRanges& layer = ranges->layers[1];
+  EXPECT_EQ(layer.norm1, 1.5F);
+  EXPECT_EQ(layer.qkv, 7.0F);
+  EXPECT_EQ(layer.weights, 1.0F);  // the first token sees itself alone
+  EXPECT_EQ(layer.attended, 5.0F);
+  EXPECT_EQ(layer.norm2, 2.25F);
+  EXPECT_EQ(layer.inner, 3.75F);
+  EXPECT_EQ(layer.outer, 4.5F);
+  EXPECT_EQ(ranges->layers[0].norm1, 0.0F);
+  EXPECT_EQ(ranges->layers[0].outer, 0.0F);
+  EXPECT_FLOAT_EQ(ranges->output, static_cast<float>(std::max(3.0 * scale, 4.5)));
+
+  // Without word 4 only the bias is left.
+  const auto others = MeasureRanges(draft, std::vector<uint32_t>{1, 2});
+  ASSERT_TRUE(others.ok());
+  EXPECT_EQ(others->output, 4.5F);
+}
+
+TEST(MeasureRanges, OverflowIsRefused) {
+  ModelDraft draft = TransparentModel();
+  Fill(draft, "loss.layers.0.weight", 3e38F);
+  EXPECT_EQ(MeasureRanges(draft, std::vector<uint32_t>{1}).status().code(), KINGLET_NOT_FINITE);
+}
+
+TEST(MeasureRanges, IdsOutOfTheVocabulary) {
+  EXPECT_EQ(MeasureRanges(TinyMicronet(), std::vector<uint32_t>{1, 23}).status().code(),
+            KINGLET_ID_OUT_OF_RANGE);
+}
+
+TEST(QuantiserFor, FollowsTheTrainingCodeForEveryWidth) {
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    for (const float range : {4.480917453765869F, 0.9487025141716003F, 11.143656730651855F}) {
+      const ActivationQuantiser quantiser = QuantiserFor(range, bits);
+      EXPECT_EQ(quantiser.max_abs, range);
+      const double exact = double{range} / (std::pow(2.0, bits - 1) - 1);
+      EXPECT_LE(quantiser.step, exact * (1 + 1e-7));
+      EXPECT_GT(quantiser.step, exact * (1 - std::pow(2.0, bits - 23) - 1e-7));
+      EXPECT_EQ(std::bit_cast<uint32_t>(quantiser.step) % (1U << bits), 0U);
+    }
+  }
+  // Two quantisers of the original 9-bit network in tests/data.
+  EXPECT_EQ(QuantiserFor(4.480917453765869F, 9).step, 0.017571449279785156F);
+  EXPECT_EQ(QuantiserFor(11.143656730651855F, 9).step, 0.04369926452636719F);
+}
+
+TEST(QuantiserFor, NothingMeasured) {
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    for (const float range : {0.0F, 1e-44F}) {
+      EXPECT_EQ(QuantiserFor(range, bits).max_abs, 1e-6F);
+      EXPECT_GT(QuantiserFor(range, bits).step, 0.0F);
+    }
+    EXPECT_GT(QuantiserFor(1e-29F, bits).step, 0.0F);
+  }
+}
+
+TEST(SetQuantisers, GivesALayerAllSevenAndTheModelItsTails) {
+  ModelDraft draft = TinyMicronet();
+  SetQuantisers({{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}}, 15}, 9, draft);
+  const auto* decoder = FindBlock<MicronetDecoder>(draft.description);
+  const MicronetLayerQuantisers& quantisers = *decoder->layers[1].quantisers;
+  EXPECT_EQ(quantisers.norm1.max_abs, 8.0F);
+  EXPECT_EQ(quantisers.qkv.max_abs, 9.0F);
+  EXPECT_EQ(quantisers.weights.max_abs, 10.0F);
+  EXPECT_EQ(quantisers.attended.max_abs, 11.0F);
+  EXPECT_EQ(quantisers.norm2.max_abs, 12.0F);
+  EXPECT_EQ(quantisers.inner.max_abs, 13.0F);
+  EXPECT_EQ(quantisers.outer.max_abs, 14.0F);
+  EXPECT_EQ(decoder->layers[0].quantisers->norm1.max_abs, 1.0F);
+  EXPECT_EQ(decoder->output->max_abs, 15.0F);
+  EXPECT_EQ(decoder->start, StreamStart::kMasked);
+  EXPECT_EQ(FindBlock<AdaptiveSoftmax>(draft.description)->tail_input, TailInput::kFixedPoint15);
+  EXPECT_TRUE(SerialiseModel(draft).ok());
+}
+
+std::vector<double> LogProbabilities(const ModelDraft& draft, std::span<const uint32_t> tokens) {
+  const auto bytes = SerialiseModel(draft);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto model = Model::FromBytes(*bytes, {.backend = "ref64"});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  const auto session = Session::Create(*model);
+  std::vector<double> result;
+  for (const uint32_t token : tokens) {
+    EXPECT_TRUE((*session)->StepToken(token).ok());
+    for (uint32_t id = 0; id < draft.description.vocabulary_size; ++id) {
+      result.push_back((*session)->LogProbability(id).value());
+    }
+  }
+  return result;
+}
+
+// Activation quantisers fitted to a text leave what the model says about it as it was, more closely
+// the more bits they have.
+TEST(Calibrate, QuantisedModelsApproachTheFloatModel) {
+  const TemporaryFolder folder;
+  const std::string text = folder.Write("text", "the w3 w4\nw7 w22 the w15\n\nw9 unheard-of w5\n");
+  const ModelDraft exact = TinyMicronet({.cache_capacity = 3});
+  const auto tokens = ReadCalibrationText(text, exact.vocabulary);
+  ASSERT_TRUE(tokens.ok());
+  const std::vector<double> expected = LogProbabilities(exact, *tokens);
+  double previous = std::numeric_limits<double>::infinity();
+  for (const auto& [bits, bound] : {std::pair(4, 1.0), std::pair(8, 0.2), std::pair(12, 0.02)}) {
+    ModelDraft draft = TinyMicronet({.bits = bits, .cache_capacity = 3});
+    ASSERT_TRUE(Calibrate(text, bits, draft).ok());
+    const std::vector<double> found = LogProbabilities(draft, *tokens);
+    double difference = 0;
+    for (size_t i = 0; i < found.size(); ++i) difference += std::abs(found[i] - expected[i]);
+    difference /= static_cast<double>(found.size());
+    EXPECT_LT(difference, bound) << bits;
+    EXPECT_LT(difference, previous) << bits;
+    previous = difference;
+  }
+}
+
+TEST(ReadCalibrationText, WordsOfLinesWithTheirEnds) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat"};
+  const auto tokens = ReadCalibrationText(folder.Write("t", "the  cat\n\n\tdog\n"), words);
+  ASSERT_TRUE(tokens.ok()) << tokens.status().message();
+  EXPECT_EQ(*tokens, (std::vector<uint32_t>{0, 3, 1, 1, 2, 1}));
+}
+
+TEST(ReadCalibrationText, UnknownWordsWithoutAPlaceForThem) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> words = {"the", "<eos>"};
+  const std::string path = folder.Write("t", "the dog\n");
+  const Status status = ReadCalibrationText(path, words).status();
+  EXPECT_EQ(status.code(), KINGLET_UNKNOWN_WORD);
+  EXPECT_NE(status.message().find("dog"), std::string::npos);
+  EXPECT_EQ(ReadCalibrationText(folder.Write("e", ""), words).status().code(),
+            KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(ReadCalibrationText(folder.Path("none"), words).status().code(), KINGLET_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,152 @@
+#include "converters/passes/quantise.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
+  TestRandom random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = random.Signed();
+  return values;
+}
+
+// Half to even, in double, without the functions under test.
+double RoundHalfEven(double x) {
+  const double down = std::floor(x), rest = x - down;
+  if (rest != 0.5) return rest < 0.5 ? down : down + 1;
+  return std::fmod(down, 2) == 0 ? down : down + 1;
+}
+
+TEST(SymmetricLevels, AreThePublishedOnes) {
+  EXPECT_EQ(SymmetricLevels(2), 1);
+  EXPECT_EQ(SymmetricLevels(8), 127);
+  EXPECT_EQ(SymmetricLevels(9), 255);
+  EXPECT_EQ(SymmetricLevels(16), 32767);
+}
+
+TEST(ClearLowMantissaBits, KeepsTheRest) {
+  EXPECT_EQ(ClearLowMantissaBits(1.0F, 16), 1.0F);
+  const float all_ones = std::bit_cast<float>(0x3FFFFFFFU);
+  EXPECT_EQ(std::bit_cast<uint32_t>(ClearLowMantissaBits(all_ones, 9)), 0x3FFFFE00U);
+  EXPECT_EQ(std::bit_cast<uint32_t>(ClearLowMantissaBits(-all_ones, 2)), 0xBFFFFFFCU);
+}
+
+TEST(QuantiseRows, FollowsTheTrainingCodeForEveryWidth) {
+  const Shape shape = {7, 33};
+  const std::vector<float> values = RandomValues(7 * 33, 3);
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    const Quantised quantised = QuantiseRows(values, shape, bits);
+    EXPECT_EQ(quantised.bits, bits);
+    EXPECT_EQ(quantised.rule, ScaleRule::kMultiplyPerRow);
+    ASSERT_EQ(quantised.scales.size(), 7U);
+    const double n = std::pow(2.0, bits - 1) - 1;
+    for (uint64_t row = 0; row < 7; ++row) {
+      float largest = 0;
+      for (uint64_t col = 0; col < 33; ++col) {
+        largest = std::max(largest, std::abs(values[row * 33 + col]));
+      }
+      const auto scale = static_cast<float>(n / double{largest});
+      // The stored scale is 1/scale towards zero, with `bits` bits less of mantissa.
+      const float stored = quantised.scales[row];
+      EXPECT_LE(stored, 1.0F / scale);
+      EXPECT_GT(stored, (1.0F / scale) * (1 - std::pow(2.0, bits - 23)));
+      EXPECT_EQ(std::bit_cast<uint32_t>(stored) % (1U << bits), 0U);
+      int16_t largest_code = 0;
+      for (uint64_t col = 0; col < 33; ++col) {
+        const int16_t code = quantised.codes[row * 33 + col];
+        const float product = values[row * 33 + col] * scale;
+        EXPECT_EQ(code, RoundHalfEven(double{product})) << bits << " bits, " << row << ", " << col;
+        largest_code = std::max<int16_t>(largest_code, static_cast<int16_t>(std::abs(code)));
+        // Exactly representable: code (bits - 1) times scale (24 - bits) has at most 23 bits.
+        EXPECT_EQ(double{static_cast<float>(code) * stored}, double{code} * double{stored});
+      }
+      EXPECT_EQ(largest_code, n);
+    }
+  }
+}
+
+TEST(QuantiseRows, HalvesGoToTheEvenCode) {
+  // max 127 at 8 bits gives scale 1.
+  const std::vector<float> values = {127, 0.5F, 1.5F, 2.5F, -0.5F, -1.5F, -2.5F, 126.5F};
+  const Quantised quantised = QuantiseRows(values, {1, 8}, 8);
+  EXPECT_EQ(quantised.codes, (std::vector<int16_t>{127, 0, 2, 2, 0, -2, -2, 126}));
+  EXPECT_EQ(quantised.scales[0], 1.0F);
+}
+
+TEST(QuantiseRows, RowsOfZerosAndOfNextToNothing) {
+  const std::vector<float> values = {0, -0.0F, 1e-40F, -1e-42F, 2, -1};
+  for (const int bits : {2, 9, 16}) {
+    const Quantised quantised = QuantiseRows(values, {3, 2}, bits);
+    const auto n = static_cast<int16_t>((1 << (bits - 1)) - 1);
+    EXPECT_EQ(quantised.scales[0], 0.0F);
+    EXPECT_EQ(quantised.scales[1], 0.0F);
+    EXPECT_EQ(quantised.codes[2], 0);
+    EXPECT_EQ(quantised.codes[4], n);
+  }
+}
+
+TEST(QuantiseRows, HugeValues) {
+  const std::vector<float> values = {3.4e38F, -3.4e38F, 1.0F};
+  for (const int bits : {2, 9, 16}) {
+    const Quantised quantised = QuantiseRows(values, {1, 3}, bits);
+    const float largest = static_cast<float>(quantised.codes[0]) * quantised.scales[0];
+    EXPECT_TRUE(std::isfinite(largest)) << bits;
+    EXPECT_TRUE(std::isfinite(quantised.scales[0]) && quantised.scales[0] > 0) << bits;
+    EXPECT_EQ(quantised.codes[0], -quantised.codes[1]);
+  }
+}
+
+TEST(QuantiseDivided, FollowsTheTrainingCodeForEveryWidth) {
+  const std::vector<float> values = RandomValues(101, 5);
+  float largest = 0;
+  for (const float value : values) largest = std::max(largest, std::abs(value));
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    const Quantised quantised = QuantiseDivided(values, bits);
+    EXPECT_EQ(quantised.rule, ScaleRule::kDividePerTensor);
+    const double n = std::pow(2.0, bits - 1) - 1;
+    ASSERT_EQ(quantised.scales, std::vector<float>{static_cast<float>(n / double{largest})});
+    for (size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(quantised.codes[i], RoundHalfEven(double{values[i] * quantised.scales[0]}));
+    }
+  }
+}
+
+TEST(QuantiseDivided, ZerosHaveTheDivisorOne) {
+  for (const std::vector<float>& values :
+       {std::vector<float>{0, 0}, std::vector<float>{1e-45F, 0}}) {
+    const Quantised quantised = QuantiseDivided(values, 16);
+    EXPECT_EQ(quantised.scales, std::vector<float>{1});
+    EXPECT_EQ(quantised.codes, (std::vector<int16_t>{0, 0}));
+  }
+}
+
+TEST(QuantiseTensors, ChangesTheGivenOnesOnly) {
+  ModelDraft draft = TinyMicronet();
+  std::vector<TensorId> which;
+  for (TensorId id = 0; id < draft.tensors.size(); ++id) {
+    if (draft.tensors[id].name.ends_with("qkv.weight")) which.push_back(id);
+    if (draft.tensors[id].name.ends_with("qkv.bias")) which.push_back(id);
+  }
+  ASSERT_EQ(which.size(), 4U);
+  QuantiseTensors(5, which, draft);
+  for (TensorId id = 0; id < draft.tensors.size(); ++id) {
+    const auto* quantised = std::get_if<Quantised>(&draft.tensors[id].values);
+    const bool chosen = std::find(which.begin(), which.end(), id) != which.end();
+    ASSERT_EQ(quantised != nullptr, chosen) << draft.tensors[id].name;
+    if (quantised == nullptr) continue;
+    EXPECT_EQ(quantised->rule == ScaleRule::kMultiplyPerRow, draft.tensors[id].shape.size() == 2);
+  }
+  EXPECT_TRUE(SerialiseModel(draft).ok());
+}
+
+}  // namespace
+}  // namespace kinglet

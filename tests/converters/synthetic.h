@@ -1,0 +1,71 @@
+// Small MicroNet checkpoints made up for tests: in memory, and as files that torch.save could have
+// written.
+#ifndef KINGLET_TESTS_CONVERTERS_SYNTHETIC_H_
+#define KINGLET_TESTS_CONVERTERS_SYNTHETIC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/families/micronet_config.h"
+#include "converters/families/source_weights.h"
+
+namespace kinglet {
+
+struct SyntheticTensor {
+  std::string name;
+  std::vector<uint64_t> shape;
+  std::vector<float> values;
+};
+
+struct SyntheticOptions {
+  std::vector<uint32_t> cutoffs = {6, 14};
+  uint32_t vocabulary_size = 23;
+  // Integer weights times truncated scales, and activation quantisers.
+  std::optional<int> bits;
+  uint32_t cache = 4;          // n_cache
+  bool trained_cache = false;  // parameters in the state dict instead of numbers in the config
+};
+
+class SyntheticMicronet {
+ public:
+  explicit SyntheticMicronet(const SyntheticOptions& options = {});
+
+  // What the training code saves, in its order; tables twice. Tests edit it.
+  std::vector<SyntheticTensor> tensors;
+  std::vector<std::string> config;  // lines of config.yaml; tests edit it
+
+  SyntheticTensor& Get(std::string_view name);
+  void Remove(std::string_view name);
+  bool Has(std::string_view name) const;
+  // Refer to `tensors`.
+  SourceWeights Weights() const;
+  std::string ConfigText() const;
+  // Through a file and ReadMicronetConfig.
+  Result<MicronetConfig> Config(std::optional<int64_t> step = std::nullopt) const;
+  // torch.save's legacy stream of {"step": 7, "net": tensors}, or of the bare state dict.
+  std::string LegacyFile(bool bare = false) const;
+};
+
+// A folder that is gone, with what is in it, when the test ends.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+  const std::string& path() const { return path_; }
+  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+  // Writes a file, with its folders, and gives its path.
+  std::string Write(const std::string& name, std::string_view content) const;
+  std::vector<std::string> Names() const;  // sorted
+
+ private:
+  std::string path_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_CONVERTERS_SYNTHETIC_H_

@@ -1,0 +1,115 @@
+// The vector functions themselves, on every instruction set of this machine, against numbers worked
+// out by hand or by exact arithmetic. tests/kernels/conformance_test.cc compares them with ref.
+#include "kernels/cpu/vector.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/cpu.h"
+
+namespace kinglet::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// The targets with functions of their own; none where only the reference kernels run.
+std::vector<Target> VectorTargets() {
+  std::vector<Target> targets = SupportedTargets();
+  std::erase(targets, Target::kScalar);
+  return targets;
+}
+
+class Vector : public testing::TestWithParam<Target> {
+ protected:
+  const VectorFunctions* functions_ = FindVectorFunctions(GetParam());
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Vector);
+
+TEST_P(Vector, LargestPrefersTheFirstOfEqualZerosAndIgnoresLaterNaN) {
+  for (const size_t n : {1u, 2u, 15u, 16u, 17u, 64u, 65u, 200u}) {
+    for (size_t at = 0; at < n; ++at) {
+      std::vector<float> x(n, -1.0f);
+      x[at] = -0.0f;
+      if (at + 1 < n) x[n - 1] = 0.0f;
+      EXPECT_TRUE(std::signbit(functions_->largest(x.data(), n))) << n << " " << at;
+      x.assign(n, kNaN);
+      x[0] = -3.0f;
+      x[at] = 5.0f;
+      EXPECT_EQ(functions_->largest(x.data(), n), 5.0f) << n << " " << at;
+    }
+    std::vector<float> x(n, 7.0f);
+    x[0] = kNaN;
+    EXPECT_TRUE(std::isnan(functions_->largest(x.data(), n)));
+  }
+}
+
+TEST_P(Vector, QuantiseRoundsHalfToEvenClampsAndMapsNaNToTheBottom) {
+  const std::vector<float> x = {0.5f, 1.5f,  2.5f,      -0.5f,      -1.5f, -2.5f, 0.49f, 3.0f,
+                                9.0f, -9.0f, kInfinity, -kInfinity, kNaN,  -0.0f, 1e-45f};
+  const std::vector<int16_t> expected = {0, 2, 2, 0, -2, -2, 0, 3, 3, -3, 3, -3, -3, 0, 0};
+  // Once in whole vectors and once element by element.
+  for (const size_t copies : {1u, 4u}) {
+    std::vector<float> many;
+    for (size_t i = 0; i < copies; ++i) many.insert(many.end(), x.begin(), x.end());
+    std::vector<int16_t> codes(many.size());
+    functions_->quantise(many.data(), many.size(), 3.0f, 1.0f, codes.data());
+    for (size_t i = 0; i < codes.size(); ++i) {
+      EXPECT_EQ(codes[i], expected[i % x.size()]) << many[i];
+    }
+  }
+}
+
+TEST_P(Vector, IntegersAddUpExactly) {
+  for (const size_t n : {1u, 15u, 16u, 17u, 24u, 32u, 47u, 257u}) {
+    std::vector<int16_t> rows(3 * (n + 5)), x(n);
+    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
+    for (size_t i = 0; i < n; ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
+    std::vector<float> out(3);
+    functions_->integer_dots({rows.data(), n + 5, 3}, x.data(), n, 0.5f, 2.0f, out.data());
+    for (size_t r = 0; r < 3; ++r) {
+      const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
+      // Below 2^24, so float holds it.
+      EXPECT_EQ(out[r], std::inner_product(x.begin(), x.end(), begin, 0.0f)) << n << " " << r;
+    }
+  }
+}
+
+TEST_P(Vector, WeightedCodesTakeRowsByOffset) {
+  for (const size_t width : {1u, 5u, 16u, 24u, 33u}) {
+    std::vector<int16_t> values(4 * width);
+    std::iota(values.begin(), values.end(), int16_t{0});
+    const std::vector<size_t> offsets = {3 * width, 0};
+    const std::vector<int16_t> codes = {2, -5};
+    std::vector<float> out(width + 1, 7.0f);
+    functions_->weighted_codes(values.data(), offsets.data(), codes.data(), 2, 0.25f, width,
+                               out.data());
+    for (size_t c = 0; c < width; ++c) {
+      const auto row = static_cast<float>(3 * width + c);
+      EXPECT_EQ(out[c], (2 * row - 5 * static_cast<float>(c)) * 0.25f);
+    }
+    EXPECT_EQ(out[width], 7.0f);
+  }
+}
+
+TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
+  // exp(0) = 1 exactly, so a sum of n of them is n however it is ordered.
+  for (const size_t n : {0u, 1u, 31u, 32u, 33u, 1024u, 1025u, 5000u}) {
+    std::vector<float> x(n, 3.0f);
+    EXPECT_EQ(functions_->sum_exponentials(x.data(), n, 3.0f), static_cast<float>(n));
+    EXPECT_EQ(functions_->exponentiate(x.data(), n, 3.0f), static_cast<float>(n));
+    EXPECT_EQ(std::accumulate(x.begin(), x.end(), 0.0f), static_cast<float>(n));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTarget, Vector, testing::ValuesIn(VectorTargets()),
+                         [](const auto& target) { return std::string(TargetName(target.param)); });
+
+}  // namespace
+}  // namespace kinglet::cpu

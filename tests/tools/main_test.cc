@@ -1,0 +1,146 @@
+// What all subcommands have in common: exit statuses, usage errors, streams.
+#include <gtest/gtest.h>
+
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+class MainTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.WriteModel("m.kgl", TinyMicronet());
+    folder_.Write("ids.txt", "0 1 2 3 4 5 6\n");
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(MainTest, HelpAndVersionSucceed) {
+  EXPECT_EQ(folder_.Run("--version").exit_status, 0);
+  EXPECT_EQ(folder_.Run("--version").out.find("kinglet "), 0u);
+  EXPECT_NE(folder_.Run("--version").out.find("ref64"), std::string::npos);
+  const Outcome help = folder_.Run("--help");
+  EXPECT_EQ(help.exit_status, 0);
+  EXPECT_EQ(help.error, "");
+  for (const std::string name : {"convert", "score", "predict", "inspect", "verify"}) {
+    EXPECT_NE(help.out.find(name), std::string::npos);
+    const Outcome own = folder_.Run(name + " --help");
+    EXPECT_EQ(own.exit_status, 0);
+    EXPECT_NE(own.out.find("Example:\n  "), std::string::npos) << own.out;
+  }
+}
+
+TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
+  for (const char* arguments : {"",
+                                "unheard",
+                                "''",
+                                "count m.kgl",
+                                "score",
+                                "score m.kgl",
+                                "score m.kgl --ids",
+                                "score m.kgl --ids ids.txt --text ids.txt",
+                                "score m.kgl --ids ids.txt extra",
+                                "score m.kgl --ids ids.txt --nonsense",
+                                "score m.kgl --ids ids.txt --lanes 0",
+                                "score m.kgl --ids ids.txt --lanes -1",
+                                "score m.kgl --ids ids.txt --lanes many",
+                                "score m.kgl --ids ids.txt --threads 0",
+                                "score m.kgl --ids ids.txt --block 0",
+                                "score m.kgl --ids ids.txt --context 3",
+                                "score m.kgl --ids ids.txt --backend abacus",
+                                "score m.kgl --ids ids.txt --empty-cache sometimes",
+                                "predict m.kgl --top 0",
+                                "predict m.kgl --top -1",
+                                "inspect",
+                                "inspect m.kgl m.kgl",
+                                "verify",
+                                "convert m.kgl",
+                                "convert -o x.kgl",
+                                "convert m.kgl -o x.kgl --bits 1",
+                                "convert m.kgl -o x.kgl --bits 17",
+                                "convert m.kgl -o x.kgl --golden g.tsv",
+                                "convert m.kgl -o x.kgl --prune 2",
+                                "score --json=3 m.kgl --ids ids.txt"}) {
+    const Outcome outcome = folder_.Run(arguments);
+    EXPECT_EQ(outcome.exit_status, 2) << arguments << "\n" << outcome.error;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error << outcome.out;
+    EXPECT_EQ(outcome.error.find("kinglet: usage: "), 0u) << outcome.error;
+  }
+}
+
+TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
+  EXPECT_EQ(folder_.Run("unheard").error,
+            "kinglet: usage: command: expected one of convert, score, predict, inspect, verify, "
+            "found \"unheard\"\n");
+}
+
+TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {
+  folder_.Write("empty", "");
+  for (const std::string command :
+       {"score %s --ids ids.txt", "predict %s", "inspect %s", "verify %s"}) {
+    for (const std::string name : {"missing.kgl", ".", "empty", "ids.txt", "/dev/null"}) {
+      std::string arguments = command;
+      arguments.replace(arguments.find("%s"), 2, name);
+      const Outcome outcome = folder_.Run(arguments);
+      EXPECT_EQ(outcome.exit_status, 1) << arguments;
+      EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error << outcome.out;
+      EXPECT_EQ(outcome.error.find("kinglet: " + name + ": "), 0u) << outcome.error;
+    }
+  }
+}
+
+TEST_F(MainTest, AMessageIsOneLineWhateverTheNames) {
+  const Outcome outcome = folder_.Run("inspect \"$(printf 'a\\nb\\033[31m')\"");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+  EXPECT_EQ(outcome.error.find('\x1b'), std::string::npos);
+}
+
+TEST_F(MainTest, ABackendThatIsNotBuiltFails) {
+  if (folder_.Run("--version").out.find("cuda") != std::string::npos) GTEST_SKIP();
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --backend cuda");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+  EXPECT_NE(outcome.error.find("ref64"), std::string::npos) << outcome.error;
+}
+
+TEST_F(MainTest, ResultsThatCannotBeWrittenAreAFailure) {
+  for (const std::string arguments :
+       {"--help", "--version", "score --help", "score m.kgl --ids ids.txt",
+        "score m.kgl --ids ids.txt --json", "predict m.kgl --ids ids.txt", "inspect m.kgl --json",
+        "verify m.kgl"}) {
+    for (const std::string sink : {" > /dev/full", " >&-"}) {
+      const Outcome outcome = folder_.Run(arguments + sink);
+      EXPECT_EQ(outcome.exit_status, 1) << arguments << sink;
+      EXPECT_TRUE(outcome.IsRefusal()) << arguments << sink << "\n" << outcome.error;
+    }
+  }
+}
+
+// A closed standard output must not hand its number to the file that is opened next.
+TEST_F(MainTest, AClosedOutputHarmsNoFile) {
+  const std::string before = folder_.Read("m.kgl");
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --json >&-").exit_status, 1);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --json >&- 2>&- <&-").exit_status, 1);
+  EXPECT_EQ(folder_.Read("m.kgl"), before);
+}
+
+TEST_F(MainTest, AReaderThatLeavesIsAFailure) {
+  std::string ids;
+  for (int i = 0; i < 5000; ++i) ids += std::to_string(i % 23) + " ";  // more than a pipe holds
+  folder_.Write("many.txt", ids);
+  const Outcome outcome = folder_.RunShell(
+      "{ kinglet score m.kgl --ids many.txt --json --hex; echo $? > status; } | head -c 1");
+  EXPECT_EQ(outcome.out, "{");
+  EXPECT_EQ(folder_.Read("status"), "1\n");
+  EXPECT_EQ(outcome.error,
+            "kinglet: output: standard output: expected a place to write to, found Broken pipe\n");
+}
+
+TEST_F(MainTest, NoProgressUnlessOnATerminal) {
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt").error, "");
+  EXPECT_EQ(folder_.Run("predict m.kgl", "the w3\n").error, "");
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "runtime/session.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+class PredictTest : public testing::Test {
+ protected:
+  void SetUp() override { folder_.WriteModel("m.kgl", TinyMicronet()); }
+  CommandFolder folder_;
+};
+
+// The K best of the full distribution, sorted here.
+TEST_F(PredictTest, PrintsTheBestWordsAfterEachToken) {
+  const std::vector<uint32_t> ids = {0, 3, 2, 1};
+  ModelOptions options;
+  options.backend = "ref";
+  const auto model = *Model::Open(folder_.Path("m.kgl"), options);
+  const auto session = *Session::Create(model);
+  const auto lines = folder_.Run("predict m.kgl --top 4 --json --backend ref", "the w3 dog").Json();
+  ASSERT_EQ(lines.size(), ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_TRUE(session->StepToken(ids[i]).ok());
+    std::vector<double> all(model->vocabulary_size());
+    ASSERT_TRUE(session->LogProbabilities(std::span<double>(all)).ok());
+    std::vector<uint32_t> order(all.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&all](uint32_t a, uint32_t b) { return all[a] > all[b]; });
+    EXPECT_EQ(lines[i]["pos"], i + 1);
+    ASSERT_EQ(lines[i]["top"].size(), 4u);
+    for (size_t rank = 0; rank < 4; ++rank) {
+      const auto& entry = lines[i]["top"][rank];
+      EXPECT_EQ(entry["id"], order[rank]);
+      EXPECT_EQ(entry["token"], model->vocabulary()->Word(order[rank]));
+      EXPECT_EQ(static_cast<float>(entry["logprob"].get<double>()),
+                static_cast<float>(all[order[rank]]));
+    }
+  }
+}
+
+TEST_F(PredictTest, IdsAndTextAreTheSame) {
+  folder_.Write("ids.txt", "0 3 2 1 1 22 1");
+  const Outcome ids = folder_.Run("predict m.kgl --json --ids ids.txt");
+  const Outcome text = folder_.Run("predict m.kgl --json", "the w3 dog\n\nw22\n");
+  EXPECT_EQ(ids.exit_status, 0);
+  EXPECT_EQ(ids.Lines().size(), 7u);
+  EXPECT_EQ(ids.out, text.out);
+  EXPECT_EQ(ids.out, folder_.Run("predict m.kgl --json --ids ids.txt --lanes 3 --threads 2").out);
+}
+
+TEST_F(PredictTest, KBeyondTheVocabularyGivesAllWords) {
+  const auto lines = folder_.Run("predict m.kgl --json --top 4000000000", "the").Json();
+  ASSERT_EQ(lines.size(), 2u);
+  ASSERT_EQ(lines[0]["top"].size(), 23u);
+  double sum = 0;
+  for (const auto& entry : lines[0]["top"]) sum += std::exp(entry["logprob"].get<double>());
+  EXPECT_NEAR(sum, 1.0, 1e-5);
+}
+
+TEST_F(PredictTest, DoublePrecisionHasSeventeenDigits) {
+  const auto lines = folder_.Run("predict m.kgl --json --top 1 --backend ref64", "the").Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  const size_t begin = lines[0].find("\"logprob\":-") + 11;
+  EXPECT_GE(lines[0].find('}', begin) - begin, 16u) << lines[0];
+}
+
+TEST_F(PredictTest, NothingInNothingOut) {
+  for (const char* arguments : {"predict m.kgl", "predict m.kgl --json"}) {
+    const Outcome outcome = folder_.Run(arguments);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST_F(PredictTest, PeopleSeeEachTokenAndASummary) {
+  const Outcome outcome = folder_.Run("predict m.kgl --top 3", "the w3 dog\n");
+  EXPECT_EQ(outcome.exit_status, 0);
+  const std::vector<std::string> lines = outcome.Lines();
+  ASSERT_EQ(lines.size(), 6u);  // three words, <eos>, what would come next, the summary
+  EXPECT_NE(lines[1].find(" w3 "), std::string::npos);
+  EXPECT_NE(lines[2].find(" <unk> "), std::string::npos);
+  EXPECT_NE(lines[3].find(" <eos> "), std::string::npos);
+  EXPECT_NE(lines[4].find(" ? "), std::string::npos);
+  EXPECT_EQ(lines[5].find("4 tokens, perplexity "), 0u) << lines[5];
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+}
+
+TEST_F(PredictTest, AModelWithoutWordsReadsNumbers) {
+  TinyOptions options;
+  options.vocabulary = false;
+  folder_.WriteModel("m.kgl", TinyMicronet(options));
+  folder_.Write("ids.txt", "0 3 22");
+  const Outcome numbers = folder_.Run("predict m.kgl --json", "0 3\n22\n");
+  EXPECT_EQ(numbers.Lines().size(), 3u);
+  EXPECT_EQ(numbers.out, folder_.Run("predict m.kgl --json --ids ids.txt").out);
+  for (const char* bad : {"23", "-1", "w3", "99999999999", "1x"}) {
+    const Outcome outcome = folder_.Run("predict m.kgl --json", bad);
+    EXPECT_EQ(outcome.exit_status, 1) << bad;
+    EXPECT_TRUE(outcome.IsRefusal()) << bad << "\n" << outcome.error << outcome.out;
+  }
+}
+
+TEST_F(PredictTest, AnUnknownWordEndsItButNotTheAnswersBeforeIt) {
+  ModelDraft draft = TinyMicronet();
+  draft.vocabulary[2] = "w2";
+  folder_.WriteModel("m.kgl", draft);
+  const Outcome outcome = folder_.Run("predict m.kgl --json", "the w3\ndog\n");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.Lines().size(), 3u);
+  EXPECT_NE(outcome.error.find("standard input: line 2: "), std::string::npos) << outcome.error;
+}
+
+TEST_F(PredictTest, AnIdOutOfRangeIsNamed) {
+  folder_.Write("ids.txt", "0 23");
+  const Outcome outcome = folder_.Run("predict m.kgl --ids ids.txt");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.error,
+            "kinglet: ids.txt: position 1: expected a token id below 23, found 23\n");
+}
+
+TEST_F(PredictTest, AClosedInputIsAFailure) {
+  EXPECT_EQ(folder_.Run("predict m.kgl --json <&-").exit_status, 1);
+  EXPECT_EQ(folder_.Run("predict m.kgl --json < .").exit_status, 1);
+}
+
+}  // namespace
+}  // namespace kinglet

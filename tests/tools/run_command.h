@@ -1,0 +1,56 @@
+// Runs the built command in a folder of its own, through the shell as its users do.
+#ifndef KINGLET_TESTS_TOOLS_RUN_COMMAND_H_
+#define KINGLET_TESTS_TOOLS_RUN_COMMAND_H_
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+
+struct Outcome {
+  int exit_status = -1;
+  std::string out, error;
+
+  std::vector<std::string> Lines() const;  // of `out`
+  // Each line of `out` as JSON; key order is kept. A line that is none becomes a discarded value.
+  std::vector<nlohmann::ordered_json> Json() const;
+  // Nothing on standard output, one line on standard error that starts with "kinglet: " and has the
+  // form of a refusal.
+  bool IsRefusal() const;
+};
+
+class CommandFolder {
+ public:
+  CommandFolder();
+  CommandFolder(const CommandFolder&) = delete;
+  CommandFolder& operator=(const CommandFolder&) = delete;
+  ~CommandFolder();
+
+  // `arguments` is shell text ("score m.kgl --ids ids.txt > /dev/full") behind the command's name,
+  // run in the folder; `input` is standard input.
+  Outcome Run(const std::string& arguments, const std::string& input = "") const;
+  // A whole shell line in which "kinglet" is the command.
+  Outcome RunShell(const std::string& line, const std::string& input = "") const;
+
+  void Write(const std::string& name, const std::string& contents) const;
+  std::string Read(const std::string& name) const;
+  void WriteModel(const std::string& name, const ModelDraft& draft) const;
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// Ids separated by spaces.
+std::string IdText(const std::vector<uint32_t>& ids);
+// What the library says about the same tokens: log p(ids[i]) for i from 1, from a fresh stream.
+std::vector<double> LibraryScores(const std::string& model_path, const std::string& backend,
+                                  const std::vector<uint32_t>& ids);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_TOOLS_RUN_COMMAND_H_

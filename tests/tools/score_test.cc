@@ -1,0 +1,287 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+const std::vector<uint32_t>& Ids() {
+  static const std::vector<uint32_t> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 22, 0};
+  return ids;
+}
+
+std::string Formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+std::string HexOfFloat(double value) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "%08x", std::bit_cast<uint32_t>(static_cast<float>(value)));
+  return text;
+}
+
+std::string HexOfDouble(double value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "%016llx",
+                static_cast<unsigned long long>(std::bit_cast<uint64_t>(value)));
+  return text;
+}
+
+class ScoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    TinyOptions options;
+    options.cache_capacity = 5;
+    folder_.WriteModel("m.kgl", TinyMicronet(options));
+    folder_.Write("ids.txt", IdText(Ids()));
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(ScoreTest, PrintsWhatTheLibraryComputes) {
+  const std::vector<double> expected = LibraryScores(folder_.Path("m.kgl"), "ref", Ids());
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --backend ref --hex --json");
+  EXPECT_EQ(outcome.exit_status, 0);
+  const std::vector<std::string> lines = outcome.Lines();
+  ASSERT_EQ(lines.size(), Ids().size());
+  double sum = 0;
+  for (size_t pos = 1; pos < Ids().size(); ++pos) {
+    const uint32_t id = Ids()[pos];
+    const std::string word = id == 0   ? "the"
+                             : id == 1 ? "<eos>"
+                             : id == 2 ? "<unk>"
+                                       : "w" + std::to_string(id);
+    EXPECT_EQ(lines[pos - 1], "{\"pos\":" + std::to_string(pos) + ",\"id\":" + std::to_string(id) +
+                                  ",\"token\":\"" + word +
+                                  "\",\"logprob\":" + Formatted("%.9g", expected[pos - 1]) +
+                                  ",\"hex\":\"" + HexOfFloat(expected[pos - 1]) + "\"}");
+    sum -= expected[pos - 1];
+  }
+  const auto summary = outcome.Json().back();
+  EXPECT_EQ(summary["tokens"], Ids().size());
+  EXPECT_EQ(summary["scored"], Ids().size() - 1);
+  const double mean = sum / static_cast<double>(Ids().size() - 1);
+  EXPECT_NEAR(summary["nll"].get<double>(), mean, 1e-8);
+  EXPECT_NEAR(summary["ppl"].get<double>(), std::exp(mean), 1e-6);
+  EXPECT_EQ(summary["oov"], 0);
+  const std::string digest = folder_.Run("inspect m.kgl --json").Json()[0]["digest"];
+  EXPECT_EQ(summary["protocol"],
+            "first token unscored; state carried; cache 5 reference; digest " + digest);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : summary.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"tokens", "scored", "nll", "ppl", "oov", "protocol",
+                                            "backend"}));
+}
+
+TEST_F(ScoreTest, DoublePrecisionHasSeventeenDigits) {
+  const std::vector<double> expected = LibraryScores(folder_.Path("m.kgl"), "ref64", Ids());
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --backend ref64 --hex --json");
+  const std::vector<std::string> lines = outcome.Lines();
+  ASSERT_EQ(lines.size(), Ids().size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::string tail = "\"logprob\":" + Formatted("%.17g", expected[i]) + ",\"hex\":\"" +
+                             HexOfDouble(expected[i]) + "\"}";
+    EXPECT_TRUE(lines[i].ends_with(tail)) << lines[i];
+  }
+}
+
+TEST_F(ScoreTest, EveryBackendIsTheDefaultOrClose) {
+  const auto with_default = folder_.Run("score m.kgl --ids ids.txt --json");
+  EXPECT_EQ(with_default.exit_status, 0) << with_default.error;
+  EXPECT_EQ(with_default.out, folder_.Run("score m.kgl --ids ids.txt --json --backend cpu").out);
+  const auto reference = folder_.Run("score m.kgl --ids ids.txt --json --backend ref64").Json();
+  const auto values = with_default.Json();
+  ASSERT_EQ(values.size(), reference.size());
+  for (size_t i = 0; i + 1 < values.size(); ++i) {
+    EXPECT_NEAR(values[i]["logprob"].get<double>(), reference[i]["logprob"].get<double>(), 1e-4);
+  }
+}
+
+TEST_F(ScoreTest, LanesAndThreadsChangeNothing) {
+  const std::string expected = folder_.Run("score m.kgl --ids ids.txt --json --hex").out;
+  for (const char* options :
+       {"--lanes 3", "--lanes 5 --threads 2", "--threads 4", "--lanes 2 --threads 1024"}) {
+    const Outcome outcome =
+        folder_.Run(std::string("score m.kgl --ids ids.txt --json --hex ") + options);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    EXPECT_EQ(outcome.out, expected) << options;
+  }
+}
+
+// More tokens than one chunk of work.
+TEST_F(ScoreTest, LongTextsCarryTheirState) {
+  std::vector<uint32_t> ids;
+  TestRandom random(5);
+  for (int i = 0; i < 1000; ++i) ids.push_back(random.Below(23));
+  folder_.Write("long.txt", IdText(ids));
+  const std::vector<double> expected = LibraryScores(folder_.Path("m.kgl"), "ref", ids);
+  const auto lines = folder_.Run("score m.kgl --ids long.txt --backend ref --json --hex").Json();
+  ASSERT_EQ(lines.size(), ids.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(lines[i]["hex"], HexOfFloat(expected[i])) << i;
+  }
+}
+
+// Each block as fairseq cuts it: the first input is the token before the block.
+TEST_F(ScoreTest, BlocksStartFresh) {
+  for (const size_t context : {0, 1, 3, 100}) {
+    const size_t block = 5;
+    const auto lines =
+        folder_
+            .Run("score m.kgl --ids ids.txt --backend ref --json --hex --block 5 --context " +
+                 std::to_string(context))
+            .Json();
+    ASSERT_EQ(lines.size(), Ids().size());
+    for (size_t first = 1; first < Ids().size(); first += block) {
+      const size_t begin = first - 1 - std::min(first - 1, context);
+      const size_t end = std::min(first + block, Ids().size());
+      const std::vector<uint32_t> fed(Ids().begin() + static_cast<std::ptrdiff_t>(begin),
+                                      Ids().begin() + static_cast<std::ptrdiff_t>(end));
+      const std::vector<double> expected = LibraryScores(folder_.Path("m.kgl"), "ref", fed);
+      for (size_t pos = first; pos < end; ++pos) {
+        EXPECT_EQ(lines[pos - 1]["pos"], pos);
+        EXPECT_EQ(lines[pos - 1]["hex"], HexOfFloat(expected[pos - begin - 1])) << pos;
+      }
+    }
+    EXPECT_NE(lines.back()["protocol"].get<std::string>().find(
+                  "fresh state every 5 scored tokens, context " + std::to_string(context)),
+              std::string::npos);
+  }
+}
+
+// While the cache is empty, `reference` loses the mass lambda = 1/8.
+TEST_F(ScoreTest, TheEmptyCacheIsAsAsked) {
+  const auto reference = folder_.Run("score m.kgl --ids ids.txt --json --backend ref64").Json();
+  const auto normalised =
+      folder_.Run("score m.kgl --ids ids.txt --json --backend ref64 --empty-cache normalised")
+          .Json();
+  EXPECT_NEAR(reference[0]["logprob"].get<double>() - normalised[0]["logprob"].get<double>(),
+              std::log(0.875), 1e-12);
+  EXPECT_EQ(reference[1], normalised[1]);
+  EXPECT_NE(normalised.back()["protocol"].get<std::string>().find("cache 5 normalised"),
+            std::string::npos);
+}
+
+TEST_F(ScoreTest, TextIsLookedUp) {
+  folder_.Write("text.txt", "the w3 dog\n\nw22");
+  folder_.Write("same.txt", "0 3 2 1 1 22 1");
+  auto text = folder_.Run("score m.kgl --text text.txt --json").Json();
+  const auto ids = folder_.Run("score m.kgl --ids same.txt --json").Json();
+  EXPECT_EQ(text.back()["oov"], 1);
+  text.back()["oov"] = 0;
+  EXPECT_EQ(text, ids);
+  const Outcome piped = folder_.Run("score m.kgl --text - --json", "the w3 dog\n\nw22");
+  EXPECT_EQ(piped.Json().size(), ids.size());
+}
+
+TEST_F(ScoreTest, UnknownWordsWithoutUnkAreNamed) {
+  ModelDraft draft = TinyMicronet();
+  draft.vocabulary[2] = "w2";
+  folder_.WriteModel("m.kgl", draft);
+  folder_.Write("text.txt", "the w3\nthe dog");
+  const Outcome outcome = folder_.Run("score m.kgl --text text.txt --json");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.error,
+            "kinglet: text.txt: line 2: expected words of the model's vocabulary, which has no "
+            "<unk>, found \"dog\"\n");
+}
+
+TEST_F(ScoreTest, AModelWithoutWordsNeedsIds) {
+  TinyOptions options;
+  options.vocabulary = false;
+  folder_.WriteModel("m.kgl", TinyMicronet(options));
+  folder_.Write("text.txt", "the\n");
+  const Outcome refused = folder_.Run("score m.kgl --text text.txt");
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_TRUE(refused.IsRefusal()) << refused.error;
+  const auto lines = folder_.Run("score m.kgl --ids ids.txt --json").Json();
+  EXPECT_FALSE(lines[0].contains("token"));
+}
+
+TEST_F(ScoreTest, AnIdOutOfRangeIsNamed) {
+  folder_.Write("ids.txt", "0 1 23 5");
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --json");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.error,
+            "kinglet: ids.txt: position 2: expected a token id below 23, found 23\n");
+}
+
+TEST_F(ScoreTest, BadInputsAreRefused) {
+  folder_.Write("empty.txt", "");
+  folder_.Write("words.txt", "1 two 3");
+  for (const char* input :
+       {"--ids empty.txt", "--text empty.txt", "--ids words.txt", "--ids .", "--ids missing.txt",
+        "--text .", "--text missing.txt", "--ids /dev/zero"}) {
+    const Outcome outcome = folder_.Run(std::string("score m.kgl --json ") + input);
+    EXPECT_EQ(outcome.exit_status, 1) << input;
+    EXPECT_TRUE(outcome.IsRefusal()) << input << "\n" << outcome.error << outcome.out;
+  }
+}
+
+TEST_F(ScoreTest, OneTokenScoresNothing) {
+  folder_.Write("one.txt", "7");
+  const Outcome outcome = folder_.Run("score m.kgl --ids one.txt --json");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+  EXPECT_EQ(outcome.out.find("{\"tokens\":1,\"scored\":0,\"nll\":null,\"ppl\":null,\"oov\":0,"), 0u)
+      << outcome.out;
+  EXPECT_EQ(folder_.Run("score m.kgl --ids one.txt").exit_status, 0);
+}
+
+TEST_F(ScoreTest, TokensThatAreNotUtf8AreEscaped) {
+  ModelDraft draft = TinyMicronet();
+  draft.vocabulary[3] = "caf\xE9";
+  draft.vocabulary[4] = "caf\xC3\xA9";
+  draft.vocabulary[5] = "\x1b[31m\"";
+  folder_.WriteModel("m.kgl", draft);
+  folder_.Write("ids.txt", "0 3 4 5");
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --json");
+  EXPECT_NE(outcome.out.find("\"token\":\"caf\\u00e9\",\"bytes\":true,\"logprob\""),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("\"token\":\"caf\xC3\xA9\",\"logprob\""), std::string::npos);
+  EXPECT_EQ(outcome.Json()[2]["token"], "\x1b[31m\"");
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --tokens").out.find('\x1b'), std::string::npos);
+}
+
+// A bias of -3e38 below a maximum of 3e38 leaves no float for the logarithm.
+TEST_F(ScoreTest, ImpossibleTokensAreNull) {
+  ModelDraft draft = TinyMicronet();
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name != "loss.layers.0.bias") continue;
+    std::get<DenseF32>(tensor.values).values[0] = 3e38f;
+    std::get<DenseF32>(tensor.values).values[1] = -3e38f;
+  }
+  folder_.WriteModel("m.kgl", draft);
+  folder_.Write("ids.txt", "0 0 1");
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --json --hex --backend ref");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
+  const std::vector<std::string> lines = outcome.Lines();
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1],
+            "{\"pos\":2,\"id\":1,\"token\":\"<eos>\",\"logprob\":null,\"impossible\":true,"
+            "\"hex\":\"ff800000\"}");
+  EXPECT_EQ(lines[2].find("{\"tokens\":3,\"scored\":2,\"nll\":null,\"ppl\":null,"
+                          "\"impossible\":true,"),
+            0u)
+      << lines[2];
+}
+
+TEST_F(ScoreTest, PeopleGetASummary) {
+  const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt");
+  EXPECT_EQ(outcome.Lines().size(), 6u);
+  EXPECT_NE(outcome.out.find("\nperplexity "), std::string::npos);
+  const Outcome tokens = folder_.Run("score m.kgl --ids ids.txt --tokens");
+  EXPECT_EQ(tokens.Lines().size(), 6u + Ids().size() - 1);
+}
+
+}  // namespace
+}  // namespace kinglet
