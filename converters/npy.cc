@@ -19,6 +19,8 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
+// Strings may take this many times the bytes of the file.
+constexpr uint64_t kMostCopies = 64;
 // Far more than any array of a checkpoint has.
 constexpr size_t kMostDimensions = 32;
 
@@ -184,7 +186,7 @@ Result<NpyArray> Numbers(const Header& header, std::span<const std::byte> data) 
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, sizeof(Stored), data.size()));
   std::vector<Value> values(count);
   for (uint64_t i = 0; i < count; ++i) {
-    values[i] = LoadLittle<Stored>(data.data() + i * sizeof(Stored));
+    values[i] = static_cast<Value>(LoadLittle<Stored>(data.data() + i * sizeof(Stored)));
   }
   return NpyArray{header.type, header.shape, std::move(values)};
 }
@@ -241,8 +243,7 @@ Result<NpyArray> Objects(const Header& header, std::span<const std::byte> data) 
   KINGLET_RETURN_IF_ERROR(CountOf(header, 1, items->items.size()).status());
   std::vector<std::string> values;
   values.reserve(items->items.size());
-  // A string may be shared by many items of a hostile list: what they would take together is
-  // checked against the file's size first.
+  // A string may be shared by many items of a hostile list: what they take together is bounded.
   uint64_t bytes = 0;
   for (const PickleNode* item : items->items) {
     const auto* text = item->As<std::string>();
@@ -250,7 +251,7 @@ Result<NpyArray> Objects(const Header& header, std::span<const std::byte> data) 
       return Refuse("entry " + std::to_string(values.size()), "a str", item->Describe());
     }
     bytes += text->size();
-    if (bytes > data.size()) {
+    if (bytes / kMostCopies > data.size()) {
       return Refuse("entry " + std::to_string(values.size()), "strings that the file holds",
                     "one string again and again");
     }

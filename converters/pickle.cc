@@ -15,6 +15,7 @@ namespace {
 
 using Opcode = PickleOpcode;
 
+constexpr uint64_t kReferenceBytes = sizeof(void*);
 constexpr uint64_t kMostMemory = uint64_t{1} << 30;
 // An opcode of one byte makes at most a node and a few references to it (about 160 bytes); one that
 // makes a tensor or stores a reference is longer.
@@ -83,7 +84,7 @@ Status Machine::PushNew(Result<PickleNode*> node) {
 }
 
 Status Machine::PushKnown(PickleNode* node) {
-  KINGLET_RETURN_IF_ERROR(build_.Charge(2 * sizeof(node)));
+  KINGLET_RETURN_IF_ERROR(build_.Charge(2 * kReferenceBytes));
   stack_.push_back(node);
   return Status();
 }
@@ -116,7 +117,7 @@ Status Machine::PushTuple(size_t items) {
   PickleList tuple;
   tuple.items.assign(stack_.end() - static_cast<std::ptrdiff_t>(items), stack_.end());
   stack_.resize(stack_.size() - items);
-  return PushNew(build_.Add(std::move(tuple), items * sizeof(PickleNode*)));
+  return PushNew(build_.Add(std::move(tuple), items * kReferenceBytes));
 }
 
 Status Machine::Container(Opcode opcode) {
@@ -137,7 +138,7 @@ Status Machine::Container(Opcode opcode) {
     case Opcode::kList:
     case Opcode::kFrozenSet: {
       KINGLET_ASSIGN_OR_RETURN(std::vector<PickleNode*> items, PopToMark());
-      const uint64_t bytes = items.size() * sizeof(PickleNode*);
+      const uint64_t bytes = items.size() * kReferenceBytes;
       return PushNew(build_.Add(PickleList{std::move(items)}, bytes));
     }
     case Opcode::kDict: {
@@ -238,7 +239,7 @@ Status Machine::Invoke(Opcode opcode) {
       Result<PickleNode*> global = build_.AddGlobal(std::move(module), std::string(name));
       if (opcode == Opcode::kGlobal || !global.ok()) return PushNew(std::move(global));
       KINGLET_ASSIGN_OR_RETURN(std::vector<PickleNode*> items, PopToMark());
-      const uint64_t bytes = items.size() * sizeof(PickleNode*);
+      const uint64_t bytes = items.size() * kReferenceBytes;
       KINGLET_ASSIGN_OR_RETURN(PickleNode * arguments,
                                build_.Add(PickleList{std::move(items)}, bytes));
       return PushNew(build_.Call(*global, arguments));
@@ -273,7 +274,7 @@ Status Machine::Invoke(Opcode opcode) {
       if (items.empty()) return build_.Refuse("a class after the mark", "none");
       PickleNode* callable = items.front();
       items.erase(items.begin());
-      const uint64_t bytes = items.size() * sizeof(PickleNode*);
+      const uint64_t bytes = items.size() * kReferenceBytes;
       KINGLET_ASSIGN_OR_RETURN(PickleNode * arguments,
                                build_.Add(PickleList{std::move(items)}, bytes));
       return PushNew(build_.Call(callable, arguments));

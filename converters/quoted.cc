@@ -5,7 +5,7 @@
 
 namespace kinglet {
 
-std::string Quoted(std::string_view text) {
+std::string QuotedName(std::string_view text) {
   constexpr size_t kLongest = 80;
   constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   std::string out = "'";

@@ -85,9 +85,9 @@ class DescriptionValidator {
         count([](const Block& block) { return std::holds_alternative<NeuralCache>(block); }), true);
   }
 
-  Status ValidatePositive(const char* part, uint64_t value) const {
-    if (value >= 1 && value <= kMaxDimension) return {};
-    return InvalidPart(part, "1 to " + std::to_string(kMaxDimension), std::to_string(value));
+  Status ValidateExtent(const std::string& part, uint64_t value) const {
+    if (value >= 1 && value <= kMaxExtent) return {};
+    return InvalidPart(part, "1 to " + std::to_string(kMaxExtent), std::to_string(value));
   }
 
   Status ValidatePositive(const char* part, double value) const {
@@ -142,7 +142,7 @@ class DescriptionValidator {
 
   // All blocks share one model width: the decoder's.
   Status ValidateWidth(uint64_t width) const {
-    KINGLET_RETURN_IF_ERROR(ValidatePositive("width", width));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("width", width));
     const auto* decoder = FindBlock<MicronetDecoder>(description_);
     if (width == decoder->width) return {};
     return InvalidPart("width", "the decoder's " + std::to_string(decoder->width),
@@ -181,11 +181,11 @@ class DescriptionValidator {
   }
 
   Status ValidateBlock(const MicronetDecoder& decoder) const {
-    KINGLET_RETURN_IF_ERROR(ValidatePositive("width", uint64_t{decoder.width}));
-    KINGLET_RETURN_IF_ERROR(ValidatePositive("heads", uint64_t{decoder.heads}));
-    KINGLET_RETURN_IF_ERROR(ValidatePositive("key size", uint64_t{decoder.key_size}));
-    KINGLET_RETURN_IF_ERROR(ValidatePositive("value size", uint64_t{decoder.value_size}));
-    KINGLET_RETURN_IF_ERROR(ValidatePositive("window", uint64_t{decoder.window}));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("width", decoder.width));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("heads", decoder.heads));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("key size", decoder.key_size));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("value size", decoder.value_size));
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("window", decoder.window));
     if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
       return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
                          std::to_string(decoder.layers.size()));
@@ -205,13 +205,14 @@ class DescriptionValidator {
   Status ValidateLayer(const MicronetDecoder& decoder, const std::string& part,
                        const MicronetLayer& layer) const {
     const uint64_t d = decoder.width, heads = decoder.heads;
-    // Each factor is below 2^31, so these stay below 2^64.
+    // Each factor is at most 2^20, so these stay below 2^64.
     const uint64_t qkv = heads * (2 * uint64_t{decoder.key_size} + decoder.value_size);
     const uint64_t attended = heads * decoder.value_size;
     if (layer.fc0_weight >= tensors_.size()) {
       return ValidateTensorShape(part + ", fc0_weight", layer.fc0_weight, {});
     }
     const uint64_t inner = Rows(tensors_[layer.fc0_weight].shape);
+    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of fc0_weight", inner));
     const struct {
       const char* name;
       TensorId id;

@@ -40,8 +40,10 @@ static bool SameBits(const Answer& a, const Answer& b) {
 
 namespace {
 
-// Tokens computed before their predictions are shown.
+// Tokens computed before their predictions are shown: this many, or as few as keep the candidates
+// of all lanes together to this number.
 constexpr size_t kChunk = 64;
+constexpr size_t kCandidates = size_t{1} << 20;
 constexpr std::string_view kStandardInput = "standard input";
 
 struct PredictOptions {
@@ -57,11 +59,14 @@ class Predictor {
         model_(model),
         replicas_(replicas),
         console_(console),
-        view_(console, model.vocabulary()) {}
+        view_(console, model.vocabulary()),
+        chunk_(std::clamp<size_t>(
+            kCandidates / (options.run.lanes * std::min(options.top, model.vocabulary_size())), 1,
+            kChunk)) {}
 
   Status Feed(std::span<const uint32_t> ids) {
     while (!ids.empty()) {
-      const auto chunk = ids.first(std::min(kChunk, ids.size()));
+      const auto chunk = ids.first(std::min(chunk_, ids.size()));
       KINGLET_RETURN_IF_ERROR(FeedChunk(chunk));
       ids = ids.subspan(chunk.size());
     }
@@ -69,8 +74,10 @@ class Predictor {
   }
 
   // The prediction that no token has answered yet.
-  void ShowPending() {
-    if (!options_.run.json && position_ > 0) console_.out.Write(view_.PendingLine(pending_));
+  Status ShowPending() {
+    if (options_.run.json || position_ == 0) return Status();
+    console_.out.Write(view_.PendingLine(pending_));
+    return console_.out.Flush();
   }
 
   void ShowSummary() const {
@@ -133,6 +140,7 @@ class Predictor {
   Replicas& replicas_;
   Console& console_;
   const PredictionView view_;
+  const size_t chunk_;
   uint64_t position_ = 0;           // tokens fed
   std::vector<Candidate> pending_;  // for the next token
   PredictionTally tally_;
@@ -174,12 +182,11 @@ Status FeedStandardInput(Predictor& predictor, const Model& model, const Console
     return read.ok() ? fed : read;
   };
   WordSplitter splitter;
-  KINGLET_RETURN_IF_ERROR(
-      ReadPieces(STDIN_FILENO, std::string(kStandardInput), [&](std::string_view piece) {
-        const Status status = feed(splitter.Add(piece, add));
-        if (status.ok() && console.input_is_terminal) predictor.ShowPending();
-        return status;
-      }));
+  const auto take = [&](std::string_view piece) -> Status {
+    KINGLET_RETURN_IF_ERROR(feed(splitter.Add(piece, add)));
+    return console.input_is_terminal ? predictor.ShowPending() : Status();
+  };
+  KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, std::string(kStandardInput), take));
   return feed(splitter.Finish(add));
 }
 
@@ -199,7 +206,10 @@ Status Predict(const PredictOptions& options, Console& console) {
     }
     KINGLET_RETURN_IF_ERROR(FeedStandardInput(predictor, *model, console));
   }
-  if (!console.input_is_terminal || !options.ids.empty()) predictor.ShowPending();
+  // A terminal has seen it already.
+  if (!console.input_is_terminal || !options.ids.empty()) {
+    KINGLET_RETURN_IF_ERROR(predictor.ShowPending());
+  }
   predictor.ShowSummary();
   return Status();
 }

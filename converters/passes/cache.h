@@ -12,8 +12,9 @@ namespace kinglet {
 
 // What is not given stays as it is.
 struct CacheChange {
-  std::optional<uint32_t> capacity;  // 0 removes the cache
-  std::optional<double> theta, lambda;
+  std::optional<uint32_t> capacity = std::nullopt;  // 0 removes the cache
+  std::optional<double> theta = std::nullopt;
+  std::optional<double> lambda = std::nullopt;
 };
 
 // Errors: KINGLET_INVALID_ARGUMENT where a model without a cache is not given all three numbers.

@@ -39,7 +39,7 @@ Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bi
   for (uint64_t row = 0; row < rows; ++row) {
     const std::span<const float> entries = values.subspan(row * cols, cols);
     const float scale = static_cast<float>(SymmetricLevels(bits)) / LargestMagnitude(entries);
-    if (!std::isnormal(scale) || !std::isnormal(1.0F / scale)) continue;
+    if (!std::isfinite(scale) || !std::isnormal(1.0F / scale)) continue;
     Round(entries, scale, std::span(quantised.codes).subspan(row * cols, cols));
     quantised.scales[row] = ClearLowMantissaBits(1.0F / scale, bits);
   }

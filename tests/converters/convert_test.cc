@@ -117,12 +117,15 @@ TEST_F(ConvertTest, QuantisedCheckpointsBecomeIntegers) {
     Write(model);
     const ConvertSummary summary = ConvertWell();
     EXPECT_TRUE(summary.notes.empty()) << bits << ": " << summary.notes.front();
-    for (const TensorView& view : Open()->tensors()) {
+    const auto file = Open();
+    for (const TensorView& view : file->tensors()) {
       EXPECT_EQ(DecodedValues(view), model.Get(view.name).values) << view.name;
       const bool kept = view.name.find(".ln") != std::string::npos ||
                         view.name.find("pos_emb") != std::string::npos;
       ASSERT_EQ(view.quantised(), !kept) << view.name;
-      if (!kept) EXPECT_EQ(std::get<PackedView>(view.values).bits, bits);
+      if (!kept) {
+        EXPECT_EQ(std::get<PackedView>(view.values).bits, bits);
+      }
     }
   }
 }
@@ -134,7 +137,8 @@ TEST_F(ConvertTest, TensorsThatAreNotQuantisedStayFloatAndAreNoted) {
   const ConvertSummary summary = ConvertWell();
   ASSERT_EQ(summary.notes.size(), 1U);
   EXPECT_TRUE(summary.notes[0].starts_with("layers.0.out.weight stays float32"));
-  for (const TensorView& view : Open()->tensors()) {
+  const auto file = Open();
+  for (const TensorView& view : file->tensors()) {
     EXPECT_EQ(DecodedValues(view), model.Get(view.name).values) << view.name;
   }
 }
@@ -146,7 +150,8 @@ TEST_F(ConvertTest, PruningComesBeforeQuantising) {
   const ConvertSummary summary = ConvertWell();
   EXPECT_EQ(Open()->description().provenance.options, "prune 0.5, bits 8");
   uint64_t nonzero = 0;
-  for (const TensorView& view : Open()->tensors()) {
+  const auto file = Open();
+  for (const TensorView& view : file->tensors()) {
     const std::vector<float> values = DecodedValues(view);
     const auto zeros = static_cast<uint64_t>(std::count(values.begin(), values.end(), 0.0F));
     nonzero += values.size() - zeros;
@@ -154,7 +159,9 @@ TEST_F(ConvertTest, PruningComesBeforeQuantising) {
       EXPECT_GE(zeros, values.size() / 2);
       EXPECT_TRUE(view.mask.has_value());
     }
-    if (view.name == "layers.0.pos_emb") EXPECT_EQ(zeros, 0U);
+    if (view.name == "layers.0.pos_emb") {
+      EXPECT_EQ(zeros, 0U);
+    }
   }
   EXPECT_EQ(summary.nonzero_parameters, nonzero);
 }
@@ -164,11 +171,14 @@ TEST_F(ConvertTest, PruningAQuantisedCheckpointKeepsItsScales) {
   Write(model);
   options_.prune = 0.3;
   EXPECT_TRUE(ConvertWell().notes.empty());
-  for (const TensorView& view : Open()->tensors()) {
+  const auto file = Open();
+  for (const TensorView& view : file->tensors()) {
     const std::vector<float>& before = model.Get(view.name).values;
     const std::vector<float> after = DecodedValues(view);
     for (size_t i = 0; i < after.size(); ++i) {
-      if (after[i] != 0) EXPECT_EQ(after[i], before[i]) << view.name;
+      if (after[i] != 0) {
+        EXPECT_EQ(after[i], before[i]) << view.name;
+      }
     }
   }
 }

@@ -19,5 +19,12 @@ TEST(Quoted, ShortensLongText) {
   EXPECT_EQ(Quoted(std::string(1000, 'x')), "'" + std::string(80, 'x') + "'..");
 }
 
+TEST(Quoted, TakesEveryKindOfText) {
+  EXPECT_EQ(Quoted("a"), "'a'");
+  EXPECT_EQ(Quoted(std::string("a")), "'a'");
+  EXPECT_EQ(Quoted(std::string_view("a")), "'a'");
+  EXPECT_EQ(QuotedName("a"), "'a'");
+}
+
 }  // namespace
 }  // namespace kinglet

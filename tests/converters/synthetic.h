@@ -24,7 +24,7 @@ struct SyntheticOptions {
   std::vector<uint32_t> cutoffs = {6, 14};
   uint32_t vocabulary_size = 23;
   // Integer weights times truncated scales, and activation quantisers.
-  std::optional<int> bits;
+  std::optional<int> bits = std::nullopt;
   uint32_t cache = 4;          // n_cache
   bool trained_cache = false;  // parameters in the state dict instead of numbers in the config
 };

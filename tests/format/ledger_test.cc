@@ -40,6 +40,15 @@ TEST(LedgerTest, AccountsForEveryByte) {
   }
 }
 
+TEST(LedgerTest, PartsHaveNames) {
+  std::set<std::string> names;
+  for (int part = 0; part <= static_cast<int>(LedgerPart::kPadding); ++part) {
+    names.insert(LedgerPartName(static_cast<LedgerPart>(part)));
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"frame", "header", "values", "codes", "scales", "mask",
+                                          "vocabulary", "padding"}));
+}
+
 TEST(LedgerTest, PartsHaveThePredictedSizes) {
   // 3 x 5 entries of 9 bits: ceil(135 / 8) = 17 bytes; scales 1, 2, 4: words 0x7F, 0x80, 0x81 after
   // 23 bits, 8 bits each.

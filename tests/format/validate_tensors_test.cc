@@ -93,6 +93,16 @@ TEST(ValidateTensorsTest, Masks) {
          file.segments.push_back({std::byte{0xFF}});
          StoreFloat(file.Values(kDense), 2, 0x80000000);
        }},
+      {"tensor layers.0.ln1.weight, stored value 3",
+       [](EditableFile& file) {
+         file.Tensor(kDense).dense->type = schema::FloatType::F16;
+         file.Values(kDense).assign(16, std::byte{0x3C});
+         file.Values(kDense)[6] = file.Values(kDense)[7] = std::byte{0};
+         file.Tensor(kDense).mask = std::make_unique<schema::MaskT>();
+         file.Tensor(kDense).mask->nonzeros = 8;
+         file.Tensor(kDense).mask->bits = static_cast<uint32_t>(file.segments.size());
+         file.segments.push_back({std::byte{0xFF}});
+       }},
   };
   ExpectRefused(edits);
 }

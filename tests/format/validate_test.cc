@@ -99,13 +99,15 @@ TEST(ValidateTest, Decoder) {
       {"block decoder, window", [](EditableFile& file) { file.Decoder().window = 0; }},
       {"block decoder, layers", [](EditableFile& file) { file.Decoder().layers.clear(); }},
       {"layer 0, qkv_weight", [](EditableFile& file) { file.Decoder().heads = 3; }},
-      // 2^31 - 1 heads of 2^31 - 1 entries each: the product must not wrap.
+      // The largest extents there may be: their products must not wrap.
       {"layer 0, qkv_weight",
        [](EditableFile& file) {
-         file.Decoder().heads = 0x7FFFFFFF;
-         file.Decoder().key_size = 0x7FFFFFFF;
-         file.Decoder().value_size = 0x7FFFFFFF;
+         file.Decoder().heads = 1 << 20;
+         file.Decoder().key_size = 1 << 20;
+         file.Decoder().value_size = 1 << 20;
        }},
+      {"block decoder, heads", [](EditableFile& file) { file.Decoder().heads = (1 << 20) + 1; }},
+      {"block decoder, window", [](EditableFile& file) { file.Decoder().window = 0x7FFFFFFF; }},
       {"layer 0, positions", [](EditableFile& file) { file.Decoder().window = 7; }},
       // 2 (2 * 3 + 5) rows are also 2 (2 * 2 + 7), which the other tensors contradict.
       {"layer 0, positions",

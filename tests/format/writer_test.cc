@@ -367,6 +367,10 @@ const Refused kRefused[] = {
      [](ModelDraft& draft) {
        std::get<MicronetDecoder>(draft.description.blocks[1]).start = static_cast<StreamStart>(9);
      }},
+    {"block loss, tails: expected at most 63, found 64",
+     [](ModelDraft& draft) {
+       std::get<AdaptiveSoftmax>(draft.description.blocks[2]).tails.resize(64);
+     }},
     {"block loss, tail input: expected a number up to 1, found 9",
      [](ModelDraft& draft) {
        std::get<AdaptiveSoftmax>(draft.description.blocks[2]).tail_input =

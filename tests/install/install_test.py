@@ -60,7 +60,7 @@ def main():
         examples.mkdir()
         for name in ("stream.c", "CMakeLists.txt"):
             (examples / name).write_bytes((demo.parent / name).read_bytes())
-        run(cmake, "-S", examples, "-B", work / "build", f"-DCMAKE_C_COMPILER={compiler}",
+        run(cmake, "-G", "Ninja", "-S", examples, "-B", work / "build", f"-DCMAKE_C_COMPILER={compiler}",
             f"-DCMAKE_C_FLAGS={' '.join(strict)}", f"-DCMAKE_PREFIX_PATH={prefix}")
         run(cmake, "--build", work / "build")
         by_cmake = run(work / "build" / "stream", model, text)

@@ -59,8 +59,7 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
                                 "convert m.kgl -o x.kgl --bits 1",
                                 "convert m.kgl -o x.kgl --bits 17",
                                 "convert m.kgl -o x.kgl --golden g.tsv",
-                                "convert m.kgl -o x.kgl --prune 2",
-                                "score --json=3 m.kgl --ids ids.txt"}) {
+                                "convert m.kgl -o x.kgl --prune 2"}) {
     const Outcome outcome = folder_.Run(arguments);
     EXPECT_EQ(outcome.exit_status, 2) << arguments << "\n" << outcome.error;
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error << outcome.out;

@@ -18,8 +18,8 @@ TEST(PredictionView, PlainTextHasNoColours) {
   const Console console{out};
   const PredictionView view(console, nullptr);
   EXPECT_EQ(view.TokenLine({1, 3, std::log(0.25)}, Prediction()),
-            "     1  3                 25.00%    #2  ##   7             50.0%"
-            "  #    3             25.0%  #    12            12.5%\n");
+            "     1  3                 25.00%    #2  ##   7            50.0%"
+            "  #    3            25.0%  #    12           12.5%\n");
   EXPECT_EQ(view.TokenLine({2, 9, std::log(0.01)}, {}), "     2  9                  1.00%    >0\n");
   EXPECT_EQ(view.TokenLine({0, 9, std::nullopt}, {}), "     0  9                      -     -\n");
 }
@@ -31,7 +31,7 @@ TEST(PredictionView, ColoursTheWordThatCame) {
   console.utf8 = true;
   const PredictionView view(console, nullptr);
   const std::string line = view.TokenLine({1, 3, std::log(0.25)}, Prediction());
-  EXPECT_NE(line.find("\x1b[1;32m3             25.0%\x1b[0m"), std::string::npos) << line;
+  EXPECT_NE(line.find("\x1b[1;32m3            25.0%\x1b[0m"), std::string::npos) << line;
   EXPECT_EQ(line.find("\x1b[1;32m7"), std::string::npos) << line;
   EXPECT_NE(line.find("\xE2\x96\x88\xE2\x96\x88  "), std::string::npos) << line;  // half of a bar
 }

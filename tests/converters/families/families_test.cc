@@ -38,8 +38,7 @@ TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
       ChooseFamily("", "m.pth", Named({"rnn.0", "rnn.1", "decoder", "d", "e", "f"})).status();
   EXPECT_NE(other.message().find("found a state dict of 6 tensors: "), std::string::npos);
   EXPECT_NE(other.message().find("rnn.1"), std::string::npos);
-  EXPECT_EQ(other.message().find('f', other.message().find("found a state dict") + 20),
-            std::string::npos);
+  EXPECT_TRUE(other.message().ends_with(", ...")) << other.message();
 }
 
 }  // namespace

@@ -281,8 +281,8 @@ TEST(Micronet, OneCutoff) {
 TEST(Micronet, TrainedCacheParametersAreActivated) {
   const SyntheticMicronet model({.trained_cache = true});
   const auto& cache = BlockOf<NeuralCache>(Loaded(model));
-  EXPECT_DOUBLE_EQ(cache.theta, std::log(1 + std::exp(-4.5)));
-  EXPECT_DOUBLE_EQ(cache.lambda, std::exp(-1.5) / (1 + std::exp(-1.5)));
+  EXPECT_NEAR(cache.theta, std::log(1 + std::exp(-4.5)), 1e-15);
+  EXPECT_NEAR(cache.lambda, std::exp(-1.5) / (1 + std::exp(-1.5)), 1e-15);
 }
 
 TEST(Micronet, PrecedenceOfCacheNumbers) {

@@ -68,7 +68,7 @@ TEST(WeightsOf, RefusesMoreEntriesThanTheFileCanMean) {
   ASSERT_TRUE(checkpoint.ok());
   const auto dict = AsStateDict((*checkpoint)->root());
   ASSERT_TRUE(dict.ok());
-  const PickleTensor* qkv = (*dict)[12].tensor;
+  const PickleTensor* qkv = (*dict)[8].tensor;
   ASSERT_EQ(qkv->shape, (std::vector<uint64_t>{22, 8}));
   StateDict many(2 * (*checkpoint)->file_size() / (22 * 8), NamedTensor{"w", qkv});
   EXPECT_TRUE(WeightsOf(**checkpoint, many).ok());

@@ -51,7 +51,9 @@ TEST(PruneTensor, AgreesWithSorting) {
       const std::vector<float> pruned = Pruned(fraction, values);
       std::vector<float> kept;
       for (size_t i = 0; i < count; ++i) {
-        if (pruned[i] != 0) EXPECT_EQ(pruned[i], values[i]);
+        if (pruned[i] != 0) {
+          EXPECT_EQ(pruned[i], values[i]);
+        }
         kept.push_back(std::abs(pruned[i]));
       }
       std::sort(kept.begin(), kept.end());

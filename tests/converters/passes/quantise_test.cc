@@ -67,7 +67,8 @@ TEST(QuantiseRows, FollowsTheTrainingCodeForEveryWidth) {
         EXPECT_EQ(code, RoundHalfEven(double{product})) << bits << " bits, " << row << ", " << col;
         largest_code = std::max<int16_t>(largest_code, static_cast<int16_t>(std::abs(code)));
         // Exactly representable: code (bits - 1) times scale (24 - bits) has at most 23 bits.
-        EXPECT_EQ(double{static_cast<float>(code) * stored}, double{code} * double{stored});
+        EXPECT_EQ(double{static_cast<float>(code) * stored},
+                  static_cast<double>(code) * double{stored});
       }
       EXPECT_EQ(largest_code, n);
     }

@@ -51,11 +51,12 @@ TEST(RecoverRows, FindsWhatWasWrittenForEveryWidth) {
 }
 
 TEST(RecoverRows, RowsOfZerosHaveNoScale) {
-  const auto recovered = RecoverRows(std::vector<float>{0, -0.0F, 4, 2}, {2, 2}, 3);
+  const auto recovered = RecoverRows(std::vector<float>{0, -0.0F, 6, 2}, {2, 2}, 3);
   ASSERT_TRUE(recovered.has_value());
   EXPECT_EQ(recovered->scales[0], 0.0F);
   EXPECT_EQ(recovered->codes[0], 0);
-  EXPECT_EQ(recovered->codes[2], 3 * 1);
+  EXPECT_EQ(recovered->scales[1], 2.0F);
+  EXPECT_EQ(recovered->codes[2], 3);
 }
 
 TEST(RecoverRows, TheLargestMagnitudeMayBeTheLowestCode) {
@@ -142,7 +143,7 @@ TEST(RecoverDivided, ZerosAndFloats) {
 TEST(RecoverTensors, WhatCannotBeRecoveredStaysAndIsNoted) {
   ModelDraft draft;
   draft.tensors.push_back({"rows", {2, 2}, DenseF32{{255, 1, 510, 4}}, false});
-  draft.tensors.push_back({"whole", {2, 2}, DenseF32{{127.5F, 0, 1.5F, 2.5F}}, false});
+  draft.tensors.push_back({"whole", {2, 2}, DenseF32{{127.5F, 0, 3.5F, 1.0F}}, false});
   draft.tensors.push_back({"bias", {2}, DenseF32{{255.0F / 3.0F, 1.0F / 3.0F}}, false});
   draft.tensors.push_back({"floats", {1, 3}, DenseF32{{0.1F, 0.77F, 0.3333F}}, false});
   draft.tensors.push_back({"float_bias", {3}, DenseF32{{0.1F, 0.77F, 0.3333F}}, false});
