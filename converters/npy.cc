@@ -186,7 +186,8 @@ Result<NpyArray> Numbers(const Header& header, std::span<const std::byte> data) 
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, sizeof(Stored), data.size()));
   std::vector<Value> values(count);
   for (uint64_t i = 0; i < count; ++i) {
-    values[i] = static_cast<Value>(LoadLittle<Stored>(data.data() + i * sizeof(Stored)));
+    const auto stored = LoadLittle<Stored>(data.data() + i * sizeof(Stored));
+    values[i] = static_cast<Value>(stored);  // NOLINT(bugprone-signed-char-misuse): |i1 is a number
   }
   return NpyArray{header.type, header.shape, std::move(values)};
 }

@@ -30,11 +30,10 @@ std::string Refusal(const SyntheticMicronet& model) {
 }
 
 template <class T>
-const T& BlockOf(const LoadedModel& model) {
+T BlockOf(const LoadedModel& model) {
   const T* block = FindBlock<T>(model.draft.description);
   EXPECT_NE(block, nullptr);
-  static const T kNone{};
-  return block != nullptr ? *block : kNone;
+  return block != nullptr ? *block : T{};
 }
 
 const EncodedTensor& TensorOf(const LoadedModel& model, TensorId id) {
