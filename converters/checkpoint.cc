@@ -180,7 +180,7 @@ const PickleNode& Checkpoint::root() const {
 }
 
 Result<std::vector<float>> Checkpoint::ReadFloats(const PickleTensor& tensor) const {
-  const std::string where = "storage " + Quoted(tensor.storage_key);
+  const std::string where = "storage " + QuotedName(tensor.storage_key);
   const auto refuse = [&](const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path(), where, expected, found);
   };
@@ -246,7 +246,7 @@ Result<StateDict> AsStateDict(const PickleNode& node) {
         return refuse("entry " + std::to_string(tensors.size()), "a name as str", key->Describe());
       }
       const auto* tensor = value->As<PickleTensor>();
-      if (tensor == nullptr) return refuse(Quoted(*name), "a tensor", value->Describe());
+      if (tensor == nullptr) return refuse(QuotedName(*name), "a tensor", value->Describe());
       // A name set again keeps its place and takes the later value, as in Python.
       const auto [place, added] = places.try_emplace(*name, tensors.size());
       if (added) {

@@ -88,7 +88,7 @@ struct ConfigFileReader {
       if (!entry.first.IsScalar()) return refuse(line, "a name", KindName(entry.first.Type()));
       const std::string& name = entry.first.Scalar();
       if (!config->values_.emplace(name, ValueOf(entry.second)).second) {
-        return refuse(line, "each name once", Quoted(name) + " again");
+        return refuse(line, "each name once", QuotedName(name) + " again");
       }
     }
     return Status();
@@ -119,7 +119,8 @@ Result<ConfigFile> ConfigFile::Read(const std::string& path) {
 Status ConfigFile::Refuse(const std::string& key, const Scalar& scalar, const std::string& expected,
                           const std::string& found) const {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path_,
-                         Quoted(key) + " at line " + std::to_string(scalar.line), expected, found);
+                         QuotedName(key) + " at line " + std::to_string(scalar.line), expected,
+                         found);
 }
 
 bool ConfigFile::Has(const std::string& key) const {
@@ -131,7 +132,8 @@ Result<const ConfigFile::Value*> ConfigFile::Find(const std::string& key,
                                                   const std::string& expected) const {
   const auto value = values_.find(key);
   if (value == values_.end()) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path_, Quoted(key), expected, "no such key");
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path_, QuotedName(key), expected,
+                           "no such key");
   }
   return &value->second;
 }
@@ -156,7 +158,7 @@ Result<int64_t> ConfigFile::Integer(const std::string& key) const {
   const std::string expected = "an integer of 64 bits";
   KINGLET_ASSIGN_OR_RETURN(const Scalar* scalar, FindScalar(key, expected));
   const std::optional<int64_t> value = Parse<int64_t>(scalar->text);
-  if (!value || scalar->quoted) return Refuse(key, *scalar, expected, Quoted(scalar->text));
+  if (!value || scalar->quoted) return Refuse(key, *scalar, expected, QuotedName(scalar->text));
   return *value;
 }
 
@@ -165,7 +167,7 @@ Result<double> ConfigFile::Number(const std::string& key) const {
   KINGLET_ASSIGN_OR_RETURN(const Scalar* scalar, FindScalar(key, expected));
   const std::optional<double> value = Parse<double>(scalar->text);
   if (!value || scalar->quoted || !std::isfinite(*value)) {
-    return Refuse(key, *scalar, expected, Quoted(scalar->text));
+    return Refuse(key, *scalar, expected, QuotedName(scalar->text));
   }
   return *value;
 }
@@ -191,7 +193,7 @@ Result<bool> ConfigFile::Boolean(const std::string& key) const {
       if (scalar->text == word) return false;
     }
   }
-  return Refuse(key, *scalar, expected, Quoted(scalar->text));
+  return Refuse(key, *scalar, expected, QuotedName(scalar->text));
 }
 
 Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const {
@@ -203,14 +205,14 @@ Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const 
     case Kind::kNull:
       return Refuse(key, value->scalar, expected, "no value");
     case Kind::kScalar:
-      return Refuse(key, value->scalar, expected, Quoted(value->scalar.text));
+      return Refuse(key, value->scalar, expected, QuotedName(value->scalar.text));
     case Kind::kOther:
       return Refuse(key, value->scalar, expected, "a nested value");
   }
   std::vector<int64_t> integers;
   for (const Scalar& item : value->items) {
     const std::optional<int64_t> integer = Parse<int64_t>(item.text);
-    if (!integer || item.quoted) return Refuse(key, item, expected, Quoted(item.text));
+    if (!integer || item.quoted) return Refuse(key, item, expected, QuotedName(item.text));
     integers.push_back(*integer);
   }
   return integers;

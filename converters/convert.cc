@@ -43,7 +43,7 @@ std::string Describe(const PickleNode& node) {
     const auto* name = key->As<std::string>();
     if (name == nullptr) return text + " with a key of type " + key->Describe();
     if (value->As<PickleTensor>() == nullptr) {
-      return text + " with " + value->Describe() + " as " + Quoted(*name);
+      return text + " with " + value->Describe() + " as " + QuotedName(*name);
     }
   }
   return text;

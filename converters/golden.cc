@@ -37,7 +37,7 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
                               std::span<const uint32_t> ids, uint64_t previous) {
   const auto refuse = [&](const std::string& expected, std::string_view found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where, expected,
-                           Quoted(found));
+                           QuotedName(found));
   };
   const size_t first = line.find('\t');
   const size_t second = first == line.npos ? first : line.find('\t', first + 1);

@@ -87,7 +87,7 @@ class LiteralReader {
     }
     return items;
   }
-  std::string Rest() const { return Quoted(text_.substr(std::min(at_, text_.size()))); }
+  std::string Rest() const { return QuotedName(text_.substr(std::min(at_, text_.size()))); }
 
  private:
   void SkipSpace() {
@@ -130,7 +130,7 @@ Status ParseDictionary(std::string_view text, Header* header) {
     break;
   }
   if (!have_type || !have_order || !have_shape) {
-    return Refuse("header", "descr, fortran_order and shape", Quoted(text));
+    return Refuse("header", "descr, fortran_order and shape", QuotedName(text));
   }
   return reader.AtEnd() ? Status() : refuse("nothing behind the dict");
 }
@@ -201,7 +201,7 @@ Result<NpyArray> Strings(const Header& header, std::span<const std::byte> data) 
   uint64_t item_bytes = 0;
   if (error != std::errc() || end != digits.data() + digits.size() || characters == 0 ||
       __builtin_mul_overflow(characters, uint64_t{4}, &item_bytes)) {
-    return Refuse("type", "<U with a number of characters", Quoted(header.type));
+    return Refuse("type", "<U with a number of characters", QuotedName(header.type));
   }
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, item_bytes, data.size()));
   std::vector<std::string> values(count);
@@ -280,9 +280,9 @@ Result<NpyArray> Parse(std::span<const std::byte> bytes) {
   if (type.starts_with("<U")) return Strings(header, data);
   if (type == "|O") return Objects(header, data);
   if (type.starts_with('>')) {
-    return Refuse("type", "values in little-endian order", "big-endian " + Quoted(type));
+    return Refuse("type", "values in little-endian order", "big-endian " + QuotedName(type));
   }
-  return Refuse("type", "integers up to 64 bits, <f4, <f8, <U or strings as |O", Quoted(type));
+  return Refuse("type", "integers up to 64 bits, <f4, <f8, <U or strings as |O", QuotedName(type));
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ Status Machine::Fetch(uint64_t index) {
 Result<uint64_t> Machine::LineIndex() {
   KINGLET_ASSIGN_OR_RETURN(const std::string_view line, input_.TakeLine());
   const std::optional<int64_t> index = ParsePickleInteger(line);
-  if (!index || *index < 0) return build_.Refuse("a number of the memo", Quoted(line));
+  if (!index || *index < 0) return build_.Refuse("a number of the memo", QuotedName(line));
   return static_cast<uint64_t>(*index);
 }
 

@@ -147,7 +147,7 @@ Result<PickleNode*> PickleBuilder::CallGlobal(const PickleGlobal& global, Pickle
     case Callable::kTensor:
       return MakeTensor(name, arguments);
     case Callable::kSameAsFirst:
-      if (list->items.empty()) return Refuse("a tensor for " + Quoted(name), "no argument");
+      if (list->items.empty()) return Refuse("a tensor for " + QuotedName(name), "no argument");
       return list->items[0];
     case Callable::kInstance:
       // (class, base class, base state): how protocols 0 and 1 write an instance.
@@ -246,7 +246,7 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
     overflow |= AddOverflows(end, reach, &end);
   }
   if (!empty && (overflow || end > storage.elements)) {
-    return Refuse("a tensor inside storage " + Quoted(storage.key) + " of " +
+    return Refuse("a tensor inside storage " + QuotedName(storage.key) + " of " +
                       std::to_string(storage.elements) + " elements",
                   overflow ? "one beyond 2^64" : "one that reaches " + std::to_string(end));
   }
@@ -283,9 +283,9 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
   const auto [known, added] = graph_.storages.try_emplace(*key, claimed);
   if (!added && (known->second.class_name != claimed.class_name ||
                  known->second.elements != claimed.elements)) {
-    return Refuse("storage " + Quoted(*key) + " to be " + Quoted(known->second.class_name) +
+    return Refuse("storage " + QuotedName(*key) + " to be " + QuotedName(known->second.class_name) +
                       " of " + std::to_string(known->second.elements) + " elements as before",
-                  Quoted(claimed.class_name) + " of " + std::to_string(elements));
+                  QuotedName(claimed.class_name) + " of " + std::to_string(elements));
   }
   StorageSlice slice = {StorageType::kU8, *key, elements, 0, elements};
   if (items.size() == 6 && items[5] != none_) {
@@ -296,8 +296,8 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
     KINGLET_ASSIGN_OR_RETURN(slice.first, Unsigned(view->items[1], "a slice's first element"));
     KINGLET_ASSIGN_OR_RETURN(slice.elements, Unsigned(view->items[2], "a slice's size"));
     if (slice.first > elements || slice.elements > elements - slice.first) {
-      return Refuse("a slice inside storage " + Quoted(*key) + " of " + std::to_string(elements) +
-                        " elements",
+      return Refuse("a slice inside storage " + QuotedName(*key) + " of " +
+                        std::to_string(elements) + " elements",
                     std::to_string(slice.elements) + " from " + std::to_string(slice.first));
     }
   }

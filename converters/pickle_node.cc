@@ -71,10 +71,10 @@ std::string PickleNode::Describe() const {
     std::string operator()(const PickleList&) const { return "list"; }
     std::string operator()(const PickleDict&) const { return "dict"; }
     std::string operator()(const PickleGlobal& global) const {
-      return "class or function " + Quoted(global.module + "." + global.name);
+      return "class or function " + QuotedName(global.module + "." + global.name);
     }
     std::string operator()(const PickleObject& object) const {
-      return "object of class " + Quoted(object.class_name);
+      return "object of class " + QuotedName(object.class_name);
     }
     std::string operator()(const PickleTensor&) const { return "tensor"; }
   };

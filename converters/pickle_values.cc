@@ -66,22 +66,22 @@ Result<PickleNode*> ReadLine(Opcode opcode, PickleInput* input, PickleBuilder* b
   KINGLET_RETURN_IF_ERROR(build->Charge(2 * line.size()));
   if (opcode == Opcode::kFloat) {
     if (const auto value = ParsePickleFloat(line)) return build->Add(*value);
-    return build->Refuse("a number", Quoted(line));
+    return build->Refuse("a number", QuotedName(line));
   }
   if (opcode == Opcode::kString) {
     if (auto value = ParseQuotedString(line)) return build->Add(std::move(*value));
-    return build->Refuse("a quoted string", Quoted(line));
+    return build->Refuse("a quoted string", QuotedName(line));
   }
   if (opcode == Opcode::kUnicode) {
     if (auto value = ParseUnicodeEscapes(line)) return build->Add(std::move(*value));
-    return build->Refuse("text in raw-unicode-escape", Quoted(line));
+    return build->Refuse("text in raw-unicode-escape", QuotedName(line));
   }
   // Protocol 0 writes booleans as integers of two digits, and long integers with an L.
   if (opcode == Opcode::kInt && (line == "00" || line == "01")) return build->boolean(line == "01");
   const std::string_view whole = line;
   if (opcode == Opcode::kLong && line.ends_with('L')) line.remove_suffix(1);
   if (const auto value = ParsePickleInteger(line)) return build->Add(*value);
-  return build->Refuse("an integer of 64 bits", Quoted(whole));
+  return build->Refuse("an integer of 64 bits", QuotedName(whole));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #ifndef KINGLET_CONVERTERS_QUOTED_H_
 #define KINGLET_CONVERTERS_QUOTED_H_
 
-#include <concepts>
 #include <string>
 #include <string_view>
 
@@ -11,13 +10,6 @@ namespace kinglet {
 // `text` in single quotes, shortened to at most 80 bytes, with control bytes as \xNN. Bytes of 0x80
 // and above pass unchanged: names are UTF-8.
 std::string QuotedName(std::string_view text);
-
-// The same. A template keeps it another function than the one of format/message_text.h, which is
-// for texts of any bytes: two ordinary functions of one name and type would be one to the linker.
-template <std::convertible_to<std::string_view> Text>
-std::string Quoted(const Text& text) {
-  return QuotedName(text);
-}
 
 }  // namespace kinglet
 

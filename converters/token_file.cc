@@ -64,7 +64,7 @@ Result<std::vector<uint32_t>> IdsOfText(const std::string& path, std::string_vie
     if (!valid) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, "byte " + std::to_string(begin),
                              "a token id of 0 to " + std::to_string(kLargestId),
-                             Quoted(text.substr(begin, at - begin)));
+                             QuotedName(text.substr(begin, at - begin)));
     }
     ids.push_back(static_cast<uint32_t>(id));
   }

@@ -85,7 +85,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
   for (const PickleNode* item : list->items) {
     const auto* key = item->As<std::string>();
     if (key == nullptr) return Refuse(begin, "storage keys as str before it", item->Describe());
-    const std::string name = "storage " + Quoted(*key);
+    const std::string name = "storage " + QuotedName(*key);
     const auto claimed = graph_.storages.find(*key);
     if (claimed == graph_.storages.end()) {
       return Refuse(at, "a storage the pickle mentions", name);
@@ -93,7 +93,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
     if (!claimed->second.type) {
       // Without the size of an element nothing behind it can be found.
       return Refuse(at, name + " of a class whose element size is known",
-                    Quoted(claimed->second.class_name));
+                    QuotedName(claimed->second.class_name));
     }
     std::array<std::byte, 8> word{};
     if (file_->size() - at < word.size()) {
@@ -129,7 +129,7 @@ Result<uint64_t> TorchLegacyArchive::StorageBytes(const std::string& key) const 
   const auto storage = storages_.find(key);
   if (storage != storages_.end()) return storage->second.bytes;
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "torch stream", "list of storage keys",
-                         "storage " + Quoted(key), "no such key");
+                         "storage " + QuotedName(key), "no such key");
 }
 
 Status TorchLegacyArchive::ReadStorage(const std::string& key, uint64_t offset, uint64_t bytes,

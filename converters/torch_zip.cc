@@ -75,7 +75,7 @@ Status TorchZipArchive::FindRoot() {
     if (slash == std::string_view::npos || name.substr(slash + 1) != kPickle) continue;
     if (found) {
       return Refuse("directory", "one pickle",
-                    Quoted(root_ + "/data.pkl") + " and " + Quoted(name));
+                    QuotedName(root_ + "/data.pkl") + " and " + QuotedName(name));
     }
     found = true;
     root_ = name.substr(0, slash);
@@ -90,22 +90,22 @@ Result<TorchZipArchive::Entry> TorchZipArchive::Find(const std::string& name) co
   const zip_int64_t index = zip_name_locate(archive_.get(), path.c_str(), ZIP_FL_ENC_RAW);
   // A name with a zero byte would be cut short there and find another entry.
   if (index < 0 || path.find('\0') != std::string::npos) {
-    return Refuse("directory", "an entry " + Quoted(path), "none");
+    return Refuse("directory", "an entry " + QuotedName(path), "none");
   }
   zip_stat_t info;
   zip_stat_init(&info);
   constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if (zip_stat_index(archive_.get(), static_cast<zip_uint64_t>(index), 0, &info) != 0 ||
       (info.valid & kNeeded) != kNeeded) {
-    return Refuse("entry " + Quoted(path), "a size", zip_strerror(archive_.get()));
+    return Refuse("entry " + QuotedName(path), "a size", zip_strerror(archive_.get()));
   }
   // torch.save never compresses; refusing compression also keeps sizes within the file's.
   if (info.comp_method != ZIP_CM_STORE || info.size != info.comp_size) {
-    return Refuse("entry " + Quoted(path), "a stored entry",
+    return Refuse("entry " + QuotedName(path), "a stored entry",
                   "compression method " + std::to_string(info.comp_method));
   }
   if (info.size > file_bytes_) {
-    return Refuse("entry " + Quoted(path),
+    return Refuse("entry " + QuotedName(path),
                   "at most the file's " + std::to_string(file_bytes_) + " bytes",
                   std::to_string(info.size));
   }
@@ -114,7 +114,7 @@ Result<TorchZipArchive::Entry> TorchZipArchive::Find(const std::string& name) co
 
 Status TorchZipArchive::ReadEntry(const Entry& entry, uint64_t offset, uint64_t bytes,
                                   const ByteSink& sink) const {
-  const std::string where = "entry " + Quoted(entry.path);
+  const std::string where = "entry " + QuotedName(entry.path);
   const std::unique_ptr<zip_file_t, EntryCloser> file(
       zip_fopen_index(archive_.get(), entry.index, 0));
   if (file == nullptr) return Refuse(where, "readable bytes", zip_strerror(archive_.get()));
@@ -159,7 +159,7 @@ Status TorchZipArchive::CheckByteOrder() const {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadWhole(*entry));
   const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (order == "little") return Status();
-  return Refuse("entry " + Quoted(root_ + "/byteorder"), "'little'", Quoted(order));
+  return Refuse("entry " + QuotedName(root_ + "/byteorder"), "'little'", QuotedName(order));
 }
 
 Result<uint64_t> TorchZipArchive::StorageBytes(const std::string& key) const {

@@ -14,7 +14,7 @@ std::string Outline(std::span<const SourceTensor> weights) {
   constexpr size_t kShown = 5;
   std::string text = "a state dict of " + std::to_string(weights.size()) + " tensors";
   for (size_t i = 0; i < std::min(kShown, weights.size()); ++i) {
-    text += (i == 0 ? ": " : ", ") + Quoted(weights[i].name);
+    text += (i == 0 ? ": " : ", ") + QuotedName(weights[i].name);
   }
   if (weights.size() > kShown) text += ", ...";
   return text;
@@ -44,7 +44,7 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
     if (name.empty() ? family.recognises(weights) : family.name == name) return &family;
   }
   if (!name.empty()) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "family", Quoted(name),
+    return Status::Refusal(KINGLET_UNSUPPORTED, "family", QuotedName(name),
                            "one of " + FamilyNames() + " in this build", "no such family");
   }
   return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,

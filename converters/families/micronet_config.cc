@@ -38,7 +38,7 @@ class MicronetConfigReader {
     }
     if (file_.Has("pos_emb")) {
       KINGLET_ASSIGN_OR_RETURN(const std::string positions, file_.Text("pos_emb"));
-      if (positions != "trained") return Refuse("pos_emb", "trained", Quoted(positions));
+      if (positions != "trained") return Refuse("pos_emb", "trained", QuotedName(positions));
     }
     KINGLET_RETURN_IF_ERROR(ReadBins());
     KINGLET_RETURN_IF_ERROR(ReadBits());

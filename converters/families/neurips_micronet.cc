@@ -309,7 +309,7 @@ class MicronetLoader {
   Status CheckNames() const {
     std::vector<std::string> unused;
     for (const SourceTensor& tensor : order_) {
-      if (!claimed_.contains(tensor.name)) unused.push_back(Quoted(tensor.name));
+      if (!claimed_.contains(tensor.name)) unused.push_back(QuotedName(tensor.name));
     }
     std::vector<std::string> faults;
     if (!missing_.empty()) faults.push_back(Listed("missing ", missing_, ", "));

@@ -31,7 +31,7 @@ Result<SourceWeights> WeightsOf(const Checkpoint& checkpoint, const StateDict& t
       return Status::Refusal(
           KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
           "at most " + std::to_string(limit) + " entries in all tensors, twice the file's bytes",
-          "more, up to tensor " + Quoted(named.name));
+          "more, up to tensor " + QuotedName(named.name));
     }
     total += entries;
     weights.push_back({named.name, named.tensor->shape, [&checkpoint, tensor = named.tensor] {

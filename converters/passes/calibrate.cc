@@ -118,7 +118,7 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
     const auto found = ids.find(word);
     if (found == ids.end() && unknown == ids.end()) {
       return Status::Refusal(KINGLET_UNKNOWN_WORD, "calibration text", path,
-                             "words of the vocabulary, which has no <unk>", Quoted(word));
+                             "words of the vocabulary, which has no <unk>", QuotedName(word));
     }
     tokens.push_back(found != ids.end() ? found->second : unknown->second);
     return {};

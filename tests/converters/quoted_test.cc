@@ -6,23 +6,23 @@ namespace kinglet {
 namespace {
 
 TEST(Quoted, KeepsPlainTextAndUtf8) {
-  EXPECT_EQ(Quoted(""), "''");
-  EXPECT_EQ(Quoted("café"), "'café'");
+  EXPECT_EQ(QuotedName(""), "''");
+  EXPECT_EQ(QuotedName("café"), "'café'");
 }
 
 TEST(Quoted, WritesControlBytesSoThatAMessageStaysOneLine) {
-  EXPECT_EQ(Quoted(std::string_view("a\nb\0c\x7f", 6)), "'a\\x0ab\\x00c\\x7f'");
+  EXPECT_EQ(QuotedName(std::string_view("a\nb\0c\x7f", 6)), "'a\\x0ab\\x00c\\x7f'");
 }
 
 TEST(Quoted, ShortensLongText) {
-  EXPECT_EQ(Quoted(std::string(80, 'x')), "'" + std::string(80, 'x') + "'");
-  EXPECT_EQ(Quoted(std::string(1000, 'x')), "'" + std::string(80, 'x') + "'..");
+  EXPECT_EQ(QuotedName(std::string(80, 'x')), "'" + std::string(80, 'x') + "'");
+  EXPECT_EQ(QuotedName(std::string(1000, 'x')), "'" + std::string(80, 'x') + "'..");
 }
 
 TEST(Quoted, TakesEveryKindOfText) {
-  EXPECT_EQ(Quoted("a"), "'a'");
-  EXPECT_EQ(Quoted(std::string("a")), "'a'");
-  EXPECT_EQ(Quoted(std::string_view("a")), "'a'");
+  EXPECT_EQ(QuotedName("a"), "'a'");
+  EXPECT_EQ(QuotedName(std::string("a")), "'a'");
+  EXPECT_EQ(QuotedName(std::string_view("a")), "'a'");
   EXPECT_EQ(QuotedName("a"), "'a'");
 }
 

@@ -1,0 +1,94 @@
+#include "format/header_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "format/model_generated.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+// A draft's tensors, each placed in segments of its own. Their bytes do not matter to the header.
+struct Placed {
+  std::vector<PlacedTensor> tensors;
+  std::vector<PlacedSegment> segments;
+};
+
+Placed Place(const ModelDraft& draft, uint64_t first_offset) {
+  Placed placed;
+  const auto segment = [&] {
+    placed.segments.push_back({first_offset + 64 * placed.segments.size(), 1, 7});
+    return static_cast<uint32_t>(placed.segments.size() - 1);
+  };
+  for (const EncodedTensor& tensor : draft.tensors) {
+    PlacedTensor one{{tensor.name, tensor.shape, DenseView{FloatType::kF32, {}}, std::nullopt}};
+    if (const auto* packed = std::get_if<Quantised>(&tensor.values)) {
+      one.view.values =
+          PackedView{packed->bits, packed->rule, {}, {packed->scales.size(), 20, 9, {}}};
+      one.scales = segment();
+    }
+    one.values = segment();
+    if (tensor.pruned) {
+      one.view.mask = MaskView{{}, 1};
+      one.mask = segment();
+    }
+    placed.tensors.push_back(one);
+  }
+  return placed;
+}
+
+std::vector<ModelDraft> Drafts() {
+  std::vector<ModelDraft> drafts = {TinyMicronet()};
+  TinyOptions options;
+  options.quantised = true;
+  options.pruned = true;
+  options.cache_capacity = 5;
+  options.layers = 9;
+  drafts.push_back(TinyMicronet(options));
+  drafts.back().description.golden = GoldenVector{{1, 2, 3}, {-1.5, -2.5}, 1e-6};
+  drafts.back().description.provenance.options = std::string(300, 'x');
+  return drafts;
+}
+
+TEST(HeaderWriterTest, FlatBuffersOwnVerifierAndAccessorsFindWhatWasWritten) {
+  for (const ModelDraft& draft : Drafts()) {
+    const Placed placed = Place(draft, 4096);
+    const std::vector<std::byte> bytes =
+        BuildHeader(draft.description, placed.tensors, PlacedVocabulary{0, 1}, placed.segments);
+    const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+    flatbuffers::Verifier verifier(data, bytes.size());
+    ASSERT_TRUE(schema::VerifyModelBuffer(verifier));
+    const schema::Model* header = schema::GetModel(data);
+    ASSERT_EQ(header->segments()->size(), placed.segments.size());
+    ASSERT_EQ(header->tensors()->size(), draft.tensors.size());
+    for (uint32_t i = 0; i < header->tensors()->size(); ++i) {
+      const schema::Tensor* tensor = header->tensors()->Get(i);
+      EXPECT_EQ(tensor->name()->str(), draft.tensors[i].name);
+      EXPECT_EQ(tensor->packed() != nullptr,
+                std::holds_alternative<Quantised>(draft.tensors[i].values));
+      EXPECT_EQ(tensor->mask() != nullptr, draft.tensors[i].pruned);
+    }
+    EXPECT_EQ(header->blocks()->size(), draft.description.blocks.size());
+    EXPECT_EQ(header->provenance()->options()->str(), draft.description.provenance.options);
+    EXPECT_EQ(header->golden() != nullptr, draft.description.golden.has_value());
+  }
+}
+
+TEST(HeaderWriterTest, TheSizeDependsOnNeitherOffsetsNorDigestsAndIsWithinTheEstimate) {
+  for (const ModelDraft& draft : Drafts()) {
+    Placed near = Place(draft, 0), far = Place(draft, uint64_t{1} << 40);
+    for (PlacedSegment& segment : far.segments) segment.digest = ~uint64_t{0};
+    const auto a = BuildHeader(draft.description, near.tensors, std::nullopt, near.segments);
+    const auto b = BuildHeader(draft.description, far.tensors, std::nullopt, far.segments);
+    EXPECT_EQ(a.size(), b.size());
+    EXPECT_NE(a, b);
+    EXPECT_EQ(a, BuildHeader(draft.description, near.tensors, std::nullopt, near.segments));
+    EXPECT_GE(HeaderEstimate(draft.description, near.tensors, near.segments.size()), a.size());
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
