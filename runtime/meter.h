@@ -5,12 +5,12 @@
 #ifndef KINGLET_RUNTIME_METER_H_
 #define KINGLET_RUNTIME_METER_H_
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -64,7 +64,10 @@ struct TokenPath {
   size_t bin = 0;         // of the embedding
   uint64_t clusters = 0;  // bit i: cluster i was computed (0 = head)
 
-  auto operator<=>(const TokenPath&) const = default;
+  bool operator==(const TokenPath&) const = default;
+  bool operator<(const TokenPath& other) const {
+    return std::tie(position, bin, clusters) < std::tie(other.position, other.bin, other.clusters);
+  }
 };
 // How many tokens took each path.
 using PathCounts = std::map<TokenPath, uint64_t>;

@@ -119,7 +119,7 @@ TEST(CountReport, TextHasALineForEachComponent) {
   };
   const auto components = static_cast<std::ptrdiff_t>(counts.micronet.components.size());
   const std::string micronet = MicronetText(counts.micronet, kSource);
-  EXPECT_EQ(lines(micronet), 7 + 2 + components);
+  EXPECT_EQ(lines(micronet), 7 + 3 + components);
   // Without a cache the notebook's softmax takes one away.
   EXPECT_NE(micronet.find("              -1  "), std::string::npos) << micronet;
   EXPECT_NE(micronet.find("17,427,386.758"), std::string::npos) << micronet;
