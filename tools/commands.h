@@ -25,6 +25,7 @@ struct Command {
 Command AddConvert(CLI::App& app);
 Command AddScore(CLI::App& app);
 Command AddPredict(CLI::App& app);
+Command AddCount(CLI::App& app);
 Command AddInspect(CLI::App& app);
 Command AddVerify(CLI::App& app);
 

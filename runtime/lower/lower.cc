@@ -7,8 +7,9 @@
 
 namespace kinglet {
 
-Result<Plan> Lower(const ModelFile& file) {
-  const ModelDescription& description = file.description();
+Result<Plan> Lower(const ModelFile& file) { return Lower(file.description(), file.tensors()); }
+
+Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors) {
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
   const auto* decoder = FindBlock<MicronetDecoder>(description);
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
@@ -19,7 +20,7 @@ Result<Plan> Lower(const ModelFile& file) {
   }
 
   Plan plan;
-  plan.weights = file.tensors();
+  plan.weights = tensors;
   plan.vocabulary_size = description.vocabulary_size;
   PlanBuilder builder(plan);
 

@@ -22,7 +22,7 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   const Outcome help = folder_.Run("--help");
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
-  for (const std::string name : {"convert", "score", "predict", "inspect", "verify"}) {
+  for (const std::string name : {"convert", "score", "predict", "count", "inspect", "verify"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);
@@ -34,7 +34,12 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
   for (const char* arguments : {"",
                                 "unheard",
                                 "''",
-                                "count m.kgl",
+                                "count",
+                                "count m.kgl --rules hearsay",
+                                "count m.kgl --bin-counts 1,2,",
+                                "count m.kgl --bin-counts -1,2,3",
+                                "count m.kgl --bin-counts 99999999999999999999,2,3",
+                                "count m.kgl --bin-counts 1,2,3 --ids ids.txt",
                                 "score",
                                 "score m.kgl",
                                 "score m.kgl --ids",
@@ -68,15 +73,16 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
 }
 
 TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
-  EXPECT_EQ(folder_.Run("unheard").error,
-            "kinglet: usage: command: expected one of convert, score, predict, inspect, verify, "
-            "found \"unheard\"\n");
+  EXPECT_EQ(
+      folder_.Run("unheard").error,
+      "kinglet: usage: command: expected one of convert, score, predict, count, inspect, verify, "
+      "found \"unheard\"\n");
 }
 
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {
   folder_.Write("empty", "");
   for (const std::string command :
-       {"score %s --ids ids.txt", "predict %s", "inspect %s", "verify %s"}) {
+       {"score %s --ids ids.txt", "predict %s", "count %s", "inspect %s", "verify %s"}) {
     for (const std::string name : {"missing.kgl", ".", "empty", "ids.txt", "/dev/null"}) {
       std::string arguments = command;
       arguments.replace(arguments.find("%s"), 2, name);
@@ -107,7 +113,7 @@ TEST_F(MainTest, ResultsThatCannotBeWrittenAreAFailure) {
   for (const std::string arguments :
        {"--help", "--version", "score --help", "score m.kgl --ids ids.txt",
         "score m.kgl --ids ids.txt --json", "predict m.kgl --ids ids.txt", "inspect m.kgl --json",
-        "verify m.kgl"}) {
+        "verify m.kgl", "count m.kgl --ids ids.txt"}) {
     for (const std::string sink : {" > /dev/full", " >&-"}) {
       const Outcome outcome = folder_.Run(arguments + sink);
       EXPECT_EQ(outcome.exit_status, 1) << arguments << sink;

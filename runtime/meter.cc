@@ -1,0 +1,324 @@
+#include "runtime/meter.h"
+
+#include <algorithm>
+#include <variant>
+
+namespace kinglet {
+namespace {
+
+double Real(uint64_t count) { return static_cast<double>(count); }
+
+// What rounding a real to a code takes: two comparisons of the clamp, a division, a rounding.
+constexpr double kRoundToCode = 4;
+// Multiplications that turn an integer sum into a real: the two scales, then the sum
+// (docs/NUMERICS.md, rule 3).
+constexpr double kRescale = 2;
+
+// `outputs` sums of `inputs` products each.
+OperationTally DotProducts(double inputs, double outputs) {
+  return {inputs * outputs, (inputs - 1) * outputs, 0};
+}
+
+// exp(x - max) of n reals and their sum: n - 1 comparisons for the maximum, n differences, n
+// exponentials, n - 1 sums.
+OperationTally Exponentials(double n) { return {0, 2 * n - 1, 2 * n - 1}; }
+
+// Products with this tensor may be integer (kernels/ref/weights.h): divided values are made real at
+// load.
+bool IsInteger(const TensorView& tensor) {
+  const auto* packed = std::get_if<PackedView>(&tensor.values);
+  return packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
+}
+
+// Appends the components of one step of one token.
+class StepMeter {
+ public:
+  StepMeter(const Plan& plan, std::span<const uint64_t> nonzeros, const BackendTraits& traits,
+            const TokenPath& path, const std::string& name, std::vector<Component>& components)
+      : plan_(plan),
+        nonzeros_(nonzeros),
+        traits_(traits),
+        path_(path),
+        name_(name),
+        components_(components) {}
+
+  void operator()(const CacheAppend&) const {}  // copies only
+
+  void operator()(const EmbedRow& op) const {
+    const double width = Real(plan_.buffer(op.out).count);
+    OperationTally decode, rescale;
+    bool decodes = false, rescales = false;
+    for (size_t i = 0; i < op.bins.size(); ++i) {
+      const EmbeddingBin& bin = op.bins[i];
+      const double taken = i == path_.bin ? 1 : 0;
+      const TensorView& table = plan_.weights[bin.table];
+      const double cols = Real(Cols(table.shape));
+      const bool integer =
+          bin.projection && IsInteger(table) && IsInteger(plan_.weights[*bin.projection]);
+      if (traits_.decodes_in_products && IsInteger(table) && !integer) {
+        decodes = true;
+        decode.multiplications += taken * cols;
+      }
+      if (!bin.projection) continue;
+      AddProducts(".projection." + std::to_string(i), *bin.projection,
+                  DotProducts(cols, width) * taken);
+      if (integer) {
+        rescales = true;
+        rescale.multiplications += taken * kRescale * width;
+      } else if (traits_.decodes_in_products && IsInteger(plan_.weights[*bin.projection])) {
+        decodes = true;
+        decode.multiplications += taken * cols * width;
+      }
+    }
+    if (decodes) Add(".decode", decode);
+    if (rescales) Add(".rescale", rescale);
+    Add(".scale", {width, 0, 0});
+  }
+
+  // Mean: n - 1 additions and a division. Variance: n differences, n products, n - 1 additions and
+  // a division; epsilon and a root. Then a division, the gain and the bias for each element; the
+  // differences are taken again.
+  void operator()(const LayerNorm& op) const {
+    const double n = Real(plan_.buffer(op.x).count);
+    Add("", {2 * n, 5 * n - 1, n + 3});
+  }
+
+  void operator()(const MatVec& op) const {
+    const TensorView& weight = plan_.weights[op.weight];
+    const double rows = Real(Rows(weight.shape)), cols = Real(Cols(weight.shape));
+    const bool codes = plan_.buffer(op.x).quantiser.has_value();
+    const bool fixed_point = !codes && op.input == TailInput::kFixedPoint15 && !traits_.real64;
+    OperationTally products = DotProducts(cols, rows);
+    if (op.bias) products.additions += rows;
+    AddProducts("", op.weight, products);
+    // The largest magnitude, the step, and each element rounded.
+    if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
+    if (codes || fixed_point) {
+      if (IsInteger(weight)) {
+        Add(".rescale", {kRescale * rows, 0, 0});
+      } else {
+        Add(".dequantise", {cols, 0, 0});
+      }
+    } else if (IsInteger(weight) && traits_.decodes_in_products) {
+      Add(".decode", {rows * cols, 0, 0});
+    }
+    if (op.rectify) Add(".relu", {0, 0, rows});
+  }
+
+  void operator()(const Quantise& op) const {
+    Add("", {0, 0, kRoundToCode * Real(plan_.buffer(op.x).count)});
+  }
+
+  void operator()(const kinglet::Add& op) const {
+    const double n = Real(plan_.buffer(op.y).count);
+    Add("", {0, n, 0});
+    if (plan_.buffer(op.x).quantiser) Add(".dequantise", {n, 0, 0});
+  }
+
+  void operator()(const WindowAttention& op) const {
+    const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
+    const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
+    const uint64_t filled = std::min<uint64_t>(path_.position + 1, op.window);
+    const double visible = Real(op.start == StreamStart::kZeros ? op.window : filled);
+    const double scored = traits_.scores_masked_slots ? op.window : visible;
+    Add(".query_keys", DotProducts(key_size, scored * heads));
+    OperationTally positions = DotProducts(key_size, scored * heads);
+    positions.additions += scored * heads;  // the sum of both scores
+    AddProducts(".query_positions", op.positions, positions);
+    Add(".scale", {scored * heads, 0, 0});
+    if (codes) {
+      Add(".rescale", {kRescale * (scored * heads + heads * value_size), 0, 0});
+      Add(".dequantise", {heads * key_size, 0, 0});  // the query, for the positions
+    }
+    OperationTally softmax = Exponentials(visible) * heads;
+    softmax.others += visible * heads;  // divisions
+    Add(".softmax", softmax);
+    if (op.weights_quantiser) Add(".quantise_weights", {0, 0, kRoundToCode * heads * op.window});
+    // Masked slots have weight 0 and are multiplied like the others.
+    Add(".values", DotProducts(op.window, heads * value_size));
+  }
+
+  void operator()(const LogSumExp& op) const {
+    OperationTally tally = Exponentials(Real(plan_.buffer(op.x).count));
+    tally.others += 1;  // the logarithm
+    Add("", tally);
+  }
+
+  void operator()(const CacheWeights& op) const {
+    const uint64_t stored = std::min<uint64_t>(path_.position, op.capacity);
+    const double pairs = Real(stored), width = Real(plan_.buffer(op.hidden).count);
+    Add("", DotProducts(width, pairs));
+    const double scales = plan_.buffer(op.hidden).quantiser ? kRescale : 0;
+    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // theta, and the integer sums
+    Add(".softmax", stored == 0 ? OperationTally{} : Exponentials(pairs));
+  }
+
+ private:
+  void Add(const std::string& part, const OperationTally& tally) const {
+    components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  }
+  void AddProducts(const std::string& part, WeightId weight, const OperationTally& tally) const {
+    const double density = Real(nonzeros_[weight]) / Real(Count(plan_.weights[weight].shape));
+    components_.push_back({name_ + part, tally, tally.multiplications * density, density});
+  }
+
+  const Plan& plan_;
+  std::span<const uint64_t> nonzeros_;
+  const BackendTraits& traits_;
+  const TokenPath& path_;
+  const std::string& name_;
+  std::vector<Component>& components_;
+};
+
+// Positions from here on take the same path: every window and cache is full.
+uint64_t SteadyPosition(const Plan& plan) {
+  uint64_t position = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+      position = std::max<uint64_t>(position, attention->window);
+    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
+      position = std::max<uint64_t>(position, cache->capacity);
+    }
+  }
+  return position;
+}
+
+uint64_t AllClusters(const Plan& plan) {
+  return plan.clusters.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << plan.clusters.size()) - 1;
+}
+
+// Clusters beyond the 64th have no bit and count as opened.
+bool Opened(const TokenPath& path, size_t cluster) {
+  return cluster >= 64 || ((path.clusters >> cluster) & 1) != 0;
+}
+
+bool Runs(const Plan& plan, const TokenPath& path, size_t step) {
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    const StepRange& range = plan.clusters[i].steps;
+    if (step >= range.begin && step < range.end) return Opened(path, i);
+  }
+  return true;
+}
+
+// log p of every word of the opened clusters (runtime/distribution.h): two differences, a
+// comparison and the cluster's own log p, itself two differences for each tail, and the share that
+// the cache leaves. The cache's pairs are added up word by word.
+Component DistributionOf(const Plan& plan, const TokenPath& path) {
+  OperationTally tally;
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    if (!Opened(path, i)) continue;
+    const double words = plan.clusters[i].size;
+    tally += {0, (plan.cache ? 4 : 3) * words + (i == 0 ? 0 : 2), words};
+  }
+  if (plan.cache) {
+    const double pairs = Real(std::min<uint64_t>(path.position, plan.cache->capacity));
+    tally += {0, pairs, pairs};
+  }
+  return {"distribution", tally, 0, 1};
+}
+
+std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> nonzeros,
+                                    const BackendTraits& traits, const TokenPath& path) {
+  std::vector<Component> components;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const size_t first = components.size();
+    std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
+               plan.steps[i].op);
+    if (Runs(plan, path, i)) continue;
+    for (size_t c = first; c < components.size(); ++c) {
+      components[c].operations = {};
+      components[c].useful_multiplications = 0;
+    }
+  }
+  components.push_back(DistributionOf(plan, path));
+  return components;
+}
+
+size_t BinOf(const EmbedRow& embedding, uint32_t id) {
+  size_t bin = 0;
+  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
+  return bin;
+}
+
+}  // namespace
+
+std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
+  std::vector<uint64_t> counts;
+  counts.reserve(tensors.size());
+  for (const TensorView& tensor : tensors) {
+    const auto count = [](const auto& entries) {
+      return static_cast<uint64_t>(
+          std::count_if(entries.begin(), entries.end(), [](auto entry) { return entry != 0; }));
+    };
+    counts.push_back(tensor.quantised() ? count(DecodeCodes(tensor).codes)
+                                        : count(DecodedValues(tensor)));
+  }
+  return counts;
+}
+
+const EmbedRow& EmbeddingOf(const Plan& plan) {
+  const auto found = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return std::holds_alternative<EmbedRow>(step.op);
+  });
+  return std::get<EmbedRow>(found->op);
+}
+
+std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+  const EmbedRow& embedding = EmbeddingOf(plan);
+  std::vector<uint64_t> counts(embedding.bins.size());
+  for (const uint32_t id : ids) ++counts[BinOf(embedding, id)];
+  return counts;
+}
+
+PathCounts FullPaths(const Plan& plan, std::span<const uint32_t> ids) {
+  const EmbedRow& embedding = EmbeddingOf(plan);
+  const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
+  PathCounts paths;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ++paths[{std::min<uint64_t>(i, steady), BinOf(embedding, ids[i]), clusters}];
+  }
+  return paths;
+}
+
+PathCounts SteadyFullPaths(const Plan& plan, std::span<const uint64_t> bin_counts) {
+  PathCounts paths;
+  for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
+    if (bin_counts[bin] == 0) continue;
+    paths[{SteadyPosition(plan), bin, AllClusters(plan)}] = bin_counts[bin];
+  }
+  return paths;
+}
+
+BackendTraits TraitsOf(const Backend& backend) {
+  const bool reference = backend.name == "ref" || backend.name == "ref64";
+  return {backend.real_bytes == sizeof(double), !reference, !reference};
+}
+
+ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
+                            const BackendTraits& traits, const PathCounts& paths) {
+  ExecutedCount result;
+  std::map<std::string, size_t> index_of;
+  double tokens = 0;
+  // Sums over all tokens are integers, and exact; the division comes last.
+  for (const auto& [path, count] : paths) {
+    tokens += Real(count);
+    for (const Component& component : ComponentsOf(plan, nonzeros, traits, path)) {
+      const auto [at, fresh] = index_of.emplace(component.name, result.components.size());
+      if (fresh) result.components.push_back({component.name, {}, 0, component.density});
+      Component& sum = result.components[at->second];
+      sum.operations += component.operations * Real(count);
+      sum.useful_multiplications += component.useful_multiplications * Real(count);
+    }
+  }
+  for (Component& component : result.components) {
+    component.operations = component.operations / tokens;
+    component.useful_multiplications /= tokens;
+  }
+  for (const Component& component : result.components) {
+    result.operations += component.operations;
+    result.useful_multiplications += component.useful_multiplications;
+  }
+  return result;
+}
+
+}  // namespace kinglet

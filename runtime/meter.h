@@ -1,0 +1,100 @@
+// What a plan really runs, counted: operations per token, component by component, from the plan's
+// own steps and the paths that tokens took through them. There is no second description of the
+// model. docs/ACCOUNTING.md says what counts as an operation; published rules of counting are
+// functions of their own beside this one (runtime/micronet.h).
+#ifndef KINGLET_RUNTIME_METER_H_
+#define KINGLET_RUNTIME_METER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/plan.h"
+
+namespace kinglet {
+
+// Operations of one token, or a mean over tokens.
+struct OperationTally {
+  double multiplications = 0;
+  double additions = 0;  // and subtractions
+  double others = 0;     // divisions, roots, exponentials, logarithms, comparisons, roundings
+
+  double Total() const { return multiplications + additions + others; }
+  OperationTally& operator+=(const OperationTally& more) {
+    multiplications += more.multiplications;
+    additions += more.additions;
+    others += more.others;
+    return *this;
+  }
+  OperationTally operator*(double factor) const {
+    return {multiplications * factor, additions * factor, others * factor};
+  }
+  OperationTally operator/(double divisor) const {
+    return {multiplications / divisor, additions / divisor, others / divisor};
+  }
+};
+
+// A step of the plan, or a named part of one: "layers.0.attention.values".
+struct Component {
+  std::string name;
+  OperationTally operations;
+  // Of the multiplications, those whose weight is not zero; all of them where there is no weight.
+  double useful_multiplications = 0;
+  // Share of the component's weights that are not zero; 1 where there is no weight.
+  double density = 1;
+};
+
+// The non-zero entries of each tensor, in the order of the directory. An integer is zero when its
+// code is.
+std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors);
+
+// The plan's embedding. REQUIRES: a plan of Lower, which always has one.
+const EmbedRow& EmbeddingOf(const Plan& plan);
+// How many of `ids` lie in each bin of the embedding. REQUIRES: each id < vocabulary size.
+std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids);
+
+// Where the path of a token can part from another token's.
+struct TokenPath {
+  uint64_t position = 0;  // tokens before it: how full the window and the cache are
+  size_t bin = 0;         // of the embedding
+  uint64_t clusters = 0;  // bit i: cluster i was computed (0 = head)
+
+  bool operator==(const TokenPath&) const = default;
+  bool operator<(const TokenPath& other) const {
+    return std::tie(position, bin, clusters) < std::tie(other.position, other.bin, other.clusters);
+  }
+};
+// How many tokens took each path.
+using PathCounts = std::map<TokenPath, uint64_t>;
+
+// The paths of `ids` from a fresh stream, the full distribution being asked for after each.
+PathCounts FullPaths(const Plan& plan, std::span<const uint32_t> ids);
+// The same far into a stream, window and cache full, for tokens of known bins.
+PathCounts SteadyFullPaths(const Plan& plan, std::span<const uint64_t> bin_counts);
+
+// What backends do differently on the same plan.
+struct BackendTraits {
+  bool real64 = false;               // tails take the projected hidden state as it is
+  bool decodes_in_products = false;  // integer weights become reals in every real product
+  bool scores_masked_slots = false;  // window slots before the stream are scored, then masked
+};
+BackendTraits TraitsOf(const Backend& backend);
+
+struct ExecutedCount {
+  std::vector<Component> components;  // plan order, then the distribution's own arithmetic
+  OperationTally operations;          // their sum
+  double useful_multiplications = 0;
+};
+
+// The mean over the paths. `nonzeros` belongs to plan.weights.
+ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
+                            const BackendTraits& traits, const PathCounts& paths);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_METER_H_

@@ -1,0 +1,240 @@
+#include "runtime/micronet.h"
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace kinglet {
+namespace {
+
+// The challenge's baseline of WikiText-103: 159 million parameters, 318 million operations.
+constexpr double kBaselineParameters = 159e6, kBaselineOperations = 318e6;
+constexpr int kWordBits = 32;
+
+double Real(uint64_t count) { return static_cast<double>(count); }
+
+// --- operations. Sources: the notebook's functions of the same names. ---
+
+// n_in products for each of n_out sums; the notebook adds `bias` terms where it says so.
+OperationTally Matmul(double n_in, double n_out) { return {n_in * n_out, (n_in - 1) * n_out, 0}; }
+
+// A linear layer: the dense count times the density, so a product is charged for each non-zero
+// weight and an addition for each non-zero bias.
+OperationTally LinearLayer(double n_in, double weight_nonzeros, double bias_nonzeros) {
+  return {weight_nonzeros, weight_nonzeros * (n_in - 1) / n_in + bias_nonzeros, 0};
+}
+
+// n exponentials, n - 1 additions, n divisions; subtracting the maximum is free. With n = 0 this is
+// -1, as in the notebook.
+OperationTally Softmax(double n) { return {0, 0, 3 * n - 1}; }
+
+// Mean, variance, deviation, normalisation, gain and bias: d + 2d + (d - 1) + 1 + d + d.
+OperationTally LayerNormalisation(double d) { return {0, 0, 6 * d}; }
+
+OperationTally Residual(double d) { return {0, d, 0}; }
+OperationTally Relu(double n) { return {0, 0, n}; }
+
+// --- one step each ---
+
+class StepRules {
+ public:
+  StepRules(const Plan& plan, std::span<const uint64_t> nonzeros,
+            std::span<const uint64_t> bin_counts, const std::string& name,
+            std::vector<Component>& components)
+      : plan_(plan),
+        nonzeros_(nonzeros),
+        bin_counts_(bin_counts),
+        name_(name),
+        components_(components) {}
+
+  // Looking rows up and scaling them is free; a projection runs for the tokens of its bin.
+  void operator()(const EmbedRow& op) const {
+    for (size_t i = 0; i < op.bins.size(); ++i) {
+      if (!op.bins[i].projection) continue;
+      const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
+      const double frequency = Real(bin_counts_[i]) / Real(tokens);
+      AddLinear(".projection." + std::to_string(i), *op.bins[i].projection, std::nullopt,
+                frequency);
+    }
+  }
+
+  void operator()(const LayerNorm& op) const {
+    Add("", LayerNormalisation(Real(plan_.buffer(op.x).count)));
+  }
+
+  // Every bin's tables are charged for every token, whichever bin its word is in.
+  void operator()(const MatVec& op) const {
+    AddLinear("", op.weight, op.bias, 1);
+    if (op.rectify) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
+  }
+
+  // Quantising and dequantising are free.
+  void operator()(const Quantise&) const {}
+
+  void operator()(const kinglet::Add& op) const {
+    Add("", Residual(Real(plan_.buffer(op.y).count)));
+  }
+
+  // The scale key_size^-1/2 is free, and the window counts as full from the first token on.
+  void operator()(const WindowAttention& op) const {
+    const double window = op.window, heads = op.heads;
+    Add(".query_keys", Matmul(op.key_size, window * heads));
+    // The notebook has one product of query and positions and one softmax, not one for each head.
+    OperationTally positions = Matmul(op.key_size, window);
+    positions.additions += window;  // the sum of both scores
+    Add(".query_positions", positions);
+    Add(".softmax", Softmax(window));
+    Add(".values", Matmul(window, heads * op.value_size));
+  }
+
+  void operator()(const LogSumExp& op) const { Add("", Softmax(Real(plan_.buffer(op.x).count))); }
+
+  // Remembering is free; so are theta, the mixture with lambda and all logarithms. The cache counts
+  // as full.
+  void operator()(const CacheAppend&) const {}
+  void operator()(const CacheWeights& op) const {
+    Add("", Matmul(Real(plan_.buffer(op.hidden).count), op.capacity));
+    Add(".softmax", Softmax(op.capacity));
+  }
+
+ private:
+  void Add(const std::string& part, const OperationTally& tally) const {
+    components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  }
+  void AddLinear(const std::string& part, WeightId weight, std::optional<WeightId> bias,
+                 double frequency) const {
+    const Shape& shape = plan_.weights[weight].shape;
+    const double used = Real(nonzeros_[weight]);
+    const OperationTally tally =
+        LinearLayer(Real(Cols(shape)), used, bias ? Real(nonzeros_[*bias]) : 0) * frequency;
+    components_.push_back({name_ + part, tally, tally.multiplications, used / Real(Count(shape))});
+  }
+
+  const Plan& plan_;
+  std::span<const uint64_t> nonzeros_, bin_counts_;
+  const std::string& name_;
+  std::vector<Component>& components_;
+};
+
+// --- storage ---
+
+// What one step keeps. Tensors are marked, not added, so that a table that two steps share counts
+// once.
+class StorageRules {
+ public:
+  StorageRules(std::vector<bool>& charged, uint64_t& quantisers)
+      : charged_(charged), quantisers_(quantisers) {}
+
+  void operator()(const CacheAppend&) const {}
+  void operator()(const EmbedRow& op) const {
+    for (const EmbeddingBin& bin : op.bins) {
+      charged_[bin.table] = true;
+      if (bin.projection) charged_[*bin.projection] = true;
+    }
+  }
+  // Gain and bias could be folded into the layer that follows: free.
+  void operator()(const LayerNorm&) const {}
+  void operator()(const MatVec& op) const {
+    charged_[op.weight] = true;
+    if (op.bias) charged_[*op.bias] = true;
+  }
+  void operator()(const Quantise&) const { ++quantisers_; }
+  void operator()(const kinglet::Add&) const {}
+  void operator()(const WindowAttention& op) const {
+    charged_[op.positions] = true;
+    if (op.weights_quantiser) ++quantisers_;
+  }
+  void operator()(const LogSumExp&) const {}
+  // theta and lambda are constants of the configuration, which the notebook does not charge.
+  void operator()(const CacheWeights&) const {}
+
+ private:
+  std::vector<bool>& charged_;
+  uint64_t& quantisers_;
+};
+
+// A quantiser keeps a word for max_abs and, for its step, a word without the bits that are always
+// zero.
+double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
+
+// The bits of the model: those of its quantised tensors, or 32. The notebook knows one number,
+// which the positions are charged at too, although they are not quantised.
+Result<int> BitsOf(const Plan& plan, const std::vector<bool>& charged) {
+  int bits = kWordBits;
+  for (size_t i = 0; i < charged.size(); ++i) {
+    const auto* packed = std::get_if<PackedView>(&plan.weights[i].values);
+    if (!charged[i] || packed == nullptr) continue;
+    if (bits != kWordBits && packed->bits != bits) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "rules micronet-2019", plan.weights[i].name,
+                             "as many bits as the tensors before it, " + std::to_string(bits),
+                             std::to_string(packed->bits));
+    }
+    bits = packed->bits;
+  }
+  return bits;
+}
+
+Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
+  const size_t bins = EmbeddingOf(plan).bins.size();
+  if (bin_counts.empty() && !NeedsBinCounts(plan)) return Status();
+  const auto refuse = [&](const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "rules micronet-2019", "bin frequencies",
+                           "one for each of " + std::to_string(bins) + " bins, not all 0", found);
+  };
+  if (bin_counts.size() != bins) return refuse(std::to_string(bin_counts.size()));
+  double tokens = 0;
+  for (const uint64_t count : bin_counts) tokens += Real(count);
+  if (tokens == 0) return refuse("only zeros");
+  if (tokens >= 0x1p63) return refuse("more tokens than can be counted");
+  return Status();
+}
+
+}  // namespace
+
+double MicronetCount::WeightedMultiplications() const {
+  return operations.multiplications * bits / kWordBits;
+}
+// Additions and all others are charged at 32 bits.
+double MicronetCount::TotalOperations() const {
+  return WeightedMultiplications() + operations.additions + operations.others;
+}
+double MicronetCount::Score() const {
+  return storage.TotalSize() / kBaselineParameters + TotalOperations() / kBaselineOperations;
+}
+
+bool NeedsBinCounts(const Plan& plan) {
+  for (const EmbeddingBin& bin : EmbeddingOf(plan).bins) {
+    if (bin.projection) return true;
+  }
+  return false;
+}
+
+Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
+                                        std::span<const uint64_t> bin_counts) {
+  KINGLET_RETURN_IF_ERROR(CheckBinCounts(plan, bin_counts));
+  MicronetCount count;
+  std::vector<bool> charged(plan.weights.size());
+  uint64_t quantisers = 0;
+  for (const Step& step : plan.steps) {
+    std::visit(StorageRules(charged, quantisers), step.op);
+    std::visit(StepRules(plan, nonzeros, bin_counts, step.name, count.components), step.op);
+  }
+  // Without a cache the notebook still adds a softmax over its 0 entries.
+  if (!plan.cache) count.components.push_back({"cache.weights.softmax", Softmax(0), 0, 1});
+  for (const Component& component : count.components) count.operations += component.operations;
+
+  KINGLET_ASSIGN_OR_RETURN(count.bits, BitsOf(plan, charged));
+  MicronetStorage& storage = count.storage;
+  for (size_t i = 0; i < charged.size(); ++i) {
+    if (!charged[i]) continue;
+    storage.nonzero += nonzeros[i];
+    storage.total += Count(plan.weights[i].shape);
+  }
+  storage.size = Real(storage.nonzero) * count.bits / kWordBits;  // the scales of rows are free
+  storage.mask = Real(storage.total) / kWordBits;  // dense tensors are charged a mask as well
+  storage.quantisation = Real(quantisers) * QuantiserWords(count.bits);
+  return count;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,232 @@
+#include "runtime/meter.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/session.h"
+#include "tests/runtime/lower/lowering.h"
+#include "tests/runtime/synthetic_plan.h"
+
+namespace kinglet {
+namespace {
+
+const BackendTraits kReference = {};
+
+OperationTally Find(const ExecutedCount& count, const std::string& name) {
+  for (const Component& component : count.components) {
+    if (component.name == name) return component.operations;
+  }
+  ADD_FAILURE() << "no component " << name;
+  return {};
+}
+
+void ExpectTally(const OperationTally& found, const OperationTally& expected) {
+  EXPECT_EQ(found.multiplications, expected.multiplications);
+  EXPECT_EQ(found.additions, expected.additions);
+  EXPECT_EQ(found.others, expected.others);
+}
+
+const std::vector<uint32_t> kIds = {3, 1, 22, 1, 5, 9, 2, 6, 15, 3, 5, 8};
+
+TEST(Meter, NonzerosAreThoseOfTheDraft) {
+  for (const int bits : {0, 9}) {
+    TinyOptions options;
+    options.bits = bits;
+    options.pruned = true;
+    const ModelDraft draft = TinyMicronet(options);
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(draft));
+    const std::vector<uint64_t> counts = CountNonzeros(file->tensors());
+    ASSERT_EQ(counts.size(), draft.tensors.size());
+    for (size_t i = 0; i < counts.size(); ++i) {
+      EXPECT_EQ(counts[i], CountNonzeros(draft.tensors[i])) << draft.tensors[i].name;
+    }
+  }
+}
+
+TEST(Meter, BinsOfIds) {
+  const auto file = TinyFile({});
+  const Plan plan = *Lower(*file);
+  const EmbedRow& embedding = EmbeddingOf(plan);
+  ASSERT_EQ(embedding.bins.size(), 3u);
+  const std::vector<uint32_t> ids = {0, embedding.bins[1].first - 1, embedding.bins[1].first,
+                                     embedding.bins[2].first, 22};
+  EXPECT_EQ(BinCounts(plan, ids), (std::vector<uint64_t>{2, 1, 2}));
+  EXPECT_EQ(BinCounts(plan, {}), (std::vector<uint64_t>{0, 0, 0}));
+}
+
+// The paths say what a session really opens.
+TEST(Meter, TheFullDistributionOpensEveryCluster) {
+  TinyOptions options;
+  options.cache_capacity = 5;
+  const auto bytes = *SerialiseModel(TinyMicronet(options));
+  const auto model = *Model::FromBytes(bytes, {.backend = "ref"});
+  const auto session = *Session::Create(model);
+  std::vector<float> all(model->vocabulary_size());
+  const PathCounts paths = FullPaths(model->plan(), std::span(kIds).first(1));
+  ASSERT_EQ(paths.size(), 1u);
+  ASSERT_TRUE(session->StepToken(kIds[0]).ok());
+  ASSERT_TRUE(session->LogProbabilities(std::span<float>(all)).ok());
+  EXPECT_EQ(session->clusters_opened(), paths.begin()->first.clusters);
+}
+
+TEST(Meter, PathsOfAText) {
+  TinyOptions options;
+  options.cache_capacity = 4;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  uint64_t tokens = 0;
+  for (const auto& [path, count] : FullPaths(plan, kIds)) {
+    EXPECT_LE(path.position, 6u);  // from here on the window of 6 and the cache are full
+    EXPECT_EQ(path.clusters, 7u);
+    tokens += count;
+  }
+  EXPECT_EQ(tokens, kIds.size());
+  EXPECT_TRUE(FullPaths(plan, {}).empty());
+  EXPECT_EQ(SteadyFullPaths(plan, std::vector<uint64_t>{5, 0, 2}),
+            (PathCounts{{{6, 0, 7}, 5}, {{6, 2, 7}, 2}}));
+}
+
+// Expected values: the formulas of docs/ACCOUNTING.md, worked out by hand for the tiny model
+// (width 8, 2 heads, keys of 3, values of 5, inner 12, window 6).
+TEST(Meter, FloatComponentsWithAFullWindow) {
+  TinyOptions options;
+  options.cache_capacity = 4;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  const ExecutedCount count = CountExecuted(plan, nonzeros, kReference,
+                                            SteadyFullPaths(plan, std::vector<uint64_t>{1, 1, 0}));
+  ExpectTally(Find(count, "layers.0.norm1"), {16, 39, 11});
+  ExpectTally(Find(count, "layers.0.qkv"), {22 * 8, 22 * 7 + 22, 0});
+  ExpectTally(Find(count, "layers.0.attention.query_keys"), {36, 24, 0});
+  ExpectTally(Find(count, "layers.0.attention.query_positions"), {36, 24 + 12, 0});
+  ExpectTally(Find(count, "layers.0.attention.scale"), {12, 0, 0});
+  ExpectTally(Find(count, "layers.0.attention.softmax"), {0, 2 * 11, 2 * 17});
+  ExpectTally(Find(count, "layers.0.attention.values"), {60, 50, 0});
+  ExpectTally(Find(count, "layers.0.out"), {80, 72, 0});
+  ExpectTally(Find(count, "layers.0.fc0.relu"), {0, 0, 12});
+  ExpectTally(Find(count, "layers.1.residual2"), {0, 8, 0});
+  // Half of the tokens are in bin 1, whose rows have 4 columns, none in bin 2.
+  ExpectTally(Find(count, "embed.projection.1"), {16, 12, 0});
+  ExpectTally(Find(count, "embed.projection.2"), {0, 0, 0});
+  ExpectTally(Find(count, "cache.weights"), {32, 28, 0});
+  ExpectTally(Find(count, "cache.weights.rescale"), {4, 0, 0});
+  ExpectTally(Find(count, "cache.weights.softmax"), {0, 7, 7});
+  // 23 words, 4 additions each with a cache; 2 tails; 4 pairs.
+  ExpectTally(Find(count, "distribution"), {0, 23 * 4 + 4 + 4, 23 + 4});
+  OperationTally sum;
+  for (const Component& component : count.components) sum += component.operations;
+  ExpectTally(count.operations, sum);
+}
+
+TEST(Meter, TheFirstTokenSeesItselfOnly) {
+  TinyOptions options;
+  options.cache_capacity = 4;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  const PathCounts first = FullPaths(plan, std::vector<uint32_t>{0});
+  const ExecutedCount reference = CountExecuted(plan, nonzeros, kReference, first);
+  ExpectTally(Find(reference, "layers.0.attention.query_keys"), {6, 4, 0});
+  ExpectTally(Find(reference, "layers.0.attention.softmax"), {0, 2, 4});
+  ExpectTally(Find(reference, "cache.weights"), {0, 0, 0});
+  ExpectTally(Find(reference, "cache.weights.softmax"), {0, 0, 0});
+  BackendTraits cpu;
+  cpu.scores_masked_slots = true;
+  const ExecutedCount masked = CountExecuted(plan, nonzeros, cpu, first);
+  ExpectTally(Find(masked, "layers.0.attention.query_keys"), {36, 24, 0});
+  ExpectTally(Find(masked, "layers.0.attention.softmax"), {0, 2, 4});
+}
+
+TEST(Meter, TheMeanOverTokens) {
+  TinyOptions options;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  // 1, 2, ..., 6 slots and then 6 more tokens with a full window.
+  const ExecutedCount count = CountExecuted(plan, nonzeros, kReference, FullPaths(plan, kIds));
+  EXPECT_DOUBLE_EQ(Find(count, "layers.1.attention.query_keys").multiplications,
+                   6.0 * (1 + 2 + 3 + 4 + 5 + 7 * 6) / 12);
+}
+
+TEST(Meter, AClusterThatStaysClosedCostsNothing) {
+  const auto file = TinyFile({});
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  const ExecutedCount all = CountExecuted(plan, nonzeros, kReference, {{{6, 0, 7}, 1}});
+  const ExecutedCount head = CountExecuted(plan, nonzeros, kReference, {{{6, 0, 1}, 1}});
+  ASSERT_EQ(all.components.size(), head.components.size());
+  EXPECT_GT(Find(all, "softmax.tail.2").multiplications, 0);
+  ExpectTally(Find(head, "softmax.tail.2"), {});
+  ExpectTally(Find(head, "softmax.tail.1.normaliser"), {});
+  ExpectTally(Find(head, "softmax.head"), Find(all, "softmax.head"));
+}
+
+TEST(Meter, QuantisedStepsRescaleAndRound) {
+  TinyOptions options;
+  options.quantised = true;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  const PathCounts steady = SteadyFullPaths(plan, std::vector<uint64_t>{0, 1, 0});
+  const ExecutedCount count = CountExecuted(plan, nonzeros, kReference, steady);
+  ExpectTally(Find(count, "layers.0.norm1.quantise"), {0, 0, 32});
+  ExpectTally(Find(count, "layers.0.qkv.rescale"), {44, 0, 0});
+  ExpectTally(Find(count, "layers.0.residual2.dequantise"), {8, 0, 0});
+  ExpectTally(Find(count, "layers.0.attention.quantise_weights"), {0, 0, 48});
+  ExpectTally(Find(count, "layers.0.attention.rescale"), {2 * (12 + 10), 0, 0});
+  ExpectTally(Find(count, "embed.rescale"), {16, 0, 0});
+  ExpectTally(Find(count, "softmax.tail.1.fixed_point"), {0, 0, 4 + 1 + 16});
+  // ref64 leaves the projected hidden state as it is.
+  const ExecutedCount real64 =
+      CountExecuted(plan, nonzeros, TraitsOf(**FindBackend("ref64")), steady);
+  for (const Component& component : real64.components) {
+    EXPECT_EQ(component.name.find("fixed_point"), std::string::npos);
+  }
+}
+
+TEST(Meter, IntegerWeightsWithRealInputsAreDecodedWhereTheyAreUsed) {
+  TinyOptions options;
+  options.bits = 9;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  const PathCounts steady = SteadyFullPaths(plan, std::vector<uint64_t>{1, 0, 0});
+  const ExecutedCount cpu = CountExecuted(plan, nonzeros, TraitsOf(**FindBackend("cpu")), steady);
+  ExpectTally(Find(cpu, "layers.0.qkv.decode"), {22 * 8, 0, 0});
+  const ExecutedCount ref = CountExecuted(plan, nonzeros, TraitsOf(**FindBackend("ref")), steady);
+  for (const Component& component : ref.components) {
+    EXPECT_EQ(component.name.find("decode"), std::string::npos) << component.name;
+  }
+}
+
+// Dense planes multiply zeros: the products stay, the useful ones fall by one.
+TEST(Meter, OneWeightLess) {
+  SyntheticConfig config;
+  config.bits = 9;
+  SyntheticPlan model(config);
+  const PathCounts steady =
+      SteadyFullPaths(model.plan(), std::vector<uint64_t>{198232, 35479, 11858});
+  const ExecutedCount before = CountExecuted(model.plan(), model.nonzeros, kReference, steady);
+  --model.nonzeros.at(model.Find("layers.3.qkv.weight"));
+  const ExecutedCount after = CountExecuted(model.plan(), model.nonzeros, kReference, steady);
+  ExpectTally(after.operations, before.operations);
+  EXPECT_NEAR(before.useful_multiplications - after.useful_multiplications, 1, 1e-6);
+}
+
+// The published network: what the notebook left out is there (7 of 8 heads' query-position
+// products in 8 layers).
+TEST(Meter, EveryHeadMultipliesThePositions) {
+  const SyntheticPlan model{SyntheticConfig()};
+  const ExecutedCount count =
+      CountExecuted(model.plan(), model.nonzeros, kReference,
+                    SteadyFullPaths(model.plan(), std::vector<uint64_t>{198232, 35479, 11858}));
+  double products = 0;
+  for (int i = 0; i < 8; ++i) {
+    products +=
+        Find(count, "layers." + std::to_string(i) + ".attention.query_positions").multiplications;
+  }
+  EXPECT_EQ(products - 8 * 2328, 130368);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,251 @@
+// Every number that is compared with is published: in the paper (Yan et al. 2020), or printed by
+// the notebooks of mit-han-lab/neurips-micronet; the dense components are the notebook's formulas
+// worked out by hand.
+#include "runtime/micronet.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/runtime/synthetic_plan.h"
+
+namespace kinglet {
+namespace {
+
+using Json = nlohmann::json;
+
+// Words of WikiText-103's test text by bin.
+const std::vector<uint64_t> kTestBins = {198232, 35479, 11858};
+
+MicronetCount CountOf(const SyntheticPlan& model) {
+  const auto count = CountMicronet2019(model.plan(), model.nonzeros, kTestBins);
+  EXPECT_TRUE(count.ok()) << count.status().message();
+  return count.ok() ? *count : MicronetCount();
+}
+
+#define EXPECT_RELATIVE(found, expected) \
+  EXPECT_NEAR((found) / (expected), 1.0, 1e-9) << #found << " = " << (found)
+
+TEST(Micronet2019, DenseTotalsOfEveryWindowAndCache) {
+  const struct {
+    uint32_t window, cache;
+    double total;
+  } published[] = {{97, 0, 17427386.758},    {97, 1000, 17941386.758}, {97, 2000, 18455386.758},
+                   {97, 3000, 18969386.758}, {65, 0, 17219770.758},    {129, 0, 17635002.758},
+                   {257, 0, 18465466.758},   {513, 0, 20126394.758},   {1025, 0, 23448250.758}};
+  for (const auto& row : published) {
+    SyntheticConfig config;
+    config.window = row.window;
+    config.cache = row.cache;
+    EXPECT_RELATIVE(CountOf(SyntheticPlan(config)).TotalOperations(), row.total);
+  }
+}
+
+TEST(Micronet2019, DenseSumsAreKeptApart) {
+  SyntheticConfig config;
+  const MicronetCount without = CountOf(SyntheticPlan(config));
+  EXPECT_RELATIVE(without.operations.multiplications, 8298476.553);
+  EXPECT_RELATIVE(without.operations.additions, 8292663.205);
+  EXPECT_EQ(without.operations.others, 836247);  // the softmax over no cache entries takes -1
+  config.cache = 3000;
+  const MicronetCount with = CountOf(SyntheticPlan(config));
+  EXPECT_RELATIVE(with.operations.multiplications, 9066476.553);
+  EXPECT_RELATIVE(with.operations.additions, 9057663.205);
+  EXPECT_EQ(with.operations.others, 845247);
+}
+
+TEST(Micronet2019, OtherPublishedNetworks) {
+  SyntheticConfig eleven;
+  eleven.key_size = eleven.value_size = 48;
+  eleven.inner = 1024;
+  EXPECT_RELATIVE(CountOf(SyntheticPlan(eleven)).TotalOperations(), 23303994.758);
+
+  SyntheticConfig fifteen;
+  fifteen.widths = {384, 64, 16};
+  fifteen.key_size = fifteen.value_size = 36;
+  EXPECT_RELATIVE(CountOf(SyntheticPlan(fifteen)).TotalOperations(), 31586027.658);
+
+  SyntheticConfig teacher;
+  teacher.widths = {512, 256, 16};
+  teacher.layers = 16;
+  teacher.key_size = teacher.value_size = 64;
+  teacher.inner = 1536;
+  EXPECT_RELATIVE(CountOf(SyntheticPlan(teacher)).TotalOperations(), 110859933.154);
+}
+
+// One softmax over all words: the notebook's older version has this number stored as its output.
+TEST(Micronet2019, TheNetworkWithoutBins) {
+  SyntheticConfig config;
+  config.cutoffs = {};
+  config.widths = {256};
+  config.window = 257;
+  const SyntheticPlan model(config);
+  EXPECT_FALSE(NeedsBinCounts(model.plan()));
+  const auto count = CountMicronet2019(model.plan(), model.nonzeros, {});
+  ASSERT_TRUE(count.ok()) << count.status().message();
+  EXPECT_EQ(count->operations.multiplications, 74097600);
+  EXPECT_RELATIVE(count->TotalOperations(), 149019347.0);
+}
+
+TEST(Micronet2019, DenseComponents) {
+  SyntheticConfig config;
+  config.cache = 3000;
+  std::map<std::string, OperationTally> found;
+  for (const Component& component : CountOf(SyntheticPlan(config)).components) {
+    EXPECT_TRUE(found.emplace(component.name, component.operations).second) << component.name;
+    EXPECT_EQ(component.density, 1);
+  }
+  const std::map<std::string, OperationTally> expected = {
+      {"embed.projection.1", {2367.11, 2330.12, 0}},
+      {"embed.projection.2", {49.45, 37.09, 0}},
+      {"layers.7.norm1", {0, 0, 1536}},
+      {"layers.7.norm2", {0, 0, 1536}},
+      {"layers.7.qkv", {147456, 147456, 0}},
+      {"layers.7.attention.query_keys", {18624, 17848, 0}},
+      {"layers.7.attention.query_positions", {2328, 2328, 0}},
+      {"layers.7.attention.softmax", {0, 0, 290}},
+      {"layers.7.attention.values", {18624, 18432, 0}},
+      {"layers.7.out", {49152, 48896, 0}},
+      {"layers.7.residual1", {0, 256, 0}},
+      {"layers.7.residual2", {0, 256, 0}},
+      {"layers.7.fc0", {196608, 196608, 0}},
+      {"layers.7.fc0.relu", {0, 0, 768}},
+      {"layers.7.fc3", {196608, 196096 + 256 + 256, 0}},
+      {"softmax.clusters", {512, 512, 0}},
+      {"softmax.head", {896000, 896000, 0}},
+      {"softmax.tail.1", {1376000, 1376000, 0}},
+      {"softmax.tail.2", {970940, 970940, 0}},
+      {"softmax.tail.1.projection", {16384, 16320, 0}},
+      {"softmax.tail.2.projection", {1024, 1020, 0}},
+      {"softmax.head.normaliser", {0, 0, 10505}},
+      {"softmax.tail.1.normaliser", {0, 0, 64499}},
+      {"softmax.tail.2.normaliser", {0, 0, 728204}},
+      {"cache.weights", {768000, 765000, 0}},
+      {"cache.weights.softmax", {0, 0, 8999}}};
+  EXPECT_EQ(found.size(), 5 + 2 * 3 + 2 + 2 - 2 + 8 * 13u);
+  for (const auto& [name, tally] : expected) {
+    ASSERT_TRUE(found.count(name)) << name;
+    EXPECT_NEAR(found[name].multiplications, tally.multiplications, 0.005) << name;
+    EXPECT_NEAR(found[name].additions, tally.additions, 0.005) << name;
+    EXPECT_EQ(found[name].others, tally.others) << name;
+  }
+}
+
+Json Published() {
+  std::ifstream file(std::string(KINGLET_TEST_DATA) + "/micronet-best-shapes.json");
+  return Json::parse(file);
+}
+
+// The published network's weights are not to be had; with the sparsities its training aimed at, the
+// counts come within 0.01 % of what the notebook printed.
+TEST(Micronet2019, TheBestConfiguration) {
+  const Json json = Published();
+  SyntheticConfig config;
+  config.cache = json["config"]["n_cache"];
+  config.bits = json["config"]["bits"];
+  SyntheticPlan model(config);
+  for (const Json& tensor : json["tensors"]) {
+    uint64_t& nonzeros = model.nonzeros.at(model.Find(tensor["tensor"].get<std::string>()));
+    const double kept = 1 - tensor["final_sparsity"].get<double>();
+    nonzeros = static_cast<uint64_t>(std::llround(kept * static_cast<double>(nonzeros)));
+  }
+  const auto bins = json["test_bin_counts"].get<std::vector<uint64_t>>();
+  const auto count = CountMicronet2019(model.plan(), model.nonzeros, bins);
+  ASSERT_TRUE(count.ok()) << count.status().message();
+  const Json& published = json["published"];
+  const auto near = [&](double found, const char* key, double relative) {
+    EXPECT_NEAR(found / published[key].get<double>(), 1, relative) << key << " " << found;
+  };
+  EXPECT_EQ(count->bits, 9);
+  EXPECT_EQ(count->storage.total, published["total"].get<uint64_t>());
+  EXPECT_EQ(count->storage.mask, published["mask"].get<double>());
+  EXPECT_EQ(count->storage.quantisation, published["quantisation"].get<double>());
+  EXPECT_EQ(count->operations.others, published["others"].get<double>());
+  near(static_cast<double>(count->storage.nonzero), "nonzero", 1e-4);
+  near(count->storage.size, "param_size", 1e-4);
+  near(count->storage.TotalSize(), "total_size", 1e-4);
+  near(count->operations.multiplications, "muls", 1e-4);
+  near(count->WeightedMultiplications(), "muls_weighted", 1e-4);
+  near(count->operations.additions, "adds", 1e-4);
+  near(count->TotalOperations(), "total_ops", 1e-4);
+  near(count->Score(), "score", 1e-4);
+}
+
+// With 5,326,376 non-zero parameters the size is the printed one to the last digit.
+TEST(Micronet2019, SizesToTheDigit) {
+  SyntheticConfig config;
+  config.cache = 3000;
+  config.bits = 9;
+  SyntheticPlan model(config);
+  uint64_t& table = model.nonzeros.at(model.Find("embed.layers.1.weight"));
+  uint64_t& bias = model.nonzeros.at(model.Find("loss.layers.2.bias"));
+  uint64_t& head = model.nonzeros.at(model.Find("embed.layers.0.weight"));
+  const uint64_t pruned = 8296021 - 5326376;
+  table = bias = 0;
+  head -= pruned - 21500 * 64 - 242735;
+  ASSERT_EQ(head, 896000 - pruned + 1376000 + 242735);
+  const MicronetCount found = CountOf(model);
+  EXPECT_EQ(found.storage.nonzero, 5326376u);
+  EXPECT_EQ(found.storage.size, 1498043.25);
+  EXPECT_EQ(found.storage.TotalSize(), 1757391.875);
+}
+
+TEST(Micronet2019, OneWeightLess) {
+  SyntheticConfig config;
+  config.bits = 8;
+  SyntheticPlan model(config);
+  const MicronetCount before = CountOf(model);
+  --model.nonzeros.at(model.Find("layers.3.qkv.weight"));
+  const MicronetCount weight = CountOf(model);
+  EXPECT_EQ(before.storage.nonzero - weight.storage.nonzero, 1u);
+  EXPECT_EQ(before.storage.size - weight.storage.size, 0.25);
+  EXPECT_NEAR(before.operations.multiplications - weight.operations.multiplications, 1, 1e-6);
+  EXPECT_NEAR(before.operations.additions - weight.operations.additions, 255.0 / 256, 1e-6);
+  // A table shared by embedding and softmax is kept once, and only the softmax multiplies with it.
+  --model.nonzeros.at(model.Find("embed.layers.1.weight"));
+  const MicronetCount table = CountOf(model);
+  EXPECT_EQ(weight.storage.nonzero - table.storage.nonzero, 1u);
+  EXPECT_NEAR(weight.operations.multiplications - table.operations.multiplications, 1, 1e-6);
+  // A projection of the input runs for its bin's words only.
+  --model.nonzeros.at(model.Find("embed.projections.0.weight"));
+  const MicronetCount projection = CountOf(model);
+  EXPECT_NEAR(table.operations.multiplications - projection.operations.multiplications,
+              35479.0 / 245569, 1e-6);
+  // A bias costs an addition; norms cost nothing.
+  --model.nonzeros.at(model.Find("loss.layers.2.bias"));
+  --model.nonzeros.at(model.Find("layers.0.ln1.weight"));
+  const MicronetCount bias = CountOf(model);
+  EXPECT_EQ(projection.storage.nonzero - bias.storage.nonzero, 1u);
+  EXPECT_NEAR(projection.operations.additions - bias.operations.additions, 1, 1e-6);
+}
+
+TEST(Micronet2019, QuantisersAreChargedByTheirBits) {
+  SyntheticConfig config;
+  EXPECT_EQ(CountOf(SyntheticPlan(config)).storage.quantisation, 0);
+  config.bits = 9;
+  EXPECT_EQ(CountOf(SyntheticPlan(config)).storage.quantisation, 97.96875);
+  config.bits = 8;
+  EXPECT_EQ(CountOf(SyntheticPlan(config)).storage.quantisation, 99.75);
+}
+
+TEST(Micronet2019, RefusesBinFrequenciesThatDoNotFit) {
+  const SyntheticPlan model{SyntheticConfig()};
+  EXPECT_TRUE(NeedsBinCounts(model.plan()));
+  for (const std::vector<uint64_t>& bins : {std::vector<uint64_t>{},
+                                            {1},
+                                            {1, 2},
+                                            {1, 2, 3, 4},
+                                            {0, 0, 0},
+                                            {~uint64_t{0}, ~uint64_t{0}, 1}}) {
+    const auto count = CountMicronet2019(model.plan(), model.nonzeros, bins);
+    ASSERT_FALSE(count.ok());
+    EXPECT_EQ(count.status().code(), KINGLET_INVALID_ARGUMENT);
+    EXPECT_NE(count.status().message().find("3 bins"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,138 @@
+#include "tools/count_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/runtime/synthetic_plan.h"
+
+namespace kinglet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::vector<uint64_t> kTestBins = {198232, 35479, 11858};
+const CountSource kSource = {"ref", "paths of a test", "198232,35479,11858"};
+
+struct Counts {
+  MicronetCount micronet;
+  ExecutedCount executed;
+};
+
+Counts CountsOf(const SyntheticConfig& config, bool pruned) {
+  SyntheticPlan model(config);
+  if (pruned) {
+    for (uint64_t& nonzeros : model.nonzeros) nonzeros -= nonzeros / 3;
+  }
+  return {
+      *CountMicronet2019(model.plan(), model.nonzeros, kTestBins),
+      CountExecuted(model.plan(), model.nonzeros, {}, SteadyFullPaths(model.plan(), kTestBins))};
+}
+
+SyntheticConfig Quantised() {
+  SyntheticConfig config;
+  config.bits = 9;
+  config.cache = 3000;
+  return config;
+}
+
+TEST(CountReport, EveryDifferenceHasItsReason) {
+  SyntheticConfig config = Quantised();
+  for (const int bits : {0, 9}) {
+    for (const uint32_t cache : {0u, 3000u}) {
+      config.bits = bits;
+      config.cache = cache;
+      const Counts counts = CountsOf(config, true);
+      double difference = 0;
+      for (const ComparedComponent& component : Compare(counts.micronet, counts.executed)) {
+        EXPECT_EQ(component.why.empty(), component.Difference() == 0) << component.name;
+        difference += component.Difference();
+      }
+      EXPECT_NEAR(difference,
+                  counts.executed.operations.Total() - counts.micronet.operations.Total(), 1e-3);
+    }
+  }
+}
+
+// Dense, products with weights agree but for the positions of 7 heads out of 8 in 8 layers; the
+// notebook's divided additions agree too.
+TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
+  const Counts counts = CountsOf({}, false);
+  double products = 0;
+  for (const ComparedComponent& component : Compare(counts.micronet, counts.executed)) {
+    const double difference =
+        component.executed.multiplications - component.micronet.multiplications;
+    if (component.micronet.multiplications > 0) products += difference;
+    if (component.name.ends_with(".query_positions")) {
+      EXPECT_EQ(difference, 130368 / 8);
+    }
+  }
+  EXPECT_NEAR(products, 130368, 1e-6);
+}
+
+TEST(CountReport, MicronetJsonHasTheContractsKeys) {
+  const Counts counts = CountsOf(Quantised(), false);
+  const Json json = Json::parse(MicronetJson(counts.micronet, kSource));
+  EXPECT_EQ(json["rules"], "micronet-2019");
+  EXPECT_EQ(json["params"]["nonzero"], 8296021);
+  EXPECT_EQ(json["params"]["mask"], 259250.65625);
+  EXPECT_EQ(json["params"]["quantisation"], 97.96875);
+  EXPECT_EQ(json["params"]["total_size"].get<double>(), counts.micronet.storage.TotalSize());
+  // Values are exact, not rounded to a float's digits.
+  EXPECT_EQ(json["ops"]["muls"].get<double>(), counts.micronet.operations.multiplications);
+  EXPECT_EQ(json["ops"]["muls_weighted"].get<double>(), counts.micronet.WeightedMultiplications());
+  EXPECT_EQ(json["ops"]["total"].get<double>(), counts.micronet.TotalOperations());
+  EXPECT_EQ(json["score"].get<double>(), counts.micronet.Score());
+  ASSERT_EQ(json["components"].size(), counts.micronet.components.size());
+  double multiplications = 0;
+  for (const Json& component : json["components"]) {
+    multiplications += component["muls"].get<double>();
+    EXPECT_EQ(component["density"], 1);
+  }
+  EXPECT_NEAR(multiplications, json["ops"]["muls"].get<double>(), 1e-3);
+}
+
+TEST(CountReport, ExecutedJsonIsInBytesAndHasNoScore) {
+  Ledger ledger;
+  ledger.entries = {{"", LedgerPart::kFrame, 0, 64},     {"", LedgerPart::kHeader, 64, 36},
+                    {"a", LedgerPart::kCodes, 100, 200}, {"a", LedgerPart::kMask, 300, 50},
+                    {"a", LedgerPart::kScales, 350, 10}, {"b", LedgerPart::kValues, 360, 40}};
+  const Json json = Json::parse(
+      ExecutedJson(CountsOf({}, false).executed, ExecutedStorageOf(ledger, 7, 9), kSource));
+  EXPECT_EQ(json["rules"], "executed");
+  EXPECT_TRUE(json["score"].is_null());
+  EXPECT_EQ(json["params"].dump(),
+            "{\"nonzero\":7,\"total\":9,\"size\":240,\"mask\":50,\"quantisation\":10,"
+            "\"other\":100,\"total_size\":400}");
+  EXPECT_EQ(json["backend"], "ref");
+  EXPECT_EQ(json["ops"]["total"].get<double>(), json["ops"]["muls"].get<double>() +
+                                                    json["ops"]["adds"].get<double>() +
+                                                    json["ops"]["others"].get<double>());
+}
+
+TEST(CountReport, TextHasALineForEachComponent) {
+  const Counts counts = CountsOf({}, false);
+  const auto lines = [](const std::string& text) {
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  const auto components = static_cast<std::ptrdiff_t>(counts.micronet.components.size());
+  const std::string micronet = MicronetText(counts.micronet, kSource);
+  EXPECT_EQ(lines(micronet), 7 + 3 + components);
+  // Without a cache the notebook's softmax takes one away.
+  EXPECT_NE(micronet.find("              -1  "), std::string::npos) << micronet;
+  EXPECT_NE(micronet.find("17,427,386.758"), std::string::npos) << micronet;
+  const std::string executed = ExecutedText(counts.executed, {}, kSource);
+  EXPECT_NE(executed.find("paths of a test"), std::string::npos);
+  const auto compared = Compare(counts.micronet, counts.executed);
+  EXPECT_EQ(lines(CompareText(compared, kSource)), 3 + 3 + std::ptrdiff_t(compared.size()));
+  std::istringstream json(CompareJson(compared));
+  std::string line;
+  for (size_t i = 0; std::getline(json, line); ++i) {
+    EXPECT_EQ(Json::parse(line)["name"], compared.at(i).name);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,155 @@
+// kinglet count: operations and storage of a model, as they are or by published rules.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/meter.h"
+#include "runtime/micronet.h"
+#include "tools/commands.h"
+#include "tools/count_report.h"
+#include "tools/run_options.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+struct CountOptions {
+  RunOptions run;
+  std::string rules = "executed";
+  std::string ids, bin_counts;
+  bool compare = false;
+};
+
+Result<std::vector<uint64_t>> ParseBinCounts(std::string_view text) {
+  std::vector<uint64_t> counts;
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  for (;;) {
+    uint64_t count = 0;
+    const auto [next, error] = std::from_chars(at, end, count);
+    if (error != std::errc() || (next != end && *next != ',')) break;
+    counts.push_back(count);
+    if (next == end) return counts;
+    at = next + 1;
+  }
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
+                         "whole numbers separated by commas", "\"" + std::string(text) + "\"");
+}
+
+// What the rules count over: bins for the ones, paths for the others.
+struct CountInput {
+  std::vector<uint64_t> bin_counts;
+  PathCounts paths;
+  std::string text;
+};
+
+Result<CountInput> ReadInput(const CountOptions& options, const Model& model) {
+  const Plan& plan = model.plan();
+  const size_t bins = EmbeddingOf(plan).bins.size();
+  CountInput input;
+  if (!options.ids.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
+                             ReadIdSequence(options.ids, model.vocabulary_size()));
+    if (sequence.ids.empty()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.ids, "tokens", "at least one",
+                             "none");
+    }
+    input.bin_counts = BinCounts(plan, sequence.ids);
+    input.paths = FullPaths(plan, sequence.ids);
+    input.text = Grouped(sequence.ids.size()) + " tokens of " + options.ids +
+                 " from a fresh stream, the full distribution after each";
+    return input;
+  }
+  if (!options.bin_counts.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(input.bin_counts, ParseBinCounts(options.bin_counts));
+  } else if (!NeedsBinCounts(plan)) {
+    input.bin_counts.resize(bins);
+    input.bin_counts.front() = 1;  // no bin costs more than another
+  }
+  const bool zero = std::all_of(input.bin_counts.begin(), input.bin_counts.end(),
+                                [](uint64_t count) { return count == 0; });
+  if (input.bin_counts.size() != bins || zero) {
+    return Status::Refusal(
+        KINGLET_INVALID_ARGUMENT, options.run.model, "bin frequencies",
+        "--ids FILE, or --bin-counts with one for each of " + std::to_string(bins) +
+            " bins, not all 0",
+        options.bin_counts.empty() ? "neither" : "--bin-counts " + options.bin_counts);
+  }
+  input.paths = SteadyFullPaths(plan, input.bin_counts);
+  input.text = "window and cache full, the full distribution";
+  return input;
+}
+
+Status CountModel(const CountOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, *model));
+  const Plan& plan = model->plan();
+  const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
+  CountSource source = {std::string(model->backend().name), input.text, ""};
+  for (const uint64_t count : input.bin_counts) {
+    source.bins += (source.bins.empty() ? "" : ",") + std::to_string(count);
+  }
+  const auto print = [&console](const std::string& text) {
+    console.out.Write(text);
+    return Status();
+  };
+  const auto executed = [&] {
+    return CountExecuted(plan, nonzeros, TraitsOf(model->backend()), input.paths);
+  };
+  const bool json = options.run.json;
+  if (options.rules == "executed" && !options.compare) {
+    uint64_t total = 0;
+    for (const TensorView& tensor : plan.weights) total += Count(tensor.shape);
+    const ExecutedStorage storage =
+        ExecutedStorageOf(model->file().ledger(),
+                          std::accumulate(nonzeros.begin(), nonzeros.end(), uint64_t{0}), total);
+    return print(json ? ExecutedJson(executed(), storage, source)
+                      : ExecutedText(executed(), storage, source));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const MicronetCount micronet,
+                           CountMicronet2019(plan, nonzeros, input.bin_counts));
+  if (options.compare) {
+    const auto compared = Compare(micronet, executed());
+    return print(json ? CompareJson(compared) : CompareText(compared, source));
+  }
+  return print(json ? MicronetJson(micronet, source) : MicronetText(micronet, source));
+}
+
+Status CheckOptions(const CountOptions& options) {
+  if (!options.ids.empty() && !options.bin_counts.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count", "--ids FILE or --bin-counts",
+                           "both");
+  }
+  if (options.bin_counts.empty()) return Status();
+  return ParseBinCounts(options.bin_counts).status();
+}
+
+}  // namespace
+
+Command AddCount(CLI::App& app) {
+  const auto options = std::make_shared<CountOptions>();
+  CLI::App* count = app.add_subcommand("count", "Operations per token and bytes, by named rules");
+  AddRunOptions(*count, options->run);
+  count->add_option("--rules", options->rules, "who says what counts")
+      ->check(CLI::IsMember({"executed", "micronet-2019"}).description(""))
+      ->type_name("executed|micronet-2019")
+      ->capture_default_str();
+  count->add_option("--ids", options->ids, "count over these token ids, in order")
+      ->type_name("FILE");
+  count
+      ->add_option("--bin-counts", options->bin_counts,
+                   "how many tokens lie in each bin, far into a stream")
+      ->type_name("a,b,c");
+  count->add_flag("--compare", options->compare, "both rules, and why they differ");
+  count->footer(
+      "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");
+  return {count, [options] { return CheckOptions(*options); },
+          [options](Console& console) { return CountModel(*options, console); }};
+}
+
+}  // namespace kinglet

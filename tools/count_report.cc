@@ -1,0 +1,265 @@
+#include "tools/count_report.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <utility>
+
+#include "tools/console.h"
+#include "tools/json_lines.h"
+#include "tools/token_text.h"
+
+namespace kinglet {
+namespace {
+
+// Counts are reported as they are: all digits of a double.
+constexpr int kExactDigits = 17;
+constexpr size_t kNameColumns = 36, kNumberColumns = 16;
+
+// 1234567.5 -> "1,234,567.500"; a whole number has no fraction.
+std::string NumberText(double number) {
+  const double thousandths = std::round(std::fabs(number) * 1000);
+  const auto whole = static_cast<uint64_t>(thousandths / 1000);
+  const auto fraction = static_cast<unsigned>(thousandths - static_cast<double>(whole) * 1000);
+  std::string text = (number < 0 && thousandths > 0 ? "-" : "") + Grouped(whole);
+  if (fraction == 0) return text;
+  char digits[16];
+  std::snprintf(digits, sizeof(digits), ".%03u", fraction % 1000);
+  return text + digits;
+}
+
+std::string Fact(const char* name, const std::string& value) {
+  char label[32];
+  std::snprintf(label, sizeof(label), "%-18s", name);
+  return label + DisplayText(value) + "\n";
+}
+
+std::string Aligned(const std::string& text, size_t columns) {
+  return std::string(columns - std::min(columns, text.size()), ' ') + text;
+}
+
+std::string TallyColumns(const OperationTally& tally) {
+  std::string text;
+  for (const double number : {tally.multiplications, tally.additions, tally.others}) {
+    text += Aligned(NumberText(number), kNumberColumns);
+  }
+  return text;
+}
+
+std::string ComponentTable(const std::vector<Component>& components, const OperationTally& total) {
+  std::string text = "\n" + FittedText("component", kNameColumns);
+  for (const char* title : {"multiplications", "additions", "others", "density"}) {
+    text += Aligned(title, kNumberColumns);
+  }
+  text += "\n";
+  for (const Component& component : components) {
+    char density[16];
+    std::snprintf(density, sizeof(density), "%.5f", component.density);
+    text += FittedText(component.name, kNameColumns) + TallyColumns(component.operations) +
+            Aligned(density, kNumberColumns) + "\n";
+  }
+  return text + FittedText("total", kNameColumns) + TallyColumns(total) + "\n";
+}
+
+void AppendTally(const OperationTally& tally, JsonLine& line) {
+  line.Key("muls").Number(tally.multiplications).Key("adds").Number(tally.additions);
+  line.Key("others").Number(tally.others);
+}
+
+void AppendComponents(const std::vector<Component>& components, JsonLine& line) {
+  line.Key("components").BeginArray();
+  for (const Component& component : components) {
+    line.BeginObject().Key("name").Text(component.name);
+    AppendTally(component.operations, line);
+    line.Key("density").Number(component.density);
+    line.Key("useful_muls").Number(component.useful_multiplications).EndObject();
+  }
+  line.EndArray();
+}
+
+// Why the two rules differ, by the last part of a component's name; "" stands for products with a
+// weight. docs/ACCOUNTING.md has the formulas.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kReasons = {{
+    {"norm1", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
+    {"norm2", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
+    {"query_positions", "every head multiplies the positions; the notebook counts one head"},
+    {"query_keys", "slots before the stream are skipped while the window fills"},
+    {"values", "slots before the stream are skipped while the window fills"},
+    {"scale", "free in the notebook"},
+    {"rescale", "free in the notebook: integer sums become reals"},
+    {"dequantise", "free in the notebook: codes become reals"},
+    {"decode", "free in the notebook: stored integers become reals"},
+    {"fixed_point", "free in the notebook: a tail's input is rounded"},
+    {"quantise", "free in the notebook: activations are rounded"},
+    {"quantise_weights", "free in the notebook: attention weights are rounded"},
+    {"normaliser", "maximum subtracted, a logarithm, no divisions: 4 n - 1, not 3 n - 1"},
+    {"distribution", "free in the notebook: every word's log-probability"},
+    {"", "dense planes multiply zeros too"},
+}};
+
+std::string_view ReasonOf(std::string_view name) {
+  if (name == "cache.weights.softmax") {
+    return "maximum subtracted, no divisions: 4 n - 2, not 3 n - 1; n = 0 makes the notebook's -1";
+  }
+  if (name == "cache.weights") return "pairs that are not stored yet are skipped";
+  if (name.ends_with(".attention.softmax")) {
+    return "every head has one and subtracts the maximum; the notebook counts one head";
+  }
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  for (const auto& [part, reason] : kReasons) {
+    if (part == last || part.empty()) return reason;
+  }
+  return "";
+}
+
+}  // namespace
+
+ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64_t total) {
+  return {nonzero,
+          total,
+          ledger.Total(LedgerPart::kCodes) + ledger.Total(LedgerPart::kValues),
+          ledger.Total(LedgerPart::kMask),
+          ledger.Total(LedgerPart::kScales),
+          ledger.Total()};
+}
+
+std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& storage,
+                         const CountSource& source) {
+  JsonLine line(kExactDigits);
+  line.Key("rules").Text("executed").Key("params").BeginObject();
+  line.Key("nonzero").Integer(storage.nonzero).Key("total").Integer(storage.total);
+  line.Key("size").Integer(storage.values).Key("mask").Integer(storage.mask);
+  line.Key("quantisation").Integer(storage.scales).Key("other").Integer(storage.Other());
+  line.Key("total_size").Integer(storage.file_size).EndObject();
+  line.Key("ops").BeginObject().Key("muls").Number(count.operations.multiplications);
+  line.Key("muls_weighted").Number(count.operations.multiplications);
+  line.Key("adds").Number(count.operations.additions);
+  line.Key("others").Number(count.operations.others);
+  line.Key("total").Number(count.operations.Total());
+  line.Key("useful_muls").Number(count.useful_multiplications).EndObject();
+  line.Key("score").Null();
+  AppendComponents(count.components, line);
+  line.Key("backend").Text(source.backend).Key("paths").Text(source.paths);
+  return line.Finish();
+}
+
+std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& storage,
+                         const CountSource& source) {
+  std::string text = Fact("rules", "executed: what the plan runs for one token") +
+                     Fact("backend", source.backend) + Fact("paths", source.paths);
+  text += Fact("parameters",
+               Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " not zero");
+  text += Fact("bytes", Grouped(storage.file_size) + ": values " + Grouped(storage.values) +
+                            ", masks " + Grouped(storage.mask) + ", scales " +
+                            Grouped(storage.scales) + ", other " + Grouped(storage.Other()));
+  text += Fact("operations", NumberText(count.operations.Total()));
+  text += Fact("multiplications",
+               NumberText(count.operations.multiplications) + ", of which " +
+                   NumberText(count.useful_multiplications) +
+                   " by weights that are not zero (dense planes multiply zeros too)");
+  return text + ComponentTable(count.components, count.operations);
+}
+
+std::string MicronetJson(const MicronetCount& count, const CountSource& source) {
+  JsonLine line(kExactDigits);
+  line.Key("rules").Text("micronet-2019").Key("params").BeginObject();
+  line.Key("nonzero").Integer(count.storage.nonzero).Key("total").Integer(count.storage.total);
+  line.Key("size").Number(count.storage.size).Key("mask").Number(count.storage.mask);
+  line.Key("quantisation").Number(count.storage.quantisation);
+  line.Key("total_size").Number(count.storage.TotalSize()).EndObject();
+  line.Key("ops").BeginObject().Key("muls").Number(count.operations.multiplications);
+  line.Key("muls_weighted").Number(count.WeightedMultiplications());
+  line.Key("adds").Number(count.operations.additions);
+  line.Key("others").Number(count.operations.others);
+  line.Key("total").Number(count.TotalOperations()).EndObject();
+  line.Key("score").Number(count.Score());
+  AppendComponents(count.components, line);
+  line.Key("bits").Integer(static_cast<uint64_t>(count.bits)).Key("bins").Text(source.bins);
+  return line.Finish();
+}
+
+std::string MicronetText(const MicronetCount& count, const CountSource& source) {
+  const MicronetStorage& storage = count.storage;
+  std::string text = Fact("rules", "micronet-2019; sizes in 32-bit words") +
+                     Fact("bin frequencies", source.bins) +
+                     Fact("bits", std::to_string(count.bits));
+  text += Fact("parameters",
+               Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " not zero");
+  text += Fact("size", NumberText(storage.TotalSize()) + ": parameters " +
+                           NumberText(storage.size) + ", masks " + NumberText(storage.mask) +
+                           ", quantisers " + NumberText(storage.quantisation));
+  text += Fact("operations", NumberText(count.TotalOperations()) + ": multiplications " +
+                                 NumberText(count.WeightedMultiplications()) + " (" +
+                                 NumberText(count.operations.multiplications) + " x " +
+                                 std::to_string(count.bits) + "/32), additions " +
+                                 NumberText(count.operations.additions) + ", others " +
+                                 NumberText(count.operations.others));
+  char score[40];
+  std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());
+  return text + Fact("score", score) + ComponentTable(count.components, count.operations);
+}
+
+std::vector<ComparedComponent> Compare(const MicronetCount& micronet,
+                                       const ExecutedCount& executed) {
+  std::vector<ComparedComponent> compared;
+  std::map<std::string_view, size_t> index_of;
+  for (const Component& component : executed.components) {
+    index_of.emplace(component.name, compared.size());
+    compared.push_back({component.name, {}, component.operations, ""});
+  }
+  for (const Component& component : micronet.components) {
+    const auto [at, fresh] = index_of.emplace(component.name, compared.size());
+    if (fresh) compared.push_back({component.name, {}, {}, ""});
+    compared[at->second].micronet = component.operations;
+  }
+  for (ComparedComponent& component : compared) {
+    const OperationTally &a = component.micronet, &b = component.executed;
+    if (a.multiplications != b.multiplications || a.additions != b.additions ||
+        a.others != b.others) {
+      component.why = ReasonOf(component.name);
+    }
+  }
+  return compared;
+}
+
+std::string CompareJson(const std::vector<ComparedComponent>& components) {
+  std::string text;
+  for (const ComparedComponent& component : components) {
+    JsonLine line(kExactDigits);
+    line.Key("name").Text(component.name).Key("micronet-2019").BeginObject();
+    AppendTally(component.micronet, line);
+    line.EndObject().Key("executed").BeginObject();
+    AppendTally(component.executed, line);
+    line.EndObject().Key("difference").Number(component.Difference());
+    text += line.Key("why").Text(component.why).Finish();
+  }
+  return text;
+}
+
+std::string CompareText(const std::vector<ComparedComponent>& components,
+                        const CountSource& source) {
+  std::string text = Fact("compared", "operations of one token, multiplications not weighted") +
+                     Fact("backend", source.backend) + Fact("paths", source.paths) + "\n";
+  const auto row = [](const std::string& name, const std::string& micronet,
+                      const std::string& executed, const std::string& difference,
+                      const std::string& why) {
+    return FittedText(name, kNameColumns) + Aligned(micronet, kNumberColumns) +
+           Aligned(executed, kNumberColumns) + Aligned(difference, kNumberColumns) +
+           (why.empty() ? "" : "  " + why) + "\n";
+  };
+  text += row("component", "micronet-2019", "executed", "difference", "why");
+  double micronet = 0, executed = 0;
+  for (const ComparedComponent& component : components) {
+    micronet += component.micronet.Total();
+    executed += component.executed.Total();
+    text += row(component.name, NumberText(component.micronet.Total()),
+                NumberText(component.executed.Total()), NumberText(component.Difference()),
+                component.why);
+  }
+  return text + row("total", NumberText(micronet), NumberText(executed),
+                    NumberText(executed - micronet), "");
+}
+
+}  // namespace kinglet

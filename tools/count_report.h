@@ -1,0 +1,53 @@
+// What `kinglet count` prints: one set of rules, or both side by side with the reason for every
+// difference. Pure functions from counts to text.
+#ifndef KINGLET_TOOLS_COUNT_REPORT_H_
+#define KINGLET_TOOLS_COUNT_REPORT_H_
+
+#include <string>
+#include <string_view>
+
+#include "format/ledger.h"
+#include "runtime/meter.h"
+#include "runtime/micronet.h"
+
+namespace kinglet {
+
+// Where the numbers come from, for the report's reader.
+struct CountSource {
+  std::string backend;
+  std::string paths;  // "1,400 tokens of ids.txt from a fresh stream, ..."
+  std::string bins;   // how many tokens lie in each: "1316,59,25"
+};
+
+// Bytes of the file, by what they are for.
+struct ExecutedStorage {
+  uint64_t nonzero = 0, total = 0;            // parameters, all of them
+  uint64_t values = 0, mask = 0, scales = 0;  // bytes; values: codes and floats
+  uint64_t file_size = 0;                     // the three and header, words, padding
+  uint64_t Other() const { return file_size - values - mask - scales; }
+};
+ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64_t total);
+
+std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& storage,
+                         const CountSource& source);
+std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& storage,
+                         const CountSource& source);
+std::string MicronetJson(const MicronetCount& count, const CountSource& source);
+std::string MicronetText(const MicronetCount& count, const CountSource& source);
+
+// A component under both rules; one that a rule does not have is zero there.
+struct ComparedComponent {
+  std::string name;
+  OperationTally micronet, executed;
+  std::string why;  // empty where the two agree
+  double Difference() const { return executed.Total() - micronet.Total(); }
+};
+std::vector<ComparedComponent> Compare(const MicronetCount& micronet,
+                                       const ExecutedCount& executed);
+std::string CompareJson(const std::vector<ComparedComponent>& components);
+std::string CompareText(const std::vector<ComparedComponent>& components,
+                        const CountSource& source);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_COUNT_REPORT_H_
