@@ -25,7 +25,10 @@ struct ConvertOptions {
   std::string vocabulary;  // empty: the model has ids only
   std::optional<int> bits;
   std::string calibration_text;  // text file; needs bits and a vocabulary
-  std::optional<double> prune;   // fraction of zeros wanted in each prunable tensor, [0, 1)
+  // Of the command's contract, but of no family that this version knows: refused in one line.
+  std::string recipe;
+  std::optional<uint32_t> memory_length;
+  std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;
   std::string golden;  // position<TAB>id<TAB>..<TAB>value

@@ -69,6 +69,15 @@ Status CheckOptions(const ConvertOptions& options) {
       return Refuse("calibrate", "a vocabulary to read the text with", "none");
     }
   }
+  if (!options.recipe.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "recipe",
+                           "none, as this version reads no recipes", options.recipe);
+  }
+  if (options.memory_length) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
+                           "none, as a MicroNet's window is its trained positions",
+                           std::to_string(*options.memory_length));
+  }
   if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
     return Refuse("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
   }

@@ -1,6 +1,7 @@
 #include "converters/pickle.h"
 
 #include <algorithm>
+#include <map>
 #include <new>
 
 #include "converters/pickle_builder.h"
@@ -74,7 +75,8 @@ class Machine {
   PickleBuilder build_;
   std::vector<PickleNode*> stack_;
   std::vector<size_t> marks_;  // heights of the stack
-  std::unordered_map<uint64_t, PickleNode*> memo_;
+  // Ordered: the file chooses the keys, and could make a hash table of them slow.
+  std::map<uint64_t, PickleNode*> memo_;
 };
 
 Status Machine::PushNew(Result<PickleNode*> node) {

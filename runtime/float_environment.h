@@ -4,6 +4,7 @@
 #define KINGLET_RUNTIME_FLOAT_ENVIRONMENT_H_
 
 #include <cfenv>
+#include <cstdint>
 
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -20,6 +21,11 @@ class FloatEnvironment {
     constexpr unsigned kFlushToZero = 0x8000;
     constexpr unsigned kDenormalsAreZero = 0x0040;
     _mm_setcsr(_mm_getcsr() & ~(kFlushToZero | kDenormalsAreZero));
+#elif defined(__aarch64__)
+    constexpr uint64_t kFlushToZero = uint64_t{1} << 24 | uint64_t{1} << 19;  // FPCR.FZ and FZ16
+    uint64_t control;
+    asm volatile("mrs %0, fpcr" : "=r"(control));
+    asm volatile("msr fpcr, %0" : : "r"(control & ~kFlushToZero));
 #endif
   }
   // fesetenv restores the SSE control word too, flush-to-zero included.

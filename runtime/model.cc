@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "runtime/float_environment.h"
 #include "runtime/lower/lower.h"
 
 namespace kinglet {
@@ -21,6 +22,7 @@ Result<std::shared_ptr<const Model>> Model::FromBytes(std::span<const std::byte>
 
 Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const ModelFile> file,
                                                      const ModelOptions& options) {
+  const FloatEnvironment environment;  // weights are decoded and scales multiplied here
   try {
     std::shared_ptr<Model> model(new Model);
     model->file_ = std::move(file);

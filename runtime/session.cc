@@ -53,6 +53,7 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
+  const FloatEnvironment environment;  // the cache's constants are computed here
   try {
     const BufferLayout& layout = model->layout();
     AlignedMemory scratch = AllocateZeroed(layout.scratch_bytes);

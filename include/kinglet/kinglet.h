@@ -162,7 +162,9 @@ KINGLET_API void kinglet_session_destroy(kinglet_session* session);
 // Back to the start of a stream: position 0, nothing remembered.
 KINGLET_API kinglet_status kinglet_session_reset(kinglet_session* session);
 
-// Processes one token. Allocates nothing. Errors: KINGLET_ID_OUT_OF_RANGE.
+// Processes one token. The "cpu" backend allocates nothing on the models it has kernels for; where
+// reference kernels run, a token allocates and may fail with KINGLET_OUT_OF_MEMORY.
+// Errors: KINGLET_ID_OUT_OF_RANGE.
 KINGLET_API kinglet_status kinglet_session_step(kinglet_session* session, uint32_t id);
 
 // The number of tokens processed since the start.

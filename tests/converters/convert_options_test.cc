@@ -56,6 +56,14 @@ TEST_F(CheckOptionsTest, CalibrationNeedsBitsAndWords) {
   ExpectRefused("calibrate: expected a vocabulary");
 }
 
+TEST_F(CheckOptionsTest, WhatThisVersionLacksIsRefusedInOneLine) {
+  options_.recipe = "recipe.json";
+  EXPECT_EQ(CheckOptions(options_).code(), KINGLET_UNSUPPORTED);
+  options_.recipe = "";
+  options_.memory_length = 100;
+  EXPECT_EQ(CheckOptions(options_).code(), KINGLET_UNSUPPORTED);
+}
+
 TEST_F(CheckOptionsTest, Fractions) {
   for (const double prune : {-0.1, 1.0, 2.0, std::nan("")}) {
     options_.prune = prune;
