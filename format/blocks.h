@@ -86,6 +86,57 @@ struct MicronetDecoder {
       output;  // `quant`: the final hidden state; present iff the layers' are
 };
 
+// What a recurrent layer computes from its input x, its own previous output h and its cell state c;
+// s is the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. Blocks
+// of rows, one for each gate, lie one after the other.
+enum class RecurrentCell : uint8_t {
+  kLstm = 0,  // i, f, g, o: a = W x + b + U h + d; c = s(f) c + s(i) tanh(g); h = s(o) tanh(c)
+  kGru = 1,   // r, z, m: m = tanh(W x + b + s(r) (U h + d)); h = (1 - s(z)) m + s(z) h
+  kTanh = 2,  // h = tanh(W x + b + U h + d)
+  kRelu = 3,  // h = max(W x + b + U h + d, 0)
+  // z, f, o: a = W x + b + U x', x' the previous token's x; c = s(f) tanh(z) + (1 - s(f)) c;
+  // h = s(o) c (Bradbury et al. 2016)
+  kQrnn = 4,
+};
+
+// Rows of the weights for each unit.
+inline uint32_t GatesOf(RecurrentCell cell) {
+  switch (cell) {
+    case RecurrentCell::kLstm:
+      return 4;
+    case RecurrentCell::kGru:
+    case RecurrentCell::kQrnn:
+      return 3;
+    case RecurrentCell::kTanh:
+    case RecurrentCell::kRelu:
+      return 1;
+  }
+  return 1;
+}
+
+// n = units, m = units of the layer before, or the decoder's inputs; G = GatesOf(cell).
+struct RecurrentLayer {
+  RecurrentCell cell;
+  uint32_t units;
+  TensorId input_weight;               // [G n, m]
+  std::optional<TensorId> input_bias;  // [G n]
+  // U: [G n, n]; of a QRNN [G n, m], and absent where its window is one token.
+  std::optional<TensorId> recurrent_weight;
+  std::optional<TensorId> recurrent_bias;  // [G n]; a QRNN has none
+  // Of the layer's output on its way into matrix products; all layers have one or none has, and the
+  // decoder's input has one iff they have.
+  std::optional<ActivationQuantiser> output;
+};
+
+// Recurrent layers, each fed with the output of the one before, the first with the embedding. All
+// states start as zeros. The last layer's output is the model's hidden state.
+struct RecurrentDecoder {
+  std::string name;
+  uint32_t inputs;                           // the embedding's width
+  std::optional<ActivationQuantiser> input;  // of the embedding
+  std::vector<RecurrentLayer> layers;
+};
+
 // How the projected hidden state enters a tail's product.
 enum class TailInput : uint8_t {
   kAsIs = 0,
@@ -117,6 +168,12 @@ struct AdaptiveSoftmax {
   std::vector<SoftmaxTail> tails;
 };
 
+// When a cache begins to take part in the distribution.
+enum class CacheStart : uint8_t {
+  kFirstPair = 0,  // with its first pair; what an empty one does is the session's choice (MicroNet)
+  kPastCapacity = 1,  // when more than `capacity` pairs were seen, softmax alone before (AWD-LSTM)
+};
+
 // Neural cache (Grave et al. 2016): p = (1 - lambda) softmax + lambda cache, cache weights
 // softmax(theta * h . key) over the last `capacity` (hidden, next word) pairs.
 struct NeuralCache {
@@ -124,9 +181,11 @@ struct NeuralCache {
   uint32_t capacity;  // > 0; a model without a cache has no such block
   double theta;       // > 0
   double lambda;      // in (0, 1)
+  CacheStart start = CacheStart::kFirstPair;
 };
 
-using Block = std::variant<AdaptiveEmbedding, MicronetDecoder, AdaptiveSoftmax, NeuralCache>;
+using Block = std::variant<AdaptiveEmbedding, MicronetDecoder, AdaptiveSoftmax, NeuralCache,
+                           RecurrentDecoder>;
 
 // Where the file came from; free text, never interpreted.
 struct Provenance {
@@ -149,7 +208,8 @@ struct GoldenVector {
 struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
-  std::vector<Block> blocks;  // exactly one embedding, decoder and softmax; at most one cache
+  // Exactly one embedding, softmax and decoder (of any kind); at most one cache.
+  std::vector<Block> blocks;
   std::optional<GoldenVector> golden;
 };
 

@@ -295,7 +295,8 @@ class Reader {
     const std::string where = "block " + Printable(name);
     const int kinds = (block.adaptive_embedding() != nullptr) +
                       (block.micronet_decoder() != nullptr) +
-                      (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr);
+                      (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
+                      (block.recurrent_decoder() != nullptr);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     if (const auto* stored = block.adaptive_embedding()) {
       KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, ReadEmbedding(where, *stored));
@@ -313,7 +314,16 @@ class Reader {
       blocks.emplace_back(std::move(softmax));
     }
     if (const auto* stored = block.neural_cache()) {
-      blocks.emplace_back(NeuralCache{name, stored->capacity(), stored->theta(), stored->lambda()});
+      NeuralCache cache{name, stored->capacity(), stored->theta(), stored->lambda()};
+      KINGLET_ASSIGN_OR_RETURN(
+          cache.start,
+          Enumerator<CacheStart>(where + ", start", stored->start(), schema::CacheStart::MAX));
+      blocks.emplace_back(std::move(cache));
+    }
+    if (const auto* stored = block.recurrent_decoder()) {
+      KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, ReadRecurrent(where, *stored));
+      decoder.name = name;
+      blocks.emplace_back(std::move(decoder));
     }
     return {};
   }
@@ -399,6 +409,29 @@ class Reader {
                                Optional(tail->projection()), tail->rows(), Optional(tail->bias())});
     }
     return softmax;
+  }
+
+  Result<RecurrentDecoder> ReadRecurrent(const std::string& where,
+                                         const schema::RecurrentDecoder& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
+    RecurrentDecoder decoder;
+    decoder.inputs = stored.inputs();
+    if (stored.input() != nullptr) decoder.input = ToQuantiser(*stored.input());
+    for (const schema::RecurrentLayer* from : *stored.layers()) {
+      RecurrentLayer layer{};
+      KINGLET_ASSIGN_OR_RETURN(
+          layer.cell, Enumerator<RecurrentCell>(
+                          where + ", cell of layer " + std::to_string(decoder.layers.size()),
+                          from->cell(), schema::RecurrentCell::MAX));
+      layer.units = from->units();
+      layer.input_weight = from->input_weight();
+      layer.input_bias = Optional(from->input_bias());
+      layer.recurrent_weight = Optional(from->recurrent_weight());
+      layer.recurrent_bias = Optional(from->recurrent_bias());
+      if (from->output() != nullptr) layer.output = ToQuantiser(*from->output());
+      decoder.layers.push_back(layer);
+    }
+    return decoder;
   }
 
   const std::string& source_;

@@ -156,8 +156,26 @@ class HeaderBuilder {
   flatbuffers::Offset<schema::Block> AddBlock(const NeuralCache& cache) {
     const auto name = builder_.CreateString(cache.name);
     const auto stored =
-        schema::CreateNeuralCache(builder_, cache.capacity, cache.theta, cache.lambda);
+        schema::CreateNeuralCache(builder_, cache.capacity, cache.theta, cache.lambda,
+                                  static_cast<schema::CacheStart>(cache.start));
     return schema::CreateBlock(builder_, name, 0, 0, 0, stored);
+  }
+
+  flatbuffers::Offset<schema::Block> AddBlock(const RecurrentDecoder& decoder) {
+    const auto name = builder_.CreateString(decoder.name);
+    const auto layers = AddAll<schema::RecurrentLayer>(decoder.layers);
+    const schema::Quantiser input = decoder.input ? ToSchema(*decoder.input) : schema::Quantiser();
+    const auto stored = schema::CreateRecurrentDecoder(builder_, decoder.inputs,
+                                                       decoder.input ? &input : nullptr, layers);
+    return schema::CreateBlock(builder_, name, 0, 0, 0, 0, stored);
+  }
+
+  flatbuffers::Offset<schema::RecurrentLayer> Add(const RecurrentLayer& layer) {
+    const schema::Quantiser output = layer.output ? ToSchema(*layer.output) : schema::Quantiser();
+    return schema::CreateRecurrentLayer(
+        builder_, static_cast<schema::RecurrentCell>(layer.cell), layer.units, layer.input_weight,
+        Optional(layer.input_bias), Optional(layer.recurrent_weight),
+        Optional(layer.recurrent_bias), layer.output ? &output : nullptr);
   }
 
   flatbuffers::FlatBufferBuilder builder_;
@@ -190,6 +208,8 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
       bytes += kTable * embedding->bins.size();
     } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
       bytes += kTable * softmax->tails.size();
+    } else if (const auto* recurrent = std::get_if<RecurrentDecoder>(&block)) {
+      bytes += kTable * recurrent->layers.size();
     }
   }
   if (description.golden) bytes += 12 * uint64_t{description.golden->ids.size()};

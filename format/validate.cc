@@ -72,8 +72,9 @@ class DescriptionValidator {
                                     return std::holds_alternative<AdaptiveEmbedding>(block);
                                   }),
                                   false));
-    KINGLET_RETURN_IF_ERROR(check("MicroNet decoder", count([](const Block& block) {
-                                    return std::holds_alternative<MicronetDecoder>(block);
+    KINGLET_RETURN_IF_ERROR(check("decoder", count([](const Block& block) {
+                                    return std::holds_alternative<MicronetDecoder>(block) ||
+                                           std::holds_alternative<RecurrentDecoder>(block);
                                   }),
                                   false));
     KINGLET_RETURN_IF_ERROR(check("adaptive softmax", count([](const Block& block) {
@@ -140,17 +141,26 @@ class DescriptionValidator {
                        std::to_string(covered));
   }
 
-  // All blocks share one model width: the decoder's.
-  Status ValidateWidth(uint64_t width) const {
+  // What the decoder reads and what it leaves: the widths of the embedding and of the softmax.
+  struct DecoderWidths {
+    uint64_t input, output;
+  };
+  DecoderWidths Widths() const {
+    if (const auto* decoder = FindBlock<MicronetDecoder>(description_)) {
+      return {decoder->width, decoder->width};
+    }
+    const auto* recurrent = FindBlock<RecurrentDecoder>(description_);
+    // A decoder without layers is refused in its turn.
+    return {recurrent->inputs, recurrent->layers.empty() ? 0 : recurrent->layers.back().units};
+  }
+  Status ValidateWidth(uint64_t width, uint64_t decoders) const {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("width", width));
-    const auto* decoder = FindBlock<MicronetDecoder>(description_);
-    if (width == decoder->width) return {};
-    return InvalidPart("width", "the decoder's " + std::to_string(decoder->width),
-                       std::to_string(width));
+    if (width == decoders) return {};
+    return InvalidPart("width", "the decoder's " + std::to_string(decoders), std::to_string(width));
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
-    KINGLET_RETURN_IF_ERROR(ValidateWidth(embedding.width));
+    KINGLET_RETURN_IF_ERROR(ValidateWidth(embedding.width, Widths().input));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     if (embedding.bins.empty() || embedding.bins.size() > kMaxBins) {
       return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
@@ -257,8 +267,65 @@ class DescriptionValidator {
     return {};
   }
 
+  Status ValidateBlock(const RecurrentDecoder& decoder) const {
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("inputs", decoder.inputs));
+    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
+      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
+                         std::to_string(decoder.layers.size()));
+    }
+    if (decoder.input)
+      KINGLET_RETURN_IF_ERROR(ValidateQuantiser("input quantiser", *decoder.input));
+    uint64_t inputs = decoder.inputs;
+    for (size_t i = 0; i < decoder.layers.size(); ++i) {
+      const RecurrentLayer& layer = decoder.layers[i];
+      const std::string part = Numbered("layer", i);
+      KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(part, layer, inputs));
+      if (layer.output.has_value() != decoder.input.has_value()) {
+        return InvalidPart(
+            part + ", output quantiser",
+            decoder.input ? "one, as the input has one" : "none, as the input has none",
+            layer.output ? "one" : "none");
+      }
+      inputs = layer.units;
+    }
+    return {};
+  }
+
+  // REQUIRES: inputs are in 1 .. kMaxExtent.
+  Status ValidateRecurrentLayer(const std::string& part, const RecurrentLayer& layer,
+                                uint64_t inputs) const {
+    if (layer.cell > RecurrentCell::kQrnn) {
+      return InvalidPart(part + ", cell", "a number up to 4",
+                         std::to_string(static_cast<int>(layer.cell)));
+    }
+    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", units", layer.units));
+    const bool qrnn = layer.cell == RecurrentCell::kQrnn;
+    const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
+    KINGLET_RETURN_IF_ERROR(
+        ValidateTensorShape(part + ", input weight", layer.input_weight, {rows, inputs}));
+    if (layer.input_bias) {
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape(part + ", input bias", *layer.input_bias, {rows}));
+    }
+    if (layer.recurrent_weight) {
+      KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part + ", recurrent weight",
+                                                  *layer.recurrent_weight,
+                                                  {rows, qrnn ? inputs : layer.units}));
+    } else if (!qrnn) {
+      return InvalidPart(part + ", recurrent weight", "one, as the cell is recurrent", "none");
+    }
+    if (layer.recurrent_bias) {
+      if (qrnn)
+        return InvalidPart(part + ", recurrent bias", "none, as a QRNN has one bias", "one");
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape(part + ", recurrent bias", *layer.recurrent_bias, {rows}));
+    }
+    if (!layer.output) return {};
+    return ValidateQuantiser(part + ", output quantiser", *layer.output);
+  }
+
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
-    KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width));
+    KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width, Widths().output));
     const uint64_t width = softmax.width, tails = softmax.tails.size();
     if (tails > kMaxBins - 1) {
       return InvalidPart("tails", "at most " + std::to_string(kMaxBins - 1), std::to_string(tails));
@@ -323,6 +390,10 @@ class DescriptionValidator {
     // Written so that NaN fails.
     if (!(cache.lambda > 0 && cache.lambda < 1)) {
       return InvalidPart("lambda", "a number between 0 and 1", NumberText(cache.lambda));
+    }
+    if (cache.start > CacheStart::kPastCapacity) {
+      return InvalidPart("start", "a number up to 1",
+                         std::to_string(static_cast<int>(cache.start)));
     }
     return {};
   }

@@ -93,7 +93,8 @@ struct LogSumExp {
 // Over the m = min(position, capacity) stored pairs, in storage order:
 //   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max); total[0] = sum of
 //   weights
-// Slots >= m are left alone. m = 0: total[0] = 0.
+// Slots >= m are left alone. Before token `first_position` of a stream, total[0] = 0 and the
+// weights are left alone; it is at least 1.
 struct CacheWeights {
   BufferId hidden;  // [width]: reals or codes
   BufferId keys;    // state, [capacity, width]
@@ -101,10 +102,47 @@ struct CacheWeights {
   double theta;
   BufferId weights;  // [capacity] of reals
   BufferId total;    // [1] of reals
+  uint64_t first_position = 1;
+};
+
+// The element-wise halves of recurrent cells, one token each. `input` and `recurrent` are the two
+// products of the cell, biases included, a block of n rows for each gate; s is the logistic
+// sigmoid. Sums and products are rounded one by one, from left to right.
+
+// Blocks i, f, g, o with a = input + recurrent:
+//   cell = s(a_f) * cell + s(a_i) * tanh(a_g); hidden = s(a_o) * tanh(cell)
+struct LstmGates {
+  BufferId input, recurrent;  // [4 n] of reals
+  BufferId cell;              // state, [n] of reals
+  BufferId hidden;            // [n] of reals
+};
+
+// Blocks r, z, m:
+//   r = s(input_r + recurrent_r); z = s(input_z + recurrent_z)
+//   m = tanh(input_m + r * recurrent_m); hidden = (1 - z) * m + z * hidden
+struct GruGates {
+  BufferId input, recurrent;  // [3 n] of reals
+  BufferId hidden;            // state, [n] of reals
+};
+
+// hidden = tanh(input + recurrent), or max(input + recurrent, 0) where `rectify`.
+struct RnnGates {
+  BufferId input, recurrent;  // [n] of reals
+  BufferId hidden;            // [n] of reals
+  bool rectify;
+};
+
+// Blocks z, f, o with a = input, or input + previous:
+//   cell = s(a_f) * tanh(a_z) + (1 - s(a_f)) * cell; hidden = s(a_o) * cell
+struct QrnnGates {
+  BufferId input;                    // [3 n] of reals
+  std::optional<BufferId> previous;  // [3 n] of reals: the product with the previous token's input
+  BufferId cell;                     // state, [n] of reals
+  BufferId hidden;                   // [n] of reals
 };
 
 using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, Quantise, Add, WindowAttention,
-                        LogSumExp, CacheWeights>;
+                        LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates>;
 
 }  // namespace kinglet
 

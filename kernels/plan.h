@@ -52,6 +52,9 @@ struct ClusterPlan {
 struct CachePlan {
   StepRange steps;  // fill weights and total
   uint32_t capacity;
+  // The total is 0 before this token of a stream. Above 1, the distribution there is the softmax's
+  // alone; at 1, what an empty cache does is the session's choice.
+  uint64_t first_position;
   double lambda;
   BufferId words;    // state, [capacity] of kWord
   BufferId weights;  // [capacity] of reals

@@ -50,6 +50,7 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache)
   const Plan& plan = model.plan();
   open_.resize(plan.clusters.size());
   if (!plan.cache) return;
+  if (plan.cache->first_position > 1) empty_cache_ = EmptyCache::kNormalised;
   lambda_ = static_cast<T>(plan.cache->lambda);
   keep_ = static_cast<T>(1.0 - plan.cache->lambda);
   log_keep_ = Log(keep_);
@@ -95,6 +96,7 @@ Status Distribution<T>::OpenCache(Frame& frame) {
   }
   cache_total_ = total;
   cache_open_ = true;
+  if (frame.position < cache.first_position) return Status();
   const size_t stored = std::min<uint64_t>(frame.position, cache.capacity);
   const T* weights = model_.layout()[cache.weights].template At<T>(frame);
   const uint32_t* words = model_.layout()[cache.words].template At<uint32_t>(frame);

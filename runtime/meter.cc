@@ -30,6 +30,11 @@ bool IsInteger(const TensorView& tensor) {
   return packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
 }
 
+// Pairs of the neural cache that take part in a token's distribution.
+uint64_t PairsUsed(const TokenPath& path, uint32_t capacity, uint64_t first_position) {
+  return path.position < first_position ? 0 : std::min<uint64_t>(path.position, capacity);
+}
+
 // Appends the components of one step of one token.
 class StepMeter {
  public:
@@ -145,12 +150,31 @@ class StepMeter {
   }
 
   void operator()(const CacheWeights& op) const {
-    const uint64_t stored = std::min<uint64_t>(path_.position, op.capacity);
+    const uint64_t stored = PairsUsed(path_, op.capacity, op.first_position);
     const double pairs = Real(stored), width = Real(plan_.buffer(op.hidden).count);
     Add("", DotProducts(width, pairs));
     const double scales = plan_.buffer(op.hidden).quantiser ? kRescale : 0;
     Add(".rescale", {(1 + scales) * pairs, 0, 0});  // theta, and the integer sums
     Add(".softmax", stored == 0 ? OperationTally{} : Exponentials(pairs));
+  }
+
+  // The sums of both products, a function for each gate and for the cell, and the products and sums
+  // of kernels/op.h. A sigmoid or tangent counts as one.
+  void operator()(const LstmGates& op) const {
+    const double n = Real(plan_.buffer(op.hidden).count);
+    Add("", {3 * n, 5 * n, 5 * n});
+  }
+  void operator()(const GruGates& op) const {
+    const double n = Real(plan_.buffer(op.hidden).count);
+    Add("", {3 * n, 5 * n, 3 * n});
+  }
+  void operator()(const RnnGates& op) const {
+    const double n = Real(plan_.buffer(op.hidden).count);
+    Add("", {0, n, n});
+  }
+  void operator()(const QrnnGates& op) const {
+    const double n = Real(plan_.buffer(op.hidden).count);
+    Add("", {3 * n, (op.previous ? 5 : 2) * n, 3 * n});
   }
 
  private:
@@ -177,7 +201,7 @@ uint64_t SteadyPosition(const Plan& plan) {
     if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
       position = std::max<uint64_t>(position, attention->window);
     } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max<uint64_t>(position, cache->capacity);
+      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
     }
   }
   return position;
@@ -211,7 +235,7 @@ Component DistributionOf(const Plan& plan, const TokenPath& path) {
     tally += {0, (plan.cache ? 4 : 3) * words + (i == 0 ? 0 : 2), words};
   }
   if (plan.cache) {
-    const double pairs = Real(std::min<uint64_t>(path.position, plan.cache->capacity));
+    const double pairs = Real(PairsUsed(path, plan.cache->capacity, plan.cache->first_position));
     tally += {0, pairs, pairs};
   }
   return {"distribution", tally, 0, 1};

@@ -98,9 +98,20 @@ class StepRules {
     Add(".softmax", Softmax(op.capacity));
   }
 
+  // The notebook has no recurrent cell. By its own formulas: a product is a multiplication, a sum
+  // an addition (as in its residual), a function of one number one other (as in its ReLU).
+  void operator()(const LstmGates& op) const { AddGates(op.hidden, 3, 5, 5); }
+  void operator()(const GruGates& op) const { AddGates(op.hidden, 3, 5, 3); }
+  void operator()(const RnnGates& op) const { AddGates(op.hidden, 0, 1, 1); }
+  void operator()(const QrnnGates& op) const { AddGates(op.hidden, 3, op.previous ? 5 : 2, 3); }
+
  private:
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  }
+  void AddGates(BufferId hidden, double products, double sums, double functions) const {
+    const double units = Real(plan_.buffer(hidden).count);
+    Add("", OperationTally{products, sums, functions} * units);
   }
   void AddLinear(const std::string& part, WeightId weight, std::optional<WeightId> bias,
                  double frequency) const {
@@ -148,6 +159,10 @@ class StorageRules {
   void operator()(const LogSumExp&) const {}
   // theta and lambda are constants of the configuration, which the notebook does not charge.
   void operator()(const CacheWeights&) const {}
+  void operator()(const LstmGates&) const {}
+  void operator()(const GruGates&) const {}
+  void operator()(const RnnGates&) const {}
+  void operator()(const QrnnGates&) const {}
 
  private:
   std::vector<bool>& charged_;

@@ -60,7 +60,29 @@ class BlockWriter {
   void operator()(const NeuralCache& cache) {
     Begin("neural_cache", cache.name);
     line_.Key("capacity").Integer(cache.capacity).Key("theta").Number(cache.theta);
-    line_.Key("lambda").Number(cache.lambda).EndObject();
+    line_.Key("lambda").Number(cache.lambda);
+    line_.Key("start").Text(cache.start == CacheStart::kPastCapacity ? "past_capacity"
+                                                                     : "first_pair");
+    line_.EndObject();
+  }
+
+  void operator()(const RecurrentDecoder& decoder) {
+    static constexpr const char* kCells[] = {"lstm", "gru", "tanh", "relu", "qrnn"};
+    Begin("recurrent_decoder", decoder.name);
+    line_.Key("inputs").Integer(decoder.inputs);
+    if (decoder.input) Quantiser("input", *decoder.input);
+    line_.Key("layers").BeginArray();
+    for (const RecurrentLayer& layer : decoder.layers) {
+      line_.BeginObject().Key("cell").Text(kCells[static_cast<size_t>(layer.cell)]);
+      line_.Key("units").Integer(layer.units);
+      Tensor("input_weight", layer.input_weight);
+      Tensor("input_bias", layer.input_bias);
+      Tensor("recurrent_weight", layer.recurrent_weight);
+      Tensor("recurrent_bias", layer.recurrent_bias);
+      if (layer.output) Quantiser("output", *layer.output);
+      line_.EndObject();
+    }
+    line_.EndArray().EndObject();
   }
 
  private:

@@ -81,7 +81,18 @@ struct BlockText {
   }
   std::string operator()(const NeuralCache& block) const {
     return "neural cache        " + std::to_string(block.capacity) + " pairs, theta " +
-           NumberText(block.theta) + ", lambda " + NumberText(block.lambda);
+           NumberText(block.theta) + ", lambda " + NumberText(block.lambda) +
+           (block.start == CacheStart::kPastCapacity ? ", past its capacity" : "");
+  }
+  std::string operator()(const RecurrentDecoder& block) const {
+    static constexpr const char* kCells[] = {"LSTM", "GRU", "tanh", "ReLU", "QRNN"};
+    std::string text = "recurrent decoder   inputs " + std::to_string(block.inputs) + ", layers ";
+    for (size_t i = 0; i < block.layers.size(); ++i) {
+      const RecurrentLayer& layer = block.layers[i];
+      text += (i == 0 ? "" : " + ") + std::string(kCells[static_cast<size_t>(layer.cell)]) + " " +
+              std::to_string(layer.units);
+    }
+    return text + (block.input ? ", activations quantised" : ", float activations");
   }
 
   template <class Parts, class SizeOf>

@@ -184,7 +184,9 @@ class Scorer {
     const NeuralCache* cache = FindBlock<NeuralCache>(model_.file().description());
     text += cache == nullptr
                 ? "; no cache"
-                : "; cache " + std::to_string(cache->capacity) + " " + options_.empty_cache;
+                : "; cache " + std::to_string(cache->capacity) + " " +
+                      (cache->start == CacheStart::kPastCapacity ? "past capacity"
+                                                                 : options_.empty_cache);
     return text + "; digest " + model_.file().digest();
   }
 

@@ -132,6 +132,7 @@ class CacheWeightsKernel {
         weights_(context.layout[op.weights]),
         total_(context.layout[op.total]),
         capacity_(op.capacity),
+        first_position_(op.first_position),
         theta_(static_cast<float>(op.theta)) {}
 
   void operator()(Frame& frame) const {
@@ -139,7 +140,7 @@ class CacheWeightsKernel {
     float* weights = weights_.At<float>(frame);
     float* total = total_.At<float>(frame);
     total[0] = 0.0f;
-    if (stored == 0) return;
+    if (frame.position < first_position_) return;
     const size_t n = hidden_.slot.count;
     const T* hidden = hidden_.slot.At<T>(frame);
     const StridedRows<T> keys = {keys_.slot.At<T>(frame), n, stored};
@@ -155,7 +156,7 @@ class CacheWeightsKernel {
   const VectorFunctions* vector_;
   Operand hidden_, keys_;
   Slot weights_, total_;
-  uint64_t capacity_;
+  uint64_t capacity_, first_position_;
   float theta_;
 };
 

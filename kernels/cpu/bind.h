@@ -51,6 +51,10 @@ Kernel BindOp(const Add& op, const BindContext& context);
 Kernel BindOp(const WindowAttention& op, const BindContext& context);
 Kernel BindOp(const LogSumExp& op, const BindContext& context);
 Kernel BindOp(const CacheWeights& op, const BindContext& context);
+Kernel BindOp(const LstmGates& op, const BindContext& context);
+Kernel BindOp(const GruGates& op, const BindContext& context);
+Kernel BindOp(const RnnGates& op, const BindContext& context);
+Kernel BindOp(const QrnnGates& op, const BindContext& context);
 
 }  // namespace kinglet::cpu
 

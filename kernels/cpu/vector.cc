@@ -13,6 +13,7 @@
 #if HWY_NATIVE_FMA
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/recurrent-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,6 +41,12 @@ constexpr VectorFunctions kFunctions = {
     .add = AddReals,
     .add_codes = AddCodes,
     .scale = Scale,
+    .sigmoids = Sigmoids,
+    .tangents = Tangents,
+    .lstm_gates = UpdateLstm,
+    .gru_gates = UpdateGru,
+    .rnn_gates = UpdateRnn,
+    .qrnn_gates = UpdateQrnn,
 };
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

@@ -87,6 +87,18 @@ struct VectorFunctions {
   void (*add)(const float* x, size_t n, float* y);                          // y += x
   void (*add_codes)(const int16_t* codes, float step, size_t n, float* y);  // y += codes * step
   void (*scale)(float factor, size_t n, float* y);                          // y *= factor
+
+  // out[i] = function(x[i]).
+  void (*sigmoids)(const float* x, size_t n, float* out);
+  void (*tangents)(const float* x, size_t n, float* out);
+  // The operations of the same names (kernels/op.h), n elements; `previous` may be null.
+  void (*lstm_gates)(const float* input, const float* recurrent, size_t n, float* cell,
+                     float* hidden);
+  void (*gru_gates)(const float* input, const float* recurrent, size_t n, float* hidden);
+  void (*rnn_gates)(const float* input, const float* recurrent, size_t n, bool rectify,
+                    float* hidden);
+  void (*qrnn_gates)(const float* input, const float* previous, size_t n, float* cell,
+                     float* hidden);
 };
 
 // An instruction set this source is compiled for. kScalar is the reference kernels.

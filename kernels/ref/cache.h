@@ -43,6 +43,7 @@ class CacheWeightsKernel {
         weights_(layout[op.weights]),
         total_(layout[op.total]),
         capacity_(op.capacity),
+        first_position_(op.first_position),
         theta_(static_cast<T>(op.theta)) {}
 
   void operator()(Frame& frame) const {
@@ -50,7 +51,7 @@ class CacheWeightsKernel {
     T* weights = weights_.At<T>(frame);
     T* total = total_.At<T>(frame);
     total[0] = T{0};
-    if (stored == 0) return;
+    if (frame.position < first_position_) return;
     for (size_t i = 0; i < stored; ++i) weights[i] = theta_ * Product(frame, i);
     const T largest = Largest(weights, stored);
     for (size_t i = 0; i < stored; ++i) weights[i] = Exp(weights[i] - largest);
@@ -74,7 +75,7 @@ class CacheWeightsKernel {
 
   Operand<T> hidden_, keys_;
   Slot weights_, total_;
-  uint64_t capacity_;
+  uint64_t capacity_, first_position_;
   T theta_;
 };
 

@@ -6,6 +6,7 @@
 #include "kernels/ref/cache.h"
 #include "kernels/ref/elementwise.h"
 #include "kernels/ref/matvec.h"
+#include "kernels/ref/recurrent.h"
 #include "kernels/ref/softmax.h"
 
 namespace kinglet::ref {
@@ -31,6 +32,10 @@ struct Binder {
   Kernel operator()(const CacheWeights& op) const {
     return CacheWeightsKernel<T>(op, plan, layout);
   }
+  Kernel operator()(const LstmGates& op) const { return LstmGatesKernel<T>(op, layout); }
+  Kernel operator()(const GruGates& op) const { return GruGatesKernel<T>(op, layout); }
+  Kernel operator()(const RnnGates& op) const { return RnnGatesKernel<T>(op, layout); }
+  Kernel operator()(const QrnnGates& op) const { return QrnnGatesKernel<T>(op, layout); }
 };
 
 template <class T>

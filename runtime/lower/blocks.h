@@ -3,6 +3,11 @@
 #ifndef KINGLET_RUNTIME_LOWER_BLOCKS_H_
 #define KINGLET_RUNTIME_LOWER_BLOCKS_H_
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "format/blocks.h"
 #include "runtime/lower/builder.h"
 
@@ -14,6 +19,38 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
 // Updates the residual stream in place, layer by layer. Buffers carry the names
 // "layers.<i>.<what>".
 void LowerDecoder(const MicronetDecoder& block, BufferId residual, PlanBuilder& builder);
+
+// A recurrent decoder: what the previous token left is multiplied before anything of this token is
+// written, so that no state is held twice. Buffers carry the names "layers.<i>.<what>"; the last
+// layer's output is "hidden". REQUIRES: the block outlives it.
+class RecurrentLowering {
+ public:
+  // Makes the buffers between the layers.
+  RecurrentLowering(const RecurrentDecoder& block, PlanBuilder& builder);
+
+  BufferId embedded() const { return input_.reals; }  // [inputs] of reals, to be filled
+  BufferId hidden() const { return outputs_.back().codes; }
+
+  void LowerPreviousProducts();  // before the embedding
+  void LowerLayers();            // after it
+
+ private:
+  // A vector between layers; without quantisers the codes are the reals.
+  struct Vector {
+    BufferId reals, codes;
+  };
+  Vector Make(const std::string& name, uint64_t count, bool reals_kept, bool codes_kept,
+              const std::optional<ActivationQuantiser>& quantiser);
+  const Vector& InputOf(size_t layer) const { return layer == 0 ? input_ : outputs_[layer - 1]; }
+  void LowerGates(size_t index, BufferId input);
+  void Quantised(const std::string& step_name, const Vector& vector);
+
+  const RecurrentDecoder& block_;
+  PlanBuilder& builder_;
+  Vector input_;
+  std::vector<Vector> outputs_;                    // by layer
+  std::vector<std::optional<BufferId>> previous_;  // by layer: product with what was left
+};
 
 // hidden (reals or codes) -> one ClusterPlan per cluster, appended to the plan.
 void LowerSoftmax(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& builder);

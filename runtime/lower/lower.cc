@@ -6,15 +6,56 @@
 #include "runtime/lower/builder.h"
 
 namespace kinglet {
+namespace {
+
+// What the context leaves for queries. The next token's CacheAppend reads the hidden state too, so
+// it, or its codes, is state.
+struct Context {
+  BufferId hidden;
+  std::optional<CacheBuffers> cache;
+};
+
+std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
+                                     PlanBuilder& builder) {
+  if (cache == nullptr) return std::nullopt;
+  return LowerCacheAppend(*cache, hidden, builder);
+}
+
+Context LowerContext(const MicronetDecoder& decoder, const AdaptiveEmbedding& embedding,
+                     const NeuralCache* cache, PlanBuilder& builder) {
+  // The residual stream ends as the last hidden state.
+  const BufferId residual = builder.Reals("hidden", decoder.width, !decoder.output.has_value());
+  const BufferId hidden = decoder.output
+                              ? builder.Codes("hidden.codes", decoder.width, *decoder.output, true)
+                              : residual;
+  const Context context{hidden, AppendTo(cache, hidden, builder)};
+  LowerEmbedding(embedding, residual, builder);
+  LowerDecoder(decoder, residual, builder);
+  if (decoder.output) builder.AddStep("hidden.quantise", Quantise{residual, hidden});
+  return context;
+}
+
+Context LowerContext(const RecurrentDecoder& decoder, const AdaptiveEmbedding& embedding,
+                     const NeuralCache* cache, PlanBuilder& builder) {
+  RecurrentLowering lowering(decoder, builder);
+  const Context context{lowering.hidden(), AppendTo(cache, lowering.hidden(), builder)};
+  lowering.LowerPreviousProducts();
+  LowerEmbedding(embedding, lowering.embedded(), builder);
+  lowering.LowerLayers();
+  return context;
+}
+
+}  // namespace
 
 Result<Plan> Lower(const ModelFile& file) { return Lower(file.description(), file.tensors()); }
 
 Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors) {
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
-  const auto* decoder = FindBlock<MicronetDecoder>(description);
+  const auto* micronet = FindBlock<MicronetDecoder>(description);
+  const auto* recurrent = FindBlock<RecurrentDecoder>(description);
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
   const auto* cache = FindBlock<NeuralCache>(description);
-  if (embedding == nullptr || decoder == nullptr || softmax == nullptr) {
+  if (embedding == nullptr || (micronet == nullptr && recurrent == nullptr) || softmax == nullptr) {
     return Status::Refusal(KINGLET_INVALID_MODEL, "model", "blocks",
                            "an embedding, a decoder and a softmax", "one of them missing");
   }
@@ -24,22 +65,13 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   plan.vocabulary_size = description.vocabulary_size;
   PlanBuilder builder(plan);
 
-  // The residual stream ends as the last hidden state, which the next token's CacheAppend and all
-  // queries read: so it, or its codes, is state.
-  const BufferId residual = builder.Reals("hidden", decoder->width, !decoder->output.has_value());
-  const BufferId hidden =
-      decoder->output ? builder.Codes("hidden.codes", decoder->width, *decoder->output, true)
-                      : residual;
-
-  std::optional<CacheBuffers> cache_buffers;
-  if (cache != nullptr) cache_buffers = LowerCacheAppend(*cache, hidden, builder);
-  LowerEmbedding(*embedding, residual, builder);
-  LowerDecoder(*decoder, residual, builder);
-  if (decoder->output) builder.AddStep("hidden.quantise", Quantise{residual, hidden});
+  const Context context = micronet != nullptr
+                              ? LowerContext(*micronet, *embedding, cache, builder)
+                              : LowerContext(*recurrent, *embedding, cache, builder);
   plan.context = {0, builder.step_count()};
 
-  LowerSoftmax(*softmax, hidden, builder);
-  if (cache != nullptr) LowerCacheQuery(*cache, hidden, *cache_buffers, builder);
+  LowerSoftmax(*softmax, context.hidden, builder);
+  if (cache != nullptr) LowerCacheQuery(*cache, context.hidden, *context.cache, builder);
   return plan;
 }
 

@@ -19,8 +19,10 @@ void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffe
   cache.weights = builder.Reals("cache.weights", block.capacity);
   cache.total = builder.Reals("cache.total", 1);
   cache.steps.begin = builder.step_count();
+  cache.first_position =
+      block.start == CacheStart::kPastCapacity ? uint64_t{block.capacity} + 1 : 1;
   builder.AddStep("cache.weights", CacheWeights{hidden, buffers.keys, block.capacity, block.theta,
-                                                cache.weights, cache.total});
+                                                cache.weights, cache.total, cache.first_position});
   cache.steps.end = builder.step_count();
   builder.plan().cache = cache;
 }
