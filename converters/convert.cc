@@ -20,6 +20,7 @@
 #include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
 #include "converters/quoted.h"
+#include "converters/saved_module.h"
 #include "converters/vocabulary_file.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
@@ -28,9 +29,11 @@
 namespace kinglet {
 namespace {
 
-// The tensors of a checkpoint: a state dict, or a dict that holds one under "net".
+// The tensors of a checkpoint: a state dict, a dict that holds one under "net", a whole module, or
+// a list [module, criterion, ..] of them.
 struct SavedNetwork {
   StateDict tensors;
+  SavedModules modules;
   std::optional<int64_t> step;
 };
 
@@ -49,8 +52,26 @@ std::string Describe(const PickleNode& node) {
   return text;
 }
 
+// What comes after the criterion of a list (an optimiser) is not looked at.
+SavedModules ModulesOf(const PickleNode& root) {
+  if (IsModule(root)) return {&root, nullptr};
+  const auto* list = root.As<PickleList>();
+  if (list == nullptr || list->items.empty() || !IsModule(*list->items[0])) return {};
+  const bool has_criterion = list->items.size() > 1 && IsModule(*list->items[1]);
+  return {list->items[0], has_criterion ? list->items[1] : nullptr};
+}
+
 Result<SavedNetwork> NetworkOf(const Checkpoint& checkpoint) {
   const PickleNode& root = checkpoint.root();
+  if (const SavedModules modules = ModulesOf(root); modules.network != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(StateDict tensors, ModuleTensors(*modules.network, ""));
+    if (modules.criterion != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(const StateDict more,
+                               ModuleTensors(*modules.criterion, "criterion."));
+      tensors.insert(tensors.end(), more.begin(), more.end());
+    }
+    return SavedNetwork{std::move(tensors), modules, StepOf(checkpoint.path())};
+  }
   const PickleNode* net = root.Find("net");
   const PickleNode& node = net != nullptr ? *net : root;
   SavedNetwork network;
@@ -64,8 +85,8 @@ Result<SavedNetwork> NetworkOf(const Checkpoint& checkpoint) {
   }
   if (!tensors.ok()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
-                           "a state dict, alone or as 'net' of a dict, of a family that this "
-                           "build knows (" +
+                           "a state dict, alone or as 'net' of a dict, or a whole module, alone "
+                           "or first in a list, of a family that this build knows (" +
                                FamilyNames() + ")",
                            Describe(node));
   }
@@ -79,8 +100,8 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, ConvertSummary
   KINGLET_ASSIGN_OR_RETURN(const SavedNetwork network, NetworkOf(*checkpoint));
   KINGLET_ASSIGN_OR_RETURN(const SourceWeights weights, WeightsOf(*checkpoint, network.tensors));
   KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily(options.family, path, weights));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model,
-                           family->load({path, options.config, network.step, weights}));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, family->load({path, options.config, network.step,
+                                                            weights, network.modules}));
   if (model.bits && options.bits) {
     return Status::Refusal(
         KINGLET_INVALID_ARGUMENT, "convert", "bits",
@@ -113,7 +134,8 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
 Status ApplyPasses(const ConvertOptions& options, LoadedModel& model) {
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ChangeCache(
-      {options.cache_capacity, options.cache_theta, options.cache_lambda}, draft.description));
+      {options.cache_capacity, options.cache_theta, options.cache_lambda, model.cache_start},
+      draft.description));
   if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);

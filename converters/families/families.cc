@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "converters/families/awd_lstm.h"
 #include "converters/families/neurips_micronet.h"
+#include "converters/families/pytorch_examples.h"
 #include "converters/quoted.h"
 
 namespace kinglet {
@@ -23,8 +25,10 @@ std::string Outline(std::span<const SourceTensor> weights) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 1> kFamilies = {{
+  static constexpr std::array<Family, 3> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
+      {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
+      {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
   }};
   return kFamilies;
 }

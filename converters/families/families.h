@@ -25,14 +25,25 @@ struct LoadedModel {
   // The checkpoint's weights are integers of so many bits times scales, and its activations are
   // quantised.
   std::optional<int> bits;
+  // How a neural cache behaves that the user adds.
+  CacheStart cache_start = CacheStart::kFirstPair;
   std::vector<std::string> notes;  // for the user
+};
+
+// The objects of a checkpoint that were pickled whole, for attributes that are not tensors
+// (converters/saved_module.h); null where the file has none. They live as long as the checkpoint.
+struct SavedModules {
+  const PickleNode* network = nullptr;
+  const PickleNode* criterion = nullptr;
 };
 
 struct FamilyInput {
   std::string checkpoint;  // path, for messages and to look beside it
   std::string config;      // path; empty: where the family's training code puts it
   std::optional<int64_t> step;
+  // Of a criterion, names start with "criterion.".
   const SourceWeights& weights;
+  SavedModules modules = {};
 };
 
 struct Family {

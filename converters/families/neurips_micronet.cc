@@ -6,40 +6,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "converters/checkpoint_path.h"
 #include "converters/config_file.h"
-#include "converters/quoted.h"
+#include "converters/families/draft_builder.h"
 #include "format/message_text.h"
 
 namespace kinglet {
 namespace {
-
-// What passes may do with a tensor.
-enum class Role : uint8_t {
-  kKept,        // layer norms and positions: always float32
-  kQuantised,   // covered by the training code's quantiser
-  kPrunedAlso,  // and by its pruner
-};
-
-// Longer lists of names are cut, so that a hostile file cannot make an endless line.
-constexpr size_t kMaxListed = 1000;
-
-std::string Listed(const std::string& what, const std::vector<std::string>& items,
-                   const char* separator) {
-  std::string text = what;
-  for (size_t i = 0; i < std::min(items.size(), kMaxListed); ++i) {
-    text += (i == 0 ? "" : separator) + items[i];
-  }
-  if (items.size() > kMaxListed) {
-    text += " and " + std::to_string(items.size() - kMaxListed) + " more";
-  }
-  return text;
-}
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
@@ -48,67 +24,40 @@ Status Refuse(const std::string& where, const std::string& expected, const std::
 class MicronetLoader {
  public:
   MicronetLoader(const MicronetConfig& config, std::span<const SourceTensor> weights)
-      : config_(config) {
-    for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
-    order_ = weights;
-  }
+      : config_(config), order_(weights), builder_(weights) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(CheckQuantisers());
-    model_.bits = config_.bits;
-    model_.draft.description.vocabulary_size = config_.vocabulary_size;
+    builder_.model.bits = config_.bits;
+    builder_.model.draft.description.vocabulary_size = config_.vocabulary_size;
     DescribeTables();
     AdaptiveEmbedding embedding = DescribeEmbedding();
     MicronetDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax = DescribeSoftmax();
     std::optional<NeuralCache> cache = DescribeCache();
-    KINGLET_RETURN_IF_ERROR(CheckNames());
+    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kMicronetFamily) +
+                                                " network with this configuration"));
     KINGLET_RETURN_IF_ERROR(value_error_);
     KINGLET_RETURN_IF_ERROR(CheckCache(cache));
-    std::vector<Block>& blocks = model_.draft.description.blocks;
+    std::vector<Block>& blocks = builder_.model.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
     blocks.emplace_back(std::move(decoder));
     blocks.emplace_back(std::move(softmax));
     if (cache) blocks.emplace_back(std::move(*cache));
     KINGLET_RETURN_IF_ERROR(ReadValues());
-    return std::move(model_);
+    return std::move(builder_.model);
   }
 
  private:
-  // The state dict's tensor of this name and shape; otherwise null and the fault is noted. A null
-  // `required` tensor is not missed.
-  const SourceTensor* Claim(const std::string& name, const Shape& shape, bool required = true) {
-    const auto found = by_name_.find(name);
-    if (found == by_name_.end()) {
-      if (required) missing_.push_back(name);
-      return nullptr;
-    }
-    claimed_.insert(found->first);
-    if (found->second->shape == shape) return found->second;
-    misshaped_.push_back("shape " + name + ": expected " + ShapeText(shape) + ", found " +
-                         ShapeText(found->second->shape));
-    return nullptr;
-  }
-
-  // A tensor of the draft. Ids are given out even for tensors that turn out to be missing: the
-  // faults end the loading before anyone looks at them.
-  TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source) {
-    const auto id = static_cast<TensorId>(sources_.size());
-    sources_.push_back(source);
-    model_.draft.tensors.push_back({name, shape, DenseF32{}, false});
-    if (role != Role::kKept) model_.quantisable.push_back(id);
-    if (role == Role::kPrunedAlso) model_.prunable.push_back(id);
-    return id;
-  }
   TensorId Add(const std::string& name, const Shape& shape, Role role) {
-    return Add(name, shape, role, Claim(name, shape));
+    return builder_.Add(name, shape, role);
   }
 
   // A number saved as a tensor of shape () or (1,).
   std::optional<float> Number(const std::string& name, bool required) {
-    const auto found = by_name_.find(name);
-    const bool listed = found != by_name_.end() && found->second->shape == Shape{1};
-    const SourceTensor* tensor = Claim(name, listed ? Shape{1} : Shape{}, required);
+    const SourceTensor* found = builder_.Find(name);
+    const bool listed = found != nullptr && found->shape == Shape{1};
+    const SourceTensor* tensor = builder_.Claim(name, listed ? Shape{1} : Shape{}, required);
     if (tensor == nullptr) return std::nullopt;
     const Result<std::vector<float>> values = ReadFinite(*tensor);
     if (values.ok()) return values->front();
@@ -148,15 +97,16 @@ class MicronetLoader {
       const std::string outward = "loss.layers." + number + ".weight";
       const std::string inward = "embed.layers." + number + ".weight";
       const Shape shape = {bin.size, bin.width};
-      const bool has_inward = by_name_.contains(inward);
-      const SourceTensor* used = Claim(outward, shape, !has_inward);
-      const SourceTensor* other = has_inward ? Claim(inward, shape) : nullptr;
-      if (used == nullptr && !by_name_.contains(outward) && other != nullptr) {
-        model_.notes.push_back(outward + " is not in the checkpoint; " + inward + " is used");
+      const bool has_inward = builder_.Has(inward);
+      const SourceTensor* used = builder_.Claim(outward, shape, !has_inward);
+      const SourceTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
+      if (used == nullptr && !builder_.Has(outward) && other != nullptr) {
+        builder_.model.notes.push_back(outward + " is not in the checkpoint; " + inward +
+                                       " is used");
         std::swap(used, other);
       }
       tables_.push_back(
-          Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));
+          builder_.Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));
       if (used != nullptr && other != nullptr) tied_.push_back({tables_.back(), other});
     }
   }
@@ -243,8 +193,8 @@ class MicronetLoader {
       softmax.cluster_bias = Add("loss.clusters.bias", {tails}, Role::kQuantised);
     } else {
       // The training code makes a matrix without rows, which says nothing.
-      Claim("loss.clusters.weight", cluster_shape, false);
-      Claim("loss.clusters.bias", {tails}, false);
+      builder_.Claim("loss.clusters.weight", cluster_shape, false);
+      builder_.Claim("loss.clusters.bias", {tails}, false);
     }
     for (size_t i = 0; i < tails; ++i) {
       const MicronetBin& bin = config_.bins[i + 1];
@@ -286,10 +236,9 @@ class MicronetLoader {
     // Trained parameters that a search file or `use_cache: false` overrules are not needed, but are
     // no fault.
     for (const std::string& name : {theta, lambda}) {
-      const auto found = by_name_.find(name);
-      if (config_.trains_cache && found != by_name_.end() && !claimed_.contains(name)) {
-        claimed_.insert(found->first);
-        model_.notes.push_back(name + " is not used: the configuration overrules it");
+      if (config_.trains_cache && builder_.Has(name) && !builder_.Claimed(name)) {
+        builder_.ClaimUnshaped(name);
+        builder_.model.notes.push_back(name + " is not used: the configuration overrules it");
       }
     }
     return cache;
@@ -306,38 +255,20 @@ class MicronetLoader {
     return {};
   }
 
-  Status CheckNames() const {
-    std::vector<std::string> unused;
-    for (const SourceTensor& tensor : order_) {
-      if (!claimed_.contains(tensor.name)) unused.push_back(QuotedName(tensor.name));
-    }
-    std::vector<std::string> faults;
-    if (!missing_.empty()) faults.push_back(Listed("missing ", missing_, ", "));
-    if (!unused.empty()) faults.push_back(Listed("unused ", unused, ", "));
-    if (!misshaped_.empty()) faults.push_back(Listed("", misshaped_, "; "));
-    if (faults.empty()) return {};
-    return Refuse(
-        "state dict",
-        "the tensors of a " + std::string(kMicronetFamily) + " network with this configuration",
-        Listed("", faults, "; "));
-  }
-
   Status ReadValues() {
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(*sources_[i]));
-      model_.draft.tensors[i].values = DenseF32{std::move(values)};
-    }
+    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
     for (const TiedTable& tied : tied_) {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> other, ReadFinite(*tied.other));
-      const EncodedTensor& used = model_.draft.tensors[tied.used];
+      const EncodedTensor& used = builder_.model.draft.tensors[tied.used];
       const std::vector<float>& values = std::get_if<DenseF32>(&used.values)->values;
       double largest = 0;
       for (size_t i = 0; i < other.size(); ++i) {
         largest = std::max(largest, std::fabs(double{other[i]} - double{values[i]}));
       }
       if (largest == 0) continue;
-      model_.notes.push_back(tied.other->name + " differs from " + used.name + " by up to " +
-                             NumberText(largest) + "; the latter is used for input and output");
+      builder_.model.notes.push_back(tied.other->name + " differs from " + used.name +
+                                     " by up to " + NumberText(largest) +
+                                     "; the latter is used for input and output");
     }
     return {};
   }
@@ -349,13 +280,9 @@ class MicronetLoader {
 
   const MicronetConfig& config_;
   std::span<const SourceTensor> order_;
-  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
-  std::unordered_set<std::string_view> claimed_;
-  std::vector<std::string> missing_, misshaped_;
-  Status value_error_;  // the first number that cannot be used
-  LoadedModel model_;
-  std::vector<const SourceTensor*> sources_;  // by tensor id
-  std::vector<TensorId> tables_;              // by bin
+  DraftBuilder builder_;
+  Status value_error_;            // the first number that cannot be used
+  std::vector<TensorId> tables_;  // by bin
   std::vector<TiedTable> tied_;
 };
 

@@ -23,7 +23,7 @@ Status ChangeCache(const CacheChange& change, ModelDescription& description) {
   }
   if (change.capacity && change.theta && change.lambda) {
     description.blocks.emplace_back(
-        NeuralCache{"cache", *change.capacity, *change.theta, *change.lambda});
+        NeuralCache{"cache", *change.capacity, *change.theta, *change.lambda, change.start});
     return {};
   }
   std::string given;

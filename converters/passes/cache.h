@@ -15,6 +15,7 @@ struct CacheChange {
   std::optional<uint32_t> capacity = std::nullopt;  // 0 removes the cache
   std::optional<double> theta = std::nullopt;
   std::optional<double> lambda = std::nullopt;
+  CacheStart start = CacheStart::kFirstPair;  // of a cache that the model did not have
 };
 
 // Errors: KINGLET_INVALID_ARGUMENT where a model without a cache is not given all three numbers.

@@ -1,0 +1,113 @@
+#include "converters/families/draft_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "converters/quoted.h"
+
+namespace kinglet {
+namespace {
+
+// Longer lists of names are cut, so that a hostile file cannot make an endless line.
+constexpr size_t kMaxListed = 1000;
+
+std::string Listed(const std::string& what, const std::vector<std::string>& items,
+                   const char* separator) {
+  std::string text = what;
+  for (size_t i = 0; i < std::min(items.size(), kMaxListed); ++i) {
+    text += (i == 0 ? "" : separator) + items[i];
+  }
+  if (items.size() > kMaxListed) {
+    text += " and " + std::to_string(items.size() - kMaxListed) + " more";
+  }
+  return text;
+}
+
+}  // namespace
+
+DraftBuilder::DraftBuilder(std::span<const SourceTensor> weights) : order_(weights) {
+  for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+}
+
+const SourceTensor* DraftBuilder::Find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const SourceTensor* DraftBuilder::ClaimUnshaped(const std::string& name, bool required) {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) {
+    if (required) missing_.push_back(name);
+    return nullptr;
+  }
+  claimed_.insert(found->first);
+  return found->second;
+}
+
+const SourceTensor* DraftBuilder::Claim(const std::string& name, const Shape& shape,
+                                        bool required) {
+  const SourceTensor* tensor = ClaimUnshaped(name, required);
+  if (tensor == nullptr || tensor->shape == shape) return tensor;
+  NoteMisshaped(*tensor, ShapeText(shape));
+  return nullptr;
+}
+
+void DraftBuilder::NoteMisshaped(const SourceTensor& tensor, const std::string& expected) {
+  misshaped_.push_back("shape " + tensor.name + ": expected " + expected + ", found " +
+                       ShapeText(tensor.shape));
+}
+
+TensorId DraftBuilder::Add(const std::string& name, const Shape& shape, Role role,
+                           const SourceTensor* source, Origin origin) {
+  const auto id = static_cast<TensorId>(sources_.size());
+  sources_.push_back({source, origin});
+  model.draft.tensors.push_back({name, shape, DenseF32{}, false});
+  if (role != Role::kKept) model.quantisable.push_back(id);
+  if (role == Role::kPrunedAlso) model.prunable.push_back(id);
+  return id;
+}
+
+Status DraftBuilder::CheckNames(const std::string& network) const {
+  std::vector<std::string> unused;
+  for (const SourceTensor& tensor : order_) {
+    if (!claimed_.contains(tensor.name)) unused.push_back(QuotedName(tensor.name));
+  }
+  std::vector<std::string> faults;
+  if (!missing_.empty()) faults.push_back(Listed("missing ", missing_, ", "));
+  if (!unused.empty()) faults.push_back(Listed("unused ", unused, ", "));
+  if (!misshaped_.empty()) faults.push_back(Listed("", misshaped_, "; "));
+  if (faults.empty()) return {};
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
+                         "the tensors of " + network, Listed("", faults, "; "));
+}
+
+Status DraftBuilder::ReadValues() {
+  const SourceTensor* read = nullptr;  // parts of one tensor follow each other
+  std::vector<float> values;
+  for (size_t id = 0; id < sources_.size(); ++id) {
+    const auto& [source, origin] = sources_[id];
+    if (source != read) {
+      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(*source));
+      read = source;
+    }
+    EncodedTensor& tensor = model.draft.tensors[id];
+    if (tensor.shape == source->shape) {
+      tensor.values = DenseF32{std::move(values)};
+      read = nullptr;
+      continue;
+    }
+    const uint64_t rows = Rows(tensor.shape), columns = Cols(tensor.shape);
+    DenseF32 part;
+    part.values.reserve(rows * columns);
+    for (uint64_t row = 0; row < rows; ++row) {
+      const auto first =
+          values.begin() +
+          static_cast<std::ptrdiff_t>((origin.row + row) * Cols(source->shape) + origin.column);
+      part.values.insert(part.values.end(), first, first + static_cast<std::ptrdiff_t>(columns));
+    }
+    tensor.values = std::move(part);
+  }
+  return {};
+}
+
+}  // namespace kinglet

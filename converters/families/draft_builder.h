@@ -1,0 +1,86 @@
+// What families share on the way from a checkpoint's tensors to a draft: names and shapes are
+// claimed first, their faults reported all together, and values read last.
+#ifndef KINGLET_CONVERTERS_FAMILIES_DRAFT_BUILDER_H_
+#define KINGLET_CONVERTERS_FAMILIES_DRAFT_BUILDER_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "converters/families/families.h"
+#include "converters/families/source_weights.h"
+#include "format/encoding.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// What passes may do with a tensor.
+enum class Role : uint8_t {
+  kKept,        // always float32: layer norms, positions
+  kQuantised,   // covered by the quantiser
+  kPrunedAlso,  // and by the pruner
+};
+
+class DraftBuilder {
+ public:
+  // The first entry of a draft's tensor in the checkpoint's.
+  struct Origin {
+    uint64_t row = 0, column = 0;
+  };
+
+  // REQUIRES: the weights outlive it.
+  explicit DraftBuilder(std::span<const SourceTensor> weights);
+
+  bool Has(std::string_view name) const { return by_name_.contains(name); }
+  bool Claimed(std::string_view name) const { return claimed_.contains(name); }
+  // The checkpoint's tensor, without claiming it; null if there is none.
+  const SourceTensor* Find(std::string_view name) const;
+
+  // The tensor of this name and shape; otherwise null and the fault is noted. One that is not
+  // required is not missed.
+  const SourceTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
+  // The tensor of this name, whatever its shape.
+  const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
+  // The shape of a tensor is not the one that `expected` describes.
+  void NoteMisshaped(const SourceTensor& tensor, const std::string& expected);
+
+  // A tensor of the draft. Ids are given out even for tensors that turn out to be missing: the
+  // faults end the loading before anyone looks at them.
+  TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source,
+               Origin origin);
+  TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source) {
+    return Add(name, shape, role, source, Origin{});
+  }
+  // The same, claimed under its own name.
+  TensorId Add(const std::string& name, const Shape& shape, Role role) {
+    return Add(name, shape, role, Claim(name, shape));
+  }
+
+  // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
+  // says whose tensors were expected.
+  Status CheckNames(const std::string& network) const;
+  // Fills the draft's tensors. REQUIRES: CheckNames found nothing.
+  Status ReadValues();
+
+  LoadedModel model;
+
+ private:
+  struct Source {
+    const SourceTensor* tensor;
+    Origin origin;
+  };
+
+  std::span<const SourceTensor> order_;
+  std::unordered_map<std::string_view, const SourceTensor*> by_name_;
+  std::unordered_set<std::string_view> claimed_;
+  std::vector<std::string> missing_, misshaped_;
+  std::vector<Source> sources_;  // by tensor id
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_DRAFT_BUILDER_H_
