@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -94,6 +95,23 @@ Result<Points> FindPoints(const Model& model, ActivationRanges& ranges) {
   return points;
 }
 
+Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
+  PointFinder finder(model);
+  Points points;
+  const Plan& plan = model.plan();
+  const auto embedding = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return std::holds_alternative<EmbedRow>(step.op);
+  });
+  KINGLET_RETURN_IF_ERROR(finder.Add(embedding->name, "embedded", ranges.input, points));
+  for (size_t i = 0; i < ranges.outputs.size(); ++i) {
+    const std::string layer = "layers." + std::to_string(i);
+    const bool last = i + 1 == ranges.outputs.size();
+    KINGLET_RETURN_IF_ERROR(finder.Add(layer + ".gates", last ? "hidden" : layer + ".hidden",
+                                       ranges.outputs[i], points));
+  }
+  return points;
+}
+
 void Widen(const Point& point, const Frame& frame) {
   const std::span<const float> values(point.slot.At<float>(frame), point.slot.count);
   for (const float value : values) {
@@ -102,6 +120,33 @@ void Widen(const Point& point, const Frame& frame) {
       *point.range = std::fabs(value);
     }
   }
+}
+
+// Runs the model over the tokens and widens the ranges at the points that `find` names.
+Status Measure(const ModelDraft& draft, std::span<const uint32_t> tokens,
+               const std::function<Result<Points>(const Model&)>& find) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                           OpenForCalibration(std::move(file)));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  KINGLET_ASSIGN_OR_RETURN(const Points points, find(*model));
+  session->set_observer([&points](const Step& step, const Frame& frame) {
+    const auto found = points.find(&step);
+    if (found == points.end()) return;
+    for (const Point& point : found->second) Widen(point, frame);
+  });
+  for (const uint32_t token : tokens) KINGLET_RETURN_IF_ERROR(session->StepToken(token));
+  return {};
+}
+
+Status NoDecoder(const char* expected) {
+  return Status::Refusal(KINGLET_UNSUPPORTED, "calibration", "model", expected, "none");
+}
+
+Status Overflow(const std::string& where) {
+  return Status::Refusal(KINGLET_NOT_FINITE, "calibration", where, "finite activations",
+                         "infinity or NaN");
 }
 
 }  // namespace
@@ -130,30 +175,30 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 
 Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens) {
   const auto* decoder = FindBlock<MicronetDecoder>(draft.description);
-  if (decoder == nullptr || decoder->layers.empty()) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "calibration", "model", "a MicroNet decoder",
-                           "none");
-  }
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
-  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                           OpenForCalibration(std::move(file)));
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-
+  if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a MicroNet decoder");
   ActivationRanges ranges;
   ranges.layers.resize(decoder->layers.size());
-  KINGLET_ASSIGN_OR_RETURN(const Points points, FindPoints(*model, ranges));
-  session->set_observer([&points](const Step& step, const Frame& frame) {
-    const auto found = points.find(&step);
-    if (found == points.end()) return;
-    for (const Point& point : found->second) Widen(point, frame);
-  });
-  for (const uint32_t token : tokens) KINGLET_RETURN_IF_ERROR(session->StepToken(token));
-
+  KINGLET_RETURN_IF_ERROR(
+      Measure(draft, tokens, [&](const Model& model) { return FindPoints(model, ranges); }));
   // Every overflow ends in the residual stream, which is the final hidden state.
   if (std::isfinite(ranges.output)) return ranges;
-  return Status::Refusal(KINGLET_NOT_FINITE, "calibration", "final hidden state",
-                         "finite activations", "infinity or NaN");
+  return Overflow("final hidden state");
+}
+
+Result<RecurrentRanges> MeasureRecurrentRanges(const ModelDraft& draft,
+                                               std::span<const uint32_t> tokens) {
+  const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
+  if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a recurrent decoder");
+  RecurrentRanges ranges;
+  ranges.outputs.resize(decoder->layers.size());
+  KINGLET_RETURN_IF_ERROR(
+      Measure(draft, tokens, [&](const Model& model) { return FindPoints(model, ranges); }));
+  // A cell can hide an overflow from the layers after it, but not from its own output.
+  if (!std::isfinite(ranges.input)) return Overflow("embedding");
+  for (size_t i = 0; i < ranges.outputs.size(); ++i) {
+    if (!std::isfinite(ranges.outputs[i])) return Overflow("layer " + std::to_string(i));
+  }
+  return ranges;
 }
 
 ActivationQuantiser QuantiserFor(float range, int bits) {
@@ -180,9 +225,27 @@ void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) 
   }
 }
 
+void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDraft& draft) {
+  for (Block& block : draft.description.blocks) {
+    if (auto* decoder = std::get_if<RecurrentDecoder>(&block)) {
+      decoder->input = QuantiserFor(ranges.input, bits);
+      for (size_t i = 0; i < decoder->layers.size(); ++i) {
+        decoder->layers[i].output = QuantiserFor(ranges.outputs[i], bits);
+      }
+    } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+      softmax->tail_input = TailInput::kFixedPoint15;
+    }
+  }
+}
+
 Status Calibrate(const std::string& text, int bits, ModelDraft& draft) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens,
                            ReadCalibrationText(text, draft.vocabulary));
+  if (FindBlock<RecurrentDecoder>(draft.description) != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const RecurrentRanges ranges, MeasureRecurrentRanges(draft, tokens));
+    SetQuantisers(ranges, bits, draft);
+    return {};
+  }
   KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(draft, tokens));
   SetQuantisers(ranges, bits, draft);
   return {};

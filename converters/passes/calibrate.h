@@ -22,15 +22,23 @@ struct ActivationRanges {
   float output = 0;  // the final hidden state
 };
 
+// Of a recurrent decoder: the embedding, and each layer's output.
+struct RecurrentRanges {
+  float input = 0;
+  std::vector<float> outputs;  // the last is the final hidden state's
+};
+
 // The ids of a text's words. Words that are not in the vocabulary become <unk>, if that is.
 // Errors: as ForEachWord's; KINGLET_UNKNOWN_WORD naming the word; KINGLET_INVALID_ARGUMENT for a
 // text without words.
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
                                                   std::span<const std::string> vocabulary);
 
-// Runs the model over the tokens. REQUIRES: its decoder has no quantisers. Errors: as opening a
-// model and stepping it; KINGLET_NOT_FINITE where an activation overflows.
+// Runs the model over the tokens. REQUIRES: its decoder is of the kind and has no quantisers.
+// Errors: as opening a model and stepping it; KINGLET_NOT_FINITE where an activation overflows.
 Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens);
+Result<RecurrentRanges> MeasureRecurrentRanges(const ModelDraft& draft,
+                                               std::span<const uint32_t> tokens);
 
 // As the training code makes one: the range itself and, for the step, range / (2^(bits-1) - 1) with
 // its low `bits` mantissa bits cleared. A range of 0, or below 1e-30, counts
@@ -40,6 +48,7 @@ ActivationQuantiser QuantiserFor(float range, int bits);
 // Gives the decoder its quantisers and the softmax its fixed-point tails. What attention sees
 // before the stream's start stays as it is. REQUIRES: a range per layer.
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft);
+void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDraft& draft);
 
 // All of it. REQUIRES: draft.vocabulary is not empty; the weights are quantised.
 Status Calibrate(const std::string& text, int bits, ModelDraft& draft);
