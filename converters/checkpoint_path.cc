@@ -54,8 +54,11 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
   KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder));
   if (found) return found->string();
+  if (fs::path model = folder / "model.pt"; fs::is_regular_file(model, error)) {
+    return model.string();
+  }
   return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
-                         "a file named model-<step>.pth", "none");
+                         "a file named model-<step>.pth or model.pt", "none");
 }
 
 Result<std::string> FindConfig(const std::string& checkpoint) {

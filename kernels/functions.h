@@ -159,6 +159,8 @@ KINGLET_HOST_DEVICE inline float Sigmoid(float x) {
 KINGLET_HOST_DEVICE inline float Tanh(float x) {
   using C = TanhConstants;
   const float magnitude = fabsf(x);
+  // 1 - 2 / (e^2|x| + 1); where the exponential overflows this is 1.
+  float y = 1.0f - 2.0f / (Exp(2.0f * magnitude) + 1.0f);
   if (magnitude < C::kSmall) {
     const float z = x * x;
     float p = C::kC4;
@@ -166,11 +168,9 @@ KINGLET_HOST_DEVICE inline float Tanh(float x) {
     p = fmaf(p, z, C::kC2);
     p = fmaf(p, z, C::kC1);
     p = fmaf(p, z, C::kC0);
-    return fmaf(z * p, x, x);
+    y = fmaf(z * p, magnitude, magnitude);
   }
-  // 1 - 2 / (e^2|x| + 1); where the exponential overflows this is 1.
-  const float y = 1.0f - 2.0f / (Exp(2.0f * magnitude) + 1.0f);
-  return x < 0.0f ? -y : y;
+  return copysignf(y, x);
 }
 
 inline double Exp(double x) { return std::exp(x); }

@@ -41,13 +41,13 @@ HWY_INLINE hn::Vec<D> TanhVector(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, z, hn::Set(d, C::kC2));
   p = hn::MulAdd(p, z, hn::Set(d, C::kC1));
   p = hn::MulAdd(p, z, hn::Set(d, C::kC0));
-  const auto small = hn::MulAdd(hn::Mul(z, p), x, x);
   const auto one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f);
   const auto magnitude = hn::Abs(x);
+  const auto small = hn::MulAdd(hn::Mul(z, p), magnitude, magnitude);
   const auto e = ExpVector(d, hn::Mul(two, magnitude));
-  const auto y = hn::Sub(one, hn::Div(two, hn::Add(e, one)));
-  const auto large = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(y), y);
-  return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, C::kSmall)), small, large);
+  const auto large = hn::Sub(one, hn::Div(two, hn::Add(e, one)));
+  const auto y = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, C::kSmall)), small, large);
+  return hn::CopySign(y, x);
 }
 
 void Sigmoids(const float* x, size_t n, float* out) {

@@ -39,6 +39,14 @@ TEST(FindCheckpoint, TheLargestStepOfAFolder) {
   EXPECT_EQ(FindCheckpoint(folder.path()).value(), inner);
 }
 
+TEST(FindCheckpoint, AWholeModelOfAFolderWithoutSteps) {
+  const TemporaryFolder folder;
+  const std::string whole = folder.Write("model.pt", "");
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), whole);
+  const std::string step = folder.Write("model-3.pth", "");
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), step);
+}
+
 TEST(FindCheckpoint, AFolderWithoutOne) {
   const TemporaryFolder folder;
   const Status status = FindCheckpoint(folder.path()).status();

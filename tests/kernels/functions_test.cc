@@ -1,6 +1,6 @@
-// exp and log of kernels/functions.h against the C library in double precision, over as many floats
-// as time allows (KINGLET_FUNCTIONS_STRIDE floats apart; 1 is all of them), and the vector forms
-// against the scalar ones.
+// exp, log, sigmoid and tanh of kernels/functions.h against the C library in double precision, over
+// as many floats as time allows (KINGLET_FUNCTIONS_STRIDE floats apart; 1 is all of them), and the
+// vector forms against the scalar ones.
 #include "kernels/functions.h"
 
 #include <gtest/gtest.h>
@@ -116,9 +116,72 @@ TEST(Log, HasExactSpecialValues) {
   EXPECT_EQ(Log(std::numeric_limits<float>::denorm_min()), -149 * 0.69314718055994530942f);
 }
 
+// The largest error over floats of both signs up to 128, beyond which both functions are constant.
+template <class Function, class Exact>
+double WorstError(Function function, Exact exact) {
+  const uint32_t stride = Stride();
+  double worst = 0;
+  for (const uint32_t sign : {0u, 0x80000000u}) {
+    for (uint32_t bits = 0; bits < 0x43000000u; bits += stride) {
+      const float x = FromBits(sign | bits);
+      const double error = ErrorInUlps(function(x), exact(double{x}));
+      if (!(error <= worst)) worst = error;
+    }
+  }
+  return worst;
+}
+
+TEST(Sigmoid, IsWithin1Point6Ulp) {
+  const double worst = WorstError([](float x) { return Sigmoid(x); },
+                                  [](double x) { return 1 / (1 + std::exp(-x)); });
+  EXPECT_LE(worst, 1.6);
+  EXPECT_GT(worst, 0.5);
+}
+
+TEST(Sigmoid, HasExactSpecialValues) {
+  EXPECT_EQ(Sigmoid(0.0f), 0.5f);
+  EXPECT_EQ(Sigmoid(-0.0f), 0.5f);
+  EXPECT_EQ(Sigmoid(kInfinity), 1.0f);
+  EXPECT_EQ(Sigmoid(-kInfinity), 0.0f);
+  EXPECT_TRUE(std::isnan(Sigmoid(kNaN)));
+  EXPECT_EQ(Sigmoid(std::numeric_limits<float>::max()), 1.0f);
+  EXPECT_EQ(Sigmoid(-103.0f), std::numeric_limits<float>::denorm_min());
+  // 1 / (1 + 1/e) and 1 / (1 + e), worked out in 40 digits.
+  EXPECT_EQ(Sigmoid(1.0f), 0.73105857863000487925f);
+  EXPECT_EQ(Sigmoid(0.0), 0.5);
+  EXPECT_EQ(Sigmoid(-1000.0), 0.0);
+  EXPECT_DOUBLE_EQ(Sigmoid(-1.0), 0.26894142136999512075);
+}
+
+TEST(Tanh, IsWithin1Point4Ulp) {
+  const double worst =
+      WorstError([](float x) { return Tanh(x); }, [](double x) { return std::tanh(x); });
+  EXPECT_LE(worst, 1.4);
+  EXPECT_GT(worst, 0.5);
+}
+
+TEST(Tanh, HasExactSpecialValuesAndIsOdd) {
+  EXPECT_EQ(Tanh(0.0f), 0.0f);
+  EXPECT_TRUE(std::signbit(Tanh(-0.0f)));
+  EXPECT_EQ(Tanh(kInfinity), 1.0f);
+  EXPECT_EQ(Tanh(-kInfinity), -1.0f);
+  EXPECT_TRUE(std::isnan(Tanh(kNaN)));
+  EXPECT_EQ(Tanh(50.0f), 1.0f);
+  EXPECT_EQ(Tanh(1e-30f), 1e-30f);
+  EXPECT_EQ(Tanh(-std::numeric_limits<float>::denorm_min()),
+            -std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(Tanh(1.0f), 0.76159415595576488812f);  // OEIS A073744
+  for (uint32_t bits = 0; bits < 0x42000000u; bits += 997 * Stride()) {
+    ASSERT_EQ(Tanh(-FromBits(bits)), -Tanh(FromBits(bits)));
+  }
+}
+
 #ifdef KINGLET_HAVE_CPU_BACKEND
 
-TEST(VectorExp, EqualsTheScalarOne) {
+using VectorFunction = void (*cpu::VectorFunctions::*)(const float*, size_t, float*);
+
+template <class Function>
+void ExpectVectorsEqual(VectorFunction vector, Function scalar) {
   const uint32_t stride = std::max(Stride(), 16u);
   for (const cpu::Target target : cpu::SupportedTargets()) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
@@ -131,15 +194,27 @@ TEST(VectorExp, EqualsTheScalarOne) {
         x.push_back(FromBits(static_cast<uint32_t>(bits)));
       }
       y.assign(x.size(), 7.0f);
-      functions->exponentials(x.data(), x.size(), y.data());
+      (functions->*vector)(x.data(), x.size(), y.data());
       for (size_t i = 0; i < x.size(); ++i) {
-        const float expected = Exp(x[i]);
+        const float expected = scalar(x[i]);
         const bool same = std::bit_cast<uint32_t>(expected) == std::bit_cast<uint32_t>(y[i]);
         ASSERT_TRUE(same || (std::isnan(expected) && std::isnan(y[i])))
-            << cpu::TargetName(target) << " exp(" << x[i] << ") = " << y[i];
+            << cpu::TargetName(target) << " at " << x[i] << ": " << y[i];
       }
     }
   }
+}
+
+TEST(VectorExp, EqualsTheScalarOne) {
+  ExpectVectorsEqual(&cpu::VectorFunctions::exponentials, [](float x) { return Exp(x); });
+}
+
+TEST(VectorSigmoid, EqualsTheScalarOne) {
+  ExpectVectorsEqual(&cpu::VectorFunctions::sigmoids, [](float x) { return Sigmoid(x); });
+}
+
+TEST(VectorTanh, EqualsTheScalarOne) {
+  ExpectVectorsEqual(&cpu::VectorFunctions::tangents, [](float x) { return Tanh(x); });
 }
 
 #endif  // KINGLET_HAVE_CPU_BACKEND

@@ -27,6 +27,12 @@ ActivationQuantiser QuantiserOf(int bits, float max_abs) {
   return {max_abs, max_abs / largest};
 }
 
+std::string CaseName(const std::string& op, std::initializer_list<int64_t> numbers) {
+  std::string name = op;
+  for (const int64_t number : numbers) name += "/" + std::to_string(number);
+  return name;
+}
+
 CaseBuilder::CaseBuilder(std::string name, uint64_t seed) : random_(seed) {
   case_.name = std::move(name);
 }

@@ -2,7 +2,9 @@
 #ifndef KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_
 
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,16 @@ enum class Storage { kF32, kF16, kPerRow, kPerTensor, kDivided };
 
 // MicroNet's quantiser of that many bits: the largest code is 2^(bits-1) - 1.
 ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
+
+// An OpCase's ref64_tolerance where ref and ref64 cannot be compared.
+inline constexpr double kNotComparable = -1;
+
+// Around the lengths where summation changes: 16 lanes, 32 (rule 4), blocks of 1,024.
+inline constexpr std::array<uint64_t, 14> kLengths = {1,  7,  15,  16,   17,   31,   32,
+                                                      33, 63, 257, 1023, 1024, 1025, 2049};
+
+// "op/1/2".
+std::string CaseName(const std::string& op, std::initializer_list<int64_t> numbers);
 
 class CaseBuilder {
  public:

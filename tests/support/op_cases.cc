@@ -7,25 +7,15 @@
 #include <utility>
 
 #include "tests/support/case_builder.h"
+#include "tests/support/recurrent_cases.h"
 
 namespace kinglet {
 namespace {
 
-constexpr double kNotComparable = -1;
 // ref64 keeps the fixed-point input exact; half a step of 1/16383 in each element.
 constexpr double kFixedPointTolerance = 1e-7;
 // A weight or code that lands on the other side of a rounding boundary is a whole step away.
 constexpr double kRoundingTolerance = 1e-3;
-
-// Around the lengths where summation changes: 16 lanes, 32 (rule 4), blocks of 1,024.
-constexpr std::array<uint64_t, 14> kLengths = {1,  7,  15,  16,   17,   31,   32,
-                                               33, 63, 257, 1023, 1024, 1025, 2049};
-
-std::string Name(const std::string& op, std::initializer_list<int64_t> numbers) {
-  std::string name = op;
-  for (const int64_t number : numbers) name += "/" + std::to_string(number);
-  return name;
-}
 
 // --- matrix-vector products
 
@@ -43,9 +33,9 @@ struct MatVecShape {
 
 OpCase MatVecCase(const std::string& prefix, const MatVecShape& shape) {
   CaseBuilder builder(
-      Name(prefix, {static_cast<int64_t>(shape.rows), static_cast<int64_t>(shape.cols),
-                    static_cast<int>(shape.storage), shape.bits, shape.pruned, shape.x_bits,
-                    static_cast<int>(shape.input), static_cast<int>(shape.fill)}),
+      CaseName(prefix, {static_cast<int64_t>(shape.rows), static_cast<int64_t>(shape.cols),
+                        static_cast<int>(shape.storage), shape.bits, shape.pruned, shape.x_bits,
+                        static_cast<int>(shape.input), static_cast<int>(shape.fill)}),
       shape.rows * 31 + shape.cols);
   MatVec op;
   op.weight = builder.Matrix(shape.rows, shape.cols, shape.storage, shape.bits, shape.pruned,
@@ -150,8 +140,8 @@ struct EmbedShape {
 };
 
 OpCase EmbedCase(const std::string& prefix, const EmbedShape& shape, uint32_t token) {
-  CaseBuilder builder(Name(prefix, {shape.width, static_cast<int>(shape.storage), shape.bits,
-                                    shape.projection_bits, shape.pruned, token}),
+  CaseBuilder builder(CaseName(prefix, {shape.width, static_cast<int>(shape.storage), shape.bits,
+                                        shape.projection_bits, shape.pruned, token}),
                       shape.width);
   EmbedRow op;
   op.scale = std::sqrt(static_cast<double>(shape.width));
@@ -194,7 +184,7 @@ void AddEmbedEdges(std::vector<OpCase>& cases) {
 // --- elementwise operations and LogSumExp
 
 OpCase LayerNormCase(const std::string& prefix, uint64_t n, Fill fill) {
-  CaseBuilder builder(Name(prefix, {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
+  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
   const BufferId x = builder.Reals("x", n, fill), y = builder.Reals("y", n, Fill::kRandom);
   const WeightId gain = builder.DenseVector(n), bias = builder.DenseVector(n);
   const bool comparable = fill == Fill::kRandom && n > 1;
@@ -202,7 +192,7 @@ OpCase LayerNormCase(const std::string& prefix, uint64_t n, Fill fill) {
 }
 
 OpCase QuantiseCase(const std::string& prefix, uint64_t n, int bits, Fill fill) {
-  CaseBuilder builder(Name(prefix, {static_cast<int64_t>(n), bits, static_cast<int>(fill)}), n);
+  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), bits, static_cast<int>(fill)}), n);
   // Values up to twice the limit, so that half are clamped.
   const BufferId x = builder.Given("x", builder.RandomReals(n, fill, 8.0f));
   const BufferId codes = builder.Codes("codes", n, bits, Fill::kRandom);
@@ -211,7 +201,8 @@ OpCase QuantiseCase(const std::string& prefix, uint64_t n, int bits, Fill fill) 
 }
 
 OpCase AddCase(const std::string& prefix, uint64_t n, int x_bits, Fill fill) {
-  CaseBuilder builder(Name(prefix, {static_cast<int64_t>(n), x_bits, static_cast<int>(fill)}), n);
+  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), x_bits, static_cast<int>(fill)}),
+                      n);
   const BufferId x = builder.Vector("x", n, x_bits, fill), y = builder.Reals("y", n, fill);
   return builder.Finish(Add{x, y}, fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
@@ -233,7 +224,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       for (const int bits : {0, 9, 18}) cases.push_back(AddCase("Add", n, bits, fill));
       CaseBuilder values("", n);
       cases.push_back(LogSumExpCase(
-          Name("LogSumExp", {static_cast<int64_t>(n), static_cast<int>(fill)}),
+          CaseName("LogSumExp", {static_cast<int64_t>(n), static_cast<int>(fill)}),
           values.RandomReals(n, fill, 9.0f), fill == Fill::kRandom ? 1e-9 : kNotComparable));
     }
   }
@@ -255,7 +246,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       std::vector<float> values(n, common);
       values[at % n] = odd;
       cases.push_back(LogSumExpCase(
-          Name("LogSumExp/odd", {static_cast<int64_t>(n), static_cast<int64_t>(cases.size())}),
+          CaseName("LogSumExp/odd", {static_cast<int64_t>(n), static_cast<int64_t>(cases.size())}),
           std::move(values), kNotComparable));
     };
     for (const size_t at : {size_t{0}, size_t{3}, size_t{17}, n - 1}) {
@@ -282,9 +273,9 @@ struct AttentionShape {
 
 OpCase AttentionCase(const std::string& prefix, const AttentionShape& shape) {
   CaseBuilder builder(
-      Name(prefix, {shape.heads, shape.key_size, shape.value_size, shape.window, shape.bits,
-                    static_cast<int>(shape.start), static_cast<int64_t>(shape.position),
-                    static_cast<int>(shape.fill)}),
+      CaseName(prefix, {shape.heads, shape.key_size, shape.value_size, shape.window, shape.bits,
+                        static_cast<int>(shape.start), static_cast<int64_t>(shape.position),
+                        static_cast<int>(shape.fill)}),
       shape.window + shape.position);
   WindowAttention op;
   const uint64_t heads = shape.heads;
@@ -342,8 +333,8 @@ void AddAttentionEdges(std::vector<OpCase>& cases) {
 
 OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capacity, int bits,
                         uint64_t position, Fill fill) {
-  CaseBuilder builder(Name(prefix, {static_cast<int64_t>(width), capacity, bits,
-                                    static_cast<int64_t>(position), static_cast<int>(fill)}),
+  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(width), capacity, bits,
+                                        static_cast<int64_t>(position), static_cast<int>(fill)}),
                       width);
   CacheWeights op;
   op.hidden = builder.Vector("hidden", width, bits, fill);
@@ -355,9 +346,16 @@ OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capa
   return builder.Finish(op, fill == Fill::kRandom ? 1e-9 : kNotComparable, position);
 }
 
+// A query before and after the first position at which it is asked.
+OpCase LateCacheCase(uint64_t position) {
+  OpCase late = CacheWeightsCase("CacheWeights/late", 20, 6, 0, position, Fill::kRandom);
+  std::get<CacheWeights>(late.plan.steps[0].op).first_position = 7;
+  return late;
+}
+
 OpCase CacheAppendCase(uint64_t width, uint32_t capacity, int bits, uint64_t position) {
-  CaseBuilder builder(Name("CacheAppend", {static_cast<int64_t>(width), capacity, bits,
-                                           static_cast<int64_t>(position)}),
+  CaseBuilder builder(CaseName("CacheAppend", {static_cast<int64_t>(width), capacity, bits,
+                                               static_cast<int64_t>(position)}),
                       width);
   CacheAppend op;
   op.hidden = builder.Vector("hidden", width, bits, Fill::kRandom);
@@ -379,6 +377,7 @@ void AddCacheEdges(std::vector<OpCase>& cases) {
       }
     }
   }
+  for (const uint64_t position : {1u, 6u, 7u, 8u}) cases.push_back(LateCacheCase(position));
   for (const Fill fill : {Fill::kSpecial, Fill::kExtreme, Fill::kZero}) {
     for (const int bits : {0, 9}) {
       cases.push_back(CacheWeightsCase("CacheWeights", 40, 1500, bits, 1400, fill));
@@ -394,6 +393,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddEmbedEdges(cases);
   AddElementwiseEdges(cases);
   AddAttentionEdges(cases);
+  AddRecurrentEdges(cases);
   AddCacheEdges(cases);
   return cases;
 }
@@ -424,6 +424,9 @@ std::vector<OpCase> RealisticOpCases() {
   cases.push_back(MatVecCase("uncalibrated.head.demo", {2500, 128, Storage::kPerRow, 9, true, 0}));
   cases.push_back(EmbedCase(
       "embed.demo", {128, {2500, 9500, 21278}, {128, 48, 16}, Storage::kPerRow, 9, 9}, 5000));
+  // AWD-LSTM of Penn Treebank: 1,150 units.
+  AddRealisticRecurrentCases(cases);
+  cases.push_back(MatVecCase("recurrent.awd", {4600, 1150, Storage::kPerRow, 9, false, 9}));
   cases.push_back(LayerNormCase("norm.best", 256, Fill::kRandom));
   cases.push_back(QuantiseCase("quantise.best", 256, 9, Fill::kRandom));
   cases.push_back(AddCase("add.best", 256, 9, Fill::kRandom));

@@ -212,6 +212,83 @@ TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
   EXPECT_NEAR(query.template Values<TypeParam>(total)[0], 1 + std::exp(-1), 1e-7);
 }
 
+double Sigma(double x) { return 1 / (1 + std::exp(-x)); }
+
+// Two units, so that blocks of gates and units cannot be mistaken for each other. Expected values:
+// the equations of the cells (PyTorch's documentation of LSTM, GRU and RNN; Bradbury et al. 2016).
+TYPED_TEST(Ref, LstmGates) {
+  OneStep<TypeParam> one;
+  const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25, 2, -0.5};
+  const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25, -0.25, 1.5};
+  const BufferId input = one.Reals(in), recurrent = one.Reals(back);
+  const BufferId cell = one.Reals({0.5, -1.5}, true), hidden = one.Reals({9, 9});
+  one.Bind(LstmGates{input, recurrent, cell, hidden});
+  one.Run();
+  const double before[] = {0.5, -1.5};
+  for (size_t u = 0; u < 2; ++u) {
+    const auto a = [&](size_t gate) {
+      return double{in[2 * gate + u]} + double{back[2 * gate + u]};
+    };
+    const double c = Sigma(a(1)) * before[u] + Sigma(a(0)) * std::tanh(a(2));
+    EXPECT_NEAR(one.template Values<TypeParam>(cell)[u], c, 3e-7);
+    EXPECT_NEAR(one.template Values<TypeParam>(hidden)[u], Sigma(a(3)) * std::tanh(c), 3e-7);
+  }
+}
+
+TYPED_TEST(Ref, GruGatesKeepTheHiddenBiasInsideTheReset) {
+  OneStep<TypeParam> one;
+  const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25};
+  const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25};
+  const BufferId input = one.Reals(in), recurrent = one.Reals(back);
+  const BufferId hidden = one.Reals({0.5, -1.5}, true);
+  one.Bind(GruGates{input, recurrent, hidden});
+  one.Run();
+  const double before[] = {0.5, -1.5};
+  for (size_t u = 0; u < 2; ++u) {
+    const double r = Sigma(double{in[u]} + double{back[u]});
+    const double z = Sigma(double{in[2 + u]} + double{back[2 + u]});
+    const double n = std::tanh(double{in[4 + u]} + r * double{back[4 + u]});
+    EXPECT_NEAR(one.template Values<TypeParam>(hidden)[u], (1 - z) * n + z * before[u], 3e-7);
+  }
+}
+
+TYPED_TEST(Ref, RnnGates) {
+  for (const bool rectify : {false, true}) {
+    OneStep<TypeParam> one;
+    const BufferId input = one.Reals({1, -2, 0.25}), recurrent = one.Reals({0.5, 1, -0.25});
+    const BufferId hidden = one.Reals({9, 9, 9});
+    one.Bind(RnnGates{input, recurrent, hidden, rectify});
+    one.Run();
+    const TypeParam* h = one.template Values<TypeParam>(hidden);
+    EXPECT_NEAR(h[0], rectify ? 1.5 : std::tanh(1.5), 1e-7);
+    EXPECT_NEAR(h[1], rectify ? 0 : std::tanh(-1.0), 1e-7);
+    EXPECT_EQ(h[2], 0);
+  }
+}
+
+TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
+  for (const bool has_previous : {false, true}) {
+    OneStep<TypeParam> one;
+    const std::vector<TypeParam> in = {1, -2, 0.5, 3, -1, 0.25};
+    const std::vector<TypeParam> back = {0.5, 1, -1, 0.75, 2, -1.25};
+    const BufferId input = one.Reals(in), previous = one.Reals(back);
+    const BufferId cell = one.Reals({0.5, -1.5}, true), hidden = one.Reals({9, 9});
+    QrnnGates op{input, std::nullopt, cell, hidden};
+    if (has_previous) op.previous = previous;
+    one.Bind(op);
+    one.Run();
+    const double before[] = {0.5, -1.5};
+    for (size_t u = 0; u < 2; ++u) {
+      const auto a = [&](size_t gate) {
+        return double{in[2 * gate + u]} + (has_previous ? double{back[2 * gate + u]} : 0);
+      };
+      const double f = Sigma(a(1)), c = f * std::tanh(a(0)) + (1 - f) * before[u];
+      EXPECT_NEAR(one.template Values<TypeParam>(cell)[u], c, 3e-7);
+      EXPECT_NEAR(one.template Values<TypeParam>(hidden)[u], Sigma(a(2)) * c, 3e-7);
+    }
+  }
+}
+
 // The one declared difference between ref and ref64 but for exp and log: docs/NUMERICS.md, rule 2.
 TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
   const auto run = [](auto scalar) {
