@@ -10,11 +10,24 @@
 namespace kinglet::cuda {
 namespace {
 
-template <Function kFunction>
-__global__ void Evaluate(const float* x, size_t n, float* out) {
+__device__ float Apply(Function function, float x) {
+  switch (function) {
+    case Function::kExp:
+      return Exp(x);
+    case Function::kLog:
+      return Log(x);
+    case Function::kSigmoid:
+      return Sigmoid(x);
+    case Function::kTanh:
+      return Tanh(x);
+  }
+  return x;
+}
+
+__global__ void Evaluate(Function function, const float* x, size_t n, float* out) {
   const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
   for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
-    out[i] = kFunction == Function::kExp ? Exp(x[i]) : Log(x[i]);
+    out[i] = Apply(function, x[i]);
   }
 }
 
@@ -59,11 +72,7 @@ CheckOutcome EvaluateOnDevice(Function function, const float* x, size_t n, float
   cudaError_t error = cudaMemcpy(input.data(), x, n * sizeof(float), cudaMemcpyHostToDevice);
   if (error != cudaSuccess) return Failed("cudaMemcpy to the device", error);
   constexpr unsigned kBlocks = 1024, kThreads = 256;
-  if (function == Function::kExp) {
-    Evaluate<Function::kExp><<<kBlocks, kThreads>>>(input.data(), n, output.data());
-  } else {
-    Evaluate<Function::kLog><<<kBlocks, kThreads>>>(input.data(), n, output.data());
-  }
+  Evaluate<<<kBlocks, kThreads>>>(function, input.data(), n, output.data());
   error = cudaGetLastError();
   if (error != cudaSuccess) return Failed("launch", error);
   error = cudaDeviceSynchronize();

@@ -5,6 +5,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/lower/lowering.h"
 #include "tests/runtime/synthetic_plan.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -116,6 +117,40 @@ TEST(Meter, FloatComponentsWithAFullWindow) {
   OperationTally sum;
   for (const Component& component : count.components) sum += component.operations;
   ExpectTally(count.operations, sum);
+}
+
+// Expected values: the operations of kernels/op.h counted by hand for layers of 8 and 9 units with
+// 6 inputs.
+TEST(Meter, RecurrentComponents) {
+  using Cell = RecurrentCell;
+  const auto count = [](const std::vector<Cell>& cells) {
+    const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyRecurrent({.cells = cells})));
+    const Plan plan = *Lower(*file);
+    return CountExecuted(plan, CountNonzeros(plan.weights), kReference,
+                         SteadyFullPaths(plan, std::vector<uint64_t>{1}));
+  };
+  const ExecutedCount lstm = count({Cell::kLstm, Cell::kGru});
+  ExpectTally(Find(lstm, "layers.0.input"), {32 * 6, 32 * 5 + 32, 0});
+  ExpectTally(Find(lstm, "layers.0.recurrent"), {32 * 8, 32 * 7 + 32, 0});
+  ExpectTally(Find(lstm, "layers.0.gates"), {3 * 8, 5 * 8, 5 * 8});
+  ExpectTally(Find(lstm, "layers.1.gates"), {3 * 9, 5 * 9, 3 * 9});
+  const ExecutedCount qrnn = count({Cell::kQrnn, Cell::kQrnn});
+  ExpectTally(Find(qrnn, "layers.0.recurrent"), {24 * 6, 24 * 5, 0});
+  ExpectTally(Find(qrnn, "layers.0.gates"), {3 * 8, 5 * 8, 3 * 8});
+  ExpectTally(Find(qrnn, "layers.1.gates"), {3 * 9, 2 * 9, 3 * 9});
+  ExpectTally(Find(count({Cell::kTanh, Cell::kRelu}), "layers.1.gates"), {0, 9, 9});
+}
+
+TEST(Meter, ACachePastItsCapacityCostsNothingBefore) {
+  const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyRecurrent({.cache_capacity = 4})));
+  const Plan plan = *Lower(*file);
+  const auto nonzeros = CountNonzeros(plan.weights);
+  const ExecutedCount full =
+      CountExecuted(plan, nonzeros, kReference, FullPaths(plan, std::span(kIds).first(5)));
+  ExpectTally(Find(full, "cache.weights"), {0, 0, 0});
+  const ExecutedCount steady =
+      CountExecuted(plan, nonzeros, kReference, SteadyFullPaths(plan, std::vector<uint64_t>{1}));
+  ExpectTally(Find(steady, "cache.weights"), {4 * 9, 4 * 8, 0});
 }
 
 TEST(Meter, TheFirstTokenSeesItselfOnly) {

@@ -10,7 +10,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "runtime/lower/lower.h"
 #include "tests/runtime/synthetic_plan.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -245,6 +247,22 @@ TEST(Micronet2019, RefusesBinFrequenciesThatDoNotFit) {
     EXPECT_EQ(count.status().code(), KINGLET_INVALID_ARGUMENT);
     EXPECT_NE(count.status().message().find("3 bins"), std::string::npos);
   }
+}
+
+// The notebook's formulas worked out by hand for a recurrent network: linear layers, and for each
+// gate's products, sums and functions one operation.
+TEST(Micronet2019, RecurrentCellsFollowTheSameFormulas) {
+  const auto file = *ModelFile::FromBytes(
+      *SerialiseModel(TinyRecurrent({.cells = {RecurrentCell::kLstm}, .tails = 0})));
+  const Plan plan = *Lower(*file);
+  const auto count = CountMicronet2019(plan, CountNonzeros(plan.weights), {});
+  ASSERT_TRUE(count.ok()) << count.status().message();
+  // 8 units of 6 inputs, 23 words; no entry is zero. Bias terms are additions.
+  const double weights = 32 * 6 + 32 * 8 + 23 * 8;
+  EXPECT_DOUBLE_EQ(count->operations.multiplications, weights + 3 * 8);
+  EXPECT_DOUBLE_EQ(count->operations.additions, 32 * 5 + 32 * 7 + 23 * 7 + 32 + 32 + 23 + 5 * 8);
+  EXPECT_DOUBLE_EQ(count->operations.others, 5 * 8 + (3 * 23 - 1) - 1);
+  EXPECT_EQ(count->storage.total, 23 * 6 + weights + 32 + 32 + 23);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The proof that one sequence of operations gives one set of bits on host and device: exp and log
-// over floats of every kind. Skipped, with the reason, where there is no device.
+// The proof that one sequence of operations gives one set of bits on host and device: exp, log,
+// sigmoid and tanh over floats of every kind. Skipped, with the reason, where there is no device.
 #include "kernels/cuda/functions_check.h"
 
 #include <gtest/gtest.h>
@@ -44,6 +44,14 @@ TEST(DeviceFunctions, ExpHasTheHostsBits) {
 
 TEST(DeviceFunctions, LogHasTheHostsBits) {
   CompareWithHost(Function::kLog, [](float x) { return Log(x); });
+}
+
+TEST(DeviceFunctions, SigmoidHasTheHostsBits) {
+  CompareWithHost(Function::kSigmoid, [](float x) { return Sigmoid(x); });
+}
+
+TEST(DeviceFunctions, TanhHasTheHostsBits) {
+  CompareWithHost(Function::kTanh, [](float x) { return Tanh(x); });
 }
 
 TEST(DeviceFunctions, NothingToDoIsNoError) {

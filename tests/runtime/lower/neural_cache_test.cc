@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime/lower/lowering.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -14,6 +15,18 @@ TEST(LowerCache, TheCacheRemembersBeforeTheTokenIsRead) {
   EXPECT_TRUE(std::holds_alternative<CacheAppend>(plan->steps[plan->context.begin].op));
   ASSERT_TRUE(plan->cache.has_value());
   EXPECT_EQ(plan->cache->capacity, 3u);
+}
+
+TEST(LowerCache, TheFirstPositionFollowsTheStart) {
+  for (const CacheStart start : {CacheStart::kFirstPair, CacheStart::kPastCapacity}) {
+    const auto bytes = SerialiseModel(TinyRecurrent({.cache_capacity = 7, .cache_start = start}));
+    const auto file = *ModelFile::FromBytes(*bytes);
+    const auto plan = Lower(*file);
+    ASSERT_TRUE(plan.ok());
+    const uint64_t first = start == CacheStart::kFirstPair ? 1 : 8;
+    EXPECT_EQ(plan->cache->first_position, first);
+    EXPECT_EQ(OpsOf<CacheWeights>(*plan)[0]->first_position, first);
+  }
 }
 
 TEST(LowerCache, KeysAreWhatTheHiddenStateIsMadeOf) {

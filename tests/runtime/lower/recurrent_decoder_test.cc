@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/runtime/lower/lowering.h"
+#include "tests/support/recurrent_builder.h"
+
+namespace kinglet {
+namespace {
+
+using Cell = RecurrentCell;
+
+// A plan and the file it refers to.
+struct Lowered {
+  explicit Lowered(const TinyRecurrentOptions& options)
+      : file(*ModelFile::FromBytes(*SerialiseModel(TinyRecurrent(options)))), plan(*Lower(*file)) {}
+
+  size_t StepOf(const std::string& name) const {
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      if (plan.steps[i].name == name) return i;
+    }
+    ADD_FAILURE() << "no step " << name;
+    return 0;
+  }
+  // The buffer's name if it is kept from token to token.
+  std::set<std::string> States() const {
+    std::set<std::string> names;
+    for (const BufferSpec& buffer : plan.buffers) {
+      if (buffer.state) names.insert(buffer.name);
+    }
+    return names;
+  }
+
+  std::shared_ptr<const ModelFile> file;
+  Plan plan;
+};
+
+TEST(LowerRecurrent, WhatThePreviousTokenLeftIsMultipliedFirst) {
+  const Lowered lowered({.cells = {Cell::kQrnn, Cell::kGru, Cell::kLstm}, .cache_capacity = 4});
+  EXPECT_EQ(lowered.StepOf("cache.append"), 0u);
+  const size_t embedding = lowered.StepOf("encoder");
+  for (const char* layer : {"layers.0", "layers.1", "layers.2"}) {
+    EXPECT_LT(lowered.StepOf(std::string(layer) + ".recurrent"), embedding);
+    EXPECT_GT(lowered.StepOf(std::string(layer) + ".input"), embedding);
+  }
+  std::set<std::string> steps, buffers;
+  for (const Step& step : lowered.plan.steps) EXPECT_TRUE(steps.insert(step.name).second);
+  for (const BufferSpec& buffer : lowered.plan.buffers) {
+    EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
+  }
+}
+
+// Saving a stream copies its state: nothing is kept that no later token reads.
+TEST(LowerRecurrent, StateIsWhatTheNextTokenReads) {
+  using Names = std::set<std::string>;
+  EXPECT_EQ(Lowered({.cells = {Cell::kLstm, Cell::kLstm}}).States(),
+            (Names{"layers.0.hidden", "layers.0.cell", "hidden", "layers.1.cell"}));
+  EXPECT_EQ(Lowered({.cells = {Cell::kTanh, Cell::kRelu}}).States(),
+            (Names{"layers.0.hidden", "hidden"}));
+  // The first QRNN layer reads the embedding before; the others nothing but their own cells.
+  EXPECT_EQ(Lowered({.cells = {Cell::kQrnn, Cell::kQrnn}}).States(),
+            (Names{"embedded", "layers.0.cell", "layers.1.cell", "hidden"}));
+  // With quantisers products read codes; a GRU mixes its own output as reals.
+  EXPECT_EQ(Lowered({.cells = {Cell::kGru, Cell::kLstm}, .quantised = true, .bits = 9}).States(),
+            (Names{"layers.0.hidden", "layers.0.hidden.codes", "hidden.codes", "layers.1.cell"}));
+  EXPECT_EQ(Lowered({.cells = {Cell::kQrnn}, .quantised = true, .bits = 9}).States(),
+            (Names{"embedded.codes", "layers.0.cell", "hidden.codes"}));
+}
+
+TEST(LowerRecurrent, EveryProductOfACalibratedModelIsInteger) {
+  const Lowered lowered(
+      {.cells = {Cell::kQrnn, Cell::kGru, Cell::kTanh, Cell::kLstm}, .quantised = true, .bits = 9});
+  // Two for each layer, the head, its clusters and two tails.
+  const auto products = OpsOf<MatVec>(lowered.plan);
+  EXPECT_EQ(products.size(), 4u * 2 + 4);
+  for (const MatVec* product : products) {
+    EXPECT_EQ(lowered.plan.buffer(product->x).element, Element::kCode16);
+  }
+  // The embedding's, and one for each layer's output.
+  EXPECT_EQ(OpsOf<Quantise>(lowered.plan).size(), 5u);
+}
+
+TEST(LowerRecurrent, CellsAndSizesFollowTheBlock) {
+  const Lowered lowered({.cells = {Cell::kRelu, Cell::kTanh, Cell::kGru}, .units = 5});
+  const auto plain = OpsOf<RnnGates>(lowered.plan);
+  ASSERT_EQ(plain.size(), 2u);
+  EXPECT_TRUE(plain[0]->rectify);
+  EXPECT_FALSE(plain[1]->rectify);
+  const auto gru = OpsOf<GruGates>(lowered.plan);
+  ASSERT_EQ(gru.size(), 1u);
+  EXPECT_EQ(lowered.plan.buffer(gru[0]->input).count, 3u * 7);
+  EXPECT_EQ(lowered.plan.buffer(gru[0]->hidden).count, 7u);
+  EXPECT_EQ(lowered.plan.buffer(gru[0]->hidden).name, "hidden");
+}
+
+}  // namespace
+}  // namespace kinglet

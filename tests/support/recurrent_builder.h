@@ -1,0 +1,35 @@
+// A small, complete recurrent model for tests of every layer of the library. All weights come from
+// a fixed integer generator.
+#ifndef KINGLET_TESTS_SUPPORT_RECURRENT_BUILDER_H_
+#define KINGLET_TESTS_SUPPORT_RECURRENT_BUILDER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "format/blocks.h"
+#include "format/writer.h"
+
+namespace kinglet {
+
+struct TinyRecurrentOptions {
+  // From the embedding on. A QRNN as the first layer has a window of two tokens.
+  std::vector<RecurrentCell> cells = {RecurrentCell::kLstm, RecurrentCell::kLstm};
+  uint32_t inputs = 6;
+  uint32_t units = 8;  // of layer i: units + i
+  // Activation quantisers on the embedding and every output. Needs bits.
+  bool quantised = false;
+  int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row
+  uint32_t vocabulary_size = 23;
+  uint32_t tails = 2;           // 0: full softmax; rows of clusters in reverse order
+  uint32_t cache_capacity = 0;  // 0: no neural cache
+  CacheStart cache_start = CacheStart::kPastCapacity;
+  uint64_t seed = 1;
+};
+
+// REQUIRES: sizes >= 1, vocabulary_size >= 3 * (tails + 1). Words are "the", "<eos>", "<unk>",
+// "w3", "w4", ...
+ModelDraft TinyRecurrent(const TinyRecurrentOptions& options = {});
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_SUPPORT_RECURRENT_BUILDER_H_
