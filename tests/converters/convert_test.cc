@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 
+#include "converters/families/families.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -306,7 +307,7 @@ TEST_F(ConvertTest, WhatIsNoMicronet) {
   for (SyntheticTensor& tensor : model.tensors) tensor.name = "x." + tensor.name;
   Write(model);
   const std::string message = ExpectRefused(KINGLET_UNSUPPORTED);
-  EXPECT_NE(message.find("recognises (neurips-micronet), found a state dict of"),
+  EXPECT_NE(message.find("recognises (" + FamilyNames() + "), found a state dict of"),
             std::string::npos);
   options_.family = "transformer-xl";
   EXPECT_NE(ExpectRefused(KINGLET_UNSUPPORTED).find("no such family"), std::string::npos);
@@ -316,8 +317,9 @@ TEST_F(ConvertTest, WhatIsNoMicronet) {
   ExpectRefused(KINGLET_NOT_FOUND);
   options_.checkpoint = std::string(KINGLET_TEST_DATA) + "/converters/legacy_not_tensors.pth";
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_CHECKPOINT)
-                .find("expected a state dict, alone or as 'net' of a dict, of a family that this "
-                      "build knows (neurips-micronet), found "),
+                .find("expected a state dict, alone or as 'net' of a dict, or a whole module, "
+                      "alone or first in a list, of a family that this build knows (" +
+                      FamilyNames() + "), found "),
             std::string::npos);
 }
 

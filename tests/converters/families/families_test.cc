@@ -20,6 +20,16 @@ TEST(ChooseFamily, RecognisesMicronet) {
   EXPECT_EQ((*family)->name, "neurips-micronet");
 }
 
+TEST(ChooseFamily, RecognisesRecurrentNetworks) {
+  const auto name = [](const std::vector<std::string>& names) {
+    const auto family = ChooseFamily("", "m.pth", Named(names));
+    return family.ok() ? std::string((*family)->name) : family.status().message();
+  };
+  EXPECT_EQ(name({"encoder.weight", "rnn.weight_hh_l0", "decoder.bias"}), "pytorch-examples");
+  EXPECT_EQ(name({"encoder.weight", "rnns.0.module.weight_hh_l0_raw"}), "awd-lstm");
+  EXPECT_EQ(name({"encoder.weight", "rnns.0.linear.module.weight_raw"}), "awd-lstm");
+}
+
 TEST(ChooseFamily, TakesTheNamedOneWithoutLooking) {
   const auto family = ChooseFamily("neurips-micronet", "m.pth", Named({"weight"}));
   ASSERT_TRUE(family.ok());
@@ -27,13 +37,13 @@ TEST(ChooseFamily, TakesTheNamedOneWithoutLooking) {
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
-  EXPECT_EQ(ChooseFamily("gpt", "m.pth", Named({})).status().message(),
-            "family: 'gpt': expected one of neurips-micronet in this build, found no such family");
+  EXPECT_EQ(
+      ChooseFamily("gpt", "m.pth", Named({})).status().message(),
+      "family: 'gpt': expected one of " + FamilyNames() + " in this build, found no such family");
   const Status none = ChooseFamily("", "m.pth", Named({})).status();
   EXPECT_EQ(none.code(), KINGLET_UNSUPPORTED);
-  EXPECT_EQ(none.message(),
-            "checkpoint: m.pth: expected a family that this build recognises (neurips-micronet), "
-            "found a state dict of 0 tensors");
+  EXPECT_EQ(none.message(), "checkpoint: m.pth: expected a family that this build recognises (" +
+                                FamilyNames() + "), found a state dict of 0 tensors");
   const Status other =
       ChooseFamily("", "m.pth", Named({"rnn.0", "rnn.1", "decoder", "d", "e", "f"})).status();
   EXPECT_NE(other.message().find("found a state dict of 6 tensors: "), std::string::npos);

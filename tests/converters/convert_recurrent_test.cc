@@ -1,0 +1,216 @@
+// Conversion of recurrent networks against log-probabilities that PyTorch computed in float64:
+// tests/data/recurrent-variants (make_variants.py there says how), and the awd-lstm and
+// pytorch-examples folders, written by the original training codes, in the folder that the
+// environment variable KINGLET_CHECKPOINTS names.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "converters/token_file.h"
+#include "runtime/session.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> Folders() {
+  std::vector<std::string> folders;
+  for (const auto& entry : fs::directory_iterator(KINGLET_TEST_DATA "/recurrent-variants")) {
+    if (entry.is_directory()) folders.push_back(entry.path().string());
+  }
+  std::sort(folders.begin(), folders.end());
+  if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
+    for (const char* name : {"awd-lstm", "pytorch-examples"}) {
+      const std::string folder = std::string(more) + "/" + name;
+      if (fs::exists(folder)) folders.push_back(folder);
+    }
+  }
+  return folders;
+}
+
+ConvertOptions OptionsFor(const std::string& folder, const std::string& output) {
+  ConvertOptions options;
+  options.checkpoint = folder + "/model.pt";
+  options.output = output;
+  options.golden = folder + "/golden_f64.tsv";
+  options.ids = folder + "/tokens.txt";
+  options.tolerance = 1e-9;
+  if (fs::exists(folder + "/vocab.txt")) options.vocabulary = folder + "/vocab.txt";
+  if (fs::exists(folder + "/config.yaml")) options.config = folder + "/config.yaml";
+  if (std::ifstream cache(folder + "/cache.txt"); cache) {
+    uint32_t capacity = 0;
+    double theta = 0, lambda = 0;
+    cache >> capacity >> theta >> lambda;
+    options.cache_capacity = capacity;
+    options.cache_theta = theta;
+    options.cache_lambda = lambda;
+  }
+  return options;
+}
+
+// Every word's number after every token, and that questions answered lazily give the same ones.
+std::vector<std::vector<float>> Distributions(const std::string& file, const std::string& backend,
+                                              const std::vector<uint32_t>& ids) {
+  const auto model = Model::Open(file, {.backend = backend});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  const auto session = *Session::Create(*model);
+  std::vector<std::vector<float>> all;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    EXPECT_TRUE(session->StepToken(ids[t]).ok());
+    const uint32_t word = ids[(t + 1) % ids.size()];
+    const double alone = *session->LogProbability(word);
+    const auto top = *session->TopK(3);
+    all.emplace_back((*model)->vocabulary_size());
+    EXPECT_TRUE(session->LogProbabilities(std::span<float>(all.back())).ok());
+    EXPECT_EQ(alone, all.back()[word]);
+    std::vector<float> sorted = all.back();
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    for (size_t k = 0; k < top.size(); ++k) {
+      EXPECT_EQ(top[k].log_probability, sorted[k]);
+      EXPECT_EQ(top[k].log_probability, all.back()[top[k].id]);
+    }
+  }
+  return all;
+}
+
+double MeanLoss(const std::vector<std::vector<float>>& all, const std::vector<uint32_t>& ids) {
+  double sum = 0;
+  for (size_t t = 0; t + 1 < ids.size(); ++t) sum -= double{all[t][ids[t + 1]]};
+  return sum / static_cast<double>(ids.size() - 1);
+}
+
+class ConvertRecurrent : public testing::TestWithParam<std::string> {};
+
+TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
+  const TemporaryFolder folder;
+  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const bool awd = fs::path(GetParam()).filename().string().starts_with("awd");
+  EXPECT_EQ(summary->family, awd ? "awd-lstm" : "pytorch-examples");
+  const auto ids = ReadIds(options.ids);
+  ASSERT_TRUE(ids.ok());
+  EXPECT_EQ(summary->golden_positions, ids->size() - 1);
+  EXPECT_TRUE(summary->notes.empty());
+  const auto reference = Distributions(options.output, "ref", *ids);
+  EXPECT_EQ(reference, Distributions(options.output, "cpu", *ids));
+
+  std::ifstream golden(options.golden);
+  uint64_t position = 0;
+  uint32_t id = 0;
+  double value = 0;
+  while (golden >> position >> id >> value) {
+    EXPECT_NEAR(double{reference[position - 1][id]}, value, 1e-4) << position;
+  }
+}
+
+// Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
+// `cpu` still agree in every bit.
+TEST_P(ConvertRecurrent, QuantisedFormsStayNear) {
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
+  ASSERT_TRUE(Convert(options).ok());
+  const auto ids = *ReadIds(options.ids);
+  const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);
+  const uint32_t words = (*Model::Open(options.output, {}))->vocabulary_size();
+
+  std::string vocabulary, text;
+  for (uint32_t i = 0; i < words; ++i)
+    vocabulary += (i == 0 ? "<eos>" : "w" + std::to_string(i)) + "\n";
+  for (const uint32_t word : ids) text += word == 0 ? "\n" : "w" + std::to_string(word) + " ";
+  options.vocabulary = folder.Write("vocab.txt", vocabulary);
+  options.golden = options.ids = "";
+  options.output = folder.Path("quantised.kgl");
+  options.bits = 12;
+  for (const bool calibrated : {false, true}) {
+    if (calibrated) options.calibration_text = folder.Write("text", text);
+    const auto summary = Convert(options);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    const auto reference = Distributions(options.output, "ref", ids);
+    EXPECT_EQ(reference, Distributions(options.output, "cpu", ids));
+    EXPECT_NEAR(MeanLoss(reference, ids), expected, 0.01);
+    const auto file = *ModelFile::Open(options.output);
+    const auto* decoder = FindBlock<RecurrentDecoder>(file->description());
+    EXPECT_EQ(decoder->input.has_value(), calibrated);
+    for (const TensorView& tensor : file->tensors()) EXPECT_TRUE(tensor.quantised()) << tensor.name;
+  }
+}
+
+TEST_P(ConvertRecurrent, PrunedMatricesHaveTheirZeros) {
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
+  options.golden = options.ids = "";
+  options.bits = 9;
+  options.prune = 0.5;
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const auto file = *ModelFile::Open(options.output);
+  for (const TensorView& tensor : file->tensors()) {
+    if (tensor.shape.size() != 2 || tensor.name.starts_with("criterion.")) continue;
+    const std::vector<float> values = DecodedValues(tensor);
+    const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0f));
+    EXPECT_GE(zeros, values.size() / 2) << tensor.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ConvertRecurrent, testing::ValuesIn(Folders()),
+                         [](const auto& instance) {
+                           std::string name = fs::path(instance.param).filename().string();
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(ConvertRecurrentFiles, AFolderIsItsModel) {
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(KINGLET_TEST_DATA "/recurrent-variants/examples-gru-tied",
+                                      folder.Path("model.kgl"));
+  options.checkpoint = KINGLET_TEST_DATA "/recurrent-variants/examples-gru-tied";
+  EXPECT_TRUE(Convert(options).ok());
+}
+
+// Every cut of a whole module is refused, without a crash and without a trace.
+TEST(ConvertRecurrentFiles, TruncatedModules) {
+  for (const char* name : {"awd-qrnn", "examples-lstm-untied"}) {
+    const std::string source = std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name;
+    std::ifstream file(source + "/model.pt", std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(file)), {});
+    const TemporaryFolder folder;
+    ConvertOptions options = OptionsFor(source, folder.Path("model.kgl"));
+    for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 90) {
+      options.checkpoint = folder.Write("cut.pt", whole.substr(0, size));
+      EXPECT_FALSE(Convert(options).ok()) << size;
+      EXPECT_FALSE(fs::exists(options.output));
+    }
+  }
+}
+
+// The cache of this family starts past its capacity, whether or not a session wants the
+// `reference` behaviour of an empty one.
+TEST(ConvertRecurrentFiles, TheCacheHasTheFamilysStart) {
+  const TemporaryFolder folder;
+  ConvertOptions options =
+      OptionsFor(KINGLET_TEST_DATA "/recurrent-variants/awd-lstm-split", folder.Path("model.kgl"));
+  options.golden = options.ids = "";
+  options.cache_capacity = 9;
+  EXPECT_FALSE(Convert(options).ok());  // theta and lambda have no default
+  options.cache_theta = 0.5;
+  options.cache_lambda = 0.25;
+  ASSERT_TRUE(Convert(options).ok());
+  const auto file = *ModelFile::Open(options.output);
+  const auto* cache = FindBlock<NeuralCache>(file->description());
+  ASSERT_NE(cache, nullptr);
+  EXPECT_EQ(cache->start, CacheStart::kPastCapacity);
+  EXPECT_EQ(cache->capacity, 9u);
+}
+
+}  // namespace
+}  // namespace kinglet

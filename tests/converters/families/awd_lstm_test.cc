@@ -1,0 +1,161 @@
+#include "converters/families/awd_lstm.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/converters/module_nodes.h"
+#include "tests/converters/recurrent_source.h"
+
+namespace kinglet {
+namespace {
+
+// One LSTM layer of 6 units as weight drop leaves it.
+RecurrentSource Dropped() {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  source.Add("rnns.0.module.weight_ih_l0", {24, 6});
+  source.Add("rnns.0.module.bias_ih_l0", {24});
+  source.Add("rnns.0.module.bias_hh_l0", {24});
+  source.Add("rnns.0.module.weight_hh_l0_raw", {24, 6});
+  source.Add("decoder.weight", {20, 6});
+  source.Add("decoder.bias", {20});
+  return source;
+}
+
+RecurrentSource Qrnn() {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  source.Add("rnns.0.linear.module.weight_raw", {18, 12});
+  source.Add("rnns.0.linear.module.bias", {18});
+  source.Add("decoder.weight", {20, 6});
+  source.Add("decoder.bias", {20});
+  return source;
+}
+
+Result<LoadedModel> Load(const RecurrentSource& source, SavedModules modules = {}) {
+  const SourceWeights weights = source.Weights();
+  return LoadAwdLstm({"model.pt", "", std::nullopt, weights, modules});
+}
+
+bool HasTensor(const LoadedModel& model, const std::string& name) {
+  return std::any_of(model.draft.tensors.begin(), model.draft.tensors.end(),
+                     [&name](const EncodedTensor& tensor) { return tensor.name == name; });
+}
+
+TEST(AwdLstm, TheRawWeightIsTheTrainedOne) {
+  RecurrentSource source = Dropped();
+  ASSERT_TRUE(LooksLikeAwdLstm(source.Weights()));
+  for (const bool leftover : {false, true}) {
+    if (leftover) source.Add("rnns.0.module.weight_hh_l0", {24, 6});
+    const auto loaded = Load(source);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    EXPECT_TRUE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0_raw"));
+    EXPECT_FALSE(HasTensor(*loaded, "rnns.0.module.weight_hh_l0"));
+    EXPECT_TRUE(loaded->notes.empty());
+  }
+}
+
+TEST(AwdLstm, LayersWithoutWeightDrop) {
+  RecurrentSource source = Dropped();
+  for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {
+    source.Remove("rnns.0.module." + std::string(name));
+  }
+  source.Add("rnns.0.weight_ih_l0", {24, 6});
+  source.Add("rnns.0.bias_ih_l0", {24});
+  source.Add("rnns.0.bias_hh_l0", {24});
+  source.Add("rnns.0.weight_hh_l0", {24, 6});
+  EXPECT_TRUE(LooksLikeAwdLstm(source.Weights()));
+  EXPECT_TRUE(Load(source).ok()) << Load(source).status().message();
+}
+
+TEST(AwdLstm, SplitsComeFromTheCriterion) {
+  RecurrentSource source = Dropped();
+  source.Add("criterion.tail_vectors", {2, 6});
+  source.Add("criterion.tail_bias", {2});
+  ModuleNodes nodes;
+  PickleNode* criterion = nodes.Module();
+  PickleList splits;
+  for (const int64_t split : {0, 7, 11, 100000000}) splits.items.push_back(nodes.Add(split));
+  nodes.Set(criterion, "splits", nodes.Add(splits));
+  const auto loaded = Load(source, {nullptr, criterion});
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
+  ASSERT_EQ(softmax->tails.size(), 2u);
+  EXPECT_EQ(softmax->head_size, 7u);
+  EXPECT_EQ(softmax->tails[1].first, 11u);
+
+  splits.items[1] = nodes.Add(int64_t{-3});
+  nodes.Set(criterion, "splits", nodes.Add(splits));
+  EXPECT_NE(Load(source, {nullptr, criterion}).status().message().find("splits of the criterion"),
+            std::string::npos);
+  splits.items[1] = nodes.Add(std::string("seven"));
+  nodes.Set(criterion, "splits", nodes.Add(splits));
+  EXPECT_EQ(Load(source, {nullptr, criterion}).status().code(), KINGLET_INVALID_CHECKPOINT);
+}
+
+// Without splits the list is [0, 100000000], and without a criterion there is none.
+TEST(AwdLstm, APlainSoftmax) {
+  ModuleNodes nodes;
+  PickleNode* criterion = nodes.Module();
+  PickleList splits;
+  for (const int64_t split : {0, 100000000}) splits.items.push_back(nodes.Add(split));
+  nodes.Set(criterion, "splits", nodes.Add(splits));
+  for (const PickleNode* given : {criterion, nodes.Module()}) {
+    const auto loaded = Load(Dropped(), {nullptr, given});
+    ASSERT_TRUE(loaded.ok());
+    EXPECT_TRUE(FindBlock<AdaptiveSoftmax>(loaded->draft.description)->tails.empty());
+  }
+}
+
+TEST(AwdLstm, QrnnLayers) {
+  RecurrentSource source = Qrnn();
+  source.Add("rnns.0.linear.module.weight", {18, 12});  // the same storage after an evaluation
+  ASSERT_TRUE(LooksLikeAwdLstm(source.Weights()));
+  const auto loaded = Load(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const auto* decoder = FindBlock<RecurrentDecoder>(loaded->draft.description);
+  ASSERT_EQ(decoder->layers.size(), 1u);
+  EXPECT_EQ(decoder->layers[0].cell, RecurrentCell::kQrnn);
+  EXPECT_TRUE(HasTensor(*loaded, "rnns.0.linear.module.weight_raw.previous"));
+}
+
+TEST(AwdLstm, QrnnLayersThatComputeSomethingElse) {
+  const auto with = [](const char* attribute, auto value) {
+    ModuleNodes nodes;
+    PickleNode* network = nodes.Module();
+    PickleNode* list = nodes.Module();
+    PickleNode* layer = nodes.Module();
+    nodes.Set(network, "_modules", "rnns", list);
+    nodes.Set(list, "_modules", "0", layer);
+    nodes.Set(layer, attribute, nodes.Add(value));
+    return Load(Qrnn(), {network, nullptr}).status();
+  };
+  EXPECT_TRUE(with("zoneout", int64_t{0}).ok());
+  EXPECT_TRUE(with("zoneout", 0.0).ok());
+  EXPECT_TRUE(with("output_gate", true).ok());
+  EXPECT_EQ(with("zoneout", 0.1).code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(with("zoneout", int64_t{1}).code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(with("output_gate", false).code(), KINGLET_UNSUPPORTED);
+}
+
+TEST(AwdLstm, OtherNetworksAreNotTakenForOne) {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  source.Add("rnn.weight_hh_l0", {24, 6});
+  EXPECT_FALSE(LooksLikeAwdLstm(source.Weights()));
+  EXPECT_FALSE(LooksLikeAwdLstm({}));
+}
+
+TEST(AwdLstm, AllThatIsMissingIsNamed) {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  source.Add("rnns.0.module.odd", {1});
+  const std::string message = Load(source).status().message();
+  EXPECT_NE(message.find("missing rnns.0.module.weight_hh_l0, rnns.0.module.weight_ih_l0, "
+                         "rnns.0.module.bias_ih_l0, rnns.0.module.bias_hh_l0, decoder.weight, "
+                         "decoder.bias; unused 'rnns.0.module.odd'"),
+            std::string::npos)
+      << message;
+}
+
+}  // namespace
+}  // namespace kinglet

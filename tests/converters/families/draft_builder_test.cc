@@ -1,0 +1,71 @@
+#include "converters/families/draft_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/converters/recurrent_source.h"
+
+namespace kinglet {
+namespace {
+
+TEST(DraftBuilder, TakesWholeTensorsAndParts) {
+  RecurrentSource source;
+  source.Add("matrix", {4, 3});
+  source.Add("vector", {5});
+  const SourceWeights weights = source.Weights();
+  DraftBuilder builder(weights);
+  builder.Add("matrix", {4, 3}, Role::kPrunedAlso);
+  const SourceTensor* matrix = builder.Find("matrix");
+  builder.Add("middle", {2, 2}, Role::kQuantised, matrix, {1, 1});
+  builder.Add("end", {2}, Role::kKept, builder.Claim("vector", {5}), {0, 3});
+  ASSERT_TRUE(builder.CheckNames("a test").ok());
+  ASSERT_TRUE(builder.ReadValues().ok());
+  const auto& tensors = builder.model.draft.tensors;
+  const std::vector<float>& m = source.Values("matrix");
+  const std::vector<float>& v = source.Values("vector");
+  EXPECT_EQ(DecodedValues(tensors[0]), m);
+  EXPECT_EQ(DecodedValues(tensors[1]), (std::vector<float>{m[4], m[5], m[7], m[8]}));
+  EXPECT_EQ(DecodedValues(tensors[2]), (std::vector<float>{v[3], v[4]}));
+  EXPECT_EQ(builder.model.quantisable, (std::vector<TensorId>{0, 1}));
+  EXPECT_EQ(builder.model.prunable, (std::vector<TensorId>{0}));
+}
+
+TEST(DraftBuilder, AllFaultsAreOneLine) {
+  RecurrentSource source;
+  source.Add("a", {4, 3});
+  source.Add("b", {2});
+  source.Add("un\nused", {1});
+  const SourceWeights weights = source.Weights();
+  DraftBuilder builder(weights);
+  EXPECT_EQ(builder.Claim("a", {3, 4}), nullptr);
+  EXPECT_NE(builder.Claim("b", {2}), nullptr);
+  EXPECT_EQ(builder.Claim("c", {2}), nullptr);
+  EXPECT_EQ(builder.Claim("d", {2}, false), nullptr);
+  EXPECT_TRUE(builder.Claimed("a"));
+  EXPECT_FALSE(builder.Claimed("c"));
+  const Status status = builder.CheckNames("a test");
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  const std::string& message = status.message();
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  EXPECT_EQ(message.find("checkpoint: state dict: expected the tensors of a test, found missing c"),
+            0u);
+  EXPECT_NE(message.find("; unused "), std::string::npos);
+  EXPECT_NE(message.find("shape a: expected [3, 4], found [4, 3]"), std::string::npos);
+}
+
+TEST(DraftBuilder, ValuesThatAreNotFinite) {
+  RecurrentSource source;
+  source.Add("a", {2, 2});
+  source.Values("a")[3] = std::numeric_limits<float>::quiet_NaN();
+  const SourceWeights weights = source.Weights();
+  DraftBuilder builder(weights);
+  builder.Add("a", {2, 2}, Role::kKept);
+  ASSERT_TRUE(builder.CheckNames("a test").ok());
+  const Status status = builder.ReadValues();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_NE(status.message().find("tensor a, entry 3"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

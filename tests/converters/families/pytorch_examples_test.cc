@@ -1,0 +1,95 @@
+#include "converters/families/pytorch_examples.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/converters/module_nodes.h"
+#include "tests/converters/recurrent_source.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+RecurrentSource Network(uint64_t gates, int layers) {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  for (int i = 0; i < layers; ++i) {
+    const std::string layer = "_l" + std::to_string(i);
+    source.Add("rnn.weight_ih" + layer, {gates * 6, 6});
+    source.Add("rnn.weight_hh" + layer, {gates * 6, 6});
+    source.Add("rnn.bias_ih" + layer, {gates * 6});
+    source.Add("rnn.bias_hh" + layer, {gates * 6});
+  }
+  source.Add("decoder.weight", {20, 6});
+  source.Add("decoder.bias", {20});
+  return source;
+}
+
+Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* network = nullptr,
+                         const std::string& config = "") {
+  const SourceWeights weights = source.Weights();
+  return LoadPytorchExamples({"model.pt", config, std::nullopt, weights, {network, nullptr}});
+}
+
+RecurrentCell CellOf(const Result<LoadedModel>& loaded) {
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  if (!loaded.ok()) return RecurrentCell::kQrnn;
+  return FindBlock<RecurrentDecoder>(loaded->draft.description)->layers.back().cell;
+}
+
+TEST(PytorchExamples, ShapesTellLstmFromGru) {
+  const RecurrentSource lstm = Network(4, 2), gru = Network(3, 1);
+  EXPECT_TRUE(LooksLikePytorchExamples(lstm.Weights()));
+  EXPECT_EQ(CellOf(Load(lstm)), RecurrentCell::kLstm);
+  EXPECT_EQ(FindBlock<RecurrentDecoder>(Load(lstm)->draft.description)->layers.size(), 2u);
+  EXPECT_EQ(CellOf(Load(gru)), RecurrentCell::kGru);
+}
+
+TEST(PytorchExamples, TheModuleTellsItsCell) {
+  const std::pair<const char*, RecurrentCell> cells[] = {{"LSTM", RecurrentCell::kLstm},
+                                                         {"GRU", RecurrentCell::kGru},
+                                                         {"RNN_TANH", RecurrentCell::kTanh},
+                                                         {"RNN_RELU", RecurrentCell::kRelu}};
+  for (const auto& [type, cell] : cells) {
+    const RecurrentSource source = Network(GatesOf(cell), 1);
+    ModuleNodes nodes;
+    PickleNode* network = nodes.Module();
+    nodes.Set(network, "rnn_type", nodes.Add(std::string(type)));
+    EXPECT_EQ(CellOf(Load(source, network)), cell);
+    // Only the inner module says so.
+    PickleNode* outer = nodes.Module();
+    PickleNode* rnn = nodes.Module();
+    nodes.Set(outer, "_modules", "rnn", rnn);
+    nodes.Set(rnn, "mode", nodes.Add(std::string(type)));
+    EXPECT_EQ(CellOf(Load(source, outer)), cell);
+    // A configuration says so.
+    const TemporaryFolder folder;
+    const std::string config = folder.Write("c.yaml", "rnn_type: " + std::string(type) + "\n");
+    EXPECT_EQ(CellOf(Load(source, nullptr, config)), cell);
+  }
+  ModuleNodes nodes;
+  PickleNode* network = nodes.Module();
+  nodes.Set(network, "rnn_type", nodes.Add(std::string("Transformer")));
+  EXPECT_EQ(Load(Network(4, 1), network).status().message(),
+            "model.pt: rnn_type: expected LSTM, GRU, RNN_TANH or RNN_RELU, found 'Transformer'");
+}
+
+TEST(PytorchExamples, APlainRnnsTensorsDoNotTellItsFunction) {
+  const Status status = Load(Network(1, 1)).status();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_NE(status.message().find("rnn_type RNN_TANH or RNN_RELU"), std::string::npos);
+}
+
+TEST(PytorchExamples, TensorsOfOtherNetworks) {
+  RecurrentSource source = Network(4, 1);
+  source.Add("rnn.weight_ih_l0_reverse", {24, 6});
+  EXPECT_NE(Load(source).status().message().find("unused 'rnn.weight_ih_l0_reverse'"),
+            std::string::npos);
+  source = Network(4, 2);
+  source.Remove("rnn.weight_hh_l0");
+  EXPECT_FALSE(LooksLikePytorchExamples(source.Weights()));
+  EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_FALSE(LooksLikePytorchExamples({}));
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,220 @@
+#include "converters/families/recurrent_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/converters/recurrent_source.h"
+
+namespace kinglet {
+namespace {
+
+// Encoder [20, 6], one LSTM layer of 8 units and one of 6, decoder [20, 6].
+RecurrentSource TwoLayers() {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  source.Add("l0.wi", {32, 6});
+  source.Add("l0.wh", {32, 8});
+  source.Add("l0.bi", {32});
+  source.Add("l0.bh", {32});
+  source.Add("l1.wi", {24, 8});
+  source.Add("l1.wh", {24, 6});
+  source.Add("l1.bi", {24});
+  source.Add("l1.bh", {24});
+  source.Add("decoder.weight", {20, 6});
+  source.Add("decoder.bias", {20});
+  return source;
+}
+
+RecurrentNames TwoNames() {
+  RecurrentNames names;
+  names.network = "a test";
+  for (const std::string layer : {"l0", "l1"}) {
+    names.layers.push_back({layer + ".wi", layer + ".bi", layer + ".wh", layer + ".bh", {}});
+  }
+  return names;
+}
+
+LoadedModel Loaded(const RecurrentNames& names, const RecurrentSource& source) {
+  Result<LoadedModel> loaded = LoadRecurrent(names, source.Weights());
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return loaded.ok() ? std::move(loaded).value() : LoadedModel{};
+}
+
+std::string Refusal(const RecurrentNames& names, const RecurrentSource& source) {
+  const Status status = LoadRecurrent(names, source.Weights()).status();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  return status.message();
+}
+
+TEST(LoadRecurrent, BlocksOfAnUntiedNetwork) {
+  RecurrentSource source = TwoLayers();
+  const LoadedModel loaded = Loaded(TwoNames(), source);
+  EXPECT_EQ(loaded.cache_start, CacheStart::kPastCapacity);
+  const ModelDescription& description = loaded.draft.description;
+  EXPECT_EQ(description.vocabulary_size, 20u);
+  const auto* decoder = FindBlock<RecurrentDecoder>(description);
+  ASSERT_NE(decoder, nullptr);
+  EXPECT_EQ(decoder->inputs, 6u);
+  ASSERT_EQ(decoder->layers.size(), 2u);
+  EXPECT_EQ(decoder->layers[0].units, 8u);
+  EXPECT_EQ(decoder->layers[1].units, 6u);
+  EXPECT_EQ(decoder->layers[1].cell, RecurrentCell::kLstm);
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
+  EXPECT_EQ(embedding->scale, 1.0);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
+  EXPECT_NE(embedding->bins[0].table, softmax->head_table);
+  EXPECT_TRUE(softmax->tails.empty());
+  // Every tensor once, with the checkpoint's values.
+  EXPECT_EQ(loaded.draft.tensors.size(), 11u);
+  for (const EncodedTensor& tensor : loaded.draft.tensors) {
+    EXPECT_EQ(DecodedValues(tensor), source.Values(tensor.name)) << tensor.name;
+  }
+  // Everything is quantised, matrices are pruned.
+  EXPECT_EQ(loaded.quantisable.size(), 11u);
+  EXPECT_EQ(loaded.prunable.size(), 6u);
+  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
+}
+
+TEST(LoadRecurrent, EqualTablesAreOneParameter) {
+  RecurrentSource source = TwoLayers();
+  source.Copy("encoder.weight", "decoder.weight");
+  const LoadedModel tied = Loaded(TwoNames(), source);
+  const ModelDescription& description = tied.draft.description;
+  EXPECT_EQ(FindBlock<AdaptiveEmbedding>(description)->bins[0].table,
+            FindBlock<AdaptiveSoftmax>(description)->head_table);
+  EXPECT_EQ(tied.draft.tensors.size(), 10u);
+  // One bit makes two of them; so does the sign of a zero.
+  source.Values("decoder.weight")[7] = -0.0f;
+  source.Values("encoder.weight")[7] = 0.0f;
+  EXPECT_EQ(Loaded(TwoNames(), source).draft.tensors.size(), 11u);
+}
+
+TEST(LoadRecurrent, TailsAreSlicesInReverseOrderOfTheirVectors) {
+  RecurrentSource source = TwoLayers();
+  source.Copy("encoder.weight", "decoder.weight");
+  source.Add("criterion.tail_vectors", {2, 6});
+  source.Add("criterion.tail_bias", {2});
+  RecurrentNames names = TwoNames();
+  names.splits = {5, 12};
+  const LoadedModel loaded = Loaded(names, source);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded.draft.description);
+  EXPECT_EQ(softmax->head_size, 5u);
+  ASSERT_EQ(softmax->tails.size(), 2u);
+  EXPECT_EQ(softmax->tails[0].first, 5u);
+  EXPECT_EQ(softmax->tails[1].size, 8u);
+  EXPECT_EQ(softmax->tails[0].cluster_row, 1u);
+  EXPECT_EQ(softmax->tails[1].cluster_row, 0u);
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(loaded.draft.description);
+  ASSERT_EQ(embedding->bins.size(), 3u);
+  EXPECT_EQ(embedding->bins[1].table, softmax->tails[0].table);
+  const std::vector<float>& all = source.Values("decoder.weight");
+  EXPECT_EQ(DecodedValues(loaded.draft.tensors[softmax->tails[1].table]),
+            std::vector<float>(all.begin() + 12 * 6, all.end()));
+  const std::vector<float>& bias = source.Values("decoder.bias");
+  EXPECT_EQ(DecodedValues(loaded.draft.tensors[*softmax->tails[0].bias]),
+            std::vector<float>(bias.begin() + 5, bias.begin() + 12));
+  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
+
+  for (const std::vector<uint64_t>& wrong :
+       {std::vector<uint64_t>{5, 20}, {5, 5}, {9, 4}, {0, 4}, {3, 1ull << 40}}) {
+    names.splits = wrong;
+    EXPECT_NE(Refusal(names, source).find("splits"), std::string::npos);
+  }
+}
+
+TEST(LoadRecurrent, AQrnnsWeightIsCutInTwo) {
+  RecurrentSource source;
+  source.Add("encoder.weight", {20, 6});
+  source.Add("w0", {24, 12});
+  source.Add("b0", {24});
+  source.Add("w1", {15, 8});
+  source.Add("b1", {15});
+  source.Add("decoder.weight", {20, 5});
+  source.Add("decoder.bias", {20});
+  RecurrentNames names;
+  names.network = "a test";
+  names.cell = RecurrentCell::kQrnn;
+  names.layers = {{"w0", "b0", "", "", {}}, {"w1", "b1", "", "", {}}};
+  const LoadedModel loaded = Loaded(names, source);
+  const auto* decoder = FindBlock<RecurrentDecoder>(loaded.draft.description);
+  const RecurrentLayer& first = decoder->layers[0];
+  EXPECT_EQ(first.units, 8u);
+  ASSERT_TRUE(first.recurrent_weight.has_value());
+  const std::vector<float>& all = source.Values("w0");
+  const std::vector<float> current = DecodedValues(loaded.draft.tensors[first.input_weight]);
+  const std::vector<float> previous = DecodedValues(loaded.draft.tensors[*first.recurrent_weight]);
+  for (size_t row = 0; row < 24; ++row) {
+    for (size_t i = 0; i < 6; ++i) {
+      ASSERT_EQ(current[row * 6 + i], all[row * 12 + i]);
+      ASSERT_EQ(previous[row * 6 + i], all[row * 12 + 6 + i]);
+    }
+  }
+  EXPECT_EQ(decoder->layers[1].units, 5u);
+  EXPECT_FALSE(decoder->layers[1].recurrent_weight.has_value());
+  EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
+
+  for (const auto& [rows, columns] : {std::pair(24, 7), {25, 6}, {24, 18}}) {
+    source.Add("w0", {static_cast<uint64_t>(rows), static_cast<uint64_t>(columns)});
+    EXPECT_NE(Refusal(names, source).find("shape w0: expected [3 n, 6] or [3 n, 2 * 6]"),
+              std::string::npos);
+  }
+}
+
+TEST(LoadRecurrent, GatesTellTheCell) {
+  RecurrentSource source = TwoLayers();
+  source.Add("l1.wh", {18, 6});
+  source.Add("l1.wi", {18, 8});
+  source.Add("l1.bi", {18});
+  source.Add("l1.bh", {18});
+  const LoadedModel loaded = Loaded(TwoNames(), source);
+  EXPECT_EQ(FindBlock<RecurrentDecoder>(loaded.draft.description)->layers[1].cell,
+            RecurrentCell::kGru);
+  RecurrentNames names = TwoNames();
+  names.cell = RecurrentCell::kLstm;
+  EXPECT_NE(
+      Refusal(names, source).find("shape l1.wh: expected [4 n, n] for n units, found [18, 6]"),
+      std::string::npos);
+}
+
+TEST(LoadRecurrent, EveryFaultIsNamedAtOnce) {
+  RecurrentSource source = TwoLayers();
+  source.Remove("l0.bh");
+  source.Remove("decoder.bias");
+  source.Add("l1.wi", {24, 9});
+  source.Add("surplus", {1});
+  const std::string message = Refusal(TwoNames(), source);
+  EXPECT_NE(message.find("missing l0.bh, decoder.bias"), std::string::npos) << message;
+  EXPECT_NE(message.find("unused "), std::string::npos);
+  EXPECT_NE(message.find("surplus"), std::string::npos);
+  EXPECT_NE(message.find("shape l1.wi: expected [24, 8], found [24, 9]"), std::string::npos);
+}
+
+// Each tensor in turn missing, scalar, of rank three, empty, transposed: one line, no crash.
+TEST(LoadRecurrent, AnyTensorMayBeWrong) {
+  const SourceWeights good = TwoLayers().Weights();
+  for (size_t i = 0; i < good.size(); ++i) {
+    RecurrentSource source = TwoLayers();
+    source.Remove(good[i].name);
+    EXPECT_NE(Refusal(TwoNames(), source).find("missing " + good[i].name), std::string::npos);
+    std::vector<uint64_t> turned(good[i].shape.rbegin(), good[i].shape.rend());
+    turned.push_back(1);
+    for (const std::vector<uint64_t>& shape :
+         {std::vector<uint64_t>{}, {2, 2, 2}, {0}, {0, 6}, {6, 0}, turned, {1, 1}}) {
+      source.Add(good[i].name, shape);
+      EXPECT_NE(Refusal(TwoNames(), source).find("shape "), std::string::npos) << good[i].name;
+    }
+  }
+}
+
+TEST(LoadRecurrent, LeftoversAreIgnored) {
+  RecurrentSource source = TwoLayers();
+  source.Add("l0.leftover", {3, 3, 3});
+  RecurrentNames names = TwoNames();
+  names.layers[0].leftovers = {"l0.leftover", "l0.other"};
+  EXPECT_EQ(Loaded(names, source).draft.tensors.size(), 11u);
+}
+
+}  // namespace
+}  // namespace kinglet
