@@ -152,6 +152,10 @@ schema::AdaptiveSoftmaxT& EditableFile::Softmax() {
   return FindKind<schema::AdaptiveSoftmaxT>(
       header, [](auto& block) -> auto& { return block.adaptive_softmax; });
 }
+schema::RecurrentDecoderT& EditableFile::Recurrent() {
+  return FindKind<schema::RecurrentDecoderT>(
+      header, [](auto& block) -> auto& { return block.recurrent_decoder; });
+}
 schema::NeuralCacheT& EditableFile::Cache() {
   return FindKind<schema::NeuralCacheT>(
       header, [](auto& block) -> auto& { return block.neural_cache; });

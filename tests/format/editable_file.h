@@ -37,6 +37,7 @@ struct EditableFile {
   schema::MicronetDecoderT& Decoder();
   schema::AdaptiveSoftmaxT& Softmax();
   schema::NeuralCacheT& Cache();
+  schema::RecurrentDecoderT& Recurrent();
 };
 
 // A frame, a header and what follows as one file, framed with right digests.

@@ -7,6 +7,7 @@
 
 #include "format/model_generated.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -50,6 +51,9 @@ std::vector<ModelDraft> Drafts() {
   drafts.push_back(TinyMicronet(options));
   drafts.back().description.golden = GoldenVector{{1, 2, 3}, {-1.5, -2.5}, 1e-6};
   drafts.back().description.provenance.options = std::string(300, 'x');
+  TinyRecurrentOptions recurrent{.quantised = true, .bits = 9, .cache_capacity = 5};
+  recurrent.cells.assign(9, RecurrentCell::kGru);
+  drafts.push_back(TinyRecurrent(recurrent));
   return drafts;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 
@@ -13,8 +14,16 @@ EditableFile GoodFile() {
   return EditableFile::FromDraft(draft);
 }
 
-void ExpectRefused(std::span<const HostileEdit> edits) {
-  const std::vector<std::byte> bytes = GoodFile().Build();
+EditableFile GoodRecurrentFile() {
+  using Cell = RecurrentCell;
+  return EditableFile::FromDraft(TinyRecurrent({.cells = {Cell::kQrnn, Cell::kGru, Cell::kLstm},
+                                                .quantised = true,
+                                                .bits = 5,
+                                                .cache_capacity = 4}));
+}
+
+void ExpectRefused(std::span<const HostileEdit> edits, EditableFile good) {
+  const std::vector<std::byte> bytes = good.Build();
   // Taking apart and putting together alone changes nothing that matters.
   ASSERT_TRUE(OpenStatus(bytes).ok()) << OpenStatus(bytes).message();
   for (const HostileEdit& hostile : edits) {

@@ -16,12 +16,14 @@ struct HostileEdit {
   StatusCode code = KINGLET_INVALID_MODEL;
 };
 
-// A valid file with every kind of block and segment: three bins of a quantised, pruned model with 5
-// bits, a neural cache, a vocabulary and a golden vector.
+// A valid file with every kind of segment and the blocks of a MicroNet: three bins of a quantised,
+// pruned model with 5 bits, a neural cache, a vocabulary and a golden vector.
 EditableFile GoodFile();
+// A valid file of a calibrated recurrent model: QRNN, GRU and LSTM, two tails, a neural cache.
+EditableFile GoodRecurrentFile();
 
-// Applies each edit to a GoodFile of its own, repairs all digests and expects the refusal.
-void ExpectRefused(std::span<const HostileEdit> edits);
+// Applies each edit to a copy of the file, repairs all digests and expects the refusal.
+void ExpectRefused(std::span<const HostileEdit> edits, EditableFile good = GoodFile());
 
 }  // namespace kinglet
 

@@ -243,6 +243,70 @@ TEST(ValidateTest, NeuralCache) {
   ExpectRefused(edits);
 }
 
+TEST(ValidateTest, RecurrentDecoder) {
+  const auto layer = [](EditableFile& file, size_t i) -> schema::RecurrentLayerT& {
+    return *file.Recurrent().layers[i];
+  };
+  const HostileEdit edits[] = {
+      {"blocks",
+       [](EditableFile& file) { file.header.blocks.erase(file.header.blocks.begin() + 1); }},
+      {"blocks",
+       [](EditableFile& file) {
+         // Two decoders of different kinds.
+         auto& blocks = file.header.blocks;
+         blocks[3]->neural_cache.reset();
+         blocks[3]->micronet_decoder = std::make_unique<schema::MicronetDecoderT>();
+       }},
+      {"block encoder, width", [](EditableFile& file) { file.Recurrent().inputs = 7; }},
+      {"block encoder, width", [](EditableFile& file) { file.Recurrent().inputs = 0; }},
+      {"block decoder, width", [](EditableFile& file) { file.Softmax().width = 6; }},
+      {"block decoder, width", [](EditableFile& file) { file.Recurrent().layers.pop_back(); }},
+      {"block rnn, layers", [](EditableFile& file) { file.Recurrent().layers.clear(); }},
+      {"block rnn, layer 0, units", [&](EditableFile& file) { layer(file, 0).units = 0; }},
+      {"block rnn, layer 1, units", [&](EditableFile& file) { layer(file, 1).units = 0xFFFFFFFF; }},
+      {"block rnn, layer 1, input weight", [&](EditableFile& file) { layer(file, 1).units = 8; }},
+      {"block rnn, layer 0, input weight",
+       [&](EditableFile& file) { layer(file, 0).input_weight = 1000; }},
+      {"block rnn, layer 0, input weight",
+       [&](EditableFile& file) { layer(file, 0).cell = schema::RecurrentCell::Lstm; }},
+      {"block rnn, layer 2, input weight",
+       [&](EditableFile& file) { layer(file, 2).cell = schema::RecurrentCell::Tanh; }},
+      {"block rnn, layer 1, input bias",
+       [&](EditableFile& file) { layer(file, 1).input_bias = layer(file, 2).input_bias; }},
+      {"block rnn, layer 1, recurrent bias",
+       [&](EditableFile& file) { layer(file, 1).recurrent_bias = 0xFFFFFFFF; }},
+      {"block rnn, layer 2, recurrent weight",
+       [&](EditableFile& file) { layer(file, 2).recurrent_weight = flatbuffers::nullopt; }},
+      {"block rnn, layer 0, recurrent weight",
+       [&](EditableFile& file) {
+         layer(file, 0).recurrent_weight = layer(file, 1).recurrent_weight;
+       }},
+      {"block rnn, layer 0, recurrent bias",
+       [&](EditableFile& file) { layer(file, 0).recurrent_bias = layer(file, 0).input_bias; }},
+      {"block rnn, layer 1, output quantiser",
+       [&](EditableFile& file) { layer(file, 1).output.reset(); }},
+      {"block rnn, layer 1, output quantiser",
+       [&](EditableFile& file) {
+         *layer(file, 1).output = {kNanFloat, 1.0f};
+       }},
+      {"block rnn, layer 2, output quantiser",
+       [&](EditableFile& file) {
+         *layer(file, 2).output = {1.0f, 0.0f};
+       }},
+      {"block rnn, layer 2, output quantiser",
+       [&](EditableFile& file) {
+         *layer(file, 2).output = {1.0f, 1e-9f};
+       }},
+      {"block rnn, layer 0, output quantiser",
+       [](EditableFile& file) { file.Recurrent().input.reset(); }},
+      {"block rnn, input quantiser",
+       [](EditableFile& file) {
+         *file.Recurrent().input = {-1.0f, 1.0f};
+       }},
+  };
+  ExpectRefused(edits, GoodRecurrentFile());
+}
+
 TEST(ValidateTest, Golden) {
   const HostileEdit edits[] = {
       {"golden vector, ids",

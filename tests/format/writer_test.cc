@@ -9,6 +9,7 @@
 
 #include "format/model_file.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -282,6 +283,46 @@ TEST(WriterTest, TheDescriptionIsReadAsWritten) {
   EXPECT_EQ(read.golden->tolerance, 0.5);
 }
 
+TEST(WriterTest, RecurrentModelsAreReadAsWritten) {
+  using Cell = RecurrentCell;
+  for (const bool quantised : {false, true}) {
+    const ModelDraft draft = TinyRecurrent(
+        {.cells = {Cell::kQrnn, Cell::kQrnn, Cell::kLstm, Cell::kGru, Cell::kTanh, Cell::kRelu},
+         .quantised = quantised,
+         .bits = quantised ? 7 : 0,
+         .cache_capacity = 9});
+    const auto bytes = SerialiseModel(draft);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    const auto model = ModelFile::FromBytes(*bytes);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const auto& written = *FindBlock<RecurrentDecoder>(draft.description);
+    const auto& read = *FindBlock<RecurrentDecoder>((*model)->description());
+    EXPECT_EQ(read.name, "rnn");
+    EXPECT_EQ(read.inputs, 6u);
+    EXPECT_EQ(read.input.has_value(), quantised);
+    ASSERT_EQ(read.layers.size(), 6u);
+    for (size_t i = 0; i < 6; ++i) {
+      const RecurrentLayer& a = read.layers[i];
+      const RecurrentLayer& b = written.layers[i];
+      EXPECT_EQ(a.cell, b.cell);
+      EXPECT_EQ(a.units, b.units);
+      EXPECT_EQ(a.input_weight, b.input_weight);
+      EXPECT_EQ(a.input_bias, b.input_bias);
+      EXPECT_EQ(a.recurrent_weight, b.recurrent_weight);
+      EXPECT_EQ(a.recurrent_bias, b.recurrent_bias);
+      ASSERT_EQ(a.output.has_value(), quantised);
+      if (quantised) {
+        EXPECT_EQ(a.output->step, b.output->step);
+      }
+    }
+    EXPECT_FALSE(read.layers[1].recurrent_weight.has_value());
+    EXPECT_EQ(FindBlock<NeuralCache>((*model)->description())->start, CacheStart::kPastCapacity);
+    const auto again = SerialiseModel(DraftOf(**model));
+    ASSERT_TRUE(again.ok());
+    EXPECT_TRUE(*again == *bytes);
+  }
+}
+
 TEST(WriterTest, EqualDraftsGiveEqualBytes) {
   const TinyOptions options{.quantised = true, .pruned = true, .cache_capacity = 5};
   const auto first = SerialiseModel(TinyMicronet(options));
@@ -366,6 +407,17 @@ const Refused kRefused[] = {
     {"block decoder, start: expected a number up to 1, found 9",
      [](ModelDraft& draft) {
        std::get<MicronetDecoder>(draft.description.blocks[1]).start = static_cast<StreamStart>(9);
+     }},
+    {"block cache, start: expected a number up to 1, found 9",
+     [](ModelDraft& draft) {
+       draft.description.blocks.emplace_back(
+           NeuralCache{"cache", 3, 0.5, 0.5, static_cast<CacheStart>(9)});
+     }},
+    {"block rnn, layer 0, cell: expected a number up to 4, found 9",
+     [](ModelDraft& draft) {
+       draft = TinyRecurrent();
+       std::get<RecurrentDecoder>(draft.description.blocks[1]).layers[0].cell =
+           static_cast<RecurrentCell>(9);
      }},
     {"block loss, tails: expected at most 63, found 64",
      [](ModelDraft& draft) {

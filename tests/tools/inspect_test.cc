@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/recurrent_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -82,6 +83,28 @@ TEST(Inspect, DescribesTheBlocks) {
   EXPECT_EQ(blocks[3]["block"], "neural_cache");
   EXPECT_EQ(blocks[3]["capacity"], 7);
   EXPECT_EQ(blocks[3]["lambda"], 0.125);
+}
+
+TEST(Inspect, DescribesRecurrentBlocks) {
+  const CommandFolder folder;
+  folder.WriteModel("m.kgl", TinyRecurrent({.cells = {RecurrentCell::kQrnn, RecurrentCell::kGru},
+                                            .quantised = true,
+                                            .bits = 9,
+                                            .cache_capacity = 3}));
+  const auto blocks = folder.Run("inspect m.kgl --json").Json().at(0)["blocks"];
+  EXPECT_EQ(blocks[1]["block"], "recurrent_decoder");
+  EXPECT_EQ(blocks[1]["inputs"], 6);
+  EXPECT_EQ(blocks[1]["input"]["max_abs"], 1.5);
+  ASSERT_EQ(blocks[1]["layers"].size(), 2u);
+  EXPECT_EQ(blocks[1]["layers"][0]["cell"], "qrnn");
+  EXPECT_FALSE(blocks[1]["layers"][0].contains("recurrent_bias"));
+  EXPECT_EQ(blocks[1]["layers"][1]["cell"], "gru");
+  EXPECT_EQ(blocks[1]["layers"][1]["units"], 9);
+  EXPECT_EQ(blocks[1]["layers"][1]["recurrent_weight"], "rnns.1.weight_hh");
+  EXPECT_EQ(blocks[3]["start"], "past_capacity");
+  const std::string text = folder.Run("inspect m.kgl").out;
+  EXPECT_NE(text.find("layers QRNN 8 + GRU 9, activations quantised"), std::string::npos) << text;
+  EXPECT_NE(text.find("past its capacity"), std::string::npos);
 }
 
 TEST(Inspect, KeysComeInTheContractsOrder) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/recurrent_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -45,6 +46,15 @@ class ScoreTest : public testing::Test {
   }
   CommandFolder folder_;
 };
+
+TEST_F(ScoreTest, TheProtocolSaysWhenACacheStartsPastItsCapacity) {
+  folder_.WriteModel("r.kgl", TinyRecurrent({.cache_capacity = 5}));
+  for (const char* empty : {"", " --empty-cache normalised"}) {
+    const auto lines = folder_.Run("score r.kgl --ids ids.txt --json" + std::string(empty)).Json();
+    EXPECT_NE(lines.back()["protocol"].get<std::string>().find("; cache 5 past capacity; "),
+              std::string::npos);
+  }
+}
 
 TEST_F(ScoreTest, PrintsWhatTheLibraryComputes) {
   const std::vector<double> expected = LibraryScores(folder_.Path("m.kgl"), "ref", Ids());

@@ -31,6 +31,17 @@ TEST(ChangeCache, KeepsWhatIsNotGiven) {
   EXPECT_EQ(cache->lambda, 0.5);
 }
 
+TEST(ChangeCache, ANewCacheHasTheFamilysStartAndAnOldOneKeepsItsOwn) {
+  ModelDescription description = TinyMicronet().description;
+  const CacheChange change{
+      .capacity = 9, .theta = 0.5, .lambda = 0.25, .start = CacheStart::kPastCapacity};
+  ASSERT_TRUE(ChangeCache(change, description).ok());
+  EXPECT_EQ(FindBlock<NeuralCache>(description)->start, CacheStart::kPastCapacity);
+  description = TinyMicronet({.cache_capacity = 5}).description;
+  ASSERT_TRUE(ChangeCache(change, description).ok());
+  EXPECT_EQ(FindBlock<NeuralCache>(description)->start, CacheStart::kFirstPair);
+}
+
 TEST(ChangeCache, ZeroRemovesIt) {
   ModelDescription description = TinyMicronet({.cache_capacity = 5}).description;
   const size_t blocks = description.blocks.size();

@@ -12,6 +12,7 @@
 #include "runtime/session.h"
 #include "tests/converters/synthetic.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -77,6 +78,47 @@ TEST(MeasureRanges, FindsEachPoint) {
   const auto others = MeasureRanges(draft, std::vector<uint32_t>{1, 2});
   ASSERT_TRUE(others.ok());
   EXPECT_EQ(others->output, 4.5F);
+}
+
+// The largest entries of the embedding's rows and of the outputs, found by stepping the model.
+TEST(MeasureRecurrentRanges, AreTheLargestValuesOfTheText) {
+  using Cell = RecurrentCell;
+  ModelDraft draft = TinyRecurrent({.cells = {Cell::kQrnn, Cell::kRelu}});
+  Fill(draft, "rnns.1.weight_ih", 0.0F);
+  Fill(draft, "rnns.1.weight_hh", 0.0F);
+  Fill(draft, "rnns.1.bias_ih", 2.5F);
+  Fill(draft, "rnns.1.bias_hh", -1.0F);
+  const std::vector<uint32_t> tokens = {7, 3, 7};
+  const auto ranges = MeasureRecurrentRanges(draft, tokens);
+  ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+  const std::vector<float> table = DecodedValues(draft.tensors[0]);
+  float largest = 0;
+  for (const uint32_t token : tokens) {
+    for (size_t i = 0; i < 6; ++i) largest = std::max(largest, std::fabs(table[token * 6 + i]));
+  }
+  EXPECT_EQ(ranges->input, largest);
+  ASSERT_EQ(ranges->outputs.size(), 2U);
+  EXPECT_GT(ranges->outputs[0], 0.0F);
+  EXPECT_LT(ranges->outputs[0], 1.0F);  // a sigmoid times a mean of tangents
+  EXPECT_EQ(ranges->outputs[1], 1.5F);
+
+  Fill(draft, "rnns.1.bias_ih", 3e38F);
+  Fill(draft, "rnns.1.bias_hh", 3e38F);
+  const Status overflow = MeasureRecurrentRanges(draft, tokens).status();
+  EXPECT_EQ(overflow.code(), KINGLET_NOT_FINITE);
+  EXPECT_NE(overflow.message().find("layer 1"), std::string::npos);
+  EXPECT_EQ(MeasureRanges(draft, tokens).status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(MeasureRecurrentRanges(TinyMicronet(), tokens).status().code(), KINGLET_UNSUPPORTED);
+}
+
+TEST(SetQuantisers, GivesARecurrentDecoderOneForEachVector) {
+  ModelDraft draft = TinyRecurrent();
+  SetQuantisers(RecurrentRanges{1, {2, 3}}, 9, draft);
+  const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
+  EXPECT_EQ(decoder->input->max_abs, 1.0F);
+  EXPECT_EQ(decoder->layers[0].output->max_abs, 2.0F);
+  EXPECT_EQ(decoder->layers[1].output->max_abs, 3.0F);
+  EXPECT_TRUE(SerialiseModel(draft).ok());
 }
 
 TEST(MeasureRanges, OverflowIsRefused) {
