@@ -92,7 +92,7 @@ Status DraftBuilder::ReadValues() {
     }
     EncodedTensor& tensor = model.draft.tensors[id];
     if (tensor.shape == source->shape) {
-      tensor.values = DenseF32{std::move(values)};
+      tensor.values = DenseF32{std::exchange(values, {})};
       read = nullptr;
       continue;
     }
