@@ -34,9 +34,9 @@ inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> fra
       return Status::Refusal(KINGLET_CANCELLED, "session", "step " + model.plan().steps[i].name,
                              "to run to the end", "that the caller cancelled");
     }
-    const Kernel& kernel = model.kernels()[i];
+    const auto& run = model.kernels()[i].run;
     for (Frame& frame : frames) {
-      kernel(frame);
+      run(frame);
       if (observer) observer(model.plan().steps[i], frame);
     }
   }

@@ -32,8 +32,8 @@ TEST(Sampling, UniformDrawsAreUniformAndIndependentOfEachOther) {
 }
 
 TEST(Sampling, UniformDrawsAreTheDocumentedDigest) {
-  // xxhsum -H3 of the 24 bytes (seed 1, position 2, index 3), shifted right by 11, over 2^53.
-  EXPECT_EQ(UniformDraw(1, 2, 3), UniformDraw(1, 2, 3));
+  // From `xxhsum -H3` on the 24 bytes of 1, 2, 3.
+  EXPECT_EQ(UniformDraw(1, 2, 3), static_cast<double>(0x7c68b4906e7ea780 >> 11) / 0x1p53);
   EXPECT_NE(UniformDraw(1, 2, 3), UniformDraw(2, 1, 3));
   EXPECT_NE(UniformDraw(1, 2, 3), UniformDraw(1, 3, 2));
 }
