@@ -12,8 +12,6 @@
 #include "bench/presets.h"
 #include "format/model_file.h"
 #include "format/writer.h"
-#include "runtime/lower/lower.h"
-#include "runtime/micronet.h"
 
 namespace kinglet {
 namespace {
@@ -25,11 +23,9 @@ Json Published() {
   return Json::parse(file);
 }
 
-ModelDraft BestModel() { return *Synthesise(FindPreset("best")->spec); }
-
 TEST(BestConfiguration, TakesNoMoreBytesThanTheRulesCharge) {
   const Json published = Published();
-  const ModelDraft draft = BestModel();
+  const ModelDraft draft = *Synthesise(FindPreset("best")->spec);
   uint64_t nonzeros = 0, total = 0;  // of the tensors that the rules charge: all but norms
   for (const EncodedTensor& tensor : draft.tensors) {
     if (tensor.name.find(".ln") != std::string::npos) continue;
@@ -71,28 +67,6 @@ TEST(BestConfiguration, TakesNoMoreBytesThanTheRulesCharge) {
   }
   std::cout << "codes and masks of quantised tensors " << packed << ", charged " << charged << "\n";
   EXPECT_EQ(sum, bytes->size());
-}
-
-// From the file's own weights to the numbers that the notebook printed, within 0.01 %: the
-// sparsities are those that training aimed at.
-TEST(BestConfiguration, CountsAsPublished) {
-  const Json published = Published();
-  const auto bytes = SerialiseModel(BestModel());
-  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
-  const auto file = ModelFile::FromBytes(*bytes);
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  const auto plan = Lower(**file);
-  ASSERT_TRUE(plan.ok()) << plan.status().message();
-  const auto count = CountMicronet2019(*plan, CountNonzeros(plan->weights),
-                                       published["test_bin_counts"].get<std::vector<uint64_t>>());
-  ASSERT_TRUE(count.ok()) << count.status().message();
-  const Json& printed = published["published"];
-  EXPECT_EQ(count->storage.total, printed["total"].get<uint64_t>());
-  EXPECT_EQ(count->storage.quantisation, printed["quantisation"].get<double>());
-  EXPECT_EQ(count->operations.others, printed["others"].get<double>());
-  EXPECT_NEAR(count->storage.TotalSize() / printed["total_size"].get<double>(), 1, 1e-4);
-  EXPECT_NEAR(count->TotalOperations() / printed["total_ops"].get<double>(), 1, 1e-4);
-  EXPECT_NEAR(count->Score() / printed["score"].get<double>(), 1, 1e-4);
 }
 
 }  // namespace
