@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "format/writer.h"
+#include "runtime/session.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
