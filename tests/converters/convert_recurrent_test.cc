@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,36 @@ TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
   double value = 0;
   while (golden >> position >> id >> value) {
     EXPECT_NEAR(double{reference[position - 1][id]}, value, 1e-4) << position;
+  }
+}
+
+// A stream goes on from a saved state as if nothing had been between, and a lane beside others as
+// if it were alone.
+TEST_P(ConvertRecurrent, StatesAndLanesKeepEveryBit) {
+  const TemporaryFolder folder;
+  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
+  ASSERT_TRUE(Convert(options).ok());
+  std::vector<uint32_t> ids = *ReadIds(options.ids);
+  ids.resize(40);
+  const auto expected = Distributions(options.output, "cpu", ids);
+  const auto model = *Model::Open(options.output, {});
+  const auto session = *Session::Create(model, {.lanes = 2});
+  const auto check = [&](uint32_t lane, size_t t) {
+    std::vector<float> found(model->vocabulary_size());
+    ASSERT_TRUE(session->LogProbabilities(std::span<float>(found), lane).ok());
+    EXPECT_EQ(found, expected[t]) << t;
+  };
+  std::optional<State> middle;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    const uint32_t pair[] = {ids[t], ids[ids.size() - 1 - t]};
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, pair).ok());
+    check(0, t);
+    if (t == 24) middle = *session->Save(0);
+  }
+  ASSERT_TRUE(session->Restore(*middle, 1).ok());
+  for (size_t t = 25; t < ids.size(); ++t) {
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{1}, std::vector<uint32_t>{ids[t]}).ok());
+    check(1, t);
   }
 }
 
