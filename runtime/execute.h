@@ -21,7 +21,7 @@ using StepObserver = std::function<void(const Step& step, const Frame& frame)>;
 inline void RunSteps(const Model& model, StepRange range, Frame& frame,
                      const StepObserver& observer) {
   for (size_t i = range.begin; i < range.end; ++i) {
-    model.kernels()[i](frame);
+    model.kernels()[i].run(frame);
     if (observer) observer(model.plan().steps[i], frame);
   }
 }
