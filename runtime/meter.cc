@@ -170,34 +170,12 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-// Positions from here on take the same path: every window and cache is full.
-uint64_t SteadyPosition(const Plan& plan) {
-  uint64_t position = 0;
-  for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max<uint64_t>(position, cache->capacity);
-    }
-  }
-  return position;
-}
-
 uint64_t AllClusters(const Plan& plan) {
   return plan.clusters.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << plan.clusters.size()) - 1;
 }
 
-// Clusters beyond the 64th have no bit and count as opened.
 bool Opened(const TokenPath& path, size_t cluster) {
   return cluster >= 64 || ((path.clusters >> cluster) & 1) != 0;
-}
-
-bool Runs(const Plan& plan, const TokenPath& path, size_t step) {
-  for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    const StepRange& range = plan.clusters[i].steps;
-    if (step >= range.begin && step < range.end) return Opened(path, i);
-  }
-  return true;
 }
 
 // log p of every word of the opened clusters (runtime/distribution.h): two differences, a
@@ -224,7 +202,7 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
     const size_t first = components.size();
     std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
                plan.steps[i].op);
-    if (Runs(plan, path, i)) continue;
+    if (RunsOn(plan, path, i)) continue;
     for (size_t c = first; c < components.size(); ++c) {
       components[c].operations = {};
       components[c].useful_multiplications = 0;
@@ -232,12 +210,6 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
   }
   components.push_back(DistributionOf(plan, path));
   return components;
-}
-
-size_t BinOf(const EmbedRow& embedding, uint32_t id) {
-  size_t bin = 0;
-  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
-  return bin;
 }
 
 }  // namespace
@@ -263,19 +235,44 @@ const EmbedRow& EmbeddingOf(const Plan& plan) {
   return std::get<EmbedRow>(found->op);
 }
 
-std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+uint64_t SteadyPosition(const Plan& plan) {
+  uint64_t position = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+      position = std::max<uint64_t>(position, attention->window);
+    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
+      position = std::max<uint64_t>(position, cache->capacity);
+    }
+  }
+  return position;
+}
+
+size_t BinOf(const Plan& plan, uint32_t id) {
   const EmbedRow& embedding = EmbeddingOf(plan);
-  std::vector<uint64_t> counts(embedding.bins.size());
-  for (const uint32_t id : ids) ++counts[BinOf(embedding, id)];
+  size_t bin = 0;
+  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
+  return bin;
+}
+
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    const StepRange& range = plan.clusters[i].steps;
+    if (step >= range.begin && step < range.end) return Opened(path, i);
+  }
+  return true;
+}
+
+std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+  std::vector<uint64_t> counts(EmbeddingOf(plan).bins.size());
+  for (const uint32_t id : ids) ++counts[BinOf(plan, id)];
   return counts;
 }
 
 PathCounts FullPaths(const Plan& plan, std::span<const uint32_t> ids) {
-  const EmbedRow& embedding = EmbeddingOf(plan);
   const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
   PathCounts paths;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ++paths[{std::min<uint64_t>(i, steady), BinOf(embedding, ids[i]), clusters}];
+    ++paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters}];
   }
   return paths;
 }
@@ -319,6 +316,26 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
     result.useful_multiplications += component.useful_multiplications;
   }
   return result;
+}
+
+std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
+                                       const PathCounts& paths) {
+  // Which entries are zero makes no difference to what is executed.
+  const std::vector<uint64_t> nonzeros(plan.weights.size());
+  std::vector<OperationTally> sums(plan.steps.size());
+  double tokens = 0;
+  for (const auto& [path, count] : paths) {
+    tokens += Real(count);
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      if (!RunsOn(plan, path, i)) continue;
+      std::vector<Component> parts;
+      std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, parts),
+                 plan.steps[i].op);
+      for (const Component& part : parts) sums[i] += part.operations * Real(count);
+    }
+  }
+  for (OperationTally& sum : sums) sum = sum / tokens;
+  return sums;
 }
 
 }  // namespace kinglet
