@@ -48,10 +48,25 @@ struct Slot {
   }
 };
 
+// A state buffer's bytes, slot by slot (Ring in kernels/plan.h).
+struct StateRegion {
+  BufferId buffer;
+  uint64_t offset;  // bytes
+  uint64_t slot_bytes;
+  Ring ring;
+
+  // The slots that the tokens at positions 0 .. tokens - 1 have written: the first ones.
+  uint64_t SlotsWritten(uint64_t tokens) const {
+    const uint64_t written = tokens > ring.lag ? tokens - ring.lag : 0;
+    return written < ring.slots ? written : ring.slots;
+  }
+};
+
 struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
   uint64_t state_bytes = 0;
+  std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
 };
 

@@ -158,7 +158,9 @@ class StepMeter {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
   }
   void AddProducts(const std::string& part, WeightId weight, const OperationTally& tally) const {
-    const double density = Real(nonzeros_[weight]) / Real(Count(plan_.weights[weight].shape));
+    const double density = nonzeros_.empty() ? 1
+                                             : Real(nonzeros_[weight]) /
+                                                   Real(Count(plan_.weights[weight].shape));
     components_.push_back({name_ + part, tally, tally.multiplications * density, density});
   }
 
@@ -210,6 +212,18 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
   }
   components.push_back(DistributionOf(plan, path));
   return components;
+}
+
+OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const TokenPath& path,
+                            StepRange range) {
+  std::vector<Component> components;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    std::visit(StepMeter(plan, {}, traits, path, plan.steps[i].name, components),
+               plan.steps[i].op);
+  }
+  OperationTally sum;
+  for (const Component& component : components) sum += component.operations;
+  return sum;
 }
 
 }  // namespace
@@ -320,22 +334,30 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
 
 std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
                                        const PathCounts& paths) {
-  // Which entries are zero makes no difference to what is executed.
-  const std::vector<uint64_t> nonzeros(plan.weights.size());
   std::vector<OperationTally> sums(plan.steps.size());
   double tokens = 0;
   for (const auto& [path, count] : paths) {
     tokens += Real(count);
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       if (!RunsOn(plan, path, i)) continue;
-      std::vector<Component> parts;
-      std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, parts),
-                 plan.steps[i].op);
-      for (const Component& part : parts) sums[i] += part.operations * Real(count);
+      sums[i] += OperationsIn(plan, traits, path, {i, i + 1}) * Real(count);
     }
   }
   for (OperationTally& sum : sums) sum = sum / tokens;
   return sums;
+}
+
+OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,
+                               const QueryWork& work) {
+  const TokenPath path{.position = position};
+  OperationTally sum = work.arithmetic;
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    if (((work.clusters >> i) & 1) != 0) {
+      sum += OperationsIn(plan, traits, path, plan.clusters[i].steps);
+    }
+  }
+  if (work.cache) sum += OperationsIn(plan, traits, path, plan.cache->steps);
+  return sum;
 }
 
 }  // namespace kinglet

@@ -41,13 +41,5 @@ TEST(Model, RefusesAMissingFile) {
   EXPECT_NE(model.status().message().find("no/such/model.kgl"), std::string::npos);
 }
 
-TEST(Model, RefusesSessionsOverTheMemoryLimit) {
-  ModelOptions options;
-  options.session_memory_limit = 100;
-  const auto model = Model::FromBytes(Bytes(), options);
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.status().code(), KINGLET_OUT_OF_MEMORY);
-}
-
 }  // namespace
 }  // namespace kinglet
