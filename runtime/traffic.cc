@@ -7,16 +7,36 @@
 namespace kinglet {
 namespace {
 
+// Where parts of buffers lie.
+class BufferFinder {
+ public:
+  BufferFinder(const Plan& plan, const BufferLayout& layout, size_t real_bytes)
+      : plan_(plan), layout_(layout), real_bytes_(real_bytes) {}
+  uint64_t Size(BufferId id) const { return plan_.buffer(id).count; }
+  // Elements [first, first + count).
+  FrameRange Range(BufferId id, uint64_t first, uint64_t count) const {
+    const Slot& slot = layout_[id];
+    const uint64_t bytes = ElementBytes(plan_.buffer(id).element, real_bytes_);
+    return {slot.state, slot.offset + first * bytes, count * bytes};
+  }
+  FrameRange Range(BufferId id) const { return Range(id, 0, Size(id)); }
+
+ private:
+  const Plan& plan_;
+  const BufferLayout& layout_;
+  size_t real_bytes_;
+};
+
 // Adds the buffers of one step of one token, as far as they are used.
 class StepTracer {
  public:
-  StepTracer(const Plan& plan, const BufferLayout& layout, size_t real_bytes, const TokenPath& path,
+  StepTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
              StepTraffic& traffic)
-      : plan_(plan), layout_(layout), real_bytes_(real_bytes), path_(path), traffic_(traffic) {}
+      : plan_(plan), buffers_(buffers), path_(path), traffic_(traffic) {}
 
   void operator()(const CacheAppend& op) const {
     if (path_.position == 0) return;
-    const uint64_t width = Size(op.hidden), slot = (path_.position - 1) % op.capacity;
+    const uint64_t width = buffers_.Size(op.hidden), slot = (path_.position - 1) % op.capacity;
     Read(op.hidden);
     Write(op.keys, slot * width, width);
     Write(op.words, slot, 1);
@@ -61,31 +81,23 @@ class StepTracer {
   void operator()(const CacheWeights& op) const {
     const uint64_t stored = std::min<uint64_t>(path_.position, op.capacity);
     Read(op.hidden);
-    Read(op.keys, 0, stored * Size(op.hidden));
+    Read(op.keys, 0, stored * buffers_.Size(op.hidden));
     Write(op.weights, 0, stored);
     Write(op.total);
   }
 
  private:
-  uint64_t Size(BufferId id) const { return plan_.buffer(id).count; }
-  // Elements [first, first + count) of a buffer.
-  FrameRange Range(BufferId id, uint64_t first, uint64_t count) const {
-    const Slot& slot = layout_[id];
-    const uint64_t bytes = ElementBytes(plan_.buffer(id).element, real_bytes_);
-    return {slot.state, slot.offset + first * bytes, count * bytes};
-  }
   void Read(BufferId id, uint64_t first, uint64_t count) const {
-    traffic_.read.push_back(Range(id, first, count));
+    traffic_.read.push_back(buffers_.Range(id, first, count));
   }
-  void Read(BufferId id) const { Read(id, 0, Size(id)); }
+  void Read(BufferId id) const { traffic_.read.push_back(buffers_.Range(id)); }
   void Write(BufferId id, uint64_t first, uint64_t count) const {
-    traffic_.written.push_back(Range(id, first, count));
+    traffic_.written.push_back(buffers_.Range(id, first, count));
   }
-  void Write(BufferId id) const { Write(id, 0, Size(id)); }
+  void Write(BufferId id) const { traffic_.written.push_back(buffers_.Range(id)); }
 
   const Plan& plan_;
-  const BufferLayout& layout_;
-  size_t real_bytes_;
+  const BufferFinder& buffers_;
   const TokenPath& path_;
   StepTraffic& traffic_;
 };
@@ -95,6 +107,7 @@ class StepTracer {
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path) {
   const uint32_t token = EmbeddingOf(plan).bins[path.bin].first;
+  const BufferFinder buffers(plan, layout, real_bytes);
   std::vector<StepTraffic> traffic(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
@@ -105,7 +118,25 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
         step.weights.push_back(range);
       }
     }
-    std::visit(StepTracer(plan, layout, real_bytes, path, step), plan.steps[i].op);
+    std::visit(StepTracer(plan, buffers, path, step), plan.steps[i].op);
+  }
+  return traffic;
+}
+
+StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                         const TokenPath& path, bool every_word) {
+  const BufferFinder buffers(plan, layout, real_bytes);
+  StepTraffic traffic;
+  for (const ClusterPlan& cluster : plan.clusters) {
+    if (!RunsOn(plan, path, cluster.steps.begin)) continue;
+    traffic.read.push_back(buffers.Range(cluster.normaliser));
+    if (every_word) traffic.read.push_back(buffers.Range(cluster.logits));
+  }
+  if (plan.cache) {
+    const uint64_t stored = std::min<uint64_t>(path.position, plan.cache->capacity);
+    traffic.read.push_back(buffers.Range(plan.cache->words, 0, stored));
+    traffic.read.push_back(buffers.Range(plan.cache->weights, 0, stored));
+    traffic.read.push_back(buffers.Range(plan.cache->total));
   }
   return traffic;
 }

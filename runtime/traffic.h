@@ -2,8 +2,9 @@
 // and the stream's own state and scratch as far as the token's path uses them. A pure function of
 // plan, layout, kernels and path, so that a time can be compared with reading exactly that memory.
 //
-// Left out: the code, what a kernel keeps in registers and on the stack, and the tables in which a
-// query looks up cached words. Attention may skip values whose weight rounds to zero; they count.
+// Left out: the code, what a kernel keeps in registers and on the stack, the table in which a query
+// looks up a word's weight, and what keeps a half-run token undoable. Attention may skip values
+// whose weight rounds to zero; they count.
 #ifndef KINGLET_RUNTIME_TRAFFIC_H_
 #define KINGLET_RUNTIME_TRAFFIC_H_
 
@@ -34,6 +35,11 @@ struct StepTraffic {
 // bin touch the same amount.
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path);
+
+// What a query touches beyond its steps: the cached words with their weights and, where it looks at
+// every word of the opened clusters, their logits again.
+StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                         const TokenPath& path, bool every_word);
 
 // Where one stream's memory lies.
 struct StreamMemory {
