@@ -37,10 +37,10 @@ inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> fra
       return Status::Refusal(KINGLET_CANCELLED, "session", "step " + model.plan().steps[i].name,
                              "to run to the end", "that the caller cancelled");
     }
-    const Kernel& kernel = model.kernels()[i];
+    const auto& run = model.kernels()[i].run;
     for (Frame& frame : frames) {
       if (observers.before) observers.before(model.plan().steps[i], frame);
-      kernel.run(frame);
+      run(frame);
       if (observers.after) observers.after(model.plan().steps[i], frame);
     }
   }
