@@ -28,6 +28,7 @@ Command AddPredict(CLI::App& app);
 Command AddCount(CLI::App& app);
 Command AddInspect(CLI::App& app);
 Command AddVerify(CLI::App& app);
+Command AddTuneCache(CLI::App& app);
 
 }  // namespace kinglet
 
