@@ -20,17 +20,21 @@ namespace {
 
 constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
 
-// The best functions this machine has, or null: the reference ones, which give the same bits.
+// The functions that the cpu backend runs on, or null: the reference ones, which give the same
+// bits.
 const cpu::VectorFunctions* Vector() {
-  static const cpu::VectorFunctions* functions =
-      cpu::FindVectorFunctions(cpu::SupportedTargets().front());
-  return functions;
+#if defined(KINGLET_HAVE_CPU_BACKEND)
+  const Result<cpu::Target> target = cpu::ChosenTarget();
+  return target.ok() ? cpu::FindVectorFunctions(*target) : nullptr;
+#else
+  return nullptr;
+#endif
 }
 
 // out[r] = scale * (rows[r] . x), rows [count, width].
-void Dots(const float* rows, uint64_t count, const float* x, uint64_t width, float scale,
-          float* out) {
-  if (const cpu::VectorFunctions* vector = Vector()) {
+void Dots(const cpu::VectorFunctions* vector, const float* rows, uint64_t count, const float* x,
+          uint64_t width, float scale, float* out) {
+  if (vector != nullptr) {
     vector->real_dots({rows, width, count}, x, width, scale, out);
     return;
   }
@@ -41,15 +45,11 @@ void Dots(const float* rows, uint64_t count, const float* x, uint64_t width, flo
   }
 }
 
-float Largest(const float* x, uint64_t count) {
-  const cpu::VectorFunctions* vector = Vector();
-  return vector != nullptr ? vector->largest(x, count) : ref::Largest(x, count);
-}
-
-// Leaves exp(x[i]) in x and returns their sum.
-float Exponentiate(float* x, uint64_t count) {
-  if (const cpu::VectorFunctions* vector = Vector()) return vector->exponentiate(x, count, 0.0F);
-  for (uint64_t i = 0; i < count; ++i) x[i] = Exp(x[i]);
+// Leaves exp(x[i] - max x) in x and returns their sum.
+float Exponentiate(const cpu::VectorFunctions* vector, float* x, uint64_t count) {
+  if (vector != nullptr) return vector->exponentiate(x, count, vector->largest(x, count));
+  const float largest = ref::Largest(x, count);
+  for (uint64_t i = 0; i < count; ++i) x[i] = Exp(x[i] - largest);
   return ref::Sum(x, count);
 }
 
@@ -77,6 +77,7 @@ CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t thre
     : trace_(std::move(trace)),
       capacity_(capacity),
       threads_(threads),
+      vector_(Vector()),
       previous_(PreviousOccurrences(trace_.ids)) {
   const FloatEnvironment environment;
   probabilities_.reserve(predictions());
@@ -103,14 +104,13 @@ void CacheLikelihood::ComputeProducts(uint64_t t, float* out) const {
   const uint64_t pairs = Pairs(t);
   if (pairs == 0) return;
   const float* hidden = trace_.hidden.data();
-  Dots(hidden + (t - pairs) * trace_.width, pairs, hidden + t * trace_.width, trace_.width,
+  Dots(vector_, hidden + (t - pairs) * trace_.width, pairs, hidden + t * trace_.width, trace_.width,
        trace_.product_scale, out);
-  const float largest = Largest(out, pairs);
-  for (uint64_t i = 0; i < pairs; ++i) out[i] -= largest;
 }
 
-// softmax(theta * product) over the pairs; theta > 0, so the largest product has the largest weight
-// and what was subtracted keeps the exponentials below 1. Pair i holds the word after token i.
+// softmax(theta * product) over the pairs, operation by operation as CacheWeights (kernels/op.h);
+// only the order of the sums follows the text, not the cache's storage. Pair i holds the word after
+// token i.
 float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) const {
   const uint64_t pairs = Pairs(t), first = t - pairs;
   if (pairs == 0) return 0;
@@ -121,7 +121,7 @@ float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) cons
     ComputeProducts(t, weights);
   }
   for (uint64_t i = 0; i < pairs; ++i) weights[i] = theta * products[i];
-  const float total = Exponentiate(weights, pairs);
+  const float total = Exponentiate(vector_, weights, pairs);
   double share = 0;
   for (uint32_t at = previous_[t + 1]; at != kNowhere && at > first; at = previous_[at]) {
     share += static_cast<double>(weights[at - 1 - first]);

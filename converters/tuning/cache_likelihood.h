@@ -16,7 +16,7 @@
 
 #include "converters/tuning/cache_search.h"
 #include "converters/tuning/text_trace.h"
-#include "kinglet/status.h"
+#include "kernels/cpu/vector.h"
 
 namespace kinglet {
 
@@ -52,7 +52,7 @@ class CacheLikelihood {
   uint64_t Pairs(uint64_t t) const { return t < capacity_ ? t : capacity_; }
   // Pairs that all predictions before t see together: where t's products are kept.
   uint64_t Offset(uint64_t t) const;
-  // h_t . key, less the largest of them, for each pair that t sees. REQUIRES: Pairs(t) > 0.
+  // h_t . key for each pair that t sees.
   void ComputeProducts(uint64_t t, float* out) const;
   float ShareOfNext(uint64_t t, float theta, float* weights) const;
   const Shares& SharesAt(double theta);
@@ -63,9 +63,10 @@ class CacheLikelihood {
   TextTrace trace_;
   uint64_t capacity_;
   size_t threads_;
-  std::vector<double> probabilities_;  // of the softmax
-  std::vector<uint32_t> previous_;     // [n]: where the same id occurred last, or kNowhere
-  std::unique_ptr<float[]> products_;  // of predictions below stored_
+  const cpu::VectorFunctions* vector_;  // null: the reference functions
+  std::vector<double> probabilities_;   // of the softmax
+  std::vector<uint32_t> previous_;      // [n]: where the same id occurred last, or kNowhere
+  std::unique_ptr<float[]> products_;   // of predictions below stored_
   uint64_t stored_ = 0;
   std::array<Shares, 3> recent_;  // a turn of the search asks for a theta and its two neighbours
   uint64_t asked_ = 0;
