@@ -48,6 +48,11 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              std::to_string(buffer.count) + " elements");
     }
     layout.slots.push_back(Slot{buffer.state, total, buffer.count});
+    if (buffer.state) {
+      const BufferId id{static_cast<uint32_t>(layout.slots.size() - 1)};
+      layout.state_regions.push_back(
+          {id, total, buffer.count / buffer.ring.slots * bytes, buffer.ring});
+    }
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   return layout;

@@ -1,6 +1,7 @@
 // By whom it is computed: a backend turns each step of a plan into a kernel, once, at load. A
 // kernel owns (or shares) its weights in the layout it likes and touches nothing but the frame it
-// is given, so one bound program may run on many frames in many threads at once.
+// is given, so one bound program may run on many frames in many threads at once. It says which of
+// its weights a run reads, so that what a token costs can be compared with reading that memory.
 #ifndef KINGLET_KERNELS_BACKEND_H_
 #define KINGLET_KERNELS_BACKEND_H_
 
@@ -24,7 +25,17 @@ struct Frame {
   uint32_t token;      // its id, < vocabulary size
 };
 
-using Kernel = std::function<void(Frame&)>;
+using MemoryRange = std::span<const std::byte>;
+
+// A step bound to its weights. A kernel without `run` is none.
+struct Kernel {
+  std::function<void(Frame&)> run;
+  // Weight memory that every run reads, as laid out by the backend, padding included. Lies in what
+  // `run` owns, as the rows below do.
+  std::vector<MemoryRange> weights = {};
+  // What the run for one token reads besides; empty where that is nothing.
+  std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
+};
 
 // Where a buffer lies. Every buffer starts at a multiple of 64 bytes and is padded to one.
 struct Slot {
@@ -37,10 +48,25 @@ struct Slot {
   }
 };
 
+// A state buffer's bytes, slot by slot (Ring in kernels/plan.h).
+struct StateRegion {
+  BufferId buffer;
+  uint64_t offset;  // bytes
+  uint64_t slot_bytes;
+  Ring ring;
+
+  // The slots that the tokens at positions 0 .. tokens - 1 have written: the first ones.
+  uint64_t SlotsWritten(uint64_t tokens) const {
+    const uint64_t written = tokens > ring.lag ? tokens - ring.lag : 0;
+    return written < ring.slots ? written : ring.slots;
+  }
+};
+
 struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
   uint64_t state_bytes = 0;
+  std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
 };
 

@@ -22,12 +22,21 @@ enum class Element : uint8_t { kReal, kCode16, kCode32, kWord };
 // The largest code a quantiser can give: round_half_even(max_abs / step).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
 
+// A state buffer as equal slots of which a token writes one: the token at `position` writes slot
+// (position - lag) mod slots, or nothing if position < lag, and every other slot keeps its bytes.
+// What copies, saves or undoes a token's writes goes by this. One slot: the whole buffer.
+struct Ring {
+  uint64_t slots = 1;  // divides the buffer's count
+  uint64_t lag = 0;
+};
+
 struct BufferSpec {
   std::string name;
   Element element;
   uint64_t count;
   bool state = false;  // kept from token to token; starts as zeros
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
+  Ring ring = {};                                               // of a state buffer
 };
 
 struct Step {

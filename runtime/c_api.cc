@@ -209,6 +209,8 @@ const char* kinglet_status_name(kinglet_status status) {
       return "KINGLET_OUT_OF_MEMORY";
     case KINGLET_NO_TOKEN_YET:
       return "KINGLET_NO_TOKEN_YET";
+    case KINGLET_CANCELLED:
+      return "KINGLET_CANCELLED";
     case KINGLET_UNSUPPORTED:
       return "KINGLET_UNSUPPORTED";
     case KINGLET_NOT_FINITE:
@@ -356,8 +358,7 @@ kinglet_status kinglet_session_reset(kinglet_session* session) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    session->session->Reset();
-    return Status();
+    return session->session->Reset();
   });
 }
 

@@ -8,6 +8,8 @@
 // With a neural cache of total weight > 0 and m(w) = share of the weight on pairs whose word is w:
 //   m(w) = 0           log p(w) + log(1 - lambda)
 //   m(w) > 0           log((1 - lambda) exp(log p(w)) + lambda m(w))
+// A sample at temperature t draws the cluster, then the word, by weights p(w)^(1/t); a cluster is
+// opened only if its weight must be known to choose (runtime/sampling.h).
 // Sources: Grave et al. 2017 (adaptive softmax), Grave et al. 2016 (neural cache);
 // docs/NUMERICS.md, rule 5.
 #ifndef KINGLET_RUNTIME_DISTRIBUTION_H_
@@ -20,22 +22,50 @@
 #include <vector>
 
 #include "runtime/execute.h"
-#include "runtime/session.h"
+#include "runtime/query_work.h"
+#include "runtime/sampling.h"
 
 namespace kinglet {
 
-// T is the backend's real type.
+// What the probability of a word is while the neural cache is empty (before the second token).
+enum class EmptyCache : uint8_t {
+  kReference,   // (1 - lambda) softmax, as the original code computes: the mass lambda is lost
+  kNormalised,  // softmax
+};
+
+// A word and its natural log-probability (a float widened exactly, except on ref64).
+struct Candidate {
+  uint32_t id;
+  double log_probability;
+};
+
+// Of one stream. T is the backend's real type. Each query may fail with KINGLET_NOT_FINITE or
+// KINGLET_CANCELLED, or throw std::bad_alloc; what it had computed by then stays valid.
 template <class T>
 class Distribution {
  public:
-  Distribution(const Model& model, EmptyCache empty_cache);
+  // Throws std::bad_alloc. `cancel` outlives it.
+  Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel);
+  // What one allocates.
+  static uint64_t Bytes(const Model& model);
 
-  // A new token was processed: everything is to be computed again.
+  // Another token is the last one: everything is to be computed again.
   void Invalidate();
-  Result<T> LogProbability(Frame& frame, uint32_t id);
+  // Starts the account of what the next query does.
+  void ResetWork() { work_ = {}; }
+  const QueryWork& work() const { return work_; }
+
+  // REQUIRES of all queries: ids < vocabulary size, outputs as long as the ids or the vocabulary.
+  Status LogProbabilitiesOf(Frame& frame, std::span<const uint32_t> ids, std::span<double> out);
   Result<std::vector<Candidate>> TopK(Frame& frame, uint32_t k);
+  // REQUIRES: temperature >= 0 and finite.
+  Result<uint32_t> Sample(Frame& frame, uint64_t seed, double temperature);
   template <class Out>
   Status LogProbabilities(Frame& frame, std::span<Out> out);
+  // exp of the above, computed in T.
+  template <class Out>
+  Status Probabilities(Frame& frame, std::span<Out> out);
+  // Bit i: cluster i (0 = head) is computed.
   uint64_t clusters_opened() const;
 
  private:
@@ -60,21 +90,35 @@ class Distribution {
 
   // Computes a cluster's logits and normaliser if this token has not asked for them yet.
   Status OpenCluster(Frame& frame, size_t index);
+  Status OpenAllClusters(Frame& frame);
   Status OpenCache(Frame& frame);
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   OpenClusterView View(const Frame& frame, size_t index) const;
+  // Applies take(word's place in the cluster, log p with the cache mixed in) to each of its words.
+  // REQUIRES: the cluster, the head and the cache are open.
+  template <class Take>
+  void ForEachWord(const Frame& frame, size_t index, const Take& take);
+  template <class Out, class Transform>
+  Status WriteAll(Frame& frame, std::span<Out> out, const Transform& transform);
   // log p of the cluster itself; 0 for the head. REQUIRES: the head is open.
   T ClusterLogProbability(const Frame& frame, size_t index) const;
   // Mixes the cache in. `weight` is the word's in the cache, 0 if it is not there. Monotone in
   // both.
   T Mixed(T log_probability, T weight) const;
   T CachedWeight(uint32_t id) const { return weight_of_.empty() ? T{0} : weight_of_[id]; }
+  void CountWords(double words, double cached);
   // No word of the tail is more probable than this. REQUIRES: the head and the cache are open.
-  T TailBound(const Frame& frame, size_t index) const;
+  T TailBound(const Frame& frame, size_t index);
+  // log of the probability that a tail's words have together, cache included. REQUIRES: the head
+  // and the cache are open.
+  double LogShare(const Frame& frame, size_t index) const;
+  // The tempered weights of an open cluster's words to weights_, and their sum in word order.
+  double WeighWords(const Frame& frame, size_t index, T reference, T temperature);
 
   const Model& model_;
   EmptyCache empty_cache_;
+  CancelFlag& cancel_;
   T lambda_, keep_, log_keep_;  // keep = 1 - lambda
 
   std::vector<bool> open_;  // by cluster
@@ -83,6 +127,8 @@ class Distribution {
   std::vector<CachedWord> cached_;  // distinct words, in order of their first storage slot
   std::vector<T>
       weight_of_;  // [vocabulary], 0 for words the cache does not hold; empty without cache
+  std::vector<T> weights_;  // of the cluster weighed last, while a sample is drawn
+  QueryWork work_;
 };
 
 }  // namespace kinglet

@@ -2,12 +2,15 @@
 #ifndef KINGLET_RUNTIME_EXECUTE_H_
 #define KINGLET_RUNTIME_EXECUTE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
+#include <span>
+#include <string>
 
 #include "kernels/backend.h"
 #include "kernels/plan.h"
@@ -15,15 +18,29 @@
 
 namespace kinglet {
 
-// Called after each step; for calibration and measuring.
+// Called after each step of each frame; for calibration and measuring.
 using StepObserver = std::function<void(const Step& step, const Frame& frame)>;
 
-inline void RunSteps(const Model& model, StepRange range, Frame& frame,
-                     const StepObserver& observer) {
+// Set by any thread; whoever obeys it clears it.
+using CancelFlag = std::atomic<bool>;
+
+// Runs the steps, each on every frame before the next step, so that its weights are fetched once
+// for all. KINGLET_CANCELLED, with the steps before done and no others, if `cancel` was set.
+inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
+                       CancelFlag& cancel, const StepObserver& observer) {
   for (size_t i = range.begin; i < range.end; ++i) {
-    model.kernels()[i](frame);
-    if (observer) observer(model.plan().steps[i], frame);
+    if (cancel.load(std::memory_order_relaxed)) {
+      cancel.store(false, std::memory_order_relaxed);
+      return Status::Refusal(KINGLET_CANCELLED, "session", "step " + model.plan().steps[i].name,
+                             "to run to the end", "that the caller cancelled");
+    }
+    const auto& run = model.kernels()[i].run;
+    for (Frame& frame : frames) {
+      run(frame);
+      if (observer) observer(model.plan().steps[i], frame);
+    }
   }
+  return Status();
 }
 
 // 64-byte-aligned memory that starts as zeros; null when there is none to be had.

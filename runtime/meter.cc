@@ -158,7 +158,9 @@ class StepMeter {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
   }
   void AddProducts(const std::string& part, WeightId weight, const OperationTally& tally) const {
-    const double density = Real(nonzeros_[weight]) / Real(Count(plan_.weights[weight].shape));
+    const double density = nonzeros_.empty() ? 1
+                                             : Real(nonzeros_[weight]) /
+                                                   Real(Count(plan_.weights[weight].shape));
     components_.push_back({name_ + part, tally, tally.multiplications * density, density});
   }
 
@@ -232,6 +234,18 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
   }
   components.push_back(DistributionOf(plan, path));
   return components;
+}
+
+OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const TokenPath& path,
+                            StepRange range) {
+  std::vector<Component> components;
+  for (size_t i = range.begin; i < range.end; ++i) {
+    std::visit(StepMeter(plan, {}, traits, path, plan.steps[i].name, components),
+               plan.steps[i].op);
+  }
+  OperationTally sum;
+  for (const Component& component : components) sum += component.operations;
+  return sum;
 }
 
 size_t BinOf(const EmbedRow& embedding, uint32_t id) {
@@ -319,6 +333,19 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
     result.useful_multiplications += component.useful_multiplications;
   }
   return result;
+}
+
+OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,
+                               const QueryWork& work) {
+  const TokenPath path{.position = position};
+  OperationTally sum = work.arithmetic;
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    if (((work.clusters >> i) & 1) != 0) {
+      sum += OperationsIn(plan, traits, path, plan.clusters[i].steps);
+    }
+  }
+  if (work.cache) sum += OperationsIn(plan, traits, path, plan.cache->steps);
+  return sum;
 }
 
 }  // namespace kinglet

@@ -15,29 +15,10 @@
 
 #include "kernels/backend.h"
 #include "kernels/plan.h"
+#include "runtime/operations.h"
+#include "runtime/query_work.h"
 
 namespace kinglet {
-
-// Operations of one token, or a mean over tokens.
-struct OperationTally {
-  double multiplications = 0;
-  double additions = 0;  // and subtractions
-  double others = 0;     // divisions, roots, exponentials, logarithms, comparisons, roundings
-
-  double Total() const { return multiplications + additions + others; }
-  OperationTally& operator+=(const OperationTally& more) {
-    multiplications += more.multiplications;
-    additions += more.additions;
-    others += more.others;
-    return *this;
-  }
-  OperationTally operator*(double factor) const {
-    return {multiplications * factor, additions * factor, others * factor};
-  }
-  OperationTally operator/(double divisor) const {
-    return {multiplications / divisor, additions / divisor, others / divisor};
-  }
-};
 
 // A step of the plan, or a named part of one: "layers.0.attention.values".
 struct Component {
@@ -94,6 +75,11 @@ struct ExecutedCount {
 // The mean over the paths. `nonzeros` belongs to plan.weights.
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
                             const BackendTraits& traits, const PathCounts& paths);
+
+// What a query about the token after `position` did (Session::last_work), as if no weight were
+// zero.
+OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,
+                               const QueryWork& work);
 
 }  // namespace kinglet
 

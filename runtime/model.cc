@@ -29,12 +29,7 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
     KINGLET_ASSIGN_OR_RETURN(model->backend_, FindBackend(options.backend));
     KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(*model->file_));
     KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
-    const uint64_t needed = model->layout_.scratch_bytes + model->layout_.state_bytes;
-    if (needed > options.session_memory_limit) {
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "model", "memory of one session",
-                             "at most " + std::to_string(options.session_memory_limit) + " bytes",
-                             std::to_string(needed));
-    }
+    model->session_memory_limit_ = options.session_memory_limit;
     KINGLET_ASSIGN_OR_RETURN(model->kernels_, model->backend_->bind(model->plan_, model->layout_));
     return std::shared_ptr<const Model>(std::move(model));
   } catch (const std::bad_alloc&) {

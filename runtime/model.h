@@ -19,8 +19,7 @@ namespace kinglet {
 
 struct ModelOptions {
   std::string backend = "cpu";  // a name of Backends()
-  // A session that would need more than this for its scratch and state is refused
-  // (KINGLET_OUT_OF_MEMORY).
+  // A session whose lanes would allocate more than this is refused (KINGLET_OUT_OF_MEMORY).
   uint64_t session_memory_limit = uint64_t{4} << 30;
 };
 
@@ -41,6 +40,7 @@ class Model {
   const Backend& backend() const { return *backend_; }
   const Plan& plan() const { return plan_; }
   const BufferLayout& layout() const { return layout_; }
+  uint64_t session_memory_limit() const { return session_memory_limit_; }
   std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().steps
 
  private:
@@ -49,6 +49,7 @@ class Model {
   Plan plan_;
   const Backend* backend_ = nullptr;
   BufferLayout layout_;
+  uint64_t session_memory_limit_ = 0;
   std::vector<Kernel> kernels_;
 };
 

@@ -1,37 +1,54 @@
 #include "runtime/session.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 #include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
-#include "runtime/distribution.h"
 #include "runtime/float_environment.h"
+#include "runtime/stream.h"
 
 namespace kinglet {
 
-struct Session::State {
-  std::shared_ptr<const Model> model;
-  AlignedMemory scratch, state;
+struct Session::Lane {
+  Stream stream;
   std::variant<Distribution<float>, Distribution<double>> distribution;
-  StepObserver observer;
-  uint64_t position = 0;  // tokens processed
-  uint32_t last_token = 0;
 
-  // The frame of the token processed last, or, with `next`, of the one about to be.
-  Frame FrameAt(uint64_t at, uint32_t token) const {
-    return {scratch.get(), state.get(), at, token};
+  // Another token is the last one.
+  void Invalidate() {
+    const auto invalidate = [](auto& queries) {
+      queries.Invalidate();
+      queries.ResetWork();
+    };
+    std::visit(invalidate, distribution);
   }
+};
+
+struct Session::Contents {
+  std::shared_ptr<const Model> model;
+  CancelFlag cancel{false};
+  StepObserver observer;
+  std::vector<Lane> lanes;
+  std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
+  std::vector<uint8_t> is_named;  // by lane: named in the call so far
 };
 
 namespace {
 
 std::variant<Distribution<float>, Distribution<double>> MakeDistribution(const Model& model,
-                                                                         EmptyCache empty) {
-  if (model.backend().real_bytes == sizeof(double)) return Distribution<double>(model, empty);
-  return Distribution<float>(model, empty);
+                                                                         EmptyCache empty_cache,
+                                                                         CancelFlag& cancel) {
+  if (model.backend().real_bytes == sizeof(double)) {
+    return Distribution<double>(model, empty_cache, cancel);
+  }
+  return Distribution<float>(model, empty_cache, cancel);
+}
+
+Status Invalid(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", where, expected, found);
 }
 
 Status CheckId(uint32_t id, uint32_t size) {
@@ -40,109 +57,235 @@ Status CheckId(uint32_t id, uint32_t size) {
                          "a number below " + std::to_string(size), std::to_string(id));
 }
 
-Status CheckStarted(uint64_t position) {
-  if (position > 0) return Status();
-  return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query", "at least one token before it",
-                         "none");
+Status CheckSize(const char* what, size_t found, size_t expected) {
+  if (found == expected) return Status();
+  return Invalid(what, std::to_string(expected) + " elements", std::to_string(found));
 }
+
+Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory"); }
 
 }  // namespace
 
-Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(contents)) {}
 Session::~Session() = default;
+
+uint64_t Session::BytesPerLane(const Model& model) {
+  const uint64_t distribution = model.backend().real_bytes == sizeof(double)
+                                    ? Distribution<double>::Bytes(model)
+                                    : Distribution<float>::Bytes(model);
+  return sizeof(Lane) + Stream::Bytes(model) + distribution;
+}
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
   const FloatEnvironment environment;  // the cache's constants are computed here
+  if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
+  const uint64_t fits = model->session_memory_limit() / BytesPerLane(*model);
+  if (options.lanes > fits) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session",
+                           std::to_string(options.lanes) + " lanes",
+                           "at most " + std::to_string(fits) + ", for " +
+                               std::to_string(model->session_memory_limit()) + " bytes in all",
+                           std::to_string(BytesPerLane(*model)) + " bytes for each lane");
+  }
   try {
-    const BufferLayout& layout = model->layout();
-    AlignedMemory scratch = AllocateZeroed(layout.scratch_bytes);
-    AlignedMemory memory = AllocateZeroed(layout.state_bytes);
-    if (!scratch || !memory) throw std::bad_alloc();
-    auto distribution = MakeDistribution(*model, options.empty_cache);
-    std::unique_ptr<State> state(new State{
-        std::move(model), std::move(scratch), std::move(memory), std::move(distribution), {}});
-    return std::unique_ptr<Session>(new Session(std::move(state)));
+    auto contents = std::make_unique<Contents>();
+    contents->lanes.reserve(options.lanes);
+    for (uint32_t i = 0; i < options.lanes; ++i) {
+      contents->lanes.push_back(
+          {Stream(*model), MakeDistribution(*model, options.empty_cache, contents->cancel)});
+    }
+    contents->frames.reserve(options.lanes);
+    contents->is_named.resize(options.lanes);
+    contents->model = std::move(model);
+    return std::unique_ptr<Session>(new Session(std::move(contents)));
   } catch (const std::bad_alloc&) {
-    return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory for its scratch and state");
+    return OutOfMemory();
   }
 }
 
-const Model& Session::model() const { return *state_->model; }
-uint64_t Session::position() const { return state_->position; }
-void Session::set_observer(StepObserver observer) { state_->observer = std::move(observer); }
+const Model& Session::model() const { return *contents_->model; }
+uint32_t Session::lanes() const { return static_cast<uint32_t>(contents_->lanes.size()); }
+uint64_t Session::position(uint32_t lane) const { return contents_->lanes[lane].stream.position(); }
+void Session::set_observer(StepObserver observer) { contents_->observer = std::move(observer); }
+void Session::Cancel() { contents_->cancel.store(true, std::memory_order_relaxed); }
 
-void Session::Reset() {
-  std::memset(state_->state.get(), 0, state_->model->layout().state_bytes);
-  std::visit([](auto& distribution) { distribution.Invalidate(); }, state_->distribution);
-  state_->position = 0;
+Result<Session::Lane*> Session::FindLane(uint32_t lane) const {
+  if (lane < lanes()) return &contents_->lanes[lane];
+  return Invalid("lane", "a number below " + std::to_string(lanes()), std::to_string(lane));
 }
 
-Status Session::StepToken(uint32_t id) {
-  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+Status Session::StepToken(uint32_t id, uint32_t lane) { return StepLanes({&lane, 1}, {&id, 1}); }
+
+Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("ids to step", ids.size(), lanes.size()));
+  std::vector<uint8_t>& is_named = contents_->is_named;
+  std::fill(is_named.begin(), is_named.end(), uint8_t{0});
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(FindLane(lanes[i]).status());
+    KINGLET_RETURN_IF_ERROR(CheckId(ids[i], model().vocabulary_size()));
+    if (is_named[lanes[i]] != 0) {
+      return Invalid("lanes to step", "each of them once", std::to_string(lanes[i]) + " again");
+    }
+    is_named[lanes[i]] = 1;
+  }
+
   const FloatEnvironment environment;
-  Frame frame = state_->FrameAt(state_->position, id);
-  std::visit([](auto& distribution) { distribution.Invalidate(); }, state_->distribution);
-  RunSteps(model(), model().plan().context, frame, state_->observer);
-  state_->last_token = id;
-  ++state_->position;
+  std::vector<Frame>& frames = contents_->frames;
+  frames.clear();
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    frames.push_back(contents_->lanes[lanes[i]].stream.Begin(ids[i]));
+  }
+  Status status;
+  try {
+    status =
+        RunSteps(model(), model().plan().context, frames, contents_->cancel, contents_->observer);
+  } catch (const std::bad_alloc&) {  // reference kernels allocate
+    status = OutOfMemory();
+  }
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    Lane& lane = contents_->lanes[lanes[i]];
+    if (status.ok()) {
+      lane.stream.Commit(ids[i]);
+      lane.Invalidate();
+    } else {
+      lane.stream.Undo();
+    }
+  }
+  return status;
+}
+
+Status Session::Reset(uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  found->stream.Reset();
+  found->Invalidate();
   return Status();
 }
 
-Result<double> Session::LogProbability(uint32_t id) {
-  KINGLET_RETURN_IF_ERROR(CheckStarted(position()));
-  KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  const FloatEnvironment environment;
-  Frame frame = state_->FrameAt(position() - 1, state_->last_token);
+// Runs query(distribution, frame of the lane's last token).
+template <class Query>
+auto Session::Ask(uint32_t lane, const Query& query) {
+  using Answer = std::invoke_result_t<Query, Distribution<float>&, Frame&>;
+  const auto ask = [&]() -> Answer {
+    KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+    if (found->stream.position() == 0) {
+      return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query",
+                             "at least one token before it", "none");
+    }
+    const FloatEnvironment environment;
+    Frame frame = found->stream.LastFrame();
+    try {
+      return std::visit(
+          [&](auto& distribution) -> Answer {
+            distribution.ResetWork();
+            return query(distribution, frame);
+          },
+          found->distribution);
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory();
+    }
+  };
+  return ask();
+}
+
+Status Session::LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<double> out,
+                                   uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), ids.size()));
+  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  return Ask(lane, [&](auto& distribution, Frame& frame) {
+    return distribution.LogProbabilitiesOf(frame, ids, out);
+  });
+}
+
+Result<double> Session::LogProbability(uint32_t id, uint32_t lane) {
+  double out = 0;
+  KINGLET_RETURN_IF_ERROR(LogProbabilitiesOf({&id, 1}, {&out, 1}, lane));
+  return out;
+}
+
+Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
+  return Ask(lane, [&](auto& distribution, Frame& frame) { return distribution.TopK(frame, k); });
+}
+
+Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
+  if (!(temperature >= 0) || std::isinf(temperature)) {
+    return Invalid("temperature", "a finite number of at least 0", std::to_string(temperature));
+  }
+  return Ask(lane, [&](auto& distribution, Frame& frame) {
+    return distribution.Sample(frame, seed, temperature);
+  });
+}
+
+template <class Out, class Query>
+Status Session::WriteAll(std::span<Out> out, uint32_t lane, const Query& query) {
+  KINGLET_RETURN_IF_ERROR(
+      CheckSize("output of the full distribution", out.size(), model().vocabulary_size()));
+  return Ask(lane, query);
+}
+
+Status Session::LogProbabilities(std::span<double> out, uint32_t lane) {
+  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+    return distribution.LogProbabilities(frame, out);
+  });
+}
+
+Status Session::LogProbabilities(std::span<float> out, uint32_t lane) {
+  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+    return distribution.LogProbabilities(frame, out);
+  });
+}
+
+Status Session::Probabilities(std::span<double> out, uint32_t lane) {
+  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+    return distribution.Probabilities(frame, out);
+  });
+}
+
+Status Session::Probabilities(std::span<float> out, uint32_t lane) {
+  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+    return distribution.Probabilities(frame, out);
+  });
+}
+
+const QueryWork& Session::last_work(uint32_t lane) const {
   return std::visit(
-      [&](auto& distribution) -> Result<double> {
-        KINGLET_ASSIGN_OR_RETURN(const auto log_probability,
-                                 distribution.LogProbability(frame, id));
-        return static_cast<double>(log_probability);
-      },
-      state_->distribution);
+      [](const auto& distribution) -> const QueryWork& { return distribution.work(); },
+      contents_->lanes[lane].distribution);
 }
 
-Result<std::vector<Candidate>> Session::TopK(uint32_t k) {
-  KINGLET_RETURN_IF_ERROR(CheckStarted(position()));
-  const FloatEnvironment environment;
-  Frame frame = state_->FrameAt(position() - 1, state_->last_token);
-  try {
-    return std::visit([&](auto& distribution) { return distribution.TopK(frame, k); },
-                      state_->distribution);
-  } catch (const std::bad_alloc&) {
-    return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory for the top " + std::to_string(k));
-  }
-}
-
-namespace {
-template <class Distributions, class Out>
-Status WriteAll(Distributions& distributions, Frame& frame, std::span<Out> out, uint32_t size) {
-  if (out.size() != size) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", "output of the full distribution",
-                           std::to_string(size) + " elements", std::to_string(out.size()));
-  }
-  const FloatEnvironment environment;
-  return std::visit([&](auto& distribution) { return distribution.LogProbabilities(frame, out); },
-                    distributions);
-}
-}  // namespace
-
-Status Session::LogProbabilities(std::span<double> out) {
-  KINGLET_RETURN_IF_ERROR(CheckStarted(position()));
-  Frame frame = state_->FrameAt(position() - 1, state_->last_token);
-  return WriteAll(state_->distribution, frame, out, model().vocabulary_size());
-}
-
-Status Session::LogProbabilities(std::span<float> out) {
-  KINGLET_RETURN_IF_ERROR(CheckStarted(position()));
-  Frame frame = state_->FrameAt(position() - 1, state_->last_token);
-  return WriteAll(state_->distribution, frame, out, model().vocabulary_size());
-}
-
-uint64_t Session::clusters_opened() const {
+uint64_t Session::clusters_opened(uint32_t lane) const {
   return std::visit([](const auto& distribution) { return distribution.clusters_opened(); },
-                    state_->distribution);
+                    contents_->lanes[lane].distribution);
+}
+
+Result<State> Session::Save(uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  try {
+    return found->stream.Save(contents_->model);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+Status Session::Restore(const State& state, uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  if (!state.Fits(model())) {
+    return Status::Refusal(KINGLET_MISMATCH, "session", "state to restore",
+                           "one of model " + model().file().digest() + " on a backend of " +
+                               std::to_string(model().backend().real_bytes) + "-byte reals",
+                           "one of model " + state.model().file().digest() + ", " +
+                               std::to_string(state.model().backend().real_bytes) + "-byte reals");
+  }
+  found->stream.Restore(state);
+  found->Invalidate();
+  return Status();
+}
+
+Status Session::Fork(uint32_t from, uint32_t to) {
+  KINGLET_RETURN_IF_ERROR(FindLane(to).status());
+  if (from == to) return FindLane(from).status();
+  KINGLET_ASSIGN_OR_RETURN(const State state, Save(from));
+  return Restore(state, to);
 }
 
 }  // namespace kinglet

@@ -1,7 +1,10 @@
-// One stream of tokens through a model. step(id) runs the plan's context steps in the project's one
-// execution loop and leaves the hidden state in a buffer; a query then computes only what it needs
-// (the head, one tail, the cache) and remembers it until the next step. Belongs to one thread at a
-// time. After any error the session is as it was before the call.
+// One or more streams of tokens (lanes) through a model. A step runs the plan's context steps in
+// the project's one execution loop and leaves each lane's hidden state in its memory; a query then
+// computes only what it needs (the head, one tail, the cache) and remembers it until the lane's
+// next step. A lane's numbers are those of a single stream fed the same tokens, to the last bit.
+//
+// Belongs to one thread at a time, but for Cancel. After any error the session is as it was before
+// the call, and outputs are untouched.
 #ifndef KINGLET_RUNTIME_SESSION_H_
 #define KINGLET_RUNTIME_SESSION_H_
 
@@ -11,65 +14,109 @@
 #include <span>
 #include <vector>
 
+#include "runtime/distribution.h"
 #include "runtime/execute.h"
 #include "runtime/model.h"
+#include "runtime/query_work.h"
+#include "runtime/state.h"
 
 namespace kinglet {
 
-// What the probability of a word is while the neural cache is empty (before the second token).
-enum class EmptyCache : uint8_t {
-  kReference,   // (1 - lambda) softmax, as the original code computes: the mass lambda is lost
-  kNormalised,  // softmax
-};
-
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
-};
-
-// A word and its natural log-probability (a float widened exactly, except on ref64).
-struct Candidate {
-  uint32_t id;
-  double log_probability;
+  uint32_t lanes = 1;
 };
 
 class Session {
  public:
+  // KINGLET_INVALID_ARGUMENT for 0 lanes; KINGLET_OUT_OF_MEMORY, also where all lanes together need
+  // more than the model's session_memory_limit, naming the number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
+  // What one lane allocates.
+  static uint64_t BytesPerLane(const Model& model);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
 
   const Model& model() const;
-  // Tokens processed so far.
-  uint64_t position() const;
+  uint32_t lanes() const;
+
+  // --- tokens. KINGLET_INVALID_ARGUMENT, here and below, if there is no such lane.
+
+  // Processes one token. KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size; KINGLET_CANCELLED.
+  Status StepToken(uint32_t id, uint32_t lane = 0);
+  // Processes ids[i] on lanes[i], for every i; no lane twice. All of them or, after an error, none.
+  Status StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids);
+  // Tokens processed so far. REQUIRES: lane < lanes().
+  uint64_t position(uint32_t lane = 0) const;
   // Back to the start of a stream.
-  void Reset();
-  // Processes one token. KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size.
-  Status StepToken(uint32_t id);
-  // Called after each of a token's context steps from now on; an empty function stops it.
+  Status Reset(uint32_t lane = 0);
+  // Called after each of a token's context steps, lane by lane, from now on; an empty function
+  // stops it.
   void set_observer(StepObserver observer);
 
-  // Queries about the token that follows. KINGLET_NO_TOKEN_YET before the first step;
-  // KINGLET_NOT_FINITE if the model's own numbers overflowed.
+  // From any thread: the call that is running, or else the next that computes something, stops
+  // before its next step and returns KINGLET_CANCELLED; calls after that one run as ever.
+  void Cancel();
+
+  // --- queries about the token that follows. KINGLET_NO_TOKEN_YET before the lane's first step;
+  // KINGLET_NOT_FINITE if the model's own numbers overflowed; KINGLET_CANCELLED;
+  // KINGLET_OUT_OF_MEMORY.
 
   // log p(id). Computes the head and, if the word is in a tail, that tail.
-  Result<double> LogProbability(uint32_t id);
+  Result<double> LogProbability(uint32_t id, uint32_t lane = 0);
+  // log p of each of the ids, in their order; an id may occur more than once. out.size() ==
+  // ids.size().
+  Status LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<double> out,
+                            uint32_t lane = 0);
   // The k most probable words, most probable first, equal ones by lower id first. Tails whose
   // cluster cannot matter are not computed; the answer equals the full computation's bit for bit. k
   // = 0 gives none; k beyond the vocabulary gives all words.
-  Result<std::vector<Candidate>> TopK(uint32_t k);
+  Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0);
+  // A word drawn with probability proportional to p(word)^(1 / temperature); temperature 0: the
+  // most probable word. The draw depends on the state, the seed and the temperature alone: the same
+  // on any lane, before and after save and restore. KINGLET_INVALID_ARGUMENT unless the temperature
+  // is finite and >= 0.
+  //
+  // With w_i = exp((log p_i - max_j log p_j) / temperature), computed in the backend's real type,
+  // and sums in double in id order, it is: the first cluster c (head first) whose cumulative weight
+  // exceeds UniformDraw(seed, position - 1, 0) times the total, clusters added up in order; then
+  // the first word in it whose cumulative weight exceeds UniformDraw(seed, position - 1, 1) times
+  // the cluster's. A tail is opened only where its probability leaves the choice open.
+  Result<uint32_t> Sample(uint64_t seed, double temperature, uint32_t lane = 0);
   // log p of every word: out[id], out.size() == vocabulary size. The float form rounds on ref64.
-  Status LogProbabilities(std::span<double> out);
-  Status LogProbabilities(std::span<float> out);
+  Status LogProbabilities(std::span<double> out, uint32_t lane = 0);
+  Status LogProbabilities(std::span<float> out, uint32_t lane = 0);
+  // p of every word: exp of the above, computed in the backend's real type.
+  Status Probabilities(std::span<double> out, uint32_t lane = 0);
+  Status Probabilities(std::span<float> out, uint32_t lane = 0);
 
-  // Clusters computed for the queries since the last step: bit i set = cluster i (0 = head).
-  uint64_t clusters_opened() const;
+  // What the lane's last query did that no earlier one about the same token had; nothing after a
+  // step, a reset or a restore. REQUIRES: lane < lanes().
+  const QueryWork& last_work(uint32_t lane = 0) const;
+  // Clusters computed for the queries since the lane's last step: bit i set = cluster i (0 = head).
+  // REQUIRES: lane < lanes().
+  uint64_t clusters_opened(uint32_t lane = 0) const;
+
+  // --- states (runtime/state.h)
+
+  Result<State> Save(uint32_t lane = 0);
+  // KINGLET_MISMATCH if the state is of another model or real type.
+  Status Restore(const State& state, uint32_t lane = 0);
+  // Makes lane `to` a copy of lane `from`.
+  Status Fork(uint32_t from, uint32_t to);
 
  private:
-  struct State;
-  explicit Session(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct Lane;
+  struct Contents;
+  explicit Session(std::unique_ptr<Contents> contents);
+  Result<Lane*> FindLane(uint32_t lane) const;
+  template <class Query>
+  auto Ask(uint32_t lane, const Query& query);
+  template <class Out, class Query>
+  Status WriteAll(std::span<Out> out, uint32_t lane, const Query& query);
+  std::unique_ptr<Contents> contents_;
 };
 
 }  // namespace kinglet

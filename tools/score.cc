@@ -114,7 +114,7 @@ class Scorer {
     for (uint64_t at = first; at < last; ++at) {
       uint64_t fed = at - 1;
       if (options_.block && fed % *options_.block == 0) {
-        session.Reset();
+        KINGLET_RETURN_IF_ERROR(session.Reset());
         fed -= std::min(fed, options_.context);
       }
       for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(ids[fed]));

@@ -27,8 +27,10 @@ enum kinglet_status_code {
   KINGLET_INVALID_CHECKPOINT = 303,
   // 4xx: a resource ran out.
   KINGLET_OUT_OF_MEMORY = 400,
-  // 5xx: the order of calls is wrong, for example a query before the first step.
+  // 5xx: the order of calls is wrong, for example a query before the first step; or the caller
+  // called it off.
   KINGLET_NO_TOKEN_YET = 500,
+  KINGLET_CANCELLED = 501,
   // 6xx: this build or machine cannot do it.
   KINGLET_UNSUPPORTED = 600,
   // 7xx: the computation itself failed.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "kernels/cpu/bind.h"
 
@@ -29,6 +30,7 @@ class WindowAttentionKernel {
     Store(frame);
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
+  std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
   const T* Query(const Frame& frame, size_t head) const {
@@ -159,6 +161,12 @@ class CacheWeightsKernel {
   float theta_;
 };
 
+template <class T>
+Kernel WithWeights(WindowAttentionKernel<T> kernel) {
+  std::vector<MemoryRange> memory = kernel.WeightMemory();
+  return {std::move(kernel), std::move(memory)};
+}
+
 }  // namespace
 
 Kernel BindOp(const WindowAttention& op, const BindContext& context) {
@@ -166,7 +174,7 @@ Kernel BindOp(const WindowAttention& op, const BindContext& context) {
   if (op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
   if (qkv.real()) {
     if (op.weights_quantiser) return {};
-    return WindowAttentionKernel<float>(op, context);
+    return WithWeights(WindowAttentionKernel<float>(op, context));
   }
   if (!qkv.code16() || !op.weights_quantiser) return {};
   const int64_t largest_weight = LargestCode(*op.weights_quantiser);
@@ -175,14 +183,14 @@ Kernel BindOp(const WindowAttention& op, const BindContext& context) {
       !FitsInt32(op.window, largest_weight, values.largest)) {
     return {};
   }
-  return WindowAttentionKernel<int16_t>(op, context);
+  return WithWeights(WindowAttentionKernel<int16_t>(op, context));
 }
 
 Kernel BindOp(const CacheWeights& op, const BindContext& context) {
   const Operand hidden(context, op.hidden), keys(context, op.keys);
-  if (hidden.real()) return CacheWeightsKernel<float>(op, context);
+  if (hidden.real()) return {CacheWeightsKernel<float>(op, context)};
   if (!hidden.code16() || !FitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
-  return CacheWeightsKernel<int16_t>(op, context);
+  return {CacheWeightsKernel<int16_t>(op, context)};
 }
 
 }  // namespace kinglet::cpu

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,11 @@ class MatVecKernel {
     } else {
       RealVectorProduct(*vector_, *weight_, x_.slot.At<float>(frame), finish_, y);
     }
+  }
+  std::vector<MemoryRange> WeightMemory() const {
+    std::vector<MemoryRange> memory = weight_->Memory();
+    if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
+    return memory;
   }
 
  private:
@@ -118,6 +124,17 @@ class EmbedRowKernel {
       return;
     }
   }
+  // The token's row, and all of its bin's projection.
+  std::vector<MemoryRange> TokenMemory(uint32_t token) const {
+    for (const Bin& bin : bins_) {
+      if (token < bin.first || token - bin.first >= bin.size) continue;
+      std::vector<MemoryRange> memory = bin.table->RowMemory(token - bin.first);
+      if (!bin.projection) return memory;
+      for (const MemoryRange& range : bin.projection->Memory()) memory.push_back(range);
+      return memory;
+    }
+    return {};
+  }
 
  private:
   void CopyRow(const Panels& table, size_t row, float* out) const {
@@ -160,7 +177,9 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   const int64_t largest = x.code16() ? x.largest : kLargestFixedPoint;
   const size_t chunk_pairs = weight->integer() ? ChunkPairs(weight->bits, largest) : 1;
   if (chunk_pairs == 0) return {};
-  return MatVecKernel(op, context, std::move(weight), chunk_pairs);
+  MatVecKernel kernel(op, context, std::move(weight), chunk_pairs);
+  std::vector<MemoryRange> memory = kernel.WeightMemory();
+  return {std::move(kernel), std::move(memory)};
 }
 
 Kernel BindOp(const EmbedRow& op, const BindContext& context) {
@@ -178,7 +197,8 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     if (chunk_pairs == 0) return {};
     bins.push_back({bin.first, bin.size, std::move(table), std::move(projection), chunk_pairs});
   }
-  return EmbedRowKernel(op, context, std::move(bins));
+  const EmbedRowKernel kernel(op, context, std::move(bins));
+  return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
 }
 
 }  // namespace kinglet::cpu

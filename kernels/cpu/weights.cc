@@ -1,6 +1,7 @@
 #include "kernels/cpu/weights.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "format/encoding.h"
@@ -53,6 +54,22 @@ void Panels::CopyCodes(uint64_t row, int16_t* out) const {
 
 void Panels::CopyReals(uint64_t row, float* out) const {
   for (uint64_t col = 0; col < cols; ++col) out[col] = values[RealAt(cols, row, col)];
+}
+
+std::vector<MemoryRange> Panels::Memory() const {
+  if (!integer()) return {std::as_bytes(std::span(values))};
+  return {std::as_bytes(std::span(codes)), std::as_bytes(std::span(scales))};
+}
+
+std::vector<MemoryRange> Panels::RowMemory(uint64_t row) const {
+  const uint64_t panel = row / kPanelRows;
+  if (!integer()) {
+    const uint64_t size = cols * kPanelRows;
+    return {std::as_bytes(std::span(values).subspan(panel * size, size))};
+  }
+  const uint64_t size = (cols + 1) / 2 * 2 * kPanelRows;
+  return {std::as_bytes(std::span(codes).subspan(panel * size, size)),
+          std::as_bytes(std::span(scales).subspan(row, 1))};
 }
 
 SharedPanels WeightStore::Matrix(WeightId id) {

@@ -11,6 +11,7 @@
 #include <new>
 #include <vector>
 
+#include "kernels/backend.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/op.h"
 #include "kernels/plan.h"
@@ -46,6 +47,10 @@ struct Panels {
   bool integer() const { return bits != 0; }
   CodePanels code_panels() const { return {rows, cols, codes.data(), scales.data()}; }
   RealPanels real_panels() const { return {rows, cols, values.data()}; }
+  // All of it, padding included.
+  std::vector<MemoryRange> Memory() const;
+  // What a row shares its cache lines with: its whole panel, and its scale.
+  std::vector<MemoryRange> RowMemory(uint64_t row) const;
   // One row's integers (REQUIRES: integer()), or its reals (REQUIRES: !integer()), to out[cols].
   void CopyCodes(uint64_t row, int16_t* out) const;
   void CopyReals(uint64_t row, float* out) const;

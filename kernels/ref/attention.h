@@ -34,6 +34,7 @@ class WindowAttentionKernel {
     Store(frame);
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
+  std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(false); }
 
  private:
   size_t QueryAt(size_t head) const { return head * (2 * op_.key_size + op_.value_size); }

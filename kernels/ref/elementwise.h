@@ -3,6 +3,7 @@
 #define KINGLET_KERNELS_REF_ELEMENTWISE_H_
 
 #include <cmath>
+#include <vector>
 
 #include "kernels/ref/operand.h"
 #include "kernels/ref/quantise.h"
@@ -34,6 +35,9 @@ class LayerNormKernel {
       const T scaled = centred(i) / deviation * static_cast<T>(gain_->values[i]);
       y[i] = scaled + static_cast<T>(bias_->values[i]);
     }
+  }
+  std::vector<MemoryRange> WeightMemory() const {
+    return {gain_->Memory(false)[0], bias_->Memory(false)[0]};
   }
 
  private:

@@ -60,6 +60,12 @@ class MatVecKernel {
       y[row] = value;
     }
   }
+  std::vector<MemoryRange> WeightMemory() const {
+    std::vector<MemoryRange> memory =
+        weight_->Memory(weight_->integer && (x_.integer() || fixed_point_));
+    if (bias_) memory.push_back(bias_->Memory(false)[0]);
+    return memory;
+  }
 
  private:
   T RowProduct(const Frame& frame, size_t row, const std::vector<int64_t>& codes, T step) const {
@@ -114,6 +120,19 @@ class EmbedRowKernel {
         out[i] = Projected(table, row, *bin.projection, i) * scale_;
       return;
     }
+  }
+  // The token's row, and all of its bin's projection.
+  std::vector<MemoryRange> TokenMemory(uint32_t token) const {
+    for (const Bin& bin : bins_) {
+      if (token < bin.first || token - bin.first >= bin.size) continue;
+      const uint64_t row = token - bin.first;
+      const bool integers = bin.projection && bin.table->integer && bin.projection->integer;
+      std::vector<MemoryRange> memory = bin.table->Memory(integers, row, row + 1);
+      if (!bin.projection) return memory;
+      for (const MemoryRange& range : bin.projection->Memory(integers)) memory.push_back(range);
+      return memory;
+    }
+    return {};
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "kernels/ref/ref.h"
 
+#include <utility>
 #include <variant>
 
 #include "kernels/ref/attention.h"
@@ -11,6 +12,13 @@
 namespace kinglet::ref {
 namespace {
 
+// A kernel that reads the same weights for every token.
+template <class K>
+Kernel WithWeights(K kernel) {
+  std::vector<MemoryRange> weights = kernel.WeightMemory();
+  return {std::move(kernel), std::move(weights)};
+}
+
 // One overload per operation: adding an operation without a definition here does not compile.
 template <class T>
 struct Binder {
@@ -18,18 +26,27 @@ struct Binder {
   const BufferLayout& layout;
   WeightStore& store;
 
-  Kernel operator()(const CacheAppend& op) const { return CacheAppendKernel<T>(op, plan, layout); }
-  Kernel operator()(const EmbedRow& op) const { return EmbedRowKernel<T>(op, layout, store); }
-  Kernel operator()(const LayerNorm& op) const { return LayerNormKernel<T>(op, layout, store); }
-  Kernel operator()(const MatVec& op) const { return MatVecKernel<T>(op, plan, layout, store); }
-  Kernel operator()(const Quantise& op) const { return QuantiseKernel<T>(op, plan, layout); }
-  Kernel operator()(const Add& op) const { return AddKernel<T>(op, plan, layout); }
-  Kernel operator()(const WindowAttention& op) const {
-    return WindowAttentionKernel<T>(op, plan, layout, store);
+  Kernel operator()(const CacheAppend& op) const {
+    return {CacheAppendKernel<T>(op, plan, layout)};
   }
-  Kernel operator()(const LogSumExp& op) const { return LogSumExpKernel<T>(op, layout); }
+  Kernel operator()(const EmbedRow& op) const {
+    const EmbedRowKernel<T> kernel(op, layout, store);
+    return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+  }
+  Kernel operator()(const LayerNorm& op) const {
+    return WithWeights(LayerNormKernel<T>(op, layout, store));
+  }
+  Kernel operator()(const MatVec& op) const {
+    return WithWeights(MatVecKernel<T>(op, plan, layout, store));
+  }
+  Kernel operator()(const Quantise& op) const { return {QuantiseKernel<T>(op, plan, layout)}; }
+  Kernel operator()(const Add& op) const { return {AddKernel<T>(op, plan, layout)}; }
+  Kernel operator()(const WindowAttention& op) const {
+    return WithWeights(WindowAttentionKernel<T>(op, plan, layout, store));
+  }
+  Kernel operator()(const LogSumExp& op) const { return {LogSumExpKernel<T>(op, layout)}; }
   Kernel operator()(const CacheWeights& op) const {
-    return CacheWeightsKernel<T>(op, plan, layout);
+    return {CacheWeightsKernel<T>(op, plan, layout)};
   }
 };
 

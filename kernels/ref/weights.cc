@@ -1,8 +1,16 @@
 #include "kernels/ref/weights.h"
 
+#include <span>
 #include <utility>
 
 namespace kinglet::ref {
+
+std::vector<MemoryRange> Weights::Memory(bool integers, uint64_t begin, uint64_t end) const {
+  const uint64_t n = end - begin;
+  if (!integers) return {std::as_bytes(std::span(values).subspan(begin * cols, n * cols))};
+  return {std::as_bytes(std::span(codes).subspan(begin * cols, n * cols)),
+          std::as_bytes(std::span(scales).subspan(begin, n))};
+}
 
 SharedWeights WeightStore::Get(WeightId id) {
   SharedWeights& slot = decoded_[id];

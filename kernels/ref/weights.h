@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "format/encoding.h"
+#include "kernels/backend.h"
 #include "kernels/op.h"
 #include "kernels/plan.h"
 
@@ -23,6 +24,9 @@ struct Weights {
   std::vector<float> scales;   // [rows] if integer
 
   float Value(uint64_t row, uint64_t col) const { return values[row * cols + col]; }
+  // The memory of rows [begin, end): integers and scales for an integer product, otherwise reals.
+  std::vector<MemoryRange> Memory(bool integers, uint64_t begin, uint64_t end) const;
+  std::vector<MemoryRange> Memory(bool integers) const { return Memory(integers, 0, rows); }
 };
 
 using SharedWeights = std::shared_ptr<const Weights>;

@@ -18,8 +18,9 @@ class PlanBuilder {
   BufferId Reals(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
   }
-  BufferId Words(std::string name, uint64_t count) {
-    return AddBuffer({std::move(name), Element::kWord, count, true, std::nullopt});
+  // One word in each slot of a state buffer.
+  BufferId Words(std::string name, const Ring& ring) {
+    return AddBuffer({std::move(name), Element::kWord, ring.slots, true, std::nullopt, ring});
   }
   BufferId Codes(std::string name, uint64_t count, const ActivationQuantiser& quantiser,
                  bool state = false) {
@@ -27,12 +28,13 @@ class PlanBuilder {
         LargestCode(quantiser) <= INT16_MAX ? Element::kCode16 : Element::kCode32;
     return AddBuffer({std::move(name), element, count, state, quantiser});
   }
-  // A buffer with the elements and the quantiser of another.
-  BufferId StateLike(std::string name, uint64_t count, BufferId like) {
+  // A state buffer with the elements and the quantiser of another, `slot` of them in each slot.
+  BufferId RingLike(std::string name, uint64_t slot, const Ring& ring, BufferId like) {
     BufferSpec spec = plan_.buffer(like);
     spec.name = std::move(name);
-    spec.count = count;
+    spec.count = slot * ring.slots;
     spec.state = true;
+    spec.ring = ring;
     return AddBuffer(std::move(spec));
   }
   // The buffer itself, or, with a quantiser, a new buffer of codes and the step that fills it.

@@ -29,11 +29,11 @@ void LowerAttention(const MicronetDecoder& block, const MicronetLayer& layer,
   builder.AddStep(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, qkv_input, qkv_reals});
   const BufferId qkv = builder.Quantised(name + ".qkv.quantise", qkv_reals, At(layer, &Q::qkv));
 
-  const uint64_t heads_by_window = uint64_t{block.heads} * block.window;
-  const BufferId keys = builder.StateLike(name + ".keys", heads_by_window * block.key_size, qkv);
-  const BufferId values =
-      builder.StateLike(name + ".values", heads_by_window * block.value_size, qkv);
-  const BufferId weights = builder.Reals(name + ".attention_weights", heads_by_window);
+  const uint64_t heads = block.heads;
+  const Ring window{.slots = block.window};
+  const BufferId keys = builder.RingLike(name + ".keys", heads * block.key_size, window, qkv);
+  const BufferId values = builder.RingLike(name + ".values", heads * block.value_size, window, qkv);
+  const BufferId weights = builder.Reals(name + ".attention_weights", heads * block.window);
   const BufferId attended =
       builder.Reals(name + ".attended", uint64_t{block.heads} * block.value_size);
   builder.AddStep(name + ".attention",

@@ -4,8 +4,9 @@ namespace kinglet {
 
 CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBuilder& builder) {
   const uint64_t width = builder.plan().buffer(hidden).count;
-  const CacheBuffers buffers{builder.StateLike("cache.keys", block.capacity * width, hidden),
-                             builder.Words("cache.words", block.capacity)};
+  const Ring pairs{.slots = block.capacity, .lag = 1};
+  const CacheBuffers buffers{builder.RingLike("cache.keys", width, pairs, hidden),
+                             builder.Words("cache.words", pairs)};
   builder.AddStep("cache.append", CacheAppend{hidden, buffers.keys, buffers.words, block.capacity});
   return buffers;
 }

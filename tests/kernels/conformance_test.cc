@@ -2,8 +2,11 @@
 // for bit on every instruction set this machine has, and `ref64` is `ref` with less rounding.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -67,6 +70,65 @@ TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
       EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
     }
   }
+}
+
+// The case with weights whose stored bytes are all zero; `storage` holds them.
+OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
+                      std::deque<std::vector<std::byte>>& storage) {
+  const auto blank = [&storage](std::span<const std::byte>& bytes) {
+    storage.emplace_back(bytes.size());
+    bytes = storage.back();
+  };
+  views.assign(op_case.plan.weights.begin(), op_case.plan.weights.end());
+  for (TensorView& view : views) {
+    if (auto* dense = std::get_if<DenseView>(&view.values)) blank(dense->bytes);
+    if (auto* packed = std::get_if<PackedView>(&view.values)) {
+      blank(packed->codes);
+      blank(packed->scales.bytes);
+    }
+  }
+  OpCase blanked = op_case;
+  blanked.plan.weights = views;
+  return blanked;
+}
+
+std::vector<MemoryRange> WeightsRead(const Kernel& kernel, uint32_t token) {
+  std::vector<MemoryRange> ranges = kernel.weights;
+  if (kernel.token_weights) {
+    for (const MemoryRange& range : kernel.token_weights(token)) ranges.push_back(range);
+  }
+  return ranges;
+}
+
+// A kernel bound to nothing but zeros computes what the real one does once it is given the bytes
+// that the real one says it reads: so it reads no weights besides.
+TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
+  size_t reading = 0;
+  for (const OpCase& op_case : AllCases()) {
+    std::vector<TensorView> views;
+    std::deque<std::vector<std::byte>> storage;
+    const OpCase blanked = WithoutWeights(op_case, views, storage);
+    for (const Backend& backend : Backends()) {
+      if (backend.real_bytes != sizeof(float)) continue;
+      const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+      const Kernels kernels = backend.bind(op_case.plan, layout);
+      const Kernels blanks = backend.bind(blanked.plan, layout);
+      ASSERT_TRUE(kernels.ok() && blanks.ok()) << op_case.name;
+      const auto from = WeightsRead(kernels->front(), op_case.token);
+      const auto to = WeightsRead(blanks->front(), op_case.token);
+      ASSERT_EQ(from.size(), to.size()) << op_case.name << " on " << backend.name;
+      reading += !from.empty();
+      for (size_t i = 0; i < from.size(); ++i) {
+        ASSERT_EQ(from[i].size(), to[i].size()) << op_case.name << " on " << backend.name;
+        // The kernel's own memory is not constant; only the view of it is.
+        std::copy(from[i].begin(), from[i].end(), const_cast<std::byte*>(to[i].data()));
+      }
+      const OpRun expected = RunOn(op_case, layout, sizeof(float), kernels);
+      const OpRun run = RunOn(op_case, layout, sizeof(float), blanks);
+      EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
+    }
+  }
+  EXPECT_GT(reading, 100u);
 }
 
 TEST(Conformance, Ref64IsRefWithLessRounding) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/writer.h"
+#include "runtime/session.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {

@@ -10,45 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "format/writer.h"
 #include "kernels/backend.h"
 #include "tests/runtime/reference_network.h"
+#include "tests/runtime/session_fixture.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
 namespace {
-
-std::shared_ptr<const Model> Open(const ModelDraft& draft, const std::string& backend) {
-  auto bytes = SerialiseModel(draft);
-  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
-  ModelOptions options;
-  options.backend = backend;
-  auto model = Model::FromBytes(*bytes, options);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  return *model;
-}
-
-std::unique_ptr<Session> Start(std::shared_ptr<const Model> model,
-                               EmptyCache empty = EmptyCache::kReference) {
-  auto session = Session::Create(std::move(model), {empty});
-  EXPECT_TRUE(session.ok()) << session.status().message();
-  return std::move(*session);
-}
-
-std::vector<uint32_t> Tokens(size_t n, uint32_t vocabulary, uint64_t seed = 7) {
-  TestRandom random(seed);
-  std::vector<uint32_t> ids(n);
-  // Half of them from a few words, so that the neural cache holds words several times.
-  for (uint32_t& id : ids) id = random.Below(2) == 0 ? random.Below(4) : random.Below(vocabulary);
-  return ids;
-}
-
-std::vector<double> Full(Session& session) {
-  std::vector<double> all(session.model().vocabulary_size());
-  const Status status = session.LogProbabilities(std::span<double>(all));
-  EXPECT_TRUE(status.ok()) << status.message();
-  return all;
-}
 
 struct Shape {
   std::string name;
@@ -102,7 +70,7 @@ TEST_P(SessionShapes, Ref64EqualsADenseEvaluationOfTheNetwork) {
   for (bool normalised : {false, true}) {
     const auto expected = EvaluateDensely(draft, ids, normalised);
     const auto session =
-        Start(Open(draft, "ref64"), normalised ? EmptyCache::kNormalised : EmptyCache::kReference);
+        Start(Open(draft, "ref64"), SessionOptions{normalised ? EmptyCache::kNormalised : EmptyCache::kReference});
     for (size_t t = 0; t < ids.size(); ++t) {
       ASSERT_TRUE(session->StepToken(ids[t]).ok());
       const std::vector<double> all = Full(*session);
@@ -202,7 +170,7 @@ TEST_P(SessionShapes, ResetStartsTheStreamAgain) {
           ASSERT_EQ(Full(*session), first[t]) << t;
         }
       }
-      session->Reset();
+      ASSERT_TRUE(session->Reset().ok());
       EXPECT_EQ(session->position(), 0u);
     }
   }

@@ -118,7 +118,7 @@ void OpRun::Run(const Kernel& kernel) {
 
 void OpRun::RunAgain(const Kernel& kernel) {
   Frame frame = FrameNow();
-  kernel(frame);
+  kernel.run(frame);
 }
 
 std::vector<double> OpRun::Values(BufferId id) const {

@@ -104,5 +104,30 @@ TEST(WeightStore, PadsVectorsToWholePanels) {
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ((*gain)[i], i < 17 ? values[i] : 0.0f);
 }
 
+uint64_t Total(const std::vector<MemoryRange>& ranges) {
+  uint64_t bytes = 0;
+  for (const MemoryRange& range : ranges) bytes += range.size();
+  return bytes;
+}
+
+TEST(Panels, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
+  // 40 rows are 3 panels of 16; 7 columns are 4 pairs. Codes take 2 bytes, reals and scales 4.
+  const OpCase integers = CaseOf(40, 7, Storage::kPerRow, false);
+  WeightStore integer_store(integers.plan);
+  const SharedPanels codes = integer_store.Matrix(0);
+  EXPECT_EQ(Total(codes->Memory()), 3u * 16 * 8 * 2 + 3 * 16 * 4);
+  const std::vector<MemoryRange> row = codes->RowMemory(17);
+  EXPECT_EQ(Total(row), 16u * 8 * 2 + 4);
+  EXPECT_EQ(row[0].data(), codes->Memory()[0].data() + 16 * 8 * 2);  // the second panel
+  EXPECT_EQ(row[1].data(), codes->Memory()[1].data() + 17 * 4);
+
+  const OpCase reals = CaseOf(40, 7, Storage::kF32, false);
+  WeightStore real_store(reals.plan);
+  const SharedPanels values = real_store.Matrix(0);
+  EXPECT_EQ(Total(values->Memory()), 3u * 16 * 7 * 4);
+  EXPECT_EQ(Total(values->RowMemory(39)), 16u * 7 * 4);
+  EXPECT_EQ(values->RowMemory(39)[0].data(), values->Memory()[0].data() + 2 * 16 * 7 * 4);
+}
+
 }  // namespace
 }  // namespace kinglet::cpu

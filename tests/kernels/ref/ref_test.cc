@@ -49,7 +49,7 @@ class OneStep {
   }
   void Run(uint64_t position = 0, uint32_t token = 0) {
     Frame frame = FrameAt(position, token);
-    kernel_(frame);
+    kernel_.run(frame);
   }
   template <class Element>
   Element* Values(BufferId id) {

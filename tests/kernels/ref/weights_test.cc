@@ -52,5 +52,24 @@ TEST(WeightStore, DividedBiasesAreNotIntegerOperands) {
   }
 }
 
+TEST(Weights, MemoryIsThatOfIntegersAndScalesOrOfReals) {
+  Weights weights;
+  weights.rows = 3;
+  weights.cols = 5;
+  weights.values.resize(15);
+  weights.integer = true;
+  weights.codes.resize(15);
+  weights.scales.resize(3);
+  const std::vector<MemoryRange> reals = weights.Memory(false);
+  ASSERT_EQ(reals.size(), 1u);
+  EXPECT_EQ(reals[0].size(), 15u * 4);
+  const std::vector<MemoryRange> rows = weights.Memory(true, 1, 3);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].size(), 2u * 5 * 2);
+  EXPECT_EQ(rows[0].data(), std::as_bytes(std::span(weights.codes)).data() + 5 * 2);
+  EXPECT_EQ(rows[1].size(), 2u * 4);
+  EXPECT_EQ(rows[1].data(), std::as_bytes(std::span(weights.scales)).data() + 4);
+}
+
 }  // namespace
 }  // namespace kinglet::ref

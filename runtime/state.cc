@@ -1,0 +1,262 @@
+#include "runtime/state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "format/digest.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint32_t kMagic = 0x534C474B;  // "KGLS"
+constexpr uint32_t kVersion = 1;
+constexpr uint64_t kDigestDigits = 32;
+constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + sizeof(uint64_t) + kDigestDigits;
+constexpr uint64_t kChecksumBytes = sizeof(uint64_t);
+// Far beyond any text, and far from overflow.
+constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
+
+uint64_t PageCount(const Model& model) {
+  return (model.layout().state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
+}
+
+uint64_t PayloadBytes(const Model& model, uint64_t tokens) {
+  uint64_t bytes = 0;
+  for (const StateRegion& region : model.layout().state_regions) {
+    bytes += region.SlotsWritten(tokens) * region.slot_bytes;
+  }
+  return bytes;
+}
+
+template <class T>
+void Put(std::byte*& to, const T& value) {
+  std::memcpy(to, &value, sizeof value);
+  to += sizeof value;
+}
+
+template <class T>
+T Take(const std::byte*& from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  from += sizeof value;
+  return value;
+}
+
+Status Refuse(StatusCode code, const std::string& where, const std::string& expected,
+              const std::string& found) {
+  return Status::Refusal(code, "state", where, expected, found);
+}
+
+Status RefuseEntry(const BufferSpec& buffer, uint64_t index, const std::string& expected,
+                   const std::string& found) {
+  return Refuse(KINGLET_CORRUPT, buffer.name + "[" + std::to_string(index) + "]", expected, found);
+}
+
+// Applies Status check(index, value) to each element of the bytes.
+template <class T, class Check>
+Status ForEach(std::span<const std::byte> bytes, const Check& check) {
+  const std::byte* from = bytes.data();
+  for (uint64_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    KINGLET_RETURN_IF_ERROR(check(i, Take<T>(from)));
+  }
+  return Status();
+}
+
+// Kernels use words as indices and rely on the size of codes for sums that cannot overflow.
+Status CheckEntries(const Model& model, const BufferSpec& buffer,
+                    std::span<const std::byte> bytes) {
+  const auto code = [&, largest = buffer.quantiser ? LargestCode(*buffer.quantiser) : 0](
+                        uint64_t i, int64_t value) {
+    if (value >= -largest && value <= largest) return Status();
+    return RefuseEntry(buffer, i, "a code of at most " + std::to_string(largest) + " in magnitude",
+                       std::to_string(value));
+  };
+  const auto word = [&](uint64_t i, uint32_t value) {
+    if (value < model.vocabulary_size()) return Status();
+    return RefuseEntry(buffer, i, "an id below " + std::to_string(model.vocabulary_size()),
+                       std::to_string(value));
+  };
+  const auto real = [&](uint64_t i, double value) {
+    if (std::isfinite(value)) return Status();
+    return RefuseEntry(buffer, i, "a finite number", std::to_string(value));
+  };
+  switch (buffer.element) {
+    case Element::kReal:
+      return model.backend().real_bytes == sizeof(double) ? ForEach<double>(bytes, real)
+                                                          : ForEach<float>(bytes, real);
+    case Element::kCode16:
+      return ForEach<int16_t>(bytes, code);
+    case Element::kCode32:
+      return ForEach<int32_t>(bytes, code);
+    case Element::kWord:
+      return ForEach<uint32_t>(bytes, word);
+  }
+  return Status();
+}
+
+}  // namespace
+
+SharedPage MakePage(std::span<const std::byte> bytes) {
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) {
+    return nullptr;
+  }
+  auto page = std::make_shared<StatePage>();
+  std::copy(bytes.begin(), bytes.end(), page->bytes.begin());
+  std::fill(page->bytes.begin() + static_cast<ptrdiff_t>(bytes.size()), page->bytes.end(),
+            std::byte{0});
+  page->digest = Digest64(page->bytes);
+  return page;
+}
+
+State::State(std::shared_ptr<const Model> model)
+    : model_(std::move(model)), pages_(PageCount(*model_)) {}
+
+State::State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
+             std::vector<SharedPage> pages)
+    : model_(std::move(model)),
+      position_(position),
+      last_token_(last_token),
+      pages_(std::move(pages)) {}
+
+bool State::Fits(const Model& model) const {
+  return model_.get() == &model || (model_->backend().real_bytes == model.backend().real_bytes &&
+                                    model_->file().digest() == model.file().digest());
+}
+
+bool State::operator==(const State& other) const {
+  const auto same_page = [](const SharedPage& a, const SharedPage& b) {
+    if (a == b) return true;
+    return a && b && a->digest == b->digest && a->bytes == b->bytes;
+  };
+  return position_ == other.position_ && last_token_ == other.last_token_ && Fits(*other.model_) &&
+         std::equal(pages_.begin(), pages_.end(), other.pages_.begin(), other.pages_.end(),
+                    same_page);
+}
+
+uint64_t State::Hash() const {
+  DigestStream digest;
+  const auto add = [&digest](uint64_t value) {
+    digest.Add(std::as_bytes(std::span<const uint64_t>(&value, 1)));
+  };
+  digest.Add(std::as_bytes(std::span<const char>(model_->file().digest())));
+  add(model_->backend().real_bytes);
+  add(position_);
+  add(last_token_);
+  for (const SharedPage& page : pages_) add(page ? page->digest : 0);
+  return digest.Finish().low;
+}
+
+uint64_t State::BlobBytes() const {
+  return kHeaderBytes + PayloadBytes(*model_, position_) + kChecksumBytes;
+}
+
+uint64_t State::LargestBlobBytes(const Model& model) {
+  return kHeaderBytes + PayloadBytes(model, kMaxPosition) + kChecksumBytes;
+}
+
+void State::WriteBlob(std::span<std::byte> out) const {
+  std::byte* to = out.data();
+  Put(to, kMagic);
+  Put(to, kVersion);
+  Put(to, static_cast<uint32_t>(model_->backend().real_bytes));
+  Put(to, last_token_);
+  Put(to, position_);
+  std::memcpy(to, model_->file().digest().data(), kDigestDigits);
+  to += kDigestDigits;
+  for (const StateRegion& region : model_->layout().state_regions) {
+    uint64_t at = region.offset;
+    const uint64_t end = at + region.SlotsWritten(position_) * region.slot_bytes;
+    while (at < end) {
+      const uint64_t within = at % StatePage::kBytes;
+      const uint64_t bytes = std::min(end - at, StatePage::kBytes - within);
+      const SharedPage& page = pages_[at / StatePage::kBytes];
+      if (page) {
+        std::memcpy(to, page->bytes.data() + within, bytes);
+      } else {
+        std::memset(to, 0, bytes);
+      }
+      to += bytes;
+      at += bytes;
+    }
+  }
+  Put(to, Digest64(out.first(out.size() - kChecksumBytes)));
+}
+
+Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<const std::byte> blob) {
+  if (blob.size() < kHeaderBytes + kChecksumBytes) {
+    return Refuse(KINGLET_CORRUPT, "size",
+                  "at least " + std::to_string(kHeaderBytes + kChecksumBytes) + " bytes",
+                  std::to_string(blob.size()));
+  }
+  const std::byte* from = blob.data();
+  if (Take<uint32_t>(from) != kMagic) {
+    return Refuse(KINGLET_CORRUPT, "byte 0", "\"KGLS\"", "other bytes: no state of a stream");
+  }
+  if (const auto version = Take<uint32_t>(from); version != kVersion) {
+    return Refuse(KINGLET_UNSUPPORTED_VERSION, "version", std::to_string(kVersion),
+                  std::to_string(version));
+  }
+  const auto real_bytes = Take<uint32_t>(from);
+  const auto last_token = Take<uint32_t>(from);
+  const auto position = Take<uint64_t>(from);
+  const std::string digest(reinterpret_cast<const char*>(from), kDigestDigits);
+  from += kDigestDigits;
+
+  const std::byte* checksum = blob.data() + blob.size() - kChecksumBytes;
+  if (Take<uint64_t>(checksum) != Digest64(blob.first(blob.size() - kChecksumBytes))) {
+    return Refuse(KINGLET_CORRUPT, "checksum",
+                  "the digest of its " + std::to_string(blob.size()) + " bytes",
+                  "another: cut short or damaged");
+  }
+  if (digest != model->file().digest()) {
+    return Refuse(KINGLET_MISMATCH, "model digest", model->file().digest(), "\"" + digest + "\"");
+  }
+  if (real_bytes != model->backend().real_bytes) {
+    return Refuse(KINGLET_MISMATCH, "reals",
+                  std::to_string(model->backend().real_bytes) + " bytes as backend " +
+                      std::string(model->backend().name) + " has",
+                  std::to_string(real_bytes));
+  }
+  if (position > kMaxPosition) {
+    return Refuse(KINGLET_CORRUPT, "position", "at most " + std::to_string(kMaxPosition),
+                  std::to_string(position));
+  }
+  if (last_token >= model->vocabulary_size()) {
+    return Refuse(KINGLET_CORRUPT, "last token",
+                  "an id below " + std::to_string(model->vocabulary_size()),
+                  std::to_string(last_token));
+  }
+  const uint64_t expected = kHeaderBytes + PayloadBytes(*model, position) + kChecksumBytes;
+  if (blob.size() != expected) {
+    return Refuse(KINGLET_CORRUPT, "size",
+                  std::to_string(expected) + " bytes at position " + std::to_string(position),
+                  std::to_string(blob.size()));
+  }
+
+  try {
+    const BufferLayout& layout = model->layout();
+    std::vector<std::byte> memory(layout.state_bytes);
+    for (const StateRegion& region : layout.state_regions) {
+      const uint64_t bytes = region.SlotsWritten(position) * region.slot_bytes;
+      KINGLET_RETURN_IF_ERROR(
+          CheckEntries(*model, model->plan().buffer(region.buffer), {from, bytes}));
+      std::copy_n(from, bytes, memory.data() + region.offset);
+      from += bytes;
+    }
+    std::vector<SharedPage> pages(PageCount(*model));
+    for (size_t i = 0; i < pages.size(); ++i) {
+      const uint64_t at = i * StatePage::kBytes;
+      pages[i] = MakePage(std::span<const std::byte>(memory).subspan(
+          at, std::min(StatePage::kBytes, memory.size() - at)));
+    }
+    return State(std::move(model), position, last_token, std::move(pages));
+  } catch (const std::bad_alloc&) {
+    return Status(KINGLET_OUT_OF_MEMORY, "state: out of memory for its pages");
+  }
+}
+
+}  // namespace kinglet

@@ -1,0 +1,61 @@
+// What tests of sessions share: models opened, streams started, texts made up.
+#ifndef KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
+#define KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/writer.h"
+#include "runtime/model.h"
+#include "runtime/session.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+
+inline std::shared_ptr<const Model> Open(const ModelDraft& draft, const std::string& backend) {
+  auto bytes = SerialiseModel(draft);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  ModelOptions options;
+  options.backend = backend;
+  auto model = Model::FromBytes(*bytes, options);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return *model;
+}
+
+inline std::unique_ptr<Session> Start(std::shared_ptr<const Model> model,
+                                      const SessionOptions& options = {}) {
+  auto session = Session::Create(std::move(model), options);
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  return std::move(*session);
+}
+
+inline std::vector<uint32_t> Tokens(size_t n, uint32_t vocabulary, uint64_t seed = 7) {
+  TestRandom random(seed);
+  std::vector<uint32_t> ids(n);
+  // Half of them from a few words, so that the neural cache holds words several times.
+  for (uint32_t& id : ids) id = random.Below(2) == 0 ? random.Below(4) : random.Below(vocabulary);
+  return ids;
+}
+
+inline std::vector<double> Full(Session& session, uint32_t lane = 0) {
+  std::vector<double> all(session.model().vocabulary_size());
+  const Status status = session.LogProbabilities(std::span<double>(all), lane);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return all;
+}
+
+// A model with everything a state can hold: quantised or float rings, a cache, three clusters.
+inline TinyOptions WholeOptions(bool quantised) {
+  TinyOptions options;
+  options.quantised = quantised;
+  options.cache_capacity = 9;
+  options.vocabulary_size = 40;
+  return options;
+}
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
