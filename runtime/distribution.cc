@@ -284,7 +284,7 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
   KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, TopK(frame, 1));
   const T divisor =
       static_cast<T>(std::min(temperature, static_cast<double>(std::numeric_limits<T>::max())));
-  if (divisor == T{0}) return best.front().id;
+  if (std::isinf(T{1} / divisor)) return best.front().id;  // no other word has any weight
   const auto reference = static_cast<T>(best.front().log_probability);
 
   const auto& clusters = model_.plan().clusters;

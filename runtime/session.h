@@ -30,7 +30,7 @@ struct SessionOptions {
 class Session {
  public:
   // KINGLET_INVALID_ARGUMENT for 0 lanes; KINGLET_OUT_OF_MEMORY, also where all lanes together need
-  // more than the model's session_memory_limit, naming the number of lanes that fit.
+  // more than the model's limits leave, naming the number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   // What one lane allocates.
@@ -74,10 +74,10 @@ class Session {
   // cluster cannot matter are not computed; the answer equals the full computation's bit for bit. k
   // = 0 gives none; k beyond the vocabulary gives all words.
   Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0);
-  // A word drawn with probability proportional to p(word)^(1 / temperature); temperature 0: the
-  // most probable word. The draw depends on the state, the seed and the temperature alone: the same
-  // on any lane, before and after save and restore. KINGLET_INVALID_ARGUMENT unless the temperature
-  // is finite and >= 0.
+  // A word drawn with probability proportional to p(word)^(1 / temperature); temperature 0,
+  // or so low that its reciprocal overflows: the most probable word. The draw depends on the state,
+  // the seed and the temperature alone: the same on any lane, before and after save and restore.
+  // KINGLET_INVALID_ARGUMENT unless the temperature is finite and >= 0.
   //
   // With w_i = exp((log p_i - max_j log p_j) / temperature), computed in the backend's real type,
   // and sums in double in id order, it is: the first cluster c (head first) whose cumulative weight

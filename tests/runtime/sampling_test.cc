@@ -88,9 +88,8 @@ TEST(Sampling, BoundsOfTheImpossibleAndTheExtreme) {
 }
 
 TEST(Sampling, ExactMassesAreChosenByTheirCumulativeSum) {
-  const std::vector<MassBounds> masses = {
-      MassBounds::Exactly(1), MassBounds::Exactly(0), MassBounds::Exactly(2),
-      MassBounds::Exactly(1)};
+  const std::vector<MassBounds> masses = {MassBounds::Exactly(1), MassBounds::Exactly(0),
+                                          MassBounds::Exactly(2), MassBounds::Exactly(1)};
   EXPECT_EQ(*ChooseCluster(masses, 0), 0u);
   EXPECT_EQ(*ChooseCluster(masses, 0.2499), 0u);
   EXPECT_EQ(*ChooseCluster(masses, 0.25), 2u);
@@ -120,7 +119,9 @@ TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
     const double uniform = (random.Below(1 << 20) + 0.5) / (1 << 20);
     const auto early = ChooseCluster(masses, uniform);
     ++(early ? decided : open);
-    if (early) ASSERT_EQ(*early, *ChooseCluster(exact, uniform)) << round;
+    if (early) {
+      ASSERT_EQ(*early, *ChooseCluster(exact, uniform)) << round;
+    }
   }
   EXPECT_GT(decided, 5000);
   EXPECT_GT(open, 500);

@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "format/writer.h"
+#include "kernels/functions.h"
 #include "runtime/model.h"
+#include "runtime/sampling.h"
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
 
@@ -45,6 +48,36 @@ inline std::vector<double> Full(Session& session, uint32_t lane = 0) {
   const Status status = session.LogProbabilities(std::span<double>(all), lane);
   EXPECT_TRUE(status.ok()) << status.message();
   return all;
+}
+
+// The definition of a sample (session.h), from all log-probabilities.
+template <class T>
+uint32_t SampleByBruteForce(const std::vector<double>& all,
+                            const std::vector<ClusterPlan>& clusters, uint64_t seed,
+                            uint64_t position, double temperature) {
+  const double largest = *std::max_element(all.begin(), all.end());
+  std::vector<double> weights;
+  for (const double log_probability : all) {
+    weights.push_back(
+        static_cast<double>(Exp((static_cast<T>(log_probability) - static_cast<T>(largest)) /
+                                static_cast<T>(temperature))));
+  }
+  std::vector<double> masses;
+  double total = 0;
+  for (const ClusterPlan& cluster : clusters) {
+    double mass = 0;
+    for (uint32_t i = 0; i < cluster.size; ++i) mass += weights[cluster.first + i];
+    masses.push_back(mass);
+    total += mass;
+  }
+  size_t c = 0;
+  for (double sum = masses[0]; sum <= UniformDraw(seed, position, 0) * total; sum += masses[++c]) {
+  }
+  uint32_t word = clusters[c].first;
+  for (double sum = weights[word]; sum <= UniformDraw(seed, position, 1) * masses[c];
+       sum += weights[++word]) {
+  }
+  return word;
 }
 
 // A model with everything a state can hold: quantised or float rings, a cache, three clusters.

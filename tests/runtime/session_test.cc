@@ -70,7 +70,8 @@ TEST_P(SessionShapes, Ref64EqualsADenseEvaluationOfTheNetwork) {
   for (bool normalised : {false, true}) {
     const auto expected = EvaluateDensely(draft, ids, normalised);
     const auto session =
-        Start(Open(draft, "ref64"), SessionOptions{normalised ? EmptyCache::kNormalised : EmptyCache::kReference});
+        Start(Open(draft, "ref64"),
+              SessionOptions{normalised ? EmptyCache::kNormalised : EmptyCache::kReference});
     for (size_t t = 0; t < ids.size(); ++t) {
       ASSERT_TRUE(session->StepToken(ids[t]).ok());
       const std::vector<double> all = Full(*session);
@@ -176,9 +177,6 @@ TEST_P(SessionShapes, ResetStartsTheStreamAgain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SessionShapes, testing::ValuesIn(Shapes()),
-                         [](const auto& instance) { return instance.param.name; });
-
 TEST(Session, RefusesWhatMakesNoSenseAndStaysAsItWas) {
   TinyOptions options;
   options.cache_capacity = 4;
@@ -197,6 +195,20 @@ TEST(Session, RefusesWhatMakesNoSenseAndStaysAsItWas) {
             KINGLET_ID_OUT_OF_RANGE);
   EXPECT_EQ(session->LogProbabilities(std::span<float>(all).first(5)).code(),
             KINGLET_INVALID_ARGUMENT);
+  std::vector<double> two(2);
+  const std::vector<uint32_t> ids = {3, options.vocabulary_size};
+  EXPECT_EQ(session->LogProbabilitiesOf(ids, two).code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(session->LogProbabilitiesOf(ids, std::span<double>(two).first(1)).code(),
+            KINGLET_INVALID_ARGUMENT);
+  for (const double temperature : {std::nan(""), -1.0, -HUGE_VAL, HUGE_VAL}) {
+    EXPECT_EQ(session->Sample(1, temperature).status().code(), KINGLET_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(session->StepToken(3, 1).code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->TopK(1, 1).status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->Fork(0, 1).code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->Fork(1, 0).code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->Save(7).status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(session->Reset(UINT32_MAX).code(), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(session->position(), 1u);
   EXPECT_EQ(Full(*session), before);
 }
@@ -256,6 +268,107 @@ TEST(Session, AnOverflowingModelIsAnErrorNotANumber) {
     std::vector<float> all(options.vocabulary_size);
     EXPECT_EQ(session->LogProbabilities(std::span<float>(all)).code(), KINGLET_NOT_FINITE);
   }
+}
+
+TEST_P(SessionShapes, GivenWordsAndProbabilitiesAreTheFullDistributions) {
+  for (const Backend& backend : Backends()) {
+    const auto model = Open(TinyMicronet(GetParam().options), std::string(backend.name));
+    const auto full = Start(model), given = Start(model), exponentials = Start(model);
+    const uint32_t size = model->vocabulary_size();
+    TestRandom random(9);
+    for (const uint32_t id : Tokens(30, size)) {
+      ASSERT_TRUE(full->StepToken(id).ok());
+      ASSERT_TRUE(given->StepToken(id).ok());
+      ASSERT_TRUE(exponentials->StepToken(id).ok());
+      const std::vector<double> all = Full(*full);
+      std::vector<uint32_t> ids(random.Below(6));
+      for (uint32_t& word : ids) word = random.Below(size);
+      if (ids.size() > 1) ids.back() = ids.front();  // an id twice
+      std::vector<double> some(ids.size());
+      ASSERT_TRUE(given->LogProbabilitiesOf(ids, some).ok());
+      for (size_t i = 0; i < ids.size(); ++i) ASSERT_EQ(some[i], all[ids[i]]);
+
+      std::vector<double> probabilities(size);
+      ASSERT_TRUE(exponentials->Probabilities(std::span<double>(probabilities)).ok());
+      const double tolerance = backend.real_bytes == sizeof(double) ? 1e-15 : 3e-7;
+      for (uint32_t w = 0; w < size; ++w) {
+        ASSERT_NEAR(probabilities[w], std::exp(all[w]), tolerance * std::exp(all[w]) + 1e-44);
+      }
+    }
+  }
+}
+
+TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
+  for (const Backend& backend : Backends()) {
+    const auto model = Open(TinyMicronet(GetParam().options), std::string(backend.name));
+    const auto full = Start(model), lazy = Start(model);
+    for (const uint32_t id : Tokens(40, model->vocabulary_size())) {
+      ASSERT_TRUE(full->StepToken(id).ok());
+      const std::vector<double> all = Full(*full);
+      for (const double temperature : {1e-3, 0.3, 1.0, 2.5, 1e6}) {
+        // From a state, so that nothing is open yet.
+        ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
+        const uint64_t position = full->position() - 1;
+        const uint64_t seed = 77 + position;
+        const auto sample = lazy->Sample(seed, temperature);
+        ASSERT_TRUE(sample.ok());
+        const auto& clusters = model->plan().clusters;
+        const uint32_t expected =
+            backend.real_bytes == sizeof(double)
+                ? SampleByBruteForce<double>(all, clusters, seed, position, temperature)
+                : SampleByBruteForce<float>(all, clusters, seed, position, temperature);
+        ASSERT_EQ(*sample, expected) << backend.name << " " << temperature;
+        ASSERT_EQ(*full->Sample(seed, temperature), expected);
+      }
+      ASSERT_EQ(*lazy->Sample(1, 0), (*lazy->TopK(1))[0].id);
+      ASSERT_EQ(*lazy->Sample(1, 1e-320), (*lazy->TopK(1))[0].id);
+      ASSERT_TRUE(lazy->Sample(1, 1e308).ok());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SessionShapes, testing::ValuesIn(Shapes()),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST(Session, SamplesFollowTheDistribution) {
+  const auto session = Start(Open(TinyMicronet(WholeOptions(false)), "cpu"));
+  for (const uint32_t id : {3u, 30u, 3u, 15u}) ASSERT_TRUE(session->StepToken(id).ok());
+  for (const double temperature : {0.7, 1.0, 1.6}) {
+    std::vector<double> expected;
+    double sum = 0;
+    for (const double log_probability : Full(*session)) {
+      expected.push_back(std::exp(log_probability / temperature));
+      sum += expected.back();
+    }
+    constexpr int kDraws = 20000;
+    std::vector<int> drawn(expected.size());
+    for (uint64_t seed = 0; seed < kDraws; ++seed) ++drawn[*session->Sample(seed, temperature)];
+    double chi_square = 0;
+    for (size_t w = 0; w < expected.size(); ++w) {
+      const double mean = kDraws * expected[w] / sum;
+      chi_square += (drawn[w] - mean) * (drawn[w] - mean) / mean;
+    }
+    EXPECT_LT(chi_square, 85) << temperature;  // 39 degrees of freedom: once in 30,000
+  }
+}
+
+TEST(Session, WorkIsWhatTheLastQueryAdded) {
+  const auto session = Start(Open(TinyMicronet(WholeOptions(false)), "ref"));
+  for (const uint32_t id : {3u, 30u, 3u}) ASSERT_TRUE(session->StepToken(id).ok());
+  EXPECT_EQ(session->last_work().clusters, 0u);
+  ASSERT_TRUE(session->LogProbability(39).ok());  // in the last tail
+  EXPECT_EQ(session->last_work().clusters, 5u);
+  EXPECT_TRUE(session->last_work().cache);
+  const double first = session->last_work().arithmetic.Total();
+  EXPECT_GT(first, 0);
+  ASSERT_TRUE(session->LogProbability(39).ok());
+  EXPECT_EQ(session->last_work().clusters, 0u);
+  EXPECT_FALSE(session->last_work().cache);
+  EXPECT_LT(session->last_work().arithmetic.Total(), first);  // the cache's pairs are added up
+  Full(*session);
+  EXPECT_EQ(session->last_work().clusters, 2u);
+  ASSERT_TRUE(session->TopK(0).ok());
+  EXPECT_EQ(session->last_work().arithmetic.Total(), 0);
 }
 
 }  // namespace

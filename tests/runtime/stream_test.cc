@@ -73,8 +73,7 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
     stream.Commit(id);
   };
   std::vector<State> states = {a.Save(model)};
-  std::vector<std::vector<std::byte>> bytes = {
-      std::vector<std::byte>(model->layout().state_bytes)};
+  std::vector<std::vector<std::byte>> bytes = {std::vector<std::byte>(model->layout().state_bytes)};
   for (const uint32_t id : Tokens(30, 40)) {
     run(a, id);
     states.push_back(a.Save(model));
@@ -85,7 +84,9 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
     const uint32_t at = random.Below(states.size());
     b.Restore(states[at]);
     EXPECT_EQ(b.position(), at);
-    if (at > 0) EXPECT_EQ(StateBytes(b.LastFrame(), *model), bytes[at]);
+    if (at > 0) {
+      EXPECT_EQ(StateBytes(b.LastFrame(), *model), bytes[at]);
+    }
     run(b, random.Below(40));  // so that the next one finds other bytes there
   }
   b.Reset();
