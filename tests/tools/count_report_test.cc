@@ -29,7 +29,7 @@ Counts CountsOf(const SyntheticConfig& config, bool pruned) {
   }
   return {
       *CountMicronet2019(model.plan(), model.nonzeros, kTestBins),
-      CountExecuted(model.plan(), model.nonzeros, {}, SteadyFullPaths(model.plan(), kTestBins))};
+      CountExecuted(model.plan(), model.nonzeros, {}, SteadyFullTrace(model.plan(), kTestBins))};
 }
 
 SyntheticConfig Quantised() {
