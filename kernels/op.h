@@ -5,6 +5,7 @@
 #ifndef KINGLET_KERNELS_OP_H_
 #define KINGLET_KERNELS_OP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -104,6 +105,11 @@ struct CacheWeights {
   BufferId total;    // [1] of reals
   uint64_t first_position = 1;
 };
+
+// Pairs of the neural cache that take part in the distribution after the token at `position`.
+inline uint64_t CachePairs(uint64_t position, uint32_t capacity, uint64_t first_position) {
+  return position < first_position ? 0 : std::min<uint64_t>(position, capacity);
+}
 
 // The element-wise halves of recurrent cells, one token each. `input` and `recurrent` are the two
 // products of the cell, biases included, a block of n rows for each gate; s is the logistic

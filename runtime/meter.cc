@@ -30,11 +30,6 @@ bool IsInteger(const TensorView& tensor) {
   return packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
 }
 
-// Pairs of the neural cache that take part in a token's distribution.
-uint64_t PairsUsed(uint64_t position, uint32_t capacity, uint64_t first_position) {
-  return position < first_position ? 0 : std::min<uint64_t>(position, capacity);
-}
-
 // Appends the components of one step of one token.
 class StepMeter {
  public:
@@ -150,7 +145,7 @@ class StepMeter {
   }
 
   void operator()(const CacheWeights& op) const {
-    const uint64_t stored = PairsUsed(path_.position, op.capacity, op.first_position);
+    const uint64_t stored = CachePairs(path_.position, op.capacity, op.first_position);
     const double pairs = Real(stored), width = Real(plan_.buffer(op.hidden).count);
     Add("", DotProducts(width, pairs));
     const double scales = plan_.buffer(op.hidden).quantiser ? kRescale : 0;
@@ -195,34 +190,12 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-// Positions from here on take the same path: every window and cache is full.
-uint64_t SteadyPosition(const Plan& plan) {
-  uint64_t position = 0;
-  for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
-    }
-  }
-  return position;
-}
-
 uint64_t AllClusters(const Plan& plan) {
   return plan.clusters.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << plan.clusters.size()) - 1;
 }
 
-// Clusters beyond the 64th have no bit and count as opened.
 bool Opened(const TokenPath& path, size_t cluster) {
   return cluster >= 64 || ((path.clusters >> cluster) & 1) != 0;
-}
-
-bool Runs(const Plan& plan, const TokenPath& path, size_t step) {
-  for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    const StepRange& range = plan.clusters[i].steps;
-    if (step >= range.begin && step < range.end) return Opened(path, i);
-  }
-  return true;
 }
 
 // log p of every word (runtime/distribution.cc counts the same as it goes): two differences, a
@@ -236,7 +209,7 @@ OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   }
   if (plan.cache) {
     const double pairs =
-        Real(PairsUsed(position, plan.cache->capacity, plan.cache->first_position));
+        Real(CachePairs(position, plan.cache->capacity, plan.cache->first_position));
     tally += {0, pairs, pairs};
   }
   return tally;
@@ -249,7 +222,7 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
     const size_t first = components.size();
     std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
                plan.steps[i].op);
-    if (Runs(plan, path, i)) continue;
+    if (RunsOn(plan, path, i)) continue;
     for (size_t c = first; c < components.size(); ++c) {
       components[c].operations = {};
       components[c].useful_multiplications = 0;
@@ -267,12 +240,6 @@ OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const
   OperationTally sum;
   for (const Component& component : components) sum += component.operations;
   return sum;
-}
-
-size_t BinOf(const EmbedRow& embedding, uint32_t id) {
-  size_t bin = 0;
-  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
-  return bin;
 }
 
 }  // namespace
@@ -298,10 +265,36 @@ const EmbedRow& EmbeddingOf(const Plan& plan) {
   return std::get<EmbedRow>(found->op);
 }
 
-std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+uint64_t SteadyPosition(const Plan& plan) {
+  uint64_t position = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+      position = std::max<uint64_t>(position, attention->window);
+    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
+      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
+    }
+  }
+  return position;
+}
+
+size_t BinOf(const Plan& plan, uint32_t id) {
   const EmbedRow& embedding = EmbeddingOf(plan);
-  std::vector<uint64_t> counts(embedding.bins.size());
-  for (const uint32_t id : ids) ++counts[BinOf(embedding, id)];
+  size_t bin = 0;
+  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
+  return bin;
+}
+
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    const StepRange& range = plan.clusters[i].steps;
+    if (step >= range.begin && step < range.end) return Opened(path, i);
+  }
+  return true;
+}
+
+std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+  std::vector<uint64_t> counts(EmbeddingOf(plan).bins.size());
+  for (const uint32_t id : ids) ++counts[BinOf(plan, id)];
   return counts;
 }
 
@@ -312,15 +305,14 @@ uint64_t Trace::tokens() const {
 }
 
 TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters) {
-  return {std::min(position, SteadyPosition(plan)), BinOf(EmbeddingOf(plan), id), clusters};
+  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters};
 }
 
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
-  const EmbedRow& embedding = EmbeddingOf(plan);
   const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
   Trace trace;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(embedding, ids[i]), clusters}];
+    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters}];
     trace.distribution += FullDistribution(plan, i);
   }
   return trace;
@@ -368,6 +360,20 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
     result.useful_multiplications += component.useful_multiplications;
   }
   return result;
+}
+
+std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
+                                       const Trace& trace) {
+  std::vector<OperationTally> sums(plan.steps.size());
+  const double tokens = Real(trace.tokens());
+  for (const auto& [path, count] : trace.paths) {
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      if (!RunsOn(plan, path, i)) continue;
+      sums[i] += OperationsIn(plan, traits, path, {i, i + 1}) * Real(count);
+    }
+  }
+  for (OperationTally& sum : sums) sum = sum / tokens;
+  return sums;
 }
 
 OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,

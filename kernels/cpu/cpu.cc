@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "kernels/cpu/bind.h"
+#include "kernels/ref/cluster_words.h"
 #include "kernels/ref/ref.h"
 
 namespace kinglet::cpu {
@@ -96,12 +97,22 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
   }
 }
 
+Result<Target> ChosenTarget() {
+  const char* name = std::getenv("KINGLET_CPU");
+  if (name != nullptr && *name != '\0') return FindTarget(name);
+  return SupportedTargets().front();
+}
+
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout) {
-  Target target = SupportedTargets().front();
-  if (const char* name = std::getenv("KINGLET_CPU"); name != nullptr && *name != '\0') {
-    KINGLET_ASSIGN_OR_RETURN(target, FindTarget(name));
-  }
+  KINGLET_ASSIGN_OR_RETURN(const Target target, ChosenTarget());
   return BindWith(FindVectorFunctions(target), plan, layout);
+}
+
+ClusterFunctions<float> ClusterFunctionsCpu() {
+  const Result<Target> target = ChosenTarget();
+  const VectorFunctions* functions = target.ok() ? FindVectorFunctions(*target) : nullptr;
+  if (functions == nullptr) return ref::kClusterFunctions<float>;
+  return {functions->log_probabilities, functions->at_least, functions->exponentials};
 }
 
 }  // namespace kinglet::cpu

@@ -20,12 +20,17 @@ std::string_view TargetName(Target target);
 std::vector<Target> SupportedTargets();
 // KINGLET_UNSUPPORTED for a name that is unknown or that this machine cannot run.
 Result<Target> FindTarget(std::string_view name);
+// What is to run: the best, or the one KINGLET_CPU names. Errors: those of FindTarget.
+Result<Target> ChosenTarget();
 
 // KINGLET_UNSUPPORTED for a bad KINGLET_CPU; KINGLET_OUT_OF_MEMORY.
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout);
 // With given functions, which outlive the kernels; null: the reference kernels.
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
                                      const BufferLayout& layout);
+
+// Of ChosenTarget; of the reference where it is kScalar or an error.
+ClusterFunctions<float> ClusterFunctionsCpu();
 
 }  // namespace kinglet::cpu
 

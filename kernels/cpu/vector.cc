@@ -11,8 +11,10 @@
 #include "hwy/highway.h"
 
 #if HWY_NATIVE_FMA
+#include "kernels/cpu/cluster_words-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/read-inl.h"
 #include "kernels/cpu/recurrent-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 
@@ -47,6 +49,9 @@ constexpr VectorFunctions kFunctions = {
     .gru_gates = UpdateGru,
     .rnn_gates = UpdateRnn,
     .qrnn_gates = UpdateQrnn,
+    .log_probabilities = WordLogProbabilities,
+    .at_least = WordsAtLeast,
+    .read_lines = ReadLines,
 };
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

@@ -69,6 +69,7 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
                               ? LowerContext(*micronet, *embedding, cache, builder)
                               : LowerContext(*recurrent, *embedding, cache, builder);
   plan.context = {0, builder.step_count()};
+  plan.hidden = context.hidden;
 
   LowerSoftmax(*softmax, context.hidden, builder);
   if (cache != nullptr) LowerCacheQuery(*cache, context.hidden, *context.cache, builder);

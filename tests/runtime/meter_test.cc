@@ -117,9 +117,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       const Trace before = FullTrace(plan, std::span(kIds).subspan(0, t));
       OperationTally expected = trace.distribution;
       expected += before.distribution * -1;
-      for (const uint32_t id : cached) {
-        expected += {2, 4.0 + (id < plan.clusters[0].size ? 0 : 2), 4};
-      }
+      expected += OperationTally{2, 4, 4} * static_cast<double>(cached.size());
       ExpectTally(full->last_work().arithmetic, expected);
 
       // All clusters' steps, the cache's, and that arithmetic: what a token costs but its context.
@@ -325,6 +323,33 @@ TEST(Meter, EveryHeadMultipliesThePositions) {
         Find(count, "layers." + std::to_string(i) + ".attention.query_positions").multiplications;
   }
   EXPECT_EQ(products - 8 * 2328, 130368);
+}
+
+TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
+  TinyOptions options;
+  options.quantised = true;
+  options.cache_capacity = 4;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  // Of four tokens one opens no tail.
+  const Trace paths = {{{{6, 1, 7}, 3}, {{6, 1, 1}, 1}}, {}};
+  const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, paths);
+  const std::vector<OperationTally> steps = CountSteps(plan, kReference, paths);
+  ASSERT_EQ(steps.size(), plan.steps.size());
+  const auto step = [&](const std::string& name) {
+    size_t i = 0;
+    while (plan.steps.at(i).name != name) ++i;
+    return steps[i];
+  };
+  // Products and rescaling; query x keys, x positions, scale, rescaling, dequantised query, values.
+  EXPECT_EQ(step("layers.0.qkv").multiplications, 22 * 8 + 44);
+  EXPECT_EQ(step("layers.0.attention").multiplications, 36 + 36 + 12 + 44 + 6 + 60);
+  // 7 words with rows of 4, three times in four.
+  EXPECT_EQ(step("softmax.tail.1").multiplications, (28 + 14) * 0.75);
+  EXPECT_EQ(step("softmax.head").multiplications, 3 * 8 + 6);
+  OperationTally sum = Find(count, "distribution");
+  for (const OperationTally& tally : steps) sum += tally;
+  ExpectTally(sum, count.operations);
 }
 
 }  // namespace
