@@ -8,10 +8,8 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kRounds = 10, kSettle = 5;
+constexpr uint64_t kRounds = 20, kSettle = 5;
 constexpr uint64_t kSeed = 20;
-
-uint64_t DivideUp(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
@@ -41,11 +39,11 @@ Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t i
                            std::to_string(ids));
   }
   const uint64_t left = ids - warm_up - 1;
-  if (left < kRounds * (kSettle + 1)) {
+  if (left < wanted.rounds * (kSettle + 1)) {
     return BenchSchedule{warm_up, 1, 0, std::min(left, tokens)};
   }
-  return BenchSchedule{warm_up, kRounds, kSettle,
-                       std::min(DivideUp(tokens, kRounds), left / kRounds - kSettle)};
+  return BenchSchedule{warm_up, wanted.rounds, kSettle,
+                       std::min(wanted.block, left / wanted.rounds - kSettle)};
 }
 
 std::vector<uint32_t> SampleIds(const Plan& plan, uint64_t count) {

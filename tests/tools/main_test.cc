@@ -22,7 +22,8 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   const Outcome help = folder_.Run("--help");
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
-  for (const std::string name : {"convert", "score", "predict", "count", "inspect", "verify"}) {
+  for (const std::string name :
+       {"convert", "score", "predict", "count", "bench", "inspect", "verify"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);
@@ -73,10 +74,10 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
 }
 
 TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
-  EXPECT_EQ(
-      folder_.Run("unheard").error,
-      "kinglet: usage: command: expected one of convert, score, predict, count, inspect, verify, "
-      "found \"unheard\"\n");
+  EXPECT_EQ(folder_.Run("unheard").error,
+            "kinglet: usage: command: expected one of convert, score, predict, count, bench, "
+            "inspect, verify, "
+            "found \"unheard\"\n");
 }
 
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {
