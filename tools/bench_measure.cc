@@ -38,8 +38,7 @@ struct ModeRun {
   BenchStreams streams;
   std::vector<double> seconds;  // of each timed step
   std::map<StepKind, uint64_t> kinds;
-  PathCounts paths;
-  OperationTally arithmetic;
+  Trace trace;
   uint64_t tails = 0;
 
   void Record(double step_seconds) {
@@ -47,8 +46,8 @@ struct ModeRun {
     StepKind kind;
     for (const LaneStep& lane : streams.last_steps()) {
       kind.push_back(lane.path);
-      ++paths[lane.path];
-      arithmetic += lane.arithmetic;
+      ++trace.paths[lane.path];
+      trace.distribution += lane.arithmetic;
       tails += static_cast<uint64_t>(std::popcount(lane.path.clusters >> 1));
     }
     std::sort(kind.begin(), kind.end());
@@ -178,13 +177,13 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   // Threads work side by side: a second of each of them is one second of wall time.
   const double us_per_second = 1e6 / (tokens * static_cast<double>(threads));
   const std::vector<OperationTally> operations =
-      CountSteps(plan, TraitsOf(model.backend()), run.paths);
+      CountSteps(plan, TraitsOf(model.backend()), run.trace);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
   }
   result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
-                          run.arithmetic.multiplications / tokens});
+                          run.trace.distribution.multiplications / tokens});
   return result;
 }
 
@@ -202,7 +201,7 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
     } else {
       KINGLET_RETURN_IF_ERROR(streams.Restore(warm));
     }
-    runs.push_back({query, std::move(streams), {}, {}, {}, {}, 0});
+    runs.push_back({query, std::move(streams), {}, {}, {}, 0});
   }
   return runs;
 }
