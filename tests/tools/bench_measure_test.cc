@@ -42,6 +42,7 @@ TEST(Measure, TimesAddUpAndPercentilesAscend) {
       ASSERT_EQ(results.size(), 3u);
       for (const BenchResult& result : results) {
         EXPECT_EQ(result.timed, 40u);
+        EXPECT_LE(result.interrupted, 40u);
         EXPECT_EQ(result.threads, std::min(lanes, threads));
         EXPECT_GT(result.us_per_token.p50, 0);
         EXPECT_LE(result.us_per_token.p50, result.us_per_token.p90);

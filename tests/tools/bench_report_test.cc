@@ -103,6 +103,11 @@ TEST(BenchReport, TextHasEveryModeAndItsSlowestSteps) {
   ASSERT_NE(steps.find("2 more"), std::string::npos) << steps;
   EXPECT_EQ(std::stod(steps.substr(steps.find("2 more") + 6)), 35);
   EXPECT_EQ(BenchText({full, top}, 0).find("softmax.head"), std::string::npos);
+  EXPECT_EQ(BenchText({full, top}, 0).find(" more"), std::string::npos);
+  EXPECT_EQ(text.find("interrupted"), std::string::npos);
+  full.interrupted = 3;
+  top.interrupted = 4;
+  EXPECT_NE(BenchText({full, top}, 2).find("interrupted 7 of 2,468 steps"), std::string::npos);
   EXPECT_EQ(BenchText({top}, 100).find(" more"), std::string::npos);
 }
 
