@@ -286,15 +286,14 @@ uint64_t Trace::tokens() const {
 }
 
 TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters) {
-  return {std::min(position, SteadyPosition(plan)), BinOf(EmbeddingOf(plan), id), clusters};
+  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters};
 }
 
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
-  const EmbedRow& embedding = EmbeddingOf(plan);
   const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
   Trace trace;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(embedding, ids[i]), clusters}];
+    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters}];
     trace.distribution += FullDistribution(plan, i);
   }
   return trace;

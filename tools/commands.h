@@ -29,6 +29,7 @@ Command AddCount(CLI::App& app);
 Command AddBench(CLI::App& app);
 Command AddInspect(CLI::App& app);
 Command AddVerify(CLI::App& app);
+Command AddTuneCache(CLI::App& app);
 
 }  // namespace kinglet
 
