@@ -171,19 +171,6 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-// Positions from here on take the same path: every window and cache is full.
-uint64_t SteadyPosition(const Plan& plan) {
-  uint64_t position = 0;
-  for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max<uint64_t>(position, cache->capacity);
-    }
-  }
-  return position;
-}
-
 uint64_t AllClusters(const Plan& plan) {
   return plan.clusters.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << plan.clusters.size()) - 1;
 }
@@ -235,12 +222,6 @@ OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const
   return sum;
 }
 
-size_t BinOf(const EmbedRow& embedding, uint32_t id) {
-  size_t bin = 0;
-  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
-  return bin;
-}
-
 }  // namespace
 
 std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
@@ -264,6 +245,25 @@ const EmbedRow& EmbeddingOf(const Plan& plan) {
   return std::get<EmbedRow>(found->op);
 }
 
+uint64_t SteadyPosition(const Plan& plan) {
+  uint64_t position = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+      position = std::max<uint64_t>(position, attention->window);
+    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
+      position = std::max<uint64_t>(position, cache->capacity);
+    }
+  }
+  return position;
+}
+
+size_t BinOf(const Plan& plan, uint32_t id) {
+  const EmbedRow& embedding = EmbeddingOf(plan);
+  size_t bin = 0;
+  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
+  return bin;
+}
+
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
     const StepRange& range = plan.clusters[i].steps;
@@ -273,9 +273,8 @@ bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
 }
 
 std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
-  const EmbedRow& embedding = EmbeddingOf(plan);
-  std::vector<uint64_t> counts(embedding.bins.size());
-  for (const uint32_t id : ids) ++counts[BinOf(embedding, id)];
+  std::vector<uint64_t> counts(EmbeddingOf(plan).bins.size());
+  for (const uint32_t id : ids) ++counts[BinOf(plan, id)];
   return counts;
 }
 
@@ -346,13 +345,14 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
 std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
                                        const Trace& trace) {
   std::vector<OperationTally> sums(plan.steps.size());
+  const double tokens = Real(trace.tokens());
   for (const auto& [path, count] : trace.paths) {
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       if (!RunsOn(plan, path, i)) continue;
       sums[i] += OperationsIn(plan, traits, path, {i, i + 1}) * Real(count);
     }
   }
-  for (OperationTally& sum : sums) sum = sum / Real(trace.tokens());
+  for (OperationTally& sum : sums) sum = sum / tokens;
   return sums;
 }
 

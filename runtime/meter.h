@@ -50,6 +50,10 @@ struct TokenPath {
     return std::tie(position, bin, clusters) < std::tie(other.position, other.bin, other.clusters);
   }
 };
+// Positions from this one on take the same path: every window and cache is full.
+uint64_t SteadyPosition(const Plan& plan);
+// The bin that holds a word. REQUIRES: id < vocabulary size.
+size_t BinOf(const Plan& plan, uint32_t id);
 // Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened.
 // Clusters beyond the 64th have no bit and count as opened.
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
@@ -89,7 +93,7 @@ struct ExecutedCount {
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
                             const BackendTraits& traits, const Trace& trace);
 
-// The operations of each step of the plan, the mean over the trace's tokens.
+// The same operations by step of the plan.
 std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
                                        const Trace& trace);
 

@@ -299,9 +299,9 @@ TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
   // Of four tokens one opens no tail.
-  const Trace trace = {{{{6, 1, 7}, 3}, {{6, 1, 1}, 1}}, {}};
-  const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, trace);
-  const std::vector<OperationTally> steps = CountSteps(plan, kReference, trace);
+  const Trace paths = {{{{6, 1, 7}, 3}, {{6, 1, 1}, 1}}, {}};
+  const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, paths);
+  const std::vector<OperationTally> steps = CountSteps(plan, kReference, paths);
   ASSERT_EQ(steps.size(), plan.steps.size());
   const auto step = [&](const std::string& name) {
     size_t i = 0;
@@ -314,7 +314,7 @@ TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
   // 7 words with rows of 4, three times in four.
   EXPECT_EQ(step("softmax.tail.1").multiplications, (28 + 14) * 0.75);
   EXPECT_EQ(step("softmax.head").multiplications, 3 * 8 + 6);
-  OperationTally sum;
+  OperationTally sum = Find(count, "distribution");
   for (const OperationTally& tally : steps) sum += tally;
   ExpectTally(sum, count.operations);
 }
