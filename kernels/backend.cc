@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "kernels/ref/cluster_words.h"
 #include "kernels/ref/ref.h"
 
 #if defined(KINGLET_HAVE_CPU_BACKEND)
@@ -12,12 +13,16 @@
 namespace kinglet {
 namespace {
 
+ClusterFunctions<float> ClusterFunctionsRef() { return ref::kClusterFunctions<float>; }
+
 // Without Highway there are no vectors; `cpu` is then the reference kernels, which give the same
 // bits.
 #if defined(KINGLET_HAVE_CPU_BACKEND)
 constexpr auto kBindCpu = cpu::BindCpu;
+constexpr auto kClusterFunctionsCpu = cpu::ClusterFunctionsCpu;
 #else
 constexpr auto kBindCpu = ref::BindFloat;
+constexpr auto kClusterFunctionsCpu = ClusterFunctionsRef;
 #endif
 
 }  // namespace
@@ -60,9 +65,9 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
 
 std::span<const Backend> Backends() {
   static constexpr std::array<Backend, 3> kBackends = {{
-      {"cpu", sizeof(float), kBindCpu},
-      {"ref", sizeof(float), ref::BindFloat},
-      {"ref64", sizeof(double), ref::BindDouble},
+      {"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
+      {"ref", sizeof(float), ref::BindFloat, ClusterFunctionsRef},
+      {"ref64", sizeof(double), ref::BindDouble, nullptr},
   }};
   return kBackends;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/cluster_words.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 
@@ -82,6 +83,9 @@ struct Backend {
   // One kernel per plan step, in order. Refuses what it cannot run, naming the operation and the
   // step.
   Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout);
+  // How it goes over a cluster's words; null where reals are double:
+  // ref::kClusterFunctions<double>.
+  ClusterFunctions<float> (*cluster_functions)();
 };
 
 // Every backend of this build, best first for a user who does not choose: cpu, ref, ref64.

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/functions.h"
+#include "kernels/ref/cluster_words.h"
 
 namespace kinglet {
 namespace {
@@ -15,6 +17,25 @@ bool Better(const Candidate& a, const Candidate& b) {
   return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
                                                 : a.id < b.id;
 }
+
+// Logits that are looked through at once for words that can be among the best. The first block of a
+// query is small, since all of it may.
+constexpr uint32_t kFirstBlock = 256;
+constexpr uint32_t kLargestBlock = 8192;
+constexpr size_t kPlacesMargin = 16;  // ClusterFunctions::at_least
+
+template <class T>
+ClusterFunctions<T> FunctionsOf(const Model& model);
+template <>
+ClusterFunctions<float> FunctionsOf(const Model& model) {
+  return model.backend().cluster_functions();
+}
+template <>
+ClusterFunctions<double> FunctionsOf(const Model&) {
+  return ref::kClusterFunctions<double>;
+}
+
+}  // namespace
 
 // The k best candidates seen so far, worst at the front of a heap.
 class BestCandidates {
@@ -34,6 +55,11 @@ class BestCandidates {
   bool CouldTake(double bound) const {
     return heap_.size() < k_ || !(bound < heap_.front().log_probability);
   }
+  // No word less probable than this can be among the best.
+  double Threshold() const {
+    return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
+                             : heap_.front().log_probability;
+  }
   std::vector<Candidate> Sorted() && {
     std::sort(heap_.begin(), heap_.end(), Better);
     return std::move(heap_);
@@ -44,8 +70,6 @@ class BestCandidates {
   std::vector<Candidate> heap_;
 };
 
-}  // namespace
-
 template <class T>
 Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
                               const StepObservers& observers)
@@ -55,7 +79,8 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
       observers_(observers),
       lambda_(0),
       keep_(1),
-      log_keep_(0) {
+      log_keep_(0),
+      functions_(FunctionsOf<T>(model)) {
   const Plan& plan = model.plan();
   open_.resize(plan.clusters.size());
   if (!plan.cache) return;
@@ -157,15 +182,22 @@ typename Distribution<T>::OpenClusterView Distribution<T>::View(const Frame& fra
                                                                 size_t index) const {
   const ClusterPlan& cluster = model_.plan().clusters[index];
   const T* normaliser = model_.layout()[cluster.normaliser].template At<T>(frame);
-  return {model_.layout()[cluster.logits].template At<T>(frame), normaliser[0], normaliser[1],
-          ClusterLogProbability(frame, index)};
+  return {cluster.first,
+          cluster.size,
+          model_.layout()[cluster.logits].template At<T>(frame),
+          {normaliser[0], normaliser[1], ClusterLogProbability(frame, index), Keep()}};
+}
+
+template <class T>
+T Distribution<T>::Keep() const {
+  const bool none =
+      !model_.plan().cache || (cache_total_ == T{0} && empty_cache_ == EmptyCache::kNormalised);
+  return none ? -T{0} : log_keep_;
 }
 
 template <class T>
 T Distribution<T>::Mixed(T log_probability, T weight) const {
-  if (!model_.plan().cache) return log_probability;
-  if (cache_total_ == T{0} && empty_cache_ == EmptyCache::kNormalised) return log_probability;
-  if (weight == T{0}) return log_probability + log_keep_;
+  if (weight == T{0}) return log_probability + Keep();
   return Log(keep_ * Exp(log_probability) + lambda_ * (weight / cache_total_));
 }
 
@@ -179,35 +211,68 @@ void Distribution<T>::CountWords(double words, double cached) {
 }
 
 template <class T>
-template <class Take>
-void Distribution<T>::ForEachWord(const Frame& frame, size_t index, const Take& take) {
-  const ClusterPlan& cluster = model_.plan().clusters[index];
+void Distribution<T>::WriteWords(const Frame& frame, size_t index, T* out) {
+  const OpenClusterView view = View(frame, index);
+  functions_.log_probabilities(view.logits, view.size, view.terms, out);
+  // The few that the cache holds once more.
+  double cached = 0;
+  for (const CachedWord& word : cached_) {
+    if (!view.Holds(word.id)) continue;
+    out[word.id - view.first] = Mixed(view.LogProbability(word.id), word.weight);
+    ++cached;
+  }
+  CountWords(view.size, 0);
+  CountWords(cached, cached);
+  if (index > 0) work_.arithmetic += {0, 2, 0};  // log p of the cluster
+}
+
+template <class T>
+void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidates& best) {
   const OpenClusterView view = View(frame, index);
   double cached = 0;
-  for (uint32_t i = 0; i < cluster.size; ++i) {
-    const T weight = CachedWeight(cluster.first + i);
-    if (weight != T{0}) ++cached;
-    take(i, Mixed(view.LogProbability(i), weight));
+  for (const CachedWord& word : cached_) {
+    if (!view.Holds(word.id)) continue;
+    const T mixed = Mixed(view.LogProbability(word.id), word.weight);
+    best.Offer({word.id, static_cast<double>(mixed)});
+    ++cached;
   }
-  CountWords(cluster.size, cached);
-  if (index > 0) work_.arithmetic += {0, 2, 0};  // log p of the cluster
+  uint32_t block = kFirstBlock;
+  for (uint32_t begin = 0; begin < view.size; begin += block, block = kLargestBlock) {
+    const uint32_t n = std::min(block, view.size - begin);
+    places_.resize(n + kPlacesMargin);
+    // Equal ones too: a lower id comes first.
+    const size_t found = functions_.at_least(view.logits + begin, n, view.terms,
+                                             static_cast<T>(best.Threshold()), places_.data());
+    for (size_t i = 0; i < found; ++i) {
+      const uint32_t id = view.first + begin + places_[i];
+      if (CachedWeight(id) != T{0}) continue;  // offered above
+      best.Offer({id, static_cast<double>(Mixed(view.LogProbability(id), T{0}))});
+    }
+  }
+  CountWords(view.size, 0);
+  CountWords(cached, cached);
+  if (index > 0) work_.arithmetic += {0, 2, 0};
+  work_.arithmetic.others += view.size + cached;  // each compared with the k-th best
 }
 
 template <class T>
 T Distribution<T>::TailBound(const Frame& frame, size_t index) {
   const ClusterPlan& plan = model_.plan().clusters[index];
-  const T cluster = ClusterLogProbability(frame, index);
-  T bound = Mixed(cluster, T{0});
+  // Of the cached words the heaviest could be the most probable, had it the whole cluster.
+  T weight{0};
   double cached = 0;
   for (const CachedWord& word : cached_) {
     if (word.id - plan.first >= plan.size) continue;
-    bound = std::max(bound, Mixed(cluster, word.weight));
+    weight = std::max(weight, word.weight);
     ++cached;
   }
-  // log p of the cluster and of its best word outside the cache; each cached word mixed and
-  // compared; the answer with the k-th best.
-  const double plain = model_.plan().cache ? 1 : 0;
-  work_.arithmetic += {2 * cached, 2 + plain + cached, 1 + 4 * cached};
+  const T cluster = ClusterLogProbability(frame, index);
+  const T bound = std::max(Mixed(cluster, T{0}), Mixed(cluster, weight));
+  // log p of the cluster; of its best word outside the cache and, if there is one, inside; the
+  // weights compared, and the two, and the answer with the k-th best.
+  const double mixed = cached > 0 ? 1 : 0;
+  work_.arithmetic +=
+      {2 * mixed, 2 + (model_.plan().cache ? 1 : 0) + mixed, cached + 4 * mixed + 1};
   // Rounded outward: the sequences above are monotone in float by test, the C library's in double
   // only nearly.
   return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
@@ -224,10 +289,8 @@ Status Distribution<T>::LogProbabilitiesOf(Frame& frame, std::span<const uint32_
   double cached = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     const size_t cluster = ClusterOf(ids[i]);
-    const uint32_t first = model_.plan().clusters[cluster].first;
     const T weight = CachedWeight(ids[i]);
-    out[i] =
-        static_cast<double>(Mixed(View(frame, cluster).LogProbability(ids[i] - first), weight));
+    out[i] = static_cast<double>(Mixed(View(frame, cluster).LogProbability(ids[i]), weight));
     if (weight != T{0}) ++cached;
     if (cluster > 0) work_.arithmetic += {0, 2, 0};
   }
@@ -247,10 +310,7 @@ Result<std::vector<Candidate>> Distribution<T>::TopK(Frame& frame, uint32_t k) {
       if (!best.CouldTake(static_cast<double>(TailBound(frame, index)))) continue;
       KINGLET_RETURN_IF_ERROR(OpenCluster(frame, index));
     }
-    ForEachWord(frame, index, [&](uint32_t i, T log_probability) {
-      best.Offer({clusters[index].first + i, static_cast<double>(log_probability)});
-    });
-    work_.arithmetic.others += clusters[index].size;  // each compared with the k-th best
+    OfferWords(frame, index, best);
   }
   return std::move(best).Sorted();
 }
@@ -270,13 +330,13 @@ double Distribution<T>::LogShare(const Frame& frame, size_t index) const {
 
 template <class T>
 double Distribution<T>::WeighWords(const Frame& frame, size_t index, T reference, T temperature) {
-  weights_.resize(model_.plan().clusters[index].size);
+  words_.resize(model_.plan().clusters[index].size);
+  WriteWords(frame, index, words_.data());
+  for (T& word : words_) word = (word - reference) / temperature;
+  functions_.exponentials(words_.data(), words_.size(), words_.data());
   double sum = 0;
-  ForEachWord(frame, index, [&](uint32_t i, T log_probability) {
-    weights_[i] = Exp((log_probability - reference) / temperature);
-    sum += static_cast<double>(weights_[i]);
-  });
-  const auto words = static_cast<double>(weights_.size());
+  for (const T weight : words_) sum += static_cast<double>(weight);
+  const auto words = static_cast<double>(words_.size());
   work_.arithmetic += {0, 2 * words, 2 * words};  // difference, sum; quotient, exponential
   return sum;
 }
@@ -291,7 +351,7 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
 
   const auto& clusters = model_.plan().clusters;
   std::vector<MassBounds> masses(clusters.size());
-  size_t weighed = clusters.size();  // the cluster that weights_ belongs to
+  size_t weighed = clusters.size();  // the cluster whose weights words_ holds
   const auto weigh = [&](size_t i) -> Status {
     if (weighed == i) return Status();
     KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
@@ -322,51 +382,48 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
   double sum = 0;
   uint32_t last = 0;
   for (uint32_t i = 0; i < clusters[*chosen].size; ++i) {
-    sum += static_cast<double>(weights_[i]);
-    if (weights_[i] > T{0}) last = i;
+    sum += static_cast<double>(words_[i]);
+    if (words_[i] > T{0}) last = i;
     if (sum > target) break;
   }
   return clusters[*chosen].first + last;
 }
 
 template <class T>
-template <class Out, class Transform>
-Status Distribution<T>::WriteAll(Frame& frame, std::span<Out> out, const Transform& transform) {
-  const auto& clusters = model_.plan().clusters;
+template <class Out>
+Status Distribution<T>::WriteAll(Frame& frame, std::span<Out> out, bool exponentiate) {
   KINGLET_RETURN_IF_ERROR(ComputeAll(frame));
-  // Every word first as if the cache did not hold it, then the few that it holds again.
+  const auto& clusters = model_.plan().clusters;
   for (size_t index = 0; index < clusters.size(); ++index) {
-    const OpenClusterView view = View(frame, index);
-    for (uint32_t i = 0; i < clusters[index].size; ++i) {
-      out[clusters[index].first + i] =
-          static_cast<Out>(transform(Mixed(view.LogProbability(i), T{0})));
+    const std::span<Out> part = out.subspan(clusters[index].first, clusters[index].size);
+    T* words;
+    if constexpr (std::is_same_v<Out, T>) {
+      words = part.data();
+    } else {
+      words_.resize(part.size());
+      words = words_.data();
     }
-    CountWords(clusters[index].size, 0);
-    if (index > 0) work_.arithmetic += {0, 2, 0};
+    WriteWords(frame, index, words);
+    if (exponentiate) functions_.exponentials(words, part.size(), words);
+    if constexpr (!std::is_same_v<Out, T>) {
+      std::transform(words, words + part.size(), part.begin(),
+                     [](T word) { return static_cast<Out>(word); });
+    }
   }
-  for (const CachedWord& word : cached_) {
-    const size_t index = ClusterOf(word.id);
-    const T softmax = View(frame, index).LogProbability(word.id - clusters[index].first);
-    out[word.id] = static_cast<Out>(transform(Mixed(softmax, word.weight)));
-    if (index > 0) work_.arithmetic += {0, 2, 0};
-  }
-  CountWords(static_cast<double>(cached_.size()), static_cast<double>(cached_.size()));
+  if (exponentiate) work_.arithmetic.others += static_cast<double>(out.size());
   return Status();
 }
 
 template <class T>
 template <class Out>
 Status Distribution<T>::LogProbabilities(Frame& frame, std::span<Out> out) {
-  return WriteAll(frame, out, [](T log_probability) { return log_probability; });
+  return WriteAll(frame, out, false);
 }
 
 template <class T>
 template <class Out>
 Status Distribution<T>::Probabilities(Frame& frame, std::span<Out> out) {
-  KINGLET_RETURN_IF_ERROR(
-      WriteAll(frame, out, [](T log_probability) { return Exp(log_probability); }));
-  work_.arithmetic.others += static_cast<double>(out.size());
-  return Status();
+  return WriteAll(frame, out, true);
 }
 
 template <class T>

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cluster_words.h"
 #include "runtime/execute.h"
 #include "runtime/query_work.h"
 #include "runtime/sampling.h"
@@ -38,6 +39,8 @@ struct Candidate {
   uint32_t id;
   double log_probability;
 };
+
+class BestCandidates;
 
 // Of one stream. T is the backend's real type. Each query may fail with KINGLET_NOT_FINITE or
 // KINGLET_CANCELLED, or throw std::bad_alloc; what it had computed by then stays valid.
@@ -80,14 +83,15 @@ class Distribution {
 
   // An open cluster's numbers, ready to be turned into log-probabilities.
   struct OpenClusterView {
+    uint32_t first, size;  // words
     const T* logits;
-    T largest, log_sum;  // of the logits: max, log sum exp(x - max)
-    T parent;            // log p of the cluster itself; 0 for the head
+    ClusterTerms<T> terms;
 
-    // log p of the cluster's word i before the cache is mixed in.
-    T LogProbability(uint32_t i) const {
-      const T within = (logits[i] - largest) - log_sum;
-      return parent + (within < T{0} ? within : T{0});
+    bool Holds(uint32_t id) const { return id - first < size; }
+    // log p of a word of the cluster before the cache is mixed in.
+    T LogProbability(uint32_t id) const {
+      const T within = (logits[id - first] - terms.largest) - terms.log_sum;
+      return terms.parent + (within < T{0} ? within : T{0});
     }
   };
 
@@ -97,17 +101,20 @@ class Distribution {
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   OpenClusterView View(const Frame& frame, size_t index) const;
-  // Applies take(word's place in the cluster, log p with the cache mixed in) to each of its words.
-  // REQUIRES: the cluster, the head and the cache are open.
-  template <class Take>
-  void ForEachWord(const Frame& frame, size_t index, const Take& take);
-  template <class Out, class Transform>
-  Status WriteAll(Frame& frame, std::span<Out> out, const Transform& transform);
+  // log p of all the cluster's words to `out`, cache mixed in. REQUIRES: the cluster, the head and
+  // the cache are open.
+  void WriteWords(const Frame& frame, size_t index, T* out);
+  // Offers the cluster's words that can be among the best. REQUIRES: as above.
+  void OfferWords(const Frame& frame, size_t index, BestCandidates& best);
+  template <class Out>
+  Status WriteAll(Frame& frame, std::span<Out> out, bool exponentiate);
   // log p of the cluster itself; 0 for the head. REQUIRES: the head is open.
   T ClusterLogProbability(const Frame& frame, size_t index) const;
   // Mixes the cache in. `weight` is the word's in the cache, 0 if it is not there. Monotone in
   // both.
   T Mixed(T log_probability, T weight) const;
+  // The term that a word outside the cache gets: -0, which adds nothing, where none is mixed in.
+  T Keep() const;
   T CachedWeight(uint32_t id) const { return weight_of_.empty() ? T{0} : weight_of_[id]; }
   void CountWords(double words, double cached);
   // No word of the tail is more probable than this. REQUIRES: the head and the cache are open.
@@ -115,7 +122,7 @@ class Distribution {
   // log of the probability that a tail's words have together, cache included. REQUIRES: the head
   // and the cache are open.
   double LogShare(const Frame& frame, size_t index) const;
-  // The tempered weights of an open cluster's words to weights_, and their sum in word order.
+  // The tempered weights of an open cluster's words to words_, and their sum in word order.
   double WeighWords(const Frame& frame, size_t index, T reference, T temperature);
 
   const Model& model_;
@@ -130,7 +137,9 @@ class Distribution {
   std::vector<CachedWord> cached_;  // distinct words, in order of their first storage slot
   std::vector<T>
       weight_of_;  // [vocabulary], 0 for words the cache does not hold; empty without cache
-  std::vector<T> weights_;  // of the cluster weighed last, while a sample is drawn
+  ClusterFunctions<T> functions_;
+  std::vector<T> words_;          // numbers of one cluster's words, while a query is answered
+  std::vector<uint32_t> places_;  // of words in a block of logits
   QueryWork work_;
 };
 

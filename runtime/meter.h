@@ -70,7 +70,7 @@ struct Trace {
 TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters);
 // `ids` from a fresh stream, the full distribution being asked for after each: without running it,
 // so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
-// additions (6 in a tail) and 4 others that are not counted here.
+// additions and 4 others that are not counted here.
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids);
 // The same far into a stream, window and cache full, for tokens of known bins.
 Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts);

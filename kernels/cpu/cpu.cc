@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "kernels/cpu/bind.h"
+#include "kernels/ref/cluster_words.h"
 #include "kernels/ref/ref.h"
 
 namespace kinglet::cpu {
@@ -105,6 +106,13 @@ Result<Target> ChosenTarget() {
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout) {
   KINGLET_ASSIGN_OR_RETURN(const Target target, ChosenTarget());
   return BindWith(FindVectorFunctions(target), plan, layout);
+}
+
+ClusterFunctions<float> ClusterFunctionsCpu() {
+  const Result<Target> target = ChosenTarget();
+  const VectorFunctions* functions = target.ok() ? FindVectorFunctions(*target) : nullptr;
+  if (functions == nullptr) return ref::kClusterFunctions<float>;
+  return {functions->log_probabilities, functions->at_least, functions->exponentials};
 }
 
 }  // namespace kinglet::cpu

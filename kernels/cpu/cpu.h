@@ -29,6 +29,9 @@ Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
                                      const BufferLayout& layout);
 
+// Of ChosenTarget; of the reference where it is kScalar or an error.
+ClusterFunctions<float> ClusterFunctionsCpu();
+
 }  // namespace kinglet::cpu
 
 #endif  // KINGLET_KERNELS_CPU_CPU_H_

@@ -11,6 +11,7 @@
 #include "hwy/highway.h"
 
 #if HWY_NATIVE_FMA
+#include "kernels/cpu/cluster_words-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
 #include "kernels/cpu/read-inl.h"
@@ -41,6 +42,8 @@ constexpr VectorFunctions kFunctions = {
     .add = AddReals,
     .add_codes = AddCodes,
     .scale = Scale,
+    .log_probabilities = WordLogProbabilities,
+    .at_least = WordsAtLeast,
     .read_lines = ReadLines,
 };
 

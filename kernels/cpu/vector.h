@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cluster_words.h"
+
 namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
@@ -87,6 +89,12 @@ struct VectorFunctions {
   void (*add)(const float* x, size_t n, float* y);                          // y += x
   void (*add_codes)(const int16_t* codes, float step, size_t n, float* y);  // y += codes * step
   void (*scale)(float factor, size_t n, float* y);                          // y *= factor
+
+  // kernels/cluster_words.h; its exponentials are those above.
+  void (*log_probabilities)(const float* logits, size_t n, const ClusterTerms<float>& terms,
+                            float* out);
+  size_t (*at_least)(const float* logits, size_t n, const ClusterTerms<float>& terms,
+                     float threshold, uint32_t* places);
 
   // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
   uint64_t (*read_lines)(const std::byte* lines, size_t count);

@@ -116,9 +116,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       const Trace before = FullTrace(plan, std::span(kIds).subspan(0, t));
       OperationTally expected = trace.distribution;
       expected += before.distribution * -1;
-      for (const uint32_t id : cached) {
-        expected += {2, 4.0 + (id < plan.clusters[0].size ? 0 : 2), 4};
-      }
+      expected += OperationTally{2, 4, 4} * static_cast<double>(cached.size());
       ExpectTally(full->last_work().arithmetic, expected);
 
       // All clusters' steps, the cache's, and that arithmetic: what a token costs but its context.

@@ -1,0 +1,47 @@
+// The readable definition of kernels/cluster_words.h.
+#ifndef KINGLET_KERNELS_REF_CLUSTER_WORDS_H_
+#define KINGLET_KERNELS_REF_CLUSTER_WORDS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cluster_words.h"
+#include "kernels/functions.h"
+
+namespace kinglet::ref {
+
+template <class T>
+T WordLogProbability(T logit, const ClusterTerms<T>& terms) {
+  const T within = (logit - terms.largest) - terms.log_sum;
+  return (terms.parent + (within < T{0} ? within : T{0})) + terms.keep;
+}
+
+template <class T>
+void WordLogProbabilities(const T* logits, size_t n, const ClusterTerms<T>& terms, T* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = WordLogProbability(logits[i], terms);
+}
+
+template <class T>
+size_t WordsAtLeast(const T* logits, size_t n, const ClusterTerms<T>& terms, T threshold,
+                    uint32_t* places) {
+  size_t found = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (WordLogProbability(logits[i], terms) >= threshold) {
+      places[found++] = static_cast<uint32_t>(i);
+    }
+  }
+  return found;
+}
+
+template <class T>
+void WordExponentials(const T* x, size_t n, T* out) {
+  for (size_t i = 0; i < n; ++i) out[i] = Exp(x[i]);
+}
+
+template <class T>
+inline constexpr ClusterFunctions<T> kClusterFunctions = {WordLogProbabilities<T>, WordsAtLeast<T>,
+                                                          WordExponentials<T>};
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_CLUSTER_WORDS_H_

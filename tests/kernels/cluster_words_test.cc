@@ -1,0 +1,125 @@
+// Every backend's way over a cluster's words against the reference, bit for bit.
+#include "kernels/cluster_words.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "kernels/ref/cluster_words.h"
+#include "tests/support/model_builder.h"
+#ifdef KINGLET_HAVE_CPU_BACKEND
+#include "kernels/cpu/cpu.h"
+#endif
+
+namespace kinglet {
+namespace {
+
+std::vector<ClusterFunctions<float>> AllFunctions() {
+  std::vector<ClusterFunctions<float>> all = {ref::kClusterFunctions<float>};
+#ifdef KINGLET_HAVE_CPU_BACKEND
+  all.push_back(cpu::ClusterFunctionsCpu());
+  for (const cpu::Target target : cpu::SupportedTargets()) {
+    const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
+    if (functions == nullptr) continue;
+    all.push_back({functions->log_probabilities, functions->at_least, functions->exponentials});
+  }
+#endif
+  return all;
+}
+
+std::vector<uint32_t> Bits(const std::vector<float>& values) {
+  std::vector<uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  return bits;
+}
+
+const std::vector<size_t> kSizes = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 100, 1000, 4099};
+
+std::vector<float> Logits(size_t n, uint64_t seed) {
+  TestRandom random(seed);
+  std::vector<float> logits(n);
+  for (float& logit : logits) logit = 20 * random.Signed();
+  if (n > 5) logits[5] = -3e38f;
+  return logits;
+}
+
+// log sum may be below the largest shift's own rounding, so that the clamp is needed.
+const std::vector<ClusterTerms<float>> kTerms = {{20.0f, 3.5f, 0.0f, -0.0f},
+                                                 {20.0f, 0.0f, -1.25f, -0.1671f},
+                                                 {19.0f, -1e-3f, -0.0f, -0.0f},
+                                                 {20.0f, 7.0f, -1e30f, -0.2f}};
+
+TEST(ClusterWords, LogProbabilitiesAreTheFormula) {
+  for (const ClusterTerms<float>& terms : kTerms) {
+    for (const size_t n : kSizes) {
+      const auto logits = Logits(n, n);
+      std::vector<float> expected(n);
+      for (size_t i = 0; i < n; ++i) {
+        const float within = (logits[i] - terms.largest) - terms.log_sum;
+        expected[i] = terms.parent + (within < 0 ? within : 0.0f) + terms.keep;
+      }
+      for (const auto& functions : AllFunctions()) {
+        std::vector<float> found(n);
+        functions.log_probabilities(logits.data(), n, terms, found.data());
+        ASSERT_EQ(Bits(found), Bits(expected)) << n;
+      }
+    }
+  }
+}
+
+TEST(ClusterWords, PlacesAreThoseThatReachTheThreshold) {
+  for (const ClusterTerms<float>& terms : kTerms) {
+    for (const size_t n : kSizes) {
+      const auto logits = Logits(n, n + 1);
+      std::vector<float> values(n);
+      ref::WordLogProbabilities(logits.data(), n, terms, values.data());
+      std::vector<float> thresholds = {
+          -std::numeric_limits<float>::infinity(), 0.0f, -1.0f, -5.0f, -1e30f,
+          std::numeric_limits<float>::infinity()};
+      if (n > 0) thresholds.push_back(values[n / 2]);  // reached exactly
+      for (const float threshold : thresholds) {
+        std::vector<uint32_t> expected;
+        for (uint32_t i = 0; i < n; ++i) {
+          if (values[i] >= threshold) expected.push_back(i);
+        }
+        for (const auto& functions : AllFunctions()) {
+          std::vector<uint32_t> found(n + 16);
+          found.resize(functions.at_least(logits.data(), n, terms, threshold, found.data()));
+          ASSERT_EQ(found, expected) << n << " " << threshold;
+        }
+      }
+    }
+  }
+}
+
+TEST(ClusterWords, ExponentialsInPlace) {
+  for (const size_t n : kSizes) {
+    std::vector<float> expected = Logits(n, n + 2);
+    const std::vector<float> x = expected;
+    for (float& value : expected) value = Exp(value);
+    for (const auto& functions : AllFunctions()) {
+      std::vector<float> found = x;
+      functions.exponentials(found.data(), n, found.data());
+      ASSERT_EQ(Bits(found), Bits(expected)) << n;
+    }
+  }
+}
+
+// -0 is the one number that changes no other when it is added.
+TEST(ClusterWords, MinusZeroKeepsEveryBit) {
+  const std::vector<float> logits = {1.0f, 0.5f};
+  const ClusterTerms<float> terms = {1.0f, 0.0f, -0.0f, -0.0f};
+  for (const auto& functions : AllFunctions()) {
+    std::vector<float> found(2);
+    functions.log_probabilities(logits.data(), 2, terms, found.data());
+    EXPECT_EQ(found[0], 0.0f);
+    EXPECT_EQ(found[1], -0.5f);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
