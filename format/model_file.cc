@@ -53,6 +53,13 @@ Status OutOfMemory(const std::string& source, const std::string& purpose) {
                          "no free memory");
 }
 
+Status CheckLimit(const std::string& source, uint64_t size, uint64_t limit) {
+  if (size <= limit) return Status();
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, "size",
+                         "at most " + std::to_string(limit) + " bytes, the memory limit",
+                         std::to_string(size));
+}
+
 // Reads up to out.size() bytes from `offset` on; the count read is smaller only at the file's end.
 Result<uint64_t> ReadAt(const std::string& path, int descriptor, uint64_t offset,
                         std::span<std::byte> out) {
@@ -141,7 +148,8 @@ struct ModelFileBuilder {
 ModelFile::ModelFile() : contents_(std::make_unique<Contents>()) {}
 ModelFile::~ModelFile() = default;
 
-Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path) try {
+Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path,
+                                                         uint64_t limit) try {
   // O_NONBLOCK: opening a pipe would wait for a writer.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
@@ -163,6 +171,7 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path
   std::byte start[kFrameBytes];
   KINGLET_ASSIGN_OR_RETURN(const uint64_t start_size, ReadAt(path, file.get(), 0, start));
   KINGLET_RETURN_IF_ERROR(DecodeFrame(path, std::span(start).first(start_size), size).status());
+  KINGLET_RETURN_IF_ERROR(CheckLimit(path, size, limit));
   AlignedBytes bytes = AllocateAligned(size);
   if (bytes == nullptr) return OutOfMemory(path, BytesText(size));
   KINGLET_ASSIGN_OR_RETURN(const uint64_t read,
@@ -172,10 +181,11 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path
   return OutOfMemory(path, "the tables of the model");
 }
 
-Result<std::shared_ptr<const ModelFile>> ModelFile::FromBytes(
-    std::span<const std::byte> given) try {
+Result<std::shared_ptr<const ModelFile>> ModelFile::FromBytes(std::span<const std::byte> given,
+                                                              uint64_t limit) try {
   const std::string source = "model in memory";
   KINGLET_RETURN_IF_ERROR(DecodeFrame(source, given, given.size()).status());
+  KINGLET_RETURN_IF_ERROR(CheckLimit(source, given.size(), limit));
   AlignedBytes bytes = AllocateAligned(given.size());
   if (bytes == nullptr) return OutOfMemory(source, BytesText(given.size()));
   std::memcpy(bytes.get(), given.data(), given.size());

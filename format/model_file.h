@@ -29,8 +29,12 @@ class ModelFile {
   // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY, KINGLET_CORRUPT,
   // KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL. The text starts with `path`, or "model in
   // memory".
-  static Result<std::shared_ptr<const ModelFile>> Open(const std::string& path);
-  static Result<std::shared_ptr<const ModelFile>> FromBytes(std::span<const std::byte> bytes);
+  // KINGLET_OUT_OF_MEMORY also for a file of more than `limit` bytes, which is not read.
+  static constexpr uint64_t kNoLimit = UINT64_MAX;
+  static Result<std::shared_ptr<const ModelFile>> Open(const std::string& path,
+                                                       uint64_t limit = kNoLimit);
+  static Result<std::shared_ptr<const ModelFile>> FromBytes(std::span<const std::byte> bytes,
+                                                            uint64_t limit = kNoLimit);
 
   ModelFile(const ModelFile&) = delete;
   ModelFile& operator=(const ModelFile&) = delete;

@@ -35,6 +35,8 @@ struct Kernel {
   std::vector<MemoryRange> weights = {};
   // What the run for one token reads besides; empty where that is nothing.
   std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
+  // A reference kernel, slower, because the backend has none of its own for this step.
+  bool is_substitute = false;
 };
 
 // Where a buffer lies. Every buffer starts at a multiple of 64 bytes and is padded to one.

@@ -158,9 +158,8 @@ class StepMeter {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
   }
   void AddProducts(const std::string& part, WeightId weight, const OperationTally& tally) const {
-    const double density = nonzeros_.empty() ? 1
-                                             : Real(nonzeros_[weight]) /
-                                                   Real(Count(plan_.weights[weight].shape));
+    const double density =
+        nonzeros_.empty() ? 1 : Real(nonzeros_[weight]) / Real(Count(plan_.weights[weight].shape));
     components_.push_back({name_ + part, tally, tally.multiplications * density, density});
   }
 
@@ -240,8 +239,7 @@ OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const
                             StepRange range) {
   std::vector<Component> components;
   for (size_t i = range.begin; i < range.end; ++i) {
-    std::visit(StepMeter(plan, {}, traits, path, plan.steps[i].name, components),
-               plan.steps[i].op);
+    std::visit(StepMeter(plan, {}, traits, path, plan.steps[i].name, components), plan.steps[i].op);
   }
   OperationTally sum;
   for (const Component& component : components) sum += component.operations;

@@ -1,22 +1,80 @@
 #include "runtime/model.h"
 
+#include <algorithm>
+#include <map>
 #include <new>
 #include <utility>
+#include <variant>
 
 #include "runtime/float_environment.h"
 #include "runtime/lower/lower.h"
 
 namespace kinglet {
 
+namespace {
+
+// No backend lays the tensors out in less: 16 bits for an integer of a matrix, 32 for a real.
+uint64_t LeastBytes(std::span<const TensorView> tensors) {
+  uint64_t bytes = 0;
+  for (const TensorView& tensor : tensors) {
+    const auto* packed = std::get_if<PackedView>(&tensor.values);
+    const bool integer = packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
+    bytes += Count(tensor.shape) * (integer ? sizeof(int16_t) : sizeof(float));
+  }
+  return bytes;
+}
+
+// What the kernels hold: ranges that several of them share count once.
+uint64_t BytesOf(std::span<const Kernel> kernels) {
+  std::map<const std::byte*, uint64_t> sizes;
+  for (const Kernel& kernel : kernels) {
+    for (const MemoryRange& range : kernel.weights) {
+      uint64_t& size = sizes[range.data()];
+      size = std::max<uint64_t>(size, range.size());
+    }
+  }
+  uint64_t bytes = 0;
+  for (const auto& [start, size] : sizes) bytes += size;
+  return bytes;
+}
+
+Status OverLimit(const ModelFile& file, uint64_t limit, uint64_t weights) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, "model", "memory",
+                         "at most " + std::to_string(limit) + " bytes, the memory limit",
+                         std::to_string(file.file_size()) + " of the file and " +
+                             std::to_string(weights) + " of weights");
+}
+
+std::string Describe(const Model& model) {
+  return "model " + model.file().digest() + ": " + std::to_string(model.file().file_size()) +
+         " bytes, " + std::to_string(model.vocabulary_size()) + " words, backend " +
+         std::string(model.backend().name);
+}
+
+// Names the first step that the backend left to a reference kernel.
+void WarnOfSubstitutes(const Model& model) {
+  const auto kernels = model.kernels();
+  const auto is_substitute = [](const Kernel& kernel) { return kernel.is_substitute; };
+  const auto first = std::find_if(kernels.begin(), kernels.end(), is_substitute);
+  if (first == kernels.end()) return;
+  const auto count = std::count_if(first, kernels.end(), is_substitute);
+  model.Log(LogLevel::kWarning,
+            std::to_string(count) + " of " + std::to_string(kernels.size()) +
+                " steps run on reference kernels, which are slower; the first is " +
+                model.plan().steps[static_cast<size_t>(first - kernels.begin())].name);
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path,
                                                  const ModelOptions& options) {
-  KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::Open(path));
+  KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::Open(path, options.memory_limit));
   return FromFile(std::move(file), options);
 }
 
 Result<std::shared_ptr<const Model>> Model::FromBytes(std::span<const std::byte> bytes,
                                                       const ModelOptions& options) {
-  KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::FromBytes(bytes));
+  KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::FromBytes(bytes, options.memory_limit));
   return FromFile(std::move(file), options);
 }
 
@@ -30,7 +88,22 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
     KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(*model->file_));
     KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
     model->session_memory_limit_ = options.session_memory_limit;
+
+    model->budget_ = std::make_shared<MemoryBudget>(options.memory_limit);
+    const uint64_t file_bytes = model->file_->file_size();
+    const uint64_t least = LeastBytes(model->file_->tensors());
+    if (!model->budget_->Claim(file_bytes) || model->budget_->left() < least) {
+      return OverLimit(*model->file_, options.memory_limit, least);
+    }
     KINGLET_ASSIGN_OR_RETURN(model->kernels_, model->backend_->bind(model->plan_, model->layout_));
+    const uint64_t weights = std::max(least, BytesOf(model->kernels_));
+    if (!model->budget_->Claim(weights)) {
+      return OverLimit(*model->file_, options.memory_limit, weights);
+    }
+
+    model->log_ = options.log;
+    model->Log(LogLevel::kInfo, Describe(*model));
+    WarnOfSubstitutes(*model);
     return std::shared_ptr<const Model>(std::move(model));
   } catch (const std::bad_alloc&) {
     return Status(KINGLET_OUT_OF_MEMORY, "model: out of memory while laying out the weights");

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,19 +15,30 @@
 #include "kernels/backend.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"
+#include "runtime/memory_budget.h"
 
 namespace kinglet {
 
+enum class LogLevel : int32_t { kInfo = 1, kWarning = 2 };
+
+// Takes one line about the model or a session of it, in the thread that calls the library. Must not
+// call the library.
+using LogFunction = std::function<void(LogLevel, const std::string& message)>;
+
 struct ModelOptions {
   std::string backend = "cpu";  // a name of Backends()
+  // What the file, the weights as the backend lays them out and all live sessions may hold together
+  // (KINGLET_OUT_OF_MEMORY). Kept states (runtime/state.h) do not count.
+  uint64_t memory_limit = MemoryBudget::kNoLimit;
   // A session whose lanes would allocate more than this is refused (KINGLET_OUT_OF_MEMORY).
   uint64_t session_memory_limit = uint64_t{4} << 30;
+  LogFunction log = {};  // empty: nobody listens
 };
 
 class Model {
  public:
   // Opening verifies the whole file. Errors: as ModelFile::Open, and KINGLET_UNSUPPORTED for a
-  // backend that does not exist or cannot run a block.
+  // backend that does not exist or cannot run a block; KINGLET_OUT_OF_MEMORY.
   static Result<std::shared_ptr<const Model>> Open(const std::string& path,
                                                    const ModelOptions& options);
   static Result<std::shared_ptr<const Model>> FromBytes(std::span<const std::byte> bytes,
@@ -41,6 +53,10 @@ class Model {
   const Plan& plan() const { return plan_; }
   const BufferLayout& layout() const { return layout_; }
   uint64_t session_memory_limit() const { return session_memory_limit_; }
+  const std::shared_ptr<MemoryBudget>& budget() const { return budget_; }
+  void Log(LogLevel level, const std::string& message) const {
+    if (log_) log_(level, message);
+  }
   std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().steps
 
  private:
@@ -50,6 +66,8 @@ class Model {
   const Backend* backend_ = nullptr;
   BufferLayout layout_;
   uint64_t session_memory_limit_ = 0;
+  std::shared_ptr<MemoryBudget> budget_;
+  LogFunction log_;
   std::vector<Kernel> kernels_;
 };
 

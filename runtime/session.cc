@@ -29,6 +29,7 @@ struct Session::Lane {
 
 struct Session::Contents {
   std::shared_ptr<const Model> model;
+  MemoryClaim memory;
   CancelFlag cancel{false};
   StepObserver observer;
   std::vector<Lane> lanes;
@@ -80,14 +81,16 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
                                                  const SessionOptions& options) {
   const FloatEnvironment environment;  // the cache's constants are computed here
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
-  const uint64_t fits = model->session_memory_limit() / BytesPerLane(*model);
-  if (options.lanes > fits) {
+  const uint64_t each = BytesPerLane(*model);
+  const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
+  if (options.lanes > limit / each || !model->budget()->Claim(options.lanes * each)) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session",
                            std::to_string(options.lanes) + " lanes",
-                           "at most " + std::to_string(fits) + ", for " +
-                               std::to_string(model->session_memory_limit()) + " bytes in all",
-                           std::to_string(BytesPerLane(*model)) + " bytes for each lane");
+                           "at most " + std::to_string(limit / each) + ", for " +
+                               std::to_string(limit) + " bytes in all",
+                           std::to_string(each) + " bytes for each lane");
   }
+  MemoryClaim memory(model->budget(), options.lanes * each);
   try {
     auto contents = std::make_unique<Contents>();
     contents->lanes.reserve(options.lanes);
@@ -97,6 +100,9 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     }
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);
+    contents->memory = std::move(memory);
+    model->Log(LogLevel::kInfo, "session: lanes " + std::to_string(options.lanes) + ", " +
+                                    std::to_string(each) + " bytes each");
     contents->model = std::move(model);
     return std::unique_ptr<Session>(new Session(std::move(contents)));
   } catch (const std::bad_alloc&) {

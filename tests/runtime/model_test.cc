@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "format/writer.h"
+#include "runtime/session.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
@@ -39,6 +41,50 @@ TEST(Model, RefusesAMissingFile) {
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().code(), KINGLET_NOT_FOUND);
   EXPECT_NE(model.status().message().find("no/such/model.kgl"), std::string::npos);
+}
+
+TEST(Model, TheMemoryLimitCoversFileWeightsAndSessions) {
+  const auto bytes = Bytes();
+  for (const Backend& backend : Backends()) {
+    ModelOptions options{.backend = std::string(backend.name)};
+    const auto measured = Model::FromBytes(bytes, options);
+    ASSERT_TRUE(measured.ok());
+    const uint64_t model_bytes = MemoryBudget::kNoLimit - (*measured)->budget()->left();
+    EXPECT_GT(model_bytes, bytes.size());
+    for (const uint64_t limit :
+         {uint64_t{0}, uint64_t{bytes.size() - 1}, uint64_t{bytes.size()}, model_bytes - 1}) {
+      options.memory_limit = limit;
+      const auto refused = Model::FromBytes(bytes, options);
+      ASSERT_FALSE(refused.ok()) << limit;
+      EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY);
+      EXPECT_NE(refused.status().message().find("memory limit"), std::string::npos);
+    }
+    const uint64_t lane = Session::BytesPerLane(**measured);
+    options.memory_limit = model_bytes + 3 * lane;
+    const auto model = Model::FromBytes(bytes, options);
+    ASSERT_TRUE(model.ok());
+    auto two = Session::Create(*model, {.lanes = 2});
+    ASSERT_TRUE(two.ok());
+    EXPECT_EQ(Session::Create(*model, {.lanes = 2}).status().code(), KINGLET_OUT_OF_MEMORY);
+    EXPECT_TRUE(Session::Create(*model).ok());  // and gone again
+    *two = nullptr;
+    EXPECT_TRUE(Session::Create(*model, {.lanes = 3}).ok());
+  }
+}
+
+TEST(Model, TellsWhoeverListensWhatItOpenedAndWhatIsSlow) {
+  std::vector<std::string> lines, warnings;
+  ModelOptions options;
+  options.log = [&](LogLevel level, const std::string& line) {
+    (level == LogLevel::kWarning ? warnings : lines).push_back(line);
+  };
+  const auto model = Model::FromBytes(Bytes(), options);
+  ASSERT_TRUE(model.ok());
+  ASSERT_TRUE(Session::Create(*model).ok());
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find((*model)->file().digest()), std::string::npos);
+  EXPECT_NE(lines[1].find("lanes 1"), std::string::npos);
+  EXPECT_TRUE(warnings.empty());
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+// How much memory a model and its sessions may hold together, and how much they do.
+#ifndef KINGLET_RUNTIME_MEMORY_BUDGET_H_
+#define KINGLET_RUNTIME_MEMORY_BUDGET_H_
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+
+namespace kinglet {
+
+// Any thread may use it at any time.
+class MemoryBudget {
+ public:
+  static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  explicit MemoryBudget(uint64_t limit = kNoLimit) : limit_(limit) {}
+
+  uint64_t limit() const { return limit_; }
+  // Bytes that may still be claimed.
+  uint64_t left() const { return limit_ - used_.load(std::memory_order_relaxed); }
+  // Claims `bytes`, or returns false and claims nothing if fewer are left.
+  bool Claim(uint64_t bytes) {
+    uint64_t used = used_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > limit_ - used) return false;
+    } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+    return true;
+  }
+  // REQUIRES: as much was claimed.
+  void Release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
+// Bytes claimed from a budget until the end of its life.
+class MemoryClaim {
+ public:
+  MemoryClaim() = default;
+  // Takes over what the caller has claimed.
+  MemoryClaim(std::shared_ptr<MemoryBudget> budget, uint64_t bytes)
+      : budget_(std::move(budget)), bytes_(bytes) {}
+  MemoryClaim(MemoryClaim&& other) noexcept
+      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  MemoryClaim& operator=(MemoryClaim&& other) noexcept {
+    std::swap(budget_, other.budget_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~MemoryClaim() {
+    if (budget_) budget_->Release(bytes_);
+  }
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_MEMORY_BUDGET_H_
