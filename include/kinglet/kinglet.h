@@ -74,8 +74,8 @@ typedef struct kinglet_model kinglet_model;
 
 // How grave a line of the log is.
 enum kinglet_log_level {
-  KINGLET_LOG_INFO = 0,
-  KINGLET_LOG_WARNING = 1,
+  KINGLET_LOG_INFO = 1,
+  KINGLET_LOG_WARNING = 2,
 };
 
 // How a model is opened. Zero is every field's default. A structure longer than the library knows

@@ -13,6 +13,9 @@
 namespace kinglet {
 namespace {
 
+static_assert(static_cast<int32_t>(LogLevel::kInfo) == KINGLET_LOG_INFO &&
+              static_cast<int32_t>(LogLevel::kWarning) == KINGLET_LOG_WARNING);
+
 // Of its first version, which this is.
 constexpr uint32_t kSmallestModelOptions = sizeof(kinglet_model_options);
 
@@ -25,6 +28,13 @@ Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_
   ModelOptions result;
   if (options.backend != nullptr) result.backend = options.backend;
   if (options.session_memory_limit != 0) result.session_memory_limit = options.session_memory_limit;
+  if (options.memory_limit != 0) result.memory_limit = options.memory_limit;
+  if (options.log != nullptr) {
+    result.log = [log = options.log, user = options.log_user](LogLevel level,
+                                                              const std::string& message) {
+      log(user, static_cast<int32_t>(level), message.c_str());
+    };
+  }
   return result;
 }
 
