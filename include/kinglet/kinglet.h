@@ -291,8 +291,8 @@ typedef struct kinglet_work {
   double others;     // divisions, roots, exponentials, logarithms, comparisons, roundings
 } kinglet_work;
 
-// What the lane's last query did; nothing after a step, a reset, a restore or a fork onto it.
-// Fields of a longer structure that this library does not know become zero.
+// What the lane's last query did, also if it failed; nothing after a step, a reset, a restore or a
+// fork onto it. Fields of a longer structure that this library does not know become zero.
 // Errors: KINGLET_INVALID_ARGUMENT (a struct_size no structure has).
 KINGLET_API kinglet_status kinglet_session_last_work(const kinglet_session* session, uint32_t lane,
                                                      kinglet_work* out);

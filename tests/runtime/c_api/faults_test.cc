@@ -18,14 +18,29 @@
 static thread_local int64_t allocations_left = -1;
 static thread_local uint64_t allocations_made = 0;
 
-void* operator new(size_t size) {
+// Whether the next one is to be had.
+static bool Allocate() {
   ++allocations_made;
-  if (allocations_left == 0) throw std::bad_alloc();
+  if (allocations_left == 0) return false;
   if (allocations_left > 0) --allocations_left;
-  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
-  throw std::bad_alloc();
+  return true;
 }
-// Not inlined, or the compiler sees memory from operator new given to free.
+
+// Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
+[[gnu::noinline]] void* operator new(size_t size) {
+  void* memory = Allocate() ? std::malloc(size > 0 ? size : 1) : nullptr;
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+// What streams are made of.
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  const auto multiple = static_cast<size_t>(alignment);
+  const size_t padded = (size / multiple + 1) * multiple;
+  return Allocate() ? std::aligned_alloc(multiple, padded) : nullptr;
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
@@ -149,6 +164,170 @@ TEST(CApi, RunningOutOfMemoryIsAnErrorLikeAnyOther) {
   kinglet_session_destroy(session);
   kinglet_model_close(model);
 }
+
+// All that can be seen of a session: positions, probabilities and states of its lanes.
+std::vector<std::vector<unsigned char>> Picture(kinglet_session* session, uint32_t lanes) {
+  std::vector<std::vector<unsigned char>> picture;
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    kinglet_state* state = nullptr;
+    EXPECT_EQ(kinglet_session_save(session, lane, &state), KINGLET_OK);
+    uint64_t size = 0, position = 0;
+    EXPECT_EQ(kinglet_state_bytes(state, &size), KINGLET_OK);
+    std::vector<unsigned char> bytes(size);
+    EXPECT_EQ(kinglet_state_write(state, bytes.data(), size, nullptr), KINGLET_OK);
+    kinglet_state_destroy(state);
+    EXPECT_EQ(kinglet_session_position(session, lane, &position), KINGLET_OK);
+    if (position > 0) {
+      float all[23];
+      EXPECT_EQ(kinglet_session_log_probabilities(session, lane, all, 23), KINGLET_OK);
+      const auto* from = reinterpret_cast<const unsigned char*>(all);
+      bytes.insert(bytes.end(), from, from + sizeof all);
+    }
+    picture.push_back(bytes);
+  }
+  return picture;
+}
+
+class OutOfMemory : public testing::TestWithParam<const char*> {};
+
+// A session of three lanes.
+kinglet_session* StartThree(const kinglet_model* model, kinglet_status* status) {
+  kinglet_session_options options;
+  kinglet_session* session = nullptr;
+  *status = kinglet_session_options_init(&options, sizeof options);
+  options.lanes = 3;
+  if (*status == KINGLET_OK) *status = kinglet_session_create(model, &options, &session);
+  return session;
+}
+
+TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
+  const std::vector<std::byte> bytes = TinyModel({.cache_capacity = 4});
+  kinglet_model_options options;
+  ASSERT_EQ(kinglet_model_options_init(&options, sizeof options), KINGLET_OK);
+  options.backend = GetParam();
+  uint32_t lines = 0;
+  options.log = [](void* user, int32_t, const char*) { ++*static_cast<uint32_t*>(user); };
+  options.log_user = &lines;
+  kinglet_model* model = nullptr;
+  FailEachAllocation(
+      "open",
+      [&] { return kinglet_model_open_memory(bytes.data(), bytes.size(), &options, &model); },
+      [&] { ASSERT_EQ(model, nullptr); });
+  kinglet_session* session = nullptr;
+  FailEachAllocation(
+      "create",
+      [&] {
+        kinglet_status status;
+        session = StartThree(model, &status);
+        return status;
+      },
+      [&] { ASSERT_EQ(session, nullptr); });
+  EXPECT_GT(lines, 0U);
+
+  const uint32_t lanes[] = {1, 0};
+  for (uint32_t t = 0; t < 6; ++t) {
+    const uint32_t ids[] = {kStream[t], kStream[t + 1]};
+    const auto before = Picture(session, 3);
+    const auto unchanged = [&] { ASSERT_EQ(Picture(session, 3), before); };
+    FailEachAllocation(
+        "step_lanes", [&] { return kinglet_session_step_lanes(session, lanes, ids, 2); },
+        unchanged);
+    // Another token every time, so that every query has something to compute.
+    const uint32_t asked[] = {22, 1, 22};
+    double some[3] = {7, 7, 7};
+    float all[23] = {7};
+    uint32_t word = 99, best[5] = {99, 99, 99, 99, 99}, count = 99;
+    const auto untouched = [&] {
+      ASSERT_TRUE(some[0] == 7 && some[1] == 7 && some[2] == 7 && all[0] == 7 && word == 99 &&
+                  best[0] == 99 && count == 99);
+    };
+    const auto query = [&]() -> kinglet_status {
+      switch (t) {
+        case 0:
+          return kinglet_session_log_probabilities_of(session, 0, asked, 3, some);
+        case 1:
+          return kinglet_session_probabilities(session, 0, all, 23);
+        case 2:
+          return kinglet_session_top_k(session, 0, 5, best, some, 5, &count);
+        case 3:
+          return kinglet_session_log_probabilities(session, 0, all, 23);
+        case 4:
+          return kinglet_session_log_probability(session, 0, 22, some);
+        default:
+          return kinglet_session_sample(session, 0, 3, 0.7, &word);
+      }
+    };
+    FailEachAllocation("query", query, untouched);
+    kinglet_work work{};
+    work.struct_size = sizeof work;
+    FailEachAllocation(
+        "last_work", [&] { return kinglet_session_last_work(session, 0, &work); },
+        [&] { ASSERT_EQ(work.clusters_opened, 0U); });
+    // Where the query failed after its clusters, the last one found them computed.
+    if (t == 0) EXPECT_NE(work.clusters_opened, 0U);
+  }
+
+  auto before = Picture(session, 3);
+  const auto unchanged = [&] { ASSERT_EQ(Picture(session, 3), before); };
+  ASSERT_EQ(kinglet_session_step(session, 0, 5), KINGLET_OK);  // writes pages that no state has
+  kinglet_state* state = nullptr;
+  FailEachAllocation(
+      "save", [&] { return kinglet_session_save(session, 0, &state); },
+      [&] { ASSERT_EQ(state, nullptr); });
+  ASSERT_EQ(kinglet_session_step(session, 0, 5), KINGLET_OK);
+  before = Picture(session, 3);
+  FailEachAllocation(
+      "fork", [&] { return kinglet_session_fork(session, 0, 2); }, unchanged);
+  before[2] = before[0];
+  unchanged();
+  uint64_t size = 0;
+  ASSERT_EQ(kinglet_state_bytes(state, &size), KINGLET_OK);
+  std::vector<unsigned char> written(size);
+  FailEachAllocation(
+      "write", [&] { return kinglet_state_write(state, written.data(), size, nullptr); },
+      [&] { ASSERT_EQ(written[0], 0); });
+  kinglet_state* read = nullptr;
+  FailEachAllocation(
+      "read", [&] { return kinglet_state_read(model, written.data(), size, &read); },
+      [&] { ASSERT_EQ(read, nullptr); });
+  int32_t equal = 0;
+  FailEachAllocation(
+      "equal", [&] { return kinglet_state_equal(read, state, &equal); }, [] {});
+  EXPECT_EQ(equal, 1);
+  uint64_t hash = 0, same_hash = 0;
+  FailEachAllocation(
+      "hash", [&] { return kinglet_state_hash(read, &hash); }, [] {});
+  ASSERT_EQ(kinglet_state_hash(state, &same_hash), KINGLET_OK);
+  EXPECT_EQ(hash, same_hash);
+  FailEachAllocation(
+      "restore", [&] { return kinglet_session_restore(session, 1, read); }, unchanged);
+  FailEachAllocation(
+      "reset", [&] { return kinglet_session_reset(session, 2); }, [] {});
+  char text[40];
+  FailEachAllocation(
+      "digest", [&] { return kinglet_model_digest(model, text, 40, nullptr); }, [] {});
+  FailEachAllocation(
+      "backend", [&] { return kinglet_model_backend(model, text, 40, nullptr); }, [] {});
+  EXPECT_STREQ(text, GetParam());
+
+  // After all that, lane 1 goes on as one that never saw a failure.
+  kinglet_status status;
+  kinglet_session* fresh = StartThree(model, &status);
+  ASSERT_EQ(status, KINGLET_OK);
+  for (uint32_t t = 0; t < 6; ++t) {
+    ASSERT_EQ(kinglet_session_step(fresh, 1, kStream[t + 1]), KINGLET_OK);
+  }
+  ASSERT_EQ(kinglet_session_step(fresh, 1, 5), KINGLET_OK);
+  EXPECT_EQ(Picture(session, 2)[1], Picture(fresh, 2)[1]);
+  kinglet_session_destroy(fresh);
+  kinglet_state_destroy(read);
+  kinglet_state_destroy(state);
+  kinglet_session_destroy(session);
+  kinglet_model_close(model);
+}
+
+INSTANTIATE_TEST_SUITE_P(CApi, OutOfMemory, testing::Values("cpu", "ref", "ref64"),
+                         [](const auto& backend) { return std::string(backend.param); });
 
 TEST(CApi, AStepAllocatesNothing) {
   kinglet_session* session = StartTiny({.cache_capacity = 4});
