@@ -264,7 +264,7 @@ TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
         "last_work", [&] { return kinglet_session_last_work(session, 0, &work); },
         [&] { ASSERT_EQ(work.clusters_opened, 0U); });
     // Where the query failed after its clusters, the last one found them computed.
-    if (t == 0) EXPECT_NE(work.clusters_opened, 0U);
+    EXPECT_TRUE(work.clusters_opened != 0 || t != 0);
   }
 
   auto before = Picture(session, 3);
