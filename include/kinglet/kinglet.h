@@ -224,8 +224,8 @@ KINGLET_API kinglet_status kinglet_session_reset(kinglet_session* session, uint3
 KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* session, uint32_t lane,
                                                     uint64_t* out);
 
-// Makes lane `to` a copy of lane `from`, which may be the same one. What they have in common is
-// shared until it changes.
+// Makes lane `to` a copy of lane `from`, which may be the same one. Only the memory in which they
+// differ is copied.
 KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from,
                                                 uint32_t to);
 

@@ -97,7 +97,9 @@ kinglet_status kinglet_state_write(const kinglet_state* state, void* buffer, uin
     const uint64_t size = state->state.BlobBytes();
     KINGLET_ASSIGN_OR_RETURN(const bool is_wanted,
                              kinglet::PrepareBuffer(function, size, buffer, capacity, needed));
-    if (is_wanted) state->state.WriteBlob({static_cast<std::byte*>(buffer), size});
+    if (is_wanted) {
+      state->state.WriteBlob({static_cast<std::byte*>(buffer), static_cast<size_t>(size)});
+    }
     return Status();
   });
 }
