@@ -1,9 +1,8 @@
 #include "converters/convert_options.h"
 
 #include <cmath>
-#include <filesystem>
-#include <system_error>
 
+#include "converters/output_path.h"
 #include "format/encoding.h"
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -11,32 +10,8 @@
 namespace kinglet {
 namespace {
 
-namespace fs = std::filesystem;
-
 Status Refuse(const std::string& option, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", option, expected, found);
-}
-
-Status CheckOutput(const ConvertOptions& options) {
-  if (options.output.empty()) return Refuse("output", "a path", "none");
-  std::error_code error;
-  const fs::file_status status = fs::status(options.output, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    return Refuse("output", "a path for a file",
-                  options.output + (fs::is_directory(status) ? ", a folder" : ", no regular file"));
-  }
-  const fs::path folder = fs::absolute(options.output, error).parent_path();
-  if (!fs::is_directory(folder, error)) {
-    return Status::Refusal(KINGLET_NOT_FOUND, "convert", "output", "a folder that exists",
-                           folder.string() + ", which does not");
-  }
-  for (const std::string* input : {&options.checkpoint, &options.config, &options.vocabulary,
-                                   &options.calibration_text, &options.golden, &options.ids}) {
-    if (!input->empty() && fs::equivalent(*input, options.output, error)) {
-      return Refuse("output", "a path that is not an input", options.output);
-    }
-  }
-  return {};
 }
 
 Status CheckCache(const ConvertOptions& options) {
@@ -89,7 +64,9 @@ Status CheckOptions(const ConvertOptions& options) {
     return Refuse("tolerance", "a number from 0", NumberText(options.tolerance));
   }
   KINGLET_RETURN_IF_ERROR(CheckCache(options));
-  return CheckOutput(options);
+  return CheckOutputPath("convert", options.output,
+                         {&options.checkpoint, &options.config, &options.vocabulary,
+                          &options.calibration_text, &options.golden, &options.ids});
 }
 
 std::string ShapingOptions(const ConvertOptions& options) {

@@ -61,6 +61,15 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   return value;
 }
 
+// A stream in double precision.
+Result<std::unique_ptr<Session>> StartSharp(std::shared_ptr<const ModelFile> file) {
+  ModelOptions options;
+  options.backend = "ref64";
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
+                           Model::FromFile(std::move(file), options));
+  return Session::Create(std::move(model));
+}
+
 }  // namespace
 
 Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids) {
@@ -86,12 +95,7 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
 
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
                                   double tolerance) {
-  ModelOptions options;
-  options.backend = "ref64";
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
-                           Model::FromFile(std::move(file), options));
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
-                           Session::Create(std::move(model)));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
   GoldenReplay replay;
   for (const GoldenValue& value : golden.values) {
     while (session->position() < value.position) {
@@ -110,6 +114,34 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const G
     ++replay.positions;
   }
   return replay;
+}
+
+GoldenFile AsGoldenFile(const GoldenVector& vector) {
+  GoldenFile golden;
+  golden.ids = vector.ids;
+  for (size_t i = 0; i < vector.log_probabilities.size(); ++i) {
+    golden.values.push_back({i + 1, vector.ids[i + 1], vector.log_probabilities[i]});
+  }
+  return golden;
+}
+
+Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
+                                     const GoldenVector& golden) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
+  GoldenVector recomputed = golden;
+  for (size_t i = 0; i < recomputed.log_probabilities.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(session->StepToken(golden.ids[i]));
+    KINGLET_ASSIGN_OR_RETURN(const double found, session->LogProbability(golden.ids[i + 1]));
+    if (!std::isfinite(found)) {
+      return Status::Refusal(
+          KINGLET_NOT_FINITE, "golden values",
+          "position " + std::to_string(i + 1) + ", id " + std::to_string(golden.ids[i + 1]),
+          "a finite log-probability", Exact(found));
+    }
+    // The logarithm of a certainty may round to just above 0.
+    recomputed.log_probabilities[i] = std::min(found, 0.0);
+  }
+  return recomputed;
 }
 
 std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, double tolerance) {

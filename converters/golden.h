@@ -43,6 +43,15 @@ struct GoldenReplay {
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
                                   double tolerance);
 
+// The vector a model carries, in the form of a file of known answers.
+GoldenFile AsGoldenFile(const GoldenVector& vector);
+
+// The same ids and tolerance with the answers that `file` gives on ref64, for a model that was
+// changed on purpose. Errors: those of running the model; KINGLET_NOT_FINITE for an id that is
+// impossible.
+Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
+                                     const GoldenVector& golden);
+
 // The first known answers, to be carried in the model file: up to 64 ids, as far as the values go
 // from position 1 on without a gap. None if position 1 has no value.
 std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, double tolerance);

@@ -33,6 +33,9 @@ struct EmbeddingBin {
   uint32_t size;
   TensorId table;
   std::optional<TensorId> projection;
+  // How many tokens of a text of the model's kind lie in the bin, for measuring with made-up ids; 0
+  // in every bin: not known. Computes nothing.
+  uint64_t tokens = 0;
 };
 
 // Adaptive input representations (Baevski & Auli 2019); one bin is an ordinary embedding. Bins are

@@ -333,7 +333,7 @@ class Reader {
     embedding.scale = stored.scale();
     for (const schema::EmbeddingBin* bin : *stored.bins()) {
       embedding.bins.push_back(
-          {bin->first(), bin->size(), bin->rows(), Optional(bin->projection())});
+          {bin->first(), bin->size(), bin->rows(), Optional(bin->projection()), bin->tokens()});
     }
     return embedding;
   }

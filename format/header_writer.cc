@@ -109,7 +109,7 @@ class HeaderBuilder {
 
   flatbuffers::Offset<schema::EmbeddingBin> Add(const EmbeddingBin& bin) {
     return schema::CreateEmbeddingBin(builder_, bin.first, bin.size, bin.table,
-                                      Optional(bin.projection));
+                                      Optional(bin.projection), bin.tokens);
   }
 
   flatbuffers::Offset<schema::Block> AddBlock(const MicronetDecoder& decoder) {

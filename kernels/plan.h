@@ -73,6 +73,7 @@ struct Plan {
   std::vector<BufferSpec> buffers;
   std::vector<Step> steps;            // context steps, then each query group's
   StepRange context;                  // run for every token
+  BufferId hidden{};                  // what they leave and all queries read: reals, or codes
   std::vector<ClusterPlan> clusters;  // head first, then tails in word order
   std::optional<CachePlan> cache;
   uint32_t vocabulary_size = 0;

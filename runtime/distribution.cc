@@ -47,10 +47,12 @@ class BestCandidates {
 }  // namespace
 
 template <class T>
-Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel)
+Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
+                              const StepObservers& observers)
     : model_(model),
       empty_cache_(empty_cache),
       cancel_(cancel),
+      observers_(observers),
       lambda_(0),
       keep_(1),
       log_keep_(0) {
@@ -84,7 +86,7 @@ template <class T>
 Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
   if (open_[index]) return Status();
   const ClusterPlan& cluster = model_.plan().clusters[index];
-  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cluster.steps, {&frame, 1}, cancel_, {}));
+  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cluster.steps, {&frame, 1}, cancel_, observers_));
   work_.clusters |= uint64_t{1} << index;
   const T* normaliser = model_.layout()[cluster.normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
@@ -98,16 +100,16 @@ Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
 }
 
 template <class T>
-Status Distribution<T>::OpenAllClusters(Frame& frame) {
+Status Distribution<T>::ComputeAll(Frame& frame) {
   for (size_t i = 0; i < open_.size(); ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
-  return Status();
+  return OpenCache(frame);
 }
 
 template <class T>
 Status Distribution<T>::OpenCache(Frame& frame) {
   if (cache_open_ || !model_.plan().cache) return Status();
   const CachePlan& cache = *model_.plan().cache;
-  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cache.steps, {&frame, 1}, cancel_, {}));
+  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cache.steps, {&frame, 1}, cancel_, observers_));
   const T total = *model_.layout()[cache.total].template At<T>(frame);
   if (!std::isfinite(total)) {
     return Status::Refusal(KINGLET_NOT_FINITE, "session",
@@ -331,8 +333,7 @@ template <class T>
 template <class Out, class Transform>
 Status Distribution<T>::WriteAll(Frame& frame, std::span<Out> out, const Transform& transform) {
   const auto& clusters = model_.plan().clusters;
-  KINGLET_RETURN_IF_ERROR(OpenAllClusters(frame));
-  KINGLET_RETURN_IF_ERROR(OpenCache(frame));
+  KINGLET_RETURN_IF_ERROR(ComputeAll(frame));
   // Every word first as if the cache did not hold it, then the few that it holds again.
   for (size_t index = 0; index < clusters.size(); ++index) {
     const OpenClusterView view = View(frame, index);

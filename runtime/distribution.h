@@ -44,8 +44,9 @@ struct Candidate {
 template <class T>
 class Distribution {
  public:
-  // Throws std::bad_alloc. `cancel` outlives it.
-  Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel);
+  // Throws std::bad_alloc. `cancel` and `observers` outlive it.
+  Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
+               const StepObservers& observers);
   // What one allocates.
   static uint64_t Bytes(const Model& model);
 
@@ -65,6 +66,8 @@ class Distribution {
   // exp of the above, computed in T.
   template <class Out>
   Status Probabilities(Frame& frame, std::span<Out> out);
+  // Computes every cluster and the cache's weights.
+  Status ComputeAll(Frame& frame);
   // Bit i: cluster i (0 = head) is computed.
   uint64_t clusters_opened() const;
 
@@ -90,7 +93,6 @@ class Distribution {
 
   // Computes a cluster's logits and normaliser if this token has not asked for them yet.
   Status OpenCluster(Frame& frame, size_t index);
-  Status OpenAllClusters(Frame& frame);
   Status OpenCache(Frame& frame);
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
@@ -119,6 +121,7 @@ class Distribution {
   const Model& model_;
   EmptyCache empty_cache_;
   CancelFlag& cancel_;
+  const StepObservers& observers_;
   T lambda_, keep_, log_keep_;  // keep = 1 - lambda
 
   std::vector<bool> open_;  // by cluster

@@ -18,8 +18,11 @@
 
 namespace kinglet {
 
-// Called after each step of each frame; for calibration and measuring.
+// Called for each step of each frame; for calibration and measuring.
 using StepObserver = std::function<void(const Step& step, const Frame& frame)>;
+struct StepObservers {
+  StepObserver before, after;  // an empty one is not called
+};
 
 // Set by any thread; whoever obeys it clears it.
 using CancelFlag = std::atomic<bool>;
@@ -27,7 +30,7 @@ using CancelFlag = std::atomic<bool>;
 // Runs the steps, each on every frame before the next step, so that its weights are fetched once
 // for all. KINGLET_CANCELLED, with the steps before done and no others, if `cancel` was set.
 inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
-                       CancelFlag& cancel, const StepObserver& observer) {
+                       CancelFlag& cancel, const StepObservers& observers) {
   for (size_t i = range.begin; i < range.end; ++i) {
     if (cancel.load(std::memory_order_relaxed)) {
       cancel.store(false, std::memory_order_relaxed);
@@ -36,8 +39,9 @@ inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> fra
     }
     const auto& run = model.kernels()[i].run;
     for (Frame& frame : frames) {
+      if (observers.before) observers.before(model.plan().steps[i], frame);
       run(frame);
-      if (observer) observer(model.plan().steps[i], frame);
+      if (observers.after) observers.after(model.plan().steps[i], frame);
     }
   }
   return Status();

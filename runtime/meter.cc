@@ -171,51 +171,28 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-// Positions from here on take the same path: every window and cache is full.
-uint64_t SteadyPosition(const Plan& plan) {
-  uint64_t position = 0;
-  for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max<uint64_t>(position, cache->capacity);
-    }
-  }
-  return position;
-}
-
 uint64_t AllClusters(const Plan& plan) {
   return plan.clusters.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << plan.clusters.size()) - 1;
 }
 
-// Clusters beyond the 64th have no bit and count as opened.
 bool Opened(const TokenPath& path, size_t cluster) {
   return cluster >= 64 || ((path.clusters >> cluster) & 1) != 0;
 }
 
-bool Runs(const Plan& plan, const TokenPath& path, size_t step) {
-  for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    const StepRange& range = plan.clusters[i].steps;
-    if (step >= range.begin && step < range.end) return Opened(path, i);
-  }
-  return true;
-}
-
-// log p of every word of the opened clusters (runtime/distribution.h): two differences, a
+// log p of every word (runtime/distribution.cc counts the same as it goes): two differences, a
 // comparison and the cluster's own log p, itself two differences for each tail, and the share that
 // the cache leaves. The cache's pairs are added up word by word.
-Component DistributionOf(const Plan& plan, const TokenPath& path) {
+OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    if (!Opened(path, i)) continue;
     const double words = plan.clusters[i].size;
     tally += {0, (plan.cache ? 4 : 3) * words + (i == 0 ? 0 : 2), words};
   }
   if (plan.cache) {
-    const double pairs = Real(std::min<uint64_t>(path.position, plan.cache->capacity));
+    const double pairs = Real(std::min<uint64_t>(position, plan.cache->capacity));
     tally += {0, pairs, pairs};
   }
-  return {"distribution", tally, 0, 1};
+  return tally;
 }
 
 std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> nonzeros,
@@ -225,13 +202,12 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
     const size_t first = components.size();
     std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
                plan.steps[i].op);
-    if (Runs(plan, path, i)) continue;
+    if (RunsOn(plan, path, i)) continue;
     for (size_t c = first; c < components.size(); ++c) {
       components[c].operations = {};
       components[c].useful_multiplications = 0;
     }
   }
-  components.push_back(DistributionOf(plan, path));
   return components;
 }
 
@@ -244,12 +220,6 @@ OperationTally OperationsIn(const Plan& plan, const BackendTraits& traits, const
   OperationTally sum;
   for (const Component& component : components) sum += component.operations;
   return sum;
-}
-
-size_t BinOf(const EmbedRow& embedding, uint32_t id) {
-  size_t bin = 0;
-  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
-  return bin;
 }
 
 }  // namespace
@@ -275,30 +245,68 @@ const EmbedRow& EmbeddingOf(const Plan& plan) {
   return std::get<EmbedRow>(found->op);
 }
 
-std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+uint64_t SteadyPosition(const Plan& plan) {
+  uint64_t position = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+      position = std::max<uint64_t>(position, attention->window);
+    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
+      position = std::max<uint64_t>(position, cache->capacity);
+    }
+  }
+  return position;
+}
+
+size_t BinOf(const Plan& plan, uint32_t id) {
   const EmbedRow& embedding = EmbeddingOf(plan);
-  std::vector<uint64_t> counts(embedding.bins.size());
-  for (const uint32_t id : ids) ++counts[BinOf(embedding, id)];
+  size_t bin = 0;
+  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
+  return bin;
+}
+
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    const StepRange& range = plan.clusters[i].steps;
+    if (step >= range.begin && step < range.end) return Opened(path, i);
+  }
+  return true;
+}
+
+std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+  std::vector<uint64_t> counts(EmbeddingOf(plan).bins.size());
+  for (const uint32_t id : ids) ++counts[BinOf(plan, id)];
   return counts;
 }
 
-PathCounts FullPaths(const Plan& plan, std::span<const uint32_t> ids) {
-  const EmbedRow& embedding = EmbeddingOf(plan);
-  const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
-  PathCounts paths;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ++paths[{std::min<uint64_t>(i, steady), BinOf(embedding, ids[i]), clusters}];
-  }
-  return paths;
+uint64_t Trace::tokens() const {
+  uint64_t sum = 0;
+  for (const auto& [path, count] : paths) sum += count;
+  return sum;
 }
 
-PathCounts SteadyFullPaths(const Plan& plan, std::span<const uint64_t> bin_counts) {
-  PathCounts paths;
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters) {
+  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters};
+}
+
+Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
+  const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
+  Trace trace;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters}];
+    trace.distribution += FullDistribution(plan, i);
+  }
+  return trace;
+}
+
+Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts) {
+  const uint64_t steady = SteadyPosition(plan);
+  Trace trace;
   for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
     if (bin_counts[bin] == 0) continue;
-    paths[{SteadyPosition(plan), bin, AllClusters(plan)}] = bin_counts[bin];
+    trace.paths[{steady, bin, AllClusters(plan)}] = bin_counts[bin];
+    trace.distribution += FullDistribution(plan, steady) * Real(bin_counts[bin]);
   }
-  return paths;
+  return trace;
 }
 
 BackendTraits TraitsOf(const Backend& backend) {
@@ -307,13 +315,12 @@ BackendTraits TraitsOf(const Backend& backend) {
 }
 
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
-                            const BackendTraits& traits, const PathCounts& paths) {
+                            const BackendTraits& traits, const Trace& trace) {
   ExecutedCount result;
   std::map<std::string, size_t> index_of;
-  double tokens = 0;
+  const double tokens = Real(trace.tokens());
   // Sums over all tokens are integers, and exact; the division comes last.
-  for (const auto& [path, count] : paths) {
-    tokens += Real(count);
+  for (const auto& [path, count] : trace.paths) {
     for (const Component& component : ComponentsOf(plan, nonzeros, traits, path)) {
       const auto [at, fresh] = index_of.emplace(component.name, result.components.size());
       if (fresh) result.components.push_back({component.name, {}, 0, component.density});
@@ -322,6 +329,8 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
       sum.useful_multiplications += component.useful_multiplications * Real(count);
     }
   }
+  result.components.push_back(
+      {"distribution", trace.distribution, trace.distribution.multiplications, 1});
   for (Component& component : result.components) {
     component.operations = component.operations / tokens;
     component.useful_multiplications /= tokens;
@@ -331,6 +340,20 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
     result.useful_multiplications += component.useful_multiplications;
   }
   return result;
+}
+
+std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
+                                       const Trace& trace) {
+  std::vector<OperationTally> sums(plan.steps.size());
+  const double tokens = Real(trace.tokens());
+  for (const auto& [path, count] : trace.paths) {
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+      if (!RunsOn(plan, path, i)) continue;
+      sums[i] += OperationsIn(plan, traits, path, {i, i + 1}) * Real(count);
+    }
+  }
+  for (OperationTally& sum : sums) sum = sum / tokens;
+  return sums;
 }
 
 OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,

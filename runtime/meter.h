@@ -50,13 +50,30 @@ struct TokenPath {
     return std::tie(position, bin, clusters) < std::tie(other.position, other.bin, other.clusters);
   }
 };
-// How many tokens took each path.
-using PathCounts = std::map<TokenPath, uint64_t>;
+// Positions from this one on take the same path: every window and cache is full.
+uint64_t SteadyPosition(const Plan& plan);
+// The bin that holds a word. REQUIRES: id < vocabulary size.
+size_t BinOf(const Plan& plan, uint32_t id);
+// Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened.
+// Clusters beyond the 64th have no bit and count as opened.
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
 
-// The paths of `ids` from a fresh stream, the full distribution being asked for after each.
-PathCounts FullPaths(const Plan& plan, std::span<const uint32_t> ids);
+// What tokens did together.
+struct Trace {
+  std::map<TokenPath, uint64_t> paths;  // how many tokens took each
+  OperationTally distribution;          // the distribution's own arithmetic, of all of them
+
+  uint64_t tokens() const;
+};
+
+// The path of a token at `position`, after which these clusters were computed.
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters);
+// `ids` from a fresh stream, the full distribution being asked for after each: without running it,
+// so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
+// additions (6 in a tail) and 4 others that are not counted here.
+Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids);
 // The same far into a stream, window and cache full, for tokens of known bins.
-PathCounts SteadyFullPaths(const Plan& plan, std::span<const uint64_t> bin_counts);
+Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts);
 
 // What backends do differently on the same plan.
 struct BackendTraits {
@@ -72,9 +89,13 @@ struct ExecutedCount {
   double useful_multiplications = 0;
 };
 
-// The mean over the paths. `nonzeros` belongs to plan.weights.
+// The mean over the trace's tokens. `nonzeros` belongs to plan.weights.
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
-                            const BackendTraits& traits, const PathCounts& paths);
+                            const BackendTraits& traits, const Trace& trace);
+
+// The same operations by step of the plan.
+std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
+                                       const Trace& trace);
 
 // What a query about the token after `position` did (Session::last_work), as if no weight were
 // zero.

@@ -31,7 +31,7 @@ struct Session::Contents {
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
   CancelFlag cancel{false};
-  StepObserver observer;
+  StepObservers observers;
   std::vector<Lane> lanes;
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
   std::vector<uint8_t> is_named;  // by lane: named in the call so far
@@ -39,13 +39,13 @@ struct Session::Contents {
 
 namespace {
 
-std::variant<Distribution<float>, Distribution<double>> MakeDistribution(const Model& model,
-                                                                         EmptyCache empty_cache,
-                                                                         CancelFlag& cancel) {
+std::variant<Distribution<float>, Distribution<double>> MakeDistribution(
+    const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
+    const StepObservers& observers) {
   if (model.backend().real_bytes == sizeof(double)) {
-    return Distribution<double>(model, empty_cache, cancel);
+    return Distribution<double>(model, empty_cache, cancel, observers);
   }
-  return Distribution<float>(model, empty_cache, cancel);
+  return Distribution<float>(model, empty_cache, cancel, observers);
 }
 
 Status Invalid(const std::string& where, const std::string& expected, const std::string& found) {
@@ -96,7 +96,8 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     contents->lanes.reserve(options.lanes);
     for (uint32_t i = 0; i < options.lanes; ++i) {
       contents->lanes.push_back(
-          {Stream(*model), MakeDistribution(*model, options.empty_cache, contents->cancel)});
+          {Stream(*model),
+           MakeDistribution(*model, options.empty_cache, contents->cancel, contents->observers)});
     }
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);
@@ -113,7 +114,9 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
 const Model& Session::model() const { return *contents_->model; }
 uint32_t Session::lanes() const { return static_cast<uint32_t>(contents_->lanes.size()); }
 uint64_t Session::position(uint32_t lane) const { return contents_->lanes[lane].stream.position(); }
-void Session::set_observer(StepObserver observer) { contents_->observer = std::move(observer); }
+void Session::set_observer(StepObserver after, StepObserver before) {
+  contents_->observers = {std::move(before), std::move(after)};
+}
 void Session::Cancel() { contents_->cancel.store(true, std::memory_order_relaxed); }
 
 Result<Session::Lane*> Session::FindLane(uint32_t lane) const {
@@ -145,7 +148,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
   Status status;
   try {
     status =
-        RunSteps(model(), model().plan().context, frames, contents_->cancel, contents_->observer);
+        RunSteps(model(), model().plan().context, frames, contents_->cancel, contents_->observers);
   } catch (const std::bad_alloc&) {  // reference kernels allocate
     status = OutOfMemory();
   }
@@ -220,6 +223,10 @@ Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lan
   return Ask(lane, [&](auto& distribution, Frame& frame) {
     return distribution.Sample(frame, seed, temperature);
   });
+}
+
+Status Session::ComputeAll(uint32_t lane) {
+  return Ask(lane, [](auto& distribution, Frame& frame) { return distribution.ComputeAll(frame); });
 }
 
 template <class Out, class Query>

@@ -52,9 +52,9 @@ class Session {
   uint64_t position(uint32_t lane = 0) const;
   // Back to the start of a stream.
   Status Reset(uint32_t lane = 0);
-  // Called after each of a token's context steps, lane by lane, from now on; an empty function
-  // stops it.
-  void set_observer(StepObserver observer);
+  // Called after each step, of tokens and of queries, lane by lane, from now on, and, where given,
+  // `before` it; empty functions stop it.
+  void set_observer(StepObserver after, StepObserver before = {});
 
   // From any thread: the call that is running, or else the next that computes something, stops
   // before its next step and returns KINGLET_CANCELLED; calls after that one run as ever.
@@ -91,6 +91,10 @@ class Session {
   // p of every word: exp of the above, computed in the backend's real type.
   Status Probabilities(std::span<double> out, uint32_t lane = 0);
   Status Probabilities(std::span<float> out, uint32_t lane = 0);
+  // Computes all that any query about this token can need; queries then only read it. For measuring
+  // a model whose weights mean nothing: all its clusters are improbable, so that queries skip what
+  // those of a trained model have to compute.
+  Status ComputeAll(uint32_t lane = 0);
 
   // What the lane's last query did that no earlier one about the same token had; nothing after a
   // step, a reset or a restore. REQUIRES: lane < lanes().

@@ -18,6 +18,7 @@ class BlockWriter {
       line_.BeginObject().Key("first").Integer(bin.first).Key("size").Integer(bin.size);
       Tensor("table", bin.table);
       Tensor("projection", bin.projection);
+      if (bin.tokens > 0) line_.Key("tokens").Integer(bin.tokens);
       line_.EndObject();
     }
     line_.EndArray().EndObject();

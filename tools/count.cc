@@ -4,12 +4,14 @@
 #include <charconv>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
+#include "runtime/session.h"
 #include "tools/commands.h"
 #include "tools/count_report.h"
 #include "tools/run_options.h"
@@ -22,6 +24,8 @@ struct CountOptions {
   RunOptions run;
   std::string rules = "executed";
   std::string ids, bin_counts;
+  std::string mode = "full";
+  uint32_t top = 10;
   bool compare = false;
 };
 
@@ -44,25 +48,52 @@ Result<std::vector<uint64_t>> ParseBinCounts(std::string_view text) {
 // What the rules count over: bins for the ones, paths for the others.
 struct CountInput {
   std::vector<uint64_t> bin_counts;
-  PathCounts paths;
+  Trace trace;
   std::string text;
 };
 
-Result<CountInput> ReadInput(const CountOptions& options, const Model& model) {
-  const Plan& plan = model.plan();
+// Runs the tokens and asks for what --mode says after each; a word's own probability cannot be
+// asked for after the last one, which is left out then.
+Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const Model>& model,
+                        std::span<const uint32_t> ids) {
+  const bool score = options.mode == "score";
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  Trace trace;
+  for (size_t t = 0; t + (score ? 1 : 0) < ids.size(); ++t) {
+    KINGLET_RETURN_IF_ERROR(session->StepToken(ids[t]));
+    KINGLET_RETURN_IF_ERROR(score ? session->LogProbability(ids[t + 1]).status()
+                                  : session->TopK(options.top).status());
+    const QueryWork& work = session->last_work();
+    ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters)];
+    trace.distribution += work.arithmetic;
+  }
+  return trace;
+}
+
+Result<CountInput> ReadInput(const CountOptions& options,
+                             const std::shared_ptr<const Model>& model) {
+  const Plan& plan = model->plan();
   const size_t bins = EmbeddingOf(plan).bins.size();
   CountInput input;
   if (!options.ids.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
-                             ReadIdSequence(options.ids, model.vocabulary_size()));
-    if (sequence.ids.empty()) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.ids, "tokens", "at least one",
-                             "none");
+                             ReadIdSequence(options.ids, model->vocabulary_size()));
+    const size_t least = options.mode == "score" ? 2 : 1;
+    if (sequence.ids.size() < least) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.ids, "tokens",
+                             "at least " + std::to_string(least),
+                             std::to_string(sequence.ids.size()));
     }
     input.bin_counts = BinCounts(plan, sequence.ids);
-    input.paths = FullPaths(plan, sequence.ids);
-    input.text = Grouped(sequence.ids.size()) + " tokens of " + options.ids +
-                 " from a fresh stream, the full distribution after each";
+    std::string asked = "the full distribution";
+    if (options.mode == "full") {
+      input.trace = FullTrace(plan, sequence.ids);
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(input.trace, RunTokens(options, model, sequence.ids));
+      asked = options.mode == "score" ? "the next word" : "the top " + std::to_string(options.top);
+    }
+    input.text = Grouped(input.trace.tokens()) + " tokens of " + options.ids +
+                 " from a fresh stream, " + asked + " after each";
     return input;
   }
   if (!options.bin_counts.empty()) {
@@ -80,14 +111,14 @@ Result<CountInput> ReadInput(const CountOptions& options, const Model& model) {
             " bins, not all 0",
         options.bin_counts.empty() ? "neither" : "--bin-counts " + options.bin_counts);
   }
-  input.paths = SteadyFullPaths(plan, input.bin_counts);
+  input.trace = SteadyFullTrace(plan, input.bin_counts);
   input.text = "window and cache full, the full distribution";
   return input;
 }
 
 Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, *model));
+  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
   const Plan& plan = model->plan();
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
   CountSource source = {std::string(model->backend().name), input.text, ""};
@@ -99,7 +130,7 @@ Status CountModel(const CountOptions& options, Console& console) {
     return Status();
   };
   const auto executed = [&] {
-    return CountExecuted(plan, nonzeros, TraitsOf(model->backend()), input.paths);
+    return CountExecuted(plan, nonzeros, TraitsOf(model->backend()), input.trace);
   };
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
@@ -125,6 +156,11 @@ Status CheckOptions(const CountOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count", "--ids FILE or --bin-counts",
                            "both");
   }
+  if (options.mode != "full" && (options.ids.empty() || options.rules != "executed")) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count --mode " + options.mode,
+                           "--ids FILE and the rules executed",
+                           options.ids.empty() ? "no --ids" : options.rules);
+  }
   if (options.bin_counts.empty()) return Status();
   return ParseBinCounts(options.bin_counts).status();
 }
@@ -145,6 +181,11 @@ Command AddCount(CLI::App& app) {
       ->add_option("--bin-counts", options->bin_counts,
                    "how many tokens lie in each bin, far into a stream")
       ->type_name("a,b,c");
+  count->add_option("--mode", options->mode, "what is asked after each token")
+      ->check(CLI::IsMember({"full", "score", "topk"}).description(""))
+      ->type_name("full|score|topk")
+      ->capture_default_str();
+  count->add_option("--top", options->top, "the k of topk")->type_name("K")->capture_default_str();
   count->add_flag("--compare", options->compare, "both rules, and why they differ");
   count->footer(
       "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");

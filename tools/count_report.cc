@@ -96,12 +96,17 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kReasons
     {"quantise_weights", "free in the notebook: attention weights are rounded"},
     {"normaliser", "maximum subtracted, a logarithm, no divisions: 4 n - 1, not 3 n - 1"},
     {"distribution", "free in the notebook: every word's log-probability"},
-    {"", "dense planes multiply zeros too"},
+    {"", "dense planes multiply and add zeros too"},
 }};
 
 std::string_view ReasonOf(std::string_view name) {
   if (name == "cache.weights.softmax") {
-    return "maximum subtracted, no divisions: 4 n - 2, not 3 n - 1; n = 0 makes the notebook's -1";
+    return "maximum subtracted, no divisions: 4 n - 2 of the stored pairs, not 3 n - 1 of all; n = "
+           "0 "
+           "makes the notebook's -1";
+  }
+  if (name == "cache.weights.rescale") {
+    return "free in the notebook: theta, and integer sums become reals";
   }
   if (name == "cache.weights") return "pairs that are not stored yet are skipped";
   if (name.ends_with(".attention.softmax")) {
@@ -224,6 +229,19 @@ std::vector<ComparedComponent> Compare(const MicronetCount& micronet,
   return compared;
 }
 
+std::vector<DifferenceReason> SumByReason(const std::vector<ComparedComponent>& components) {
+  std::vector<DifferenceReason> reasons;
+  std::map<std::string_view, size_t> index_of;
+  for (const ComparedComponent& component : components) {
+    if (component.why.empty()) continue;
+    const auto [at, fresh] = index_of.emplace(component.why, reasons.size());
+    if (fresh) reasons.push_back({component.why, {}});
+    reasons[at->second].difference += component.executed;
+    reasons[at->second].difference += component.micronet * -1;
+  }
+  return reasons;
+}
+
 std::string CompareJson(const std::vector<ComparedComponent>& components) {
   std::string text;
   for (const ComparedComponent& component : components) {
@@ -258,8 +276,17 @@ std::string CompareText(const std::vector<ComparedComponent>& components,
                 NumberText(component.executed.Total()), NumberText(component.Difference()),
                 component.why);
   }
-  return text + row("total", NumberText(micronet), NumberText(executed),
-                    NumberText(executed - micronet), "");
+  text +=
+      row("total", NumberText(micronet), NumberText(executed), NumberText(executed - micronet), "");
+  text += "\n";
+  for (const char* title : {"multiplications", "additions", "others"}) {
+    text += Aligned(title, kNumberColumns);
+  }
+  text += "  differ because\n";
+  for (const DifferenceReason& reason : SumByReason(components)) {
+    text += TallyColumns(reason.difference) + "  " + reason.why + "\n";
+  }
+  return text;
 }
 
 }  // namespace kinglet

@@ -44,6 +44,13 @@ struct ComparedComponent {
 };
 std::vector<ComparedComponent> Compare(const MicronetCount& micronet,
                                        const ExecutedCount& executed);
+// What was executed beyond the published count, or below it, for one reason; in the order of the
+// components.
+struct DifferenceReason {
+  std::string why;
+  OperationTally difference;
+};
+std::vector<DifferenceReason> SumByReason(const std::vector<ComparedComponent>& components);
 std::string CompareJson(const std::vector<ComparedComponent>& components);
 std::string CompareText(const std::vector<ComparedComponent>& components,
                         const CountSource& source);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/exact_sum.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
@@ -30,24 +31,6 @@ struct ScoreOptions {
   std::string empty_cache = "reference";
   bool hex = false;
   bool tokens = false;
-};
-
-// A sum whose rounding errors are carried along (Neumaier 1974), so that the mean of any number of
-// tokens is good to the last digit shown.
-class ExactSum {
- public:
-  void Add(double value) {
-    const double sum = sum_ + value;
-    if (std::isfinite(sum)) {
-      correction_ +=
-          std::abs(sum_) >= std::abs(value) ? (sum_ - sum) + value : (value - sum) + sum_;
-    }
-    sum_ = sum;
-  }
-  double Value() const { return sum_ + correction_; }
-
- private:
-  double sum_ = 0, correction_ = 0;
 };
 
 // The exact bits of a log-probability in the backend's own type.

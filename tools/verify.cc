@@ -24,16 +24,6 @@ struct VerifyFacts {
   GoldenReplay golden;  // no positions: the file carries no golden values
 };
 
-// The vector a model carries, in the form of a file of known answers.
-GoldenFile AsGoldenFile(const GoldenVector& vector) {
-  GoldenFile golden;
-  golden.ids = vector.ids;
-  for (size_t i = 0; i < vector.log_probabilities.size(); ++i) {
-    golden.values.push_back({i + 1, vector.ids[i + 1], vector.log_probabilities[i]});
-  }
-  return golden;
-}
-
 Result<VerifyFacts> CheckModel(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(path));
   VerifyFacts facts;

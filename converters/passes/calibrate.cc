@@ -180,11 +180,25 @@ void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) 
   }
 }
 
+void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDraft& draft) {
+  for (Block& block : draft.description.blocks) {
+    auto* embedding = std::get_if<AdaptiveEmbedding>(&block);
+    if (embedding == nullptr) continue;
+    for (EmbeddingBin& bin : embedding->bins) {
+      bin.tokens =
+          static_cast<uint64_t>(std::count_if(tokens.begin(), tokens.end(), [&](uint32_t token) {
+            return token >= bin.first && token - bin.first < bin.size;
+          }));
+    }
+  }
+}
+
 Status Calibrate(const std::string& text, int bits, ModelDraft& draft) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens,
                            ReadCalibrationText(text, draft.vocabulary));
   KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(draft, tokens));
   SetQuantisers(ranges, bits, draft);
+  SetBinFrequencies(tokens, draft);
   return {};
 }
 

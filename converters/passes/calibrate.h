@@ -1,5 +1,6 @@
 // Activation quantisers for a model that was trained in floats: their ranges are the largest
-// absolute values that a text makes the model compute.
+// absolute values that a text makes the model compute. The text also says how often the words of
+// each bin occur.
 #ifndef KINGLET_CONVERTERS_PASSES_CALIBRATE_H_
 #define KINGLET_CONVERTERS_PASSES_CALIBRATE_H_
 
@@ -40,6 +41,9 @@ ActivationQuantiser QuantiserFor(float range, int bits);
 // Gives the decoder its quantisers and the softmax its fixed-point tails. What attention sees
 // before the stream's start stays as it is. REQUIRES: a range per layer.
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft);
+
+// Records how many of the tokens lie in each bin of the embedding.
+void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDraft& draft);
 
 // All of it. REQUIRES: draft.vocabulary is not empty; the weights are quantised.
 Status Calibrate(const std::string& text, int bits, ModelDraft& draft);

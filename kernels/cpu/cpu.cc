@@ -96,11 +96,14 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
   }
 }
 
+Result<Target> ChosenTarget() {
+  const char* name = std::getenv("KINGLET_CPU");
+  if (name != nullptr && *name != '\0') return FindTarget(name);
+  return SupportedTargets().front();
+}
+
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout) {
-  Target target = SupportedTargets().front();
-  if (const char* name = std::getenv("KINGLET_CPU"); name != nullptr && *name != '\0') {
-    KINGLET_ASSIGN_OR_RETURN(target, FindTarget(name));
-  }
+  KINGLET_ASSIGN_OR_RETURN(const Target target, ChosenTarget());
   return BindWith(FindVectorFunctions(target), plan, layout);
 }
 

@@ -20,6 +20,8 @@ std::string_view TargetName(Target target);
 std::vector<Target> SupportedTargets();
 // KINGLET_UNSUPPORTED for a name that is unknown or that this machine cannot run.
 Result<Target> FindTarget(std::string_view name);
+// What is to run: the best, or the one KINGLET_CPU names. Errors: those of FindTarget.
+Result<Target> ChosenTarget();
 
 // KINGLET_UNSUPPORTED for a bad KINGLET_CPU; KINGLET_OUT_OF_MEMORY.
 Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout);

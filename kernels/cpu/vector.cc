@@ -13,6 +13,7 @@
 #if HWY_NATIVE_FMA
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/read-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,6 +41,7 @@ constexpr VectorFunctions kFunctions = {
     .add = AddReals,
     .add_codes = AddCodes,
     .scale = Scale,
+    .read_lines = ReadLines,
 };
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

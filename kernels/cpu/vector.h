@@ -87,6 +87,9 @@ struct VectorFunctions {
   void (*add)(const float* x, size_t n, float* y);                          // y += x
   void (*add_codes)(const int16_t* codes, float step, size_t n, float* y);  // y += codes * step
   void (*scale)(float factor, size_t n, float* y);                          // y *= factor
+
+  // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
+  uint64_t (*read_lines)(const std::byte* lines, size_t count);
 };
 
 // An instruction set this source is compiled for. kScalar is the reference kernels.

@@ -37,6 +37,7 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   LowerDecoder(*decoder, residual, builder);
   if (decoder->output) builder.AddStep("hidden.quantise", Quantise{residual, hidden});
   plan.context = {0, builder.step_count()};
+  plan.hidden = hidden;
 
   LowerSoftmax(*softmax, hidden, builder);
   if (cache != nullptr) LowerCacheQuery(*cache, hidden, *cache_buffers, builder);

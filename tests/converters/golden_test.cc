@@ -117,6 +117,31 @@ TEST_F(ReplayGoldenTest, NamesTheFirstPositionBeyondTheTolerance) {
       << status.message();
 }
 
+TEST_F(ReplayGoldenTest, AVectorAsAFileAndBack) {
+  const GoldenVector vector = *LeadingGolden(golden_, 0.125);
+  const GoldenFile file = AsGoldenFile(vector);
+  EXPECT_EQ(file.ids, vector.ids);
+  ASSERT_EQ(file.values.size(), 63U);
+  for (size_t i = 0; i < file.values.size(); ++i) {
+    EXPECT_EQ(file.values[i].position, golden_.values[i].position);
+    EXPECT_EQ(file.values[i].id, golden_.values[i].id);
+    EXPECT_EQ(file.values[i].log_probability, golden_.values[i].log_probability);
+  }
+}
+
+TEST_F(ReplayGoldenTest, RecomputedAnswersAreTheModels) {
+  GoldenVector vector = *LeadingGolden(golden_, 0.125);
+  const std::vector<double> expected = vector.log_probabilities;
+  for (double& value : vector.log_probabilities) value = -7;
+  const auto recomputed = RecomputeGolden(file_, vector);
+  ASSERT_TRUE(recomputed.ok()) << recomputed.status().message();
+  EXPECT_EQ(recomputed->ids, vector.ids);
+  EXPECT_EQ(recomputed->log_probabilities, expected);
+  EXPECT_EQ(recomputed->tolerance, 0.125);
+  vector.ids[5] = 23;
+  EXPECT_EQ(RecomputeGolden(file_, vector).status().code(), KINGLET_ID_OUT_OF_RANGE);
+}
+
 TEST_F(ReplayGoldenTest, IdsOutOfTheVocabulary) {
   golden_.ids[5] = 23;
   EXPECT_EQ(ReplayGolden(file_, golden_, 1).status().code(), KINGLET_ID_OUT_OF_RANGE);

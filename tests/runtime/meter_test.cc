@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "runtime/session.h"
 #include "tests/runtime/lower/lowering.h"
 #include "tests/runtime/synthetic_plan.h"
@@ -61,11 +67,11 @@ TEST(Meter, TheFullDistributionOpensEveryCluster) {
   const auto model = *Model::FromBytes(bytes, {.backend = "ref"});
   const auto session = *Session::Create(model);
   std::vector<float> all(model->vocabulary_size());
-  const PathCounts paths = FullPaths(model->plan(), std::span(kIds).first(1));
-  ASSERT_EQ(paths.size(), 1u);
+  const Trace trace = FullTrace(model->plan(), std::span(kIds).first(1));
+  ASSERT_EQ(trace.paths.size(), 1u);
   ASSERT_TRUE(session->StepToken(kIds[0]).ok());
   ASSERT_TRUE(session->LogProbabilities(std::span<float>(all)).ok());
-  EXPECT_EQ(session->clusters_opened(), paths.begin()->first.clusters);
+  EXPECT_EQ(session->clusters_opened(), trace.paths.begin()->first.clusters);
 }
 
 TEST(Meter, PathsOfAText) {
@@ -74,15 +80,74 @@ TEST(Meter, PathsOfAText) {
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
   uint64_t tokens = 0;
-  for (const auto& [path, count] : FullPaths(plan, kIds)) {
+  for (const auto& [path, count] : FullTrace(plan, kIds).paths) {
     EXPECT_LE(path.position, 6u);  // from here on the window of 6 and the cache are full
     EXPECT_EQ(path.clusters, 7u);
     tokens += count;
   }
   EXPECT_EQ(tokens, kIds.size());
-  EXPECT_TRUE(FullPaths(plan, {}).empty());
-  EXPECT_EQ(SteadyFullPaths(plan, std::vector<uint64_t>{5, 0, 2}),
-            (PathCounts{{{6, 0, 7}, 5}, {{6, 2, 7}, 2}}));
+  EXPECT_TRUE(FullTrace(plan, {}).paths.empty());
+  const Trace steady = SteadyFullTrace(plan, std::vector<uint64_t>{5, 0, 2});
+  EXPECT_EQ(steady.paths, (std::map<TokenPath, uint64_t>{{{6, 0, 7}, 5}, {{6, 2, 7}, 2}}));
+  EXPECT_EQ(steady.tokens(), 7u);
+  EXPECT_EQ(PathOf(plan, 100, kIds[0], 3).position, 6u);
+  EXPECT_EQ(PathOf(plan, 2, 0, 3), (TokenPath{2, 0, 3}));
+}
+
+// What sessions say they did, against the formula for the full distribution and against the plan.
+TEST(Meter, SessionsCountWhatTheyDo) {
+  for (const uint32_t capacity : {0u, 4u}) {
+    TinyOptions options;
+    options.cache_capacity = capacity;
+    const auto model =
+        *Model::FromBytes(*SerialiseModel(TinyMicronet(options)), {.backend = "ref"});
+    const Plan& plan = model->plan();
+    const auto full = *Session::Create(model), lazy = *Session::Create(model);
+    std::vector<float> all(model->vocabulary_size());
+    for (size_t t = 0; t < kIds.size(); ++t) {
+      ASSERT_TRUE(full->StepToken(kIds[t]).ok());
+      ASSERT_TRUE(lazy->StepToken(kIds[t]).ok());
+      ASSERT_TRUE(full->LogProbabilities(std::span<float>(all)).ok());
+      // The words of the cache: those of the last `capacity` tokens but the first.
+      const size_t stored = std::min<size_t>(t, capacity);
+      const std::set<uint32_t> cached(kIds.begin() + static_cast<ptrdiff_t>(t - stored + 1),
+                                      kIds.begin() + static_cast<ptrdiff_t>(t + 1));
+      const Trace trace = FullTrace(plan, std::span(kIds).subspan(0, t + 1));
+      const Trace before = FullTrace(plan, std::span(kIds).subspan(0, t));
+      OperationTally expected = trace.distribution;
+      expected += before.distribution * -1;
+      for (const uint32_t id : cached) {
+        expected += {2, 4.0 + (id < plan.clusters[0].size ? 0 : 2), 4};
+      }
+      ExpectTally(full->last_work().arithmetic, expected);
+
+      // All clusters' steps, the cache's, and that arithmetic: what a token costs but its context.
+      const OperationTally query = QueryOperations(plan, kReference, t, full->last_work());
+      Trace one;
+      ++one.paths[PathOf(plan, t, kIds[t], 7)];
+      const ExecutedCount token = CountExecuted(plan, CountNonzeros(plan.weights), kReference, one);
+      OperationTally steps;
+      for (const Component& component : token.components) {
+        if (component.name.starts_with("softmax.") || component.name.starts_with("cache.")) {
+          steps += component.operations;
+        }
+      }
+      steps += full->last_work().arithmetic;
+      ExpectTally(query, steps);
+
+      // One word of the last tail: log p of its cluster, of itself, and the cache's pairs.
+      const uint32_t word = model->vocabulary_size() - 1;
+      ASSERT_TRUE(lazy->LogProbability(word).ok());
+      EXPECT_EQ(lazy->last_work().clusters, 5u);
+      const double pairs = static_cast<double>(stored);
+      const OperationTally mixed =
+          cached.contains(word) ? OperationTally{2, 2 + 4, 4} : OperationTally{0, 2 + 3, 1};
+      OperationTally one_word = {0, pairs, pairs};
+      one_word += mixed;
+      if (capacity > 0 && !cached.contains(word)) one_word += {0, 1, 0};
+      ExpectTally(lazy->last_work().arithmetic, one_word);
+    }
+  }
 }
 
 // Expected values: the formulas of docs/ACCOUNTING.md, worked out by hand for the tiny model
@@ -94,7 +159,7 @@ TEST(Meter, FloatComponentsWithAFullWindow) {
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
   const ExecutedCount count = CountExecuted(plan, nonzeros, kReference,
-                                            SteadyFullPaths(plan, std::vector<uint64_t>{1, 1, 0}));
+                                            SteadyFullTrace(plan, std::vector<uint64_t>{1, 1, 0}));
   ExpectTally(Find(count, "layers.0.norm1"), {16, 39, 11});
   ExpectTally(Find(count, "layers.0.qkv"), {22 * 8, 22 * 7 + 22, 0});
   ExpectTally(Find(count, "layers.0.attention.query_keys"), {36, 24, 0});
@@ -124,7 +189,7 @@ TEST(Meter, TheFirstTokenSeesItselfOnly) {
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
-  const PathCounts first = FullPaths(plan, std::vector<uint32_t>{0});
+  const Trace first = FullTrace(plan, std::vector<uint32_t>{0});
   const ExecutedCount reference = CountExecuted(plan, nonzeros, kReference, first);
   ExpectTally(Find(reference, "layers.0.attention.query_keys"), {6, 4, 0});
   ExpectTally(Find(reference, "layers.0.attention.softmax"), {0, 2, 4});
@@ -143,7 +208,7 @@ TEST(Meter, TheMeanOverTokens) {
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
   // 1, 2, ..., 6 slots and then 6 more tokens with a full window.
-  const ExecutedCount count = CountExecuted(plan, nonzeros, kReference, FullPaths(plan, kIds));
+  const ExecutedCount count = CountExecuted(plan, nonzeros, kReference, FullTrace(plan, kIds));
   EXPECT_DOUBLE_EQ(Find(count, "layers.1.attention.query_keys").multiplications,
                    6.0 * (1 + 2 + 3 + 4 + 5 + 7 * 6) / 12);
 }
@@ -152,8 +217,8 @@ TEST(Meter, AClusterThatStaysClosedCostsNothing) {
   const auto file = TinyFile({});
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
-  const ExecutedCount all = CountExecuted(plan, nonzeros, kReference, {{{6, 0, 7}, 1}});
-  const ExecutedCount head = CountExecuted(plan, nonzeros, kReference, {{{6, 0, 1}, 1}});
+  const ExecutedCount all = CountExecuted(plan, nonzeros, kReference, {{{{6, 0, 7}, 1}}, {}});
+  const ExecutedCount head = CountExecuted(plan, nonzeros, kReference, {{{{6, 0, 1}, 1}}, {}});
   ASSERT_EQ(all.components.size(), head.components.size());
   EXPECT_GT(Find(all, "softmax.tail.2").multiplications, 0);
   ExpectTally(Find(head, "softmax.tail.2"), {});
@@ -167,7 +232,7 @@ TEST(Meter, QuantisedStepsRescaleAndRound) {
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
-  const PathCounts steady = SteadyFullPaths(plan, std::vector<uint64_t>{0, 1, 0});
+  const Trace steady = SteadyFullTrace(plan, std::vector<uint64_t>{0, 1, 0});
   const ExecutedCount count = CountExecuted(plan, nonzeros, kReference, steady);
   ExpectTally(Find(count, "layers.0.norm1.quantise"), {0, 0, 32});
   ExpectTally(Find(count, "layers.0.qkv.rescale"), {44, 0, 0});
@@ -190,7 +255,7 @@ TEST(Meter, IntegerWeightsWithRealInputsAreDecodedWhereTheyAreUsed) {
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
-  const PathCounts steady = SteadyFullPaths(plan, std::vector<uint64_t>{1, 0, 0});
+  const Trace steady = SteadyFullTrace(plan, std::vector<uint64_t>{1, 0, 0});
   const ExecutedCount cpu = CountExecuted(plan, nonzeros, TraitsOf(**FindBackend("cpu")), steady);
   ExpectTally(Find(cpu, "layers.0.qkv.decode"), {22 * 8, 0, 0});
   const ExecutedCount ref = CountExecuted(plan, nonzeros, TraitsOf(**FindBackend("ref")), steady);
@@ -204,8 +269,7 @@ TEST(Meter, OneWeightLess) {
   SyntheticConfig config;
   config.bits = 9;
   SyntheticPlan model(config);
-  const PathCounts steady =
-      SteadyFullPaths(model.plan(), std::vector<uint64_t>{198232, 35479, 11858});
+  const Trace steady = SteadyFullTrace(model.plan(), std::vector<uint64_t>{198232, 35479, 11858});
   const ExecutedCount before = CountExecuted(model.plan(), model.nonzeros, kReference, steady);
   --model.nonzeros.at(model.Find("layers.3.qkv.weight"));
   const ExecutedCount after = CountExecuted(model.plan(), model.nonzeros, kReference, steady);
@@ -219,13 +283,40 @@ TEST(Meter, EveryHeadMultipliesThePositions) {
   const SyntheticPlan model{SyntheticConfig()};
   const ExecutedCount count =
       CountExecuted(model.plan(), model.nonzeros, kReference,
-                    SteadyFullPaths(model.plan(), std::vector<uint64_t>{198232, 35479, 11858}));
+                    SteadyFullTrace(model.plan(), std::vector<uint64_t>{198232, 35479, 11858}));
   double products = 0;
   for (int i = 0; i < 8; ++i) {
     products +=
         Find(count, "layers." + std::to_string(i) + ".attention.query_positions").multiplications;
   }
   EXPECT_EQ(products - 8 * 2328, 130368);
+}
+
+TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
+  TinyOptions options;
+  options.quantised = true;
+  options.cache_capacity = 4;
+  const auto file = TinyFile(options);
+  const Plan plan = *Lower(*file);
+  // Of four tokens one opens no tail.
+  const Trace paths = {{{{6, 1, 7}, 3}, {{6, 1, 1}, 1}}, {}};
+  const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, paths);
+  const std::vector<OperationTally> steps = CountSteps(plan, kReference, paths);
+  ASSERT_EQ(steps.size(), plan.steps.size());
+  const auto step = [&](const std::string& name) {
+    size_t i = 0;
+    while (plan.steps.at(i).name != name) ++i;
+    return steps[i];
+  };
+  // Products and rescaling; query x keys, x positions, scale, rescaling, dequantised query, values.
+  EXPECT_EQ(step("layers.0.qkv").multiplications, 22 * 8 + 44);
+  EXPECT_EQ(step("layers.0.attention").multiplications, 36 + 36 + 12 + 44 + 6 + 60);
+  // 7 words with rows of 4, three times in four.
+  EXPECT_EQ(step("softmax.tail.1").multiplications, (28 + 14) * 0.75);
+  EXPECT_EQ(step("softmax.head").multiplications, 3 * 8 + 6);
+  OperationTally sum = Find(count, "distribution");
+  for (const OperationTally& tally : steps) sum += tally;
+  ExpectTally(sum, count.operations);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "bench/presets.h"
+#include "tests/bench/published_totals.h"
 #include "tests/runtime/synthetic_plan.h"
 
 namespace kinglet {
@@ -29,18 +31,14 @@ MicronetCount CountOf(const SyntheticPlan& model) {
 #define EXPECT_RELATIVE(found, expected) \
   EXPECT_NEAR((found) / (expected), 1.0, 1e-9) << #found << " = " << (found)
 
-TEST(Micronet2019, DenseTotalsOfEveryWindowAndCache) {
-  const struct {
-    uint32_t window, cache;
-    double total;
-  } published[] = {{97, 0, 17427386.758},    {97, 1000, 17941386.758}, {97, 2000, 18455386.758},
-                   {97, 3000, 18969386.758}, {65, 0, 17219770.758},    {129, 0, 17635002.758},
-                   {257, 0, 18465466.758},   {513, 0, 20126394.758},   {1025, 0, 23448250.758}};
-  for (const auto& row : published) {
-    SyntheticConfig config;
-    config.window = row.window;
-    config.cache = row.cache;
-    EXPECT_RELATIVE(CountOf(SyntheticPlan(config)).TotalOperations(), row.total);
+TEST(Micronet2019, DenseTotals) {
+  for (const DenseTotal& published : kDenseTotals) {
+    const auto preset = FindPreset(published.preset);
+    ASSERT_TRUE(preset) << published.preset;
+    const SyntheticPlan model(preset->spec);
+    const auto count = CountMicronet2019(model.plan(), model.nonzeros, preset->spec.bin_counts);
+    ASSERT_TRUE(count.ok()) << count.status().message();
+    EXPECT_RELATIVE(count->TotalOperations(), published.operations) << published.preset;
   }
 }
 
@@ -57,37 +55,13 @@ TEST(Micronet2019, DenseSumsAreKeptApart) {
   EXPECT_EQ(with.operations.others, 845247);
 }
 
-TEST(Micronet2019, OtherPublishedNetworks) {
-  SyntheticConfig eleven;
-  eleven.key_size = eleven.value_size = 48;
-  eleven.inner = 1024;
-  EXPECT_RELATIVE(CountOf(SyntheticPlan(eleven)).TotalOperations(), 23303994.758);
-
-  SyntheticConfig fifteen;
-  fifteen.widths = {384, 64, 16};
-  fifteen.key_size = fifteen.value_size = 36;
-  EXPECT_RELATIVE(CountOf(SyntheticPlan(fifteen)).TotalOperations(), 31586027.658);
-
-  SyntheticConfig teacher;
-  teacher.widths = {512, 256, 16};
-  teacher.layers = 16;
-  teacher.key_size = teacher.value_size = 64;
-  teacher.inner = 1536;
-  EXPECT_RELATIVE(CountOf(SyntheticPlan(teacher)).TotalOperations(), 110859933.154);
-}
-
-// One softmax over all words: the notebook's older version has this number stored as its output.
+// One softmax over all words, and no projections whose bins' frequencies matter.
 TEST(Micronet2019, TheNetworkWithoutBins) {
-  SyntheticConfig config;
-  config.cutoffs = {};
-  config.widths = {256};
-  config.window = 257;
-  const SyntheticPlan model(config);
+  const SyntheticPlan model(FindPreset("74M")->spec);
   EXPECT_FALSE(NeedsBinCounts(model.plan()));
   const auto count = CountMicronet2019(model.plan(), model.nonzeros, {});
   ASSERT_TRUE(count.ok()) << count.status().message();
   EXPECT_EQ(count->operations.multiplications, 74097600);
-  EXPECT_RELATIVE(count->TotalOperations(), 149019347.0);
 }
 
 TEST(Micronet2019, DenseComponents) {
@@ -143,15 +117,7 @@ Json Published() {
 // counts come within 0.01 % of what the notebook printed.
 TEST(Micronet2019, TheBestConfiguration) {
   const Json json = Published();
-  SyntheticConfig config;
-  config.cache = json["config"]["n_cache"];
-  config.bits = json["config"]["bits"];
-  SyntheticPlan model(config);
-  for (const Json& tensor : json["tensors"]) {
-    uint64_t& nonzeros = model.nonzeros.at(model.Find(tensor["tensor"].get<std::string>()));
-    const double kept = 1 - tensor["final_sparsity"].get<double>();
-    nonzeros = static_cast<uint64_t>(std::llround(kept * static_cast<double>(nonzeros)));
-  }
+  const SyntheticPlan model(FindPreset("best")->spec);
   const auto bins = json["test_bin_counts"].get<std::vector<uint64_t>>();
   const auto count = CountMicronet2019(model.plan(), model.nonzeros, bins);
   ASSERT_TRUE(count.ok()) << count.status().message();

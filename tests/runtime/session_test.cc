@@ -250,6 +250,61 @@ TEST(Session, TheObserverSeesEveryContextStepOnce) {
   EXPECT_EQ(names.size(), plan.context.end - plan.context.begin);
 }
 
+TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
+  TinyOptions options;
+  options.cache_capacity = 4;
+  const auto session = Start(Open(TinyMicronet(options), "ref"));
+  const Plan& plan = session->model().plan();
+  const Step* running = nullptr;
+  std::vector<int> runs(plan.steps.size());
+  session->set_observer(
+      [&](const Step& step, const Frame&) {
+        EXPECT_EQ(running, &step);
+        running = nullptr;
+        ++runs[static_cast<size_t>(&step - plan.steps.data())];
+      },
+      [&](const Step& step, const Frame&) {
+        EXPECT_EQ(running, nullptr);
+        running = &step;
+      });
+  ASSERT_TRUE(session->StepToken(1).ok());
+  ASSERT_TRUE(session->LogProbability(0).ok());
+  std::vector<int> expected(plan.steps.size());
+  const auto expect = [&](StepRange range) {
+    for (size_t i = range.begin; i < range.end; ++i) ++expected[i];
+  };
+  expect(plan.context);
+  expect(plan.clusters[0].steps);
+  expect(plan.cache->steps);
+  EXPECT_EQ(runs, expected);
+  // What is known by now is not computed again.
+  ASSERT_TRUE(session->ComputeAll().ok());
+  for (size_t i = 1; i < plan.clusters.size(); ++i) expect(plan.clusters[i].steps);
+  EXPECT_EQ(runs, expected);
+  Full(*session);
+  EXPECT_EQ(runs, expected);
+}
+
+TEST(Session, ComputingEverythingFirstChangesNoAnswer) {
+  TinyOptions options;
+  options.cache_capacity = 4;
+  const auto model = Open(TinyMicronet(options), "ref");
+  const auto eager = Start(model), lazy = Start(model);
+  EXPECT_EQ(eager->ComputeAll().code(), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(eager->ComputeAll(1).code(), KINGLET_INVALID_ARGUMENT);
+  for (const uint32_t id : Tokens(20, model->vocabulary_size())) {
+    ASSERT_TRUE(eager->StepToken(id).ok() && lazy->StepToken(id).ok());
+    ASSERT_TRUE(eager->ComputeAll().ok());
+    EXPECT_EQ(eager->clusters_opened(), 7u);
+    const auto a = *eager->TopK(5), b = *lazy->TopK(5);
+    for (size_t i = 0; i < 5; ++i) {
+      EXPECT_EQ(a[i].id, b[i].id);
+      EXPECT_EQ(a[i].log_probability, b[i].log_probability);
+    }
+    EXPECT_EQ(*eager->LogProbability(22), *lazy->LogProbability(22));
+  }
+}
+
 TEST(Session, AnOverflowingModelIsAnErrorNotANumber) {
   TinyOptions options;
   options.vocabulary_size = 30;

@@ -206,20 +206,4 @@ class Builder {
 
 ModelDraft TinyMicronet(const TinyOptions& options) { return Builder(options).Build(); }
 
-uint64_t TestRandom::Next() {
-  state_ += 0x9E3779B97F4A7C15;
-  uint64_t mixed = state_;
-  mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
-  return mixed ^ (mixed >> 31);
-}
-
-uint32_t TestRandom::Below(uint64_t bound) {
-  return static_cast<uint32_t>(((Next() >> 32) * bound) >> 32);
-}
-
-float TestRandom::Signed() {
-  return static_cast<float>(static_cast<int32_t>(Next() >> 43) - (1 << 20)) * 0x1p-20f;
-}
-
 }  // namespace kinglet

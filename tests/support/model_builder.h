@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "bench/splitmix.h"
 #include "format/writer.h"
 
 namespace kinglet {
@@ -37,19 +38,8 @@ struct TinyOptions {
 // tables; cluster rows are in reverse order of the tails. There is no golden vector.
 ModelDraft TinyMicronet(const TinyOptions& options = {});
 
-// The integer generator behind it (splitmix64, Steele, Lea & Flood 2014).
-class TestRandom {
- public:
-  explicit TestRandom(uint64_t seed) : state_(seed) {}
-  uint64_t Next();
-  // Uniform in [0, bound) but for a bias below 2^-32. REQUIRES: 0 < bound <= 2^32.
-  uint32_t Below(uint64_t bound);
-  // A multiple of 2^-20 in [-1, 1).
-  float Signed();
-
- private:
-  uint64_t state_;
-};
+// The integer generator behind it.
+using TestRandom = SplitMix64;
 
 }  // namespace kinglet
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -28,7 +29,7 @@ Counts CountsOf(const SyntheticConfig& config, bool pruned) {
   }
   return {
       *CountMicronet2019(model.plan(), model.nonzeros, kTestBins),
-      CountExecuted(model.plan(), model.nonzeros, {}, SteadyFullPaths(model.plan(), kTestBins))};
+      CountExecuted(model.plan(), model.nonzeros, {}, SteadyFullTrace(model.plan(), kTestBins))};
 }
 
 SyntheticConfig Quantised() {
@@ -70,6 +71,37 @@ TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
     }
   }
   EXPECT_NEAR(products, 130368, 1e-6);
+}
+
+// What the notebook left out stands in the text as one number for each reason.
+TEST(CountReport, DifferencesAreSummedByReason) {
+  const Counts counts = CountsOf(Quantised(), true);
+  const auto compared = Compare(counts.micronet, counts.executed);
+  OperationTally all;
+  std::map<std::string, OperationTally> by_reason;
+  for (const DifferenceReason& reason : SumByReason(compared)) {
+    EXPECT_TRUE(by_reason.emplace(reason.why, reason.difference).second) << reason.why;
+    all += reason.difference;
+  }
+  const OperationTally positions =
+      by_reason["every head multiplies the positions; the notebook counts one head"];
+  EXPECT_EQ(positions.multiplications, 130368);
+  EXPECT_EQ(positions.additions, 130368);
+  const OperationTally zeros = by_reason["dense planes multiply and add zeros too"];
+  EXPECT_GT(zeros.multiplications, 1e6);
+  const std::string text = CompareText(compared, kSource);
+  EXPECT_NE(text.find("         130,368         130,368               0  every head multiplies"),
+            std::string::npos)
+      << text;
+  EXPECT_NEAR(
+      all.multiplications,
+      counts.executed.operations.multiplications - counts.micronet.operations.multiplications,
+      1e-3);
+  EXPECT_NEAR(all.additions,
+              counts.executed.operations.additions - counts.micronet.operations.additions, 1e-3);
+  EXPECT_NEAR(all.others, counts.executed.operations.others - counts.micronet.operations.others,
+              1e-3);
+  EXPECT_TRUE(SumByReason({}).empty());
 }
 
 TEST(CountReport, MicronetJsonHasTheContractsKeys) {
@@ -126,7 +158,9 @@ TEST(CountReport, TextHasALineForEachComponent) {
   const std::string executed = ExecutedText(counts.executed, {}, kSource);
   EXPECT_NE(executed.find("paths of a test"), std::string::npos);
   const auto compared = Compare(counts.micronet, counts.executed);
-  EXPECT_EQ(lines(CompareText(compared, kSource)), 3 + 3 + std::ptrdiff_t(compared.size()));
+  const auto reasons = static_cast<std::ptrdiff_t>(SumByReason(compared).size());
+  EXPECT_EQ(lines(CompareText(compared, kSource)),
+            3 + 3 + std::ptrdiff_t(compared.size()) + 2 + reasons);
   std::istringstream json(CompareJson(compared));
   std::string line;
   for (size_t i = 0; std::getline(json, line); ++i) {

@@ -76,6 +76,29 @@ TEST_F(CountTest, OneWeightLess) {
   EXPECT_NEAR(difference("executed", "ops", "useful_muls"), 1, 1e-9);
 }
 
+// Asked for less, a token costs less: one word opens its own cluster at most, the top k those that
+// could matter.
+TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
+  const auto total = [this](const std::string& arguments) {
+    return Report("m.kgl --ids ids.txt " + arguments)["ops"]["total"].get<double>();
+  };
+  const double full = total(""), score = total("--mode score"), top = total("--mode topk --top 1");
+  EXPECT_EQ(full, total("--mode full"));
+  EXPECT_LT(score, full);
+  EXPECT_LE(top, full * 1.2);  // comparing words and mixing the cache's is not in the formula
+  EXPECT_LT(score, top);
+  for (const std::string arguments :
+       {"--mode score", "--mode topk --bin-counts 3,1,1", "--mode none --ids ids.txt",
+        "--mode score --ids ids.txt --rules micronet-2019"}) {
+    const Outcome outcome = folder_.Run("count m.kgl " + arguments);
+    EXPECT_NE(outcome.exit_status, 0) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
+  }
+  folder_.Write("one.txt", "3\n");
+  EXPECT_TRUE(folder_.Run("count m.kgl --mode score --ids one.txt").IsRefusal());
+  EXPECT_EQ(folder_.Run("count m.kgl --mode topk --ids one.txt").exit_status, 0);
+}
+
 TEST_F(CountTest, FrequenciesAreAskedForWhereTheRulesNeedThem) {
   for (const std::string arguments :
        {"", "--rules micronet-2019", "--compare", "--bin-counts 1,2", "--bin-counts 1,2,3,4",

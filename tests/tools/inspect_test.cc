@@ -71,6 +71,7 @@ TEST(Inspect, DescribesTheBlocks) {
   EXPECT_EQ(blocks[0]["bins"].size(), 3u);
   EXPECT_EQ(blocks[0]["bins"][1]["projection"], "embed.projections.0.weight");
   EXPECT_FALSE(blocks[0]["bins"][0].contains("projection"));
+  EXPECT_FALSE(blocks[0]["bins"][0].contains("tokens"));  // not known
   EXPECT_EQ(blocks[1]["block"], "micronet_decoder");
   EXPECT_EQ(blocks[1]["window"], 6);
   EXPECT_EQ(blocks[1]["start"], "zeros");

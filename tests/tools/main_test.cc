@@ -22,7 +22,8 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   const Outcome help = folder_.Run("--help");
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
-  for (const std::string name : {"convert", "score", "predict", "count", "inspect", "verify"}) {
+  for (const std::string name :
+       {"convert", "score", "predict", "count", "inspect", "verify", "tune-cache"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);
@@ -59,6 +60,12 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
                                 "inspect",
                                 "inspect m.kgl m.kgl",
                                 "verify",
+                                "tune-cache m.kgl --text ids.txt",
+                                "tune-cache m.kgl -o x.kgl",
+                                "tune-cache m.kgl --text ids.txt --ids ids.txt -o x.kgl",
+                                "tune-cache m.kgl --ids ids.txt -o x.kgl --cache 0",
+                                "tune-cache m.kgl --ids ids.txt -o x.kgl --cache 1048577",
+                                "tune-cache m.kgl --ids ids.txt -o x.kgl --threads 0",
                                 "convert m.kgl",
                                 "convert -o x.kgl",
                                 "convert m.kgl -o x.kgl --bits 1",
@@ -76,7 +83,7 @@ TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
   EXPECT_EQ(
       folder_.Run("unheard").error,
       "kinglet: usage: command: expected one of convert, score, predict, count, inspect, verify, "
-      "found \"unheard\"\n");
+      "tune-cache, found \"unheard\"\n");
 }
 
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {

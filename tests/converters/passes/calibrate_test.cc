@@ -182,6 +182,19 @@ TEST(Calibrate, QuantisedModelsApproachTheFloatModel) {
   }
 }
 
+TEST(Calibrate, RecordsHowOftenTheWordsOfEachBinOccur) {
+  const TemporaryFolder folder;
+  ModelDraft draft = TinyMicronet({.bits = 9});  // bins of 3, 7 and 13 words
+  // 0, 3, 1; 22, 9, 10, 1: a line ends with <eos>.
+  ASSERT_TRUE(Calibrate(folder.Write("text", "the w3\nw22 w9 w10\n"), 9, draft).ok());
+  const auto file = ModelFile::FromBytes(*SerialiseModel(draft));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const auto& bins = FindBlock<AdaptiveEmbedding>((*file)->description())->bins;
+  EXPECT_EQ(bins[0].tokens, 3u);
+  EXPECT_EQ(bins[1].tokens, 2u);
+  EXPECT_EQ(bins[2].tokens, 2u);
+}
+
 TEST(ReadCalibrationText, WordsOfLinesWithTheirEnds) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>", "<unk>", "cat"};

@@ -59,14 +59,17 @@ TEST(BindCpu, FollowsTheEnvironment) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   for (const Target target : SupportedTargets()) {
     const Environment environment(std::string(TargetName(target)).c_str());
+    EXPECT_EQ(ChosenTarget().value(), target);
     EXPECT_TRUE(BindCpu(op_case.plan, layout).ok());
   }
   const Environment environment("");
+  EXPECT_EQ(ChosenTarget().value(), SupportedTargets().front());
   EXPECT_TRUE(BindCpu(op_case.plan, layout).ok());
 }
 
 TEST(BindCpu, RefusesAnUnknownTargetByName) {
   const Environment environment("avx1024");
+  EXPECT_EQ(ChosenTarget().status().code(), KINGLET_UNSUPPORTED);
   const auto kernels = BindCpu(Plan{}, BufferLayout{});
   ASSERT_FALSE(kernels.ok());
   EXPECT_EQ(kernels.status().code(), KINGLET_UNSUPPORTED);

@@ -33,6 +33,7 @@ TEST(Lower, TheHiddenStateIsStateInBothForms) {
     for (const BufferSpec& buffer : plan->buffers)
       found = found || (buffer.name == name && buffer.state);
     EXPECT_TRUE(found) << name;
+    EXPECT_EQ(plan->buffer(plan->hidden).name, name);
   }
 }
 

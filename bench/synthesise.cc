@@ -1,0 +1,151 @@
+// Writes a model of random weights: one of the published MicroNet configurations, or one of them
+// with other numbers. bench/README.md shows its use.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/presets.h"
+#include "bench/synthesis.h"
+#include "converters/quoted.h"
+#include "format/writer.h"
+
+namespace kinglet {
+namespace {
+
+struct Options {
+  bool list = false;
+  std::string preset, output, sparsities;
+  std::optional<uint64_t> seed;
+  std::optional<uint32_t> window, cache;
+  std::optional<int> bits;
+  std::optional<double> sparsity;
+};
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "sparsities", where, expected, found);
+}
+
+Status AddSparsity(const std::string& where, const nlohmann::json& name,
+                   const nlohmann::json& sparsity, Sparsities& sparsities) {
+  if (!name.is_string()) return Refuse(where, "a tensor's name", name.dump());
+  if (!sparsity.is_number()) {
+    return Refuse(where + ", " + QuotedName(name.get<std::string>()), "a number", sparsity.dump());
+  }
+  sparsities[name.get<std::string>()] = sparsity.get<double>();
+  return {};
+}
+
+// {"name": sparsity, ...}, or {"tensors": [{"tensor": "name", "final_sparsity": sparsity}, ...]}.
+Result<Sparsities> ReadSparsities(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) {
+    return Status::Refusal(KINGLET_IO_ERROR, "sparsities", path, "a file to read", "none");
+  }
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object()) {
+    return Refuse(path, "a JSON object", json.is_discarded() ? "no JSON" : json.type_name());
+  }
+  Sparsities sparsities;
+  const auto tensors = json.find("tensors");
+  if (tensors == json.end()) {
+    for (const auto& [name, sparsity] : json.items()) {
+      KINGLET_RETURN_IF_ERROR(AddSparsity(path, name, sparsity, sparsities));
+    }
+    return sparsities;
+  }
+  if (!tensors->is_array()) return Refuse(path + ", tensors", "an array", tensors->type_name());
+  for (const auto& tensor : *tensors) {
+    if (!tensor.is_object() || !tensor.contains("tensor") || !tensor.contains("final_sparsity")) {
+      return Refuse(path + ", tensors", "objects with tensor and final_sparsity", tensor.dump());
+    }
+    KINGLET_RETURN_IF_ERROR(
+        AddSparsity(path, tensor["tensor"], tensor["final_sparsity"], sparsities));
+  }
+  return sparsities;
+}
+
+Result<SynthesisSpec> SpecOf(const Options& options) {
+  const std::optional<Preset> preset = FindPreset(options.preset);
+  if (!preset) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "preset", "--preset", "a name of --list",
+                           QuotedName(options.preset));
+  }
+  SynthesisSpec spec = preset->spec;
+  spec.seed = options.seed.value_or(spec.seed);
+  spec.window = options.window.value_or(spec.window);
+  spec.cache = options.cache.value_or(spec.cache);
+  spec.bits = options.bits.value_or(spec.bits);
+  if (options.sparsity) {
+    spec.sparsities.clear();
+    spec.other_sparsity = *options.sparsity;
+  }
+  if (!options.sparsities.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(spec.sparsities, ReadSparsities(options.sparsities));
+  }
+  return spec;
+}
+
+Status Run(const Options& options) {
+  KINGLET_ASSIGN_OR_RETURN(const SynthesisSpec spec, SpecOf(options));
+  KINGLET_ASSIGN_OR_RETURN(ModelDraft draft, Synthesise(spec));
+  uint64_t parameters = 0, nonzeros = 0;
+  for (const EncodedTensor& tensor : draft.tensors) {
+    parameters += Count(tensor.shape);
+    nonzeros += CountNonzeros(tensor);
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(bytes, options.output));
+  std::printf("%s: %zu bytes, %llu parameters, %llu not zero\n", options.output.c_str(),
+              bytes.size(), static_cast<unsigned long long>(parameters),
+              static_cast<unsigned long long>(nonzeros));
+  return {};
+}
+
+}  // namespace
+}  // namespace kinglet
+
+int main(int argc, char** argv) {
+  CLI::App app("Writes a model of random weights at a published MicroNet configuration.",
+               "synthesise");
+  kinglet::Options options;
+  auto* list = app.add_flag("--list", options.list, "print the presets and exit");
+  auto* preset = app.add_option("--preset", options.preset, "a name of --list")->excludes(list);
+  auto* output = app.add_option("-o,--output", options.output, "the file to write");
+  app.add_option("--seed", options.seed, "of the weights (default 1)");
+  app.add_option("--window", options.window, "slots that attention sees, n_seq + 1");
+  app.add_option("--cache", options.cache, "words that the neural cache remembers; 0: none");
+  app.add_option("--bits", options.bits, "of weights and activations; 0: float32");
+  auto* sparsity = app.add_option("--sparsity", options.sparsity,
+                                  "of every tensor that the training code prunes");
+  app.add_option("--sparsities", options.sparsities, "JSON file: {\"tensor\": sparsity, ...}")
+      ->excludes(sparsity);
+  try {
+    app.parse(argc, argv);
+    if (!options.list && (preset->empty() || output->empty())) {
+      throw CLI::RequiredError("--list, or --preset and -o,");
+    }
+  } catch (const CLI::ParseError& error) {
+    const int status = app.exit(error);
+    return status == 0 ? 0 : 2;
+  }
+  if (options.list) {
+    std::fputs(kinglet::PresetTable().c_str(), stdout);
+    return 0;
+  }
+  kinglet::Status status;
+  try {
+    status = kinglet::Run(options);
+  } catch (const std::exception& error) {  // memory, above all
+    status = kinglet::Status::Refusal(KINGLET_INTERNAL, "synthesis", options.preset,
+                                      "memory for the model", error.what());
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "synthesise: %s\n", status.message().c_str());
+  return 1;
+}

@@ -1,0 +1,63 @@
+#include "converters/tuning/cache_search.h"
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+
+namespace kinglet {
+namespace {
+
+constexpr double kFirstStep = 1.0 / 20;   // of the number itself
+constexpr double kSmallStep = 1.0 / 200;  // of the number: when both are below, the search ends
+constexpr double kGrowth = 1.2, kShrinkage = 0.5;
+constexpr int kMostRounds = 200;
+
+bool InRange(const CacheParameters& point) {
+  return point.lambda > 0 && point.lambda < 1 && point.theta > 0 && std::isfinite(point.theta);
+}
+
+// One of the two numbers with its step.
+struct Coordinate {
+  double CacheParameters::*number;
+  double step;
+
+  bool Small(const CacheParameters& at) const { return step < kSmallStep * (at.*number); }
+};
+
+void TakeTurn(Coordinate& coordinate, const CacheObjective& objective, CacheSearch& search) {
+  const CacheParameters centre = search.best;
+  std::optional<size_t> better;  // where the path has the better neighbour
+  for (const double change : {-coordinate.step, coordinate.step}) {
+    CacheParameters neighbour = centre;
+    neighbour.*coordinate.number += change;
+    if (!InRange(neighbour)) continue;
+    const double loss = objective(neighbour);
+    if (loss < search.loss) {
+      better = search.path.size();
+      search.loss = loss;
+      search.best = neighbour;
+    }
+    search.path.push_back({neighbour, loss, false});
+  }
+  if (better) search.path[*better].accepted = true;
+  coordinate.step *= better ? kGrowth : kShrinkage;
+}
+
+}  // namespace
+
+CacheSearch SearchCache(const CacheParameters& start, const CacheObjective& objective) {
+  CacheSearch search;
+  search.best = start;
+  search.loss = objective(start);
+  search.path.push_back({start, search.loss, true});
+  Coordinate lambda{&CacheParameters::lambda, start.lambda * kFirstStep};
+  Coordinate theta{&CacheParameters::theta, start.theta * kFirstStep};
+  for (int round = 0; round < kMostRounds; ++round) {
+    TakeTurn(lambda, objective, search);
+    TakeTurn(theta, objective, search);
+    if (lambda.Small(search.best) && theta.Small(search.best)) break;
+  }
+  return search;
+}
+
+}  // namespace kinglet

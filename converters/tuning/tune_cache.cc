@@ -1,0 +1,154 @@
+#include "converters/tuning/tune_cache.h"
+
+#include <cmath>
+#include <cstdio>
+#include <new>
+#include <utility>
+
+#include "converters/golden.h"
+#include "converters/passes/cache.h"
+#include "converters/tuning/cache_likelihood.h"
+#include "format/limits.h"
+#include "format/unpack.h"
+#include "format/writer.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kPasses = 3;  // the old model, the trace, the new model
+
+Status Refuse(StatusCode code, const std::string& where, const std::string& expected,
+              const std::string& found) {
+  return Status::Refusal(code, "tune-cache", where, expected, found);
+}
+
+// 12 significant digits: enough to see what the tolerance says.
+std::string LossText(double loss) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.12g nats per token", loss);
+  return text;
+}
+
+std::optional<NeuralCache> CacheOf(const ModelFile& file) {
+  const auto* cache = FindBlock<NeuralCache>(file.description());
+  return cache == nullptr ? std::nullopt : std::optional(*cache);
+}
+
+// Where the search starts, with the capacity it keeps.
+Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capacity) {
+  const auto* own = FindBlock<NeuralCache>(file.description());
+  if (own == nullptr && !capacity) {
+    return Refuse(KINGLET_INVALID_ARGUMENT, "cache",
+                  "a model that has one, or its capacity (--cache)", "neither");
+  }
+  NeuralCache start = own != nullptr
+                          ? *own
+                          : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda};
+  start.capacity = capacity.value_or(start.capacity);
+  if (start.capacity >= 1 && start.capacity <= kMaxCacheCapacity) return start;
+  return Refuse(KINGLET_INVALID_ARGUMENT, "cache", "1 to " + std::to_string(kMaxCacheCapacity),
+                std::to_string(start.capacity));
+}
+
+Status CheckText(const ModelFile& file, uint64_t tokens) {
+  if (tokens < 2) {
+    return Refuse(KINGLET_INVALID_ARGUMENT, "text", "two tokens or more", std::to_string(tokens));
+  }
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(file.description());
+  const uint64_t width = softmax == nullptr ? kMaxExtent : softmax->width;
+  const uint64_t most = kTuningMemory / TuningBytes(1, width);
+  if (tokens <= most) return {};
+  return Refuse(KINGLET_OUT_OF_MEMORY, "text",
+                "at most " + std::to_string(most) + " tokens, whose hidden states take " +
+                    std::to_string(kTuningMemory) + " bytes",
+                std::to_string(tokens));
+}
+
+Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDraft& draft) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  return ModelFile::FromBytes(bytes);
+}
+
+// The trace is of the network alone.
+Result<TextTrace> TraceWithoutCache(ModelDraft draft, std::span<const uint32_t> ids,
+                                    const RunProgress& progress) {
+  KINGLET_RETURN_IF_ERROR(ChangeCache({.capacity = 0}, draft.description));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(draft));
+  return TraceText(std::move(file), ids, progress);
+}
+
+Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t threads) {
+  CacheLikelihood likelihood(std::move(trace), start.capacity, threads);
+  CacheSearch search = SearchCache(
+      {start.lambda, start.theta},
+      [&likelihood](const CacheParameters& point) { return likelihood.MeanLoss(point); });
+  if (std::isfinite(search.loss)) return search;
+  return Refuse(KINGLET_INVALID_ARGUMENT, "text", "one that the model can explain with some cache",
+                "a token of probability 0");
+}
+
+// The old answers hold for the old model, or nothing is built on it; the new ones are ref64's.
+Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDraft& draft) {
+  if (!draft.description.golden) return {};
+  const GoldenVector golden = *draft.description.golden;
+  KINGLET_RETURN_IF_ERROR(ReplayGolden(old, AsGoldenFile(golden), golden.tolerance).status());
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(draft));
+  KINGLET_ASSIGN_OR_RETURN(draft.description.golden, RecomputeGolden(std::move(file), golden));
+  return {};
+}
+
+void NoteTuning(Provenance& provenance) {
+  static const std::string kNote = "cache tuned";
+  if (provenance.options.ends_with(kNote)) return;
+  provenance.options += (provenance.options.empty() ? "" : ", ") + kNote;
+}
+
+RunProgress After(uint64_t passes, uint64_t tokens, const RunProgress& progress) {
+  if (!progress) return {};
+  return [passes, tokens, progress](uint64_t done) { progress(passes * tokens + done); };
+}
+
+Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
+                               std::span<const uint32_t> ids, const NeuralCache& start,
+                               const TuneCacheOptions& options) {
+  TunedCache tuned;
+  tuned.before.cache = CacheOf(*file);
+  KINGLET_ASSIGN_OR_RETURN(tuned.before.loss,
+                           ScoreText(file, ids, After(0, ids.size(), options.progress)));
+  ModelDraft draft = UnpackModel(*file);
+  KINGLET_ASSIGN_OR_RETURN(TextTrace trace,
+                           TraceWithoutCache(draft, ids, After(1, ids.size(), options.progress)));
+  KINGLET_ASSIGN_OR_RETURN(tuned.search, Search(std::move(trace), start, options.threads));
+
+  const CacheParameters& best = tuned.search.best;
+  KINGLET_RETURN_IF_ERROR(
+      ChangeCache({start.capacity, best.theta, best.lambda}, draft.description));
+  NoteTuning(draft.description.provenance);
+  KINGLET_RETURN_IF_ERROR(RenewGolden(file, draft));
+  KINGLET_ASSIGN_OR_RETURN(tuned.bytes, SerialiseModel(draft));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> written,
+                           ModelFile::FromBytes(tuned.bytes));
+  tuned.digest = written->digest();
+  tuned.after.cache = CacheOf(*written);
+  KINGLET_ASSIGN_OR_RETURN(tuned.after.loss,
+                           ScoreText(written, ids, After(2, ids.size(), options.progress)));
+  // Written so that NaN fails.
+  if (std::fabs(tuned.after.loss - tuned.search.loss) <= kTuningTolerance) return tuned;
+  return Refuse(KINGLET_MISMATCH, "the tuned model", LossText(tuned.search.loss) + " as searched",
+                LossText(tuned.after.loss));
+}
+
+}  // namespace
+
+Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
+                             std::span<const uint32_t> ids, const TuneCacheOptions& options) try {
+  KINGLET_ASSIGN_OR_RETURN(const NeuralCache start, StartOf(*file, options.capacity));
+  KINGLET_RETURN_IF_ERROR(CheckText(*file, ids.size()));
+  return TuneChecked(file, ids, start, options);
+} catch (const std::bad_alloc&) {
+  return Refuse(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
+}
+
+uint64_t TuningTokens(uint64_t ids) { return kPasses * ids; }
+
+}  // namespace kinglet

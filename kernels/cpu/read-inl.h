@@ -1,0 +1,48 @@
+// Reading memory as fast as the loads go: the floor that bench compares times with.
+#if defined(KINGLET_KERNELS_CPU_READ_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_READ_INL_H_
+#undef KINGLET_KERNELS_CPU_READ_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_READ_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+uint64_t ReadLines(const std::byte* lines, size_t count) {
+  const hn::CappedTag<uint64_t, 8> d;
+  constexpr size_t kWidth = hn::MaxLanes(d), kLineWords = 8, kTogether = 4;
+  const auto* words = reinterpret_cast<const uint64_t*>(lines);
+  // One sum for each vector of four lines, so that loads wait for nothing but memory.
+  hn::Vec<decltype(d)> sums[kTogether * kLineWords / kWidth];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  size_t line = 0;
+  for (; line + kTogether <= count; line += kTogether) {
+    size_t at = line * kLineWords;
+    for (auto& sum : sums) {
+      sum = hn::Xor(sum, hn::Load(d, words + at));
+      at += kWidth;
+    }
+  }
+  auto total = hn::Zero(d);
+  for (size_t at = line * kLineWords; at < count * kLineWords; at += kWidth) {
+    total = hn::Xor(total, hn::Load(d, words + at));
+  }
+  for (const auto& sum : sums) total = hn::Xor(total, sum);
+  alignas(64) uint64_t lanes[kWidth];
+  hn::Store(total, d, lanes);
+  uint64_t folded = 0;
+  for (const uint64_t lane : lanes) folded ^= lane;
+  return folded;
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_READ_INL_H_

@@ -1,0 +1,59 @@
+// The memory that one token makes the steps of a plan touch: weights as the backend laid them out,
+// and the stream's own state and scratch as far as the token's path uses them. A pure function of
+// plan, layout, kernels and path, so that a time can be compared with reading exactly that memory.
+//
+// Left out: the code, what a kernel keeps in registers and on the stack, the table in which a query
+// looks up a word's weight, and what keeps a half-run token undoable. Attention may skip values
+// whose weight rounds to zero; they count.
+#ifndef KINGLET_RUNTIME_TRAFFIC_H_
+#define KINGLET_RUNTIME_TRAFFIC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/plan.h"
+#include "runtime/meter.h"
+
+namespace kinglet {
+
+// Part of a stream's state or scratch, in bytes.
+struct FrameRange {
+  bool state;
+  uint64_t offset, bytes;
+};
+
+struct StepTraffic {
+  std::vector<MemoryRange> weights;  // read; owned by the kernels
+  std::vector<FrameRange> read, written;
+};
+
+// By plan step; a step that the path does not run touches nothing. REQUIRES: kernels and layout are
+// the plan's, for reals of `real_bytes`. The token is the first of the path's bin: all words of a
+// bin touch the same amount.
+std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                                   std::span<const Kernel> kernels, const TokenPath& path);
+
+// What a query touches beyond its steps: the cached words with their weights and, where it looks at
+// every word of the opened clusters, their logits again.
+StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                         const TokenPath& path, bool every_word);
+
+// Where one stream's memory lies.
+struct StreamMemory {
+  const std::byte* scratch;
+  const std::byte* state;
+};
+// What the steps of all streams touch together, each byte once however many steps, streams or
+// tensors share it: disjoint ranges in order of address, none empty.
+std::vector<MemoryRange> DistinctMemory(std::span<const StepTraffic> steps,
+                                        std::span<const StreamMemory> streams);
+// Disjoint ranges of the same bytes, in order of address, none empty.
+std::vector<MemoryRange> Merged(std::vector<MemoryRange> ranges);
+uint64_t TotalBytes(std::span<const MemoryRange> ranges);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_TRAFFIC_H_

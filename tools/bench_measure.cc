@@ -1,0 +1,235 @@
+#include "tools/bench_measure.h"
+
+#include <algorithm>
+#include <bit>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runtime/execute.h"
+#include "runtime/meter.h"
+#include "runtime/traffic.h"
+#include "tools/read_floor.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kPasses = 50;
+// Kinds of steps (what the lanes' tokens touch) whose floor is measured; the commonest.
+constexpr size_t kMostKinds = 16;
+
+// The most memory the process has had, as Linux counts it.
+std::optional<uint64_t> PeakResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return std::nullopt;
+}
+
+// The paths of all lanes in one step, sorted: lanes that take the same path are interchangeable.
+using StepKind = std::vector<TokenPath>;
+
+struct ModeRun {
+  BenchQuery query;
+  BenchStreams streams;
+  std::vector<double> seconds;  // of each timed step
+  std::map<StepKind, uint64_t> kinds;
+  Trace trace;
+  OperationTally arithmetic;
+  uint64_t tails = 0;
+
+  void Record(double step_seconds) {
+    seconds.push_back(step_seconds);
+    StepKind kind;
+    for (const LaneStep& lane : streams.last_steps()) {
+      kind.push_back(lane.path);
+      ++trace.paths[lane.path];
+      arithmetic += lane.arithmetic;
+      tails += static_cast<uint64_t>(std::popcount(lane.path.clusters >> 1));
+    }
+    std::sort(kind.begin(), kind.end());
+    ++kinds[kind];
+  }
+};
+
+Status StepMany(ModeRun& run, uint64_t steps) {
+  for (uint64_t i = 0; i < steps; ++i) {
+    KINGLET_RETURN_IF_ERROR(run.streams.Step(run.query).status());
+  }
+  return Status();
+}
+
+Status RunRound(ModeRun& run, const BenchSchedule& schedule) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<State> start, run.streams.Save());
+  KINGLET_RETURN_IF_ERROR(StepMany(run, schedule.settle));
+  for (uint64_t i = 0; i < schedule.block; ++i) {
+    KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
+    run.Record(seconds);
+  }
+  KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
+  KINGLET_RETURN_IF_ERROR(StepMany(run, schedule.settle));
+  run.streams.Observe(true);
+  const Status observed = StepMany(run, schedule.block);
+  run.streams.Observe(false);
+  return observed;
+}
+
+// Memory of as many streams as there are lanes, which nothing computes in.
+class BlankStreams {
+ public:
+  static Result<BlankStreams> Create(const BufferLayout& layout, size_t lanes) {
+    BlankStreams streams;
+    for (size_t i = 0; i < lanes; ++i) {
+      AlignedMemory scratch = AllocateZeroed(layout.scratch_bytes);
+      AlignedMemory state = AllocateZeroed(layout.state_bytes);
+      if (!scratch || !state) {
+        return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
+                               "memory as large as the lanes'", "none left");
+      }
+      streams.memory_.push_back({scratch.get(), state.get()});
+      streams.owned_.push_back(std::move(scratch));
+      streams.owned_.push_back(std::move(state));
+    }
+    return streams;
+  }
+  const StreamMemory& operator[](size_t lane) const { return memory_[lane]; }
+
+ private:
+  std::vector<AlignedMemory> owned_;
+  std::vector<StreamMemory> memory_;
+};
+
+// What a step of one kind touches: by step of the plan and the question, and all together.
+struct KindMemory {
+  std::vector<std::vector<MemoryRange>> steps;
+  std::vector<MemoryRange> all;
+};
+
+KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind& kind,
+                    const BlankStreams& streams, const std::vector<MemoryRange>& answers) {
+  const Plan& plan = model.plan();
+  const size_t real_bytes = model.backend().real_bytes;
+  KindMemory memory;
+  memory.steps.resize(plan.steps.size() + 1);
+  const auto add = [](const std::vector<MemoryRange>& from, std::vector<MemoryRange>& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (size_t lane = 0; lane < kind.size(); ++lane) {
+    const TokenPath& path = kind[lane];
+    std::vector<StepTraffic> traffic =
+        TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path);
+    const bool every_word = query.mode != BenchMode::kScore;
+    traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, path, every_word));
+    for (size_t i = 0; i < traffic.size(); ++i) {
+      add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);
+    }
+  }
+  add(answers, memory.steps.back());
+  for (std::vector<MemoryRange>& step : memory.steps) {
+    step = Merged(std::move(step));
+    add(step, memory.all);
+  }
+  memory.all = Merged(std::move(memory.all));
+  return memory;
+}
+
+// Fills in the floor and the bytes of the steps: means over the kinds of steps that occurred.
+void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& streams,
+                  ThreadTeam& team, BenchResult& result) {
+  std::vector<std::pair<uint64_t, const StepKind*>> kinds;
+  for (const auto& [kind, count] : run.kinds) kinds.emplace_back(count, &kind);
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  kinds.resize(std::min(kinds.size(), kMostKinds));
+  double steps = 0;
+  for (const auto& [count, kind] : kinds) steps += static_cast<double>(count);
+  const std::vector<MemoryRange> answers = run.streams.Answers(run.query);
+  for (const auto& [count, kind] : kinds) {
+    const double share = static_cast<double>(count) / steps;
+    const KindMemory memory = MemoryOf(model, run.query, *kind, streams, answers);
+    result.read_floor_us += share * 1e6 * FastestRead(memory.all, team, kPasses);
+    result.read_floor_bytes += share * static_cast<double>(TotalBytes(memory.all));
+    for (size_t i = 0; i < memory.steps.size(); ++i) {
+      result.steps[i].bytes += share * static_cast<double>(TotalBytes(memory.steps[i]));
+    }
+  }
+}
+
+BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun& run,
+                     size_t threads) {
+  const Plan& plan = model.plan();
+  const auto lanes = static_cast<double>(setup.lanes);
+  BenchResult result;
+  result.query = run.query;
+  result.lanes = setup.lanes;
+  result.threads = threads;
+  result.backend = model.backend().name;
+  result.timed = run.seconds.size();
+  std::vector<double> us = run.seconds;
+  for (double& value : us) value *= 1e6 / lanes;
+  result.us_per_token = Summarise(std::move(us));
+  const double tokens = static_cast<double>(run.seconds.size()) * lanes;
+  result.tails_opened = static_cast<double>(run.tails) / tokens;
+
+  // Threads work side by side: a second of each of them is one second of wall time.
+  const double us_per_second = 1e6 / (tokens * static_cast<double>(threads));
+  const std::vector<OperationTally> operations =
+      CountSteps(plan, TraitsOf(model.backend()), run.trace);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
+                            operations[i].multiplications});
+  }
+  result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
+                          run.arithmetic.multiplications / tokens});
+  return result;
+}
+
+Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
+                                        const BenchSetup& setup, const LaneIds& ids,
+                                        ThreadTeam& team) {
+  std::vector<ModeRun> runs;
+  std::vector<State> warm;
+  for (const BenchQuery& query : setup.queries) {
+    KINGLET_ASSIGN_OR_RETURN(BenchStreams streams,
+                             BenchStreams::Create(model, setup.lanes, ids, team));
+    if (warm.empty()) {
+      KINGLET_RETURN_IF_ERROR(streams.Feed(setup.schedule.warm_up));
+      KINGLET_ASSIGN_OR_RETURN(warm, streams.Save());
+    } else {
+      KINGLET_RETURN_IF_ERROR(streams.Restore(warm));
+    }
+    runs.push_back({query, std::move(streams), {}, {}, {}, {}, 0});
+  }
+  return runs;
+}
+
+}  // namespace
+
+Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& model,
+                                         const BenchSetup& setup, const LaneIds& ids,
+                                         const std::function<void(uint64_t)>& progress) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> team,
+                           ThreadTeam::Create(std::min(setup.threads, setup.lanes)));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<ModeRun> runs, StartModes(model, setup, ids, *team));
+  for (uint64_t round = 0; round < setup.schedule.rounds; ++round) {
+    for (ModeRun& run : runs) KINGLET_RETURN_IF_ERROR(RunRound(run, setup.schedule));
+    progress(round + 1);
+  }
+  const std::optional<uint64_t> peak = PeakResidentBytes();
+  KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams,
+                           BlankStreams::Create(model->layout(), setup.lanes));
+  std::vector<BenchResult> results;
+  for (const ModeRun& run : runs) {
+    results.push_back(ResultOf(*model, setup, run, team->size()));
+    results.back().peak_rss_bytes = peak;
+    MeasureFloor(*model, run, streams, *team, results.back());
+    AddRemainder(results.back());
+  }
+  return results;
+}
+
+}  // namespace kinglet

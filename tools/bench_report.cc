@@ -1,0 +1,125 @@
+#include "tools/bench_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tools/console.h"
+#include "tools/json_lines.h"
+
+namespace kinglet {
+namespace {
+
+constexpr int kDigits = 9;
+
+// What is asked, for people: "topk 10, nothing skipped".
+std::string QueryText(const BenchQuery& query) {
+  std::string text(BenchModeName(query.mode));
+  if (query.mode == BenchMode::kTopK) text += " " + std::to_string(query.top);
+  if (query.no_skip) text += ", all";
+  return text;
+}
+
+template <class... Values>
+std::string Formatted(const char* format, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof(text), format, values...);
+  return text;
+}
+
+std::string StepsText(const BenchResult& result, size_t count) {
+  std::vector<BenchStep> steps = result.steps;
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const BenchStep& a, const BenchStep& b) { return a.us > b.us; });
+  std::string text = Formatted("\n%-36s %9s %6s %11s %12s\n", QueryText(result.query).c_str(), "us",
+                               "share", "bytes", "muls");
+  BenchStep rest{std::to_string(steps.size() - std::min(count, steps.size())) + " more"};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const BenchStep& step = steps[i];
+    if (i >= count) {
+      rest.us += step.us;
+      rest.bytes += step.bytes;
+      rest.muls += step.muls;
+    }
+    const bool last = i + 1 == steps.size() && i >= count;
+    if (i >= count && !last) continue;
+    const BenchStep& shown = last ? rest : step;
+    text += Formatted("  %-34s %9.2f %5.1f%% %11.0f %12.0f\n", shown.name.c_str(), shown.us,
+                      100 * shown.us / result.us_per_token.mean, shown.bytes, shown.muls);
+  }
+  return text;
+}
+
+}  // namespace
+
+LatencySummary Summarise(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto percentile = [&values](size_t p) {
+    const size_t rank = (p * values.size() + 99) / 100;
+    return values[std::max<size_t>(rank, 1) - 1];
+  };
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return {percentile(50), percentile(90), percentile(99), sum / static_cast<double>(values.size())};
+}
+
+void AddRemainder(BenchResult& result) {
+  double sum = 0;
+  for (const BenchStep& step : result.steps) sum += step.us;
+  result.steps.push_back({"other", result.us_per_token.mean - sum});
+}
+
+std::string BenchJson(const BenchResult& result) {
+  JsonLine line(kDigits);
+  line.Key("mode").Text(BenchModeName(result.query.mode));
+  line.Key("lanes").Integer(result.lanes).Key("threads").Integer(result.threads);
+  const LatencySummary& us = result.us_per_token;
+  line.Key("us_per_token").BeginObject();
+  line.Key("p50").Number(us.p50).Key("p90").Number(us.p90).Key("p99").Number(us.p99);
+  line.Key("mean").Number(us.mean).EndObject();
+  line.Key("tokens_per_s").Number(result.TokensPerSecond());
+  line.Key("read_floor_us").Number(result.read_floor_us);
+  line.Key("read_floor_bytes")
+      .Integer(static_cast<uint64_t>(std::llround(result.read_floor_bytes)));
+  line.Key("tails_opened").Number(result.tails_opened);
+  line.Key("peak_rss_bytes");
+  if (result.peak_rss_bytes) {
+    line.Integer(*result.peak_rss_bytes);
+  } else {
+    line.Null();
+  }
+  line.Key("steps").BeginArray();
+  for (const BenchStep& step : result.steps) {
+    line.BeginObject().Key("name").Text(step.name).Key("us").Number(step.us);
+    line.Key("bytes").Number(step.bytes).Key("muls").Number(step.muls).EndObject();
+  }
+  line.EndArray();
+  line.Key("ratio").Number(result.Ratio()).Key("timed").Integer(result.timed);
+  if (result.query.mode == BenchMode::kTopK) line.Key("top").Integer(result.query.top);
+  line.Key("no_skip").Boolean(result.query.no_skip).Key("backend").Text(result.backend);
+  return line.Finish();
+}
+
+std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
+  const BenchResult& first = results.front();
+  std::string text =
+      Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, cache and context full\n\n",
+                first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s", first.threads,
+                first.threads == 1 ? "" : "s", Grouped(first.timed).c_str());
+  text += Formatted("%-14s %9s %9s %9s %9s %10s %9s %11s %6s %6s\n", "us per token", "p50", "p90",
+                    "p99", "mean", "tokens/s", "floor us", "floor bytes", "ratio", "tails");
+  for (const BenchResult& result : results) {
+    const LatencySummary& us = result.us_per_token;
+    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f %10.0f %9.2f %11.0f %6.2f %6.3f\n",
+                      QueryText(result.query).c_str(), us.p50, us.p90, us.p99, us.mean,
+                      result.TokensPerSecond(), result.read_floor_us, result.read_floor_bytes,
+                      result.Ratio(), result.tails_opened);
+  }
+  for (const BenchResult& result : results) text += StepsText(result, steps);
+  if (first.peak_rss_bytes) {
+    text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";
+  }
+  return text;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,187 @@
+#include "tools/bench_streams.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace kinglet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+std::string_view BenchModeName(BenchMode mode) {
+  switch (mode) {
+    case BenchMode::kFull:
+      return "full";
+    case BenchMode::kScore:
+      return "score";
+    case BenchMode::kTopK:
+      return "topk";
+  }
+  return "";
+}
+
+Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& model, size_t lanes,
+                                          const LaneIds& ids, ThreadTeam& team) {
+  BenchStreams streams(*model, ids, team);
+  streams.last_steps_.resize(lanes);
+  const size_t threads = team.size();
+  size_t first = 0;
+  for (size_t i = 0; i < threads; ++i) {
+    Share share;
+    const size_t count = (lanes - first) / (threads - i);
+    SessionOptions options;
+    options.lanes = static_cast<uint32_t>(count);
+    KINGLET_ASSIGN_OR_RETURN(share.session, Session::Create(model, options));
+    share.lanes.resize(count);
+    std::iota(share.lanes.begin(), share.lanes.end(), 0U);
+    share.ids.resize(count);
+    share.first = first;
+    const bool doubles = model->backend().real_bytes == sizeof(double);
+    if (doubles) {
+      share.doubles.resize(model->vocabulary_size());
+    } else {
+      share.floats.resize(model->vocabulary_size());
+    }
+    share.clock = std::make_unique<StepClock>(model->plan());
+    streams.shares_.push_back(std::move(share));
+    first += count;
+  }
+  return streams;
+}
+
+Status BenchStreams::RunTogether(const std::function<Status(Share&)>& work) {
+  team_->Run([&](size_t i) { shares_[i].status = work(shares_[i]); });
+  for (const Share& share : shares_) KINGLET_RETURN_IF_ERROR(share.status);
+  return Status();
+}
+
+Status BenchStreams::StepShare(Share& share) const {
+  for (size_t i = 0; i < share.lanes.size(); ++i) {
+    share.ids[i] = ids_->At(share.first + i, position_);
+  }
+  return share.session->StepLanes(share.lanes, share.ids);
+}
+
+Status BenchStreams::AskLane(Share& share, uint32_t lane, const BenchQuery& query) const {
+  if (query.no_skip) KINGLET_RETURN_IF_ERROR(share.session->ComputeAll(lane));
+  switch (query.mode) {
+    case BenchMode::kFull:
+      return share.doubles.empty()
+                 ? share.session->LogProbabilities(std::span<float>(share.floats), lane)
+                 : share.session->LogProbabilities(std::span<double>(share.doubles), lane);
+    case BenchMode::kScore:
+      return share.session->LogProbability(ids_->At(share.first + lane, position_ + 1), lane)
+          .status();
+    case BenchMode::kTopK:
+      return share.session->TopK(query.top, lane).status();
+  }
+  return Status();
+}
+
+Status BenchStreams::AskShare(Share& share, const BenchQuery& query) const {
+  const Clock::time_point start = observed_ ? Clock::now() : Clock::time_point();
+  for (const uint32_t lane : share.lanes) KINGLET_RETURN_IF_ERROR(AskLane(share, lane, query));
+  if (observed_) share.question_seconds += SecondsSince(start);
+  return Status();
+}
+
+Status BenchStreams::Feed(uint64_t tokens) {
+  for (uint64_t i = 0; i < tokens; ++i) {
+    KINGLET_RETURN_IF_ERROR(RunTogether([this](Share& share) { return StepShare(share); }));
+    ++position_;
+  }
+  return Status();
+}
+
+Result<double> BenchStreams::Step(const BenchQuery& query) {
+  const std::function<Status(Share&)> work = [&](Share& share) -> Status {
+    KINGLET_RETURN_IF_ERROR(StepShare(share));
+    return AskShare(share, query);
+  };
+  const Clock::time_point start = Clock::now();
+  const Status status = RunTogether(work);
+  const double seconds = SecondsSince(start);
+  KINGLET_RETURN_IF_ERROR(status);
+  const uint64_t steady = SteadyPosition(model_->plan());
+  for (const Share& share : shares_) {
+    for (const uint32_t lane : share.lanes) {
+      last_steps_[share.first + lane] = {
+          {std::min(position_, steady), BinOf(model_->plan(), share.ids[lane]),
+           share.session->clusters_opened(lane)},
+          share.session->last_work(lane).arithmetic};
+    }
+  }
+  ++position_;
+  return seconds;
+}
+
+Result<std::vector<State>> BenchStreams::Save() {
+  std::vector<State> states;
+  for (const Share& share : shares_) {
+    for (const uint32_t lane : share.lanes) {
+      KINGLET_ASSIGN_OR_RETURN(State state, share.session->Save(lane));
+      states.push_back(std::move(state));
+    }
+  }
+  return states;
+}
+
+Status BenchStreams::Restore(const std::vector<State>& states) {
+  for (const Share& share : shares_) {
+    for (const uint32_t lane : share.lanes) {
+      KINGLET_RETURN_IF_ERROR(share.session->Restore(states[share.first + lane], lane));
+    }
+  }
+  position_ = states.front().position();
+  return Status();
+}
+
+void BenchStreams::Observe(bool observe) {
+  observed_ = observe;
+  for (const Share& share : shares_) {
+    if (observe) {
+      share.clock->Attach(*share.session);
+    } else {
+      StepClock::Detach(*share.session);
+    }
+  }
+}
+
+double BenchStreams::StepSeconds(size_t i) const {
+  double seconds = 0;
+  for (const Share& share : shares_) seconds += share.clock->Seconds(i);
+  return seconds;
+}
+
+double BenchStreams::QuerySeconds() const {
+  const Plan& plan = model_->plan();
+  double seconds = 0;
+  for (const Share& share : shares_) {
+    seconds += share.question_seconds;
+    for (size_t i = plan.context.end; i < plan.steps.size(); ++i) {
+      seconds -= share.clock->Seconds(i) + share.clock->OverheadSeconds(i);
+    }
+  }
+  return std::max(0.0, seconds);
+}
+
+std::vector<MemoryRange> BenchStreams::Answers(const BenchQuery& query) const {
+  std::vector<MemoryRange> answers;
+  if (query.mode != BenchMode::kFull) return answers;
+  for (const Share& share : shares_) {
+    answers.push_back(share.doubles.empty() ? std::as_bytes(std::span(share.floats))
+                                            : std::as_bytes(std::span(share.doubles)));
+  }
+  return answers;
+}
+
+}  // namespace kinglet

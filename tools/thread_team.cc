@@ -1,0 +1,47 @@
+#include "tools/thread_team.h"
+
+#include <string>
+#include <system_error>
+
+namespace kinglet {
+
+Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
+  std::unique_ptr<ThreadTeam> team(new ThreadTeam(threads));
+  team->helpers_.reserve(threads - 1);
+  for (size_t share = 1; share < threads; ++share) {
+    try {
+      team->helpers_.emplace_back(&ThreadTeam::Help, team.get(), share);
+    } catch (const std::system_error&) {
+      // Nobody waits for those that never came; the destructor sends the others home.
+      for (; share < threads; ++share) team->barrier_.arrive_and_drop();
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",
+                             "as many from the system", std::to_string(team->helpers_.size() + 1));
+    }
+  }
+  return team;
+}
+
+ThreadTeam::~ThreadTeam() {
+  work_ = nullptr;
+  if (!helpers_.empty()) barrier_.arrive_and_wait();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void ThreadTeam::Help(size_t share) {
+  for (;;) {
+    barrier_.arrive_and_wait();
+    if (work_ == nullptr) return;
+    (*work_)(share);
+    barrier_.arrive_and_wait();
+  }
+}
+
+void ThreadTeam::Run(const std::function<void(size_t)>& work) {
+  if (helpers_.empty()) return work(0);
+  work_ = &work;
+  barrier_.arrive_and_wait();
+  work(0);
+  barrier_.arrive_and_wait();
+}
+
+}  // namespace kinglet

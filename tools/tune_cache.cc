@@ -1,0 +1,158 @@
+// kinglet tune-cache: the neural cache's two numbers, searched for the lowest perplexity of a text.
+#include "converters/tuning/tune_cache.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "converters/output_path.h"
+#include "format/limits.h"
+#include "format/writer.h"
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kMostThreads = 1024;
+
+struct TuneCacheCommand {
+  std::string model, text, ids, output;
+  std::optional<uint32_t> capacity;
+  size_t threads = 1;
+  bool json = false;
+};
+
+std::string NumberText(double number) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.9g", number);
+  return text;
+}
+
+void AddNumbers(double loss, JsonLine& line) {
+  line.Key("nll").Number(loss).Key("ppl").Number(std::exp(loss));
+}
+
+void AddScored(const char* key, const ScoredCache& scored, JsonLine& line) {
+  line.Key(key).BeginObject().Key("cache").Integer(scored.cache ? scored.cache->capacity : 0);
+  if (scored.cache) {
+    line.Key("lambda").Number(scored.cache->lambda).Key("theta").Number(scored.cache->theta);
+  }
+  AddNumbers(scored.loss, line);
+  line.EndObject();
+}
+
+void PrintJson(const TunedCache& tuned, const TokenSequence& sequence, Console& console) {
+  for (const SearchedPoint& point : tuned.search.path) {
+    JsonLine line;
+    line.Key("lambda").Number(point.parameters.lambda);
+    line.Key("theta").Number(point.parameters.theta);
+    AddNumbers(point.loss, line);
+    line.Key("accepted").Boolean(point.accepted);
+    console.out.Write(line.Finish());
+  }
+  JsonLine line;
+  line.Key("tokens").Integer(sequence.ids.size()).Key("scored").Integer(sequence.ids.size() - 1);
+  line.Key("oov").Integer(sequence.unknown);
+  AddScored("before", tuned.before, line);
+  AddScored("after", tuned.after, line);
+  line.Key("searched_nll").Number(tuned.search.loss).Key("digest").Text(tuned.digest);
+  console.out.Write(line.Finish());
+}
+
+std::string ScoredText(const ScoredCache& scored) {
+  std::string text = NumberText(std::exp(scored.loss));
+  if (!scored.cache) return text + ", no cache";
+  return text + ", cache " + std::to_string(scored.cache->capacity) + ", lambda " +
+         NumberText(scored.cache->lambda) + ", theta " + NumberText(scored.cache->theta);
+}
+
+void PrintText(const TunedCache& tuned, const TokenSequence& sequence, Console& console) {
+  const auto row = [&console](const std::string& lambda, const std::string& theta,
+                              const std::string& perplexity, const char* mark) {
+    char text[120];
+    std::snprintf(text, sizeof(text), "%-16s %-16s %-16s%s\n", lambda.c_str(), theta.c_str(),
+                  perplexity.c_str(), mark);
+    console.out.Write(text);
+  };
+  row("lambda", "theta", "perplexity", "accepted");
+  for (const SearchedPoint& point : tuned.search.path) {
+    row(NumberText(point.parameters.lambda), NumberText(point.parameters.theta),
+        NumberText(std::exp(point.loss)), point.accepted ? "*" : "");
+  }
+  const auto print = [&console](const char* name, const std::string& value) {
+    char label[24];
+    std::snprintf(label, sizeof(label), "%-14s", name);
+    console.out.Write(label + value + "\n");
+  };
+  print("tokens", Grouped(sequence.ids.size()));
+  print("unknown words", Grouped(sequence.unknown));
+  print("before", ScoredText(tuned.before));
+  print("after", ScoredText(tuned.after));
+  print("digest", tuned.digest);
+}
+
+Status TuneCacheOf(const TuneCacheCommand& command, Console& console) {
+  KINGLET_RETURN_IF_ERROR(
+      CheckOutputPath("tune-cache", command.output, {&command.model, &command.text, &command.ids}));
+  KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(command.model));
+  KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
+                           command.text.empty()
+                               ? ReadIdSequence(command.ids, file->description().vocabulary_size)
+                               : ReadTextSequence(command.text, file->vocabulary()));
+  Result<TunedCache> tuned = [&] {
+    Progress progress(console.errors_are_terminal, TuningTokens(sequence.ids.size()));
+    return TuneCache(
+        file, sequence.ids,
+        {command.capacity, command.threads, [&progress](uint64_t done) { progress.Report(done); }});
+  }();
+  if (!tuned.ok()) return tuned.status();
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(tuned->bytes, command.output));
+  if (command.json) {
+    PrintJson(*tuned, sequence, console);
+  } else {
+    PrintText(*tuned, sequence, console);
+  }
+  return Status();
+}
+
+Status CheckInput(const TuneCacheCommand& command) {
+  if (command.ids.empty() != command.text.empty()) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "tune-cache",
+                         "--text FILE or --ids FILE", command.ids.empty() ? "neither" : "both");
+}
+
+}  // namespace
+
+Command AddTuneCache(CLI::App& app) {
+  const auto options = std::make_shared<TuneCacheCommand>();
+  CLI::App* command = app.add_subcommand(
+      "tune-cache", "Search the neural cache's numbers for the lowest perplexity of a text");
+  command->add_option("M.kgl", options->model, "the model file")->required()->type_name("");
+  command
+      ->add_option("--text", options->text,
+                   "running text (\"-\": standard input); every line ends with <eos>")
+      ->type_name("FILE");
+  command->add_option("--ids", options->ids, "token ids, separated by white space, or .npy")
+      ->type_name("FILE");
+  command->add_option("--cache", options->capacity, "pairs of the cache (default: the model's own)")
+      ->check(CLI::Range(uint32_t{1}, kMaxCacheCapacity).description(""))
+      ->type_name("N");
+  command->add_option("-o,--output", options->output, "the model file to write")
+      ->required()
+      ->type_name("OUT.kgl");
+  command->add_option("--threads", options->threads, "the search uses up to N threads")
+      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "print JSON Lines");
+  command->footer("Example:\n  kinglet tune-cache model.kgl --text validation.txt -o tuned.kgl");
+  return {command, [options] { return CheckInput(*options); },
+          [options](Console& console) { return TuneCacheOf(*options, console); }};
+}
+
+}  // namespace kinglet
