@@ -44,6 +44,7 @@ constexpr VectorFunctions kFunctions = {
     .scale = Scale,
     .log_probabilities = WordLogProbabilities,
     .at_least = WordsAtLeast,
+    .mix = MixWords,
     .read_lines = ReadLines,
 };
 
