@@ -293,6 +293,17 @@ Provenance ProvenanceOf(const SynthesisSpec& spec) {
   return provenance;
 }
 
+// How often the words of each bin occur, where that is published.
+void SetFrequencies(const SynthesisSpec& spec, ModelDraft& draft) {
+  for (Block& block : draft.description.blocks) {
+    auto* embedding = std::get_if<AdaptiveEmbedding>(&block);
+    if (embedding == nullptr || spec.bin_counts.empty()) continue;
+    for (size_t i = 0; i < embedding->bins.size(); ++i) {
+      embedding->bins[i].tokens = spec.bin_counts[i];
+    }
+  }
+}
+
 }  // namespace
 
 std::string StoredName(std::string_view state_dict_name) {
@@ -312,6 +323,7 @@ Result<ModelDraft> Synthesise(const SynthesisSpec& spec) {
   KINGLET_RETURN_IF_ERROR(Prune(spec, model));
   if (spec.bits != 0) QuantiseTensors(spec.bits, model.quantisable, model.draft);
   PackTensors(model.draft);
+  SetFrequencies(spec, model.draft);
   model.draft.description.provenance = ProvenanceOf(spec);
   return std::move(model.draft);
 }

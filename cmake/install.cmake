@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kinglet)
 install(TARGETS kinglet EXPORT kingletTargets)
-install(FILES include/kinglet/kinglet.h include/kinglet/status.h
+install(FILES include/kinglet/kinglet.h include/kinglet/kinglet.hpp include/kinglet/status.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kinglet)
 install(EXPORT kingletTargets NAMESPACE kinglet:: DESTINATION ${package_dir})
 

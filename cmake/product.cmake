@@ -1,6 +1,13 @@
 # The product: one shared library that exports the C interface and nothing else. The project's static
 # libraries are linked into it; what they hold stays hidden.
-add_library(kinglet SHARED ${PROJECT_SOURCE_DIR}/runtime/c_api.cc)
+set(c_api ${PROJECT_SOURCE_DIR}/runtime/c_api)
+add_library(kinglet SHARED
+  ${c_api}/guard.cc
+  ${c_api}/library.cc
+  ${c_api}/model.cc
+  ${c_api}/query.cc
+  ${c_api}/session.cc
+  ${c_api}/state.cc)
 add_library(kinglet::kinglet ALIAS kinglet)
 target_link_libraries(kinglet PRIVATE kinglet_runtime)
 target_compile_definitions(kinglet PRIVATE

@@ -100,9 +100,9 @@ int main(int argc, char** argv) {
     double log_probability = 0;
 
     const double start = microseconds();
-    if (tokens > 0) check(kinglet_session_log_probability(session, token, &log_probability));
-    check(kinglet_session_step(session, token));
-    check(kinglet_session_top_k(session, BEST, ids, best, BEST, &count));
+    if (tokens > 0) check(kinglet_session_log_probability(session, 0, token, &log_probability));
+    check(kinglet_session_step(session, 0, token));
+    check(kinglet_session_top_k(session, 0, BEST, ids, best, BEST, &count));
     busy += microseconds() - start;
 
     negative_log_likelihood -= log_probability;

@@ -19,6 +19,14 @@ struct ClusterTerms {
                        // nothing, where none is mixed in
 };
 
+// What mixes a neural cache into the words it holds: log(keep * exp(log p) + lambda * (weight /
+// total)), keep = 1 - lambda.
+template <class T>
+struct CacheTerms {
+  T keep, lambda;
+  T total;  // sum of the weights of all stored pairs, > 0
+};
+
 // A backend's way to do it; all give the same bits. Logits are finite.
 template <class T>
 struct ClusterFunctions {
@@ -28,6 +36,9 @@ struct ClusterFunctions {
   // number.
   size_t (*at_least)(const T* logits, size_t n, const ClusterTerms<T>& terms, T threshold,
                      uint32_t* places);
+  // log_probabilities[i], of a word whose weight in the cache is weights[i] > 0, becomes the mixed
+  // one.
+  void (*mix)(const T* weights, size_t n, const CacheTerms<T>& terms, T* log_probabilities);
   // out[i] = exp(x[i]); out may be x.
   void (*exponentials)(const T* x, size_t n, T* out);
 };

@@ -144,8 +144,7 @@ Status Distribution<T>::OpenCache(Frame& frame) {
   }
   cache_total_ = total;
   cache_open_ = true;
-  if (frame.position < cache.first_position) return Status();
-  const size_t stored = std::min<uint64_t>(frame.position, cache.capacity);
+  const uint64_t stored = CachePairs(frame.position, cache.capacity, cache.first_position);
   const T* weights = model_.layout()[cache.weights].template At<T>(frame);
   const uint32_t* words = model_.layout()[cache.words].template At<uint32_t>(frame);
   // One chain per word in storage order. A weight may underflow to 0: such a pair changes nothing.
@@ -200,7 +199,7 @@ T Distribution<T>::Keep() const {
 template <class T>
 T Distribution<T>::Mixed(T log_probability, T weight) const {
   if (weight == T{0}) return log_probability + Keep();
-  return Log(keep_ * Exp(log_probability) + lambda_ * (weight / cache_total_));
+  return ref::MixedLogProbability(log_probability, weight, {keep_, lambda_, cache_total_});
 }
 
 // log p of words: two differences, a comparison and the cluster's own log p; then the share that
@@ -213,30 +212,40 @@ void Distribution<T>::CountWords(double words, double cached) {
 }
 
 template <class T>
+void Distribution<T>::MixCached(const OpenClusterView& view) {
+  cached_ids_.clear();
+  cached_weights_.clear();
+  cached_mixed_.clear();
+  for (const CachedWord& word : cached_) {
+    if (!view.Holds(word.id)) continue;
+    cached_ids_.push_back(word.id);
+    cached_weights_.push_back(word.weight);
+    cached_mixed_.push_back(view.LogProbability(word.id));
+  }
+  const auto count = static_cast<double>(cached_ids_.size());
+  functions_.mix(cached_weights_.data(), cached_ids_.size(), {keep_, lambda_, cache_total_},
+                 cached_mixed_.data());
+  CountWords(count, count);
+}
+
+template <class T>
 void Distribution<T>::WriteWords(const Frame& frame, size_t index, T* out) {
   const OpenClusterView view = View(frame, index);
   functions_.log_probabilities(view.logits, view.size, view.terms, out);
   // The few that the cache holds once more.
-  double cached = 0;
-  for (const CachedWord& word : cached_) {
-    if (!view.Holds(word.id)) continue;
-    out[word.id - view.first] = Mixed(view.LogProbability(word.id), word.weight);
-    ++cached;
-  }
+  MixCached(view);
+  for (size_t i = 0; i < cached_ids_.size(); ++i)
+    out[cached_ids_[i] - view.first] = cached_mixed_[i];
   CountWords(view.size, 0);
-  CountWords(cached, cached);
   if (index > 0) work_.arithmetic += {0, 2, 0};  // log p of the cluster
 }
 
 template <class T>
 void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidates& best) {
   const OpenClusterView view = View(frame, index);
-  double cached = 0;
-  for (const CachedWord& word : cached_) {
-    if (!view.Holds(word.id)) continue;
-    const T mixed = Mixed(view.LogProbability(word.id), word.weight);
-    best.Offer({word.id, static_cast<double>(mixed)});
-    ++cached;
+  MixCached(view);
+  for (size_t i = 0; i < cached_ids_.size(); ++i) {
+    best.Offer({cached_ids_[i], static_cast<double>(cached_mixed_[i])});
   }
   uint32_t block = kFirstBlock;
   for (uint32_t begin = 0; begin < view.size; begin += block, block = kLargestBlock) {
@@ -252,9 +261,9 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
     }
   }
   CountWords(view.size, 0);
-  CountWords(cached, cached);
   if (index > 0) work_.arithmetic += {0, 2, 0};
-  work_.arithmetic.others += view.size + cached;  // each compared with the k-th best
+  // Each compared with the k-th best.
+  work_.arithmetic.others += view.size + static_cast<double>(cached_ids_.size());
 }
 
 template <class T>

@@ -101,6 +101,10 @@ class Distribution {
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   OpenClusterView View(const Frame& frame, size_t index) const;
+  // log p of the words of the cluster that the cache holds, mixed, to cached_mixed_ and their ids
+  // to cached_ids_.
+  // REQUIRES: the cluster, the head and the cache are open.
+  void MixCached(const OpenClusterView& view);
   // log p of all the cluster's words to `out`, cache mixed in. REQUIRES: the cluster, the head and
   // the cache are open.
   void WriteWords(const Frame& frame, size_t index, T* out);
@@ -138,8 +142,12 @@ class Distribution {
   std::vector<T>
       weight_of_;  // [vocabulary], 0 for words the cache does not hold; empty without cache
   ClusterFunctions<T> functions_;
-  std::vector<T> words_;          // numbers of one cluster's words, while a query is answered
-  std::vector<uint32_t> places_;  // of words in a block of logits
+  // While a query is answered: numbers of one cluster's words, places of words in a block of
+  // logits; of the cluster's words that the cache holds, the ids, weights and mixed log p.
+  std::vector<T> words_;
+  std::vector<uint32_t> places_;
+  std::vector<uint32_t> cached_ids_;
+  std::vector<T> cached_weights_, cached_mixed_;
   QueryWork work_;
 };
 

@@ -1,5 +1,7 @@
 #include "tools/bench_measure.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 #include <fstream>
@@ -30,6 +32,13 @@ std::optional<uint64_t> PeakResidentBytes() {
   return std::nullopt;
 }
 
+// How often the system has taken the processor from one of the process's threads.
+long Interruptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
 // The paths of all lanes in one step, sorted: lanes that take the same path are interchangeable.
 using StepKind = std::vector<TokenPath>;
 
@@ -39,16 +48,17 @@ struct ModeRun {
   std::vector<double> seconds;  // of each timed step
   std::map<StepKind, uint64_t> kinds;
   Trace trace;
-  OperationTally arithmetic;
   uint64_t tails = 0;
+  uint64_t interrupted = 0;
 
-  void Record(double step_seconds) {
+  void Record(double step_seconds, bool was_interrupted) {
     seconds.push_back(step_seconds);
+    interrupted += was_interrupted;
     StepKind kind;
     for (const LaneStep& lane : streams.last_steps()) {
       kind.push_back(lane.path);
       ++trace.paths[lane.path];
-      arithmetic += lane.arithmetic;
+      trace.distribution += lane.arithmetic;
       tails += static_cast<uint64_t>(std::popcount(lane.path.clusters >> 1));
     }
     std::sort(kind.begin(), kind.end());
@@ -67,8 +77,9 @@ Status RunRound(ModeRun& run, const BenchSchedule& schedule) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<State> start, run.streams.Save());
   KINGLET_RETURN_IF_ERROR(StepMany(run, schedule.settle));
   for (uint64_t i = 0; i < schedule.block; ++i) {
+    const long before = Interruptions();
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
-    run.Record(seconds);
+    run.Record(seconds, Interruptions() != before);
   }
   KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
   KINGLET_RETURN_IF_ERROR(StepMany(run, schedule.settle));
@@ -169,6 +180,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   result.threads = threads;
   result.backend = model.backend().name;
   result.timed = run.seconds.size();
+  result.interrupted = run.interrupted;
   std::vector<double> us = run.seconds;
   for (double& value : us) value *= 1e6 / lanes;
   result.us_per_token = Summarise(std::move(us));
@@ -184,7 +196,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
                             operations[i].multiplications});
   }
   result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
-                          run.arithmetic.multiplications / tokens});
+                          run.trace.distribution.multiplications / tokens});
   return result;
 }
 
@@ -202,7 +214,7 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
     } else {
       KINGLET_RETURN_IF_ERROR(streams.Restore(warm));
     }
-    runs.push_back({query, std::move(streams), {}, {}, {}, {}, 0});
+    runs.push_back({query, std::move(streams), {}, {}, {}, 0, 0});
   }
   return runs;
 }

@@ -95,6 +95,7 @@ std::string BenchJson(const BenchResult& result) {
   }
   line.EndArray();
   line.Key("ratio").Number(result.Ratio()).Key("timed").Integer(result.timed);
+  line.Key("interrupted").Integer(result.interrupted);
   if (result.query.mode == BenchMode::kTopK) line.Key("top").Integer(result.query.top);
   line.Key("no_skip").Boolean(result.query.no_skip).Key("backend").Text(result.backend);
   return line.Finish();
@@ -115,7 +116,18 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
                       result.TokensPerSecond(), result.read_floor_us, result.read_floor_bytes,
                       result.Ratio(), result.tails_opened);
   }
-  for (const BenchResult& result : results) text += StepsText(result, steps);
+  uint64_t timed = 0, interrupted = 0;
+  for (const BenchResult& result : results) {
+    timed += result.timed;
+    interrupted += result.interrupted;
+  }
+  if (interrupted > 0) {
+    text += "\nother work on this machine interrupted " + Grouped(interrupted) + " of " +
+            Grouped(timed) + " steps; means and high percentiles have that in them\n";
+  }
+  for (const BenchResult& result : results) {
+    if (steps > 0) text += StepsText(result, steps);
+  }
   if (first.peak_rss_bytes) {
     text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";
   }

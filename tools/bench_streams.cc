@@ -111,12 +111,10 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   const Status status = RunTogether(work);
   const double seconds = SecondsSince(start);
   KINGLET_RETURN_IF_ERROR(status);
-  const uint64_t steady = SteadyPosition(model_->plan());
   for (const Share& share : shares_) {
     for (const uint32_t lane : share.lanes) {
       last_steps_[share.first + lane] = {
-          {std::min(position_, steady), BinOf(model_->plan(), share.ids[lane]),
-           share.session->clusters_opened(lane)},
+          PathOf(model_->plan(), position_, share.ids[lane], share.session->clusters_opened(lane)),
           share.session->last_work(lane).arithmetic};
     }
   }

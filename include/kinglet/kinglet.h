@@ -17,11 +17,17 @@
 //              KINGLET_INVALID_ARGUMENT. An output that may be NULL is then not computed.
 //   Memory     Any function may return KINGLET_OUT_OF_MEMORY. Buffers belong to the caller; the
 //              library keeps no pointer into them after it returns.
-//   Threads    A model is immutable: any number of threads may use one. A session belongs to one
-//              thread at a time; different sessions, of one model or of several, are independent.
-//              The library starts no threads.
+//   Threads    Models and states are immutable: any number of threads may use one; only giving its
+//              handle back wants every other call with it to have ended. A session belongs to one
+//              thread at a time, but for kinglet_session_cancel; different sessions, of one model
+//              or of several, are independent. The library starts no threads.
+//   Handles    Each handle is its creator's to give back, in any order: a session and a state keep
+//              what they need of their model after its handle is closed.
 //   Numbers    Log-probabilities are natural logarithms; a word the model holds impossible has
 //              minus infinity.
+//   Structures A structure begins with its size as the caller compiled it, so that a program and a
+//              library of different versions understand each other. Fields are only ever added at
+//              the end.
 //   Widths     Every integer has a fixed width.
 #ifndef KINGLET_KINGLET_H_
 #define KINGLET_KINGLET_H_
@@ -66,19 +72,37 @@ KINGLET_API const char* kinglet_error_message(void);
 // A verified model, ready to run.
 typedef struct kinglet_model kinglet_model;
 
-// How a model is opened. Zero is every field's default, and fields are only ever added at the end:
-// a structure longer than the library knows is accepted if the bytes it does not know are zero.
+// How grave a line of the log is.
+enum kinglet_log_level {
+  KINGLET_LOG_INFO = 1,
+  KINGLET_LOG_WARNING = 2,
+};
+
+// How a model is opened. Zero is every field's default. A structure longer than the library knows
+// is accepted if the bytes it does not know are zero.
 typedef struct kinglet_model_options {
   uint32_t struct_size;  // set by kinglet_model_options_init
   uint32_t reserved;     // zero
-  // A session that needs more bytes than this is refused with KINGLET_OUT_OF_MEMORY. 0: 4 GiB.
+  // A session whose lanes together need more bytes than this is refused with KINGLET_OUT_OF_MEMORY.
+  // 0: 4 GiB.
   uint64_t session_memory_limit;
   // "cpu", "ref" or "ref64"; read during the call only. NULL: "cpu".
   const char* backend;
+  // The bytes that the file, the weights as the backend lays them out and all live sessions may
+  // hold together; whatever would need more is refused with KINGLET_OUT_OF_MEMORY. States are not
+  // among them. 0: no limit.
+  uint64_t memory_limit;
+  // Called with a kinglet_log_level and one line of NUL-terminated text that is valid during the
+  // call only; by any thread that uses the model or a session or state of it, several at once,
+  // until the last of these handles is given back. Must return, and must not call the library.
+  // NULL: no log.
+  void (*log)(void* user, int32_t level, const char* message);
+  // The first argument of `log`.
+  void* log_user;
 } kinglet_model_options;
 
 // Makes `options` all defaults. `struct_size` is sizeof(kinglet_model_options) as the caller
-// compiled it.
+// compiled it. Errors: KINGLET_INVALID_ARGUMENT (a size no structure has).
 KINGLET_API kinglet_status kinglet_model_options_init(kinglet_model_options* options,
                                                       uint32_t struct_size);
 
@@ -86,7 +110,8 @@ KINGLET_API kinglet_status kinglet_model_options_init(kinglet_model_options* opt
 // the file; the file may change or vanish afterwards. `options` may be NULL. On success *out is the
 // caller's, to be given to kinglet_model_close.
 // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION,
-// KINGLET_INVALID_MODEL, KINGLET_UNSUPPORTED (a backend this library lacks).
+// KINGLET_INVALID_MODEL, KINGLET_UNSUPPORTED (a backend this library lacks),
+// KINGLET_INVALID_ARGUMENT (options that are none).
 KINGLET_API kinglet_status kinglet_model_open(const char* path,
                                               const kinglet_model_options* options,
                                               kinglet_model** out);
@@ -96,8 +121,8 @@ KINGLET_API kinglet_status kinglet_model_open_memory(const void* bytes, uint64_t
                                                      const kinglet_model_options* options,
                                                      kinglet_model** out);
 
-// Gives the handle back. Sessions of the model stay valid: they share its memory, which is freed
-// with the last of them. NULL is allowed and does nothing.
+// Gives the handle back. Sessions and states of the model stay valid: they share its memory, which
+// is freed with the last of them. NULL is allowed and does nothing.
 KINGLET_API void kinglet_model_close(kinglet_model* model);
 
 // The number of words; ids are 0 .. vocabulary size - 1.
@@ -125,9 +150,22 @@ KINGLET_API kinglet_status kinglet_model_find_token(const kinglet_model* model, 
 KINGLET_API kinglet_status kinglet_model_digest(const kinglet_model* model, char* buffer,
                                                 uint64_t capacity, uint64_t* needed);
 
+// The name of the backend that computes, and a NUL. Buffer, capacity and needed as for
+// kinglet_model_token_text. Errors: KINGLET_BUFFER_TOO_SMALL.
+KINGLET_API kinglet_status kinglet_model_backend(const kinglet_model* model, char* buffer,
+                                                 uint64_t capacity, uint64_t* needed);
+
+// The bytes each lane of a session allocates.
+KINGLET_API kinglet_status kinglet_model_lane_bytes(const kinglet_model* model, uint64_t* out);
+
+// The bytes kinglet_state_write needs at most for a state of this model.
+KINGLET_API kinglet_status kinglet_model_state_bytes(const kinglet_model* model, uint64_t* out);
+
 // --- sessions ------------------------------------------------------------------------------------
 
-// One stream of tokens through a model.
+// One or more streams of tokens, called lanes, through a model. A lane's numbers are those of a
+// session of its own fed the same tokens, to the last bit. Wherever a lane is given below,
+// KINGLET_INVALID_ARGUMENT says that the session has no such lane; they are 0 .. lanes - 1.
 typedef struct kinglet_session kinglet_session;
 
 // What the probabilities are while a model's neural cache is still empty.
@@ -138,20 +176,24 @@ enum kinglet_empty_cache {
   KINGLET_EMPTY_CACHE_NORMALISED = 1,
 };
 
-// How a session runs. Grows like kinglet_model_options.
+// How a session runs. Zero is every field's default; grows like kinglet_model_options.
 typedef struct kinglet_session_options {
   uint32_t struct_size;  // set by kinglet_session_options_init
   uint32_t empty_cache;  // a kinglet_empty_cache
+  uint32_t lanes;        // 0: 1
+  uint32_t reserved;     // zero
 } kinglet_session_options;
 
 // Makes `options` all defaults. `struct_size` is sizeof(kinglet_session_options) as the caller
-// compiled it.
+// compiled it. Errors: KINGLET_INVALID_ARGUMENT (a size no structure has).
 KINGLET_API kinglet_status kinglet_session_options_init(kinglet_session_options* options,
                                                         uint32_t struct_size);
 
-// Starts a stream. The session keeps the model's memory alive; the model's handle may be closed
-// before it. `options` may be NULL. On success *out is the caller's, to be given to
-// kinglet_session_destroy.
+// Starts a session, every lane at the start of a stream. It keeps the model's memory alive; the
+// model's handle may be closed before it. `options` may be NULL. On success *out is the caller's,
+// to be given to kinglet_session_destroy.
+// Errors: KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the model's options),
+// KINGLET_INVALID_ARGUMENT (options that are none).
 KINGLET_API kinglet_status kinglet_session_create(const kinglet_model* model,
                                                   const kinglet_session_options* options,
                                                   kinglet_session** out);
@@ -159,39 +201,150 @@ KINGLET_API kinglet_status kinglet_session_create(const kinglet_model* model,
 // NULL is allowed and does nothing.
 KINGLET_API void kinglet_session_destroy(kinglet_session* session);
 
-// Back to the start of a stream: position 0, nothing remembered.
-KINGLET_API kinglet_status kinglet_session_reset(kinglet_session* session);
+// The number of lanes.
+KINGLET_API kinglet_status kinglet_session_lanes(const kinglet_session* session, uint32_t* out);
 
-// Processes one token. The "cpu" backend allocates nothing on the models it has kernels for; where
-// reference kernels run, a token allocates and may fail with KINGLET_OUT_OF_MEMORY.
-// Errors: KINGLET_ID_OUT_OF_RANGE.
-KINGLET_API kinglet_status kinglet_session_step(kinglet_session* session, uint32_t id);
+// Processes one token on one lane. The "cpu" backend allocates nothing on the models it has kernels
+// for; where reference kernels run, a token allocates and may fail with KINGLET_OUT_OF_MEMORY.
+// Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED.
+KINGLET_API kinglet_status kinglet_session_step(kinglet_session* session, uint32_t lane,
+                                                uint32_t id);
+
+// Processes token ids[i] on lane lanes[i] for every i < count, each weight being fetched once for
+// all of them: all, or after an error none. The arrays may be NULL if `count` is 0.
+// Errors: as kinglet_session_step, and KINGLET_INVALID_ARGUMENT if a lane occurs twice.
+KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
+                                                      const uint32_t* lanes, const uint32_t* ids,
+                                                      uint64_t count);
+
+// Takes the lane back to the start of a stream: position 0, nothing remembered.
+KINGLET_API kinglet_status kinglet_session_reset(kinglet_session* session, uint32_t lane);
 
 // The number of tokens processed since the start.
-KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* session, uint64_t* out);
+KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* session, uint32_t lane,
+                                                    uint64_t* out);
 
-// The queries below are about the token that follows the last step. They compute only what they
-// need, remember it until the next step, and may be asked in any order, any number of times. Each
-// may fail with KINGLET_NO_TOKEN_YET (before the first step) and KINGLET_NOT_FINITE (the model's
-// own numbers overflowed).
+// Makes lane `to` a copy of lane `from`, which may be the same one. Only the memory in which they
+// differ is copied.
+KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from,
+                                                uint32_t to);
+
+// From any thread, while another may be in a call with the session: the call that is running, or
+// else the next that computes something (a step or a query), stops before its next step and returns
+// KINGLET_CANCELLED; calls after that one run as ever. The session must not be destroyed meanwhile.
+KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
+
+// --- queries -------------------------------------------------------------------------------------
+
+// The queries below are about the token that follows the lane's last step. They compute only what
+// they need, remember it until the lane's next step, and may be asked in any order, any number of
+// times. Each may fail with KINGLET_NO_TOKEN_YET (before the lane's first step), KINGLET_NOT_FINITE
+// (the model's own numbers overflowed) and KINGLET_CANCELLED.
 
 // The log-probability of word `id`. Errors: KINGLET_ID_OUT_OF_RANGE.
-KINGLET_API kinglet_status kinglet_session_log_probability(kinglet_session* session, uint32_t id,
-                                                           double* out);
+KINGLET_API kinglet_status kinglet_session_log_probability(kinglet_session* session, uint32_t lane,
+                                                           uint32_t id, double* out);
 
 // The log-probability of every word, at its id. `capacity` is what `out` can hold; entries beyond
-// the vocabulary size are left alone. Errors: KINGLET_BUFFER_TOO_SMALL.
-KINGLET_API kinglet_status kinglet_session_log_probabilities(kinglet_session* session, float* out,
+// the vocabulary size are left alone. "ref64" computes in double and rounds here.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
+KINGLET_API kinglet_status kinglet_session_log_probabilities(kinglet_session* session,
+                                                             uint32_t lane, float* out,
                                                              uint64_t capacity);
+
+// The log-probability of each of `count` words: out[i] is that of ids[i]. A word may occur more
+// than once. Both arrays may be NULL if `count` is 0. Errors: KINGLET_ID_OUT_OF_RANGE.
+KINGLET_API kinglet_status kinglet_session_log_probabilities_of(kinglet_session* session,
+                                                                uint32_t lane, const uint32_t* ids,
+                                                                uint64_t count, double* out);
+
+// The probability of every word, otherwise as kinglet_session_log_probabilities.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
+KINGLET_API kinglet_status kinglet_session_probabilities(kinglet_session* session, uint32_t lane,
+                                                         float* out, uint64_t capacity);
 
 // The k most probable words, most probable first, equal ones by lower id; all words if k exceeds
 // the vocabulary size. `*count`, if `count` is not NULL, becomes their number, also when the call
 // fails with KINGLET_BUFFER_TOO_SMALL. `ids` and `log_probabilities` have room for `capacity`
 // entries each; either may be NULL. The answer is exact: the same, to the last bit, as sorting
 // every word. Errors: KINGLET_BUFFER_TOO_SMALL.
-KINGLET_API kinglet_status kinglet_session_top_k(kinglet_session* session, uint32_t k,
-                                                 uint32_t* ids, double* log_probabilities,
-                                                 uint64_t capacity, uint32_t* count);
+KINGLET_API kinglet_status kinglet_session_top_k(kinglet_session* session, uint32_t lane,
+                                                 uint32_t k, uint32_t* ids,
+                                                 double* log_probabilities, uint64_t capacity,
+                                                 uint32_t* count);
+
+// A word drawn with probability proportional to p(word)^(1 / temperature); temperature 0, or so low
+// that its reciprocal overflows: the most probable word. The draw depends on the stream, the seed
+// and the temperature alone: asked again it is the same, as it is on another lane or machine.
+// Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
+KINGLET_API kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane,
+                                                  uint64_t seed, double temperature, uint32_t* out);
+
+// What a query computed, without what an earlier one about the same token had. docs/ACCOUNTING.md
+// says what counts as an operation; weights that are zero count.
+typedef struct kinglet_work {
+  uint32_t struct_size;      // set by the caller: sizeof(kinglet_work) as it compiled it
+  uint32_t cache_computed;   // 1: the neural cache's weights were computed
+  uint64_t clusters_opened;  // bit i: cluster i of the softmax was computed (0 = the head)
+  double multiplications;
+  double additions;  // and subtractions
+  double others;     // divisions, roots, exponentials, logarithms, comparisons, roundings
+} kinglet_work;
+
+// What the lane's last query did, also if it failed; nothing after a step, a reset, a restore or a
+// fork onto it. Fields of a longer structure that this library does not know become zero.
+// Errors: KINGLET_INVALID_ARGUMENT (a struct_size no structure has).
+KINGLET_API kinglet_status kinglet_session_last_work(const kinglet_session* session, uint32_t lane,
+                                                     kinglet_work* out);
+
+// --- states --------------------------------------------------------------------------------------
+
+// What a stream remembers, as a value: keep it, compare it, give it back to any lane of any session
+// of the same model, or write it as bytes for another process. States taken from one stream share
+// what they have in common, so one that is a few tokens older than another costs little. A state
+// outlives its session and its model's handle.
+typedef struct kinglet_state kinglet_state;
+
+// The lane's state. On success *out is the caller's, to be given to kinglet_state_destroy.
+KINGLET_API kinglet_status kinglet_session_save(kinglet_session* session, uint32_t lane,
+                                                kinglet_state** out);
+
+// Makes the lane go on from where the state was taken. The state stays the caller's.
+// Errors: KINGLET_MISMATCH (of another model file, or of a backend with other real numbers).
+KINGLET_API kinglet_status kinglet_session_restore(kinglet_session* session, uint32_t lane,
+                                                   const kinglet_state* state);
+
+// NULL is allowed and does nothing.
+KINGLET_API void kinglet_state_destroy(kinglet_state* state);
+
+// The number of tokens the stream had processed.
+KINGLET_API kinglet_status kinglet_state_position(const kinglet_state* state, uint64_t* out);
+
+// 1 if streams in these states answer every question alike for ever: the same model, position, last
+// token and memory, bit for bit; else 0.
+KINGLET_API kinglet_status kinglet_state_equal(const kinglet_state* a, const kinglet_state* b,
+                                               int32_t* out);
+
+// A number that is the same for equal states, in every process on every machine.
+KINGLET_API kinglet_status kinglet_state_hash(const kinglet_state* state, uint64_t* out);
+
+// The bytes kinglet_state_write needs for this state.
+KINGLET_API kinglet_status kinglet_state_bytes(const kinglet_state* state, uint64_t* out);
+
+// Writes the state as bytes that name their model and carry a checksum; the same on every machine.
+// `*needed`, if `needed` is not NULL, becomes their number, also when the call fails with
+// KINGLET_BUFFER_TOO_SMALL (`buffer` is then untouched). `buffer` may be NULL to ask for the size
+// only. Errors: KINGLET_BUFFER_TOO_SMALL.
+KINGLET_API kinglet_status kinglet_state_write(const kinglet_state* state, void* buffer,
+                                               uint64_t capacity, uint64_t* needed);
+
+// The state that these `size` bytes are; they are copied, and need no alignment. Whatever they are,
+// the worst a state so read can do is give wrong probabilities. On success *out is the caller's, to
+// be given to kinglet_state_destroy.
+// Errors: KINGLET_CORRUPT (no state, cut short or damaged), KINGLET_UNSUPPORTED_VERSION,
+// KINGLET_MISMATCH (of another model file, or of a backend with other real numbers).
+KINGLET_API kinglet_status kinglet_state_read(const kinglet_model* model, const void* bytes,
+                                              uint64_t size, kinglet_state** out);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -12,6 +12,8 @@
 #include "hwy/highway.h"
 #include "kernels/cluster_words.h"
 #include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/softmax-inl.h"
+#include "kernels/functions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
@@ -43,6 +45,54 @@ size_t WordsAtLeast(const float* logits, size_t n, const ClusterTerms<float>& te
     found += hn::CompressStore(indices, hn::RebindMask(d32, reached), d32, places + found);
   });
   return found;
+}
+
+// Log of kernels/functions.h, lane by lane. REQUIRES: x >= 0 or NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> LogVector(D d, hn::Vec<D> x) {
+  using C = LogConstants;
+  const hn::RebindToSigned<D> d32;
+  const auto denormal = hn::Lt(x, hn::BitCast(d, hn::Set(d32, 0x00800000)));
+  const auto bits =
+      hn::BitCast(d32, hn::IfThenElse(denormal, hn::Mul(x, hn::Set(d, 8388608.0f)), x));
+  auto exponent = hn::Sub(hn::ShiftRight<23>(bits), hn::Set(d32, 127));
+  const auto scaled = hn::Sub(exponent, hn::Set(d32, 23));
+  exponent = hn::IfThenElse(hn::RebindMask(d32, denormal), scaled, exponent);
+  const auto mantissa = hn::And(bits, hn::Set(d32, 0x007fffff));
+  auto m = hn::BitCast(d, hn::Or(mantissa, hn::Set(d32, 0x3f800000)));
+  const auto large = hn::Gt(m, hn::Set(d, 2.0f * C::kSqrtHalf));
+  m = hn::IfThenElse(large, hn::Mul(m, hn::Set(d, 0.5f)), m);
+  exponent =
+      hn::IfThenElse(hn::RebindMask(d32, large), hn::Add(exponent, hn::Set(d32, 1)), exponent);
+  const auto f = hn::Sub(m, hn::Set(d, 1.0f));
+  const auto s = hn::Div(f, hn::Add(hn::Set(d, 2.0f), f));
+  const auto z = hn::Mul(s, s);
+  auto p = hn::Set(d, C::kC9);
+  p = hn::MulAdd(p, z, hn::Set(d, C::kC7));
+  p = hn::MulAdd(p, z, hn::Set(d, C::kC5));
+  p = hn::MulAdd(p, z, hn::Set(d, C::kC3));
+  p = hn::Mul(p, z);
+  const auto half_square = hn::Mul(hn::Mul(hn::Set(d, 0.5f), f), f);
+  const auto e = hn::ConvertTo(d, exponent);
+  const auto low = hn::MulAdd(s, hn::Add(half_square, p), hn::Mul(e, hn::Set(d, C::kLn2Low)));
+  const auto rest = hn::Sub(f, hn::Sub(half_square, low));
+  const auto result = hn::MulAdd(e, hn::Set(d, C::kLn2High), rest);
+  const auto infinity = hn::BitCast(d, hn::Set(d32, 0x7f800000));
+  // Infinity and NaN stay as they are; 0 gives minus infinity.
+  const auto finite = hn::Lt(x, infinity);
+  return hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity),
+                        hn::IfThenElse(finite, result, x));
+}
+
+void MixWords(const float* weights, size_t n, const CacheTerms<float>& terms,
+              float* log_probabilities) {
+  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto softmax =
+        hn::Mul(hn::Set(d, terms.keep), ExpVector(d, hn::LoadU(d, log_probabilities + i)));
+    const auto share = hn::Div(hn::LoadU(d, weights + i), hn::Set(d, terms.total));
+    const auto mixed = hn::Add(softmax, hn::Mul(hn::Set(d, terms.lambda), share));
+    hn::StoreU(LogVector(d, mixed), d, log_probabilities + i);
+  });
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

@@ -112,7 +112,8 @@ ClusterFunctions<float> ClusterFunctionsCpu() {
   const Result<Target> target = ChosenTarget();
   const VectorFunctions* functions = target.ok() ? FindVectorFunctions(*target) : nullptr;
   if (functions == nullptr) return ref::kClusterFunctions<float>;
-  return {functions->log_probabilities, functions->at_least, functions->exponentials};
+  return {functions->log_probabilities, functions->at_least, functions->mix,
+          functions->exponentials};
 }
 
 }  // namespace kinglet::cpu

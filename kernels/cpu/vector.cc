@@ -51,6 +51,7 @@ constexpr VectorFunctions kFunctions = {
     .qrnn_gates = UpdateQrnn,
     .log_probabilities = WordLogProbabilities,
     .at_least = WordsAtLeast,
+    .mix = MixWords,
     .read_lines = ReadLines,
 };
 

@@ -107,6 +107,8 @@ struct VectorFunctions {
                             float* out);
   size_t (*at_least)(const float* logits, size_t n, const ClusterTerms<float>& terms,
                      float threshold, uint32_t* places);
+  void (*mix)(const float* weights, size_t n, const CacheTerms<float>& terms,
+              float* log_probabilities);
 
   // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
   uint64_t (*read_lines)(const std::byte* lines, size_t count);

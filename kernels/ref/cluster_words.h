@@ -34,13 +34,25 @@ size_t WordsAtLeast(const T* logits, size_t n, const ClusterTerms<T>& terms, T t
 }
 
 template <class T>
+T MixedLogProbability(T log_probability, T weight, const CacheTerms<T>& terms) {
+  return Log(terms.keep * Exp(log_probability) + terms.lambda * (weight / terms.total));
+}
+
+template <class T>
+void MixWords(const T* weights, size_t n, const CacheTerms<T>& terms, T* log_probabilities) {
+  for (size_t i = 0; i < n; ++i) {
+    log_probabilities[i] = MixedLogProbability(log_probabilities[i], weights[i], terms);
+  }
+}
+
+template <class T>
 void WordExponentials(const T* x, size_t n, T* out) {
   for (size_t i = 0; i < n; ++i) out[i] = Exp(x[i]);
 }
 
 template <class T>
 inline constexpr ClusterFunctions<T> kClusterFunctions = {WordLogProbabilities<T>, WordsAtLeast<T>,
-                                                          WordExponentials<T>};
+                                                          MixWords<T>, WordExponentials<T>};
 
 }  // namespace kinglet::ref
 

@@ -189,6 +189,22 @@ TEST(Synthesis, ClustersAreAsProbableAsTheirBins) {
   EXPECT_NEAR(shares[2], 11858.0 / 245569, 0.04);
 }
 
+TEST(Synthesis, FilesSayHowOftenTheWordsOfEachBinOccur) {
+  SynthesisSpec spec = Small();
+  const auto tokens = [&spec] {
+    std::vector<uint64_t> counts;
+    const ModelDraft draft = *Synthesise(spec);
+    for (const EmbeddingBin& bin : FindBlock<AdaptiveEmbedding>(draft.description)->bins) {
+      counts.push_back(bin.tokens);
+    }
+    return counts;
+  };
+  spec.bin_counts = {50, 20, 3};
+  EXPECT_EQ(tokens(), spec.bin_counts);
+  spec.bin_counts = {};
+  EXPECT_EQ(tokens(), (std::vector<uint64_t>{0, 0, 0}));
+}
+
 // The quantisers' ranges are what the same network reaches in floats: nothing is cut off, and few
 // codes are wasted.
 TEST(Synthesis, QuantisersHaveTheRangesTheNetworkReaches) {

@@ -1,9 +1,10 @@
 """Installs the build into a folder of its own and uses it from outside, as a stranger would.
 
-    install_test.py BUILD_DIR SOURCE_DIR LIBDIR CMAKE PKG_CONFIG C_COMPILER [C_FLAG...]
+    install_test.py BUILD_DIR SOURCE_DIR LIBDIR CMAKE PKG_CONFIG C_COMPILER CXX_COMPILER [FLAG...]
 
 The command converts the bundled checkpoint; examples/ builds against the package with a C compiler
-only, once by CMake and once by pkg-config; the example streams a text; its figures are the command's.
+only, once by CMake and once by pkg-config; stream goes through a text, and its figures are the
+command's; beam's figures are those of a C++17 program that takes its sequences word by word.
 """
 
 import json
@@ -14,7 +15,9 @@ import subprocess
 import sys
 import tempfile
 
-STRICT = ["-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
+WARNINGS = ["-pedantic-errors", "-Wall", "-Wextra", "-Werror"]
+STRICT_C = ["-std=c11", *WARNINGS]
+STRICT_CXX = ["-std=c++17", "-fno-exceptions", *WARNINGS]
 
 
 def run(*command, **variables):
@@ -36,19 +39,20 @@ def without_times(output):
 
 
 def main():
-    build, source, libdir, cmake, pkg_config, compiler, *flags = sys.argv[1:]
+    build, source, libdir, cmake, pkg_config, compiler, cxx_compiler, *flags = sys.argv[1:]
     demo = pathlib.Path(source) / "examples" / "wikitext2"
-    strict = STRICT + flags
+    strict = STRICT_C + flags
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         # Installed to one place and moved to another: nothing may depend on where it first was.
         run(cmake, "--install", build, "--prefix", work / "first")
         prefix = (work / "first").rename(work / "prefix")
         lib = prefix / libdir
-        for file in ("bin/kinglet", "include/kinglet/kinglet.h", "include/kinglet/status.h"):
-            expect((prefix / file).is_file(), f"not installed: {file}")
-        headers = sorted(path.name for path in (prefix / "include").rglob("*.h"))
-        expect(headers == ["kinglet.h", "status.h"], f"installed headers: {headers}")
+        expect((prefix / "bin" / "kinglet").is_file(), "not installed: bin/kinglet")
+        headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*")
+                         if path.is_file())
+        expect(headers == ["include/kinglet/kinglet.h", "include/kinglet/kinglet.hpp",
+                           "include/kinglet/status.h"], f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"
         command = prefix / "bin" / "kinglet"
@@ -58,7 +62,7 @@ def main():
         # A copy of the example outside the project, by CMake.
         examples = work / "examples"
         examples.mkdir()
-        for name in ("stream.c", "CMakeLists.txt"):
+        for name in ("stream.c", "beam.c", "CMakeLists.txt"):
             (examples / name).write_bytes((demo.parent / name).read_bytes())
         run(cmake, "-G", "Ninja", "-S", examples, "-B", work / "build", f"-DCMAKE_C_COMPILER={compiler}",
             f"-DCMAKE_C_FLAGS={' '.join(strict)}", f"-DCMAKE_PREFIX_PATH={prefix}")
@@ -83,6 +87,22 @@ def main():
                f"{tokens} tokens by stream, {score['tokens']} by score")
         expect(abs(mean - score["nll"]) < 1e-4 and abs(perplexity - score["ppl"]) < 0.01 * perplexity,
                f"stream: {mean}, {perplexity}; score: {score}")
+
+        # The beam's sequences, word by word.
+        rescore = work / "rescore"
+        run(cxx_compiler, *STRICT_CXX, *flags, pathlib.Path(__file__).parent / "rescore.cc", "-o", rescore,
+            *package)
+        prompt = "the war of the".split()
+        beam = run(work / "build" / "beam", model, *prompt).splitlines()
+        expect(len(set(beam)) == 4, f"expected four sequences, found {beam}")
+        probabilities = [float(line.split("%")[0]) for line in beam]
+        expect(probabilities == sorted(probabilities, reverse=True) and probabilities[-1] > 0,
+               f"not the most probable first: {beam}")
+        for line in beam:
+            alone = run(rescore, model, len(prompt), *prompt, *line.split("%", 1)[1].split(),
+                        LD_LIBRARY_PATH=str(lib))
+            expect(alone.rstrip() == line.split("%")[0] + "%", f"beam: {line}; word by word: {alone}")
+        print("\n".join(beam))
         print(f"{tokens} tokens, mean negative log-likelihood {mean}, perplexity {perplexity}: the example "
               "built by CMake, built by pkg-config, and the command agree")
 

@@ -25,7 +25,8 @@ std::vector<ClusterFunctions<float>> AllFunctions() {
   for (const cpu::Target target : cpu::SupportedTargets()) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
     if (functions == nullptr) continue;
-    all.push_back({functions->log_probabilities, functions->at_least, functions->exponentials});
+    all.push_back({functions->log_probabilities, functions->at_least, functions->mix,
+                   functions->exponentials});
   }
 #endif
   return all;
@@ -91,6 +92,28 @@ TEST(ClusterWords, PlacesAreThoseThatReachTheThreshold) {
           found.resize(functions.at_least(logits.data(), n, terms, threshold, found.data()));
           ASSERT_EQ(found, expected) << n << " " << threshold;
         }
+      }
+    }
+  }
+}
+
+TEST(ClusterWords, CachedWordsAreMixedByTheFormula) {
+  const std::vector<CacheTerms<float>> all_terms = {
+      {0.75f, 0.25f, 3.0f}, {0.86f, 0.14f, 1000.0f}, {1e-6f, 0.999999f, 1.0f}, {0.5f, 0.5f, 1e-30f},
+      {1.0f, 1e-38f, 1e6f}, {1.0f, 1e-38f, 1e-6f}};  // the last two: denormals, nothing, infinity
+  for (const CacheTerms<float>& terms : all_terms) {
+    for (const size_t n : kSizes) {
+      TestRandom random(n);
+      std::vector<float> weights(n), before(n), expected(n);
+      for (size_t i = 0; i < n; ++i) {
+        weights[i] = Exp(40 * random.Signed());
+        before[i] = -100 * (1 + random.Signed());
+        expected[i] = Log(terms.keep * Exp(before[i]) + terms.lambda * (weights[i] / terms.total));
+      }
+      for (const auto& functions : AllFunctions()) {
+        std::vector<float> found = before;
+        functions.mix(weights.data(), n, terms, found.data());
+        ASSERT_EQ(Bits(found), Bits(expected)) << n;
       }
     }
   }

@@ -9,6 +9,7 @@
 #include "format/writer.h"
 #include "runtime/model.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
 #endif
@@ -20,7 +21,7 @@ std::shared_ptr<const Model> Open(const TinyOptions& options, const std::string&
   return *Model::FromBytes(*SerialiseModel(TinyMicronet(options)), {.backend = backend});
 }
 
-std::vector<StepTraffic> Trace(const Model& model, const TokenPath& path) {
+std::vector<StepTraffic> Traffic(const Model& model, const TokenPath& path) {
   return TrafficOf(model.plan(), model.layout(), model.backend().real_bytes, model.kernels(), path);
 }
 
@@ -105,51 +106,74 @@ uint64_t StreamBytes() {
   return 6 * (state_of_layer + layer) + hidden + cache + head + tails;
 }
 
-std::vector<StepTraffic> FullTrace(const Model& model, const TokenPath& path) {
-  std::vector<StepTraffic> traffic = Trace(model, path);
+std::vector<StepTraffic> FullTraffic(const Model& model, const TokenPath& path) {
+  std::vector<StepTraffic> traffic = Traffic(model, path);
   traffic.push_back(
       QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes, path, true));
   return traffic;
 }
 
-TEST(Traffic, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {
+TEST(TrafficOf, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {
   const auto model = Open(DemoShapes(), "ref");
   // The reference reads the embedding row of a bin without projection as reals, apart from the
   // codes that the head reads.
   const uint64_t expected = WeightBytes{1}.FullStep() + 128 * 4 + StreamBytes();
-  EXPECT_EQ(Distinct(*model, FullTrace(*model, {2000, 0, 7})), expected);
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, 7})), expected);
   // A row of the second bin is among the codes of its tail, but its projection is read besides.
-  EXPECT_EQ(Distinct(*model, FullTrace(*model, {2000, 1, 7})),
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 1, 7})),
             expected - 128 * 4 + WeightBytes{1}.Matrix(128, 64));
 }
 
-TEST(Traffic, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
+TEST(TrafficOf, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
 #ifdef KINGLET_HAVE_CPU_BACKEND
   if (cpu::SupportedTargets().front() == cpu::Target::kScalar) {
     GTEST_SKIP() << "this machine has no vector target";
   }
   const auto model = Open(DemoShapes(), "cpu");
   const uint64_t expected = WeightBytes{16}.FullStep() + StreamBytes();
-  EXPECT_EQ(Distinct(*model, FullTrace(*model, {2000, 0, 7})), expected);
-  EXPECT_EQ(Distinct(*model, FullTrace(*model, {2000, 2, 7})),
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, 7})), expected);
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 2, 7})),
             expected + WeightBytes{16}.Matrix(128, 32));
 #else
   GTEST_SKIP() << "this build has no vector kernels";
 #endif
 }
 
-TEST(Traffic, LanesShareTheWeightsAndNothingElse) {
+TEST(TrafficOf, LanesShareTheWeightsAndNothingElse) {
   const auto model = Open(DemoShapes(), "ref");
-  const auto traffic = FullTrace(*model, {2000, 0, 7});
+  const auto traffic = FullTraffic(*model, {2000, 0, 7});
   EXPECT_EQ(Distinct(*model, traffic, 3), Distinct(*model, traffic) + 2 * StreamBytes());
 }
 
-TEST(Traffic, OnlyTheFilledPartOfWindowAndCacheIsRead) {
+// Layers of 8 and 9 units with 6 inputs, worked out by hand: both products and the kept cell are
+// read, the cell and the output written.
+TEST(TrafficOf, RecurrentStepsReadBothProductsAndTheCell) {
+  using Cell = RecurrentCell;
+  const auto bytes = [](const std::vector<Cell>& cells, const std::string& step, bool read) {
+    const auto model =
+        *Model::FromBytes(*SerialiseModel(TinyRecurrent({.cells = cells})), {.backend = "ref"});
+    const auto traffic = Traffic(*model, {5, 0, 7});
+    const StepTraffic& found = Find(*model, traffic, step);
+    uint64_t total = 0;
+    for (const FrameRange& range : read ? found.read : found.written) total += range.bytes;
+    return total;
+  };
+  EXPECT_EQ(bytes({Cell::kLstm, Cell::kGru}, "layers.0.gates", true), 4u * (32 + 32 + 8));
+  EXPECT_EQ(bytes({Cell::kLstm, Cell::kGru}, "layers.0.gates", false), 4u * (8 + 8));
+  EXPECT_EQ(bytes({Cell::kLstm, Cell::kGru}, "layers.1.gates", true), 4u * (27 + 27 + 9));
+  EXPECT_EQ(bytes({Cell::kLstm, Cell::kGru}, "layers.1.gates", false), 4u * 9);
+  EXPECT_EQ(bytes({Cell::kTanh, Cell::kRelu}, "layers.1.gates", true), 4u * (9 + 9));
+  EXPECT_EQ(bytes({Cell::kQrnn, Cell::kQrnn}, "layers.0.gates", true), 4u * (24 + 24 + 8));
+  EXPECT_EQ(bytes({Cell::kQrnn, Cell::kQrnn}, "layers.1.gates", true), 4u * (27 + 9));
+  EXPECT_EQ(bytes({Cell::kQrnn, Cell::kQrnn}, "layers.1.gates", false), 4u * (9 + 9));
+}
+
+TEST(TrafficOf, OnlyTheFilledPartOfWindowAndCacheIsRead) {
   TinyOptions options;  // float32, width 8, 2 heads, keys of 3, values of 5, window 6
   options.cache_capacity = 4;
   const auto model = Open(options, "ref");
   const auto bytes = [&](const TokenPath& path, const std::string& step, bool read) {
-    const auto traffic = Trace(*model, path);
+    const auto traffic = Traffic(*model, path);
     const StepTraffic& found = Find(*model, traffic, step);
     uint64_t total = 0;
     for (const FrameRange& range : read ? found.read : found.written) total += range.bytes;
@@ -171,13 +195,13 @@ TEST(Traffic, OnlyTheFilledPartOfWindowAndCacheIsRead) {
   // Zeros before the stream's start take part where a model was trained so.
   options.quantised = true;
   const auto zeros = Open(options, "ref");
-  const auto traffic = Trace(*zeros, {0, 0, 7});
+  const auto traffic = Traffic(*zeros, {0, 0, 7});
   EXPECT_EQ(Find(*zeros, traffic, "layers.0.attention").read[1].bytes, 2u * 6 * 6);
 }
 
-TEST(Traffic, AClusterThatStaysClosedTouchesNothing) {
+TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
   const auto model = Open({}, "ref");
-  const auto traffic = Trace(*model, {6, 0, 0b101});
+  const auto traffic = Traffic(*model, {6, 0, 0b101});
   for (const std::string name : {"softmax.tail.1", "softmax.tail.1.projection"}) {
     const StepTraffic& step = Find(*model, traffic, name);
     EXPECT_TRUE(step.weights.empty() && step.read.empty() && step.written.empty()) << name;

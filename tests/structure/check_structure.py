@@ -75,7 +75,7 @@ def include_violation(name, include, own_names):
         return f"nothing includes {target}/"
     if LAYERS[target] > LAYERS[top]:
         return f"{top}/ is below {target}/"
-    if include == "kinglet/kinglet.h" and LAYERS[top] < LAYERS["runtime"] and top != "include":
+    if include in ("kinglet/kinglet.h", "kinglet/kinglet.hpp") and LAYERS[top] < LAYERS["runtime"] and top != "include":
         return f"{top}/ is below the C interface"
     return None
 

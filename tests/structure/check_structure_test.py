@@ -35,6 +35,7 @@ BAD = [
     ({"runtime/model.h": '#include <converters/convert.h>\n'}, "runtime/model.h:1: includes converters/"),
     ({"converters/x.h": '#  include "tools/args.h"\n'}, "converters/x.h:1: includes tools/args.h"),
     ({"format/x.h": '#include "kinglet/kinglet.h"\n'}, "format/x.h:1: includes kinglet/kinglet.h"),
+    ({"format/x.h": '#include "kinglet/kinglet.hpp"\n'}, "format/x.h:1: includes kinglet/kinglet.hpp"),
     ({"include/kinglet/x.h": '#include "format/x.h"\n'}, "include/kinglet/x.h:1: includes format/x.h"),
     ({"runtime/x.h": '#include "tests/support/model.h"\n'}, "runtime/x.h:1: includes tests/support/"),
     ({"tools/x.h": '#include "bench/bench.h"\n'}, "tools/x.h:1: includes bench/bench.h"),

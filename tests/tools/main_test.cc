@@ -23,7 +23,7 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
   for (const std::string name :
-       {"convert", "score", "predict", "count", "inspect", "verify", "tune-cache"}) {
+       {"convert", "score", "predict", "count", "bench", "inspect", "verify", "tune-cache"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);
@@ -80,10 +80,9 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
 }
 
 TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
-  EXPECT_EQ(
-      folder_.Run("unheard").error,
-      "kinglet: usage: command: expected one of convert, score, predict, count, inspect, verify, "
-      "tune-cache, found \"unheard\"\n");
+  EXPECT_EQ(folder_.Run("unheard").error,
+            "kinglet: usage: command: expected one of convert, score, predict, count, bench, "
+            "inspect, verify, tune-cache, found \"unheard\"\n");
 }
 
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {

@@ -41,7 +41,7 @@ inline kinglet_session* StartTiny(const TinyOptions& options = {}) {
 
 inline std::vector<float> AllOf(kinglet_session* session, uint32_t words) {
   std::vector<float> all(words);
-  EXPECT_EQ(kinglet_session_log_probabilities(session, all.data(), all.size()), KINGLET_OK)
+  EXPECT_EQ(kinglet_session_log_probabilities(session, 0, all.data(), all.size()), KINGLET_OK)
       << kinglet_error_message();
   return all;
 }

@@ -1,37 +1,66 @@
 // What the C interface answers, asked of the shared library itself as a program outside the project
 // does, is what the C++ session answers; the session has its own tests against independent numbers.
-#include "tests/runtime/c_api_test.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "kinglet/kinglet.h"
+#include "runtime/meter.h"
 #include "runtime/session.h"
-#include "tests/runtime/c_api_fixture.h"
+#include "tests/runtime/c_api/c_tests.h"
+#include "tests/runtime/c_api/fixture.h"
 
 namespace kinglet {
 namespace {
 
-TEST(CApi, AsStrictC11) {
-  const std::vector<std::byte> bytes = TinyModel();
-  const char* failed = UseInterfaceFromC(bytes.data(), bytes.size());
-  EXPECT_EQ(failed, nullptr) << failed << "\n" << kinglet_error_message();
+struct CTest {
+  const char* name;
+  const char* (*run)();
+};
+void PrintTo(const CTest& test, std::ostream* out) { *out << test.name; }
+
+class StrictC11 : public testing::TestWithParam<CTest> {};
+
+// In a thread of its own, which has no error text yet.
+TEST_P(StrictC11, Holds) {
+  std::thread([] {
+    const char* const failed = GetParam().run();
+    EXPECT_EQ(failed, nullptr) << failed << "\n" << kinglet_error_message();
+  }).join();
 }
 
-TEST(CApi, NamesItself) {
-  EXPECT_EQ(kinglet_abi_version(), uint32_t{KINGLET_ABI_VERSION});
-  EXPECT_EQ(std::atoi(kinglet_version_string()), KINGLET_ABI_VERSION);
-  EXPECT_STREQ(kinglet_status_name(KINGLET_OK), "KINGLET_OK");
-  EXPECT_STREQ(kinglet_status_name(KINGLET_CORRUPT), "KINGLET_CORRUPT");
-  EXPECT_STREQ(kinglet_status_name(KINGLET_INTERNAL), "KINGLET_INTERNAL");
-  EXPECT_STREQ(kinglet_status_name(1), "unknown status");
-  EXPECT_STREQ(kinglet_status_name(INT32_MIN), "unknown status");
+INSTANTIATE_TEST_SUITE_P(
+    CApi, StrictC11,
+    testing::Values(CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
+                    CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},
+                    CTest{"SessionOptions", TestSessionOptions},
+                    CTest{"MemoryLimits", TestMemoryLimits}, CTest{"Sessions", TestSessions},
+                    CTest{"SessionOutlivesHandle", TestSessionOutlivesHandle},
+                    CTest{"Cancel", TestCancel},
+                    CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
+                    CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
+                    CTest{"Samples", TestSamples}, CTest{"Work", TestWork},
+                    CTest{"NotFinite", TestNotFinite}, CTest{"States", TestStates},
+                    CTest{"StateBytes", TestStateBytes}, CTest{"StateErrors", TestStateErrors}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+void ExpectSameWork(const Session& expected, const kinglet_session* session) {
+  kinglet_work work{};
+  work.struct_size = sizeof work;
+  ASSERT_EQ(kinglet_session_last_work(session, 0, &work), KINGLET_OK);
+  const QueryWork& done = expected.last_work();
+  const OperationTally tally = QueryOperations(
+      expected.model().plan(), TraitsOf(expected.model().backend()), expected.position() - 1, done);
+  EXPECT_EQ(work.cache_computed, done.cache ? 1U : 0U);
+  EXPECT_EQ(work.clusters_opened, done.clusters);
+  EXPECT_EQ(work.multiplications, tally.multiplications);
+  EXPECT_EQ(work.additions, tally.additions);
+  EXPECT_EQ(work.others, tally.others);
 }
 
 TEST(CApi, AnswersWhatTheSessionAnswers) {
@@ -53,67 +82,36 @@ TEST(CApi, AnswersWhatTheSessionAnswers) {
           {.empty_cache = empty == 0 ? EmptyCache::kReference : EmptyCache::kNormalised});
       ASSERT_TRUE(expected.ok());
       for (const uint32_t id : kStream) {
-        ASSERT_EQ(kinglet_session_step(session, id), KINGLET_OK);
+        ASSERT_EQ(kinglet_session_step(session, 0, id), KINGLET_OK);
         ASSERT_TRUE((*expected)->StepToken(id).ok());
+        double rare = 0;
+        ASSERT_EQ(kinglet_session_log_probability(session, 0, tiny.vocabulary_size - 1, &rare),
+                  KINGLET_OK);
+        ASSERT_TRUE((*expected)->LogProbability(tiny.vocabulary_size - 1).ok());
+        ExpectSameWork(**expected, session);
         std::vector<float> all(tiny.vocabulary_size);
         ASSERT_TRUE((*expected)->LogProbabilities(std::span<float>(all)).ok());
         EXPECT_EQ(AllOf(session, tiny.vocabulary_size), all);
         for (uint32_t word = 0; word < tiny.vocabulary_size; ++word) {
           double log_probability = 1;
-          ASSERT_EQ(kinglet_session_log_probability(session, word, &log_probability), KINGLET_OK);
+          ASSERT_EQ(kinglet_session_log_probability(session, 0, word, &log_probability),
+                    KINGLET_OK);
           EXPECT_EQ(log_probability, double{all[word]});
         }
+        // Of the last query: everything was there already.
+        ASSERT_TRUE((*expected)->LogProbability(tiny.vocabulary_size - 1).ok());
+        ExpectSameWork(**expected, session);
+        uint32_t word = 0;
+        ASSERT_EQ(kinglet_session_sample(session, 0, 7, 0.8, &word), KINGLET_OK);
+        const auto drawn = (*expected)->Sample(7, 0.8);
+        ASSERT_TRUE(drawn.ok());
+        EXPECT_EQ(word, *drawn);
+        ExpectSameWork(**expected, session);
       }
       kinglet_session_destroy(session);
       kinglet_model_close(model);
     }
   }
-}
-
-TEST(CApi, TopKIsTheSortedDistribution) {
-  kinglet_session* session = StartTiny();
-  const uint32_t words = TinyOptions().vocabulary_size;
-  for (const uint32_t id : kStream) {
-    ASSERT_EQ(kinglet_session_step(session, id), KINGLET_OK);
-    for (const uint32_t k : {0U, 1U, 5U, words, words + 1, UINT32_MAX}) {
-      std::vector<uint32_t> ids(words, 999);
-      std::vector<double> best(words, 1);
-      uint32_t count = 999;
-      ASSERT_EQ(kinglet_session_top_k(session, k, ids.data(), best.data(), words, &count),
-                KINGLET_OK)
-          << kinglet_error_message();
-      ASSERT_EQ(count, std::min(k, words));
-      const std::vector<float> all = AllOf(session, words);
-      std::vector<uint32_t> order(words);
-      for (uint32_t i = 0; i < words; ++i) order[i] = i;
-      std::stable_sort(order.begin(), order.end(),
-                       [&](uint32_t a, uint32_t b) { return all[a] > all[b]; });
-      for (uint32_t i = 0; i < words; ++i) {
-        EXPECT_EQ(ids[i], i < count ? order[i] : 999);
-        EXPECT_EQ(best[i], i < count ? double{all[order[i]]} : 1.0);
-      }
-    }
-  }
-  kinglet_session_destroy(session);
-}
-
-TEST(CApi, TopKSaysHowMuchRoomItNeeds) {
-  kinglet_session* session = StartTiny();
-  ASSERT_EQ(kinglet_session_step(session, 0), KINGLET_OK);
-  uint32_t ids[4] = {77, 77, 77, 77};
-  double best[4];
-  uint32_t count = 0;
-  EXPECT_EQ(kinglet_session_top_k(session, 5, ids, best, 4, &count), KINGLET_BUFFER_TOO_SMALL);
-  EXPECT_EQ(count, 5U);
-  EXPECT_EQ(ids[0], 77U);
-  EXPECT_EQ(kinglet_session_top_k(session, 5, nullptr, nullptr, 0, &count), KINGLET_OK);
-  EXPECT_EQ(count, 5U);
-  EXPECT_EQ(kinglet_session_top_k(session, 4, ids, nullptr, 4, nullptr), KINGLET_OK);
-  EXPECT_EQ(kinglet_session_top_k(session, 4, nullptr, best, 4, nullptr), KINGLET_OK);
-  double first = 0;
-  ASSERT_EQ(kinglet_session_log_probability(session, ids[0], &first), KINGLET_OK);
-  EXPECT_EQ(first, best[0]);
-  kinglet_session_destroy(session);
 }
 
 TEST(CApi, WordsBothWays) {
@@ -149,20 +147,6 @@ TEST(CApi, WordsBothWays) {
   kinglet_model_close(model);
 }
 
-TEST(CApi, AModelMayHaveIdsOnly) {
-  kinglet_model* model = OpenTiny({.vocabulary = false});
-  int32_t has_words = -1;
-  ASSERT_EQ(kinglet_model_has_words(model, &has_words), KINGLET_OK);
-  EXPECT_EQ(has_words, 0);
-  uint32_t value = 0;
-  ASSERT_EQ(kinglet_model_vocabulary_size(model, &value), KINGLET_OK);
-  EXPECT_EQ(value, TinyOptions().vocabulary_size);
-  char text[8];
-  EXPECT_EQ(kinglet_model_token_text(model, 0, text, 8, nullptr), KINGLET_UNSUPPORTED);
-  EXPECT_EQ(kinglet_model_find_token(model, "the", 3, &value), KINGLET_UNSUPPORTED);
-  kinglet_model_close(model);
-}
-
 TEST(CApi, OpensFromAPathAndNamesTheContent) {
   const std::vector<std::byte> bytes = TinyModel();
   const std::string path = testing::TempDir() + "c_api_test.kgl";
@@ -193,8 +177,8 @@ TEST(CApi, BytesMayBeMisalignedAndGoAway) {
   kinglet_session* session = nullptr;
   ASSERT_EQ(kinglet_session_create(model, nullptr, &session), KINGLET_OK);
   kinglet_session* other = StartTiny();
-  ASSERT_EQ(kinglet_session_step(session, 4), KINGLET_OK);
-  ASSERT_EQ(kinglet_session_step(other, 4), KINGLET_OK);
+  ASSERT_EQ(kinglet_session_step(session, 0, 4), KINGLET_OK);
+  ASSERT_EQ(kinglet_session_step(other, 0, 4), KINGLET_OK);
   EXPECT_EQ(AllOf(session, 23), AllOf(other, 23));
   kinglet_session_destroy(other);
   kinglet_session_destroy(session);
@@ -207,22 +191,23 @@ TEST(CApi, ErrorsLeaveTheSessionAsItWas) {
   double log_probability = 1;
   float all[23];
   uint32_t count = 0;
-  EXPECT_EQ(kinglet_session_log_probability(session, 0, &log_probability), KINGLET_NO_TOKEN_YET);
-  EXPECT_EQ(kinglet_session_log_probabilities(session, all, 23), KINGLET_NO_TOKEN_YET);
-  EXPECT_EQ(kinglet_session_top_k(session, 1, &count, nullptr, 1, nullptr), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(kinglet_session_log_probability(session, 0, 0, &log_probability), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(kinglet_session_log_probabilities(session, 0, all, 23), KINGLET_NO_TOKEN_YET);
+  EXPECT_EQ(kinglet_session_top_k(session, 0, 1, &count, nullptr, 1, nullptr),
+            KINGLET_NO_TOKEN_YET);
   for (const uint32_t id : kStream) {
-    ASSERT_EQ(kinglet_session_step(other, id), KINGLET_OK);
-    ASSERT_EQ(kinglet_session_step(session, id), KINGLET_OK);
-    EXPECT_EQ(kinglet_session_step(session, 23), KINGLET_ID_OUT_OF_RANGE);
-    EXPECT_EQ(kinglet_session_step(session, UINT32_MAX), KINGLET_ID_OUT_OF_RANGE);
-    EXPECT_EQ(kinglet_session_log_probability(session, 23, &log_probability),
+    ASSERT_EQ(kinglet_session_step(other, 0, id), KINGLET_OK);
+    ASSERT_EQ(kinglet_session_step(session, 0, id), KINGLET_OK);
+    EXPECT_EQ(kinglet_session_step(session, 0, 23), KINGLET_ID_OUT_OF_RANGE);
+    EXPECT_EQ(kinglet_session_step(session, 0, UINT32_MAX), KINGLET_ID_OUT_OF_RANGE);
+    EXPECT_EQ(kinglet_session_log_probability(session, 0, 23, &log_probability),
               KINGLET_ID_OUT_OF_RANGE);
-    EXPECT_EQ(kinglet_session_log_probabilities(session, all, 22), KINGLET_BUFFER_TOO_SMALL);
+    EXPECT_EQ(kinglet_session_log_probabilities(session, 0, all, 22), KINGLET_BUFFER_TOO_SMALL);
     EXPECT_EQ(AllOf(session, 23), AllOf(other, 23));
   }
   EXPECT_EQ(log_probability, 1);
   uint64_t position = 0;
-  ASSERT_EQ(kinglet_session_position(session, &position), KINGLET_OK);
+  ASSERT_EQ(kinglet_session_position(session, 0, &position), KINGLET_OK);
   EXPECT_EQ(position, std::size(kStream));
   kinglet_session_destroy(other);
   kinglet_session_destroy(session);
@@ -233,37 +218,16 @@ TEST(CApi, ResetStartsANewStream) {
   std::vector<std::vector<float>> first;
   for (int pass = 0; pass < 2; ++pass) {
     for (size_t i = 0; i < std::size(kStream); ++i) {
-      ASSERT_EQ(kinglet_session_step(session, kStream[i]), KINGLET_OK);
+      ASSERT_EQ(kinglet_session_step(session, 0, kStream[i]), KINGLET_OK);
       if (pass == 0) first.push_back(AllOf(session, 23));
       EXPECT_EQ(AllOf(session, 23), first[i]);
     }
-    ASSERT_EQ(kinglet_session_reset(session), KINGLET_OK);
+    ASSERT_EQ(kinglet_session_reset(session, 0), KINGLET_OK);
     uint64_t position = 1;
-    ASSERT_EQ(kinglet_session_position(session, &position), KINGLET_OK);
+    ASSERT_EQ(kinglet_session_position(session, 0, &position), KINGLET_OK);
     EXPECT_EQ(position, 0U);
   }
   kinglet_session_destroy(session);
-}
-
-TEST(CApi, OneModelManyThreads) {
-  const TinyOptions options{.cache_capacity = 4};
-  kinglet_model* model = OpenTiny(options);
-  std::vector<std::vector<float>> last(4);
-  std::vector<std::thread> threads;
-  for (auto& result : last) {
-    threads.emplace_back([&result, model] {
-      kinglet_session* session = nullptr;
-      ASSERT_EQ(kinglet_session_create(model, nullptr, &session), KINGLET_OK);
-      for (int pass = 0; pass < 20; ++pass) {
-        for (const uint32_t id : kStream) ASSERT_EQ(kinglet_session_step(session, id), KINGLET_OK);
-      }
-      result = AllOf(session, 23);
-      kinglet_session_destroy(session);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& result : last) EXPECT_EQ(result, last[0]);
-  kinglet_model_close(model);
 }
 
 }  // namespace

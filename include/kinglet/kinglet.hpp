@@ -1,0 +1,310 @@
+// The C interface as C++17 classes: handles that free themselves, errors as Status and Result
+// (kinglet/status.h), vectors and strings for answers. Everything here is a line or two over
+// kinglet.h, which says what each function does, what it refuses and which threads may call it.
+//
+//   kinglet::Result<kinglet::Model> model = kinglet::Model::Open("model.kgl");
+//   if (!model.ok()) return model.status();
+//   kinglet::Result<kinglet::Session> session = kinglet::Session::Create(*model);
+//
+// Nothing is thrown by kinglet; vectors and strings take memory as the program's others do. A
+// handle that was moved from is empty, and what it is asked is KINGLET_INVALID_ARGUMENT.
+//
+// The classes are in an inline namespace, so that their symbols are not those of the library's own
+// classes of the same names where both are linked into one program.
+#ifndef KINGLET_KINGLET_HPP_
+#define KINGLET_KINGLET_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kinglet/kinglet.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+inline namespace api {
+
+// kinglet_model_options, all defaults.
+struct ModelOptions : kinglet_model_options {
+  ModelOptions() : kinglet_model_options() { struct_size = sizeof(kinglet_model_options); }
+};
+
+// kinglet_session_options, all defaults.
+struct SessionOptions : kinglet_session_options {
+  SessionOptions() : kinglet_session_options() { struct_size = sizeof(kinglet_session_options); }
+};
+
+struct Candidate {
+  uint32_t id;
+  double log_probability;
+};
+
+// What a call of the C interface returned, with the thread's error text.
+inline Status StatusOf(kinglet_status status) {
+  if (status == KINGLET_OK) return Status();
+  return Status(static_cast<StatusCode>(status), kinglet_error_message());
+}
+
+// `value` if the call that was to fill it succeeded.
+template <class T>
+Result<T> ResultOf(kinglet_status status, T value) {
+  if (status != KINGLET_OK) return StatusOf(status);
+  return value;
+}
+
+// The text that `write(buffer, capacity, needed)` writes by the C interface's rule for buffers.
+template <class Write>
+Result<std::string> TextOf(const Write& write) {
+  uint64_t needed = 0;
+  if (const kinglet_status status = write(nullptr, 0, &needed); status != KINGLET_OK) {
+    return StatusOf(status);
+  }
+  std::string text(static_cast<size_t>(needed), '\0');
+  const kinglet_status status = write(text.data(), needed, &needed);
+  text.pop_back();  // the NUL
+  return ResultOf(status, std::move(text));
+}
+
+// Move-only. Immutable: any number of threads may use one.
+class Model {
+ public:
+  static Result<Model> Open(const std::string& path, const ModelOptions& options = {}) {
+    kinglet_model* model = nullptr;
+    const kinglet_status status = kinglet_model_open(path.c_str(), &options, &model);
+    return ResultOf(status, Model(model));
+  }
+  static Result<Model> OpenMemory(const void* bytes, size_t size,
+                                  const ModelOptions& options = {}) {
+    kinglet_model* model = nullptr;
+    const kinglet_status status = kinglet_model_open_memory(bytes, size, &options, &model);
+    return ResultOf(status, Model(model));
+  }
+
+  Result<uint32_t> VocabularySize() const {
+    uint32_t size = 0;
+    const kinglet_status status = kinglet_model_vocabulary_size(get(), &size);
+    return ResultOf(status, size);
+  }
+  Result<bool> HasWords() const {
+    int32_t has_words = 0;
+    const kinglet_status status = kinglet_model_has_words(get(), &has_words);
+    return ResultOf(status, has_words != 0);
+  }
+  Result<std::string> TokenText(uint32_t id) const {
+    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
+      return kinglet_model_token_text(get(), id, buffer, capacity, needed);
+    });
+  }
+  Result<uint32_t> FindToken(std::string_view text) const {
+    uint32_t id = 0;
+    // An empty view may point nowhere.
+    const char* const bytes = text.empty() ? "" : text.data();
+    const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
+    return ResultOf(status, id);
+  }
+  Result<std::string> Digest() const {
+    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
+      return kinglet_model_digest(get(), buffer, capacity, needed);
+    });
+  }
+  Result<std::string> Backend() const {
+    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
+      return kinglet_model_backend(get(), buffer, capacity, needed);
+    });
+  }
+  Result<uint64_t> LaneBytes() const {
+    uint64_t bytes = 0;
+    const kinglet_status status = kinglet_model_lane_bytes(get(), &bytes);
+    return ResultOf(status, bytes);
+  }
+  Result<uint64_t> StateBytes() const {
+    uint64_t bytes = 0;
+    const kinglet_status status = kinglet_model_state_bytes(get(), &bytes);
+    return ResultOf(status, bytes);
+  }
+
+  // The handle; still this object's.
+  kinglet_model* get() const { return model_.get(); }
+
+ private:
+  struct Close {
+    void operator()(kinglet_model* model) const { kinglet_model_close(model); }
+  };
+  explicit Model(kinglet_model* model) : model_(model) {}
+  std::unique_ptr<kinglet_model, Close> model_;
+};
+
+// Copies share one immutable state; any number of threads may use it.
+class State {
+ public:
+  static Result<State> Read(const Model& model, const void* bytes, size_t size) {
+    kinglet_state* state = nullptr;
+    const kinglet_status status = kinglet_state_read(model.get(), bytes, size, &state);
+    return ResultOf(status, State(state));
+  }
+  // Takes the handle over.
+  explicit State(kinglet_state* state) : state_(state, kinglet_state_destroy) {}
+
+  Result<uint64_t> Position() const {
+    uint64_t position = 0;
+    const kinglet_status status = kinglet_state_position(get(), &position);
+    return ResultOf(status, position);
+  }
+  Result<uint64_t> Hash() const {
+    uint64_t hash = 0;
+    const kinglet_status status = kinglet_state_hash(get(), &hash);
+    return ResultOf(status, hash);
+  }
+  Result<uint64_t> Bytes() const {
+    uint64_t bytes = 0;
+    const kinglet_status status = kinglet_state_bytes(get(), &bytes);
+    return ResultOf(status, bytes);
+  }
+  Result<std::vector<unsigned char>> Write() const {
+    uint64_t size = 0;
+    if (const kinglet_status status = kinglet_state_bytes(get(), &size); status != KINGLET_OK) {
+      return StatusOf(status);
+    }
+    std::vector<unsigned char> bytes(static_cast<size_t>(size));
+    const kinglet_status status = kinglet_state_write(get(), bytes.data(), size, nullptr);
+    return ResultOf(status, std::move(bytes));
+  }
+
+  // States that were moved from equal each other only.
+  friend bool operator==(const State& a, const State& b) {
+    int32_t equal = 0;
+    if (a.get() == b.get()) return true;
+    return kinglet_state_equal(a.get(), b.get(), &equal) == KINGLET_OK && equal != 0;
+  }
+  friend bool operator!=(const State& a, const State& b) { return !(a == b); }
+
+  // The handle; still the copies'.
+  const kinglet_state* get() const { return state_.get(); }
+
+ private:
+  std::shared_ptr<kinglet_state> state_;
+};
+
+// Move-only. Belongs to one thread at a time, but for Cancel.
+class Session {
+ public:
+  static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
+    uint32_t words = 0;
+    kinglet_session* session = nullptr;
+    kinglet_status status = kinglet_model_vocabulary_size(model.get(), &words);
+    if (status == KINGLET_OK) status = kinglet_session_create(model.get(), &options, &session);
+    return ResultOf(status, Session(session, words));
+  }
+
+  Result<uint32_t> Lanes() const {
+    uint32_t lanes = 0;
+    const kinglet_status status = kinglet_session_lanes(get(), &lanes);
+    return ResultOf(status, lanes);
+  }
+  Status Step(uint32_t id, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_step(get(), lane, id));
+  }
+  Status StepLanes(const uint32_t* lanes, const uint32_t* ids, size_t count) {
+    return StatusOf(kinglet_session_step_lanes(get(), lanes, ids, count));
+  }
+  Status Reset(uint32_t lane = 0) { return StatusOf(kinglet_session_reset(get(), lane)); }
+  Result<uint64_t> Position(uint32_t lane = 0) const {
+    uint64_t position = 0;
+    const kinglet_status status = kinglet_session_position(get(), lane, &position);
+    return ResultOf(status, position);
+  }
+  Status Fork(uint32_t from, uint32_t to) {
+    return StatusOf(kinglet_session_fork(get(), from, to));
+  }
+  // From any thread.
+  Status Cancel() { return StatusOf(kinglet_session_cancel(get())); }
+
+  Result<double> LogProbability(uint32_t id, uint32_t lane = 0) {
+    double log_probability = 0;
+    const kinglet_status status =
+        kinglet_session_log_probability(get(), lane, id, &log_probability);
+    return ResultOf(status, log_probability);
+  }
+  // Of each of `count` words, in their order.
+  Result<std::vector<double>> LogProbabilitiesOf(const uint32_t* ids, size_t count,
+                                                 uint32_t lane = 0) {
+    std::vector<double> out(count);
+    const kinglet_status status =
+        kinglet_session_log_probabilities_of(get(), lane, ids, count, out.data());
+    return ResultOf(status, std::move(out));
+  }
+  // Of every word, at its id.
+  Result<std::vector<float>> LogProbabilities(uint32_t lane = 0) {
+    std::vector<float> out(vocabulary_size_);
+    const kinglet_status status =
+        kinglet_session_log_probabilities(get(), lane, out.data(), out.size());
+    return ResultOf(status, std::move(out));
+  }
+  // The same into the caller's memory.
+  Status LogProbabilities(float* out, size_t capacity, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_log_probabilities(get(), lane, out, capacity));
+  }
+  Result<std::vector<float>> Probabilities(uint32_t lane = 0) {
+    std::vector<float> out(vocabulary_size_);
+    const kinglet_status status =
+        kinglet_session_probabilities(get(), lane, out.data(), out.size());
+    return ResultOf(status, std::move(out));
+  }
+  Status Probabilities(float* out, size_t capacity, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_probabilities(get(), lane, out, capacity));
+  }
+  // Most probable first.
+  Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0) {
+    const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
+    std::vector<uint32_t> ids(wanted);
+    std::vector<double> log_probabilities(wanted);
+    uint32_t count = 0;
+    const kinglet_status status = kinglet_session_top_k(get(), lane, wanted, ids.data(),
+                                                        log_probabilities.data(), wanted, &count);
+    std::vector<Candidate> best;
+    best.reserve(count);
+    for (uint32_t i = 0; i < count; ++i) best.push_back({ids[i], log_probabilities[i]});
+    return ResultOf(status, std::move(best));
+  }
+  Result<uint32_t> Sample(uint64_t seed, double temperature = 1, uint32_t lane = 0) {
+    uint32_t id = 0;
+    const kinglet_status status = kinglet_session_sample(get(), lane, seed, temperature, &id);
+    return ResultOf(status, id);
+  }
+  Result<kinglet_work> LastWork(uint32_t lane = 0) const {
+    kinglet_work work = {};
+    work.struct_size = sizeof work;
+    const kinglet_status status = kinglet_session_last_work(get(), lane, &work);
+    return ResultOf(status, work);
+  }
+
+  Result<State> Save(uint32_t lane = 0) {
+    kinglet_state* state = nullptr;
+    const kinglet_status status = kinglet_session_save(get(), lane, &state);
+    return ResultOf(status, State(state));
+  }
+  Status Restore(const State& state, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_restore(get(), lane, state.get()));
+  }
+
+  // The handle; still this object's.
+  kinglet_session* get() const { return session_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(kinglet_session* session) const { kinglet_session_destroy(session); }
+  };
+  Session(kinglet_session* session, uint32_t vocabulary_size)
+      : session_(session), vocabulary_size_(vocabulary_size) {}
+  std::unique_ptr<kinglet_session, Destroy> session_;
+  uint32_t vocabulary_size_;
+};
+
+}  // namespace api
+}  // namespace kinglet
+
+#endif  // KINGLET_KINGLET_HPP_

@@ -1,0 +1,192 @@
+// Models through the C interface.
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/c_api/guard.h"
+#include "runtime/c_api/handles.h"
+
+namespace kinglet {
+namespace {
+
+static_assert(static_cast<int32_t>(LogLevel::kInfo) == KINGLET_LOG_INFO &&
+              static_cast<int32_t>(LogLevel::kWarning) == KINGLET_LOG_WARNING);
+
+// Of its first version, which this is.
+constexpr uint32_t kSmallestModelOptions = sizeof(kinglet_model_options);
+
+Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_options* given) {
+  KINGLET_ASSIGN_OR_RETURN(const kinglet_model_options options,
+                           ReadOptions(function, given, kSmallestModelOptions));
+  if (options.reserved != 0) {
+    return Invalid(function, "options->reserved", "0", std::to_string(options.reserved));
+  }
+  ModelOptions result;
+  if (options.backend != nullptr) result.backend = options.backend;
+  if (options.session_memory_limit != 0) result.session_memory_limit = options.session_memory_limit;
+  if (options.memory_limit != 0) result.memory_limit = options.memory_limit;
+  if (options.log != nullptr) {
+    result.log = [log = options.log, user = options.log_user](LogLevel level,
+                                                              const std::string& message) {
+      log(user, static_cast<int32_t>(level), message.c_str());
+    };
+  }
+  return result;
+}
+
+// Hands `model` to the caller as a handle.
+Status Publish(Result<std::shared_ptr<const Model>> model, kinglet_model** out) {
+  if (!model.ok()) return model.status();
+  *out = std::make_unique<kinglet_model>(kinglet_model{std::move(model).value()}).release();
+  return Status();
+}
+
+Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* model) {
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+  const Vocabulary* vocabulary = model->model->vocabulary();
+  if (vocabulary == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", "a model with words",
+                           "one that has ids only");
+  }
+  return vocabulary;
+}
+
+Status RequireId(const char* function, uint32_t id, uint32_t vocabulary_size) {
+  if (id < vocabulary_size) return Status();
+  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "id",
+                         "an id below " + std::to_string(vocabulary_size), std::to_string(id));
+}
+
+}  // namespace
+}  // namespace kinglet
+
+using kinglet::CopyText;
+using kinglet::Guard;
+using kinglet::ReadCount;
+using kinglet::RequireId;
+using kinglet::RequirePointer;
+using kinglet::Status;
+
+kinglet_status kinglet_model_options_init(kinglet_model_options* options, uint32_t struct_size) {
+  return kinglet::InitOptions(__func__, options, struct_size);
+}
+
+kinglet_status kinglet_model_open(const char* path, const kinglet_model_options* options,
+                                  kinglet_model** out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "path", path));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::ModelOptions model_options,
+                             kinglet::ReadModelOptions(function, options));
+    return kinglet::Publish(kinglet::Model::Open(path, model_options), out);
+  });
+}
+
+kinglet_status kinglet_model_open_memory(const void* bytes, uint64_t size,
+                                         const kinglet_model_options* options,
+                                         kinglet_model** out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "bytes", bytes));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const size_t count, ReadCount(function, "size", size, 1));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::ModelOptions model_options,
+                             kinglet::ReadModelOptions(function, options));
+    const std::span<const std::byte> span(static_cast<const std::byte*>(bytes), count);
+    return kinglet::Publish(kinglet::Model::FromBytes(span, model_options), out);
+  });
+}
+
+void kinglet_model_close(kinglet_model* model) { delete model; }
+
+kinglet_status kinglet_model_vocabulary_size(const kinglet_model* model, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    *out = model->model->vocabulary_size();
+    return Status();
+  });
+}
+
+kinglet_status kinglet_model_has_words(const kinglet_model* model, int32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    *out = model->model->vocabulary() != nullptr ? 1 : 0;
+    return Status();
+  });
+}
+
+kinglet_status kinglet_model_token_text(const kinglet_model* model, uint32_t id, char* buffer,
+                                        uint64_t capacity, uint64_t* needed) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
+    KINGLET_RETURN_IF_ERROR(RequireId(function, id, words->size()));
+    return CopyText(function, words->Word(id), buffer, capacity, needed);
+  });
+}
+
+kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* text,
+                                        uint64_t length, uint32_t* id) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "id", id));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
+    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));
+    const std::string_view word(text, bytes);
+    const std::optional<uint32_t> found = words->Find(word);
+    if (!found) {
+      return Status::Refusal(KINGLET_UNKNOWN_WORD, function, "text", "a word of the model",
+                             "\"" + std::string(word.substr(0, 80)) + "\"");
+    }
+    *id = *found;
+    return Status();
+  });
+}
+
+kinglet_status kinglet_model_digest(const kinglet_model* model, char* buffer, uint64_t capacity,
+                                    uint64_t* needed) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    return CopyText(function, model->model->file().digest(), buffer, capacity, needed);
+  });
+}
+
+kinglet_status kinglet_model_backend(const kinglet_model* model, char* buffer, uint64_t capacity,
+                                     uint64_t* needed) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    return CopyText(function, model->model->backend().name, buffer, capacity, needed);
+  });
+}
+
+kinglet_status kinglet_model_lane_bytes(const kinglet_model* model, uint64_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    *out = kinglet::Session::BytesPerLane(*model->model);
+    return Status();
+  });
+}
+
+kinglet_status kinglet_model_state_bytes(const kinglet_model* model, uint64_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    *out = kinglet::State::LargestBlobBytes(*model->model);
+    return Status();
+  });
+}

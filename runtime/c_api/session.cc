@@ -1,0 +1,134 @@
+// Sessions through the C interface: lanes and their tokens.
+#include "runtime/session.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "runtime/c_api/guard.h"
+#include "runtime/c_api/handles.h"
+
+namespace kinglet {
+namespace {
+
+// Of its first version, which this is.
+constexpr uint32_t kSmallestSessionOptions = sizeof(kinglet_session_options);
+
+Result<SessionOptions> ReadSessionOptions(const char* function,
+                                          const kinglet_session_options* given) {
+  KINGLET_ASSIGN_OR_RETURN(const kinglet_session_options options,
+                           ReadOptions(function, given, kSmallestSessionOptions));
+  if (options.reserved != 0) {
+    return Invalid(function, "options->reserved", "0", std::to_string(options.reserved));
+  }
+  if (options.empty_cache > KINGLET_EMPTY_CACHE_NORMALISED) {
+    return Invalid(function, "options->empty_cache", "a kinglet_empty_cache",
+                   std::to_string(options.empty_cache));
+  }
+  SessionOptions result;
+  if (options.empty_cache == KINGLET_EMPTY_CACHE_NORMALISED) {
+    result.empty_cache = EmptyCache::kNormalised;
+  }
+  if (options.lanes != 0) result.lanes = options.lanes;
+  return result;
+}
+
+}  // namespace
+}  // namespace kinglet
+
+using kinglet::Guard;
+using kinglet::RequireLane;
+using kinglet::RequirePointer;
+using kinglet::Status;
+
+kinglet_status kinglet_session_options_init(kinglet_session_options* options,
+                                            uint32_t struct_size) {
+  return kinglet::InitOptions(__func__, options, struct_size);
+}
+
+kinglet_status kinglet_session_create(const kinglet_model* model,
+                                      const kinglet_session_options* options,
+                                      kinglet_session** out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::SessionOptions session_options,
+                             kinglet::ReadSessionOptions(function, options));
+    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<kinglet::Session> session,
+                             kinglet::Session::Create(model->model, session_options));
+    *out = std::make_unique<kinglet_session>(kinglet_session{std::move(session)}).release();
+    return Status();
+  });
+}
+
+void kinglet_session_destroy(kinglet_session* session) { delete session; }
+
+kinglet_status kinglet_session_lanes(const kinglet_session* session, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    *out = session->session->lanes();
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_step(kinglet_session* session, uint32_t lane, uint32_t id) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    return session->session->StepToken(id, lane);
+  });
+}
+
+kinglet_status kinglet_session_step_lanes(kinglet_session* session, const uint32_t* lanes,
+                                          const uint32_t* ids, uint64_t count) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    if (count == 0) return Status();
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "lanes", lanes));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "ids", ids));
+    KINGLET_ASSIGN_OR_RETURN(const size_t n,
+                             kinglet::ReadCount(function, "count", count, sizeof *ids));
+    return session->session->StepLanes({lanes, n}, {ids, n});
+  });
+}
+
+kinglet_status kinglet_session_reset(kinglet_session* session, uint32_t lane) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    return session->session->Reset(lane);
+  });
+}
+
+kinglet_status kinglet_session_position(const kinglet_session* session, uint32_t lane,
+                                        uint64_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequireLane(function, session, lane));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    *out = session->session->position(lane);
+    return Status();
+  });
+}
+
+kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from, uint32_t to) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    return session->session->Fork(from, to);
+  });
+}
+
+kinglet_status kinglet_session_cancel(kinglet_session* session) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+    session->session->Cancel();
+    return Status();
+  });
+}

@@ -1,0 +1,58 @@
+// The tests of the C interface that are strict C11 themselves, and the models they are given. Each
+// returns NULL, or where and what the first expectation was that did not hold.
+#ifndef KINGLET_TESTS_RUNTIME_C_API_C_TESTS_H_
+#define KINGLET_TESTS_RUNTIME_C_API_C_TESTS_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A model file's bytes, valid until the process ends; the tiny models of
+// tests/support/model_builder.h with 23 words "the", "<eos>", "<unk>", "w3", ...
+typedef struct test_bytes {
+  const void* data;
+  uint64_t size;
+} test_bytes;
+
+enum test_model {
+  TEST_MODEL_PLAIN,
+  TEST_MODEL_CACHE,  // a neural cache of 4 words
+  TEST_MODEL_OTHER,  // the same shape, other weights
+  TEST_MODEL_IDS_ONLY,
+  TEST_MODEL_OVERFLOWS,           // its own numbers are not finite
+  TEST_MODEL_DAMAGED,             // a flipped bit
+  TEST_MODEL_OF_ANOTHER_VERSION,  // format version 2
+  TEST_MODEL_SENSELESS,           // whole, but says what cannot be
+};
+enum { TEST_WORDS = 23 };
+
+test_bytes TestModel(enum test_model which);
+// A file of these bytes, in a place for temporary files. The caller removes it.
+const char* TestFile(test_bytes bytes);
+
+const char* TestLibrary(void);
+const char* TestModelOptions(void);
+const char* TestModelsOpen(void);
+const char* TestModelsAnswer(void);
+const char* TestSessionOptions(void);
+const char* TestMemoryLimits(void);
+const char* TestSessions(void);
+const char* TestSessionOutlivesHandle(void);
+const char* TestCancel(void);
+const char* TestCancelFromAnotherThread(void);
+const char* TestQueries(void);
+const char* TestQueryErrors(void);
+const char* TestSamples(void);
+const char* TestWork(void);
+const char* TestNotFinite(void);
+const char* TestStates(void);
+const char* TestStateBytes(void);
+const char* TestStateErrors(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // KINGLET_TESTS_RUNTIME_C_API_C_TESTS_H_

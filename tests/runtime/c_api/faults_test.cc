@@ -1,0 +1,347 @@
+// What the C interface does with arguments, options and files that are wrong, and when memory runs
+// out: it says so, changes nothing and goes on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kinglet/kinglet.h"
+#include "tests/runtime/c_api/fixture.h"
+
+// Allocations left until one fails; negative: none fails. The shared library allocates through
+// these operators too.
+static thread_local int64_t allocations_left = -1;
+static thread_local uint64_t allocations_made = 0;
+
+// Whether the next one is to be had.
+static bool Allocate() {
+  ++allocations_made;
+  if (allocations_left == 0) return false;
+  if (allocations_left > 0) --allocations_left;
+  return true;
+}
+
+// Not inlined, nor is the rest, or the compiler sees memory from malloc given to operator delete.
+[[gnu::noinline]] void* operator new(size_t size) {
+  void* memory = Allocate() ? std::malloc(size > 0 ? size : 1) : nullptr;
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+// What streams are made of.
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  const auto multiple = static_cast<size_t>(alignment);
+  const size_t padded = (size / multiple + 1) * multiple;
+  return Allocate() ? std::aligned_alloc(multiple, padded) : nullptr;
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace kinglet {
+namespace {
+
+TEST(CApi, BadBytesAreRefusedAndNothingIsWritten) {
+  std::vector<std::byte> bytes = TinyModel();
+  auto* const untouched = reinterpret_cast<kinglet_model*>(&bytes);
+  kinglet_model* model = untouched;
+  for (size_t size = 0; size < bytes.size(); size += 1 + size / 16) {
+    EXPECT_NE(kinglet_model_open_memory(bytes.data(), size, nullptr, &model), KINGLET_OK) << size;
+    EXPECT_STRNE(kinglet_error_message(), "");
+  }
+  bytes[bytes.size() / 2] ^= std::byte{1};
+  EXPECT_EQ(kinglet_model_open_memory(bytes.data(), bytes.size(), nullptr, &model),
+            KINGLET_CORRUPT);
+  EXPECT_EQ(kinglet_model_open_memory(bytes.data(), UINT64_MAX, nullptr, &model),
+            KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(kinglet_model_open("no/such/model.kgl", nullptr, &model), KINGLET_NOT_FOUND);
+  EXPECT_NE(std::string(kinglet_error_message()).find("no/such/model.kgl"), std::string::npos);
+  EXPECT_EQ(model, untouched);
+}
+
+TEST(CApi, ErrorTextIsOneShortLinePerThread) {
+  kinglet_model* model = nullptr;
+  ASSERT_EQ(kinglet_model_open("first", nullptr, &model), KINGLET_NOT_FOUND);
+  const std::string mine = kinglet_error_message();
+  std::string before = "unset", after;
+  std::thread([&] {
+    before = kinglet_error_message();
+    kinglet_model_open("second", nullptr, &model);
+    after = kinglet_error_message();
+  }).join();
+  EXPECT_EQ(before, "");
+  EXPECT_NE(after.find("second"), std::string::npos);
+  EXPECT_EQ(kinglet_error_message(), mine);
+  kinglet_abi_version();
+  uint32_t unused = 0;
+  model = OpenTiny();
+  ASSERT_EQ(kinglet_model_vocabulary_size(model, &unused), KINGLET_OK);
+  EXPECT_EQ(kinglet_error_message(), mine);  // successes leave it alone
+  kinglet_model_close(model);
+
+  EXPECT_NE(kinglet_model_open("two\nlines\x1b[31m", nullptr, &model), KINGLET_OK);
+  EXPECT_NE(std::string(kinglet_error_message()).find("two?lines?[31m"), std::string::npos);
+  for (size_t shift = 0; shift < 3; ++shift) {  // the cut falls on each byte of a character
+    std::string path(shift, 'x');
+    for (int i = 0; i < 1000; ++i) path += "\u20ac";
+    EXPECT_NE(kinglet_model_open(path.c_str(), nullptr, &model), KINGLET_OK);
+    const std::string text = kinglet_error_message();
+    EXPECT_LE(text.size(), 1023U);
+    EXPECT_GE(text.size(), 1021U);
+    EXPECT_EQ(text.substr(text.size() - 3), "\u20ac");
+  }
+}
+
+// Lets the first, second, third... allocation of `call` fail until it succeeds; after each failure
+// `unchanged` looks whether anything changed.
+template <class Call, class Unchanged>
+void FailEachAllocation(const char* what, Call call, Unchanged unchanged) {
+  for (int64_t limit = 0; limit < 100000; ++limit) {
+    allocations_left = limit;
+    const kinglet_status status = call();
+    allocations_left = -1;
+    if (status == KINGLET_OK) return;
+    ASSERT_EQ(status, KINGLET_OUT_OF_MEMORY)
+        << what << " after " << limit << " allocations: " << kinglet_error_message();
+    ASSERT_STRNE(kinglet_error_message(), "");
+    unchanged();
+  }
+  FAIL() << what << " never succeeded";
+}
+
+TEST(CApi, RunningOutOfMemoryIsAnErrorLikeAnyOther) {
+  const std::vector<std::byte> bytes = TinyModel({.cache_capacity = 4});
+  const auto nothing = [] {};
+  kinglet_model* model = nullptr;
+  FailEachAllocation(
+      "open",
+      [&] { return kinglet_model_open_memory(bytes.data(), bytes.size(), nullptr, &model); },
+      [&] { ASSERT_EQ(model, nullptr); });
+  kinglet_session* session = nullptr;
+  FailEachAllocation(
+      "create", [&] { return kinglet_session_create(model, nullptr, &session); },
+      [&] { ASSERT_EQ(session, nullptr); });
+  uint64_t position = 0;
+  FailEachAllocation(
+      "step", [&] { return kinglet_session_step(session, 0, 5); },
+      [&] {
+        ASSERT_EQ(kinglet_session_position(session, 0, &position), KINGLET_OK);
+        ASSERT_EQ(position, 0U);
+      });
+  double log_probability = 0;
+  FailEachAllocation(
+      "log_probability",
+      [&] { return kinglet_session_log_probability(session, 0, 20, &log_probability); }, nothing);
+  uint32_t ids[23];
+  FailEachAllocation(
+      "top_k", [&] { return kinglet_session_top_k(session, 0, 23, ids, nullptr, 23, nullptr); },
+      nothing);
+  float all[23];
+  FailEachAllocation(
+      "log_probabilities", [&] { return kinglet_session_log_probabilities(session, 0, all, 23); },
+      nothing);
+  EXPECT_EQ(double{all[20]}, log_probability);
+  char text[40];
+  FailEachAllocation(
+      "token_text", [&] { return kinglet_model_token_text(model, 3, text, 40, nullptr); }, nothing);
+  uint32_t id = 0;
+  FailEachAllocation(
+      "find_token", [&] { return kinglet_model_find_token(model, "w3", 2, &id); }, nothing);
+  EXPECT_EQ(id, 3U);
+
+  // The text of an error comes without memory too.
+  allocations_left = 0;
+  EXPECT_EQ(kinglet_session_step(session, 0, 23), KINGLET_OUT_OF_MEMORY);
+  allocations_left = -1;
+  EXPECT_NE(std::string(kinglet_error_message()).find("memory"), std::string::npos);
+
+  kinglet_session_destroy(session);
+  kinglet_model_close(model);
+}
+
+// All that can be seen of a session: positions, probabilities and states of its lanes.
+std::vector<std::vector<unsigned char>> Picture(kinglet_session* session, uint32_t lanes) {
+  std::vector<std::vector<unsigned char>> picture;
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    kinglet_state* state = nullptr;
+    EXPECT_EQ(kinglet_session_save(session, lane, &state), KINGLET_OK);
+    uint64_t size = 0, position = 0;
+    EXPECT_EQ(kinglet_state_bytes(state, &size), KINGLET_OK);
+    std::vector<unsigned char> bytes(size);
+    EXPECT_EQ(kinglet_state_write(state, bytes.data(), size, nullptr), KINGLET_OK);
+    kinglet_state_destroy(state);
+    EXPECT_EQ(kinglet_session_position(session, lane, &position), KINGLET_OK);
+    if (position > 0) {
+      float all[23];
+      EXPECT_EQ(kinglet_session_log_probabilities(session, lane, all, 23), KINGLET_OK);
+      const auto* from = reinterpret_cast<const unsigned char*>(all);
+      bytes.insert(bytes.end(), from, from + sizeof all);
+    }
+    picture.push_back(bytes);
+  }
+  return picture;
+}
+
+class OutOfMemory : public testing::TestWithParam<const char*> {};
+
+// A session of three lanes.
+kinglet_session* StartThree(const kinglet_model* model, kinglet_status* status) {
+  kinglet_session_options options;
+  kinglet_session* session = nullptr;
+  *status = kinglet_session_options_init(&options, sizeof options);
+  options.lanes = 3;
+  if (*status == KINGLET_OK) *status = kinglet_session_create(model, &options, &session);
+  return session;
+}
+
+TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
+  const std::vector<std::byte> bytes = TinyModel({.cache_capacity = 4});
+  kinglet_model_options options;
+  ASSERT_EQ(kinglet_model_options_init(&options, sizeof options), KINGLET_OK);
+  options.backend = GetParam();
+  uint32_t lines = 0;
+  options.log = [](void* user, int32_t, const char*) { ++*static_cast<uint32_t*>(user); };
+  options.log_user = &lines;
+  kinglet_model* model = nullptr;
+  FailEachAllocation(
+      "open",
+      [&] { return kinglet_model_open_memory(bytes.data(), bytes.size(), &options, &model); },
+      [&] { ASSERT_EQ(model, nullptr); });
+  kinglet_session* session = nullptr;
+  FailEachAllocation(
+      "create",
+      [&] {
+        kinglet_status status;
+        session = StartThree(model, &status);
+        return status;
+      },
+      [&] { ASSERT_EQ(session, nullptr); });
+  EXPECT_GT(lines, 0U);
+
+  const uint32_t lanes[] = {1, 0};
+  for (uint32_t t = 0; t < 6; ++t) {
+    const uint32_t ids[] = {kStream[t], kStream[t + 1]};
+    const auto before = Picture(session, 3);
+    const auto unchanged = [&] { ASSERT_EQ(Picture(session, 3), before); };
+    FailEachAllocation(
+        "step_lanes", [&] { return kinglet_session_step_lanes(session, lanes, ids, 2); },
+        unchanged);
+    // Another token every time, so that every query has something to compute.
+    const uint32_t asked[] = {22, 1, 22};
+    double some[3] = {7, 7, 7};
+    float all[23] = {7};
+    uint32_t word = 99, best[5] = {99, 99, 99, 99, 99}, count = 99;
+    const auto untouched = [&] {
+      ASSERT_TRUE(some[0] == 7 && some[1] == 7 && some[2] == 7 && all[0] == 7 && word == 99 &&
+                  best[0] == 99 && count == 99);
+    };
+    const auto query = [&]() -> kinglet_status {
+      switch (t) {
+        case 0:
+          return kinglet_session_log_probabilities_of(session, 0, asked, 3, some);
+        case 1:
+          return kinglet_session_probabilities(session, 0, all, 23);
+        case 2:
+          return kinglet_session_top_k(session, 0, 5, best, some, 5, &count);
+        case 3:
+          return kinglet_session_log_probabilities(session, 0, all, 23);
+        case 4:
+          return kinglet_session_log_probability(session, 0, 22, some);
+        default:
+          return kinglet_session_sample(session, 0, 3, 0.7, &word);
+      }
+    };
+    FailEachAllocation("query", query, untouched);
+    kinglet_work work{};
+    work.struct_size = sizeof work;
+    FailEachAllocation(
+        "last_work", [&] { return kinglet_session_last_work(session, 0, &work); },
+        [&] { ASSERT_EQ(work.clusters_opened, 0U); });
+    // Where the query failed after its clusters, the last one found them computed.
+    EXPECT_TRUE(work.clusters_opened != 0 || t != 0);
+  }
+
+  auto before = Picture(session, 3);
+  const auto unchanged = [&] { ASSERT_EQ(Picture(session, 3), before); };
+  ASSERT_EQ(kinglet_session_step(session, 0, 5), KINGLET_OK);  // writes pages that no state has
+  kinglet_state* state = nullptr;
+  FailEachAllocation(
+      "save", [&] { return kinglet_session_save(session, 0, &state); },
+      [&] { ASSERT_EQ(state, nullptr); });
+  ASSERT_EQ(kinglet_session_step(session, 0, 5), KINGLET_OK);
+  before = Picture(session, 3);
+  FailEachAllocation(
+      "fork", [&] { return kinglet_session_fork(session, 0, 2); }, unchanged);
+  before[2] = before[0];
+  unchanged();
+  uint64_t size = 0;
+  ASSERT_EQ(kinglet_state_bytes(state, &size), KINGLET_OK);
+  std::vector<unsigned char> written(size);
+  FailEachAllocation(
+      "write", [&] { return kinglet_state_write(state, written.data(), size, nullptr); },
+      [&] { ASSERT_EQ(written[0], 0); });
+  kinglet_state* read = nullptr;
+  FailEachAllocation(
+      "read", [&] { return kinglet_state_read(model, written.data(), size, &read); },
+      [&] { ASSERT_EQ(read, nullptr); });
+  int32_t equal = 0;
+  FailEachAllocation(
+      "equal", [&] { return kinglet_state_equal(read, state, &equal); }, [] {});
+  EXPECT_EQ(equal, 1);
+  uint64_t hash = 0, same_hash = 0;
+  FailEachAllocation(
+      "hash", [&] { return kinglet_state_hash(read, &hash); }, [] {});
+  ASSERT_EQ(kinglet_state_hash(state, &same_hash), KINGLET_OK);
+  EXPECT_EQ(hash, same_hash);
+  FailEachAllocation(
+      "restore", [&] { return kinglet_session_restore(session, 1, read); }, unchanged);
+  FailEachAllocation(
+      "reset", [&] { return kinglet_session_reset(session, 2); }, [] {});
+  char text[40];
+  FailEachAllocation(
+      "digest", [&] { return kinglet_model_digest(model, text, 40, nullptr); }, [] {});
+  FailEachAllocation(
+      "backend", [&] { return kinglet_model_backend(model, text, 40, nullptr); }, [] {});
+  EXPECT_STREQ(text, GetParam());
+
+  // After all that, lane 1 goes on as one that never saw a failure.
+  kinglet_status status;
+  kinglet_session* fresh = StartThree(model, &status);
+  ASSERT_EQ(status, KINGLET_OK);
+  for (uint32_t t = 0; t < 6; ++t) {
+    ASSERT_EQ(kinglet_session_step(fresh, 1, kStream[t + 1]), KINGLET_OK);
+  }
+  ASSERT_EQ(kinglet_session_step(fresh, 1, 5), KINGLET_OK);
+  EXPECT_EQ(Picture(session, 2)[1], Picture(fresh, 2)[1]);
+  kinglet_session_destroy(fresh);
+  kinglet_state_destroy(read);
+  kinglet_state_destroy(state);
+  kinglet_session_destroy(session);
+  kinglet_model_close(model);
+}
+
+INSTANTIATE_TEST_SUITE_P(CApi, OutOfMemory, testing::Values("cpu", "ref", "ref64"),
+                         [](const auto& backend) { return std::string(backend.param); });
+
+TEST(CApi, AStepAllocatesNothing) {
+  kinglet_session* session = StartTiny({.cache_capacity = 4});
+  for (const uint32_t id : kStream) ASSERT_EQ(kinglet_session_step(session, 0, id), KINGLET_OK);
+  double log_probability = 0;
+  ASSERT_EQ(kinglet_session_log_probability(session, 0, 20, &log_probability), KINGLET_OK);
+  const uint64_t before = allocations_made;
+  for (const uint32_t id : kStream) {
+    kinglet_session_step(session, 0, id);
+    kinglet_session_log_probability(session, 0, 20, &log_probability);
+  }
+  EXPECT_EQ(allocations_made, before);
+  kinglet_session_destroy(session);
+}
+
+}  // namespace
+}  // namespace kinglet

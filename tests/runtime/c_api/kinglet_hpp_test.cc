@@ -1,0 +1,167 @@
+// The C++17 header as its users have it: without exceptions, over the shared library. The library's
+// own classes are in this program too, and do not get in its way.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "kinglet/kinglet.hpp"
+#include "tests/runtime/c_api/c_tests.h"
+
+#if __cplusplus >= 202002L || defined(__cpp_exceptions)
+#error "this test is to be compiled as C++17 without exceptions"
+#endif
+
+// kinglet_hpp_test_runtime.cc
+extern "C" double LogProbabilityByTheLibrarysOwnSession(const uint32_t* ids, size_t count,
+                                                        uint32_t word);
+
+namespace {
+
+using kinglet::Model;
+using kinglet::Result;
+using kinglet::Session;
+using kinglet::State;
+using kinglet::Status;
+
+static_assert(!std::is_copy_constructible_v<Model> && std::is_nothrow_move_constructible_v<Model>);
+static_assert(!std::is_copy_constructible_v<Session> && std::is_nothrow_move_assignable_v<Session>);
+static_assert(std::is_copy_constructible_v<State> && std::is_copy_assignable_v<State>);
+
+Model OpenModel(test_model which, const kinglet::ModelOptions& options = {}) {
+  const test_bytes bytes = TestModel(which);
+  Result<Model> model = Model::OpenMemory(bytes.data, bytes.size, options);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return std::move(*model);
+}
+
+TEST(KingletHpp, Models) {
+  kinglet::ModelOptions options;
+  options.backend = "ref";
+  const Model model = OpenModel(TEST_MODEL_CACHE, options);
+  EXPECT_EQ(*model.VocabularySize(), uint32_t{TEST_WORDS});
+  EXPECT_TRUE(*model.HasWords());
+  EXPECT_EQ(*model.TokenText(3), "w3");
+  EXPECT_EQ(*model.FindToken("the"), 0U);
+  EXPECT_EQ(model.FindToken("").status().code(), KINGLET_UNKNOWN_WORD);
+  EXPECT_EQ(model.FindToken({}).status().code(), KINGLET_UNKNOWN_WORD);
+  EXPECT_EQ(model.TokenText(TEST_WORDS).status().code(), KINGLET_ID_OUT_OF_RANGE);
+  EXPECT_EQ(model.Digest()->size(), 32U);
+  EXPECT_EQ(*model.Backend(), "ref");
+  EXPECT_GT(*model.LaneBytes(), 0U);
+  EXPECT_GT(*model.StateBytes(), 0U);
+
+  const Result<Model> none = Model::Open("no/such/model.kgl");
+  EXPECT_EQ(none.status().code(), KINGLET_NOT_FOUND);
+  EXPECT_NE(none.status().message().find("no/such/model.kgl"), std::string::npos);
+  const char* const path = TestFile(TestModel(TEST_MODEL_IDS_ONLY));
+  const Result<Model> from_file = Model::Open(path);
+  EXPECT_EQ(std::remove(path), 0);
+  ASSERT_TRUE(from_file.ok()) << from_file.status().message();
+  EXPECT_FALSE(*from_file->HasWords());
+}
+
+TEST(KingletHpp, SessionsAnswerWhatTheLibrarysOwnDo) {
+  Result<Session> session = [] {
+    const Model model = OpenModel(TEST_MODEL_CACHE);
+    return Session::Create(model);  // outlives the model's handle
+  }();
+  ASSERT_TRUE(session.ok());
+  EXPECT_EQ(session->LogProbability(0).status().code(), KINGLET_NO_TOKEN_YET);
+  std::vector<uint32_t> ids;
+  for (uint32_t t = 0; t < 15; ++t) {
+    ids.push_back(7 * t % TEST_WORDS);
+    ASSERT_TRUE(session->Step(ids.back()).ok());
+    const std::vector<float> all = *session->LogProbabilities();
+    const std::vector<float> probabilities = *session->Probabilities();
+    ASSERT_EQ(all.size(), size_t{TEST_WORDS});
+    for (uint32_t word = 0; word < TEST_WORDS; word += 11) {
+      const double expected = LogProbabilityByTheLibrarysOwnSession(ids.data(), ids.size(), word);
+      EXPECT_EQ(*session->LogProbability(word), expected);
+      EXPECT_EQ(double{all[word]}, expected);
+      EXPECT_NEAR(double{probabilities[word]}, std::exp(expected), 1e-6);
+    }
+    const uint32_t some[] = {22, 1, 22};
+    EXPECT_EQ(*session->LogProbabilitiesOf(some, 3),
+              (std::vector<double>{double{all[22]}, double{all[1]}, double{all[22]}}));
+    const std::vector<kinglet::Candidate> best = *session->TopK(3);
+    ASSERT_EQ(best.size(), 3U);
+    EXPECT_GE(best[0].log_probability, best[1].log_probability);
+    EXPECT_EQ(best[2].log_probability, double{all[best[2].id]});
+    EXPECT_EQ(*session->Sample(1, 0), best[0].id);
+    EXPECT_LT(*session->Sample(t), uint32_t{TEST_WORDS});
+    float into[TEST_WORDS];
+    ASSERT_TRUE(session->LogProbabilities(into, TEST_WORDS).ok());
+    EXPECT_EQ(std::vector<float>(into, into + TEST_WORDS), all);
+    ASSERT_TRUE(session->Probabilities(into, TEST_WORDS).ok());
+    EXPECT_EQ(std::vector<float>(into, into + TEST_WORDS), probabilities);
+  }
+  EXPECT_EQ(*session->Position(), 15U);
+  EXPECT_TRUE(session->TopK(0)->empty());
+  EXPECT_EQ(session->TopK(UINT32_MAX)->size(), size_t{TEST_WORDS});
+  EXPECT_EQ(session->Sample(1, NAN).status().code(), KINGLET_INVALID_ARGUMENT);
+  ASSERT_TRUE(session->Step(1).ok());
+  EXPECT_EQ(session->LastWork()->clusters_opened, 0U);
+  ASSERT_TRUE(session->LogProbabilities().ok());
+  EXPECT_GT(session->LastWork()->clusters_opened, 1U);
+}
+
+TEST(KingletHpp, LanesAndStates) {
+  const Model model = OpenModel(TEST_MODEL_CACHE);
+  kinglet::SessionOptions options;
+  options.lanes = 2;
+  Session session = std::move(*Session::Create(model, options));
+  EXPECT_EQ(*session.Lanes(), 2U);
+  const uint32_t lanes[] = {1, 0}, ids[] = {4, 5};
+  ASSERT_TRUE(session.StepLanes(lanes, ids, 2).ok());
+  EXPECT_NE(*session.LogProbabilities(0), *session.LogProbabilities(1));
+  ASSERT_TRUE(session.Fork(0, 1).ok());
+  EXPECT_EQ(*session.LogProbabilities(0), *session.LogProbabilities(1));
+
+  const State first = *session.Save(0);
+  ASSERT_TRUE(session.Cancel().ok());
+  EXPECT_EQ(session.Step(6).code(), KINGLET_CANCELLED);
+  ASSERT_TRUE(session.Step(6).ok());
+  const State second = *session.Save(0);
+  const State copy = first;  // NOLINT: a copy is what is tested
+  EXPECT_TRUE(first == copy && first != second);
+  EXPECT_EQ(*first.Hash(), *copy.Hash());
+  EXPECT_EQ(*first.Position(), 1U);
+  const std::vector<float> before = *session.LogProbabilities(1);
+  ASSERT_TRUE(session.Restore(copy, 0).ok());
+  EXPECT_EQ(*session.LogProbabilities(0), before);
+
+  const std::vector<unsigned char> bytes = *second.Write();
+  EXPECT_EQ(bytes.size(), *second.Bytes());
+  const Result<State> read = State::Read(model, bytes.data(), bytes.size());
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(*read == second);
+  EXPECT_EQ(State::Read(model, bytes.data(), bytes.size() - 1).status().code(), KINGLET_CORRUPT);
+  const Model other = OpenModel(TEST_MODEL_OTHER);
+  EXPECT_EQ(State::Read(other, bytes.data(), bytes.size()).status().code(), KINGLET_MISMATCH);
+  ASSERT_TRUE(session.Reset().ok());
+  EXPECT_EQ(*session.Position(), 0U);
+}
+
+TEST(KingletHpp, WhatWasMovedFromIsRefused) {
+  Model model = OpenModel(TEST_MODEL_PLAIN);
+  const Model taken = std::move(model);
+  EXPECT_EQ(model.VocabularySize().status().code(),  // NOLINT: use after move is tested
+            KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(model.Digest().status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(Session::Create(model).status().code(), KINGLET_INVALID_ARGUMENT);
+  Session session = std::move(*Session::Create(taken));
+  State state = *session.Save();
+  const Session moved_to = std::move(session);
+  const State kept = std::move(state);
+  EXPECT_EQ(session.Step(0).code(), KINGLET_INVALID_ARGUMENT);  // NOLINT
+  EXPECT_EQ(session.Save().status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(state.Write().status().code(), KINGLET_INVALID_ARGUMENT);  // NOLINT
+  EXPECT_FALSE(state == kept);
+  EXPECT_TRUE(kept.Write().ok());
+}
+
+}  // namespace

@@ -1,0 +1,157 @@
+// One model, sixteen threads, every thread its own session; states go from thread to thread, and
+// some threads cancel what others do. Each answer is what one thread alone gets. Run with
+// ThreadSanitizer (the tsan preset) it also shows that nobody reads what another writes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "kinglet/kinglet.h"
+#include "tests/runtime/c_api/fixture.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint32_t kWords = 23;
+constexpr size_t kThreads = 16;
+constexpr uint32_t kTokens = 60;
+constexpr uint32_t kBranch = 20;  // where the shared states are taken
+
+// Everything a session says about the tokens it is fed.
+using Answers = std::vector<double>;
+
+uint32_t TokenAt(size_t text, uint32_t t) {
+  return static_cast<uint32_t>((5 * t + text * (t / 3 + 1)) % kWords);
+}
+
+// A call that another thread may cancel, made until it is not.
+template <class Call>
+kinglet_status Insist(const Call& call) {
+  kinglet_status status = call();
+  while (status == KINGLET_CANCELLED) status = call();
+  return status;
+}
+
+// Feeds tokens [from, to) of a text and appends what the session answers after each.
+void Feed(kinglet_session* session, uint32_t lane, size_t text, uint32_t from, uint32_t to,
+          Answers* answers) {
+  for (uint32_t t = from; t < to; ++t) {
+    ASSERT_EQ(Insist([&] { return kinglet_session_step(session, lane, TokenAt(text, t)); }),
+              KINGLET_OK);
+    double one = 0;
+    uint32_t best[3], drawn = 0;
+    std::array<float, kWords> all;
+    const uint32_t word = TokenAt(text, t + 1);
+    ASSERT_EQ(
+        Insist([&] { return kinglet_session_top_k(session, lane, 3, best, nullptr, 3, nullptr); }),
+        KINGLET_OK);
+    ASSERT_EQ(Insist([&] { return kinglet_session_log_probability(session, lane, word, &one); }),
+              KINGLET_OK);
+    ASSERT_EQ(Insist([&] { return kinglet_session_sample(session, lane, t, 0.9, &drawn); }),
+              KINGLET_OK);
+    ASSERT_EQ(Insist([&] {
+                return kinglet_session_log_probabilities(session, lane, all.data(), kWords);
+              }),
+              KINGLET_OK);
+    answers->insert(answers->end(), {one, double(best[0]), double(best[2]), double(drawn)});
+    answers->insert(answers->end(), all.begin(), all.end());
+  }
+}
+
+// What each thread does with the shared state of `text`: its own lane 0 goes through the text,
+// lane 1 goes on from the shared state, lane 2 is a fork of lane 1 that goes another way, and the
+// state as bytes read again is the state.
+void Work(const kinglet_model* model, kinglet_session* session, const kinglet_state* shared,
+          size_t text, Answers* answers) {
+  Feed(session, 0, text, 0, kTokens, answers);
+  ASSERT_EQ(kinglet_session_restore(session, 1, shared), KINGLET_OK);
+  ASSERT_EQ(kinglet_session_fork(session, 1, 2), KINGLET_OK);
+  Feed(session, 1, text, kBranch, kTokens, answers);
+  Feed(session, 2, text + 1, kBranch, kTokens, answers);
+
+  kinglet_state *saved = nullptr, *read = nullptr;
+  ASSERT_EQ(kinglet_session_restore(session, 0, shared), KINGLET_OK);
+  ASSERT_EQ(kinglet_session_save(session, 0, &saved), KINGLET_OK);
+  uint64_t size = 0, hash = 0, hash_of_shared = 0;
+  ASSERT_EQ(kinglet_state_bytes(shared, &size), KINGLET_OK);
+  std::vector<unsigned char> bytes(size);
+  ASSERT_EQ(kinglet_state_write(shared, bytes.data(), size, nullptr), KINGLET_OK);
+  ASSERT_EQ(kinglet_state_read(model, bytes.data(), size, &read), KINGLET_OK);
+  int32_t saved_is_equal = 0, read_is_equal = 0;
+  ASSERT_EQ(kinglet_state_equal(shared, saved, &saved_is_equal), KINGLET_OK);
+  ASSERT_EQ(kinglet_state_equal(read, shared, &read_is_equal), KINGLET_OK);
+  EXPECT_EQ(saved_is_equal + read_is_equal, 2);
+  ASSERT_EQ(kinglet_state_hash(shared, &hash_of_shared), KINGLET_OK);
+  ASSERT_EQ(kinglet_state_hash(read, &hash), KINGLET_OK);
+  EXPECT_EQ(hash, hash_of_shared);
+  kinglet_state_destroy(read);
+  kinglet_state_destroy(saved);
+}
+
+kinglet_session* StartLanes(const kinglet_model* model) {
+  kinglet_session_options options;
+  EXPECT_EQ(kinglet_session_options_init(&options, sizeof options), KINGLET_OK);
+  options.lanes = 3;
+  kinglet_session* session = nullptr;
+  EXPECT_EQ(kinglet_session_create(model, &options, &session), KINGLET_OK)
+      << kinglet_error_message();
+  return session;
+}
+
+TEST(CApiThreads, SixteenShareAModelAndStates) {
+  kinglet_model* model = OpenTiny({.cache_capacity = 4});
+  // Two and two come from one stream, and share its pages.
+  std::array<kinglet_state*, kThreads> states{};
+  std::array<Answers, kThreads> expected, found;
+  for (size_t i = 0; i < kThreads; i += 2) {
+    kinglet_session* session = StartLanes(model);
+    Answers unused;
+    Feed(session, 0, i, 0, kBranch, &unused);
+    ASSERT_EQ(kinglet_session_save(session, 0, &states[i]), KINGLET_OK);
+    Feed(session, 0, i, kBranch, kBranch + 1, &unused);
+    ASSERT_EQ(kinglet_session_save(session, 0, &states[i + 1]), KINGLET_OK);
+    kinglet_session_destroy(session);
+  }
+  for (size_t i = 0; i < kThreads; ++i) {
+    kinglet_session* session = StartLanes(model);
+    Work(model, session, states[i % 4], i, &expected[i]);  // a state is several threads'
+    kinglet_session_destroy(session);
+  }
+
+  std::array<kinglet_session*, kThreads> sessions{};
+  for (kinglet_session*& session : sessions) session = StartLanes(model);
+  std::atomic<size_t> working{kThreads};
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      // Another's session is cancelled now and then, while its owner uses it.
+      EXPECT_EQ(kinglet_session_cancel(sessions[(i + 1) % kThreads]), KINGLET_OK);
+      Work(model, sessions[i], states[i % 4], i, &found[i]);
+      EXPECT_EQ(kinglet_session_cancel(sessions[(i + 5) % kThreads]), KINGLET_OK);
+      // Sessions come and go beside those that work.
+      kinglet_session* own = StartLanes(model);
+      Answers more;
+      Work(model, own, states[(i + 1) % 4], i, &more);
+      EXPECT_EQ(more.size(), found[i].size());
+      kinglet_session_destroy(own);
+      --working;
+    });
+  }
+  while (working > 0) {
+    for (size_t i = 0; i < kThreads; i += 2) kinglet_session_cancel(sessions[i]);
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(found[i], expected[i]) << i;
+    kinglet_session_destroy(sessions[i]);
+    kinglet_state_destroy(states[i]);
+  }
+  kinglet_model_close(model);
+}
+
+}  // namespace
+}  // namespace kinglet

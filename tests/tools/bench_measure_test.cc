@@ -1,0 +1,135 @@
+#include "tools/bench_measure.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "runtime/traffic.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+std::shared_ptr<const Model> OpenTiny(const std::string& backend) {
+  TinyOptions options;
+  options.quantised = true;
+  options.cache_capacity = 4;
+  return *Model::FromBytes(*SerialiseModel(TinyMicronet(options)), {.backend = backend});
+}
+
+std::vector<BenchResult> MeasureTiny(const std::shared_ptr<const Model>& model,
+                                     const std::vector<BenchQuery>& queries,
+                                     const std::vector<uint32_t>& ids, size_t lanes = 1,
+                                     size_t threads = 1) {
+  BenchSetup setup{queries, lanes, threads, MakeSchedule(WarmUpTokens(model->plan()), 40)};
+  uint64_t rounds = 0;
+  auto results = Measure(model, setup, LaneIds(ids, lanes), [&](uint64_t done) { rounds = done; });
+  EXPECT_TRUE(results.ok()) << results.status().message();
+  EXPECT_EQ(rounds, setup.schedule.rounds);
+  return *std::move(results);
+}
+
+const std::vector<BenchQuery> kAll = {
+    {BenchMode::kFull}, {BenchMode::kScore}, {BenchMode::kTopK, 3}};
+
+TEST(Measure, TimesAddUpAndPercentilesAscend) {
+  std::vector<uint32_t> ids(23);
+  std::iota(ids.begin(), ids.end(), 0U);
+  for (const std::string backend : {"ref", "ref64", "cpu"}) {
+    const auto model = OpenTiny(backend);
+    for (const auto& [lanes, threads] : {std::pair(1, 1), std::pair(1, 3), std::pair(5, 2)}) {
+      const auto results = MeasureTiny(model, kAll, ids, lanes, threads);
+      ASSERT_EQ(results.size(), 3u);
+      for (const BenchResult& result : results) {
+        EXPECT_EQ(result.timed, 40u);
+        EXPECT_LE(result.interrupted, 40u);
+        EXPECT_EQ(result.threads, std::min(lanes, threads));
+        EXPECT_GT(result.us_per_token.p50, 0);
+        EXPECT_LE(result.us_per_token.p50, result.us_per_token.p90);
+        EXPECT_LE(result.us_per_token.p90, result.us_per_token.p99);
+        EXPECT_GT(result.read_floor_us, 0);
+        // Each step of the plan, the distribution's own work, and the rest.
+        ASSERT_EQ(result.steps.size(), model->plan().steps.size() + 2);
+        double sum = 0;
+        for (const BenchStep& step : result.steps) sum += step.us;
+        EXPECT_NEAR(sum, result.us_per_token.mean, 1e-9 * result.us_per_token.mean);
+      }
+    }
+  }
+}
+
+// Every token is word 1, so every step of the full distribution is of one kind.
+TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
+  for (const std::string backend : {"ref", "ref64", "cpu"}) {
+    const auto model = OpenTiny(backend);
+    const size_t real_bytes = model->backend().real_bytes;
+    const TokenPath path{6, 0, 7};  // window 6, cache 4
+    auto traffic = TrafficOf(model->plan(), model->layout(), real_bytes, model->kernels(), path);
+    traffic.push_back(QueryTraffic(model->plan(), model->layout(), real_bytes, path, true));
+    const std::vector<std::byte> memory(model->layout().scratch_bytes +
+                                        model->layout().state_bytes);
+    const StreamMemory stream{memory.data(), memory.data() + model->layout().scratch_bytes};
+    const uint64_t all = TotalBytes(DistinctMemory(traffic, {&stream, 1}));
+    const uint64_t answers = 23 * real_bytes;
+
+    const auto results = MeasureTiny(model, {{BenchMode::kFull}}, {1});
+    EXPECT_EQ(results[0].read_floor_bytes, static_cast<double>(all + answers)) << backend;
+    EXPECT_EQ(results[0].tails_opened, 2);
+    for (size_t i = 0; i + 1 < traffic.size(); ++i) {
+      EXPECT_EQ(results[0].steps[i].bytes,
+                static_cast<double>(TotalBytes(DistinctMemory({&traffic[i], 1}, {&stream, 1}))))
+          << results[0].steps[i].name;
+    }
+    // Lanes have their own states, and one set of weights.
+    uint64_t weights = 0;
+    std::vector<MemoryRange> ranges;
+    for (const StepTraffic& step : traffic) {
+      ranges.insert(ranges.end(), step.weights.begin(), step.weights.end());
+    }
+    weights = TotalBytes(Merged(ranges));
+    const auto three = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3);
+    EXPECT_EQ(three[0].read_floor_bytes,
+              static_cast<double>(weights + 3 * (all - weights) + answers));
+    // Two threads have a place for answers each.
+    const auto two = MeasureTiny(model, {{BenchMode::kFull}}, {1}, 3, 2);
+    EXPECT_EQ(two[0].read_floor_bytes, three[0].read_floor_bytes + static_cast<double>(answers));
+  }
+}
+
+TEST(Measure, LazyQueriesTouchAndCountLess) {
+  const auto model = OpenTiny("ref");
+  const std::vector<BenchQuery> queries = {
+      {BenchMode::kScore}, {BenchMode::kScore, 10, true}, {BenchMode::kFull}};
+  const auto results = MeasureTiny(model, queries, {1});  // word 1 is in the head
+  EXPECT_EQ(results[0].tails_opened, 0);
+  EXPECT_EQ(results[1].tails_opened, 2);
+  EXPECT_LT(results[0].read_floor_bytes, results[1].read_floor_bytes);
+  EXPECT_EQ(results[1].read_floor_bytes + 23 * 4, results[2].read_floor_bytes);
+
+  const auto path = [&](uint64_t clusters) {
+    return CountExecuted(model->plan(), CountNonzeros(model->plan().weights),
+                         TraitsOf(model->backend()), {{{{6, 0, clusters}, 1}}, {}})
+        .operations.multiplications;
+  };
+  const auto muls = [](const BenchResult& result) {
+    double sum = 0;
+    for (const BenchStep& step : result.steps) {
+      if (step.name != "distribution") sum += step.muls;
+    }
+    return sum;
+  };
+  EXPECT_EQ(muls(results[0]), path(1));
+  EXPECT_EQ(muls(results[1]), path(7));
+  EXPECT_EQ(muls(results[2]), path(7));
+}
+
+TEST(Measure, AnErrorOfAStepIsTheMeasurements) {
+  const auto model = OpenTiny("ref");
+  BenchSetup setup{kAll, 1, 1, MakeSchedule(10, 40)};
+  const auto results = Measure(model, setup, LaneIds({23}, 1), [](uint64_t) {});
+  ASSERT_FALSE(results.ok());
+  EXPECT_EQ(results.status().code(), KINGLET_ID_OUT_OF_RANGE);
+}
+
+}  // namespace
+}  // namespace kinglet

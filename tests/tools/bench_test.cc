@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class BenchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.quantised = true;
+    options_.cache_capacity = 4;
+    folder_.WriteModel("m.kgl", TinyMicronet(options_));
+    std::vector<uint32_t> ids;
+    for (uint32_t i = 0; i < 300; ++i) ids.push_back(i * 7 % 23);
+    folder_.Write("ids.txt", IdText(ids));
+  }
+  std::vector<Json> Report(const std::string& arguments) const {
+    const Outcome outcome = folder_.Run("bench m.kgl --tokens 30 --json " + arguments);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    return outcome.Json();
+  }
+  TinyOptions options_;
+  CommandFolder folder_;
+};
+
+TEST_F(BenchTest, ALineForEachModeInTheOrderAskedFor) {
+  const auto all = Report("--ids ids.txt");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0]["mode"], "full");
+  EXPECT_EQ(all[1]["mode"], "score");
+  EXPECT_EQ(all[2]["mode"], "topk");
+  const auto some = Report("--ids ids.txt --mode topk,full --top 3");
+  ASSERT_EQ(some.size(), 2u);
+  EXPECT_EQ(some[0]["mode"], "topk");
+  EXPECT_EQ(some[0]["top"], 3);
+  EXPECT_EQ(some[1]["mode"], "full");
+}
+
+TEST_F(BenchTest, NumbersAreConsistent) {
+  for (const std::string arguments : {"--ids ids.txt", "", "--ids ids.txt --lanes 3 --threads 2",
+                                      "--backend ref", "--backend ref64 --no-skip"}) {
+    for (const Json& line : Report(arguments)) {
+      const auto number = [](const Json& value) { return value.get<double>(); };
+      const double mean = number(line["us_per_token"]["mean"]);
+      double sum = 0;
+      for (const Json& step : line["steps"]) sum += number(step["us"]);
+      // Nine digits of each number are printed.
+      EXPECT_NEAR(sum, mean, 1e-6 * mean + 1e-6) << arguments;
+      EXPECT_NEAR(number(line["tokens_per_s"]) * mean, 1e6, 1) << arguments;
+      EXPECT_GT(number(line["read_floor_us"]), 0);
+      EXPECT_GT(number(line["read_floor_bytes"]), 0);
+      EXPECT_NEAR(number(line["ratio"]),
+                  number(line["us_per_token"]["p50"]) * number(line["lanes"]) /
+                      number(line["read_floor_us"]),
+                  1e-6 * number(line["ratio"]));
+      EXPECT_GT(number(line["peak_rss_bytes"]), 100000);
+      const double tails = number(line["tails_opened"]);
+      EXPECT_GE(tails, 0);
+      EXPECT_LE(tails, 2);
+      const bool all = line["mode"] == "full" || line["no_skip"] == true;
+      EXPECT_TRUE(tails == 2 || !all) << tails;
+    }
+  }
+}
+
+TEST_F(BenchTest, TheSameTokensTouchTheSameBytes) {
+  for (const std::string arguments : {"--ids ids.txt", ""}) {
+    const auto first = Report(arguments), second = Report(arguments);
+    for (size_t i = 0; i < first.size(); ++i) {
+      EXPECT_EQ(first[i]["read_floor_bytes"], second[i]["read_floor_bytes"]);
+      EXPECT_EQ(first[i]["tails_opened"], second[i]["tails_opened"]);
+      for (size_t step = 0; step < first[i]["steps"].size(); ++step) {
+        EXPECT_EQ(first[i]["steps"][step]["muls"], second[i]["steps"][step]["muls"]);
+        EXPECT_EQ(first[i]["steps"][step]["bytes"], second[i]["steps"][step]["bytes"]);
+      }
+    }
+  }
+}
+
+TEST_F(BenchTest, FewIdsAreEnoughIfOneTokenCanBeTimed) {
+  // Window 6 and cache 4 are filled; one token is timed, the next asked for.
+  folder_.Write("least.txt", "1 2 3 4 5 6 7 8 9 10 11 12");
+  EXPECT_EQ(Report("--ids least.txt")[0]["timed"], 1);
+  folder_.Write("few.txt", "1 2 3 4 5 6 7 8 9 10 11");
+  const Outcome outcome = folder_.Run("bench m.kgl --ids few.txt");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+  EXPECT_NE(outcome.error.find("few.txt: ids: expected at least 12"), std::string::npos);
+}
+
+TEST_F(BenchTest, WhatCannotBeDoneIsRefused) {
+  folder_.Write("wild.txt", "1 2 23");
+  for (const std::string arguments :
+       {"--mode fast", "--mode full,full", "--mode ''", "--mode full,", "--top 0", "--top -1",
+        "--lanes 0", "--threads 0", "--tokens 0", "--backend tpu"}) {
+    const Outcome outcome = folder_.Run("bench m.kgl " + arguments);
+    EXPECT_EQ(outcome.exit_status, 2) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
+  }
+  for (const std::string arguments :
+       {"none.kgl", "m.kgl --ids none.txt", "m.kgl --ids wild.txt", "ids.txt"}) {
+    const Outcome outcome = folder_.Run("bench " + arguments);
+    EXPECT_EQ(outcome.exit_status, 1) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
+  }
+}
+
+TEST_F(BenchTest, MoreWordsThanTheModelHasAreAllOfThem) {
+  const auto lines = Report("--mode topk --top 1000");
+  EXPECT_EQ(lines[0]["tails_opened"], 2);
+}
+
+TEST_F(BenchTest, TextForPeople) {
+  const Outcome outcome = folder_.Run("bench m.kgl --tokens 30 --ids ids.txt --steps 3");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+  EXPECT_EQ(outcome.error, "");
+  for (const char* expected : {"\nfull ", "\nscore ", "\ntopk 10 ", "floor us", " more "}) {
+    EXPECT_NE(outcome.out.find(expected), std::string::npos) << expected << "\n" << outcome.out;
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
