@@ -90,13 +90,17 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
   log_keep_ = Log(keep_);
   weight_of_.resize(plan.vocabulary_size);
   cached_.reserve(plan.cache->capacity);
+  cached_ids_.reserve(plan.cache->capacity);
+  cached_weights_.reserve(plan.cache->capacity);
+  cached_mixed_.reserve(plan.cache->capacity);
 }
 
 template <class T>
 uint64_t Distribution<T>::Bytes(const Model& model) {
   const Plan& plan = model.plan();
   if (!plan.cache) return 0;
-  return plan.vocabulary_size * sizeof(T) + plan.cache->capacity * sizeof(CachedWord);
+  return plan.vocabulary_size * sizeof(T) +
+         plan.cache->capacity * (sizeof(CachedWord) + sizeof(uint32_t) + 2 * sizeof(T));
 }
 
 template <class T>
@@ -405,6 +409,12 @@ template <class Out>
 Status Distribution<T>::WriteAll(Frame& frame, std::span<Out> out, bool exponentiate) {
   KINGLET_RETURN_IF_ERROR(ComputeAll(frame));
   const auto& clusters = model_.plan().clusters;
+  if constexpr (!std::is_same_v<Out, T>) {
+    // Before anything is written: nothing below may run out of memory.
+    uint32_t largest = 0;
+    for (const ClusterPlan& cluster : clusters) largest = std::max(largest, cluster.size);
+    words_.reserve(largest);
+  }
   for (size_t index = 0; index < clusters.size(); ++index) {
     const std::span<Out> part = out.subspan(clusters[index].first, clusters[index].size);
     T* words;
