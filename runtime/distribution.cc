@@ -71,8 +71,29 @@ class BestCandidates {
 };
 
 template <class T>
+QueryMemory<T>::QueryMemory(const Model& model) {
+  uint32_t largest = 0;
+  for (const ClusterPlan& cluster : model.plan().clusters) {
+    largest = std::max(largest, cluster.size);
+  }
+  words.reserve(largest);
+  places.reserve(std::min(largest, kLargestBlock) + kPlacesMargin);
+  if (!model.plan().cache) return;
+  const uint32_t capacity = model.plan().cache->capacity;
+  cached_ids.reserve(capacity);
+  cached_weights.reserve(capacity);
+  cached_mixed.reserve(capacity);
+}
+
+template <class T>
+uint64_t QueryMemory<T>::Bytes() const {
+  return (words.capacity() + cached_weights.capacity() + cached_mixed.capacity()) * sizeof(T) +
+         (places.capacity() + cached_ids.capacity()) * sizeof(uint32_t);
+}
+
+template <class T>
 Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
-                              const StepObservers& observers)
+                              const StepObservers& observers, QueryMemory<T>& memory)
     : model_(model),
       empty_cache_(empty_cache),
       cancel_(cancel),
@@ -80,7 +101,8 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
       lambda_(0),
       keep_(1),
       log_keep_(0),
-      functions_(FunctionsOf<T>(model)) {
+      functions_(FunctionsOf<T>(model)),
+      memory_(memory) {
   const Plan& plan = model.plan();
   open_.resize(plan.clusters.size());
   if (!plan.cache) return;
@@ -90,17 +112,13 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
   log_keep_ = Log(keep_);
   weight_of_.resize(plan.vocabulary_size);
   cached_.reserve(plan.cache->capacity);
-  cached_ids_.reserve(plan.cache->capacity);
-  cached_weights_.reserve(plan.cache->capacity);
-  cached_mixed_.reserve(plan.cache->capacity);
 }
 
 template <class T>
 uint64_t Distribution<T>::Bytes(const Model& model) {
   const Plan& plan = model.plan();
   if (!plan.cache) return 0;
-  return plan.vocabulary_size * sizeof(T) +
-         plan.cache->capacity * (sizeof(CachedWord) + sizeof(uint32_t) + 2 * sizeof(T));
+  return plan.vocabulary_size * sizeof(T) + plan.cache->capacity * sizeof(CachedWord);
 }
 
 template <class T>
@@ -140,6 +158,7 @@ Status Distribution<T>::OpenCache(Frame& frame) {
   if (cache_open_ || !model_.plan().cache) return Status();
   const CachePlan& cache = *model_.plan().cache;
   KINGLET_RETURN_IF_ERROR(RunSteps(model_, cache.steps, {&frame, 1}, cancel_, observers_));
+  work_.cache = true;
   const T total = *model_.layout()[cache.total].template At<T>(frame);
   if (!std::isfinite(total)) {
     return Status::Refusal(KINGLET_NOT_FINITE, "session",
@@ -159,7 +178,6 @@ Status Distribution<T>::OpenCache(Frame& frame) {
     weight += weights[slot];
   }
   for (CachedWord& word : cached_) word.weight = weight_of_[word.id];
-  work_.cache = true;
   const auto pairs = static_cast<double>(stored);
   work_.arithmetic += {0, pairs, pairs};
   return Status();
@@ -217,18 +235,18 @@ void Distribution<T>::CountWords(double words, double cached) {
 
 template <class T>
 void Distribution<T>::MixCached(const OpenClusterView& view) {
-  cached_ids_.clear();
-  cached_weights_.clear();
-  cached_mixed_.clear();
+  memory_.cached_ids.clear();
+  memory_.cached_weights.clear();
+  memory_.cached_mixed.clear();
   for (const CachedWord& word : cached_) {
     if (!view.Holds(word.id)) continue;
-    cached_ids_.push_back(word.id);
-    cached_weights_.push_back(word.weight);
-    cached_mixed_.push_back(view.LogProbability(word.id));
+    memory_.cached_ids.push_back(word.id);
+    memory_.cached_weights.push_back(word.weight);
+    memory_.cached_mixed.push_back(view.LogProbability(word.id));
   }
-  const auto count = static_cast<double>(cached_ids_.size());
-  functions_.mix(cached_weights_.data(), cached_ids_.size(), {keep_, lambda_, cache_total_},
-                 cached_mixed_.data());
+  const auto count = static_cast<double>(memory_.cached_ids.size());
+  functions_.mix(memory_.cached_weights.data(), memory_.cached_ids.size(),
+                 {keep_, lambda_, cache_total_}, memory_.cached_mixed.data());
   CountWords(count, count);
 }
 
@@ -238,8 +256,8 @@ void Distribution<T>::WriteWords(const Frame& frame, size_t index, T* out) {
   functions_.log_probabilities(view.logits, view.size, view.terms, out);
   // The few that the cache holds once more.
   MixCached(view);
-  for (size_t i = 0; i < cached_ids_.size(); ++i)
-    out[cached_ids_[i] - view.first] = cached_mixed_[i];
+  for (size_t i = 0; i < memory_.cached_ids.size(); ++i)
+    out[memory_.cached_ids[i] - view.first] = memory_.cached_mixed[i];
   CountWords(view.size, 0);
   if (index > 0) work_.arithmetic += {0, 2, 0};  // log p of the cluster
 }
@@ -248,18 +266,19 @@ template <class T>
 void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidates& best) {
   const OpenClusterView view = View(frame, index);
   MixCached(view);
-  for (size_t i = 0; i < cached_ids_.size(); ++i) {
-    best.Offer({cached_ids_[i], static_cast<double>(cached_mixed_[i])});
+  for (size_t i = 0; i < memory_.cached_ids.size(); ++i) {
+    best.Offer({memory_.cached_ids[i], static_cast<double>(memory_.cached_mixed[i])});
   }
   uint32_t block = kFirstBlock;
   for (uint32_t begin = 0; begin < view.size; begin += block, block = kLargestBlock) {
     const uint32_t n = std::min(block, view.size - begin);
-    places_.resize(n + kPlacesMargin);
+    memory_.places.resize(n + kPlacesMargin);
     // Equal ones too: a lower id comes first.
-    const size_t found = functions_.at_least(view.logits + begin, n, view.terms,
-                                             static_cast<T>(best.Threshold()), places_.data());
+    const size_t found =
+        functions_.at_least(view.logits + begin, n, view.terms, static_cast<T>(best.Threshold()),
+                            memory_.places.data());
     for (size_t i = 0; i < found; ++i) {
-      const uint32_t id = view.first + begin + places_[i];
+      const uint32_t id = view.first + begin + memory_.places[i];
       if (CachedWeight(id) != T{0}) continue;  // offered above
       best.Offer({id, static_cast<double>(Mixed(view.LogProbability(id), T{0}))});
     }
@@ -267,7 +286,7 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
   CountWords(view.size, 0);
   if (index > 0) work_.arithmetic += {0, 2, 0};
   // Each compared with the k-th best.
-  work_.arithmetic.others += view.size + static_cast<double>(cached_ids_.size());
+  work_.arithmetic.others += view.size + static_cast<double>(memory_.cached_ids.size());
 }
 
 template <class T>
@@ -333,25 +352,26 @@ Result<std::vector<Candidate>> Distribution<T>::TopK(Frame& frame, uint32_t k) {
 template <class T>
 double Distribution<T>::LogShare(const Frame& frame, size_t index) const {
   const ClusterPlan& cluster = model_.plan().clusters[index];
-  const double softmax = std::exp(static_cast<double>(ClusterLogProbability(frame, index)));
-  if (!model_.plan().cache || cache_total_ == T{0}) return std::log(softmax);
+  const auto log_softmax = static_cast<double>(ClusterLogProbability(frame, index));
+  if (cache_total_ == T{0}) return log_softmax + static_cast<double>(Keep());
   double weight = 0;
   for (const CachedWord& word : cached_) {
     if (word.id - cluster.first < cluster.size) weight += static_cast<double>(word.weight);
   }
   const double lambda = model_.plan().cache->lambda;
-  return std::log((1 - lambda) * softmax + lambda * weight / static_cast<double>(cache_total_));
+  return std::log((1 - lambda) * std::exp(log_softmax) +
+                  lambda * weight / static_cast<double>(cache_total_));
 }
 
 template <class T>
 double Distribution<T>::WeighWords(const Frame& frame, size_t index, T reference, T temperature) {
-  words_.resize(model_.plan().clusters[index].size);
-  WriteWords(frame, index, words_.data());
-  for (T& word : words_) word = (word - reference) / temperature;
-  functions_.exponentials(words_.data(), words_.size(), words_.data());
+  memory_.words.resize(model_.plan().clusters[index].size);
+  WriteWords(frame, index, memory_.words.data());
+  for (T& word : memory_.words) word = (word - reference) / temperature;
+  functions_.exponentials(memory_.words.data(), memory_.words.size(), memory_.words.data());
   double sum = 0;
-  for (const T weight : words_) sum += static_cast<double>(weight);
-  const auto words = static_cast<double>(words_.size());
+  for (const T weight : memory_.words) sum += static_cast<double>(weight);
+  const auto words = static_cast<double>(memory_.words.size());
   work_.arithmetic += {0, 2 * words, 2 * words};  // difference, sum; quotient, exponential
   return sum;
 }
@@ -366,11 +386,13 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
 
   const auto& clusters = model_.plan().clusters;
   std::vector<MassBounds> masses(clusters.size());
-  size_t weighed = clusters.size();  // the cluster whose weights words_ holds
+  std::vector<bool> is_exact(clusters.size());
+  size_t weighed = clusters.size();  // the cluster whose weights the query's memory holds
   const auto weigh = [&](size_t i) -> Status {
     if (weighed == i) return Status();
     KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
     masses[i] = MassBounds::Exactly(WeighWords(frame, i, reference, divisor));
+    is_exact[i] = true;
     weighed = i;
     return Status();
   };
@@ -384,11 +406,16 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
   }
   const double uniform = UniformDraw(seed, frame.position, 0);
   std::optional<size_t> chosen = ChooseCluster(masses, uniform);
-  while (!chosen) {
-    const auto widest = std::max_element(
-        masses.begin(), masses.end(),
-        [](const MassBounds& a, const MassBounds& b) { return a.high - a.low < b.high - b.low; });
-    KINGLET_RETURN_IF_ERROR(weigh(static_cast<size_t>(widest - masses.begin())));
+  while (!chosen) {  // each time one cluster more is known exactly
+    size_t widest = clusters.size();
+    for (size_t i = 0; i < clusters.size(); ++i) {
+      if (is_exact[i]) continue;
+      if (widest == clusters.size() ||
+          masses[i].high - masses[i].low > masses[widest].high - masses[widest].low) {
+        widest = i;
+      }
+    }
+    KINGLET_RETURN_IF_ERROR(weigh(widest));
     chosen = ChooseCluster(masses, uniform);
   }
   KINGLET_RETURN_IF_ERROR(weigh(*chosen));
@@ -397,8 +424,8 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
   double sum = 0;
   uint32_t last = 0;
   for (uint32_t i = 0; i < clusters[*chosen].size; ++i) {
-    sum += static_cast<double>(words_[i]);
-    if (words_[i] > T{0}) last = i;
+    sum += static_cast<double>(memory_.words[i]);
+    if (memory_.words[i] > T{0}) last = i;
     if (sum > target) break;
   }
   return clusters[*chosen].first + last;
@@ -409,20 +436,15 @@ template <class Out>
 Status Distribution<T>::WriteAll(Frame& frame, std::span<Out> out, bool exponentiate) {
   KINGLET_RETURN_IF_ERROR(ComputeAll(frame));
   const auto& clusters = model_.plan().clusters;
-  if constexpr (!std::is_same_v<Out, T>) {
-    // Before anything is written: nothing below may run out of memory.
-    uint32_t largest = 0;
-    for (const ClusterPlan& cluster : clusters) largest = std::max(largest, cluster.size);
-    words_.reserve(largest);
-  }
+  // From here on nothing allocates: output is written wholly or not at all.
   for (size_t index = 0; index < clusters.size(); ++index) {
     const std::span<Out> part = out.subspan(clusters[index].first, clusters[index].size);
     T* words;
     if constexpr (std::is_same_v<Out, T>) {
       words = part.data();
     } else {
-      words_.resize(part.size());
-      words = words_.data();
+      memory_.words.resize(part.size());
+      words = memory_.words.data();
     }
     WriteWords(frame, index, words);
     if (exponentiate) functions_.exponentials(words, part.size(), words);
@@ -454,6 +476,8 @@ uint64_t Distribution<T>::clusters_opened() const {
   return opened;
 }
 
+template struct QueryMemory<float>;
+template struct QueryMemory<double>;
 template class Distribution<float>;
 template class Distribution<double>;
 template Status Distribution<float>::LogProbabilities(Frame&, std::span<float>);

@@ -42,6 +42,20 @@ struct Candidate {
 
 class BestCandidates;
 
+// What queries work on while they are answered; one for all streams of a session. Reserved for the
+// largest query, so that none allocates once it writes its answer.
+template <class T>
+struct QueryMemory {
+  explicit QueryMemory(const Model& model);  // throws std::bad_alloc
+  uint64_t Bytes() const;
+
+  std::vector<T> words;          // numbers of one cluster's words
+  std::vector<uint32_t> places;  // of words in a block of logits
+  // Of the cluster's words that the cache holds: ids, weights, mixed log p.
+  std::vector<uint32_t> cached_ids;
+  std::vector<T> cached_weights, cached_mixed;
+};
+
 // Of one stream. T is the backend's real type. Each query may fail with KINGLET_NOT_FINITE or
 // KINGLET_CANCELLED, or throw std::bad_alloc; what it had computed by then stays valid.
 template <class T>
@@ -49,7 +63,7 @@ class Distribution {
  public:
   // Throws std::bad_alloc. `cancel` and `observers` outlive it.
   Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
-               const StepObservers& observers);
+               const StepObservers& observers, QueryMemory<T>& memory);
   // What one allocates.
   static uint64_t Bytes(const Model& model);
 
@@ -101,8 +115,7 @@ class Distribution {
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   OpenClusterView View(const Frame& frame, size_t index) const;
-  // log p of the words of the cluster that the cache holds, mixed, to cached_mixed_ and their ids
-  // to cached_ids_.
+  // log p of the words of the cluster that the cache holds, mixed, with their ids to the memory.
   // REQUIRES: the cluster, the head and the cache are open.
   void MixCached(const OpenClusterView& view);
   // log p of all the cluster's words to `out`, cache mixed in. REQUIRES: the cluster, the head and
@@ -126,7 +139,7 @@ class Distribution {
   // log of the probability that a tail's words have together, cache included. REQUIRES: the head
   // and the cache are open.
   double LogShare(const Frame& frame, size_t index) const;
-  // The tempered weights of an open cluster's words to words_, and their sum in word order.
+  // The tempered weights of an open cluster's words to the memory, and their sum in word order.
   double WeighWords(const Frame& frame, size_t index, T reference, T temperature);
 
   const Model& model_;
@@ -142,12 +155,7 @@ class Distribution {
   std::vector<T>
       weight_of_;  // [vocabulary], 0 for words the cache does not hold; empty without cache
   ClusterFunctions<T> functions_;
-  // While a query is answered: numbers of one cluster's words, places of words in a block of
-  // logits; of the cluster's words that the cache holds, the ids, weights and mixed log p.
-  std::vector<T> words_;
-  std::vector<uint32_t> places_;
-  std::vector<uint32_t> cached_ids_;
-  std::vector<T> cached_weights_, cached_mixed_;
+  QueryMemory<T>& memory_;
   QueryWork work_;
 };
 

@@ -28,7 +28,8 @@ using LogFunction = std::function<void(LogLevel, const std::string& message)>;
 struct ModelOptions {
   std::string backend = "cpu";  // a name of Backends()
   // What the file, the weights as the backend lays them out and all live sessions may hold together
-  // (KINGLET_OUT_OF_MEMORY). Kept states (runtime/state.h) do not count.
+  // (KINGLET_OUT_OF_MEMORY). Kept states (runtime/state.h) and the pages that
+  // sessions share with them do not count.
   uint64_t memory_limit = MemoryBudget::kNoLimit;
   // A session whose lanes would allocate more than this is refused (KINGLET_OUT_OF_MEMORY).
   uint64_t session_memory_limit = uint64_t{4} << 30;

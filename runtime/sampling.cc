@@ -42,8 +42,11 @@ MassBounds BoundMass(double log_probability, double words, double temperature, d
   // below exp(-745) vanish whatever their error.
   const double slack = 1e-3 + 1e-6 * exponent * (1 + std::fabs(reference));
   // No word outweighs the reference, so no cluster weighs more than its number of words.
-  return {std::exp(log_mass + std::min(spread, 0.0) - slack),
-          std::min(std::exp(log_mass + std::max(spread, 0.0) + slack), words * (1 + kSlack))};
+  const double low = std::exp(log_mass + std::min(spread, 0.0) - slack);
+  const double high = std::exp(log_mass + std::max(spread, 0.0) + slack);
+  const double largest = words * (1 + kSlack);
+  // At temperatures near the smallest a double has, infinities meet and nothing is known.
+  return {low > 0 && low <= largest ? low : 0, high < largest ? high : largest};
 }
 
 std::optional<size_t> ChooseCluster(std::span<const MassBounds> masses, double uniform) {

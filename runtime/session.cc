@@ -28,25 +28,20 @@ struct Session::Lane {
 };
 
 struct Session::Contents {
+  explicit Contents(std::variant<QueryMemory<float>, QueryMemory<double>> query_memory)
+      : memory_of_queries(std::move(query_memory)) {}
+
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
   CancelFlag cancel{false};
   StepObservers observers;
+  std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
   std::vector<Lane> lanes;
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
   std::vector<uint8_t> is_named;  // by lane: named in the call so far
 };
 
 namespace {
-
-std::variant<Distribution<float>, Distribution<double>> MakeDistribution(
-    const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
-    const StepObservers& observers) {
-  if (model.backend().real_bytes == sizeof(double)) {
-    return Distribution<double>(model, empty_cache, cancel, observers);
-  }
-  return Distribution<float>(model, empty_cache, cancel, observers);
-}
 
 Status Invalid(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", where, expected, found);
@@ -61,6 +56,11 @@ Status CheckId(uint32_t id, uint32_t size) {
 Status CheckSize(const char* what, size_t found, size_t expected) {
   if (found == expected) return Status();
   return Invalid(what, std::to_string(expected) + " elements", std::to_string(found));
+}
+
+std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model) {
+  if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model);
+  return QueryMemory<float>(model);
 }
 
 Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory"); }
@@ -92,13 +92,14 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   }
   MemoryClaim memory(model->budget(), options.lanes * each);
   try {
-    auto contents = std::make_unique<Contents>();
+    auto contents = std::make_unique<Contents>(MakeQueryMemory(*model));
     contents->lanes.reserve(options.lanes);
-    for (uint32_t i = 0; i < options.lanes; ++i) {
+    const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
       contents->lanes.push_back(
-          {Stream(*model),
-           MakeDistribution(*model, options.empty_cache, contents->cancel, contents->observers)});
-    }
+          {Stream(*model), Distribution<T>(*model, options.empty_cache, contents->cancel,
+                                           contents->observers, shared)});
+    };
+    for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);
     contents->memory = std::move(memory);

@@ -33,7 +33,9 @@ class Session {
   // more than the model's limits leave, naming the number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
-  // What one lane allocates.
+  // What each lane allocates at creation. Not in it: what all lanes share to answer queries (some
+  // numbers for each word of the largest cluster), and the pages that saving, restoring and forking
+  // leave with a lane, at most as many bytes again as its state.
   static uint64_t BytesPerLane(const Model& model);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -97,7 +99,8 @@ class Session {
   Status ComputeAll(uint32_t lane = 0);
 
   // What the lane's last query did that no earlier one about the same token had; nothing after a
-  // step, a reset or a restore. REQUIRES: lane < lanes().
+  // step, a reset or a restore. A call refused for its arguments is no query. REQUIRES: lane <
+  // lanes().
   const QueryWork& last_work(uint32_t lane = 0) const;
   // Clusters computed for the queries since the lane's last step: bit i set = cluster i (0 = head).
   // REQUIRES: lane < lanes().

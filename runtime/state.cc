@@ -123,8 +123,9 @@ State::State(std::shared_ptr<const Model> model, uint64_t position, uint32_t las
       pages_(std::move(pages)) {}
 
 bool State::Fits(const Model& model) const {
-  return model_.get() == &model || (model_->backend().real_bytes == model.backend().real_bytes &&
-                                    model_->file().digest() == model.file().digest());
+  if (model_.get() == &model) return true;
+  return model_->backend().real_bytes == model.backend().real_bytes &&
+         pages_.size() == PageCount(model) && model_->file().digest() == model.file().digest();
 }
 
 bool State::operator==(const State& other) const {
@@ -224,6 +225,9 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
   if (position > kMaxPosition) {
     return Refuse(KINGLET_CORRUPT, "position", "at most " + std::to_string(kMaxPosition),
                   std::to_string(position));
+  }
+  if (position == 0 && last_token != 0) {
+    return Refuse(KINGLET_CORRUPT, "last token", "0 at position 0", std::to_string(last_token));
   }
   if (last_token >= model->vocabulary_size()) {
     return Refuse(KINGLET_CORRUPT, "last token",

@@ -60,7 +60,8 @@ class State {
   void WriteBlob(std::span<std::byte> out) const;
   // Errors: KINGLET_CORRUPT (no state, cut short, damaged), KINGLET_UNSUPPORTED_VERSION,
   // KINGLET_MISMATCH (of another model or backend), KINGLET_OUT_OF_MEMORY. Every index and code in
-  // it is checked, so a forged blob can at worst give wrong probabilities.
+  // it is checked, so a forged blob can at worst give wrong probabilities. Reals must be finite: a
+  // stream whose own numbers overflowed can be written but not read back.
   static Result<State> ReadBlob(std::shared_ptr<const Model> model,
                                 std::span<const std::byte> blob);
 

@@ -100,7 +100,9 @@ Command AddBench(CLI::App& app) {
       ->capture_default_str();
   bench->add_flag("--no-skip", options->no_skip,
                   "compute all clusters whatever is asked: for models of random weights");
-  bench->add_option("--tokens", options->tokens, "steps to time in each mode")
+  bench
+      ->add_option("--tokens", options->tokens,
+                   "steps to time in each mode, in rounds of equal length")
       ->check(CLI::Range(uint64_t{1}, kMostTokens).description(""))
       ->type_name("N")
       ->capture_default_str();

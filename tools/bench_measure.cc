@@ -203,6 +203,16 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
 Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
                                         const BenchSetup& setup, const LaneIds& ids,
                                         ThreadTeam& team) {
+  // Each mode has streams of its own; together they are held to the limit of one session.
+  const uint64_t wanted = uint64_t{setup.lanes} * setup.queries.size();
+  const uint64_t fit = model->session_memory_limit() / Session::BytesPerLane(*model);
+  if (wanted > fit) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench",
+                           std::to_string(setup.lanes) + " lanes in " +
+                               std::to_string(setup.queries.size()) + " modes",
+                           "at most " + std::to_string(fit / setup.queries.size()) + " lanes",
+                           std::to_string(Session::BytesPerLane(*model)) + " bytes for each");
+  }
   std::vector<ModeRun> runs;
   std::vector<State> warm;
   for (const BenchQuery& query : setup.queries) {

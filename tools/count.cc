@@ -102,6 +102,17 @@ Result<CountInput> ReadInput(const CountOptions& options,
     input.bin_counts.resize(bins);
     input.bin_counts.front() = 1;  // no bin costs more than another
   }
+  // Sums of counts stay exact in double.
+  constexpr uint64_t kMostTokens = uint64_t{1} << 53;
+  uint64_t left = kMostTokens;
+  for (const uint64_t count : input.bin_counts) {
+    if (count > left) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
+                             "at most " + std::to_string(kMostTokens) + " tokens in all",
+                             options.bin_counts);
+    }
+    left -= count;
+  }
   const bool zero = std::all_of(input.bin_counts.begin(), input.bin_counts.end(),
                                 [](uint64_t count) { return count == 0; });
   if (input.bin_counts.size() != bins || zero) {
@@ -156,10 +167,13 @@ Status CheckOptions(const CountOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count", "--ids FILE or --bin-counts",
                            "both");
   }
-  if (options.mode != "full" && (options.ids.empty() || options.rules != "executed")) {
+  if (options.mode != "full" &&
+      (options.ids.empty() || options.rules != "executed" || options.compare)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count --mode " + options.mode,
-                           "--ids FILE and the rules executed",
-                           options.ids.empty() ? "no --ids" : options.rules);
+                           "--ids FILE, the rules executed and no --compare",
+                           options.ids.empty() ? "no --ids"
+                           : options.compare   ? "--compare"
+                                               : options.rules);
   }
   if (options.bin_counts.empty()) return Status();
   return ParseBinCounts(options.bin_counts).status();
@@ -185,7 +199,10 @@ Command AddCount(CLI::App& app) {
       ->check(CLI::IsMember({"full", "score", "topk"}).description(""))
       ->type_name("full|score|topk")
       ->capture_default_str();
-  count->add_option("--top", options->top, "the k of topk")->type_name("K")->capture_default_str();
+  count->add_option("--top", options->top, "the k of topk")
+      ->check(CLI::Range(uint32_t{1}, UINT32_MAX).description(""))
+      ->type_name("K")
+      ->capture_default_str();
   count->add_flag("--compare", options->compare, "both rules, and why they differ");
   count->footer(
       "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");

@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
   kinglet::ProtectStandardDescriptors();
   // A reader that went away is then a write error like any other.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
   try {
     return kinglet::Main(argc, argv);
   } catch (const std::bad_alloc&) {

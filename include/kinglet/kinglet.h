@@ -89,8 +89,8 @@ typedef struct kinglet_model_options {
   // "cpu", "ref" or "ref64"; read during the call only. NULL: "cpu".
   const char* backend;
   // The bytes that the file, the weights as the backend lays them out and all live sessions may
-  // hold together; whatever would need more is refused with KINGLET_OUT_OF_MEMORY. States are not
-  // among them. 0: no limit.
+  // hold together; whatever would need more is refused with KINGLET_OUT_OF_MEMORY. Sessions count
+  // kinglet_model_lane_bytes for each lane; states are not among them. 0: no limit.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one line of NUL-terminated text that is valid during the
   // call only; by any thread that uses the model or a session or state of it, several at once,
@@ -155,7 +155,9 @@ KINGLET_API kinglet_status kinglet_model_digest(const kinglet_model* model, char
 KINGLET_API kinglet_status kinglet_model_backend(const kinglet_model* model, char* buffer,
                                                  uint64_t capacity, uint64_t* needed);
 
-// The bytes each lane of a session allocates.
+// The bytes each lane of a session allocates when the session is created. Not in them: what all
+// lanes share to answer queries (some numbers for each word of the largest cluster), and the pages
+// that saving, restoring and forking leave with a lane, at most as many bytes again as its state.
 KINGLET_API kinglet_status kinglet_model_lane_bytes(const kinglet_model* model, uint64_t* out);
 
 // The bytes kinglet_state_write needs at most for a state of this model.
@@ -276,6 +278,7 @@ KINGLET_API kinglet_status kinglet_session_top_k(kinglet_session* session, uint3
 // A word drawn with probability proportional to p(word)^(1 / temperature); temperature 0, or so low
 // that its reciprocal overflows: the most probable word. The draw depends on the stream, the seed
 // and the temperature alone: asked again it is the same, as it is on another lane or machine.
+// So streams at the same position want different seeds.
 // Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
 KINGLET_API kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane,
                                                   uint64_t seed, double temperature, uint32_t* out);
@@ -292,7 +295,8 @@ typedef struct kinglet_work {
 } kinglet_work;
 
 // What the lane's last query did, also if it failed; nothing after a step, a reset, a restore or a
-// fork onto it. Fields of a longer structure that this library does not know become zero.
+// fork onto it from another lane. A call refused for its arguments is no query and leaves this
+// alone. Fields of a longer structure that this library does not know become zero.
 // Errors: KINGLET_INVALID_ARGUMENT (a struct_size no structure has).
 KINGLET_API kinglet_status kinglet_session_last_work(const kinglet_session* session, uint32_t lane,
                                                      kinglet_work* out);
@@ -341,7 +345,8 @@ KINGLET_API kinglet_status kinglet_state_write(const kinglet_state* state, void*
 // The state that these `size` bytes are; they are copied, and need no alignment. Whatever they are,
 // the worst a state so read can do is give wrong probabilities. On success *out is the caller's, to
 // be given to kinglet_state_destroy.
-// Errors: KINGLET_CORRUPT (no state, cut short or damaged), KINGLET_UNSUPPORTED_VERSION,
+// Errors: KINGLET_CORRUPT (no state, cut short or damaged, or of a stream whose own numbers had
+// overflowed), KINGLET_UNSUPPORTED_VERSION,
 // KINGLET_MISMATCH (of another model file, or of a backend with other real numbers).
 KINGLET_API kinglet_status kinglet_state_read(const kinglet_model* model, const void* bytes,
                                               uint64_t size, kinglet_state** out);

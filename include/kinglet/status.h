@@ -39,7 +39,8 @@ enum kinglet_status_code {
   KINGLET_INTERNAL = 900,
 };
 
-#ifdef __cplusplus
+// The C++ half needs C++17; older C++ has the C interface alone.
+#if defined(__cplusplus) && __cplusplus >= 201703L
 
 #include <cstdint>
 #include <memory>
@@ -135,5 +136,5 @@ class [[nodiscard]] Result {
 
 }  // namespace kinglet
 
-#endif  // __cplusplus
+#endif  // C++17
 #endif  // KINGLET_STATUS_H_

@@ -77,8 +77,9 @@ TEST(Sampling, BoundsOfTheImpossibleAndTheExtreme) {
   const MassBounds none = BoundMass(-INFINITY, 100, 1, -1);
   EXPECT_EQ(none.low, 0);
   EXPECT_EQ(none.high, 0);
-  for (const double temperature : {1e-45, 1e-30, 1e-3, 1e30, 3e38}) {
-    for (const double log_probability : {-1000.0, -1.0, -1e-9}) {
+  for (const double temperature :
+       {5.7e-309, 6e-309, 1e-308, 1e-307, 1e-45, 1e-30, 1e-3, 1e30, 3e38, 1e308}) {
+    for (const double log_probability : {-1000.0, -2.0, -1.0, -1e-9}) {
       const MassBounds bounds = BoundMass(log_probability, 1000, temperature, -2);
       EXPECT_FALSE(std::isnan(bounds.low) || std::isnan(bounds.high));
       EXPECT_LE(bounds.low, bounds.high);

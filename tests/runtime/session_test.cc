@@ -375,6 +375,15 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
         ASSERT_EQ(*sample, expected) << backend.name << " " << temperature;
         ASSERT_EQ(*full->Sample(seed, temperature), expected);
       }
+      // Once an empty cache at the first token made the bounds on closed tails too high.
+      for (uint64_t seed = 0; seed < 40; ++seed) {
+        ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
+        ASSERT_EQ(*lazy->Sample(seed, 1), *full->Sample(seed, 1)) << seed;
+      }
+      for (const double temperature : {6e-309, 1e-308, 1e-307}) {  // once without end
+        ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
+        ASSERT_EQ(*lazy->Sample(1, temperature), (*lazy->TopK(1))[0].id);
+      }
       ASSERT_EQ(*lazy->Sample(1, 0), (*lazy->TopK(1))[0].id);
       ASSERT_EQ(*lazy->Sample(1, 1e-320), (*lazy->TopK(1))[0].id);
       ASSERT_TRUE(lazy->Sample(1, 1e308).ok());
@@ -384,6 +393,24 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
 
 INSTANTIATE_TEST_SUITE_P(All, SessionShapes, testing::ValuesIn(Shapes()),
                          [](const auto& instance) { return instance.param.name; });
+
+// The first token of a stream with an empty cache, by many seeds: closed tails against open ones.
+TEST(Session, FirstSamplesAreTheSameWhateverWasOpened) {
+  for (const EmptyCache empty : {EmptyCache::kReference, EmptyCache::kNormalised}) {
+    const auto session =
+        Start(Open(TinyMicronet(WholeOptions(true)), "cpu"), {.empty_cache = empty, .lanes = 2});
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, std::vector<uint32_t>{3, 3}).ok());
+    const State state = *session->Save(0);
+    ASSERT_TRUE(session->ComputeAll(1).ok());
+    for (uint64_t seed = 0; seed < 3000; ++seed) {
+      for (const double temperature : {0.7, 1.0, 1.5}) {
+        ASSERT_TRUE(session->Restore(state, 0).ok());
+        ASSERT_EQ(*session->Sample(seed, temperature, 0), *session->Sample(seed, temperature, 1))
+            << seed;
+      }
+    }
+  }
+}
 
 TEST(Session, SamplesFollowTheDistribution) {
   const auto session = Start(Open(TinyMicronet(WholeOptions(false)), "cpu"));

@@ -190,6 +190,10 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   Put(blob, 16, uint64_t{2});  // fewer slots than the blob holds
   refuses(blob, KINGLET_CORRUPT, "size");
 
+  blob = Blob(State(model));
+  Put(blob, 12, uint32_t{1});  // a last token where there was none
+  refuses(blob, KINGLET_CORRUPT, "last token");
+
   // Each state buffer in turn, in its last written entry.
   size_t at = 56;
   for (const StateRegion& region : model->layout().state_regions) {

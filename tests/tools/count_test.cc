@@ -89,7 +89,8 @@ TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
   EXPECT_LT(score, top);
   for (const std::string arguments :
        {"--mode score", "--mode topk --bin-counts 3,1,1", "--mode none --ids ids.txt",
-        "--mode score --ids ids.txt --rules micronet-2019"}) {
+        "--mode score --ids ids.txt --rules micronet-2019", "--mode score --ids ids.txt --compare",
+        "--mode topk --top 0 --ids ids.txt"}) {
     const Outcome outcome = folder_.Run("count m.kgl " + arguments);
     EXPECT_NE(outcome.exit_status, 0) << arguments;
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
@@ -102,7 +103,8 @@ TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
 TEST_F(CountTest, FrequenciesAreAskedForWhereTheRulesNeedThem) {
   for (const std::string arguments :
        {"", "--rules micronet-2019", "--compare", "--bin-counts 1,2", "--bin-counts 1,2,3,4",
-        "--bin-counts 0,0,0", "--ids empty.txt", "--ids missing.txt"}) {
+        "--bin-counts 0,0,0", "--bin-counts 18446744073709551615,18446744073709551615,1",
+        "--ids empty.txt", "--ids missing.txt"}) {
     folder_.Write("empty.txt", "\n");
     const Outcome outcome = folder_.Run("count m.kgl " + arguments);
     EXPECT_EQ(outcome.exit_status, 1) << arguments;
