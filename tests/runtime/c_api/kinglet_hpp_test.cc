@@ -19,6 +19,8 @@
 extern "C" double LogProbabilityByTheLibrarysOwnSession(const uint32_t* ids, size_t count,
                                                         uint32_t word);
 
+bool SameVersionInCxx11();  // kinglet_h_cxx11.cc
+
 namespace {
 
 using kinglet::Model;
@@ -163,5 +165,7 @@ TEST(KingletHpp, WhatWasMovedFromIsRefused) {
   EXPECT_FALSE(state == kept);
   EXPECT_TRUE(kept.Write().ok());
 }
+
+TEST(KingletH, CompilesAsCxx11) { EXPECT_TRUE(SameVersionInCxx11()); }
 
 }  // namespace
