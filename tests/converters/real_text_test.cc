@@ -1,7 +1,8 @@
 // What the runtime promises, on trained models that read real text: every query equals brute force
 // at 1,000 states of each model, a state saved anywhere goes on in another process, lanes are
 // single streams. Models: the bundled one as float32 and at 9 bits, the two of tests/data, and
-// every micronet-* folder in the folder that the environment variable KINGLET_CHECKPOINTS names.
+// every micronet-*, awd-lstm and pytorch-examples folder in the folder that the environment
+// variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,9 +51,9 @@ std::vector<Trained> TrainedModels() {
   for (size_t i = 0; i < parents.size(); ++i) {
     for (const auto& entry : std::filesystem::directory_iterator(parents[i])) {
       std::string name = entry.path().filename().string();
-      if (!name.starts_with("micronet-") || name == "micronet-variants" || !entry.is_directory()) {
-        continue;
-      }
+      const bool is_checkpoint =
+          name.starts_with("micronet-") || name == "awd-lstm" || name == "pytorch-examples";
+      if (!is_checkpoint || name == "micronet-variants" || !entry.is_directory()) continue;
       std::replace(name.begin(), name.end(), '-', '_');
       models.push_back({name + (i == 0 ? "" : "_shared"), entry.path().string(), false});
     }
