@@ -61,6 +61,7 @@ std::vector<OpCase> RealisticOpCases();
 class OpRun {
  public:
   OpRun(const OpCase& op_case, size_t real_bytes);
+  OpRun(OpCase&&, size_t) = delete;  // the case outlives the run
   const BufferLayout& layout() const { return layout_; }
   // Fills every buffer with its initial contents and runs the step.
   void Run(const Kernel& kernel);

@@ -13,6 +13,7 @@ namespace kinglet::cpu {
 namespace {
 
 // Runs the case's step and gives the run.
+OpRun After(OpCase&&, Target) = delete;  // the case outlives the run
 OpRun After(const OpCase& op_case, Target target) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
   const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
@@ -40,7 +41,8 @@ TEST(LstmGates, OpenAndShutGatesCopyAndClear) {
       // Kept: input shut, forget open, output shut.
       op.input = builder.Given("kept", Blocks({kShut, kOpen, 3, kShut}, n));
       op.cell = builder.Given("cell", std::vector<float>(n, 0.75f));
-      OpRun run = After(builder.Finish(op), target);
+      const OpCase op_case = builder.Finish(op);
+      OpRun run = After(op_case, target);
       for (const double cell : run.Values(op.cell)) EXPECT_EQ(cell, 0.75) << TargetName(target);
       for (const double hidden : run.Values(op.hidden)) EXPECT_EQ(hidden, 0.0);
     }
@@ -57,7 +59,8 @@ TEST(GruGates, AShutUpdateTakesTheCandidateAndAnOpenOneKeeps) {
       op.input = builder.Given("input", Blocks({kShut, keep ? kOpen : kShut, 50}, kUnits));
       op.recurrent = builder.Given("recurrent", Blocks({0, 0, -900}, kUnits));
       op.hidden = builder.Given("hidden", std::vector<float>(kUnits, 0.25f));
-      const OpRun run = After(builder.Finish(op), target);
+      const OpCase op_case = builder.Finish(op);
+      const OpRun run = After(op_case, target);
       for (const double hidden : run.Values(op.hidden)) {
         EXPECT_EQ(hidden, keep ? 0.25 : 1.0) << TargetName(target);
       }
@@ -75,7 +78,8 @@ TEST(RnnGates, RectifiesOrSaturates) {
       op.recurrent = builder.Given("recurrent", std::vector<float>(kUnits, -300));
       op.hidden = builder.Reals("hidden", kUnits, Fill::kRandom);
       op.rectify = rectify;
-      const OpRun run = After(builder.Finish(op), target);
+      const OpCase op_case = builder.Finish(op);
+      const OpRun run = After(op_case, target);
       for (const double hidden : run.Values(op.hidden)) EXPECT_EQ(hidden, rectify ? 0.0 : -1.0);
     }
   }
@@ -92,7 +96,8 @@ TEST(QrnnGates, ThePreviousProductIsAdded) {
       if (previous) op.previous = before;
       op.cell = builder.Given("cell", std::vector<float>(kUnits, 0.375f));
       op.hidden = builder.Reals("hidden", kUnits, Fill::kRandom);
-      const OpRun run = After(builder.Finish(op), target);
+      const OpCase op_case = builder.Finish(op);
+      const OpRun run = After(op_case, target);
       for (const double hidden : run.Values(op.hidden)) {
         EXPECT_EQ(hidden, previous ? 1.0 : 0.375) << TargetName(target);
       }
