@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "runtime/session.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -106,6 +110,21 @@ TEST_F(BenchTest, WhatCannotBeDoneIsRefused) {
     EXPECT_EQ(outcome.exit_status, 1) << arguments;
     EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
   }
+}
+
+// Each mode has streams of its own; the limit of one session holds for all of them together.
+TEST_F(BenchTest, ModesShareTheMemoryLimit) {
+  options_.cache_capacity = 10000;
+  folder_.WriteModel("large.kgl", TinyMicronet(options_));
+  const auto model = *Model::Open(folder_.Path("large.kgl"), {});
+  const uint64_t fit = model->session_memory_limit() / Session::BytesPerLane(*model);
+  ASSERT_LE(fit / 2, 65536u);  // what --lanes takes
+  const std::string lanes = std::to_string(fit / 2);
+  const Outcome outcome = folder_.Run("bench large.kgl --tokens 20 --threads 2 --lanes " + lanes);
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+  EXPECT_NE(outcome.error.find("at most " + std::to_string(fit / 3) + " lanes"), std::string::npos)
+      << outcome.error;
 }
 
 TEST_F(BenchTest, MoreWordsThanTheModelHasAreAllOfThem) {
