@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "kernels/functions.h"
-#include "kernels/ref/cluster_words.h"
 
 namespace kinglet {
 namespace {
@@ -28,7 +27,7 @@ template <class T>
 ClusterFunctions<T> FunctionsOf(const Model& model);
 template <>
 ClusterFunctions<float> FunctionsOf(const Model& model) {
-  return model.backend().cluster_functions();
+  return model.cluster_functions();
 }
 template <>
 ClusterFunctions<double> FunctionsOf(const Model&) {
@@ -52,9 +51,7 @@ class BestCandidates {
     }
   }
   // Whether a word no more probable than `bound` could still be among the best.
-  bool CouldTake(double bound) const {
-    return heap_.size() < k_ || !(bound < heap_.front().log_probability);
-  }
+  bool CouldTake(double bound) const { return !(bound < Threshold()); }
   // No word less probable than this can be among the best.
   double Threshold() const {
     return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()

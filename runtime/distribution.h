@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "kernels/cluster_words.h"
+#include "kernels/ref/cluster_words.h"
 #include "runtime/execute.h"
 #include "runtime/query_work.h"
 #include "runtime/sampling.h"
@@ -104,8 +105,7 @@ class Distribution {
     bool Holds(uint32_t id) const { return id - first < size; }
     // log p of a word of the cluster before the cache is mixed in.
     T LogProbability(uint32_t id) const {
-      const T within = (logits[id - first] - terms.largest) - terms.log_sum;
-      return terms.parent + (within < T{0} ? within : T{0});
+      return ref::SoftmaxLogProbability(logits[id - first], terms);
     }
   };
 

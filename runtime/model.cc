@@ -101,6 +101,9 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
       return OverLimit(*model->file_, options.memory_limit, weights);
     }
 
+    if (model->backend_->cluster_functions != nullptr) {
+      model->cluster_functions_ = model->backend_->cluster_functions();
+    }
     model->log_ = options.log;
     model->Log(LogLevel::kInfo, Describe(*model));
     WarnOfSubstitutes(*model);

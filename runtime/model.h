@@ -58,6 +58,8 @@ class Model {
   void Log(LogLevel level, const std::string& message) const {
     if (log_) log_(level, message);
   }
+  // REQUIRES: the backend's reals are float.
+  const ClusterFunctions<float>& cluster_functions() const { return cluster_functions_; }
   std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().steps
 
  private:
@@ -69,6 +71,7 @@ class Model {
   uint64_t session_memory_limit_ = 0;
   std::shared_ptr<MemoryBudget> budget_;
   LogFunction log_;
+  ClusterFunctions<float> cluster_functions_{};
   std::vector<Kernel> kernels_;
 };
 

@@ -20,10 +20,6 @@ constexpr uint64_t kChecksumBytes = sizeof(uint64_t);
 // Far beyond any text, and far from overflow.
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
-uint64_t PageCount(const Model& model) {
-  return (model.layout().state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
-}
-
 uint64_t PayloadBytes(const Model& model, uint64_t tokens) {
   uint64_t bytes = 0;
   for (const StateRegion& region : model.layout().state_regions) {
@@ -113,7 +109,7 @@ SharedPage MakePage(std::span<const std::byte> bytes) {
 }
 
 State::State(std::shared_ptr<const Model> model)
-    : model_(std::move(model)), pages_(PageCount(*model_)) {}
+    : model_(std::move(model)), pages_(PageCount(model_->layout())) {}
 
 State::State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
              std::vector<SharedPage> pages)
@@ -125,7 +121,8 @@ State::State(std::shared_ptr<const Model> model, uint64_t position, uint32_t las
 bool State::Fits(const Model& model) const {
   if (model_.get() == &model) return true;
   return model_->backend().real_bytes == model.backend().real_bytes &&
-         pages_.size() == PageCount(model) && model_->file().digest() == model.file().digest();
+         pages_.size() == PageCount(model.layout()) &&
+         model_->file().digest() == model.file().digest();
 }
 
 bool State::operator==(const State& other) const {
@@ -251,7 +248,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
       std::copy_n(from, bytes, memory.data() + region.offset);
       from += bytes;
     }
-    std::vector<SharedPage> pages(PageCount(*model));
+    std::vector<SharedPage> pages(PageCount(model->layout()));
     for (size_t i = 0; i < pages.size(); ++i) {
       const uint64_t at = i * StatePage::kBytes;
       pages[i] = MakePage(std::span<const std::byte>(memory).subspan(

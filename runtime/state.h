@@ -26,6 +26,10 @@ struct StatePage {
 // Null: all zeros, as at the start of a stream. No other page is all zeros.
 using SharedPage = std::shared_ptr<const StatePage>;
 
+// Pages that cover the state of a stream.
+inline uint64_t PageCount(const BufferLayout& layout) {
+  return (layout.state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
+}
 // The page of these bytes, at most StatePage::kBytes. Throws std::bad_alloc.
 SharedPage MakePage(std::span<const std::byte> bytes);
 

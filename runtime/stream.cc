@@ -9,10 +9,6 @@
 namespace kinglet {
 namespace {
 
-uint64_t PageCount(const BufferLayout& layout) {
-  return (layout.state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
-}
-
 uint64_t UndoBytes(const BufferLayout& layout) {
   uint64_t bytes = 0;
   for (const StateRegion& region : layout.state_regions) bytes += region.slot_bytes;

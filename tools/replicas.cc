@@ -1,8 +1,8 @@
 #include "tools/replicas.h"
 
 #include <algorithm>
-#include <system_error>
-#include <thread>
+
+#include "converters/thread_shares.h"
 
 namespace kinglet {
 namespace {
@@ -28,21 +28,10 @@ Result<Replicas> Replicas::Create(const std::shared_ptr<const Model>& model,
   return replicas;
 }
 
-// Threads live for one call, which covers many tokens: nothing waits or spins between calls.
 void Replicas::ForEachLane(const std::function<void(size_t)>& work) const {
-  const auto work_share = [&](size_t share) {
+  RunShares(threads_, [&](size_t share) {
     for (size_t lane = share; lane < sessions_.size(); lane += threads_) work(lane);
-  };
-  std::vector<std::thread> helpers;
-  for (size_t share = 1; share < threads_; ++share) {
-    try {
-      helpers.emplace_back(work_share, share);
-    } catch (const std::system_error&) {  // no more threads to be had: this one does the share
-      work_share(share);
-    }
-  }
-  work_share(0);
-  for (std::thread& helper : helpers) helper.join();
+  });
 }
 
 Status Replicas::Mismatch(uint64_t position, size_t lane) {

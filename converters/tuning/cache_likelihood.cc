@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <system_error>
-#include <thread>
 #include <utility>
 
+#include "converters/thread_shares.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/functions.h"
@@ -144,17 +143,7 @@ void CacheLikelihood::ForRanges(uint64_t end, const Work& work) const {
       work(first, std::min(end, first + kRange), scratch.data() + thread * row);
     }
   };
-  std::vector<std::thread> helpers;
-  helpers.reserve(threads);
-  for (size_t thread = 1; thread < threads; ++thread) {
-    try {
-      helpers.emplace_back(run, thread);
-    } catch (const std::system_error&) {  // no more threads to be had: this one does the share
-      run(thread);
-    }
-  }
-  run(0);
-  for (std::thread& helper : helpers) helper.join();
+  RunShares(threads, run);
 }
 
 const CacheLikelihood::Shares& CacheLikelihood::SharesAt(double theta) {

@@ -10,10 +10,16 @@
 
 namespace kinglet::ref {
 
+// log p before the cache is mixed in.
+template <class T>
+T SoftmaxLogProbability(T logit, const ClusterTerms<T>& terms) {
+  const T within = (logit - terms.largest) - terms.log_sum;
+  return terms.parent + (within < T{0} ? within : T{0});
+}
+
 template <class T>
 T WordLogProbability(T logit, const ClusterTerms<T>& terms) {
-  const T within = (logit - terms.largest) - terms.log_sum;
-  return (terms.parent + (within < T{0} ? within : T{0})) + terms.keep;
+  return SoftmaxLogProbability(logit, terms) + terms.keep;
 }
 
 template <class T>

@@ -1,0 +1,17 @@
+// Work divided among threads that live for one call.
+#ifndef KINGLET_CONVERTERS_THREAD_SHARES_H_
+#define KINGLET_CONVERTERS_THREAD_SHARES_H_
+
+#include <cstddef>
+#include <functional>
+
+namespace kinglet {
+
+// Calls work(share) once for every share < threads and returns when all are done: share 0 in this
+// thread, each other in one of its own, or in this one if the system has no more threads. Nothing
+// waits or spins between calls. `work` must not throw. REQUIRES: threads >= 1.
+void RunShares(size_t threads, const std::function<void(size_t)>& work);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_THREAD_SHARES_H_
