@@ -37,6 +37,13 @@ enum class ScaleRule : uint8_t {
   kDividePerTensor = 2,    // value = q / scale[0]; how MicroNet's training code writes biases
 };
 
+// What the sub-vectors of a coded row become. Values are persisted: do not renumber.
+enum class Combine : uint8_t {
+  kConcatenate = 0,  // the row is the sub-vectors one after the other
+  kSum = 1,          // their sum, added in order of position
+  kMean = 2,         // the sum divided by their number
+};
+
 // Rank 1 ([n], a vector: one row of n) or rank 2 ([rows, cols]), row-major.
 using Shape = std::vector<uint64_t>;
 inline uint64_t Rows(const Shape& shape) { return shape.size() == 2 ? shape[0] : 1; }
