@@ -40,8 +40,9 @@ Result<LowRank> FactoriseToRank(std::span<const float> values, const Shape& shap
                                 size_t threads);
 
 // The smallest rank, at least 1, whose relative error |approximation - matrix| / |matrix|
-// (Frobenius), computed from the singular values, is at most `error`. Below about 1e-8 it is of
-// full rank. Errors: as above; KINGLET_INVALID_ARGUMENT for an error that is not in [0, 1].
+// (Frobenius), computed from the singular values, is at most `error`. An error below about 1e-8 is
+// not resolved: all singular values that are not found 0 are then kept. Errors: as above;
+// KINGLET_INVALID_ARGUMENT for an error that is not in [0, 1].
 Result<LowRank> FactoriseToError(std::span<const float> values, const Shape& shape, double error,
                                  size_t threads);
 

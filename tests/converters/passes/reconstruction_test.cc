@@ -7,6 +7,7 @@
 
 #include "converters/passes/quantise.h"
 #include "converters/splitmix.h"
+#include "format/model_file.h"
 #include "format/writer.h"
 #include "tests/support/model_builder.h"
 
@@ -122,11 +123,13 @@ TEST(Compare, LowRankFactors) {
 // Entries and scales as the writer lays them out.
 TEST(Compare, QuantisedTensorsTakeWhatTheFileTakes) {
   ModelDraft draft = TinyMicronet({.bits = 9});
-  const auto file = SerialiseModel(draft);
+  const auto bytes_of_file = SerialiseModel(draft);
+  ASSERT_TRUE(bytes_of_file.ok());
+  const auto file = ModelFile::FromBytes(*bytes_of_file);
   ASSERT_TRUE(file.ok());
   for (const EncodedTensor& tensor : draft.tensors) {
     uint64_t bytes = 0;
-    for (const LedgerEntry& entry : file->ledger.entries) {
+    for (const LedgerEntry& entry : (*file)->ledger().entries) {
       if (entry.owner == tensor.name) bytes += entry.bytes;
     }
     EXPECT_EQ(BytesOf(tensor), bytes) << tensor.name;
