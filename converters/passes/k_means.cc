@@ -130,7 +130,12 @@ class Restart {
         codes_(vectors.count) {}
 
   void Run(uint64_t number, uint64_t seed, const KMeansOptions& options) {
-    Start(seed);
+    centroids_.clear();
+    if (clusters_ > kMostSpreadClusters) {
+      StartAnywhere(seed);
+    } else {
+      StartSpread(seed);
+    }
     double before = std::numeric_limits<double>::infinity();
     for (iterations_ = 0; iterations_ < options.iterations;) {
       const std::vector<uint32_t> last = codes_;
@@ -157,18 +162,32 @@ class Restart {
   // k-means++: the first centroid is a vector drawn by weight, each other one drawn by weight times
   // squared distance from the nearest centroid so far. Once all these are 0, the remaining
   // centroids repeat others.
-  void Start(uint64_t seed) {
+  void StartSpread(uint64_t seed) {
     SplitMix64 random(seed);
-    centroids_.clear();
     // For the first draw; distances after it.
     for (uint64_t v = 0; v < vectors_.count; ++v) errors_[v] = WeightOf(v);
     block_errors_.assign((vectors_.count + kBlock - 1) / kBlock, 0.0);
     for (uint64_t block = 0; block < block_errors_.size(); ++block) SumBlock(block);
     for (uint64_t c = 0; c < clusters_; ++c) {
       const float* drawn = vectors_[Draw(random)];
-      centroids_.insert(centroids_.end(), drawn, drawn + vectors_.length);
+      AddCentroid(drawn);
       LowerErrors(drawn, c == 0);
     }
+  }
+
+  // The first entries of a shuffled list of all vectors.
+  void StartAnywhere(uint64_t seed) {
+    SplitMix64 random(seed);
+    std::vector<uint32_t> order(vectors_.count);
+    std::iota(order.begin(), order.end(), 0U);
+    for (uint64_t c = 0; c < clusters_; ++c) {
+      std::swap(order[c], order[c + random.Below(vectors_.count - c)]);
+      AddCentroid(vectors_[order[c]]);
+    }
+  }
+
+  void AddCentroid(const float* vector) {
+    centroids_.insert(centroids_.end(), vector, vector + vectors_.length);
   }
 
   // A vector, with a probability in proportion to errors_.

@@ -44,6 +44,10 @@ struct KMeansOptions {
   std::function<void(const KMeansStep&)> progress;  // called in the caller's thread; may be empty
 };
 
+// With more clusters k-means++, which looks at all vectors for each of them, would take longer than
+// many iterations: a restart then starts from different vectors that are drawn uniformly.
+inline constexpr uint64_t kMostSpreadClusters = 4096;
+
 struct Clustering {
   std::vector<float> centroids;  // [clusters, length], the (weighted) means of their vectors
   std::vector<uint32_t> codes;   // [count], each vector's cluster

@@ -161,6 +161,31 @@ TEST(KMeans, TheSeedAndNotTheThreadsDecide) {
   EXPECT_NE(other->codes, one->codes);
 }
 
+// Too many for k-means++. The second half of the vectors repeats the first, so some draws are in
+// vain and their clusters taken by vectors that are far from all centroids.
+TEST(KMeans, ManyClusters) {
+  std::vector<float> values = RandomValues(4500, 3);
+  values.insert(values.end(), values.begin(), values.begin() + 4500);
+  KMeansOptions options = Options(1, 1);
+  options.iterations = 100;
+  options.tolerance = 0;
+  const uint64_t clusters = 4400;
+  ASSERT_GT(clusters, kMostSpreadClusters);
+  const Result<Clustering> found = KMeans(Adjacent(values, 1), clusters, {}, options);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(std::set<uint32_t>(found->codes.begin(), found->codes.end()).size(), clusters);
+  double error = 0;
+  for (uint64_t v = 0; v < 9000; ++v) {
+    const double away = double{values[v]} - double{found->centroids[found->codes[v]]};
+    error += away * away;
+  }
+  EXPECT_NEAR(found->error, error, 1e-3 * error);
+  // 4,500 numbers in (-1, 1), of which 100 share: the mean gap is 2 / 4500.
+  EXPECT_LT(found->error, 200 * 1e-6);
+  options.threads = 2;
+  EXPECT_EQ(KMeans(Adjacent(values, 1), clusters, {}, options)->codes, found->codes);
+}
+
 TEST(KMeans, AWeightCountsAsManyVectors) {
   // Three points on a line: once all alike, once the first ten times and the third not at all.
   const std::vector<float> line = {0, 1, 2.5F};
