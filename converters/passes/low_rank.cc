@@ -1,6 +1,6 @@
 #include "converters/passes/low_rank.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
