@@ -1,7 +1,6 @@
 #include "converters/passes/reconstruction.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <variant>
@@ -11,12 +10,10 @@
 
 namespace kinglet {
 
-int CodeBits(std::span<const uint32_t> pools) {
-  return static_cast<int>(std::bit_width(*std::max_element(pools.begin(), pools.end()) - 1));
-}
-
 uint64_t BytesOfCodes(const CodedTable& table) {
-  return PackedBytes(table.rows * table.positions, CodeBits(table.pools));
+  CodingScheme scheme;
+  scheme.pools = table.pools;
+  return PackedBytes(table.rows * table.positions, scheme.CodeBits());
 }
 
 uint64_t BytesOf(const CodedTable& table) {

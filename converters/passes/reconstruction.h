@@ -28,17 +28,14 @@ struct Reconstruction {
   }
 };
 
-// Bits of a code: ceil(log2(largest pool)); none where there is nothing to choose.
-// REQUIRES: pools is not empty, no pool is.
-int CodeBits(std::span<const uint32_t> pools);
-
-// Bytes of a coded table: its codes at CodeBits, adjacent, and its codebook as float32; or the
-// codes alone, for one whose codebook is stored otherwise or whose codes are hashed.
+// Bytes of a coded table: its codes at CodingScheme::CodeBits and its codebook as float32; or the
+// codes alone, where the codebook is stored otherwise. Hashed codes take none.
 uint64_t BytesOfCodes(const CodedTable& table);
 uint64_t BytesOf(const CodedTable& table);
 // Table and projection as float32.
 uint64_t BytesOf(const LowRank& factors);
-// Entries or mask and entries as the tensor says, and its scales as the file holds them.
+// Entries or mask and entries as the tensor says, and its scales as the file holds them. REQUIRES:
+// it is not coded, here and below.
 uint64_t BytesOf(const EncodedTensor& tensor);
 
 // Writes the float32 values of one row: sub-vectors one after the other, or added in float32 in
