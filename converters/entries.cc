@@ -41,4 +41,24 @@ Status CheckArray(const std::string& what, const std::string& where, const Shape
   return CheckFinite(what, where, entries);
 }
 
+Status CheckCount(const std::string& what, const std::string& where, uint64_t count) {
+  if (count >= 1 && count <= UINT32_MAX) return {};
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what, where, "1 to 2^32 - 1",
+                         std::to_string(count));
+}
+
+Status CheckVariances(const std::string& what, std::span<const float> variances, double epsilon) {
+  if (!std::isfinite(epsilon) || epsilon < 0) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what, "batch norm epsilon",
+                           "a number of at least 0", std::to_string(epsilon));
+  }
+  for (size_t i = 0; i < variances.size(); ++i) {
+    if (variances[i] >= 0 && variances[i] + epsilon > 0) continue;
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what,
+                           "batch norm variance, entry " + std::to_string(i),
+                           "at least 0, and above 0 with epsilon", std::to_string(variances[i]));
+  }
+  return {};
+}
+
 }  // namespace kinglet

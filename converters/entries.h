@@ -1,4 +1,4 @@
-// Checks of arrays from outside: as many entries as their shape says, all of them finite.
+// Checks of arrays and sizes from outside: as many entries as the shape says, all of them finite.
 #ifndef KINGLET_CONVERTERS_ENTRIES_H_
 #define KINGLET_CONVERTERS_ENTRIES_H_
 
@@ -23,6 +23,13 @@ Status CheckFinite(const std::string& what, const std::string& where,
 // Both.
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,
                   std::span<const float> entries);
+
+// A size that is an index's bound: 1 to 2^32 - 1. Errors: KINGLET_INVALID_CHECKPOINT.
+Status CheckCount(const std::string& what, const std::string& where, uint64_t count);
+
+// The running variances of a batch norm and its epsilon: none below 0, none that leaves 0 under the
+// root. Errors: KINGLET_INVALID_CHECKPOINT.
+Status CheckVariances(const std::string& what, std::span<const float> variances, double epsilon);
 
 }  // namespace kinglet
 

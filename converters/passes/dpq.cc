@@ -19,16 +19,11 @@ std::span<const float> ValuesOf(const DpqTraining& training) {
 }
 
 Status Check(const DpqTraining& training) {
-  const auto positive = [](const char* name, uint64_t number) -> Status {
-    if (number >= 1 && number <= UINT32_MAX) return {};
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, name, "1 to 2^32 - 1",
-                           std::to_string(number));
-  };
-  KINGLET_RETURN_IF_ERROR(positive("words", training.words));
-  KINGLET_RETURN_IF_ERROR(positive("positions", training.positions));
-  KINGLET_RETURN_IF_ERROR(positive("choices", training.choices));
-  KINGLET_RETURN_IF_ERROR(positive("key length", training.key_length));
-  KINGLET_RETURN_IF_ERROR(positive("value length", training.value_length));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "words", training.words));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", training.positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", training.choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "key length", training.key_length));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "value length", training.value_length));
   if (training.values.empty() && training.value_length != training.key_length) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "value length",
                            std::to_string(training.key_length) + ", as values are the keys",
@@ -51,18 +46,7 @@ Status Check(const DpqTraining& training) {
   KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm mean", statistics, training.mean));
   KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm variance", statistics, training.variance));
   if (statistics.empty()) return {};
-  if (!std::isfinite(training.epsilon) || training.epsilon < 0) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "batch norm epsilon",
-                           "a number of at least 0", std::to_string(training.epsilon));
-  }
-  for (size_t i = 0; i < training.variance.size(); ++i) {
-    if (training.variance[i] >= 0 && training.variance[i] + training.epsilon > 0) continue;
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat,
-                           "batch norm variance, entry " + std::to_string(i),
-                           "at least 0, and above 0 with epsilon",
-                           std::to_string(training.variance[i]));
-  }
-  return {};
+  return CheckVariances(kWhat, training.variance, training.epsilon);
 }
 
 // What responses need beside the query, computed once.

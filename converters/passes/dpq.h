@@ -41,8 +41,8 @@ struct DpqTraining {
 
 struct DpqCodes {
   CodedTable table;
-  // Words at one of whose positions the two largest responses differ by less than 1e-6 of the
-  // larger magnitude: float32 arithmetic may give them another code.
+  // Words at one of whose positions the two largest responses differ by at most 1e-6 of the larger
+  // magnitude: float32 arithmetic may give them another code.
   uint64_t near_ties = 0;
 };
 

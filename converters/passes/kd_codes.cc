@@ -18,9 +18,9 @@ Result<std::vector<uint32_t>> WholeCodes(std::span<const Number> codes, uint64_t
   std::vector<uint32_t> whole;
   whole.reserve(codes.size());
   for (const Number code : codes) {
-    // A float is compared as itself first: beyond 2^63 it has no integer.
-    const bool fits = code >= 0 && code < static_cast<Number>(choices) &&
-                      static_cast<Number>(static_cast<uint64_t>(code)) == code;
+    const auto value = static_cast<double>(code);
+    const bool fits = value >= 0 && value < static_cast<double>(choices) &&
+                      std::floor(value) == value;
     if (!fits) {
       const size_t at = whole.size();
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat,
@@ -34,14 +34,8 @@ Result<std::vector<uint32_t>> WholeCodes(std::span<const Number> codes, uint64_t
   return whole;
 }
 
-Status CheckPositive(const char* name, uint64_t number) {
-  if (number >= 1 && number <= UINT32_MAX) return {};
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, name, "1 to 2^32 - 1",
-                         std::to_string(number));
-}
-
 Status CheckLinear(const KdTraining& training) {
-  KINGLET_RETURN_IF_ERROR(CheckPositive("width", training.width));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "width", training.width));
   KINGLET_RETURN_IF_ERROR(
       CheckArray(kWhat, "kernel", {training.length, training.width}, training.kernel));
   const auto optional = [](const char* name, std::span<const float> entries,
@@ -58,25 +52,14 @@ Status CheckLinear(const KdTraining& training) {
   KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm mean", {training.length}, training.mean));
   KINGLET_RETURN_IF_ERROR(
       CheckArray(kWhat, "batch norm variance", {training.length}, training.variance));
-  for (size_t i = 0; i < training.variance.size(); ++i) {
-    // Written so that an epsilon that is not a number is refused too.
-    if (training.variance[i] >= 0 && std::isfinite(training.epsilon) && training.epsilon >= 0 &&
-        training.variance[i] + training.epsilon > 0) {
-      continue;
-    }
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat,
-                           "batch norm variance, entry " + std::to_string(i),
-                           "at least 0, and above 0 with epsilon",
-                           std::to_string(training.variance[i]));
-  }
-  return {};
+  return CheckVariances(kWhat, training.variance, training.epsilon);
 }
 
 Status Check(const KdTraining& training) {
-  KINGLET_RETURN_IF_ERROR(CheckPositive("words", training.words));
-  KINGLET_RETURN_IF_ERROR(CheckPositive("positions", training.positions));
-  KINGLET_RETURN_IF_ERROR(CheckPositive("choices", training.choices));
-  KINGLET_RETURN_IF_ERROR(CheckPositive("length", training.length));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "words", training.words));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", training.positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", training.choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "length", training.length));
   KINGLET_RETURN_IF_ERROR(CheckEntries(kWhat, "codes", {training.words, training.positions},
                                        training.codes.size()));
   const auto wrong = std::find_if(training.codes.begin(), training.codes.end(),
@@ -130,20 +113,20 @@ void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
 
 Result<std::vector<uint32_t>> CodesFrom(std::span<const float> codes, uint64_t positions,
                                         uint64_t choices) {
-  KINGLET_RETURN_IF_ERROR(CheckPositive("positions", positions));
-  KINGLET_RETURN_IF_ERROR(CheckPositive("choices", choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
   return WholeCodes(codes, positions, choices);
 }
 
 Result<std::vector<uint32_t>> CodesFrom(std::span<const int64_t> codes, uint64_t positions,
                                         uint64_t choices) {
-  KINGLET_RETURN_IF_ERROR(CheckPositive("positions", positions));
-  KINGLET_RETURN_IF_ERROR(CheckPositive("choices", choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
   return WholeCodes(codes, positions, choices);
 }
 
 Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices) {
-  KINGLET_RETURN_IF_ERROR(CheckPositive("choices", choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
   if (logits.size() % choices != 0) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "logits",
                            "a multiple of " + std::to_string(choices) + " entries",
