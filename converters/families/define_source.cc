@@ -85,8 +85,7 @@ bool SetLinear(Claims& claims, const std::string& weight, uint64_t in, DefineLay
 // A grouped one with a matrix [groups, in / groups, out / groups].
 bool SetGroupLinear(Claims& claims, const std::string& weight, uint64_t in, DefineLayer& layer,
                     DefineSource::Layer& tensors) {
-  const std::string expected =
-      "[groups, " + std::to_string(in) + " / groups, out / groups]";
+  const std::string expected = "[groups, " + std::to_string(in) + " / groups, out / groups]";
   tensors.weight = claims.OfRank(weight, 3, expected);
   if (tensors.weight == nullptr) return false;
   const Shape& shape = tensors.weight->shape;
@@ -116,8 +115,7 @@ DefineSource ClaimAwdDefine(DraftBuilder& builder, const std::string& prefix) {
     layer.order = DefineLayer::Order::kPreviousFirst;
     if (index > 0) layer.skip = DefineLayer::Skip::kMix;
     layer.in = index > 0 ? claims.Joined() : claims.previous();
-    const std::string expected =
-        "[out / groups, " + std::to_string(layer.in) + " / groups]";
+    const std::string expected = "[out / groups, " + std::to_string(layer.in) + " / groups]";
     tensors.weight = claims.OfRank(name + "weight", 2, expected);
     if (tensors.weight == nullptr) break;
     const Shape& shape = tensors.weight->shape;
@@ -174,8 +172,8 @@ DefineSource ClaimDelightDefine(DraftBuilder& builder, const std::string& prefix
     if (!set(claims, name + "weights", in, layer, tensors)) return false;
     const uint64_t width = layer.out / layer.groups;
     if (claims.Has(name + "bias")) {
-      tensors.bias = claims.Shaped(
-          name + "bias", grouped ? Shape{layer.groups, 1, width} : Shape{layer.out});
+      tensors.bias =
+          claims.Shaped(name + "bias", grouped ? Shape{layer.groups, 1, width} : Shape{layer.out});
     } else {
       layer.bias = DefineLayer::Bias::kNone;
     }

@@ -45,9 +45,9 @@ DefineSource ClaimAwdDefine(DraftBuilder& builder, const std::string& prefix);
 // What DeLighT's options say and its tensors do not.
 struct DelightDefineOptions {
   DefineLayer::Activation activation = DefineLayer::Activation::kSwish;
-  bool scaled_map = true;         // unless --no-scale-embedding
-  bool shuffled = false;          // --glt-shuffle, which --define-iclr turns off
-  double norm_epsilon = 1e-5;     // torch.nn.LayerNorm's
+  bool scaled_map = true;      // unless --no-scale-embedding
+  bool shuffled = false;       // --glt-shuffle, which --define-iclr turns off
+  double norm_epsilon = 1e-5;  // torch.nn.LayerNorm's
 };
 // sacmehta/delight, DExTraEmb: map_layer.*, dextra_layer.*. An entry layer makes the e that later
 // layers see; a matrix for each group, mixed chunks with e first, layer normalisation per group and

@@ -30,11 +30,10 @@ Status Check(const DpqTraining& training) {
                            std::to_string(training.value_length));
   }
   const uint64_t subspaces = training.shared ? 1 : training.positions;
-  KINGLET_RETURN_IF_ERROR(
-      CheckArray(kWhat, "query", {training.words, training.positions, training.key_length},
-                 training.query));
   KINGLET_RETURN_IF_ERROR(CheckArray(
-      kWhat, "keys", {subspaces, training.choices, training.key_length}, training.keys));
+      kWhat, "query", {training.words, training.positions, training.key_length}, training.query));
+  KINGLET_RETURN_IF_ERROR(
+      CheckArray(kWhat, "keys", {subspaces, training.choices, training.key_length}, training.keys));
   KINGLET_RETURN_IF_ERROR(CheckArray(
       kWhat, "values", {subspaces, training.choices, training.value_length}, ValuesOf(training)));
 

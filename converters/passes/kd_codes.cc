@@ -19,15 +19,14 @@ Result<std::vector<uint32_t>> WholeCodes(std::span<const Number> codes, uint64_t
   whole.reserve(codes.size());
   for (const Number code : codes) {
     const auto value = static_cast<double>(code);
-    const bool fits = value >= 0 && value < static_cast<double>(choices) &&
-                      std::floor(value) == value;
+    const bool fits =
+        value >= 0 && value < static_cast<double>(choices) && std::floor(value) == value;
     if (!fits) {
       const size_t at = whole.size();
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat,
-                             "word " + std::to_string(at / positions) + ", position " +
-                                 std::to_string(at % positions),
-                             "a whole number below " + std::to_string(choices),
-                             std::to_string(code));
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, kWhat,
+          "word " + std::to_string(at / positions) + ", position " + std::to_string(at % positions),
+          "a whole number below " + std::to_string(choices), std::to_string(code));
     }
     whole.push_back(static_cast<uint32_t>(code));
   }
@@ -60,8 +59,8 @@ Status Check(const KdTraining& training) {
   KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", training.positions));
   KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", training.choices));
   KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "length", training.length));
-  KINGLET_RETURN_IF_ERROR(CheckEntries(kWhat, "codes", {training.words, training.positions},
-                                       training.codes.size()));
+  KINGLET_RETURN_IF_ERROR(
+      CheckEntries(kWhat, "codes", {training.words, training.positions}, training.codes.size()));
   const auto wrong = std::find_if(training.codes.begin(), training.codes.end(),
                                   [&](uint32_t code) { return code >= training.choices; });
   if (wrong != training.codes.end()) {
@@ -83,8 +82,8 @@ Affine BatchNormOf(const KdTraining& training) {
   for (uint64_t i = 0; i < training.mean.size(); ++i) {
     const double gain = training.gain.empty() ? 1.0 : training.gain[i];
     affine.a[i] = gain / std::sqrt(training.variance[i] + training.epsilon);
-    affine.c[i] = (training.offset.empty() ? 0.0 : training.offset[i]) -
-                  affine.a[i] * training.mean[i];
+    affine.c[i] =
+        (training.offset.empty() ? 0.0 : training.offset[i]) - affine.a[i] * training.mean[i];
   }
   return affine;
 }
@@ -103,9 +102,8 @@ void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
     return wide;
   };
   embedding.table.codebook = widened(embedding.table.codebook, [](size_t) { return 1.0F; });
-  embedding.projection = widened(embedding.projection, [&constant](size_t row) {
-    return static_cast<float>(constant[row]);
-  });
+  embedding.projection = widened(
+      embedding.projection, [&constant](size_t row) { return static_cast<float>(constant[row]); });
   ++embedding.table.length;
 }
 
@@ -146,8 +144,7 @@ Result<KdAggregator> KdAggregatorNamed(std::string_view name) {
   if (name == "mean") return KdAggregator::kMean;
   if (name == "mean_linear") return KdAggregator::kMeanLinear;
   return Status::Refusal(KINGLET_UNSUPPORTED, kWhat, "aggregator",
-                         "mean or mean_linear (decode the table for any other)",
-                         QuotedName(name));
+                         "mean or mean_linear (decode the table for any other)", QuotedName(name));
 }
 
 Result<KdTable> KdEmbedding(KdTraining training) {
@@ -193,8 +190,8 @@ CodedTable WithoutProjection(KdTable embedding) {
     for (uint64_t out = 0; out < width; ++out) {
       double sum = 0;
       for (uint64_t in = 0; in < length; ++in) {
-        sum += static_cast<double>(embedding.projection[out * length + in]) *
-               table.codebook[row + in];
+        sum +=
+            static_cast<double>(embedding.projection[out * length + in]) * table.codebook[row + in];
       }
       codebook.push_back(static_cast<float>(sum));
     }

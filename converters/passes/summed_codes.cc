@@ -26,8 +26,8 @@ Result<CodedTable> SummedCodes(std::vector<float> codebook, uint64_t width,
     return refuse("codebook", "rows of " + std::to_string(width) + " entries", codebook.size());
   }
   if (rows % positions != 0 || rows / positions > UINT32_MAX) {
-    return refuse("codebook", "as many rows for each of " + std::to_string(positions) + " positions",
-                  rows);
+    return refuse("codebook",
+                  "as many rows for each of " + std::to_string(positions) + " positions", rows);
   }
   if (codes.empty() || codes.size() % positions != 0) {
     return refuse("codes", "rows of " + std::to_string(positions) + " entries", codes.size());
@@ -38,9 +38,9 @@ Result<CodedTable> SummedCodes(std::vector<float> codebook, uint64_t width,
                                   [choices](uint32_t code) { return code >= choices; });
   if (wrong != codes.end()) {
     const auto at = static_cast<uint64_t>(wrong - codes.begin());
-    return refuse("word " + std::to_string(at / positions) + ", position " +
-                      std::to_string(at % positions),
-                  "a code below " + std::to_string(choices), *wrong);
+    return refuse(
+        "word " + std::to_string(at / positions) + ", position " + std::to_string(at % positions),
+        "a code below " + std::to_string(choices), *wrong);
   }
 
   CodedTable table;

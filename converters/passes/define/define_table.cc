@@ -34,8 +34,8 @@ Status CheckMap(const DefineMap& map, uint64_t map_width) {
     KINGLET_RETURN_IF_ERROR(
         CheckArray("define map", place + "table", {band.words, band.width}, band.table));
     if (!band.projection.empty()) {
-      KINGLET_RETURN_IF_ERROR(CheckArray("define map", place + "projection",
-                                         {map_width, band.width}, band.projection));
+      KINGLET_RETURN_IF_ERROR(
+          CheckArray("define map", place + "projection", {map_width, band.width}, band.projection));
     }
     words += band.words;  // no overflow: the tables are in memory
   }

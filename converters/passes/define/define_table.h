@@ -16,8 +16,8 @@ namespace kinglet {
 // Consecutive words of Map.
 struct DefineBand {
   uint64_t words = 0;
-  uint64_t width = 0;  // of a word's vector, at most kLargestDefineWidth
-  double scale = 1;    // what the vector is multiplied by before the projection
+  uint64_t width = 0;             // of a word's vector, at most kLargestDefineWidth
+  double scale = 1;               // what the vector is multiplied by before the projection
   std::vector<float> table;       // [words, width]
   std::vector<float> projection;  // [n, width], as torch.nn.Linear's; none: width is n
 };

@@ -62,10 +62,10 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t input, uint64_t p
                 layer.skip == DefineLayer::Skip::kMix ? "mix" : "concat");
   } else if (layer.in != joined) {
     faults.Note(place + "in",
-                std::to_string(joined) + (skips ? " (" + std::to_string(previous) +
-                                                      " of the previous output and " +
-                                                      std::to_string(input) + " of e)"
-                                                : std::string()),
+                std::to_string(joined) +
+                    (skips ? " (" + std::to_string(previous) + " of the previous output and " +
+                                 std::to_string(input) + " of e)"
+                           : std::string()),
                 layer.in);
   }
 
@@ -83,8 +83,8 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t input, uint64_t p
     divides("the previous output", previous);
   }
   if (layer.residual != DefineLayer::Residual::kNone && layer.out != previous) {
-    faults.Note(place + "out", std::to_string(previous) + ", as the residual adds the previous output",
-                layer.out);
+    faults.Note(place + "out",
+                std::to_string(previous) + ", as the residual adds the previous output", layer.out);
   }
   if (layer.norm != DefineLayer::Norm::kNone &&
       !(std::isfinite(layer.norm_epsilon) && layer.norm_epsilon > 0)) {
@@ -152,8 +152,8 @@ Status CheckUnit(const DefineUnit& unit) {
 }
 
 Status CheckWeights(const DefineUnit& unit, std::span<const DefineWeights> weights) {
-  KINGLET_RETURN_IF_ERROR(CheckEntries("define unit", "layers with values", {unit.layers.size()},
-                                       weights.size()));
+  KINGLET_RETURN_IF_ERROR(
+      CheckEntries("define unit", "layers with values", {unit.layers.size()}, weights.size()));
   for (size_t index = 0; index < weights.size(); ++index) {
     const DefineShapes shapes = ShapesOf(unit.layers[index]);
     const DefineWeights& values = weights[index];

@@ -20,8 +20,8 @@ namespace kinglet {
 
 // One group-linear layer. Its input, e and the previous layer's output joined as `skip` says, is
 // cut into `groups` adjacent chunks; each is multiplied by its group's matrix, and the products are
-// put one after the other. Then come bias, normalisation and activation, in this order; `shuffle` and
-// `residual` say where between them they stand.
+// put one after the other. Then come bias, normalisation and activation, in this order; `shuffle`
+// and `residual` say where between them they stand.
 struct DefineLayer {
   enum class Weights : uint8_t {
     kPerGroup,  // a matrix for each group (Mehta et al. 2018)
