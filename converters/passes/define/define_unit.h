@@ -93,10 +93,11 @@ struct DefineWeights {
   std::vector<float> weight, bias, norm_gain, norm_offset;
 };
 
-// The widest vector that a unit may have.
-inline constexpr uint64_t kLargestDefineWidth = uint64_t{1} << 20;
+// The widest vector that a unit may have; the paper's widest is 4,096.
+inline constexpr uint64_t kLargestDefineWidth = uint64_t{1} << 16;
 
-// The shapes of a layer's values; empty where it has none. REQUIRES: groups divides in and out.
+// The shapes of a layer's values; empty where it has none. A width that the groups do not divide is
+// rounded down. REQUIRES: groups > 0.
 struct DefineShapes {
   std::vector<uint64_t> weight, bias, norm_gain, norm_offset;
 };
@@ -105,7 +106,7 @@ DefineShapes ShapesOf(const DefineLayer& layer);
 // m: the width of the unit's output.
 uint64_t OutputWidth(const DefineUnit& unit);
 
-// Trained numbers of the layers, without Map's. REQUIRES: CheckUnit finds nothing.
+// Trained numbers of the layers, without Map's, by ShapesOf.
 uint64_t ParameterCount(const DefineUnit& unit);
 
 // Names every inconsistency of the declaration in one line: layer, field, expected, found. Errors:

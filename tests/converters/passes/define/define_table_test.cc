@@ -242,7 +242,7 @@ TEST(DefineTable, RefusesMapsThatDoNotFit) {
             "define map: band 0, table: expected fewer than 2^64 entries, found "
             "[4611686018427387904, 12]");
   EXPECT_EQ(refusal([](DefineMap& map) { map[0].width = 0; }),
-            "define map: band 0, width: expected 1 to 1048576, found 0");
+            "define map: band 0, width: expected 1 to 65536, found 0");
   EXPECT_EQ(refusal([](DefineMap& map) {
               map[0].width = 6;
               map[0].words = 70;
@@ -258,9 +258,9 @@ TEST(DefineTable, RefusesMapsThatDoNotFit) {
 
 TEST(DefineTable, RefusesTablesBeyondTheLimitBeforeAllocating) {
   DefineMap map(1);
-  map[0].words = 5000;
+  map[0].words = 65537;
   map[0].width = 1;
-  map[0].table.resize(5000);
+  map[0].table.resize(65537);
   DefineUnit unit;
   unit.map_width = 1;
   unit.layers = {{.in = 1, .out = kLargestDefineWidth, .bias = Layer::Bias::kNone}};
@@ -269,7 +269,7 @@ TEST(DefineTable, RefusesTablesBeyondTheLimitBeforeAllocating) {
   const auto table = DefineTable(map, unit, weights, 1);
   ASSERT_FALSE(table.ok());
   EXPECT_EQ(table.status().message(),
-            "define table: size: expected at most 2^32 entries, found [5000, 1048576]");
+            "define table: size: expected at most 2^32 entries, found [65537, 65536]");
 }
 
 TEST(DefineTable, NamesTheFirstWordThatFloat32CannotHold) {

@@ -44,7 +44,7 @@ TEST(CheckUnit, NamesEachInconsistency) {
   };
   const Case cases[] = {
       {[](DefineUnit& unit) { unit.map_width = 0; },
-       "map width: expected 1 to 1048576 features, found 0"},
+       "map width: expected 1 to 65536 features, found 0"},
       {[](DefineUnit& unit) { unit.map_width = UINT64_MAX; }, "found 18446744073709551615"},
       {[](DefineUnit& unit) { unit.map_scale = NAN; },
        "define unit: map scale: expected a finite number, found NaN"},
@@ -57,8 +57,8 @@ TEST(CheckUnit, NamesEachInconsistency) {
       {[](DefineUnit& unit) { unit.layers[2].in = 21; },
        "define unit: layer 2, in: expected 20, found 21"},
       {[](DefineUnit& unit) { unit.layers[2].out = 0; },
-       "define unit: layer 2, out: expected 1 to 1048576 features, found 0"},
-      {[](DefineUnit& unit) { unit.layers[0].out = kLargestDefineWidth + 4; }, "found 1048580"},
+       "define unit: layer 2, out: expected 1 to 65536 features, found 0"},
+      {[](DefineUnit& unit) { unit.layers[0].out = kLargestDefineWidth + 4; }, "found 65540"},
       {[](DefineUnit& unit) { unit.layers[0].groups = 0; },
        "layer 0, groups: expected a divisor of the 12 features of in, found 0"},
       {[](DefineUnit& unit) { unit.layers[0].groups = 3; },
