@@ -1,8 +1,6 @@
 #include "converters/families/source_weights.h"
 
-#include <algorithm>
-#include <cmath>
-
+#include "converters/entries.h"
 #include "converters/quoted.h"
 
 namespace kinglet {
@@ -48,13 +46,8 @@ Result<std::vector<float>> ReadFinite(const SourceTensor& tensor) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + tensor.name,
                            std::to_string(expected) + " values", std::to_string(values.size()));
   }
-  const auto bad = std::find_if_not(values.begin(), values.end(),
-                                    [](float value) { return std::isfinite(value); });
-  if (bad == values.end()) return values;
-  return Status::Refusal(
-      KINGLET_INVALID_CHECKPOINT, "checkpoint",
-      "tensor " + tensor.name + ", entry " + std::to_string(bad - values.begin()),
-      "a finite number", std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
+  KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values));
+  return values;
 }
 
 }  // namespace kinglet
