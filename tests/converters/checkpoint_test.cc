@@ -177,7 +177,7 @@ TEST(Checkpoint, RefusesTensorsThatDoNotFitTheirStorage) {
     return status.message().substr(FixturePath("zip.pt").size());
   };
   constexpr uint64_t kHuge = uint64_t{1} << 63;
-  const StorageType f32 = StorageType::kF32;
+  const ElementType f32 = ElementType::kF32;
   EXPECT_EQ(refusal({f32, "10", 24, 20, {5}, {1}}),
             ": storage '10': expected a tensor inside 24 elements, found 5 from 20");
   EXPECT_EQ(refusal({f32, "10", 24, kHuge, {1}, {1}}),
@@ -192,7 +192,7 @@ TEST(Checkpoint, RefusesTensorsThatDoNotFitTheirStorage) {
             "25");
   EXPECT_EQ(refusal({f32, "10", 24, 0, {2}, {1, 1}}),
             ": storage '10': expected a tensor of fewer than 2^64 entries, found more");
-  EXPECT_EQ(refusal({StorageType::kF64, "10", 24, 0, {1}, {1}}),
+  EXPECT_EQ(refusal({ElementType::kF64, "10", 24, 0, {1}, {1}}),
             ": storage '10': expected 24 elements of 8 bytes as in the pickle, found 96 bytes");
   // Overlapping strides inside the storage are what a tensor may have.
   EXPECT_EQ(*(*checkpoint)->ReadFloats({f32, "10", 24, 1, {3}, {0}}),
