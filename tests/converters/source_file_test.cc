@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
+#include <algorithm>
+#include <cstdint>
 
 #include "tests/converters/container_files.h"
 #include "tests/converters/synthetic.h"
@@ -122,24 +121,25 @@ TEST(SourceFile, RefusalsNameTheFile) {
 // Views of one storage are cheap to write down and expensive to read.
 TEST(SourceFile, RefusesMoreEntriesThanTheFileCanMean) {
   SyntheticMicronet model;
+  uint64_t others = 0;
+  for (size_t i = 1; i < model.tensors.size(); ++i) others += model.tensors[i].values.size();
+  const uint64_t limit = 2 * model.LegacyFile(true).size();
   const TemporaryFolder folder;
-  const std::string content = model.LegacyFile(true);
-  const std::string path = folder.Write("m.pth", content);
-  ASSERT_TRUE(OpenSourceFile(path).ok());
-  // The shape (22, 8) of a tensor in the pickle: K\x16K\x08\x86 in protocol 2.
-  const std::string shape = "K\x16K\x08\x86";
-  const size_t at = content.find(shape);
-  ASSERT_NE(at, std::string::npos);
-  std::string changed = content;
-  changed.replace(at, 5, "K\x16K\xff\x86");
-  EXPECT_TRUE(OpenSourceFile(folder.Write("more.pth", changed)).ok());
-  changed = content;
-  changed.replace(at, 5, std::string("J\xff\xff\xff\x7f", 5) + "K\x08\x86");
-  EXPECT_NE(OpenSourceFile(folder.Write("huge.pth", changed))
-                .status()
-                .message()
-                .find("twice the file's bytes, found more, up to tensor"),
+  const auto refusal = [&](uint64_t rows) {
+    model.tensors[0].shape = {rows, 1};
+    std::string content = model.LegacyFile(true);
+    EXPECT_EQ(2 * content.size(), limit);
+    // Its strides are (1, 1) in the pickle: the first becomes 0, and all rows the same element.
+    const std::string one("J\1\0\0\0", 5), zero("J\0\0\0\0", 5);
+    const size_t strides = content.find("t(" + one + one + "t");
+    EXPECT_NE(strides, std::string::npos);
+    content.replace(strides + 2, zero.size(), zero);
+    return OpenSourceFile(folder.Write("m.pth", content)).status().message();
+  };
+  EXPECT_EQ(refusal(limit - others), "");
+  EXPECT_NE(refusal(limit - others + 1).find("twice the file's bytes, found more, up to tensor"),
             std::string::npos);
+  EXPECT_NE(refusal(INT32_MAX).find("up to tensor"), std::string::npos);
 }
 
 }  // namespace
