@@ -69,9 +69,9 @@ class CodesReader {
   std::string Expected() const { return std::to_string(expected_) + " integers as in line 1"; }
   void Refuse(const std::string& expected, const std::string& found) {
     if (!status_.ok()) return;
-    status_ = Status::Refusal(KINGLET_INVALID_CHECKPOINT, "codes",
-                              "line " + std::to_string(line_) + ", column " + std::to_string(column_),
-                              expected, found);
+    status_ = Status::Refusal(
+        KINGLET_INVALID_CHECKPOINT, "codes",
+        "line " + std::to_string(line_) + ", column " + std::to_string(column_), expected, found);
   }
 
   std::function<void(int64_t)> take_;
@@ -101,9 +101,9 @@ Result<std::vector<Value>> ReadAll(const InputFile& file, const Shape& shape) {
   try {
     std::vector<Value> codes;
     codes.reserve(shape.words * shape.codes);
-    KINGLET_RETURN_IF_ERROR(
-        ReadCodes(file, [&codes](int64_t code) { codes.push_back(static_cast<Value>(code)); })
-            .status());
+    KINGLET_RETURN_IF_ERROR(ReadCodes(file, [&codes](int64_t code) {
+                              codes.push_back(static_cast<Value>(code));
+                            }).status());
     return codes;
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, file.path(), "codes",

@@ -86,7 +86,8 @@ void Decode(ElementType type, std::span<const std::byte> bytes, std::span<Value>
     case ElementType::kU8:
       return ForEach<uint8_t>(bytes, out, cast);
     case ElementType::kBool:
-      return ForEach<uint8_t>(bytes, out, [](uint8_t byte) { return static_cast<Value>(byte != 0 ? 1 : 0); });
+      return ForEach<uint8_t>(bytes, out,
+                              [](uint8_t byte) { return static_cast<Value>(byte != 0 ? 1 : 0); });
     case ElementType::kF64:
     case ElementType::kF32:
     case ElementType::kF16:
@@ -119,9 +120,9 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
   if (extent->count == 0) return std::vector<Value>();
   // Strides of zero could repeat an element without end.
   if (extent->count > stored.count) {
-    return refuse("a tensor of at most " + std::to_string(stored.count) +
-                      " entries, as many as are stored",
-                  std::to_string(extent->count));
+    return refuse(
+        "a tensor of at most " + std::to_string(stored.count) + " entries, as many as are stored",
+        std::to_string(extent->count));
   }
   if (view.offset > stored.count || extent->span > stored.count - view.offset) {
     return refuse("a tensor inside " + std::to_string(stored.count) + " elements",
@@ -131,13 +132,12 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
     const uint64_t element = ElementBytes(stored.type);
     std::vector<Value> elements(extent->span);
     uint64_t filled = 0;
-    KINGLET_RETURN_IF_ERROR(stored.read(view.offset * element, extent->span * element,
-                                        [&](std::span<const std::byte> piece) {
-                                          const uint64_t count = piece.size() / element;
-                                          Decode(stored.type, piece,
-                                                 std::span(elements).subspan(filled, count));
-                                          filled += count;
-                                        }));
+    KINGLET_RETURN_IF_ERROR(stored.read(
+        view.offset * element, extent->span * element, [&](std::span<const std::byte> piece) {
+          const uint64_t count = piece.size() / element;
+          Decode(stored.type, piece, std::span(elements).subspan(filled, count));
+          filled += count;
+        }));
     if (extent->contiguous) return elements;
     return Gather(view, extent->count, elements);
   } catch (const std::exception&) {  // bad_alloc, or length_error of a size beyond any memory

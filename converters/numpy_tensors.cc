@@ -61,7 +61,8 @@ Result<SourceTensor> TensorOf(const std::string& file, const std::string& name, 
     const Status status = Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, file, where,
         "|i1, |u1, |b1, <i2, <u2, <i4, <u4, <i8, <f2, <f4 or <f8 as type", QuotedName(header.type));
-    return SourceTensor{name, header.shape, [status]() -> Result<std::vector<float>> { return status; },
+    return SourceTensor{name, header.shape,
+                        [status]() -> Result<std::vector<float>> { return status; },
                         [status]() -> Result<std::vector<int64_t>> { return status; }};
   }
   const uint64_t count = CountEntries(header.shape);
@@ -72,11 +73,11 @@ Result<SourceTensor> TensorOf(const std::string& file, const std::string& name, 
                            "the bytes of values that its shape takes",
                            std::to_string(bytes - header.data_begin));
   }
-  StoredElements elements = {file, where, *type, count,
-                             [read, begin = header.data_begin](uint64_t offset, uint64_t length,
-                                                               const ByteSink& sink) {
-                               return read(begin + offset, length, sink);
-                             }};
+  StoredElements elements = {
+      file, where, *type, count,
+      [read, begin = header.data_begin](uint64_t offset, uint64_t length, const ByteSink& sink) {
+        return read(begin + offset, length, sink);
+      }};
   return StoredTensor(name, std::move(elements), WholeView(header.shape, header.fortran_order));
 }
 
@@ -95,12 +96,11 @@ bool LooksLikeNpz(const InputFile& file) {
 
 Result<SourceWeights> NpyTensors(const std::shared_ptr<const InputFile>& file) {
   const std::string name = std::filesystem::path(file->path()).stem().string();
-  KINGLET_ASSIGN_OR_RETURN(
-      SourceTensor tensor,
-      TensorOf(file->path(), name, file->size(),
-               [file](uint64_t offset, uint64_t bytes, const ByteSink& sink) {
-                 return file->ReadInPieces(offset, bytes, sink);
-               }));
+  KINGLET_ASSIGN_OR_RETURN(SourceTensor tensor,
+                           TensorOf(file->path(), name, file->size(),
+                                    [file](uint64_t offset, uint64_t bytes, const ByteSink& sink) {
+                                      return file->ReadInPieces(offset, bytes, sink);
+                                    }));
   return SourceWeights{std::move(tensor)};
 }
 
@@ -123,16 +123,17 @@ Result<SourceWeights> NpzTensors(const std::shared_ptr<const InputFile>& file) {
     // Entries that share bytes could stand for far more than the file's.
     stored += entry.stored;
     if (stored > file->size()) {
-      return refuse(where, "entries of at most the file's " + std::to_string(file->size()) + " bytes",
+      return refuse(where,
+                    "entries of at most the file's " + std::to_string(file->size()) + " bytes",
                     std::to_string(stored));
     }
-    KINGLET_ASSIGN_OR_RETURN(
-        SourceTensor tensor,
-        TensorOf(file->path(), name, entry.bytes,
-                 [archive, entry, path = file->path()](uint64_t offset, uint64_t bytes,
-                                                       const ByteSink& sink) {
-                   return InFile(path, archive->Read(entry, offset, bytes, sink));
-                 }));
+    KINGLET_ASSIGN_OR_RETURN(SourceTensor tensor,
+                             TensorOf(file->path(), name, entry.bytes,
+                                      [archive, entry, path = file->path()](
+                                          uint64_t offset, uint64_t bytes, const ByteSink& sink) {
+                                        return InFile(path,
+                                                      archive->Read(entry, offset, bytes, sink));
+                                      }));
     weights.push_back(std::move(tensor));
   }
   return weights;

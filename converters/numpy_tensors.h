@@ -15,9 +15,9 @@ bool LooksLikeNpy(const InputFile& file);
 // Whether the file is a zip archive whose first entry is called NAME.npy.
 bool LooksLikeNpz(const InputFile& file);
 
-// Types |i1 |u1 |b1 <i2 <u2 <i4 <u4 <i8 <f2 <f4 <f8, in C or Fortran order; an array of another type
-// is refused when it is read, so that a list of words may lie beside the tables. The tensors keep the
-// file open. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
+// Types |i1 |u1 |b1 <i2 <u2 <i4 <u4 <i8 <f2 <f4 <f8, in C or Fortran order; an array of another
+// type is refused when it is read, so that a list of words may lie beside the tables. The tensors
+// keep the file open. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
 //
 // One tensor, called as the file without folder and extension: "emb.codebook" of emb.codebook.npy.
 Result<SourceWeights> NpyTensors(const std::shared_ptr<const InputFile>& file);

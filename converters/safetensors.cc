@@ -205,8 +205,7 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
 
 Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
   std::string text(bytes, '\0');
-  KINGLET_RETURN_IF_ERROR(
-      file.ReadAt(kLengthBytes, std::as_writable_bytes(std::span<char>(text))));
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(kLengthBytes, std::as_writable_bytes(std::span<char>(text))));
   HeaderHandler handler;
   if (!nlohmann::json::sax_parse(text, &handler)) return handler.status();
   return std::move(handler.tensors());
@@ -226,10 +225,10 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   const auto header_bytes = LoadLittle<uint64_t>(word.data());
   const uint64_t behind = file->size() - kLengthBytes;
   if (header_bytes > std::min(kMostHeaderBytes, behind)) {
-    return Refuse("byte 0",
-                  "a header of at most " + std::to_string(std::min(kMostHeaderBytes, behind)) +
-                      " bytes",
-                  std::to_string(header_bytes));
+    return Refuse(
+        "byte 0",
+        "a header of at most " + std::to_string(std::min(kMostHeaderBytes, behind)) + " bytes",
+        std::to_string(header_bytes));
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const uint64_t data_bytes = file->size() - data_begin;
@@ -239,13 +238,12 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   for (const Description& tensor : tensors) {
     KINGLET_ASSIGN_OR_RETURN(const Place place, Check(tensor, data_bytes));
     places.emplace_back(place, tensor.name);
-    const StoredElements elements = {
-        file->path(), "tensor " + QuotedName(tensor.name), place.type,
-        CountEntries(*tensor.shape),
-        [file, begin = data_begin + place.begin](uint64_t offset, uint64_t bytes,
-                                                 const ByteSink& sink) {
-          return file->ReadInPieces(begin + offset, bytes, sink);
-        }};
+    const StoredElements elements = {file->path(), "tensor " + QuotedName(tensor.name), place.type,
+                                     CountEntries(*tensor.shape),
+                                     [file, begin = data_begin + place.begin](
+                                         uint64_t offset, uint64_t bytes, const ByteSink& sink) {
+                                       return file->ReadInPieces(begin + offset, bytes, sink);
+                                     }};
     weights.push_back(StoredTensor(tensor.name, elements, WholeView(*tensor.shape)));
   }
   KINGLET_RETURN_IF_ERROR(CheckCover(std::move(places), data_bytes));

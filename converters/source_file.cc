@@ -51,16 +51,22 @@ Result<StateDict> TensorsOf(const SavedModules& modules) {
   return tensors;
 }
 
-// The state dict that the root is or has under "net".
-Result<StateDict> TensorsOf(const PickleNode& root, const std::string& path) {
-  const PickleNode* net = root.Find("net");
-  const PickleNode& node = net != nullptr ? *net : root;
-  Result<StateDict> tensors = AsStateDict(node);
+// The dict that training codes save beside a step, a configuration or an optimiser; null in others.
+const PickleNode* NetworkInside(const PickleNode& root) {
+  for (const char* key : {"net", "model", "state_dict"}) {
+    const PickleNode* node = root.Find(key);
+    if (node != nullptr && node->As<PickleDict>() != nullptr) return node;
+  }
+  return nullptr;
+}
+
+Result<StateDict> TensorsOf(const PickleNode& dict, const std::string& path) {
+  Result<StateDict> tensors = AsStateDict(dict);
   if (tensors.ok() || tensors.status().code() != KINGLET_INVALID_CHECKPOINT) return tensors;
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", path,
-                         "a state dict, alone or as 'net' of a dict, or a whole module, alone or "
-                         "first in a list",
-                         Describe(node));
+                         "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a "
+                         "whole module, alone or first in a list",
+                         Describe(dict));
 }
 
 // A small file cannot ask for unbounded memory by views that share a storage.
@@ -84,21 +90,22 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
   KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
   const PickleNode& root = source.checkpoint->root();
   source.modules = ModulesOf(root);
-  KINGLET_ASSIGN_OR_RETURN(const StateDict tensors, source.modules.network != nullptr
-                                                        ? TensorsOf(source.modules)
-                                                        : TensorsOf(root, file->path()));
+  const PickleNode* inside = NetworkInside(root);
+  KINGLET_ASSIGN_OR_RETURN(const StateDict tensors,
+                           source.modules.network != nullptr
+                               ? TensorsOf(source.modules)
+                               : TensorsOf(inside != nullptr ? *inside : root, file->path()));
   KINGLET_RETURN_IF_ERROR(CheckEntries(tensors, *file));
   for (const NamedTensor& named : tensors) {
-    source.tensors.push_back(
-        {named.name, named.tensor->shape,
-         [checkpoint = source.checkpoint, tensor = named.tensor] {
-           return checkpoint->ReadFloats(*tensor);
-         },
-         [checkpoint = source.checkpoint, tensor = named.tensor] {
-           return checkpoint->ReadIntegers(*tensor);
-         }});
+    source.tensors.push_back({named.name, named.tensor->shape,
+                              [checkpoint = source.checkpoint, tensor = named.tensor] {
+                                return checkpoint->ReadFloats(*tensor);
+                              },
+                              [checkpoint = source.checkpoint, tensor = named.tensor] {
+                                return checkpoint->ReadIntegers(*tensor);
+                              }});
   }
-  const PickleNode* step = root.Find("net") != nullptr ? root.Find("step") : nullptr;
+  const PickleNode* step = inside != nullptr ? root.Find("step") : nullptr;
   if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
   return {};
 }

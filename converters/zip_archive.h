@@ -1,5 +1,6 @@
-// A zip archive as a checkpoint's container: its entries by name, read in pieces. Entries are stored
-// or, where a container allows it, deflated. What an archive claims is bounded by its own bytes.
+// A zip archive as a checkpoint's container: its entries by name, read in pieces. Entries are
+// stored or, where a container allows it, deflated. What an archive claims is bounded by its own
+// bytes.
 #ifndef KINGLET_CONVERTERS_ZIP_ARCHIVE_H_
 #define KINGLET_CONVERTERS_ZIP_ARCHIVE_H_
 
@@ -40,7 +41,8 @@ class ZipArchive {
 
   // None where no entry has this name.
   std::optional<uint64_t> Find(const std::string& name) const;
-  // Refuses other compressions than these two, and more content than the bytes in the file can hold.
+  // Refuses other compressions than these two, and more content than the bytes in the file can
+  // hold.
   Result<Entry> At(uint64_t index) const;
 
   // Checks the entry's CRC-32 when everything to its end is read. REQUIRES: inside the entry.

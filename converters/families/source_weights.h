@@ -31,7 +31,8 @@ SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView
 // Errors: KINGLET_INVALID_CHECKPOINT, and those of the tensor's reader.
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
 
-// Reads one tensor of codes, indices or counts. Errors: the same, also for a tensor of a float type.
+// Reads one tensor of codes, indices or counts. Errors: the same, also for a tensor of a float
+// type.
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor);
 
 }  // namespace kinglet

@@ -38,8 +38,8 @@ bool Has(std::span<const SourceTensor> weights, std::string_view name) {
                      [name](const SourceTensor& tensor) { return tensor.name == name; });
 }
 
-// The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel; 0 without one, as a
-// network of one layer may have it.
+// The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel; 0 without one, as
+// a network of one layer may have it.
 uint64_t LayerOf(std::string_view name) {
   uint64_t layer = 0;
   for (const std::string_view prefix : {"/layer_", "/cell_"}) {
@@ -108,10 +108,10 @@ class ZarembaLoader {
     for (uint64_t i = 0; i <= highest && i <= kernels.size(); ++i) {
       const auto found = kernels.find(i);
       Layer layer;
-      layer.kernel_name = found != kernels.end()
-                              ? found->second
-                              : std::string(kCells) + "layer_" + std::to_string(i) + "/rnn/" +
-                                    std::string(kKernel);
+      layer.kernel_name =
+          found != kernels.end()
+              ? found->second
+              : std::string(kCells) + "layer_" + std::to_string(i) + "/rnn/" + std::string(kKernel);
       const std::string cell =
           layer.kernel_name.substr(0, layer.kernel_name.size() - std::string_view("kernel").size());
       layer.bias_name = cell + "bias";
@@ -156,8 +156,7 @@ class ZarembaLoader {
     const std::string weight(kSoftmaxWeight), bias(kSoftmaxBias);
     softmax_weight_ = width_ > 0 && words_ > 0 ? builder_.Claim(weight, {width_, words_})
                                                : builder_.ClaimUnshaped(weight);
-    softmax_bias_ =
-        words_ > 0 ? builder_.Claim(bias, {words_}) : builder_.ClaimUnshaped(bias);
+    softmax_bias_ = words_ > 0 ? builder_.Claim(bias, {words_}) : builder_.ClaimUnshaped(bias);
   }
 
   // A slot of the optimiser is called as its variable, a slash and its own name.

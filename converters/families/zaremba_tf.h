@@ -24,9 +24,9 @@ inline constexpr std::string_view kZarembaFamily = "zaremba-tf";
 bool LooksLikeZaremba(std::span<const SourceTensor> weights);
 
 // The forget bias is `forget_bias` of the configuration file, if the user gives one, and 0 without;
-// it becomes part of the bias. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped
-// tensors (all in one line) and values that are not finite; KINGLET_UNSUPPORTED for the opaque
-// weights of cuDNN's LSTM; those of reading the configuration.
+// it becomes part of the bias. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and
+// mis-shaped tensors (all in one line) and values that are not finite; KINGLET_UNSUPPORTED for the
+// opaque weights of cuDNN's LSTM; those of reading the configuration.
 Result<LoadedModel> LoadZaremba(const FamilyInput& input);
 
 }  // namespace kinglet

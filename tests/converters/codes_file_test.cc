@@ -55,8 +55,7 @@ TEST(Codes, RefusalsNameLineAndColumn) {
             "codes: line 2, column 2: expected 2 integers as in line 1, found 1");
   EXPECT_EQ(Refusal("1 2\n3 4 5\n"),
             "codes: line 2, column 6: expected 2 integers as in line 1, found more");
-  EXPECT_EQ(Refusal("1 2\n\n3 4\n"),
-            "codes: line 2, column 1: expected integers, found none");
+  EXPECT_EQ(Refusal("1 2\n\n3 4\n"), "codes: line 2, column 1: expected integers, found none");
   EXPECT_EQ(Refusal("\n"), "codes: line 1, column 1: expected integers, found none");
   EXPECT_EQ(Refusal("1 4294967296\n"),
             "codes: line 1, column 12: expected an integer below 2^32, found a larger one");

@@ -1,7 +1,7 @@
 // Conversion of recurrent networks against log-probabilities that PyTorch and numpy computed in
-// float64: tests/data/recurrent-variants (make_variants.py and make_tensor_files.py there say how), and the awd-lstm and
-// pytorch-examples folders, written by the original training codes, in the folder that the
-// environment variable KINGLET_CHECKPOINTS names.
+// float64: tests/data/recurrent-variants (make_variants.py and make_tensor_files.py there say how),
+// and the awd-lstm and pytorch-examples folders, written by the original training codes, in the
+// folder that the environment variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -71,8 +71,7 @@ TEST(Elements, FloatTypesHaveNoIntegers) {
 TEST(Elements, ViewsPickTheirEntries) {
   const auto ramp = Elements<uint8_t>(ElementType::kU8, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   using Values = std::vector<int64_t>;
-  EXPECT_EQ(*ReadIntegers(ramp, WholeView({3, 4})),
-            (Values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(*ReadIntegers(ramp, WholeView({3, 4})), (Values{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   // In Fortran order entry [i, j, k] is element i + 2 (j + 2 k).
   EXPECT_EQ(*ReadIntegers(ramp, WholeView({2, 2, 3}, true)),
             (Values{0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11}));

@@ -8,8 +8,7 @@ namespace kinglet {
 namespace {
 
 class Archives : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Npz, Archives,
-                         testing::Values("tensors.npz", "tensors_deflated.npz"));
+INSTANTIATE_TEST_SUITE_P(Npz, Archives, testing::Values("tensors.npz", "tensors_deflated.npz"));
 
 TEST_P(Archives, GiveEveryArray) {
   const auto file = OpenInput(FixturePath(GetParam()));
@@ -126,8 +125,7 @@ TEST(Npy, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
 
 TEST(Npy, RefusesHeadersThatClaimTooMuch) {
   const auto array = [](const std::string& shape, const std::string& data) {
-    const std::string header =
-        "{'descr': '<f8', 'fortran_order': True, 'shape': " + shape + "}";
+    const std::string header = "{'descr': '<f8', 'fortran_order': True, 'shape': " + shape + "}";
     std::string content = "\x93NUMPY\x01";
     content += '\0';
     content += static_cast<char>(header.size());

@@ -40,11 +40,11 @@ TEST(Safetensors, ReadsWhatTheFormatAllows) {
   EXPECT_EQ(Refusal(File("{}      ", "")), "accepted");
   EXPECT_EQ(Refusal(File("{\"__metadata__\":{\"a\":\"b\"}}", "")), "accepted");
   // In any order, and with empty tensors anywhere.
-  EXPECT_EQ(Refusal(File("{" + Entry("a", "U8", "[2]", "[1,3]") + "," +
-                             Entry("b", "U8", "[1]", "[0,1]") + "," +
-                             Entry("c", "F64", "[0,9]", "[1,1]") + "}",
-                         "xyz")),
-            "accepted");
+  EXPECT_EQ(
+      Refusal(File("{" + Entry("a", "U8", "[2]", "[1,3]") + "," + Entry("b", "U8", "[1]", "[0,1]") +
+                       "," + Entry("c", "F64", "[0,9]", "[1,1]") + "}",
+                   "xyz")),
+      "accepted");
 }
 
 TEST(Safetensors, RefusesTensorsThatDoNotCoverTheData) {
@@ -64,8 +64,9 @@ TEST(Safetensors, RefusesTensorsThatDoNotCoverTheData) {
             "from byte 1");
   EXPECT_EQ(two("[0,2]", "[2,4]", "vwxyz"),
             "safetensors: data: expected 4 bytes as in the header, found 5");
-  EXPECT_EQ(two("[0,2]", "[2,4]", "xyz"),
-            "safetensors: tensor 'b': expected data_offsets inside the 3 bytes of data, found [2, 4]");
+  EXPECT_EQ(
+      two("[0,2]", "[2,4]", "xyz"),
+      "safetensors: tensor 'b': expected data_offsets inside the 3 bytes of data, found [2, 4]");
 }
 
 TEST(Safetensors, RefusesPlacesThatDoNotFitTheShape) {
@@ -75,8 +76,9 @@ TEST(Safetensors, RefusesPlacesThatDoNotFitTheShape) {
   EXPECT_EQ(one("F32", "[2]", "[0,8]"), "accepted");
   EXPECT_EQ(one("I32", "[2,1]", "[0,8]"), "accepted");
   EXPECT_EQ(one("F64", "[]", "[0,8]"), "accepted");
-  for (const char* shape : {"[1]", "[3]", "[0]", "[4611686018427387906]", "[4294967296,4294967298]",
-                            "[18446744073709551615]", "[9223372036854775808,9223372036854775808]"}) {
+  for (const char* shape :
+       {"[1]", "[3]", "[0]", "[4611686018427387906]", "[4294967296,4294967298]",
+        "[18446744073709551615]", "[9223372036854775808,9223372036854775808]"}) {
     EXPECT_EQ(one("F32", shape, "[0,8]"),
               "safetensors: tensor 'a': expected data_offsets of the bytes that its shape takes, "
               "found 8 bytes")
@@ -98,7 +100,14 @@ TEST(Safetensors, RefusesHeadersOfOtherForms) {
   EXPECT_EQ(Refusal(File("{" + whole + "," + whole + "}", "x")),
             "safetensors: header entry 'a': expected each name once, found 'a' again");
   for (const char* header :
-       {"[]", "1", "\"a\"", "null", "{\"a\":1}", "{\"a\":[]}", "{\"a\":null}", "{\"a\":{}}",
+       {"[]",
+        "1",
+        "\"a\"",
+        "null",
+        "{\"a\":1}",
+        "{\"a\":[]}",
+        "{\"a\":null}",
+        "{\"a\":{}}",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1]}}",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1],\"more\":1}}",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1],\"more\":{}}}",
@@ -113,9 +122,16 @@ TEST(Safetensors, RefusesHeadersOfOtherForms) {
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[[1]],\"data_offsets\":[0,1]}}",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[{}],\"data_offsets\":[0,1]}}",
         "{\"a\":{\"dtype\":\"U8\",\"shape\":[true],\"data_offsets\":[0,1]}}",
-        "{\"__metadata__\":1}", "{\"__metadata__\":{\"a\":1}}", "{\"__metadata__\":{\"a\":{}}}",
-        "{\"__metadata__\":{\"a\":[]}}", "{\"__metadata__\":{},\"__metadata__\":{}}", "{", "{}}",
-        "{} x", "", "{\"a\xff\":1}"}) {
+        "{\"__metadata__\":1}",
+        "{\"__metadata__\":{\"a\":1}}",
+        "{\"__metadata__\":{\"a\":{}}}",
+        "{\"__metadata__\":{\"a\":[]}}",
+        "{\"__metadata__\":{},\"__metadata__\":{}}",
+        "{",
+        "{}}",
+        "{} x",
+        "",
+        "{\"a\xff\":1}"}) {
     EXPECT_NE(Refusal(File(header, "x")).find("safetensors: "), std::string::npos) << header;
   }
   std::string ones = "[1";
@@ -131,14 +147,15 @@ TEST(Safetensors, RefusesHeadersThatDoNotFitTheFile) {
   using namespace std::string_literals;
   EXPECT_EQ(Refusal("\x03\0\0\0\0\0\0\0{}"s),
             "safetensors: byte 0: expected a header of at most 2 bytes, found 3");
-  EXPECT_EQ(Refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s),
-            "safetensors: byte 0: expected a header of at most 2 bytes, found 18446744073709551615");
+  EXPECT_EQ(
+      Refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s),
+      "safetensors: byte 0: expected a header of at most 2 bytes, found 18446744073709551615");
 }
 
 TEST(Safetensors, RecognisesByContent) {
-  for (const std::string& content : {std::string(), std::string("\x02\0\0\0\0\0\0\0", 8),
-                                     Fixture("zip.pt"), Fixture("legacy_protocol2.pth"),
-                                     Fixture("f4.npy"), std::string("12345678{}")}) {
+  for (const std::string& content :
+       {std::string(), std::string("\x02\0\0\0\0\0\0\0", 8), Fixture("zip.pt"),
+        Fixture("legacy_protocol2.pth"), Fixture("f4.npy"), std::string("12345678{}")}) {
     const TemporaryFile file(content);
     EXPECT_FALSE(LooksLikeSafetensors(*OpenInput(file.path())));
   }

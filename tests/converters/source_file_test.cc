@@ -60,10 +60,14 @@ TEST(SourceFile, ReadsWhatTorchSaved) {
     EXPECT_EQ(IntegersOf(weights, "CharStorage"), (Integers{-128, 0, 127}));
     EXPECT_EQ(IntegersOf(weights, "ByteStorage"), (Integers{0, 128, 255}));
     EXPECT_EQ(IntegersOf(weights, "BoolStorage"), (Integers{0, 1, 1}));
-    EXPECT_NE(Named(weights, "plain").integers().status().message().find(
-                  "storage '10': expected integers, found elements of a float type"),
+    EXPECT_NE(Named(weights, "plain")
+                  .integers()
+                  .status()
+                  .message()
+                  .find("storage '10': expected integers, found elements of a float type"),
               std::string::npos);
-    EXPECT_EQ(FloatsOf(weights, "every_other"), (std::vector<float>{-2.5, -1.5, -0.5, 3.5, 4.5, 5.5}));
+    EXPECT_EQ(FloatsOf(weights, "every_other"),
+              (std::vector<float>{-2.5, -1.5, -0.5, 3.5, 4.5, 5.5}));
   }
 }
 
@@ -83,15 +87,34 @@ TEST(SourceFile, TellsTheStep) {
             model.tensors.size());
 }
 
+// {"config": .., "model": state dict}, as many training scripts write.
+TEST(SourceFile, FindsTheStateDictInsideADict) {
+  const SyntheticMicronet model;
+  const std::string content = model.LegacyFile();  // under "net", beside step 7
+  const TemporaryFolder folder;
+  for (const std::string key : {"net", "model", "state_dict", "other"}) {
+    std::string changed = content;
+    const size_t at = changed.find(std::string("X\3\0\0\0net", 8));
+    ASSERT_NE(at, std::string::npos);
+    changed.replace(
+        at, 8, "X" + std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key);
+    const Result<SourceFile> source = OpenSourceFile(folder.Write("m.pth", changed));
+    EXPECT_EQ(source.ok(), key != "other") << key;
+    if (!source.ok()) continue;
+    EXPECT_EQ(source->step, 7);
+    EXPECT_EQ(source->tensors.size(), model.tensors.size());
+  }
+}
+
 TEST(SourceFile, RefusesFilesOfOtherKinds) {
   const std::string expected =
-      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy) or a text of codes, "
+      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy) or a text of "
+      "codes, "
       "found ";
-  for (const auto& [content, found] :
-       {std::pair<std::string, std::string>{"", "an empty file"},
-        {"hello", "bytes 68 65 6c 6c 6f"},
-        {"\x80\x02}.", "bytes 80 02 7d 2e"},
-        {"0.5 0.25\n", "bytes 30 2e 35 20 30 2e 32 35"}}) {
+  for (const auto& [content, found] : {std::pair<std::string, std::string>{"", "an empty file"},
+                                       {"hello", "bytes 68 65 6c 6c 6f"},
+                                       {"\x80\x02}.", "bytes 80 02 7d 2e"},
+                                       {"0.5 0.25\n", "bytes 30 2e 35 20 30 2e 32 35"}}) {
     const TemporaryFile file(content);
     EXPECT_EQ(Refusal(file.path()), expected + found);
   }
@@ -113,7 +136,8 @@ TEST(SourceFile, RefusalsNameTheFile) {
   EXPECT_NE(OpenSourceFile(FixturePath("legacy_not_tensors.pth"))
                 .status()
                 .message()
-                .find("expected a state dict, alone or as 'net' of a dict, or a whole module, alone "
+                .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
+                      "dict, or a whole module, alone "
                       "or first in a list, found dict with object"),
             std::string::npos);
 }

@@ -32,8 +32,11 @@ TEST(ZipArchive, GivesAnyRangeOfAnEntry) {
   EXPECT_LT(b->stored, b->bytes);
   const std::string whole = ReadText(*stored, *a, 0, a->bytes);
   EXPECT_EQ(whole.substr(0, 2), "\x80\x02");
-  for (const auto& [offset, bytes] : {std::pair<uint64_t, uint64_t>{0, a->bytes}, {0, 0}, {7, 20},
-                                      {a->bytes, 0}, {100, a->bytes - 100}}) {
+  for (const auto& [offset, bytes] : {std::pair<uint64_t, uint64_t>{0, a->bytes},
+                                      {0, 0},
+                                      {7, 20},
+                                      {a->bytes, 0},
+                                      {100, a->bytes - 100}}) {
     EXPECT_EQ(ReadText(*stored, *a, offset, bytes), whole.substr(offset, bytes));
     EXPECT_EQ(ReadText(*deflated, *b, offset, bytes), whole.substr(offset, bytes));
   }
@@ -50,7 +53,8 @@ TEST(ZipArchive, FindsEntriesByTheirWholeName) {
   EXPECT_FALSE(archive->At(archive->entries()).ok());
 }
 
-// Sizes of the central directory: https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.12
+// Sizes of the central directory:
+// https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.12
 TEST(ZipArchive, RefusesMoreThanDeflateCanHold) {
   std::string content = Fixture("zip_deflated.pt");
   const size_t entry = content.find("PK\x01\x02");

@@ -54,7 +54,8 @@ TEST(ReadIntegers, GivesThemExact) {
 
 TEST(StoredTensor, ReadsItsView) {
   const StoredElements elements = {
-      "file", "place", ElementType::kU8, 4, [](uint64_t offset, uint64_t bytes, const ByteSink& sink) {
+      "file", "place", ElementType::kU8, 4,
+      [](uint64_t offset, uint64_t bytes, const ByteSink& sink) {
         std::vector<std::byte> stored = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
         sink(std::span(stored).subspan(offset, bytes));
         return Status();

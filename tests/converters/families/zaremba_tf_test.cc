@@ -61,21 +61,20 @@ TEST(ZarembaTf, TurnsKernelsIntoGates) {
   EXPECT_EQ(layer.units, kUnits);
   EXPECT_FALSE(layer.recurrent_bias.has_value());
   EXPECT_EQ(Values(*model, layer.input_weight),
-            (std::vector<float>{0, 100, 1, 101, 2, 102,      // i
-                                6, 106, 7, 107, 8, 108,      // f
-                                3, 103, 4, 104, 5, 105,      // j
+            (std::vector<float>{0, 100, 1,  101, 2,  102,     // i
+                                6, 106, 7,  107, 8,  108,     // f
+                                3, 103, 4,  104, 5,  105,     // j
                                 9, 109, 10, 110, 11, 111}));  // o
   EXPECT_EQ(Values(*model, *layer.recurrent_weight),
-            (std::vector<float>{200, 300, 400, 201, 301, 401, 202, 302, 402,
-                                206, 306, 406, 207, 307, 407, 208, 308, 408,
-                                203, 303, 403, 204, 304, 404, 205, 305, 405,
-                                209, 309, 409, 210, 310, 410, 211, 311, 411}));
+            (std::vector<float>{200, 300, 400, 201, 301, 401, 202, 302, 402, 206, 306, 406,
+                                207, 307, 407, 208, 308, 408, 203, 303, 403, 204, 304, 404,
+                                205, 305, 405, 209, 309, 409, 210, 310, 410, 211, 311, 411}));
   EXPECT_EQ(Values(*model, *layer.input_bias),
             (std::vector<float>{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11}));
   const auto* head = FindBlock<AdaptiveSoftmax>(model->draft.description);
   EXPECT_EQ(Values(*model, head->head_table),
-            (std::vector<float>{0, 7, 14, 1, 8, 15, 2, 9, 16, 3, 10, 17, 4, 11, 18, 5, 12, 19,
-                                6, 13, 20}));
+            (std::vector<float>{0,  7, 14, 1,  8, 15, 2,  9, 16, 3, 10,
+                                17, 4, 11, 18, 5, 12, 19, 6, 13, 20}));
   ASSERT_EQ(model->notes.size(), 1U);
   EXPECT_NE(model->notes[0].find("forget bias: it is taken to be 0"), std::string::npos);
 }
@@ -155,9 +154,9 @@ TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
   source.Remove("Model/full_emb/embedding");
   source.Add("Model/softmax_w", {kUnits + 1, kWords});
   const std::string message = Load(source).status().message();
-  EXPECT_NE(message.find("missing Model/full_emb/embedding, " + Cell(1) + "kernel, " + Cell(1) +
-                         "bias"),
-            std::string::npos)
+  EXPECT_NE(
+      message.find("missing Model/full_emb/embedding, " + Cell(1) + "kernel, " + Cell(1) + "bias"),
+      std::string::npos)
       << message;
   EXPECT_NE(message.find("unused 'Model/kdq_emb/query_wemb'"), std::string::npos) << message;
   EXPECT_NE(message.find("shape " + Cell(2) + "bias: expected [12], found [5]"), std::string::npos)
