@@ -140,9 +140,11 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& s
   for (const Container& container : kContainers) {
     if (!container.recognises(*file)) continue;
     Result<SourceWeights> tensors = container.open(file);
-    if (tensors.ok()) source.tensors = std::move(tensors).value();
-    const bool named = tensors.status().code() == KINGLET_IO_ERROR;
-    return named ? tensors.status() : InFile(file->path(), tensors.status());
+    // Reading a file names it already.
+    if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
+    if (!tensors.ok()) return InFile(file->path(), tensors.status());
+    source.tensors = std::move(tensors).value();
+    return {};
   }
   if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, source);
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
