@@ -71,6 +71,15 @@ TEST_P(Archives, EveryPrefixIsRefused) {
   }
 }
 
+// Longer than one piece of reading.
+TEST(Npz, ReadsLargeArrays) {
+  const SourceWeights weights = NpzTensors(OpenInput(FixturePath("large.npz"))).value();
+  const std::vector<int64_t> ramp = IntegersOf(weights, "ramp");
+  ASSERT_EQ(ramp.size(), 400'000U);
+  ASSERT_GT(4 * ramp.size(), kPieceBytes);
+  for (size_t i = 0; i < ramp.size(); ++i) ASSERT_EQ(ramp[i], static_cast<int64_t>(i % 1000));
+}
+
 TEST(Npz, RefusesEntriesThatAreNoArrays) {
   const std::string path = FixturePath("zip_no_pickle.pt");
   EXPECT_FALSE(LooksLikeNpz(*OpenInput(path)));

@@ -235,6 +235,7 @@ def main():
     arrays["words"] = numpy.array(["the", "of"])
     numpy.savez(folder / "tensors.npz", **arrays)
     numpy.savez_compressed(folder / "tensors_deflated.npz", **arrays, zeros=numpy.zeros((20, 50), "<f4"))
+    numpy.savez_compressed(folder / "large.npz", ramp=(numpy.arange(400_000, dtype="<i4") % 1000))
 
 
 main()
