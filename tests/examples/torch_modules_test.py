@@ -27,6 +27,8 @@ import language_model  # noqa: E402
 import presets  # noqa: E402
 from techniques import adaptive, binned, class_factored, coded, define, dpq, full, hashing, neural_cache, slim  # noqa: E402
 
+FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "kinglet-torch"
+
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
 
@@ -371,6 +373,19 @@ class Composition(WithSeed):
         config["output"]["band_widths"][2] += 1
         with self.assertRaises(ValueError):
             language_model.LanguageModel(config)
+
+    def test_known_answers_of_the_fixtures(self):
+        """A new PyTorch or a changed module must give what the checkpoints in tests/data were written with."""
+        folders = sorted(path.parent for path in FIXTURES.glob("*/model.pt"))
+        self.assertGreaterEqual(len(folders), 20)
+        for folder in folders:
+            with self.subTest(folder.name):
+                ids = [int(token) for token in (folder / "tokens.txt").read_text().split()][:20]
+                golden = [line.split("\t") for line in (folder / "golden_f64.tsv").read_text().splitlines()]
+                values = evaluate.log_probabilities(language_model.load(folder / "model.pt").double(), ids)
+                for position, value in enumerate(values, 1):
+                    self.assertEqual(golden[position - 1][:2], [str(position), str(ids[position])])
+                    self.assertAlmostEqual(float(golden[position - 1][2]), value, delta=1e-9)
 
     def test_other_formats_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
