@@ -126,7 +126,7 @@ NETWORKS = {
                               class_out([1, 2, 5, 10, 20, 50])),
     "slim": network(113, slim(24, 6, 50), [16], slim_out([20, 21, 19, 20])),
     "slim-few": network(67, slim(15, 3, 2), [9], slim_out([1, 67, 100], bias=False)),
-    "slim-hashed": network(113, slim(24, 6, 50, "hashed", 2 ** 63 + 5), [16], slim_out([20, 30], "hashed", seed=77)),
+    "slim-hashed": network(113, slim(24, 6, 50, "hashed", 2 ** 62 + 5), [16], slim_out([20, 30], "hashed", seed=77)),
     "hashed": network(103, {"kind": "hashed", "width": 13, "pool": 97, "seed": 12345}, [12],
                       slim_out([40] * 12, "hashed", seed=0)),
     "classes": network(99, full(10), [17, 11], class_out([7] * 14 + [1])),

@@ -22,7 +22,7 @@ def joined(mapped, x, groups: int, skip: str, order: str):
         return x
     if skip not in ("concat", "mix") or order not in ("input_first", "output_first"):
         raise ValueError(f"unknown skip {skip!r} or order {order!r}")
-    # The mixer (section 3.2 of the paper) puts chunk j of both into group j; concat puts the whole vectors in a row.
+    # The mixer (section 3 of the paper) puts chunk j of both into group j; concat puts the whole vectors in a row.
     pieces = groups if skip == "mix" else 1
     parts = [part.unflatten(-1, (pieces, part.shape[-1] // pieces)) for part in (mapped, x)]
     return torch.cat(parts if order == "input_first" else parts[::-1], -1).flatten(-2)

@@ -48,7 +48,7 @@ class HashedEmbedding(SlimEmbedding):
 
 
 class SlimSoftmax(nn.Module):
-    """logit(w) = sum_j <h_j, a(w, j)> + bias[w], a(w, j) = pool j's sub-vector number mapping[w, j] (section 3.2 of the
+    """logit(w) = sum_j <h_j, a(w, j)> + bias[w], a(w, j) = pool j's sub-vector number mapping[w, j] (section 3 of the
     paper). Pools are disjoint, so <h_j, a> is computed once for each of the M sub-vectors and then only added.
 
     sub_vectors [sum of pools, width / K], pool 0 first; mapping counts from the beginning of its position's pool.
