@@ -33,8 +33,9 @@ def tokens_of(path) -> list:
 def vocabulary_of(tokens: list) -> list:
     """Words that occur more than once, and <unk>; by frequency, equal ones by spelling."""
     counts = collections.Counter(tokens)
+    unknown = counts.pop("<unk>", 0) + sum(count for count in counts.values() if count == 1)
     known = {word: count for word, count in counts.items() if count > 1}
-    known["<unk>"] = counts["<unk>"] + sum(count for count in counts.values() if count == 1)
+    known["<unk>"] = unknown
     return sorted(known, key=lambda word: (-known[word], word))
 
 

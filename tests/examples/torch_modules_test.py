@@ -5,12 +5,15 @@
 
 Exits with 77 (skipped) where PyTorch or numpy is not installed.
 """
+import contextlib
 import copy
+import io
 import math
 import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 try:
     import numpy
@@ -25,6 +28,7 @@ sys.path.insert(0, sys.argv.pop(1) if len(sys.argv) > 1 else
 import evaluate  # noqa: E402
 import language_model  # noqa: E402
 import presets  # noqa: E402
+import train  # noqa: E402
 from techniques import adaptive, binned, class_factored, coded, define, dpq, full, hashing, neural_cache, slim  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "kinglet-torch"
@@ -278,6 +282,8 @@ class Slim(WithSeed):
         output = slim.SlimSoftmax(10, 6, [4, 3, 20], "shuffled", 5, True)
         for j, most in enumerate((3, 4, 1)):
             self.assertEqual(torch.bincount(output.mapping[:, j].long()).max().item(), most)
+        alike = slim.SlimSoftmax(50, 6, [40, 40, 40], "shuffled", 5, True).mapping
+        self.assertFalse(torch.equal(alike[:, 0], alike[:, 1]))
 
     def test_only_shuffled_mappings_are_saved(self):
         self.assertIn("mapping", slim.SlimEmbedding(9, 6, 3, 4, "shuffled", 5).state_dict())
@@ -392,6 +398,31 @@ class Composition(WithSeed):
             torch.save({"format": "kinglet-torch-2"}, folder + "/model.pt")
             with self.assertRaises(ValueError):
                 language_model.load(folder + "/model.pt")
+
+
+class Training(WithSeed):
+    def test_vocabulary(self):
+        self.assertEqual(train.vocabulary_of("b a a b once c a <unk> c".split()), ["a", "<unk>", "b", "c"])
+        self.assertEqual(train.ids_of(["c", "never", "a"], ["a", "<unk>", "b", "c"]).tolist(), [3, 1, 0])
+
+    def test_the_script_prunes_and_saves(self):
+        with tempfile.TemporaryDirectory() as folder:
+            text = pathlib.Path(folder) / "text.txt"
+            text.write_text("the cat saw the dog\n\nthe dog saw the cat\n" * 8)
+            path = pathlib.Path(folder) / "small.pt"
+            arguments = ["train.py", "--text", str(text), "--validation", str(text), "-o", str(path), "--steps", "4",
+                         "--width", "16", "--units", "8", "--bptt", "5", "--prune", "0.4", "--cache", "9"]
+            output = io.StringIO()
+            with unittest.mock.patch.object(sys, "argv", arguments), contextlib.redirect_stdout(output):
+                train.main()
+            self.assertIn("validation perplexity", output.getvalue())
+            self.assertEqual((pathlib.Path(folder) / "small.vocab.txt").read_text().split(),
+                             ["the", "<eos>", "cat", "dog", "saw", "<unk>"])
+            model = language_model.load(path)
+            self.assertEqual(model.config["cache"]["capacity"], 9)
+            for matrix in (parameter for parameter in model.lstm.parameters() if parameter.dim() == 2):
+                self.assertAlmostEqual((matrix == 0).double().mean().item(), 0.4, delta=0.01)
+            self.assertTrue(all(bias.ne(0).any() for bias in model.lstm.parameters() if bias.dim() == 1))
 
 
 if __name__ == "__main__":
