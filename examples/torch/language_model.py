@@ -40,7 +40,8 @@ class LanguageModel(nn.Module):
         self.config = config
         units = config["lstm"]["units"]
         self.input = make_embedding(config["vocabulary"], config["input"])
-        self.lstm = nn.ModuleList(nn.LSTM(inputs, outputs) for inputs, outputs in zip([self.input.width, *units], units))
+        widths = [self.input.width, *units]
+        self.lstm = nn.ModuleList([nn.LSTM(*pair) for pair in zip(widths, units)])
         self.output = make_softmax(config["vocabulary"], units[-1], config["output"])
         self.dropout = nn.Dropout(dropout)
         for name in config["tied"]:

@@ -12,6 +12,7 @@ import torch
 
 from evaluate import log_probabilities, write_golden
 from language_model import LanguageModel, load, save
+from techniques.coded import CodedEmbedding
 from techniques.define import hgt_layers
 from techniques.dpq import DpqEmbedding
 from train import lstm_masks
@@ -164,9 +165,9 @@ def fill(model: LanguageModel, random_numbers: torch.Generator):
             buffer.copy_(0.3 * normal(buffer))
         elif name.endswith("running_var"):
             buffer.copy_(0.5 + normal(buffer).square())
-        elif name.endswith("codes"):
-            choices = model.input.bins[-1].choices if hasattr(model.input, "bins") else model.input.choices
-            buffer.copy_(torch.randint(choices, buffer.shape, generator=random_numbers))
+    for module in model.modules():
+        if isinstance(module, CodedEmbedding) and module.codes is not None:
+            module.codes.copy_(torch.randint(module.choices, module.codes.shape, generator=random_numbers))
 
 
 def widen_margins(model: LanguageModel, random_numbers: torch.Generator):

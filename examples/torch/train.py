@@ -139,7 +139,8 @@ def main():
     train(model, ids_of(tokens, vocabulary), options)
     print(f"validation perplexity {perplexity(model, ids_of(tokens_of(options.validation), vocabulary)):.2f}")
     save(model, options.checkpoint)
-    pathlib.Path(options.checkpoint).with_suffix(".vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
+    with open(pathlib.Path(options.checkpoint).with_suffix(".vocab.txt"), "w", encoding="utf-8") as file:
+        file.writelines(word + "\n" for word in vocabulary)
 
 
 if __name__ == "__main__":

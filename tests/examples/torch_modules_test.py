@@ -29,7 +29,8 @@ import evaluate  # noqa: E402
 import language_model  # noqa: E402
 import presets  # noqa: E402
 import train  # noqa: E402
-from techniques import adaptive, binned, class_factored, coded, define, dpq, full, hashing, neural_cache, slim  # noqa: E402
+from techniques import adaptive, binned, class_factored, coded, define, dpq, full  # noqa: E402
+from techniques import hashing, neural_cache, slim  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / "data" / "kinglet-torch"
 
@@ -353,7 +354,8 @@ class Composition(WithSeed):
                 optimiser = torch.optim.Adam(model.parameters(), 0.02)
                 losses = []
                 for _ in range(12):
-                    loss = torch.nn.functional.nll_loss(model.output(model(ids[:-1])[0]).flatten(0, 1), ids[1:].flatten())
+                    log_p = model.output(model(ids[:-1])[0])
+                    loss = torch.nn.functional.nll_loss(log_p.flatten(0, 1), ids[1:].flatten())
                     losses.append(loss.item())
                     optimiser.zero_grad()
                     loss.backward()

@@ -31,8 +31,8 @@ def joined(mapped, x, groups: int, skip: str, order: str):
 class GroupLinear(nn.Module):
     """y = activation(norm(shuffle(W_j x_j + b_j))) with x cut into contiguous groups x_j.
 
-    weight [groups, in / groups, out / groups], or [1, ...] where all groups share one; bias [groups or 1, out / groups].
-    The shuffle puts feature i of group j at i * groups + j. The norm is a layer norm over each out / groups features
+    weight [groups, in / groups, out / groups], or [1, ...] where all groups share one; bias [groups or 1,
+    out / groups]. The shuffle puts feature i of group j at i * groups + j. The norm is a layer norm over each out / groups features
     that lie together, all with the same gain and bias.
     """
 
