@@ -6,7 +6,8 @@
     train.py --input binned --output slim --prune 0.4 --cache 200 -o everything.pt
 
 Text is split at white space, each line ends with <eos>. Words that the training text has only once are <unk>. Beside
-the checkpoint, MODEL.vocab.txt gets the vocabulary: the most frequent word first, one a line.
+the checkpoint, MODEL.vocab.txt gets the vocabulary: the most frequent word first, one a line; MODEL.tokens.txt gets
+the first ids of the validation text, for evaluate.py.
 """
 import argparse
 import collections
@@ -137,10 +138,12 @@ def main():
     parameters = sum(parameter.numel() for parameter in model.parameters())
     print(f"{len(tokens)} tokens, {len(vocabulary)} words, {parameters} parameters")
     train(model, ids_of(tokens, vocabulary), options)
-    print(f"validation perplexity {perplexity(model, ids_of(tokens_of(options.validation), vocabulary)):.2f}")
-    save(model, options.checkpoint)
-    with open(pathlib.Path(options.checkpoint).with_suffix(".vocab.txt"), "w", encoding="utf-8") as file:
-        file.writelines(word + "\n" for word in vocabulary)
+    validation = ids_of(tokens_of(options.validation), vocabulary)
+    print(f"validation perplexity {perplexity(model, validation):.2f}")
+    path = pathlib.Path(options.checkpoint)
+    save(model, path)
+    path.with_suffix(".vocab.txt").write_text("".join(word + "\n" for word in vocabulary), encoding="utf-8")
+    path.with_suffix(".tokens.txt").write_text(" ".join(map(str, validation[:500].tolist())) + "\n")
 
 
 if __name__ == "__main__":

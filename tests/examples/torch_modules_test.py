@@ -420,6 +420,8 @@ class Training(WithSeed):
             self.assertIn("validation perplexity", output.getvalue())
             self.assertEqual((pathlib.Path(folder) / "small.vocab.txt").read_text().split(),
                              ["the", "<eos>", "cat", "dog", "saw", "<unk>"])
+            self.assertEqual((pathlib.Path(folder) / "small.tokens.txt").read_text().split()[:6],
+                             ["0", "2", "4", "0", "3", "1"])
             model = language_model.load(path)
             self.assertEqual(model.config["cache"]["capacity"], 9)
             for matrix in (parameter for parameter in model.lstm.parameters() if parameter.dim() == 2):
