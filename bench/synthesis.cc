@@ -6,13 +6,13 @@
 #include <utility>
 #include <variant>
 
-#include "bench/splitmix.h"
 #include "converters/families/micronet_config.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/passes/calibrate.h"
 #include "converters/passes/pack.h"
 #include "converters/passes/prune.h"
 #include "converters/passes/quantise.h"
+#include "converters/splitmix.h"
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "kernels/functions.h"

@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "bench/presets.h"
-#include "bench/splitmix.h"
 #include "converters/passes/calibrate.h"
+#include "converters/splitmix.h"
 #include "format/digest.h"
 #include "runtime/session.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "bench/splitmix.h"
+#include "converters/splitmix.h"
 #include "format/writer.h"
 
 namespace kinglet {

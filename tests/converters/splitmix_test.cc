@@ -1,4 +1,4 @@
-#include "bench/splitmix.h"
+#include "converters/splitmix.h"
 
 #include <gtest/gtest.h>
 

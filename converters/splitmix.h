@@ -1,7 +1,7 @@
 // Random integers that are the same on every machine: splitmix64 (Steele, Lea & Flood 2014, "Fast
 // splittable pseudorandom number generators").
-#ifndef KINGLET_BENCH_SPLITMIX_H_
-#define KINGLET_BENCH_SPLITMIX_H_
+#ifndef KINGLET_CONVERTERS_SPLITMIX_H_
+#define KINGLET_CONVERTERS_SPLITMIX_H_
 
 #include <cstdint>
 
@@ -31,4 +31,4 @@ class SplitMix64 {
 
 }  // namespace kinglet
 
-#endif  // KINGLET_BENCH_SPLITMIX_H_
+#endif  // KINGLET_CONVERTERS_SPLITMIX_H_
