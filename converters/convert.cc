@@ -1,5 +1,6 @@
 #include "converters/convert.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "converters/quoted.h"
 #include "converters/saved_module.h"
 #include "converters/vocabulary_file.h"
+#include "format/coded_rows.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
 #include "format/writer.h"
@@ -146,14 +148,31 @@ Status ApplyPasses(const ConvertOptions& options, LoadedModel& model) {
   return {};
 }
 
+bool SameCodes(const Coded& coded, const TensorView& view) {
+  const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
+  if (codes == nullptr) return view.coded()->seed.has_value();
+  const CodedRows rows(view);
+  std::vector<uint32_t> row(rows.positions());
+  for (uint64_t i = 0; i < Rows(view.shape); ++i) {
+    rows.Codes(i, row.data());
+    if (!std::equal(row.begin(), row.end(),
+                    codes->begin() + static_cast<ptrdiff_t>(i * row.size()))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // What the runtime will read is what was meant: every tensor of the file decodes to the draft's
 // values, bit for bit but for the sign of zeros.
 Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
   for (size_t i = 0; i < draft.tensors.size(); ++i) {
-    const std::vector<float> expected = DecodedValues(draft.tensors[i]);
-    const std::vector<float> found = DecodedValues(file.tensors()[i]);
-    // No value is NaN, and unequal bits of equal floats are the two zeros.
-    if (expected == found) continue;
+    const auto* coded = std::get_if<Coded>(&draft.tensors[i].values);
+    const bool equal = coded != nullptr
+                           ? SameCodes(*coded, file.tensors()[i])
+                           // No value is NaN, and unequal bits of equal floats are the two zeros.
+                           : DecodedValues(draft.tensors[i]) == DecodedValues(file.tensors()[i]);
+    if (equal) continue;
     return Status::Refusal(KINGLET_INTERNAL, "converted file", "tensor " + draft.tensors[i].name,
                            "the values that were written", "others");
   }
@@ -163,7 +182,7 @@ Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
 void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
   for (const EncodedTensor& tensor : draft.tensors) {
-    summary.parameters += Count(tensor.shape);
+    if (!tensor.coded()) summary.parameters += Count(tensor.shape);
     summary.nonzero_parameters += CountNonzeros(tensor);
   }
   summary.file_bytes = file.file_size();

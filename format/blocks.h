@@ -13,9 +13,9 @@
 #include <variant>
 #include <vector>
 
-namespace kinglet {
+#include "format/encoding.h"
 
-using TensorId = uint32_t;
+namespace kinglet {
 
 // y = round_half_even(clamp(x, -max_abs, max_abs) / step) * step, x/0 never happens: both are
 // finite and > 0 (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser

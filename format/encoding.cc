@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "format/bitpack.h"
 #include "format/little_endian.h"
@@ -76,6 +77,20 @@ std::string ShapeText(const Shape& shape) {
   return text;
 }
 
+uint64_t CodingScheme::PoolFirst(uint32_t position) const {
+  if (pools.size() == 1) return 0;
+  return std::accumulate(pools.begin(), pools.begin() + position, uint64_t{0});
+}
+
+uint64_t CodingScheme::PoolTotal() const {
+  return std::accumulate(pools.begin(), pools.end(), uint64_t{0});
+}
+
+int CodingScheme::CodeBits() const {
+  const uint32_t largest = *std::max_element(pools.begin(), pools.end());
+  return std::max(1, static_cast<int>(std::bit_width(largest - 1)));
+}
+
 std::vector<float> DecodedValues(const EncodedTensor& tensor) {
   return std::visit(
       Overloaded{
@@ -88,6 +103,7 @@ std::vector<float> DecodedValues(const EncodedTensor& tensor) {
           [&](const Quantised& quantised) {
             return Scaled(quantised.rule, quantised.codes, quantised.scales, tensor.shape);
           },
+          [](const Coded&) { return std::vector<float>(); },
       },
       tensor.values);
 }
@@ -107,6 +123,7 @@ uint64_t CountNonzeros(const EncodedTensor& tensor) {
                         [&](const Quantised& quantised) {
                           return count_if(quantised.codes, [](int16_t code) { return code != 0; });
                         },
+                        [](const Coded&) { return uint64_t{0}; },
                     },
                     tensor.values);
 }
@@ -140,6 +157,10 @@ float HalfToFloat(uint16_t word) {
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(magnitude));
   }
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+uint64_t Parameters(const TensorView& view) {
+  return view.coded() != nullptr ? 0 : Count(view.shape);
 }
 
 std::vector<float> DecodeScales(const ScalesView& view) {
@@ -177,6 +198,7 @@ std::vector<float> DecodedValues(const TensorView& view) {
                           const DecodedCodes decoded = DecodeCodes(view);
                           return Scaled(decoded.rule, decoded.codes, decoded.scales, view.shape);
                         },
+                        [](const CodedView&) { return std::vector<float>(); },
                     },
                     view.values);
 }

@@ -10,6 +10,8 @@
 //   packed      an integer q of `bits` bits, two's complement in [-2^(bits-1), 2^(bits-1)-1], and a
 //   scale:
 //               q * scale (per row or per tensor, one float32 rounding) or q / scale (per tensor)
+//   coded       a combination of sub-vectors that rows share: DPQ, product quantisation, KD codes,
+//               slim embeddings, hashing, Shu & Nakayama's codes
 // Pruning is orthogonal: a mask with one bit per entry (row-major, bit i of byte i/8, least
 // significant bit first) says which entries are stored; the others are zero.
 #ifndef KINGLET_FORMAT_ENCODING_H_
@@ -44,6 +46,9 @@ enum class Combine : uint8_t {
   kMean = 2,         // the sum divided by their number
 };
 
+// Indexes a model's tensors.
+using TensorId = uint32_t;
+
 // Rank 1 ([n], a vector: one row of n) or rank 2 ([rows, cols]), row-major.
 using Shape = std::vector<uint64_t>;
 inline uint64_t Rows(const Shape& shape) { return shape.size() == 2 ? shape[0] : 1; }
@@ -67,14 +72,48 @@ struct Quantised {
   std::vector<float> scales;   // [rows] or [1]; finite and > 0, or 0 for a row of zeros
 };
 
+// How the rows of a coded table are made: row w combines, over positions j, the codebook's rows
+// PoolFirst(j) + code(w, j).
+struct CodingScheme {
+  Combine combine = Combine::kConcatenate;
+  uint32_t positions = 1;  // D: sub-vectors a row
+  // Codebook rows that a position may choose from. One entry: all positions choose from the whole
+  // codebook. Otherwise one for each position, adjacent in the codebook.
+  std::vector<uint32_t> pools;
+  // [sum of pools, length] in an encoding of its own, but not coded; length is cols / D where rows
+  // are concatenated, cols otherwise.
+  TensorId codebook = 0;
+
+  uint32_t PoolSize(uint32_t position) const { return pools[pools.size() == 1 ? 0 : position]; }
+  uint64_t PoolFirst(uint32_t position) const;
+  uint64_t PoolTotal() const;  // rows of the codebook
+  int CodeBits() const;        // that hold every code: ceil(log2(largest pool)), at least 1
+};
+// Columns of the codebook of a table with `cols` columns.
+inline uint64_t SubVectorLength(const CodingScheme& scheme, uint64_t cols) {
+  return scheme.combine == Combine::kConcatenate ? cols / scheme.positions : cols;
+}
+
+// Codes that are computed (format/hashed_codes.h) and not stored.
+struct HashSeed {
+  uint64_t value = 0;
+};
+struct Coded {
+  CodingScheme scheme;
+  // [rows, D], each less than its position's pool.
+  std::variant<std::vector<uint32_t>, HashSeed> codes;
+};
+
 struct EncodedTensor {
   std::string name;
   Shape shape;
-  std::variant<DenseF32, DenseF16, Quantised> values;
-  bool pruned = false;  // store a mask and only the non-zero entries
+  std::variant<DenseF32, DenseF16, Quantised, Coded> values;
+  bool pruned = false;  // store a mask and only the non-zero entries; never of a coded table
+
+  bool coded() const { return std::holds_alternative<Coded>(values); }
 };
 
-// The exact float32 values, [rows, cols].
+// The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded, here and below.
 std::vector<float> DecodedValues(const EncodedTensor& tensor);
 // Entries that are not zero (a quantised entry is zero when its code is).
 uint64_t CountNonzeros(const EncodedTensor& tensor);
@@ -107,13 +146,21 @@ struct MaskView {
   std::span<const std::byte> bytes;  // one bit per entry
   uint64_t nonzeros;                 // equals the popcount
 };
+// [rows, D] codes packed at scheme.CodeBits() bits, or the seed that they are computed from.
+// format/coded_rows.h reads them.
+struct CodedView {
+  CodingScheme scheme;
+  std::span<const std::byte> codes;
+  std::optional<uint64_t> seed;
+};
 struct TensorView {
   std::string name;
   Shape shape;
-  std::variant<DenseView, PackedView> values;
+  std::variant<DenseView, PackedView, CodedView> values;
   std::optional<MaskView> mask;  // present: `values` hold only the entries whose bit is set
 
   bool quantised() const { return std::holds_alternative<PackedView>(values); }
+  const CodedView* coded() const { return std::get_if<CodedView>(&values); }
 };
 
 // The integers and scales of a quantised tensor.
@@ -124,8 +171,11 @@ struct DecodedCodes {
   std::vector<float> scales;   // [rows] or [1]
 };
 
-std::vector<float> DecodedValues(const TensorView& view);  // exact float32 values, [rows, cols]
-DecodedCodes DecodeCodes(const TensorView& view);          // REQUIRES: view.quantised()
+// Entries of its own: none of a coded table, whose codebook has them.
+uint64_t Parameters(const TensorView& view);
+// The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded.
+std::vector<float> DecodedValues(const TensorView& view);
+DecodedCodes DecodeCodes(const TensorView& view);  // REQUIRES: view.quantised()
 std::vector<float> DecodeScales(const ScalesView& view);
 
 }  // namespace kinglet

@@ -185,8 +185,9 @@ class Reader {
 
   Status ReadTensors() {
     const auto& tensors = *model_->tensors();
-    // Each needs a segment of its own; this bounds what we allocate.
-    KINGLET_RETURN_IF_ERROR(CheckLength("tensors", tensors.size(), out_.segments.size()));
+    // Each needs a segment of its own, or of its codebook where its codes are computed; this bounds
+    // what we allocate.
+    KINGLET_RETURN_IF_ERROR(CheckLength("tensors", tensors.size(), 2 * out_.segments.size()));
     out_.tensors.reserve(tensors.size());
     for (const schema::Tensor* tensor : tensors) {
       const std::string place = Numbered("tensor", out_.tensors.size());
@@ -207,9 +208,17 @@ class Reader {
       return Invalid(where + ", shape", "1 or 2 dimensions", std::to_string(shape.size()));
     }
     view.shape.assign(shape.begin(), shape.end());
-    if ((tensor.dense() != nullptr) == (tensor.packed() != nullptr)) {
-      return Invalid(where, "one of a dense and a packed encoding",
-                     tensor.dense() != nullptr ? "both" : "neither");
+    const int encodings =
+        (tensor.dense() != nullptr) + (tensor.packed() != nullptr) + (tensor.coded() != nullptr);
+    if (encodings != 1) {
+      return Invalid(where, "one of a dense, a packed and a coded encoding",
+                     std::to_string(encodings));
+    }
+    if (tensor.coded() != nullptr) {
+      if (tensor.mask() != nullptr)
+        return Invalid(where + ", mask", "none of a coded table", "one");
+      KINGLET_ASSIGN_OR_RETURN(view.values, ReadCoded(where, *tensor.coded(), view.name));
+      return {};
     }
     if (tensor.mask() != nullptr) {
       MaskView mask{};
@@ -243,6 +252,25 @@ class Reader {
                                                       view.name, LedgerPart::kScales));
     view.values = packed;
     return {};
+  }
+
+  Result<CodedView> ReadCoded(const std::string& where, const schema::Coded& stored,
+                              const std::string& owner) {
+    CodedView coded{};
+    KINGLET_ASSIGN_OR_RETURN(
+        coded.scheme.combine,
+        Enumerator<Combine>(where + ", combine", stored.combine(), schema::Combine::MAX));
+    coded.scheme.positions = stored.positions();
+    coded.scheme.pools.assign(stored.pools()->begin(), stored.pools()->end());
+    coded.scheme.codebook = stored.codebook();
+    if (!stored.codes()) {
+      coded.seed = stored.seed();
+      return coded;
+    }
+    if (stored.seed() != 0) return Invalid(where + ", seed", "none beside stored codes", "one");
+    KINGLET_ASSIGN_OR_RETURN(coded.codes,
+                             Use(where + ", codes", *stored.codes(), owner, LedgerPart::kCodes));
+    return coded;
   }
 
   Status ReadVocabulary() {

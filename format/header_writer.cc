@@ -38,11 +38,21 @@ class HeaderBuilder {
           schema::CreatePacked(builder_, static_cast<uint8_t>(codes->bits),
                                static_cast<schema::ScaleRule>(codes->rule), tensor.values, scales);
     }
+    flatbuffers::Offset<schema::Coded> coded;
+    if (const CodedView* view = tensor.view.coded()) {
+      const CodingScheme& scheme = view->scheme;
+      const auto pools = builder_.CreateVector(scheme.pools);
+      coded = schema::CreateCoded(
+          builder_, static_cast<schema::Combine>(scheme.combine), scheme.positions, pools,
+          scheme.codebook,
+          view->seed ? flatbuffers::nullopt : flatbuffers::Optional<uint32_t>(tensor.values),
+          view->seed.value_or(0));
+    }
     flatbuffers::Offset<schema::Mask> mask;
     if (tensor.view.mask) {
       mask = schema::CreateMask(builder_, tensor.view.mask->nonzeros, tensor.mask);
     }
-    return schema::CreateTensor(builder_, name, shape, dense, packed, mask);
+    return schema::CreateTensor(builder_, name, shape, dense, packed, mask, coded);
   }
 
   flatbuffers::Offset<schema::Block> Add(const Block& block) {
@@ -198,7 +208,10 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
   uint64_t bytes = 16 * kTable + 24 * uint64_t{segments} + provenance.producer.size() +
                    provenance.family.size() + provenance.source.size() +
                    provenance.source_digest.size() + provenance.options.size();
-  for (const PlacedTensor& tensor : tensors) bytes += 4 * kTable + tensor.view.name.size();
+  for (const PlacedTensor& tensor : tensors) {
+    bytes += 4 * kTable + tensor.view.name.size();
+    if (const CodedView* coded = tensor.view.coded()) bytes += 4 * coded->scheme.pools.size();
+  }
   for (const Block& block : description.blocks) {
     bytes += 2 * kTable;
     std::visit([&](const auto& value) { bytes += value.name.size(); }, block);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "format/bitpack.h"
+
 namespace kinglet {
 namespace {
 
@@ -23,6 +25,13 @@ struct UnpackValues {
     DecodedCodes decoded = DecodeCodes(view);
     return Quantised{decoded.bits, decoded.rule, std::move(decoded.codes),
                      std::move(decoded.scales)};
+  }
+
+  decltype(EncodedTensor::values) operator()(const CodedView& coded) const {
+    if (coded.seed) return Coded{coded.scheme, HashSeed{*coded.seed}};
+    std::vector<uint32_t> codes(Rows(view.shape) * coded.scheme.positions);
+    UnpackUnsigned(coded.codes, coded.scheme.CodeBits(), codes);
+    return Coded{coded.scheme, std::move(codes)};
   }
 };
 

@@ -106,6 +106,12 @@ class DescriptionValidator {
     return InvalidPart(part, "shape " + ShapeText(expected),
                        ShapeText(tensor.shape) + " of tensor " + tensor.name);
   }
+  // The same for what kernels index themselves: rows of sub-vectors do not serve. REQUIRES: the id
+  // is in range.
+  Status ValidateNotCoded(const std::string& part, TensorId id) const {
+    if (tensors_[id].coded() == nullptr) return {};
+    return InvalidPart(part, "a tensor that is not coded", "coded tensor " + tensors_[id].name);
+  }
 
   // A table of `size` words and what maps between its columns and the width. `inward`: the
   // projection is [columns, width], otherwise [width, columns].
@@ -173,6 +179,9 @@ class DescriptionValidator {
       KINGLET_RETURN_IF_ERROR(ValidateRange(part, bin.first, bin.size, covered));
       KINGLET_RETURN_IF_ERROR(
           ValidateTable(part, bin.table, bin.size, bin.projection, embedding.width, false));
+      if (bin.projection) {
+        KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", projection", *bin.projection));
+      }
     }
     return ValidateCoverage(covered);
   }
@@ -245,6 +254,7 @@ class DescriptionValidator {
       KINGLET_RETURN_IF_ERROR(
           ValidateTensorShape(part + ", " + tensor.name, tensor.id, tensor.shape));
     }
+    KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", positions", layer.positions));
     if (layer.quantisers.has_value() != decoder.output.has_value()) {
       return InvalidPart(
           part + ", quantisers",

@@ -17,10 +17,13 @@ namespace kinglet {
 
 // Names are unique and printable; shapes are in bounds. REQUIRES nothing of the views.
 Status ValidateShape(const std::string& source, const std::string& name, const Shape& shape);
+// How a table of this shape is coded, but for its codebook. REQUIRES: the shape is valid.
+Status ValidateScheme(const std::string& source, const std::string& name, const Shape& shape,
+                      const CodingScheme& scheme);
 
-// Every tensor: name, shape, sizes of its parts, mask, padding bits, and that every stored entry
-// decodes to a finite float (and, under a mask, to another one than zero). REQUIRES: enumerators
-// are in range.
+// Every tensor: name, shape, sizes of its parts, mask, padding bits, codes and their codebook, and
+// that every stored entry decodes to a finite float (and, under a mask, to another one than zero).
+// REQUIRES: enumerators are in range.
 Status ValidateTensors(const std::string& source, std::span<const TensorView> tensors);
 
 // Blocks, golden vector and vocabulary size, against tensors that have passed ValidateTensors.

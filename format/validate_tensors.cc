@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "format/bitpack.h"
+#include "format/coded_rows.h"
 #include "format/limits.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
@@ -17,8 +18,9 @@ namespace {
 // One tensor. `where_` is "tensor NAME".
 class TensorValidator {
  public:
-  TensorValidator(const std::string& source, const TensorView& tensor)
-      : source_(source), tensor_(tensor), where_("tensor " + tensor.name) {}
+  TensorValidator(const std::string& source, std::span<const TensorView> tensors,
+                  const TensorView& tensor)
+      : source_(source), tensors_(tensors), tensor_(tensor), where_("tensor " + tensor.name) {}
 
   Status Validate() {
     KINGLET_RETURN_IF_ERROR(ValidateShape(source_, tensor_.name, tensor_.shape));
@@ -29,6 +31,7 @@ class TensorValidator {
       stored_ = tensor_.mask->nonzeros;
     }
     if (const auto* dense = std::get_if<DenseView>(&tensor_.values)) return ValidateDense(*dense);
+    if (const CodedView* coded = tensor_.coded()) return ValidateCoded(*coded);
     return ValidatePacked(*std::get_if<PackedView>(&tensor_.values));
   }
 
@@ -145,7 +148,46 @@ class TensorValidator {
     return {};
   }
 
+  Status ValidateCoded(const CodedView& coded) const {
+    const CodingScheme& scheme = coded.scheme;
+    KINGLET_RETURN_IF_ERROR(ValidateScheme(source_, tensor_.name, tensor_.shape, scheme));
+    if (scheme.codebook >= tensors_.size()) {
+      return Invalid("codebook", "a tensor id below " + std::to_string(tensors_.size()),
+                     std::to_string(scheme.codebook));
+    }
+    const TensorView& codebook = tensors_[scheme.codebook];
+    if (codebook.coded() != nullptr) {
+      return Invalid("codebook", "a tensor that is not coded itself", "tensor " + codebook.name);
+    }
+    const Shape expected = {scheme.PoolTotal(), SubVectorLength(scheme, Cols(tensor_.shape))};
+    if (codebook.shape != expected) {
+      return Invalid("codebook", "shape " + ShapeText(expected),
+                     ShapeText(codebook.shape) + " of tensor " + codebook.name);
+    }
+    return coded.seed ? Status() : ValidateCodes(coded);
+  }
+
+  Status ValidateCodes(const CodedView& coded) const {
+    const uint32_t positions = coded.scheme.positions;
+    const uint64_t rows = Rows(tensor_.shape);
+    KINGLET_RETURN_IF_ERROR(
+        ValidatePackedBytes("codes", coded.codes, rows * positions, coded.scheme.CodeBits()));
+    const CodedRows reader(tensor_);
+    std::vector<uint32_t> codes(positions);
+    for (uint64_t row = 0; row < rows; ++row) {
+      reader.Codes(row, codes.data());
+      for (uint32_t j = 0; j < positions; ++j) {
+        if (codes[j] < coded.scheme.PoolSize(j)) continue;
+        return InvalidEntry("code", row * positions + j,
+                            "less than its pool's " + std::to_string(coded.scheme.PoolSize(j)),
+                            std::to_string(codes[j]));
+      }
+    }
+    return {};
+  }
+
   const std::string& source_;
+  const std::span<const TensorView> tensors_;
   const TensorView& tensor_;
   const std::string where_;
   uint64_t count_ = 0;   // entries of the shape
@@ -175,6 +217,44 @@ Status ValidateShape(const std::string& source, const std::string& name, const S
   return {};
 }
 
+Status ValidateScheme(const std::string& source, const std::string& name, const Shape& shape,
+                      const CodingScheme& scheme) {
+  const auto invalid = [&](const char* part, const std::string& expected,
+                           const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source, "tensor " + name + ", " + part, expected,
+                           found);
+  };
+  if (shape.size() != 2) return invalid("shape", "a matrix for a coded table", ShapeText(shape));
+  if (scheme.combine > Combine::kMean) {
+    return invalid("combine", "a number up to 2", std::to_string(static_cast<int>(scheme.combine)));
+  }
+  const uint64_t positions = scheme.positions;
+  if (positions == 0 || positions > kMaxExtent) {
+    return invalid("positions", "1 to " + std::to_string(kMaxExtent), std::to_string(positions));
+  }
+  if (scheme.combine == Combine::kConcatenate && Cols(shape) % positions != 0) {
+    return invalid("positions", "a divisor of the " + std::to_string(Cols(shape)) + " columns",
+                   std::to_string(positions));
+  }
+  if (Rows(shape) > kMaxParameters / positions) {
+    return invalid(
+        "positions", "at most " + std::to_string(kMaxParameters) + " codes",
+        std::to_string(positions) + " for each of " + std::to_string(Rows(shape)) + " rows");
+  }
+  if (scheme.pools.size() != 1 && scheme.pools.size() != positions) {
+    return invalid("pools", "1, or one for each of " + std::to_string(positions) + " positions",
+                   std::to_string(scheme.pools.size()));
+  }
+  if (std::find(scheme.pools.begin(), scheme.pools.end(), 0u) != scheme.pools.end()) {
+    return invalid("pools", "sizes above 0", "0");
+  }
+  if (scheme.PoolTotal() > kMaxDimension) {
+    return invalid("pools", "at most " + std::to_string(kMaxDimension) + " sub-vectors",
+                   std::to_string(scheme.PoolTotal()));
+  }
+  return {};
+}
+
 Status ValidateTensors(const std::string& source, std::span<const TensorView> tensors) {
   std::unordered_set<std::string_view> names;
   uint64_t parameters = 0;
@@ -197,7 +277,7 @@ Status ValidateTensors(const std::string& source, std::span<const TensorView> te
       return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "a name of its own",
                              name + " again");
     }
-    KINGLET_RETURN_IF_ERROR(TensorValidator(source, tensor).Validate());
+    KINGLET_RETURN_IF_ERROR(TensorValidator(source, tensors, tensor).Validate());
     parameters += Count(tensor.shape);
     if (parameters > kMaxParameters) {
       return Status::Refusal(

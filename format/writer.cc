@@ -65,6 +65,7 @@ class Packer {
     if (const auto* dense = std::get_if<DenseF16>(&tensor.values)) {
       return CheckFloats(tensor, dense->words, HalfToFloat);
     }
+    if (const auto* coded = std::get_if<Coded>(&tensor.values)) return CheckCoded(tensor, *coded);
     return CheckQuantised(tensor, *std::get_if<Quantised>(&tensor.values));
   }
 
@@ -119,6 +120,24 @@ class Packer {
     return {};
   }
 
+  static Status CheckCoded(const EncodedTensor& tensor, const Coded& coded) {
+    const Status scheme = ValidateScheme(kSource, tensor.name, tensor.shape, coded.scheme);
+    if (!scheme.ok()) return Status(KINGLET_INVALID_ARGUMENT, scheme.message());
+    if (tensor.pruned) return Refuse("tensor " + tensor.name + ", mask", "none", "one");
+    const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
+    if (codes == nullptr) return {};
+    const uint32_t positions = coded.scheme.positions;
+    KINGLET_RETURN_IF_ERROR(
+        CheckCount(tensor, "number of codes", Rows(tensor.shape) * positions, codes->size()));
+    for (size_t i = 0; i < codes->size(); ++i) {
+      const uint32_t pool = coded.scheme.PoolSize(static_cast<uint32_t>(i % positions));
+      if ((*codes)[i] < pool) continue;
+      return Refuse("tensor " + tensor.name + ", " + Numbered("code", i),
+                    "less than its pool's " + std::to_string(pool), std::to_string((*codes)[i]));
+    }
+    return {};
+  }
+
   // The entries that are stored: all, or with a mask those that are not zero (a negative zero is
   // zero; it decodes to +0, which no sum can tell from it).
   template <class Value, class IsZero>
@@ -153,6 +172,8 @@ class Packer {
       placed.view.values = DenseView{FloatType::kF16, segments_[placed.values]};
     } else if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
       PackQuantised(tensor, *quantised, placed);
+    } else if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
+      PackCoded(*coded, placed);
     }
     tensors_.push_back(std::move(placed));
   }
@@ -177,6 +198,19 @@ class Packer {
     placed.view.values =
         PackedView{quantised.bits, quantised.rule, segments_[placed.values],
                    ScalesView{quantised.scales.size(), bits, shift, segments_[placed.scales]}};
+  }
+
+  void PackCoded(const Coded& coded, PlacedTensor& placed) {
+    CodedView view{coded.scheme, {}, std::nullopt};
+    if (const auto* seed = std::get_if<HashSeed>(&coded.codes)) {
+      view.seed = seed->value;
+    } else if (const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes)) {
+      BitPacker packer(coded.scheme.CodeBits(), codes->size());
+      for (const uint32_t code : *codes) packer.Append(code);
+      placed.values = AddSegment(packer.Finish());
+      view.codes = segments_[placed.values];
+    }
+    placed.view.values = std::move(view);
   }
 
   Status PackVocabulary() {

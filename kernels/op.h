@@ -28,7 +28,8 @@ struct CacheAppend {
   uint32_t capacity;
 };
 
-// out = scale * (projection * table[token - first]) for the bin that holds the token.
+// out = scale * (projection * table[token - first]) for the bin that holds the token. The row of a
+// coded table is made of reals, from the first position to the last.
 struct EmbedRow {
   std::vector<EmbeddingBin> bins;
   double scale;
@@ -43,8 +44,9 @@ struct LayerNorm {
   BufferId y;  // [n] of reals
 };
 
-// y = weight * x + bias, then max(., 0) where `rectify`. Integer products where both the weight and
-// x are integers, otherwise float products of the decoded weight with the (dequantised) x.
+// y = weight * x + bias, then max(., 0) where `rectify`; the weight is not coded. Integer products
+// where both the weight and x are integers, otherwise float products of the decoded weight with the
+// (dequantised) x.
 struct MatVec {
   WeightId weight;               // [rows, cols]
   std::optional<WeightId> bias;  // [rows]
@@ -56,6 +58,43 @@ struct MatVec {
   // integer products; ref64 alone keeps x exact.
   TailInput input = TailInput::kAsIs;
 };
+
+// What the rows of a coded table have in common in a product with x: for each position j and each
+// sub-vector m of its pool, partial[PartialFirst(scheme, j) + m] = codebook[PoolFirst(j) + m] .
+// x_j, where x_j is the j-th of D equal parts of x for concatenated rows, and x itself for sums and
+// means. Products are integer where MatVec's would be, by the codebook's own encoding. Source of
+// the factoring: Li et al. 2018, "Slim Embedding Layers", section 3.
+struct PartialProducts {
+  WeightId table;    // coded [rows, cols]
+  BufferId x;        // [cols]: reals or codes
+  BufferId partial;  // [PartialCount(scheme)] of reals
+  TailInput input = TailInput::kAsIs;
+};
+
+// y[row] = sum over positions j of partial[PartialFirst(scheme, j) + code(row, j)], added in order
+// of position and for means divided by D, + bias, then max(., 0) where `rectify`: with the partial
+// products, what MatVec says of a table that is not coded.
+struct CodedSums {
+  WeightId table;                // coded [rows, cols]
+  std::optional<WeightId> bias;  // [rows]
+  BufferId partial;
+  BufferId y;  // reals; rows go to y[y_offset, y_offset + rows)
+  uint32_t y_offset = 0;
+  bool rectify = false;
+};
+
+// Whether positions that share a pool multiply it with parts of x of their own.
+inline bool SharesPoolOfParts(const CodingScheme& scheme) {
+  return scheme.combine == Combine::kConcatenate && scheme.pools.size() == 1;
+}
+inline uint64_t PartialFirst(const CodingScheme& scheme, uint32_t position) {
+  return SharesPoolOfParts(scheme) ? uint64_t{position} * scheme.pools[0]
+                                   : scheme.PoolFirst(position);
+}
+inline uint64_t PartialCount(const CodingScheme& scheme) {
+  return SharesPoolOfParts(scheme) ? uint64_t{scheme.positions} * scheme.pools[0]
+                                   : scheme.PoolTotal();
+}
 
 // codes = round_half_even(clamp(x) / step) with the quantiser of the buffer `codes`.
 struct Quantise {
@@ -147,8 +186,9 @@ struct QrnnGates {
   BufferId hidden;                   // [n] of reals
 };
 
-using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, Quantise, Add, WindowAttention,
-                        LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates>;
+using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
+                        Quantise, Add, WindowAttention, LogSumExp, CacheWeights, LstmGates,
+                        GruGates, RnnGates, QrnnGates>;
 
 }  // namespace kinglet
 

@@ -53,6 +53,16 @@ class StepMeter {
       const double taken = i == path_.bin ? 1 : 0;
       const TensorView& table = plan_.weights[bin.table];
       const double cols = Real(Cols(table.shape));
+      if (const CodedView* coded = table.coded()) {
+        const OperationTally sums = SumOfSubVectors(*coded, cols);
+        if (sums.Total() > 0) Add(".combine." + std::to_string(i), sums * taken);
+        if (traits_.decodes_in_products && IsInteger(plan_.weights[coded->scheme.codebook])) {
+          decodes = true;
+          decode.multiplications += taken * (coded->scheme.combine == Combine::kConcatenate
+                                                 ? cols
+                                                 : cols * Real(coded->scheme.positions));
+        }
+      }
       const bool integer =
           bin.projection && IsInteger(table) && IsInteger(plan_.weights[*bin.projection]);
       if (traits_.decodes_in_products && IsInteger(table) && !integer) {
@@ -86,22 +96,25 @@ class StepMeter {
   void operator()(const MatVec& op) const {
     const TensorView& weight = plan_.weights[op.weight];
     const double rows = Real(Rows(weight.shape)), cols = Real(Cols(weight.shape));
-    const bool codes = plan_.buffer(op.x).quantiser.has_value();
-    const bool fixed_point = !codes && op.input == TailInput::kFixedPoint15 && !traits_.real64;
-    OperationTally products = DotProducts(cols, rows);
-    if (op.bias) products.additions += rows;
-    AddProducts("", op.weight, products);
-    // The largest magnitude, the step, and each element rounded.
-    if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
-    if (codes || fixed_point) {
-      if (IsInteger(weight)) {
-        Add(".rescale", {kRescale * rows, 0, 0});
-      } else {
-        Add(".dequantise", {cols, 0, 0});
-      }
-    } else if (IsInteger(weight) && traits_.decodes_in_products) {
-      Add(".decode", {rows * cols, 0, 0});
-    }
+    AddProducts(op.weight, cols, rows, op.bias ? rows : 0, op.x, cols, op.input);
+    if (op.rectify) Add(".relu", {0, 0, rows});
+  }
+
+  // One product for each partial sum, however many rows use it.
+  void operator()(const PartialProducts& op) const {
+    const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
+    const double cols = Real(Cols(plan_.weights[op.table].shape));
+    const double length = Real(Cols(plan_.weights[scheme.codebook].shape));
+    AddProducts(scheme.codebook, length, Real(PartialCount(scheme)), 0, op.x, cols, op.input);
+  }
+
+  void operator()(const CodedSums& op) const {
+    const TensorView& table = plan_.weights[op.table];
+    const double rows = Real(Rows(table.shape));
+    OperationTally sums = SumOfSubVectors(*table.coded(), rows);
+    // Rows that are concatenated are sums of products all the same.
+    sums.additions = rows * (Real(table.coded()->scheme.positions) - 1) + (op.bias ? rows : 0);
+    Add("", sums);
     if (op.rectify) Add(".relu", {0, 0, rows});
   }
 
@@ -176,6 +189,38 @@ class StepMeter {
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
   }
+  // `outputs` sums of `inputs` products with x, of which `cols` elements are read, and `additions`
+  // more.
+  void AddProducts(WeightId weight, double inputs, double outputs, double additions, BufferId x,
+                   double cols, TailInput input) const {
+    const bool codes = plan_.buffer(x).quantiser.has_value();
+    const bool fixed_point = !codes && input == TailInput::kFixedPoint15 && !traits_.real64;
+    OperationTally products = DotProducts(inputs, outputs);
+    products.additions += additions;
+    AddProducts("", weight, products);
+    // The largest magnitude, the step, and each element rounded.
+    if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
+    const bool integer = IsInteger(plan_.weights[weight]);
+    if (codes || fixed_point) {
+      if (integer) {
+        Add(".rescale", {kRescale * outputs, 0, 0});
+      } else {
+        Add(".dequantise", {cols, 0, 0});
+      }
+    } else if (integer && traits_.decodes_in_products) {
+      Add(".decode", {outputs * inputs, 0, 0});
+    }
+  }
+  // `elements` sums over the positions of a coded row, and the division of a mean.
+  static OperationTally SumOfSubVectors(const CodedView& coded, double elements) {
+    const CodingScheme& scheme = coded.scheme;
+    OperationTally tally;
+    if (scheme.combine != Combine::kConcatenate) {
+      tally.additions = elements * (Real(scheme.positions) - 1);
+    }
+    if (scheme.combine == Combine::kMean) tally.others = elements;
+    return tally;
+  }
   void AddProducts(const std::string& part, WeightId weight, const OperationTally& tally) const {
     const double density =
         nonzeros_.empty() ? 1 : Real(nonzeros_[weight]) / Real(Count(plan_.weights[weight].shape));
@@ -248,6 +293,10 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
   std::vector<uint64_t> counts;
   counts.reserve(tensors.size());
   for (const TensorView& tensor : tensors) {
+    if (tensor.coded() != nullptr) {  // its codebook has the entries
+      counts.push_back(0);
+      continue;
+    }
     const auto count = [](const auto& entries) {
       return static_cast<uint64_t>(
           std::count_if(entries.begin(), entries.end(), [](auto entry) { return entry != 0; }));

@@ -1,5 +1,6 @@
 #include "runtime/micronet.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -35,6 +36,15 @@ OperationTally LayerNormalisation(double d) { return {0, 0, 6 * d}; }
 OperationTally Residual(double d) { return {0, d, 0}; }
 OperationTally Relu(double n) { return {0, 0, n}; }
 
+// Sums over positions, as in the residual, and a division for each mean.
+OperationTally SumsOfSubVectors(const CodedView& coded, double elements) {
+  const bool mean = coded.scheme.combine == Combine::kMean;
+  return {0, elements * (Real(coded.scheme.positions) - 1), mean ? elements : 0};
+}
+bool SumsSubVectors(const TensorView& table) {
+  return table.coded() != nullptr && table.coded()->scheme.combine != Combine::kConcatenate;
+}
+
 // --- one step each ---
 
 class StepRules {
@@ -48,14 +58,18 @@ class StepRules {
         name_(name),
         components_(components) {}
 
-  // Looking rows up and scaling them is free; a projection runs for the tokens of its bin.
+  // Looking rows up, coded ones too, and scaling them is free; sums of sub-vectors and a projection
+  // run for the tokens of their bin.
   void operator()(const EmbedRow& op) const {
     for (size_t i = 0; i < op.bins.size(); ++i) {
+      const TensorView& table = plan_.weights[op.bins[i].table];
+      if (SumsSubVectors(table)) {
+        Add(".combine." + std::to_string(i),
+            SumsOfSubVectors(*table.coded(), Real(Cols(table.shape))) * Frequency(i));
+      }
       if (!op.bins[i].projection) continue;
-      const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
-      const double frequency = Real(bin_counts_[i]) / Real(tokens);
       AddLinear(".projection." + std::to_string(i), *op.bins[i].projection, std::nullopt,
-                frequency);
+                Frequency(i));
     }
   }
 
@@ -67,6 +81,19 @@ class StepRules {
   void operator()(const MatVec& op) const {
     AddLinear("", op.weight, op.bias, 1);
     if (op.rectify) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
+  }
+
+  // A linear layer with the codebook's weights; positions that share a pool each run it.
+  void operator()(const PartialProducts& op) const {
+    const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
+    AddLinear("", scheme.codebook, std::nullopt, SharesPoolOfParts(scheme) ? scheme.positions : 1);
+  }
+  void operator()(const CodedSums& op) const {
+    const TensorView& table = plan_.weights[op.table];
+    OperationTally sums = SumsOfSubVectors(*table.coded(), Real(Rows(table.shape)));
+    if (op.bias) sums.additions += Real(nonzeros_[*op.bias]);
+    Add("", sums);
+    if (op.rectify) Add(".relu", Relu(Real(Rows(table.shape))));
   }
 
   // Quantising and dequantising are free.
@@ -106,6 +133,12 @@ class StepRules {
   void operator()(const QrnnGates& op) const { AddGates(op.hidden, 3, op.previous ? 5 : 2, 3); }
 
  private:
+  // The share of tokens whose words are in the bin.
+  double Frequency(size_t bin) const {
+    if (bin_counts_.empty()) return 1;  // one bin (NeedsBinCounts)
+    const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
+    return Real(bin_counts_[bin]) / Real(tokens);
+  }
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
   }
@@ -134,21 +167,26 @@ class StepRules {
 // once.
 class StorageRules {
  public:
-  StorageRules(std::vector<bool>& charged, uint64_t& quantisers)
-      : charged_(charged), quantisers_(quantisers) {}
+  StorageRules(std::span<const TensorView> tensors, std::vector<bool>& charged,
+               uint64_t& quantisers)
+      : tensors_(tensors), charged_(charged), quantisers_(quantisers) {}
 
   void operator()(const CacheAppend&) const {}
   void operator()(const EmbedRow& op) const {
     for (const EmbeddingBin& bin : op.bins) {
-      charged_[bin.table] = true;
-      if (bin.projection) charged_[*bin.projection] = true;
+      Charge(bin.table);
+      if (bin.projection) Charge(*bin.projection);
     }
   }
   // Gain and bias could be folded into the layer that follows: free.
   void operator()(const LayerNorm&) const {}
   void operator()(const MatVec& op) const {
-    charged_[op.weight] = true;
-    if (op.bias) charged_[*op.bias] = true;
+    Charge(op.weight);
+    if (op.bias) Charge(*op.bias);
+  }
+  void operator()(const PartialProducts& op) const { Charge(op.table); }
+  void operator()(const CodedSums& op) const {
+    if (op.bias) Charge(*op.bias);
   }
   void operator()(const Quantise&) const { ++quantisers_; }
   void operator()(const kinglet::Add&) const {}
@@ -165,6 +203,12 @@ class StorageRules {
   void operator()(const QrnnGates&) const {}
 
  private:
+  void Charge(TensorId id) const {
+    charged_[id] = true;
+    if (const CodedView* coded = tensors_[id].coded()) charged_[coded->scheme.codebook] = true;
+  }
+
+  std::span<const TensorView> tensors_;
   std::vector<bool>& charged_;
   uint64_t& quantisers_;
 };
@@ -172,6 +216,11 @@ class StorageRules {
 // A quantiser keeps a word for max_abs and, for its step, a word without the bits that are always
 // zero.
 double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
+
+// The notebook has no codes; a code of b bits is b bits.
+double CodeWords(const Shape& shape, const CodingScheme& scheme) {
+  return Real(Rows(shape) * scheme.positions) * scheme.CodeBits() / kWordBits;
+}
 
 // The bits of the model: those of its quantised tensors, or 32. The notebook knows one number,
 // which the positions are charged at too, although they are not quantised.
@@ -219,10 +268,10 @@ double MicronetCount::Score() const {
 }
 
 bool NeedsBinCounts(const Plan& plan) {
-  for (const EmbeddingBin& bin : EmbeddingOf(plan).bins) {
-    if (bin.projection) return true;
-  }
-  return false;
+  const std::vector<EmbeddingBin>& bins = EmbeddingOf(plan).bins;
+  return std::any_of(bins.begin(), bins.end(), [&](const EmbeddingBin& bin) {
+    return bin.projection || (bins.size() > 1 && SumsSubVectors(plan.weights[bin.table]));
+  });
 }
 
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
@@ -232,7 +281,7 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
   std::vector<bool> charged(plan.weights.size());
   uint64_t quantisers = 0;
   for (const Step& step : plan.steps) {
-    std::visit(StorageRules(charged, quantisers), step.op);
+    std::visit(StorageRules(plan.weights, charged, quantisers), step.op);
     std::visit(StepRules(plan, nonzeros, bin_counts, step.name, count.components), step.op);
   }
   // Without a cache the notebook still adds a softmax over its 0 entries.
@@ -243,6 +292,10 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
   MicronetStorage& storage = count.storage;
   for (size_t i = 0; i < charged.size(); ++i) {
     if (!charged[i]) continue;
+    if (const CodedView* coded = plan.weights[i].coded()) {
+      if (!coded->seed) storage.codes += CodeWords(plan.weights[i].shape, coded->scheme);
+      continue;
+    }
     storage.nonzero += nonzeros[i];
     storage.total += Count(plan.weights[i].shape);
   }

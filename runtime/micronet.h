@@ -22,7 +22,8 @@ struct MicronetStorage {
   double size = 0;          // of the non-zero parameters
   double mask = 0;          // one bit for each parameter
   double quantisation = 0;  // of the activation quantisers
-  double TotalSize() const { return size + mask + quantisation; }
+  double codes = 0;         // of coded tables; hashed ones have none
+  double TotalSize() const { return size + mask + quantisation + codes; }
 };
 
 struct MicronetCount {
@@ -35,7 +36,8 @@ struct MicronetCount {
   double Score() const;
 };
 
-// Whether the rules ask how often the words of each bin occur: some bin has a projection.
+// Whether the rules ask how often the words of each bin occur: some bin has a projection, or adds
+// up sub-vectors beside other bins.
 bool NeedsBinCounts(const Plan& plan);
 
 // `nonzeros` belongs to plan.weights; `bin_counts` may be empty unless NeedsBinCounts. Refuses

@@ -17,6 +17,7 @@ namespace {
 uint64_t LeastBytes(std::span<const TensorView> tensors) {
   uint64_t bytes = 0;
   for (const TensorView& tensor : tensors) {
+    if (tensor.coded() != nullptr) continue;  // read where it lies
     const auto* packed = std::get_if<PackedView>(&tensor.values);
     const bool integer = packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
     bytes += Count(tensor.shape) * (integer ? sizeof(int16_t) : sizeof(float));

@@ -147,22 +147,24 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     frames.push_back(contents_->lanes[lanes[i]].stream.Begin(ids[i]));
   }
   Status status;
+  // Says nothing yet: the message takes memory too, and the lanes come first.
+  bool out_of_memory = false;
   try {
     status =
         RunSteps(model(), model().plan().context, frames, contents_->cancel, contents_->observers);
   } catch (const std::bad_alloc&) {  // reference kernels allocate
-    status = OutOfMemory();
+    out_of_memory = true;
   }
   for (size_t i = 0; i < lanes.size(); ++i) {
     Lane& lane = contents_->lanes[lanes[i]];
-    if (status.ok()) {
+    if (status.ok() && !out_of_memory) {
       lane.stream.Commit(ids[i]);
       lane.Invalidate();
     } else {
       lane.stream.Undo();
     }
   }
-  return status;
+  return out_of_memory ? OutOfMemory() : status;
 }
 
 Status Session::Reset(uint32_t lane) {

@@ -50,6 +50,14 @@ class StepTracer {
     Read(op.x);
     Write(op.y, op.y_offset, Rows(plan_.weights[op.weight].shape));
   }
+  void operator()(const PartialProducts& op) const {
+    Read(op.x);
+    Write(op.partial);
+  }
+  void operator()(const CodedSums& op) const {
+    Read(op.partial);
+    Write(op.y, op.y_offset, Rows(plan_.weights[op.table].shape));
+  }
   void operator()(const Quantise& op) const {
     Read(op.x);
     Write(op.codes);

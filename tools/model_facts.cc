@@ -32,12 +32,43 @@ const char* ScaleText(ScaleRule rule) {
   return "unknown scales";
 }
 
+const char* CombineName(Combine combine) {
+  switch (combine) {
+    case Combine::kConcatenate:
+      return "concatenate";
+    case Combine::kSum:
+      return "sum";
+    case Combine::kMean:
+      return "mean";
+  }
+  return "unknown";
+}
+
+const char* CombineText(Combine combine) {
+  switch (combine) {
+    case Combine::kConcatenate:
+      return "one after the other";
+    case Combine::kSum:
+      return "added";
+    case Combine::kMean:
+      return "averaged";
+  }
+  return "combined";
+}
+
 struct NameOfValues {
   std::string operator()(const DenseView& dense) const {
     return dense.type == FloatType::kF16 ? "f16" : "f32";
   }
   std::string operator()(const PackedView& packed) const {
     return "packed" + std::to_string(packed.bits) + "/" + ScaleName(packed.rule);
+  }
+  std::string operator()(const CodedView& coded) const {
+    const CodingScheme& scheme = coded.scheme;
+    const std::string codes = std::to_string(scheme.positions);
+    return (coded.seed ? "hashed" + codes
+                       : "coded" + codes + "x" + std::to_string(scheme.CodeBits())) +
+           "/" + CombineName(scheme.combine);
   }
 };
 
@@ -47,6 +78,12 @@ struct TextOfValues {
   }
   std::string operator()(const PackedView& packed) const {
     return std::to_string(packed.bits) + "-bit, " + ScaleText(packed.rule);
+  }
+  std::string operator()(const CodedView& coded) const {
+    const CodingScheme& scheme = coded.scheme;
+    const std::string codes =
+        coded.seed ? " hashed codes" : " codes of " + std::to_string(scheme.CodeBits()) + " bits";
+    return std::to_string(scheme.positions) + codes + ", " + CombineText(scheme.combine);
   }
 };
 
@@ -98,7 +135,7 @@ ModelFacts DescribeModel(const ModelFile& file) {
     described.name = tensor.name;
     described.shape = tensor.shape;
     described.encoding = EncodingName(tensor);
-    described.entries = Count(tensor.shape);
+    described.entries = Parameters(tensor);
     described.stored = tensor.mask ? tensor.mask->nonzeros : described.entries;
     facts.parameters += described.entries;
     facts.stored += described.stored;

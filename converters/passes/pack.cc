@@ -18,6 +18,7 @@ EntryBytes BytesOfEntries(const EncodedTensor& tensor) {
 
 void PackTensors(ModelDraft& draft) {
   for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.coded()) continue;
     const EntryBytes bytes = BytesOfEntries(tensor);
     tensor.pruned = bytes.pruned < bytes.dense;
   }

@@ -46,6 +46,8 @@ Kernel BindOp(const CacheAppend& op, const BindContext& context);
 Kernel BindOp(const EmbedRow& op, const BindContext& context);
 Kernel BindOp(const LayerNorm& op, const BindContext& context);
 Kernel BindOp(const MatVec& op, const BindContext& context);
+Kernel BindOp(const PartialProducts& op, const BindContext& context);
+Kernel BindOp(const CodedSums& op, const BindContext& context);
 Kernel BindOp(const Quantise& op, const BindContext& context);
 Kernel BindOp(const Add& op, const BindContext& context);
 Kernel BindOp(const WindowAttention& op, const BindContext& context);

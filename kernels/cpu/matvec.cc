@@ -182,8 +182,12 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   return {std::move(kernel), std::move(memory)};
 }
 
+Kernel BindOp(const PartialProducts&, const BindContext&) { return {}; }
+Kernel BindOp(const CodedSums&, const BindContext&) { return {}; }
+
 Kernel BindOp(const EmbedRow& op, const BindContext& context) {
   for (const EmbeddingBin& bin : op.bins) {
+    if (context.plan.weights[bin.table].coded() != nullptr) return {};
     if (Cols(context.plan.weights[bin.table].shape) > kMaxColumns) return {};
   }
   std::vector<EmbedRowKernel::Bin> bins;

@@ -1,27 +1,22 @@
-// Matrix-vector products and the embedding row: rules 2 and 3 of docs/NUMERICS.md.
+// Matrix-vector products, of tables that are not coded and of coded ones.
 #ifndef KINGLET_KERNELS_REF_MATVEC_H_
 #define KINGLET_KERNELS_REF_MATVEC_H_
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <type_traits>
-#include <utility>
+#include <span>
 #include <vector>
 
-#include "kernels/ref/operand.h"
-#include "kernels/ref/quantise.h"
-#include "kernels/ref/sum.h"
-#include "kernels/ref/weights.h"
+#include "format/coded_rows.h"
+#include "kernels/ref/product.h"
 
 namespace kinglet::ref {
 
-// Rule 3: an exact integer sum, one conversion, one multiplication by the product of the scales.
-// int64 always holds the sum (2^31 columns of 16-bit by 21-bit products); a backend may use int32
-// where it cannot overflow.
+// What a row's product becomes on its way to y.
 template <class T>
-T ScaledSum(int64_t sum, T scale_a, T scale_b) {
-  return static_cast<T>(sum) * (scale_a * scale_b);
+T Finished(T value, const Weights* bias, size_t row, bool rectify) {
+  if (bias != nullptr) value += static_cast<T>(bias->values[row]);
+  return !rectify || value > T{0} ? value : T{0};
 }
 
 template <class T>
@@ -30,136 +25,116 @@ class MatVecKernel {
   MatVecKernel(const MatVec& op, const Plan& plan, const BufferLayout& layout, WeightStore& store)
       : weight_(store.Get(op.weight)),
         bias_(op.bias ? store.Get(*op.bias) : nullptr),
-        x_(plan, layout, op.x),
+        x_(plan, layout, op.x, op.input),
         y_(layout[op.y]),
         y_offset_(op.y_offset),
-        rectify_(op.rectify),
-        // ref64 is the sharp reference: it alone keeps the projected hidden state exact.
-        fixed_point_(op.input == TailInput::kFixedPoint15 && !std::is_same_v<T, double>) {}
+        rectify_(op.rectify) {}
 
   void operator()(Frame& frame) const {
-    const size_t cols = weight_->cols;
-    std::vector<int64_t> codes;  // of x, when it is made of integers
-    T step{1};
-    if (x_.integer()) {
-      step = x_.step();
-      for (size_t i = 0; i < cols; ++i) codes.push_back(x_.Code(frame, i));
-    } else if constexpr (std::is_same_v<T, float>) {
-      if (fixed_point_) {
-        const float* x = x_.Reals(frame);
-        step = FixedPointStep(x, cols);
-        for (size_t i = 0; i < cols; ++i) codes.push_back(FixedPointCode(x[i], step));
-        if (step == 0.0f) step = 1.0f;
-      }
-    }
+    const ProductVector<T> x = x_.Read(frame, weight_->cols);
     T* y = y_.At<T>(frame) + y_offset_;
     for (size_t row = 0; row < weight_->rows; ++row) {
-      T value = RowProduct(frame, row, codes, step);
-      if (bias_) value += static_cast<T>(bias_->values[row]);
-      if (rectify_) value = value > T{0} ? value : T{0};
-      y[row] = value;
+      y[row] = Finished(x.DotRow(*weight_, row, 0), bias_.get(), row, rectify_);
     }
   }
   std::vector<MemoryRange> WeightMemory() const {
-    std::vector<MemoryRange> memory =
-        weight_->Memory(weight_->integer && (x_.integer() || fixed_point_));
+    std::vector<MemoryRange> memory = weight_->Memory(x_.IntegerWith(*weight_));
     if (bias_) memory.push_back(bias_->Memory(false)[0]);
     return memory;
   }
 
  private:
-  T RowProduct(const Frame& frame, size_t row, const std::vector<int64_t>& codes, T step) const {
-    const size_t cols = weight_->cols;
-    if (codes.empty()) {
-      const T* x = x_.Reals(frame);
-      return Dot<T>(
-          cols, [&](size_t i) { return static_cast<T>(weight_->Value(row, i)); },
-          [x](size_t i) { return x[i]; });
-    }
-    if (!weight_->integer) {
-      return Dot<T>(
-          cols, [&](size_t i) { return static_cast<T>(weight_->Value(row, i)); },
-          [&](size_t i) { return static_cast<T>(codes[i]) * step; });
-    }
-    int64_t sum = 0;
-    for (size_t i = 0; i < cols; ++i) sum += codes[i] * weight_->codes[row * cols + i];
-    return ScaledSum<T>(sum, static_cast<T>(weight_->scales[row]), step);
-  }
-
   SharedWeights weight_, bias_;
-  Operand<T> x_;
+  ProductInput<T> x_;
   Slot y_;
   size_t y_offset_;
   bool rectify_;
-  bool fixed_point_;
 };
 
 template <class T>
-class EmbedRowKernel {
+class PartialProductsKernel {
  public:
-  EmbedRowKernel(const EmbedRow& op, const BufferLayout& layout, WeightStore& store)
-      : scale_(static_cast<T>(op.scale)), out_(layout[op.out]) {
-    for (const EmbeddingBin& bin : op.bins) {
-      bins_.push_back({bin.first, bin.size, store.Get(bin.table),
-                       bin.projection ? store.Get(*bin.projection) : nullptr});
+  PartialProductsKernel(const PartialProducts& op, const Plan& plan, const BufferLayout& layout,
+                        WeightStore& store)
+      : scheme_(plan.weights[op.table].coded()->scheme),
+        codebook_(store.Get(scheme_.codebook)),
+        x_(plan, layout, op.x, op.input),
+        cols_(Cols(plan.weights[op.table].shape)),
+        partial_(layout[op.partial]) {}
+
+  void operator()(Frame& frame) const {
+    const ProductVector<T> x = x_.Read(frame, cols_);
+    T* partial = partial_.At<T>(frame);
+    if (scheme_.combine != Combine::kConcatenate) {
+      for (size_t row = 0; row < codebook_->rows; ++row) {
+        partial[row] = x.DotRow(*codebook_, row, 0);
+      }
+      return;
+    }
+    for (uint32_t j = 0; j < scheme_.positions; ++j) {
+      const uint64_t first = scheme_.PoolFirst(j);
+      for (uint32_t m = 0; m < scheme_.PoolSize(j); ++m) {
+        *partial++ = x.DotRow(*codebook_, first + m, j * codebook_->cols);
+      }
+    }
+  }
+  std::vector<MemoryRange> WeightMemory() const {
+    return codebook_->Memory(x_.IntegerWith(*codebook_));
+  }
+
+ private:
+  CodingScheme scheme_;
+  SharedWeights codebook_;
+  ProductInput<T> x_;
+  size_t cols_;
+  Slot partial_;
+};
+
+template <class T>
+class CodedSumsKernel {
+ public:
+  CodedSumsKernel(const CodedSums& op, const Plan& plan, const BufferLayout& layout,
+                  WeightStore& store)
+      : view_(plan.weights[op.table]),
+        codes_(view_),
+        bias_(op.bias ? store.Get(*op.bias) : nullptr),
+        partial_(layout[op.partial]),
+        y_(layout[op.y]),
+        y_offset_(op.y_offset),
+        rectify_(op.rectify) {
+    for (uint32_t j = 0; j < scheme().positions; ++j) {
+      firsts_.push_back(PartialFirst(scheme(), j));
     }
   }
 
   void operator()(Frame& frame) const {
-    T* out = out_.At<T>(frame);
-    for (const Bin& bin : bins_) {
-      if (frame.token < bin.first || frame.token - bin.first >= bin.size) continue;
-      const size_t row = frame.token - bin.first;
-      const Weights& table = *bin.table;
-      if (!bin.projection) {
-        for (size_t i = 0; i < out_.count; ++i)
-          out[i] = static_cast<T>(table.Value(row, i)) * scale_;
-        return;
-      }
-      for (size_t i = 0; i < out_.count; ++i)
-        out[i] = Projected(table, row, *bin.projection, i) * scale_;
-      return;
+    const T* partial = partial_.At<T>(frame);
+    T* y = y_.At<T>(frame) + y_offset_;
+    std::vector<uint32_t> codes(firsts_.size());
+    for (size_t row = 0; row < Rows(view_.shape); ++row) {
+      codes_.Codes(row, codes.data());
+      T sum = partial[firsts_[0] + codes[0]];
+      for (size_t j = 1; j < codes.size(); ++j) sum += partial[firsts_[j] + codes[j]];
+      if (scheme().combine == Combine::kMean) sum /= static_cast<T>(codes.size());
+      y[row] = Finished(sum, bias_.get(), row, rectify_);
     }
   }
-  // The token's row, and all of its bin's projection.
-  std::vector<MemoryRange> TokenMemory(uint32_t token) const {
-    for (const Bin& bin : bins_) {
-      if (token < bin.first || token - bin.first >= bin.size) continue;
-      const uint64_t row = token - bin.first;
-      const bool integers = bin.projection && bin.table->integer && bin.projection->integer;
-      std::vector<MemoryRange> memory = bin.table->Memory(integers, row, row + 1);
-      if (!bin.projection) return memory;
-      for (const MemoryRange& range : bin.projection->Memory(integers)) memory.push_back(range);
-      return memory;
-    }
-    return {};
+  std::vector<MemoryRange> WeightMemory() const {
+    std::vector<MemoryRange> memory = {view_.coded()->codes};
+    if (bias_) memory.push_back(bias_->Memory(false)[0]);
+    return memory;
   }
 
  private:
-  struct Bin {
-    uint32_t first, size;
-    SharedWeights table, projection;
-  };
+  const CodingScheme& scheme() const { return view_.coded()->scheme; }
 
-  // Both sides quantised: an integer product of two weight rows.
-  static T Projected(const Weights& table, size_t row, const Weights& projection, size_t i) {
-    const size_t n = table.cols;
-    if (!table.integer || !projection.integer) {
-      return Dot<T>(
-          n, [&](size_t j) { return static_cast<T>(projection.Value(i, j)); },
-          [&](size_t j) { return static_cast<T>(table.Value(row, j)); });
-    }
-    int64_t sum = 0;
-    for (size_t j = 0; j < n; ++j) {
-      sum += int64_t{table.codes[row * n + j]} * projection.codes[i * n + j];
-    }
-    return ScaledSum<T>(sum, static_cast<T>(table.scales[row]),
-                        static_cast<T>(projection.scales[i]));
-  }
-
-  T scale_;
-  Slot out_;
-  std::vector<Bin> bins_;
+  TensorView view_;
+  CodedRows codes_;
+  SharedWeights bias_;
+  std::vector<uint64_t> firsts_;  // of each position's partial products
+  Slot partial_, y_;
+  size_t y_offset_;
+  bool rectify_;
 };
 
 }  // namespace kinglet::ref

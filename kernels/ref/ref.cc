@@ -6,6 +6,7 @@
 #include "kernels/ref/attention.h"
 #include "kernels/ref/cache.h"
 #include "kernels/ref/elementwise.h"
+#include "kernels/ref/embedding.h"
 #include "kernels/ref/matvec.h"
 #include "kernels/ref/recurrent.h"
 #include "kernels/ref/softmax.h"
@@ -31,7 +32,7 @@ struct Binder {
     return {CacheAppendKernel<T>(op, plan, layout)};
   }
   Kernel operator()(const EmbedRow& op) const {
-    const EmbedRowKernel<T> kernel(op, layout, store);
+    const EmbedRowKernel<T> kernel(op, plan, layout, store);
     return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   }
   Kernel operator()(const LayerNorm& op) const {
@@ -39,6 +40,12 @@ struct Binder {
   }
   Kernel operator()(const MatVec& op) const {
     return WithWeights(MatVecKernel<T>(op, plan, layout, store));
+  }
+  Kernel operator()(const PartialProducts& op) const {
+    return WithWeights(PartialProductsKernel<T>(op, plan, layout, store));
+  }
+  Kernel operator()(const CodedSums& op) const {
+    return WithWeights(CodedSumsKernel<T>(op, plan, layout, store));
   }
   Kernel operator()(const Quantise& op) const { return {QuantiseKernel<T>(op, plan, layout)}; }
   Kernel operator()(const Add& op) const { return {AddKernel<T>(op, plan, layout)}; }

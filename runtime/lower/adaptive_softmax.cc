@@ -13,11 +13,12 @@ void LowerHead(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& build
   head.logits = builder.Reals("head.logits", uint64_t{block.head_size} + block.tails.size());
   head.normaliser = builder.Reals("head.normaliser", 2);
   head.steps.begin = builder.step_count();
-  builder.AddStep("softmax.head", MatVec{block.head_table, block.head_bias, hidden, head.logits});
+  builder.AddProduct("softmax.head",
+                     MatVec{block.head_table, block.head_bias, hidden, head.logits});
   if (block.cluster_weight) {
     MatVec clusters{*block.cluster_weight, block.cluster_bias, hidden, head.logits};
     clusters.y_offset = block.head_size;
-    builder.AddStep("softmax.clusters", clusters);
+    builder.AddProduct("softmax.clusters", clusters);
   }
   builder.AddStep("softmax.head.normaliser", LogSumExp{head.logits, head.normaliser});
   head.steps.end = builder.step_count();
@@ -39,14 +40,14 @@ void LowerTail(const AdaptiveSoftmax& block, size_t index, BufferId hidden, Plan
   if (tail.projection) {
     input =
         builder.Reals(name + ".projected", Rows(builder.plan().weights[*tail.projection].shape));
-    builder.AddStep("softmax." + name + ".projection",
-                    MatVec{*tail.projection, std::nullopt, hidden, input});
+    builder.AddProduct("softmax." + name + ".projection",
+                       MatVec{*tail.projection, std::nullopt, hidden, input});
     // The projected hidden state has no quantiser of its own in the training code; without a
     // projection the hidden state's codes are used as they are.
     table.input = block.tail_input;
   }
   table.x = input;
-  builder.AddStep("softmax." + name, table);
+  builder.AddProduct("softmax." + name, table);
   builder.AddStep("softmax." + name + ".normaliser", LogSumExp{cluster.logits, cluster.normaliser});
   cluster.steps.end = builder.step_count();
   builder.plan().clusters.push_back(cluster);

@@ -47,6 +47,19 @@ class PlanBuilder {
     return codes;
   }
 
+  // The product as one step, or, where the weight is coded, as two: NAME.partial and NAME.
+  void AddProduct(const std::string& name, const MatVec& product) {
+    const CodedView* coded = plan_.weights[product.weight].coded();
+    if (coded == nullptr) {
+      AddStep(name, product);
+      return;
+    }
+    const BufferId partial = Reals(name + ".partial", PartialCount(coded->scheme));
+    AddStep(name + ".partial", PartialProducts{product.weight, product.x, partial, product.input});
+    AddStep(name, CodedSums{product.weight, product.bias, partial, product.y, product.y_offset,
+                            product.rectify});
+  }
+
   void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }
   size_t step_count() const { return plan_.steps.size(); }
   Plan& plan() { return plan_; }

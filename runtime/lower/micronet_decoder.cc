@@ -26,7 +26,7 @@ void LowerAttention(const MicronetDecoder& block, const MicronetLayer& layer,
       builder.Quantised(name + ".norm1.quantise", norm, At(layer, &Q::norm1));
 
   const BufferId qkv_reals = builder.Reals(name + ".qkv", block.heads * per_head);
-  builder.AddStep(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, qkv_input, qkv_reals});
+  builder.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, qkv_input, qkv_reals});
   const BufferId qkv = builder.Quantised(name + ".qkv.quantise", qkv_reals, At(layer, &Q::qkv));
 
   const uint64_t heads = block.heads;
@@ -44,7 +44,7 @@ void LowerAttention(const MicronetDecoder& block, const MicronetLayer& layer,
       builder.Quantised(name + ".attention.quantise", attended, At(layer, &Q::attended));
 
   const BufferId out = builder.Reals(name + ".out", block.width);
-  builder.AddStep(name + ".out", MatVec{layer.out_weight, std::nullopt, out_input, out});
+  builder.AddProduct(name + ".out", MatVec{layer.out_weight, std::nullopt, out_input, out});
   builder.AddStep(name + ".residual1", Add{out, residual});
 }
 
@@ -62,11 +62,12 @@ void LowerFeedForward(const MicronetDecoder& block, const MicronetLayer& layer,
       builder.Reals(name + ".inner", Rows(builder.plan().weights[layer.fc0_weight].shape));
   MatVec fc0{layer.fc0_weight, layer.fc0_bias, fc0_input, inner};
   fc0.rectify = true;
-  builder.AddStep(name + ".fc0", fc0);
+  builder.AddProduct(name + ".fc0", fc0);
   const BufferId fc3_input = builder.Quantised(name + ".fc0.quantise", inner, At(layer, &Q::inner));
 
   const BufferId outer_reals = builder.Reals(name + ".outer", block.width);
-  builder.AddStep(name + ".fc3", MatVec{layer.fc3_weight, layer.fc3_bias, fc3_input, outer_reals});
+  builder.AddProduct(name + ".fc3",
+                     MatVec{layer.fc3_weight, layer.fc3_bias, fc3_input, outer_reals});
   const BufferId outer =
       builder.Quantised(name + ".fc3.quantise", outer_reals, At(layer, &Q::outer));
   builder.AddStep(name + ".residual2", Add{outer, residual});

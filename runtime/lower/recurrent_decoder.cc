@@ -53,7 +53,7 @@ void RecurrentLowering::LowerPreviousProducts() {
     const BufferId left = IsQrnn(layer) ? InputOf(i).codes : outputs_[i].codes;
     const std::string name = LayerName(i) + ".recurrent";
     previous_.back() = builder_.Reals(name, uint64_t{GatesOf(layer.cell)} * layer.units);
-    builder_.AddStep(
+    builder_.AddProduct(
         name, MatVec{*layer.recurrent_weight, layer.recurrent_bias, left, *previous_.back()});
   }
 }
@@ -65,8 +65,8 @@ void RecurrentLowering::LowerLayers() {
     const std::string name = LayerName(i);
     const BufferId input =
         builder_.Reals(name + ".input", uint64_t{GatesOf(layer.cell)} * layer.units);
-    builder_.AddStep(name + ".input",
-                     MatVec{layer.input_weight, layer.input_bias, InputOf(i).codes, input});
+    builder_.AddProduct(name + ".input",
+                        MatVec{layer.input_weight, layer.input_bias, InputOf(i).codes, input});
     LowerGates(i, input);
     Quantised(name + ".quantise", outputs_[i]);
   }

@@ -128,7 +128,7 @@ TEST(HeaderReaderTest, LongLists) {
       {"tensors",
        [](EditableFile& file) {
          auto& tensors = file.header.tensors;
-         while (tensors.size() <= file.segments.size()) {
+         while (tensors.size() <= 2 * file.segments.size()) {
            tensors.push_back(std::make_unique<schema::TensorT>(*tensors[0]));
          }
        }},

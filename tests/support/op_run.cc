@@ -67,6 +67,16 @@ WeightId TensorPool::Add(const EncodedTensor& tensor) {
     for (const float scale : quantised->scales) scales.Append(std::bit_cast<uint32_t>(scale));
     view.values = PackedView{quantised->bits, quantised->rule, Keep(codes.Finish()),
                              ScalesView{quantised->scales.size(), 31, 0, Keep(scales.Finish())}};
+  } else if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
+    CodedView packed{coded->scheme, {}, std::nullopt};
+    if (const auto* codes = std::get_if<std::vector<uint32_t>>(&coded->codes)) {
+      BitPacker packer(coded->scheme.CodeBits(), codes->size());
+      for (const uint32_t code : *codes) packer.Append(code);
+      packed.codes = Keep(packer.Finish());
+    } else if (const auto* seed = std::get_if<HashSeed>(&coded->codes)) {
+      packed.seed = seed->value;
+    }
+    view.values = std::move(packed);
   }
   if (tensor.pruned) {
     BitPacker mask(1, kept.size());

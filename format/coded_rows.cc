@@ -1,0 +1,45 @@
+#include "format/coded_rows.h"
+
+#include "format/bitpack.h"
+#include "format/hashed_codes.h"
+
+namespace kinglet {
+
+CodedRows::CodedRows(const TensorView& view)
+    : view_(std::get<CodedView>(view.values)), bits_(view_.scheme.CodeBits()) {
+  if (view_.scheme.pools.size() == 1) return;
+  uint32_t first = 0;
+  for (const uint32_t size : view_.scheme.pools) {
+    pool_firsts_.push_back(first);
+    first += size;
+  }
+}
+
+void CodedRows::Codes(uint64_t row, uint32_t* out) const {
+  const CodingScheme& scheme = view_.scheme;
+  if (view_.seed) {
+    for (uint32_t j = 0; j < scheme.positions; ++j) {
+      out[j] = HashedCode(*view_.seed, static_cast<uint32_t>(row), j, scheme.PoolSize(j));
+    }
+    return;
+  }
+  const uint64_t mask = (uint64_t{1} << bits_) - 1;
+  uint64_t bit = row * scheme.positions * static_cast<uint64_t>(bits_);
+  for (uint32_t j = 0; j < scheme.positions; ++j, bit += static_cast<uint64_t>(bits_)) {
+    out[j] = static_cast<uint32_t>((LoadWord(view_.codes, bit / 8) >> (bit % 8)) & mask);
+  }
+}
+
+void CodedRows::CodebookRows(uint64_t row, uint32_t* out) const {
+  Codes(row, out);
+  for (size_t j = 0; j < pool_firsts_.size(); ++j) out[j] += pool_firsts_[j];
+}
+
+std::span<const std::byte> CodedRows::Memory(uint64_t row) const {
+  if (view_.seed) return {};
+  const uint64_t row_bits = uint64_t{view_.scheme.positions} * static_cast<uint64_t>(bits_);
+  const uint64_t begin = row * row_bits / 8, end = ((row + 1) * row_bits + 7) / 8;
+  return view_.codes.subspan(begin, end - begin);
+}
+
+}  // namespace kinglet

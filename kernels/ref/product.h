@@ -1,0 +1,87 @@
+// A vector on its way into products with rows of a matrix: rules 2 and 3 of docs/NUMERICS.md.
+#ifndef KINGLET_KERNELS_REF_PRODUCT_H_
+#define KINGLET_KERNELS_REF_PRODUCT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/ref/operand.h"
+#include "kernels/ref/quantise.h"
+#include "kernels/ref/sum.h"
+#include "kernels/ref/weights.h"
+
+namespace kinglet::ref {
+
+// Rule 3: an exact integer sum, one conversion, one multiplication by the product of the scales.
+// int64 always holds the sum (2^31 columns of 16-bit by 21-bit products); a backend may use int32
+// where it cannot overflow.
+template <class T>
+T ScaledSum(int64_t sum, T scale_a, T scale_b) {
+  return static_cast<T>(sum) * (scale_a * scale_b);
+}
+
+// The vector of one frame: reals, or integers with a step.
+template <class T>
+struct ProductVector {
+  const T* reals = nullptr;
+  std::vector<int64_t> codes;  // in place of reals where not empty
+  T step{1};
+
+  // weight[row] . x[begin .. begin + weight.cols)
+  T DotRow(const Weights& weight, size_t row, size_t begin) const {
+    const size_t cols = weight.cols;
+    const auto value = [&](size_t i) { return static_cast<T>(weight.Value(row, i)); };
+    if (codes.empty()) return Dot<T>(cols, value, [&](size_t i) { return reals[begin + i]; });
+    if (!weight.integer) {
+      return Dot<T>(cols, value, [&](size_t i) { return static_cast<T>(codes[begin + i]) * step; });
+    }
+    int64_t sum = 0;
+    for (size_t i = 0; i < cols; ++i) sum += codes[begin + i] * weight.codes[row * cols + i];
+    return ScaledSum<T>(sum, static_cast<T>(weight.scales[row]), step);
+  }
+};
+
+// Where the vector comes from, bound at load.
+template <class T>
+class ProductInput {
+ public:
+  ProductInput(const Plan& plan, const BufferLayout& layout, BufferId x, TailInput input)
+      : x_(plan, layout, x),
+        // ref64 is the sharp reference: it alone keeps the projected hidden state exact.
+        fixed_point_(input == TailInput::kFixedPoint15 && !std::is_same_v<T, double>) {}
+
+  // Whether products with this weight are integer.
+  bool IntegerWith(const Weights& weight) const {
+    return weight.integer && (x_.integer() || fixed_point_);
+  }
+  // The first `count` elements.
+  ProductVector<T> Read(const Frame& frame, size_t count) const {
+    ProductVector<T> vector;
+    if (x_.integer()) {
+      vector.step = x_.step();
+      for (size_t i = 0; i < count; ++i) vector.codes.push_back(x_.Code(frame, i));
+      return vector;
+    }
+    vector.reals = x_.Reals(frame);
+    if constexpr (std::is_same_v<T, float>) {
+      if (fixed_point_) {
+        const float step = FixedPointStep(vector.reals, count);
+        for (size_t i = 0; i < count; ++i) {
+          vector.codes.push_back(FixedPointCode(vector.reals[i], step));
+        }
+        if (step != 0.0f) vector.step = step;
+      }
+    }
+    return vector;
+  }
+
+ private:
+  Operand<T> x_;
+  bool fixed_point_;
+};
+
+}  // namespace kinglet::ref
+
+#endif  // KINGLET_KERNELS_REF_PRODUCT_H_
