@@ -128,6 +128,8 @@ class StepMeter {
     if (plan_.buffer(op.x).quantiser) Add(".dequantise", {n, 0, 0});
   }
 
+  void operator()(const AddScalar& op) const { Add("", {0, Real(op.count), 0}); }
+
   void operator()(const WindowAttention& op) const {
     const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();

@@ -74,10 +74,11 @@ struct BlockText {
   }
   std::string operator()(const AdaptiveSoftmax& block) const {
     std::string text = "adaptive softmax    head " + std::to_string(block.head_size) + " words";
+    if (block.head_projection) text += ", projected";
     if (!block.tails.empty()) {
       text += ", tails " + Sizes(block.tails, [](const SoftmaxTail& tail) { return tail.size; });
     }
-    return text;
+    return text + (block.normalisation == Normalisation::kWhole ? ", one normaliser" : "");
   }
   std::string operator()(const NeuralCache& block) const {
     return "neural cache        " + std::to_string(block.capacity) + " pairs, theta " +

@@ -80,7 +80,7 @@ TEST(Distribution, EqualWordsComeByLowerIdFirst) {
   ModelDraft draft = TinyMicronet(Options());
   const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
   // All rows of the head alike: all its words are equally probable.
-  for (float& value : Values(draft, softmax->head_table)) value = 0.25f;
+  for (float& value : Values(draft, *softmax->head_table)) value = 0.25f;
   for (float& value : Values(draft, *softmax->head_bias)) value = 1.0f;
   for (float& value : Values(draft, *softmax->cluster_bias)) value = -60.0f;
   const auto session = Start(draft);

@@ -135,7 +135,7 @@ struct Evaluation {
   }
 
   Vector Softmax(const AdaptiveSoftmax& softmax, const Vector& hidden) const {
-    Vector logits = Multiply(Get(softmax.head_table), hidden,
+    Vector logits = Multiply(Get(*softmax.head_table), hidden,
                              softmax.head_bias ? Get(*softmax.head_bias) : Vector{});
     if (softmax.cluster_weight) {
       const Vector clusters =
