@@ -83,7 +83,7 @@ TEST(Meter, PathsOfAText) {
   uint64_t tokens = 0;
   for (const auto& [path, count] : FullTrace(plan, kIds).paths) {
     EXPECT_LE(path.position, 6u);  // from here on the window of 6 and the cache are full
-    EXPECT_EQ(path.clusters, 7u);
+    EXPECT_EQ(path.clusters.LowBits(), 7u);
     tokens += count;
   }
   EXPECT_EQ(tokens, kIds.size());
@@ -123,7 +123,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       // All clusters' steps, the cache's, and that arithmetic: what a token costs but its context.
       const OperationTally query = QueryOperations(plan, kReference, t, full->last_work());
       Trace one;
-      ++one.paths[PathOf(plan, t, kIds[t], 7)];
+      ++one.paths[PathOf(plan, t, kIds[t], ClusterSet::First(3))];
       const ExecutedCount token = CountExecuted(plan, CountNonzeros(plan.weights), kReference, one);
       OperationTally steps;
       for (const Component& component : token.components) {
@@ -137,7 +137,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       // One word of the last tail: log p of its cluster, of itself, and the cache's pairs.
       const uint32_t word = model->vocabulary_size() - 1;
       ASSERT_TRUE(lazy->LogProbability(word).ok());
-      EXPECT_EQ(lazy->last_work().clusters, 5u);
+      EXPECT_EQ(lazy->last_work().clusters.LowBits(), 5u);
       const double pairs = static_cast<double>(stored);
       const OperationTally mixed =
           cached.contains(word) ? OperationTally{2, 2 + 4, 4} : OperationTally{0, 2 + 3, 1};

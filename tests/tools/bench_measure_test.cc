@@ -108,7 +108,8 @@ TEST(Measure, LazyQueriesTouchAndCountLess) {
 
   const auto path = [&](uint64_t clusters) {
     return CountExecuted(model->plan(), CountNonzeros(model->plan().weights),
-                         TraitsOf(model->backend()), {{{{6, 0, clusters}, 1}}, {}})
+                         TraitsOf(model->backend()),
+                         {{{{6, 0, ClusterSet::OfLowBits(clusters)}, 1}}, {}})
         .operations.multiplications;
   };
   const auto muls = [](const BenchResult& result) {
