@@ -8,6 +8,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "format/limits.h"
 
@@ -16,11 +17,9 @@ namespace kinglet {
 class ClusterSet {
  public:
   ClusterSet() = default;
-  // Clusters 0 to 63: bit i is cluster i.
-  static ClusterSet OfLowBits(uint64_t bits) {
-    ClusterSet set;
-    set.words_[0] = bits;
-    return set;
+  // REQUIRES: each < kMaxBins.
+  ClusterSet(std::initializer_list<size_t> clusters) {
+    for (const size_t cluster : clusters) Insert(cluster);
   }
   // Clusters [0, count). REQUIRES: count <= kMaxBins.
   static ClusterSet First(size_t count) {

@@ -98,6 +98,13 @@ struct BlockText {
 
   template <class Parts, class SizeOf>
   static std::string Sizes(const Parts& parts, const SizeOf& size_of) {
+    constexpr size_t kMostListed = 8;
+    if (parts.size() > kMostListed) {
+      const auto smaller = [&](const auto& a, const auto& b) { return size_of(a) < size_of(b); };
+      const auto [least, most] = std::minmax_element(parts.begin(), parts.end(), smaller);
+      return std::to_string(parts.size()) + " of " + std::to_string(size_of(*least)) + " to " +
+             std::to_string(size_of(*most));
+    }
     std::string text;
     for (const auto& part : parts) {
       text += (text.empty() ? "" : " + ") + std::to_string(size_of(part));

@@ -28,7 +28,7 @@ TEST(ClusterSet, TheFirstOfThem) {
     EXPECT_EQ(set.Count(), count);
     for (size_t i = 0; i < kMaxBins; ++i) ASSERT_EQ(set.Contains(i), i < count);
   }
-  EXPECT_EQ(ClusterSet::OfLowBits(7), ClusterSet::First(3));
+  EXPECT_EQ((ClusterSet{2, 0, 1}), ClusterSet::First(3));
 }
 
 TEST(ClusterSet, IsAKeyOfMaps) {
