@@ -8,11 +8,9 @@
 #include <span>
 #include <variant>
 
-#include "converters/checkpoint.h"
 #include "converters/checkpoint_path.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
-#include "converters/families/source_weights.h"
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
@@ -20,8 +18,7 @@
 #include "converters/passes/prune.h"
 #include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
-#include "converters/quoted.h"
-#include "converters/saved_module.h"
+#include "converters/source_file.h"
 #include "converters/vocabulary_file.h"
 #include "format/coded_rows.h"
 #include "format/ledger.h"
@@ -31,79 +28,13 @@
 namespace kinglet {
 namespace {
 
-// The tensors of a checkpoint: a state dict, a dict that holds one under "net", a whole module, or
-// a list [module, criterion, ..] of them.
-struct SavedNetwork {
-  StateDict tensors;
-  SavedModules modules;
-  std::optional<int64_t> step;
-};
-
-// What a node that is no state dict is: "list", "dict with a list as 'layers'".
-std::string Describe(const PickleNode& node) {
-  std::string text = node.Describe();
-  const auto* dict = node.As<PickleDict>();
-  if (dict == nullptr) return text;
-  for (const auto& [key, value] : dict->items) {
-    const auto* name = key->As<std::string>();
-    if (name == nullptr) return text + " with a key of type " + key->Describe();
-    if (value->As<PickleTensor>() == nullptr) {
-      return text + " with " + value->Describe() + " as " + QuotedName(*name);
-    }
-  }
-  return text;
-}
-
-// What comes after the criterion of a list (an optimiser) is not looked at.
-SavedModules ModulesOf(const PickleNode& root) {
-  if (IsModule(root)) return {&root, nullptr};
-  const auto* list = root.As<PickleList>();
-  if (list == nullptr || list->items.empty() || !IsModule(*list->items[0])) return {};
-  const bool has_criterion = list->items.size() > 1 && IsModule(*list->items[1]);
-  return {list->items[0], has_criterion ? list->items[1] : nullptr};
-}
-
-Result<SavedNetwork> NetworkOf(const Checkpoint& checkpoint) {
-  const PickleNode& root = checkpoint.root();
-  if (const SavedModules modules = ModulesOf(root); modules.network != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(StateDict tensors, ModuleTensors(*modules.network, ""));
-    if (modules.criterion != nullptr) {
-      KINGLET_ASSIGN_OR_RETURN(const StateDict more,
-                               ModuleTensors(*modules.criterion, "criterion."));
-      tensors.insert(tensors.end(), more.begin(), more.end());
-    }
-    return SavedNetwork{std::move(tensors), modules, StepOf(checkpoint.path())};
-  }
-  const PickleNode* net = root.Find("net");
-  const PickleNode& node = net != nullptr ? *net : root;
-  SavedNetwork network;
-  network.step = StepOf(checkpoint.path());
-  if (const PickleNode* step = root.Find("step"); net != nullptr && step != nullptr) {
-    if (const auto* number = step->As<int64_t>()) network.step = *number;
-  }
-  Result<StateDict> tensors = AsStateDict(node);
-  if (!tensors.ok() && tensors.status().code() != KINGLET_INVALID_CHECKPOINT) {
-    return tensors.status();
-  }
-  if (!tensors.ok()) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
-                           "a state dict, alone or as 'net' of a dict, or a whole module, alone "
-                           "or first in a list, of a family that this build knows (" +
-                               FamilyNames() + ")",
-                           Describe(node));
-  }
-  network.tensors = std::move(tensors).value();
-  return network;
-}
-
 Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(path));
-  KINGLET_ASSIGN_OR_RETURN(const SavedNetwork network, NetworkOf(*checkpoint));
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights weights, WeightsOf(*checkpoint, network.tensors));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily(options.family, path, weights));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, family->load({path, options.config, network.step,
-                                                            weights, network.modules}));
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family,
+                           ChooseFamily(options.family, path, source.tensors));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, family->load({path, options.config, source.step,
+                                                            source.tensors, source.modules}));
   if (model.bits && options.bits) {
     return Status::Refusal(
         KINGLET_INVALID_ARGUMENT, "convert", "bits",
@@ -111,12 +42,12 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, ConvertSummary
         std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
   }
   summary.family = family->name;
-  summary.checkpoint_bytes = checkpoint->file_size();
+  summary.checkpoint_bytes = source.bytes;
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = family->name;
   provenance.source = std::filesystem::path(path).filename().string();
-  provenance.source_digest = checkpoint->digest();
+  provenance.source_digest = source.digest;
   provenance.options = ShapingOptions(options);
   return model;
 }

@@ -6,6 +6,7 @@
 #include "converters/families/awd_lstm.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/pytorch_examples.h"
+#include "converters/families/zaremba_tf.h"
 #include "converters/quoted.h"
 
 namespace kinglet {
@@ -25,10 +26,11 @@ std::string Outline(std::span<const SourceTensor> weights) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 3> kFamilies = {{
+  static constexpr std::array<Family, 4> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
+      {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
   }};
   return kFamilies;
 }

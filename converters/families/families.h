@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converters/families/source_weights.h"
+#include "converters/saved_module.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 
@@ -28,13 +29,6 @@ struct LoadedModel {
   // How a neural cache behaves that the user adds.
   CacheStart cache_start = CacheStart::kFirstPair;
   std::vector<std::string> notes;  // for the user
-};
-
-// The objects of a checkpoint that were pickled whole, for attributes that are not tensors
-// (converters/saved_module.h); null where the file has none. They live as long as the checkpoint.
-struct SavedModules {
-  const PickleNode* network = nullptr;
-  const PickleNode* criterion = nullptr;
 };
 
 struct FamilyInput {
