@@ -4,6 +4,7 @@
 #include <array>
 
 #include "converters/families/awd_lstm.h"
+#include "converters/families/define_awd_lstm.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/pytorch_examples.h"
 #include "converters/families/zaremba_tf.h"
@@ -26,9 +27,10 @@ std::string Outline(std::span<const SourceTensor> weights) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 4> kFamilies = {{
+  static constexpr std::array<Family, 5> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
+      {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
       {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
       {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
   }};
