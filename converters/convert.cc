@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <thread>
 #include <variant>
 
 #include "converters/checkpoint_path.h"
@@ -18,6 +19,8 @@
 #include "converters/passes/prune.h"
 #include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
+#include "converters/recipe/recipe.h"
+#include "converters/recipe/recipe_model.h"
 #include "converters/source_file.h"
 #include "converters/vocabulary_file.h"
 #include "format/coded_rows.h"
@@ -28,24 +31,53 @@
 namespace kinglet {
 namespace {
 
-Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, ConvertSummary& summary) {
+size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
+
+std::string FolderOf(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+// The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
+Result<LoadedModel> LoadByRecipe(const Recipe& recipe, const SourceFile& source) {
+  SourceWeights tensors = source.tensors;
+  for (const auto& [name, file] : recipe.sources) {
+    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
+    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
+    for (SourceTensor tensor : more.tensors) {
+      tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  return ModelFromRecipe(recipe, tensors, Threads());
+}
+
+Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& recipe,
+                                   ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family,
-                           ChooseFamily(options.family, path, source.tensors));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, family->load({path, options.config, source.step,
-                                                            source.tensors, source.modules}));
+  LoadedModel model;
+  if (recipe.embedding) {
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, source));
+    summary.family = "recipe";
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(
+        const Family* family,
+        ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
+    const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
+    KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
+                                                  source.modules, root}));
+    summary.family = family->name;
+  }
   if (model.bits && options.bits) {
     return Status::Refusal(
         KINGLET_INVALID_ARGUMENT, "convert", "bits",
         "none for a checkpoint that is quantised already",
         std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
   }
-  summary.family = family->name;
   summary.checkpoint_bytes = source.bytes;
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
-  provenance.family = family->name;
+  provenance.family = summary.family;
   provenance.source = std::filesystem::path(path).filename().string();
   provenance.source_digest = source.digest;
   provenance.options = ShapingOptions(options);
@@ -64,12 +96,14 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
 
 // The passes of a model, in their order. A quantised checkpoint is taken apart before it is pruned,
 // so that pruning cannot hide a scale.
-Status ApplyPasses(const ConvertOptions& options, LoadedModel& model) {
+Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model) {
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ChangeCache(
       {options.cache_capacity, options.cache_theta, options.cache_lambda, model.cache_start},
       draft.description));
   if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
+  KINGLET_RETURN_IF_ERROR(
+      ApplyRecipePasses(recipe.passes, FolderOf(options.recipe), Threads(), model));
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
   if (!options.calibration_text.empty()) {
@@ -129,7 +163,12 @@ void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& s
 
 Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   ConvertSummary summary;
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, summary));
+  Recipe recipe;
+  if (!options.recipe.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(options.recipe));
+    KINGLET_ASSIGN_OR_RETURN(recipe, ParseRecipe(node));
+  }
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, recipe, summary));
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
   std::optional<GoldenFile> golden;
@@ -137,7 +176,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadGolden(options.golden, options.ids));
     draft.description.golden = LeadingGolden(*golden, options.tolerance);
   }
-  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, model));
+  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model));
 
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,

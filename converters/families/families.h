@@ -38,6 +38,8 @@ struct FamilyInput {
   // Of a criterion, names start with "criterion.".
   const SourceWeights& weights;
   SavedModules modules = {};
+  // What torch.save wrote, whole; null for other containers. Lives as long as the weights.
+  const PickleNode* root = nullptr;
 };
 
 struct Family {

@@ -23,6 +23,9 @@ float ClearLowMantissaBits(float value, int bits);
 // truncated scale is off by up to 2^(bits-23) of itself, so beyond 12 bits the error grows again.
 Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bits);
 
+// A matrix or vector with one scale: the truncated max|values| / n.
+Quantised QuantiseWhole(std::span<const float> values, int bits);
+
 // A vector with one divisor, n / max|values|; 1 where that is no finite number (all zero, or
 // nearly), with codes 0.
 Quantised QuantiseDivided(std::span<const float> values, int bits);
