@@ -7,6 +7,7 @@ namespace kinglet {
 
 CodedRows::CodedRows(const TensorView& view)
     : view_(std::get<CodedView>(view.values)), bits_(view_.scheme.CodeBits()) {
+  RequireHeld(view);
   if (view_.scheme.pools.size() == 1) return;
   uint32_t first = 0;
   for (const uint32_t size : view_.scheme.pools) {

@@ -19,6 +19,7 @@ std::span<const std::byte> BytesOfBits(std::span<const std::byte> bytes, uint64_
 
 RowReader::RowReader(const TensorView& view)
     : view_(view), rows_(Rows(view.shape)), cols_(Cols(view.shape)) {
+  RequireHeld(view);
   if (!view_.mask) return;
   uint64_t stored = 0;
   for (uint64_t row = 0; row < rows_; row += kMaskRows) {

@@ -11,7 +11,7 @@ namespace kinglet {
 namespace {
 
 constexpr uint64_t kSeed = 0x5EED;
-constexpr uint64_t kRows = 37, kCols = 42;
+constexpr uint64_t kRows = 33, kCols = 42;
 constexpr uint32_t kPositions = 6;  // sub-vectors of 7: an odd last column in each
 
 // A coded table and what its rows are.
