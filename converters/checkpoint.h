@@ -1,9 +1,9 @@
-// A training code's checkpoint file, opened for reading: the objects its pickle describes, and its
+// A file that torch.save wrote, opened for reading: the objects its pickle describes, and its
 // tensors' values read on demand from the file. Nothing in the file is ever executed: a class or
 // function the reader does not know becomes an opaque object, and only tensors are built.
 //
-// Containers: torch.save legacy stream (PyTorch 0.1.10 .. 1.5) and zip archive (PyTorch >= 1.6),
-// recognised by content. A Checkpoint owns its open file, is immutable and belongs to one thread.
+// Containers: the legacy stream (PyTorch 0.1.10 .. 1.5) and the zip archive (PyTorch >= 1.6),
+// recognised by content. A Checkpoint is immutable and belongs to one thread.
 #ifndef KINGLET_CONVERTERS_CHECKPOINT_H_
 #define KINGLET_CONVERTERS_CHECKPOINT_H_
 
@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "converters/elements.h"
+#include "converters/input_file.h"
 #include "converters/pickle.h"
 #include "kinglet/status.h"
 
@@ -21,29 +23,32 @@ namespace kinglet {
 
 class Checkpoint {
  public:
-  // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_INVALID_CHECKPOINT (naming the byte
-  // offset, what was expected and what was found).
+  // Whether the file starts like one of the containers.
+  static bool Recognises(const InputFile& file);
+  // Keeps the file open. Errors: KINGLET_INVALID_CHECKPOINT (naming the byte offset, what was
+  // expected and what was found), KINGLET_OUT_OF_MEMORY.
+  static Result<std::unique_ptr<Checkpoint>> Open(std::shared_ptr<const InputFile> file);
+  // Errors: also KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
   static Result<std::unique_ptr<Checkpoint>> Open(const std::string& path);
 
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
   ~Checkpoint();
 
-  const std::string& path() const;
-  // XXH3-128 of the whole file, hexadecimal.
-  const std::string& digest() const;
-  uint64_t file_size() const;
+  const InputFile& file() const;
 
   // The saved object. Nodes live as long as the Checkpoint.
   const PickleNode& root() const;
 
-  // The tensor's values as float32, row-major, whatever its strides: float, double (rounded), half
-  // and bfloat16 (exact), integers (rounded). Refuses a storage that is missing or too short for
-  // the tensor.
+  // The tensor's values, row-major, whatever its strides (converters/elements.h says how types are
+  // converted). Refuses a storage that is missing or too short for the tensor.
   Result<std::vector<float>> ReadFloats(const PickleTensor& tensor) const;
+  Result<std::vector<int64_t>> ReadIntegers(const PickleTensor& tensor) const;
 
  private:
   Checkpoint();
+  // All elements of the tensor's storage.
+  Result<StoredElements> ElementsOf(const PickleTensor& tensor) const;
   struct Contents;
   std::unique_ptr<Contents> contents_;
 };

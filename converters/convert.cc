@@ -6,13 +6,12 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <thread>
 #include <variant>
 
-#include "converters/checkpoint.h"
 #include "converters/checkpoint_path.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
-#include "converters/families/source_weights.h"
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
@@ -20,8 +19,9 @@
 #include "converters/passes/prune.h"
 #include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
-#include "converters/quoted.h"
-#include "converters/saved_module.h"
+#include "converters/recipe/recipe.h"
+#include "converters/recipe/recipe_model.h"
+#include "converters/source_file.h"
 #include "converters/vocabulary_file.h"
 #include "format/coded_rows.h"
 #include "format/ledger.h"
@@ -31,92 +31,55 @@
 namespace kinglet {
 namespace {
 
-// The tensors of a checkpoint: a state dict, a dict that holds one under "net", a whole module, or
-// a list [module, criterion, ..] of them.
-struct SavedNetwork {
-  StateDict tensors;
-  SavedModules modules;
-  std::optional<int64_t> step;
-};
+size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
 
-// What a node that is no state dict is: "list", "dict with a list as 'layers'".
-std::string Describe(const PickleNode& node) {
-  std::string text = node.Describe();
-  const auto* dict = node.As<PickleDict>();
-  if (dict == nullptr) return text;
-  for (const auto& [key, value] : dict->items) {
-    const auto* name = key->As<std::string>();
-    if (name == nullptr) return text + " with a key of type " + key->Describe();
-    if (value->As<PickleTensor>() == nullptr) {
-      return text + " with " + value->Describe() + " as " + QuotedName(*name);
+std::string FolderOf(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+// The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
+Result<LoadedModel> LoadByRecipe(const Recipe& recipe, const SourceFile& source) {
+  SourceWeights tensors = source.tensors;
+  for (const auto& [name, file] : recipe.sources) {
+    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
+    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
+    for (SourceTensor tensor : more.tensors) {
+      tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
+      tensors.push_back(std::move(tensor));
     }
   }
-  return text;
+  return ModelFromRecipe(recipe, tensors, Threads());
 }
 
-// What comes after the criterion of a list (an optimiser) is not looked at.
-SavedModules ModulesOf(const PickleNode& root) {
-  if (IsModule(root)) return {&root, nullptr};
-  const auto* list = root.As<PickleList>();
-  if (list == nullptr || list->items.empty() || !IsModule(*list->items[0])) return {};
-  const bool has_criterion = list->items.size() > 1 && IsModule(*list->items[1]);
-  return {list->items[0], has_criterion ? list->items[1] : nullptr};
-}
-
-Result<SavedNetwork> NetworkOf(const Checkpoint& checkpoint) {
-  const PickleNode& root = checkpoint.root();
-  if (const SavedModules modules = ModulesOf(root); modules.network != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(StateDict tensors, ModuleTensors(*modules.network, ""));
-    if (modules.criterion != nullptr) {
-      KINGLET_ASSIGN_OR_RETURN(const StateDict more,
-                               ModuleTensors(*modules.criterion, "criterion."));
-      tensors.insert(tensors.end(), more.begin(), more.end());
-    }
-    return SavedNetwork{std::move(tensors), modules, StepOf(checkpoint.path())};
-  }
-  const PickleNode* net = root.Find("net");
-  const PickleNode& node = net != nullptr ? *net : root;
-  SavedNetwork network;
-  network.step = StepOf(checkpoint.path());
-  if (const PickleNode* step = root.Find("step"); net != nullptr && step != nullptr) {
-    if (const auto* number = step->As<int64_t>()) network.step = *number;
-  }
-  Result<StateDict> tensors = AsStateDict(node);
-  if (!tensors.ok() && tensors.status().code() != KINGLET_INVALID_CHECKPOINT) {
-    return tensors.status();
-  }
-  if (!tensors.ok()) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
-                           "a state dict, alone or as 'net' of a dict, or a whole module, alone "
-                           "or first in a list, of a family that this build knows (" +
-                               FamilyNames() + ")",
-                           Describe(node));
-  }
-  network.tensors = std::move(tensors).value();
-  return network;
-}
-
-Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, ConvertSummary& summary) {
+Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& recipe,
+                                   ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Checkpoint> checkpoint, Checkpoint::Open(path));
-  KINGLET_ASSIGN_OR_RETURN(const SavedNetwork network, NetworkOf(*checkpoint));
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights weights, WeightsOf(*checkpoint, network.tensors));
-  KINGLET_ASSIGN_OR_RETURN(const Family* family, ChooseFamily(options.family, path, weights));
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, family->load({path, options.config, network.step,
-                                                            weights, network.modules}));
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
+  LoadedModel model;
+  if (recipe.embedding) {
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, source));
+    summary.family = "recipe";
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(
+        const Family* family,
+        ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
+    const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
+    KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
+                                                  source.modules, root}));
+    summary.family = family->name;
+  }
   if (model.bits && options.bits) {
     return Status::Refusal(
         KINGLET_INVALID_ARGUMENT, "convert", "bits",
         "none for a checkpoint that is quantised already",
         std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
   }
-  summary.family = family->name;
-  summary.checkpoint_bytes = checkpoint->file_size();
+  summary.checkpoint_bytes = source.bytes;
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
-  provenance.family = family->name;
+  provenance.family = summary.family;
   provenance.source = std::filesystem::path(path).filename().string();
-  provenance.source_digest = checkpoint->digest();
+  provenance.source_digest = source.digest;
   provenance.options = ShapingOptions(options);
   return model;
 }
@@ -133,12 +96,14 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
 
 // The passes of a model, in their order. A quantised checkpoint is taken apart before it is pruned,
 // so that pruning cannot hide a scale.
-Status ApplyPasses(const ConvertOptions& options, LoadedModel& model) {
+Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model) {
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ChangeCache(
       {options.cache_capacity, options.cache_theta, options.cache_lambda, model.cache_start},
       draft.description));
   if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
+  KINGLET_RETURN_IF_ERROR(
+      ApplyRecipePasses(recipe.passes, FolderOf(options.recipe), Threads(), model));
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
   if (!options.calibration_text.empty()) {
@@ -198,7 +163,12 @@ void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& s
 
 Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   ConvertSummary summary;
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, summary));
+  Recipe recipe;
+  if (!options.recipe.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(options.recipe));
+    KINGLET_ASSIGN_OR_RETURN(recipe, ParseRecipe(node));
+  }
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, recipe, summary));
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
   std::optional<GoldenFile> golden;
@@ -206,7 +176,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadGolden(options.golden, options.ids));
     draft.description.golden = LeadingGolden(*golden, options.tolerance);
   }
-  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, model));
+  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model));
 
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,

@@ -1,6 +1,7 @@
 #include "converters/convert_options.h"
 
 #include <cmath>
+#include <filesystem>
 
 #include "converters/output_path.h"
 #include "format/encoding.h"
@@ -44,9 +45,8 @@ Status CheckOptions(const ConvertOptions& options) {
       return Refuse("calibrate", "a vocabulary to read the text with", "none");
     }
   }
-  if (!options.recipe.empty()) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "recipe",
-                           "none, as this version reads no recipes", options.recipe);
+  if (!options.recipe.empty() && !options.family.empty()) {
+    return Refuse("recipe", "no family beside it", options.family);
   }
   if (options.memory_length) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
@@ -64,14 +64,18 @@ Status CheckOptions(const ConvertOptions& options) {
     return Refuse("tolerance", "a number from 0", NumberText(options.tolerance));
   }
   KINGLET_RETURN_IF_ERROR(CheckCache(options));
-  return CheckOutputPath("convert", options.output,
-                         {&options.checkpoint, &options.config, &options.vocabulary,
-                          &options.calibration_text, &options.golden, &options.ids});
+  return CheckOutputPath(
+      "convert", options.output,
+      {&options.checkpoint, &options.config, &options.vocabulary, &options.calibration_text,
+       &options.golden, &options.ids, &options.recipe});
 }
 
 std::string ShapingOptions(const ConvertOptions& options) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (!options.recipe.empty()) {
+    add("recipe " + std::filesystem::path(options.recipe).filename().string());
+  }
   if (options.prune) add("prune " + NumberText(*options.prune));
   if (options.bits) add("bits " + std::to_string(*options.bits));
   if (!options.calibration_text.empty()) add("calibrated");

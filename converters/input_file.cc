@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "format/digest.h"
+
 namespace kinglet {
 namespace {
 
@@ -98,6 +100,13 @@ Status InputFile::ReadInPieces(uint64_t offset, uint64_t bytes, const ByteSink& 
     sink(piece);
   }
   return Status();
+}
+
+Result<std::string> DigestOf(const InputFile& file) {
+  DigestStream digest;
+  KINGLET_RETURN_IF_ERROR(file.ReadInPieces(
+      0, file.size(), [&digest](std::span<const std::byte> piece) { digest.Add(piece); }));
+  return HexText(digest.Finish());
 }
 
 Result<std::string> ReadWholeFile(const std::string& path) {

@@ -46,6 +46,9 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
+// XXH3-128 of all bytes, hexadecimal. Errors: KINGLET_IO_ERROR.
+Result<std::string> DigestOf(const InputFile& file);
+
 // A whole file as bytes. Errors: as above, and KINGLET_OUT_OF_MEMORY.
 Result<std::string> ReadWholeFile(const std::string& path);
 

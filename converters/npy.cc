@@ -28,13 +28,6 @@ Status Refuse(const std::string& where, const std::string& expected, const std::
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "npy array", where, expected, found);
 }
 
-struct Header {
-  std::string type;
-  bool fortran_order = false;
-  std::vector<uint64_t> shape;
-  size_t data_begin = 0;
-};
-
 // The header's text: the literal of a Python dict of a string, a bool and a tuple of integers.
 class LiteralReader {
  public:
@@ -97,7 +90,7 @@ class LiteralReader {
   size_t at_ = 0;
 };
 
-Status ParseDictionary(std::string_view text, Header* header) {
+Status ParseDictionary(std::string_view text, NpyHeader* header) {
   LiteralReader reader(text);
   const auto refuse = [&reader](const std::string& expected) {
     return Refuse("header", expected, reader.Rest());
@@ -135,37 +128,8 @@ Status ParseDictionary(std::string_view text, Header* header) {
   return reader.AtEnd() ? Status() : refuse("nothing behind the dict");
 }
 
-Result<Header> ParseHeader(std::span<const std::byte> bytes) {
-  if (!LooksLikeNpy(bytes)) return Refuse("byte 0", "the magic string of .npy", "something else");
-  constexpr size_t kVersion = 6;
-  if (bytes.size() < kVersion + 2) return Refuse("byte 6", "a version", "the end");
-  const auto major = static_cast<unsigned>(bytes[kVersion]);
-  if (major < 1 || major > 3 || bytes[kVersion + 1] != std::byte{0}) {
-    return Refuse(
-        "byte 6", "version 1.0, 2.0 or 3.0",
-        std::to_string(major) + "." + std::to_string(static_cast<unsigned>(bytes[kVersion + 1])));
-  }
-  const size_t length_bytes = major == 1 ? 2 : 4;
-  const size_t text_begin = kVersion + 2 + length_bytes;
-  if (bytes.size() < text_begin) return Refuse("byte 8", "the header's length", "the end");
-  const std::byte* length_at = bytes.data() + kVersion + 2;
-  const uint64_t length =
-      major == 1 ? LoadLittle<uint16_t>(length_at) : LoadLittle<uint32_t>(length_at);
-  if (length > bytes.size() - text_begin) {
-    return Refuse("byte 8",
-                  "a header of at most the " + std::to_string(bytes.size() - text_begin) +
-                      " bytes that remain",
-                  std::to_string(length));
-  }
-  Header header;
-  header.data_begin = text_begin + length;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + text_begin, length);
-  KINGLET_RETURN_IF_ERROR(ParseDictionary(text, &header));
-  return header;
-}
-
 // The number of entries, when so many of `item_bytes` bytes are exactly `bytes` bytes.
-Result<uint64_t> CountOf(const Header& header, uint64_t item_bytes, uint64_t bytes) {
+Result<uint64_t> CountOf(const NpyHeader& header, uint64_t item_bytes, uint64_t bytes) {
   uint64_t count = 1;
   bool overflow = false;
   for (const uint64_t size : header.shape) {
@@ -182,7 +146,7 @@ Result<uint64_t> CountOf(const Header& header, uint64_t item_bytes, uint64_t byt
 }
 
 template <class Stored, class Value>
-Result<NpyArray> Numbers(const Header& header, std::span<const std::byte> data) {
+Result<NpyArray> Numbers(const NpyHeader& header, std::span<const std::byte> data) {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, sizeof(Stored), data.size()));
   std::vector<Value> values(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -193,7 +157,7 @@ Result<NpyArray> Numbers(const Header& header, std::span<const std::byte> data) 
 }
 
 // Strings of a fixed number of UCS-4 characters, padded with zeros.
-Result<NpyArray> Strings(const Header& header, std::span<const std::byte> data) {
+Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> data) {
   const std::string_view digits = std::string_view(header.type).substr(2);
   uint64_t characters = 0;
   const auto [end, error] =
@@ -235,7 +199,7 @@ const PickleList* ItemsOf(const PickleNode& root) {
   return state->items[4]->As<PickleList>();
 }
 
-Result<NpyArray> Objects(const Header& header, std::span<const std::byte> data) {
+Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> data) {
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph graph, ReadPickle(data, header.data_begin));
   const PickleList* items = ItemsOf(*graph.root);
   if (items == nullptr) {
@@ -262,7 +226,7 @@ Result<NpyArray> Objects(const Header& header, std::span<const std::byte> data) 
 }
 
 Result<NpyArray> Parse(std::span<const std::byte> bytes) {
-  KINGLET_ASSIGN_OR_RETURN(const Header header, ParseHeader(bytes));
+  KINGLET_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(bytes));
   if (header.fortran_order && header.shape.size() > 1) {
     return Refuse("header", "values in C order", "Fortran order");
   }
@@ -291,6 +255,35 @@ bool LooksLikeNpy(std::span<const std::byte> bytes) {
   return bytes.size() >= kMagic.size() &&
          std::equal(kMagic.begin(), kMagic.end(), bytes.begin(),
                     [](char c, std::byte byte) { return static_cast<std::byte>(c) == byte; });
+}
+
+Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes) {
+  if (!LooksLikeNpy(bytes)) return Refuse("byte 0", "the magic string of .npy", "something else");
+  constexpr size_t kVersion = 6;
+  if (bytes.size() < kVersion + 2) return Refuse("byte 6", "a version", "the end");
+  const auto major = static_cast<unsigned>(bytes[kVersion]);
+  if (major < 1 || major > 3 || bytes[kVersion + 1] != std::byte{0}) {
+    return Refuse(
+        "byte 6", "version 1.0, 2.0 or 3.0",
+        std::to_string(major) + "." + std::to_string(static_cast<unsigned>(bytes[kVersion + 1])));
+  }
+  const size_t length_bytes = major == 1 ? 2 : 4;
+  const size_t text_begin = kVersion + 2 + length_bytes;
+  if (bytes.size() < text_begin) return Refuse("byte 8", "the header's length", "the end");
+  const std::byte* length_at = bytes.data() + kVersion + 2;
+  const uint64_t length =
+      major == 1 ? LoadLittle<uint16_t>(length_at) : LoadLittle<uint32_t>(length_at);
+  if (length > bytes.size() - text_begin) {
+    return Refuse("byte 8",
+                  "a header of at most the " + std::to_string(bytes.size() - text_begin) +
+                      " bytes that remain",
+                  std::to_string(length));
+  }
+  NpyHeader header;
+  header.data_begin = text_begin + length;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + text_begin, length);
+  KINGLET_RETURN_IF_ERROR(ParseDictionary(text, &header));
+  return header;
 }
 
 Result<NpyArray> ParseNpy(std::span<const std::byte> bytes) {

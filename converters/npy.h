@@ -13,6 +13,13 @@
 
 namespace kinglet {
 
+struct NpyHeader {
+  std::string type;            // numpy's, as in the file: "<f4"
+  bool fortran_order = false;  // the first dimension varies fastest
+  std::vector<uint64_t> shape;
+  uint64_t data_begin = 0;  // byte where the values start
+};
+
 struct NpyArray {
   std::string type;             // numpy's, as in the file: "<f4"
   std::vector<uint64_t> shape;  // empty: a scalar
@@ -23,6 +30,10 @@ struct NpyArray {
 };
 
 bool LooksLikeNpy(std::span<const std::byte> bytes);
+
+// The header at the start of `bytes`, which may end where the values start. Errors:
+// KINGLET_INVALID_CHECKPOINT.
+Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes);
 
 // Types |i1 |u1 <i2 <u2 <i4 <u4 <i8 <f4 <f8, strings <U, and arrays or lists of strings pickled as
 // |O. Refuses every other type, big-endian values, Fortran order, and a size that is not exactly

@@ -21,17 +21,17 @@
 #include <variant>
 #include <vector>
 
+#include "converters/elements.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-enum class StorageType : uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool };
-size_t StorageTypeBytes(StorageType type);
-const char* StorageTypeName(StorageType type);  // "FloatStorage"
+// Of torch's storage class of this name ("FloatStorage"); none: a class the reader does not know.
+std::optional<ElementType> StorageElementType(std::string_view name);
 
 // A view of a storage: element [i0, i1, ..] is storage element offset + sum(i * stride).
 struct PickleTensor {
-  StorageType type;
+  ElementType type;
   std::string storage_key;
   uint64_t storage_elements;  // as the pickle claims; the archive checks it
   uint64_t offset;
@@ -84,7 +84,7 @@ struct PickleNode {
 
 // A torch storage that a persistent id names, whether or not a tensor uses it.
 struct PickleStorage {
-  std::optional<StorageType> type;  // none: a class the reader does not know
+  std::optional<ElementType> type;  // none: a class the reader does not know
   std::string class_name;           // "torch.FloatStorage"
   uint64_t elements = 0;            // as the pickle claims
 };

@@ -47,13 +47,9 @@ Callable CallableOf(const PickleGlobal& global) {
   return Callable::kOpaque;
 }
 
-std::optional<StorageType> StorageTypeOf(const PickleGlobal& global) {
+std::optional<ElementType> ElementTypeOf(const PickleGlobal& global) {
   if (global.module != "torch" && global.module != "torch.cuda") return std::nullopt;
-  for (int i = 0; i <= static_cast<int>(StorageType::kBool); ++i) {
-    const auto type = static_cast<StorageType>(i);
-    if (global.name == StorageTypeName(type)) return type;
-  }
-  return std::nullopt;
+  return StorageElementType(global.name);
 }
 
 std::string FullName(const PickleGlobal& global) { return global.module + "." + global.name; }
@@ -277,7 +273,7 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
   if (key == nullptr) return Refuse("a storage key as a str", items[2]->Describe());
   KINGLET_ASSIGN_OR_RETURN(const uint64_t elements, Unsigned(items[4], "a storage size"));
 
-  const PickleStorage claimed = {StorageTypeOf(*global), FullName(*global), elements};
+  const PickleStorage claimed = {ElementTypeOf(*global), FullName(*global), elements};
   KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleStorage) + 2 * key->size() +
                                  2 * claimed.class_name.size() + sizeof(StorageSlice) + 64));
   const auto [known, added] = graph_.storages.try_emplace(*key, claimed);
@@ -287,7 +283,7 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
                       " of " + std::to_string(known->second.elements) + " elements as before",
                   QuotedName(claimed.class_name) + " of " + std::to_string(elements));
   }
-  StorageSlice slice = {StorageType::kU8, *key, elements, 0, elements};
+  StorageSlice slice = {ElementType::kU8, *key, elements, 0, elements};
   if (items.size() == 6 && items[5] != none_) {
     const auto* view = items[5]->As<PickleList>();
     if (view == nullptr || view->items.size() != 3) {

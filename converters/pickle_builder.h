@@ -47,7 +47,7 @@ class PickleBuilder {
  private:
   // A storage node seen from a tensor: `first` and `elements` are a slice of the stored one.
   struct StorageSlice {
-    StorageType type;
+    ElementType type;
     std::string key;
     uint64_t stored_elements;
     uint64_t first;

@@ -1,53 +1,27 @@
 // What the nodes of a pickle say about themselves.
+#include <array>
+
 #include "converters/pickle.h"
 #include "converters/quoted.h"
 
 namespace kinglet {
 
-size_t StorageTypeBytes(StorageType type) {
-  switch (type) {
-    case StorageType::kF64:
-    case StorageType::kI64:
-      return 8;
-    case StorageType::kF32:
-    case StorageType::kI32:
-      return 4;
-    case StorageType::kF16:
-    case StorageType::kBF16:
-    case StorageType::kI16:
-      return 2;
-    case StorageType::kI8:
-    case StorageType::kU8:
-    case StorageType::kBool:
-      break;
+std::optional<ElementType> StorageElementType(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, ElementType>, 10> kStorages = {
+      {{"DoubleStorage", ElementType::kF64},
+       {"FloatStorage", ElementType::kF32},
+       {"HalfStorage", ElementType::kF16},
+       {"BFloat16Storage", ElementType::kBF16},
+       {"LongStorage", ElementType::kI64},
+       {"IntStorage", ElementType::kI32},
+       {"ShortStorage", ElementType::kI16},
+       {"CharStorage", ElementType::kI8},
+       {"ByteStorage", ElementType::kU8},
+       {"BoolStorage", ElementType::kBool}}};
+  for (const auto& [storage, type] : kStorages) {
+    if (storage == name) return type;
   }
-  return 1;
-}
-
-const char* StorageTypeName(StorageType type) {
-  switch (type) {
-    case StorageType::kF64:
-      return "DoubleStorage";
-    case StorageType::kF32:
-      return "FloatStorage";
-    case StorageType::kF16:
-      return "HalfStorage";
-    case StorageType::kBF16:
-      return "BFloat16Storage";
-    case StorageType::kI64:
-      return "LongStorage";
-    case StorageType::kI32:
-      return "IntStorage";
-    case StorageType::kI16:
-      return "ShortStorage";
-    case StorageType::kI8:
-      return "CharStorage";
-    case StorageType::kU8:
-      return "ByteStorage";
-    case StorageType::kBool:
-      break;
-  }
-  return "BoolStorage";
+  return std::nullopt;
 }
 
 NodeRef PickleNode::Find(std::string_view key) const {

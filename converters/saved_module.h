@@ -14,6 +14,13 @@
 
 namespace kinglet {
 
+// The objects of a checkpoint that were pickled whole, for attributes that are not tensors; null
+// where the file has none. They live as long as the checkpoint.
+struct SavedModules {
+  const PickleNode* network = nullptr;
+  const PickleNode* criterion = nullptr;
+};
+
 // Whether the node is an object whose state has the dicts of a module.
 bool IsModule(const PickleNode& node);
 

@@ -20,6 +20,8 @@ class SplitMix64 {
   }
   // Uniform in [0, bound) but for a bias below 2^-32. REQUIRES: 0 < bound <= 2^32.
   uint32_t Below(uint64_t bound) { return static_cast<uint32_t>(((Next() >> 32) * bound) >> 32); }
+  // A multiple of 2^-53 in [0, 1).
+  double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
   // A multiple of 2^-20 in [-1, 1).
   float Signed() {
     return static_cast<float>(static_cast<int32_t>(Next() >> 43) - (1 << 20)) * 0x1p-20f;

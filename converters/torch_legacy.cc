@@ -110,7 +110,7 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
           std::to_string(elements));
     }
     at += word.size();
-    const uint64_t element_bytes = StorageTypeBytes(*claimed->second.type);
+    const uint64_t element_bytes = ElementBytes(*claimed->second.type);
     const uint64_t remaining = file_->size() - at;
     if (elements > remaining / element_bytes) {
       return Refuse(at, std::to_string(elements) + " elements of " + name,

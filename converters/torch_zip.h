@@ -3,24 +3,19 @@
 #ifndef KINGLET_CONVERTERS_TORCH_ZIP_H_
 #define KINGLET_CONVERTERS_TORCH_ZIP_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "converters/input_file.h"
 #include "converters/pickle.h"
+#include "converters/zip_archive.h"
 #include "kinglet/status.h"
-
-struct zip;
 
 namespace kinglet {
 
 class TorchZipArchive {
  public:
-  // Whether the file starts like a zip archive.
-  static bool Recognises(const InputFile& file);
   static Result<TorchZipArchive> Open(const InputFile& file);
 
   const PickleGraph& graph() const { return graph_; }
@@ -30,26 +25,13 @@ class TorchZipArchive {
                      const ByteSink& sink) const;
 
  private:
-  struct Closer {
-    void operator()(zip* archive) const;
-  };
-  struct Entry {
-    std::string path;
-    uint64_t index;
-    uint64_t bytes;
-  };
-
-  TorchZipArchive() = default;
+  explicit TorchZipArchive(ZipArchive archive) : archive_(std::move(archive)) {}
   Status FindRoot();
   // A stored entry ROOT/`name`.
-  Result<Entry> Find(const std::string& name) const;
-  // Checks the entry's CRC-32 when everything to its end is read.
-  Status ReadEntry(const Entry& entry, uint64_t offset, uint64_t bytes, const ByteSink& sink) const;
-  Result<std::vector<std::byte>> ReadWhole(const Entry& entry) const;
+  Result<ZipArchive::Entry> Find(const std::string& name) const;
   Status CheckByteOrder() const;
 
-  std::unique_ptr<zip, Closer> archive_;
-  uint64_t file_bytes_ = 0;
+  ZipArchive archive_;
   std::string root_;  // "archive"
   PickleGraph graph_;
 };

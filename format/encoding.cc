@@ -110,6 +110,14 @@ std::vector<float> DecodedValues(const EncodedTensor& tensor) {
       tensor.values);
 }
 
+ScalePacking PackingOfScales(std::span<const float> scales) {
+  uint32_t all = 0;
+  for (float scale : scales) all |= std::bit_cast<uint32_t>(scale);
+  if (all == 0) return {1, 0};
+  const int shift = std::countr_zero(all);
+  return {static_cast<int>(std::bit_width(all >> shift)), shift};
+}
+
 uint64_t CountNonzeros(const EncodedTensor& tensor) {
   const auto count_if = [](const auto& entries, auto nonzero) {
     return static_cast<uint64_t>(std::count_if(entries.begin(), entries.end(), nonzero));

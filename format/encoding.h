@@ -113,6 +113,15 @@ struct EncodedTensor {
   bool coded() const { return std::holds_alternative<Coded>(values); }
 };
 
+// How scales are packed: each word >> shift, at `bits` bits (ScalesView). Scales whose low mantissa
+// bits were cleared share trailing zeros, and no sign or high exponent bit is set, so the words are
+// narrower than 32 bits.
+struct ScalePacking {
+  int bits;
+  int shift;
+};
+ScalePacking PackingOfScales(std::span<const float> scales);
+
 // The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded, here and below.
 std::vector<float> DecodedValues(const EncodedTensor& tensor);
 // Entries that are not zero (a quantised entry is zero when its code is).

@@ -28,10 +28,16 @@ struct UnpackValues {
   }
 
   decltype(EncodedTensor::values) operator()(const CodedView& coded) const {
-    if (coded.seed) return Coded{coded.scheme, HashSeed{*coded.seed}};
+    Coded unpacked;
+    unpacked.scheme = coded.scheme;
+    if (coded.seed) {
+      unpacked.codes = HashSeed{*coded.seed};
+      return unpacked;
+    }
     std::vector<uint32_t> codes(Rows(view.shape) * coded.scheme.positions);
     UnpackUnsigned(coded.codes, coded.scheme.CodeBits(), codes);
-    return Coded{coded.scheme, std::move(codes)};
+    unpacked.codes = std::move(codes);
+    return unpacked;
   }
 };
 

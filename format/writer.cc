@@ -186,12 +186,7 @@ class Packer {
     for (int16_t code : stored) codes.Append(static_cast<uint32_t>(code));
     placed.values = AddSegment(codes.Finish());
 
-    // Scales whose low mantissa bits were cleared share trailing zeros, and no sign or high
-    // exponent bit is set, so the words are narrower than 32 bits.
-    uint32_t all = 0;
-    for (float scale : quantised.scales) all |= std::bit_cast<uint32_t>(scale);
-    const int shift = all == 0 ? 0 : std::countr_zero(all);
-    const int bits = all == 0 ? 1 : static_cast<int>(std::bit_width(all >> shift));
+    const auto [bits, shift] = PackingOfScales(quantised.scales);
     BitPacker words(bits, quantised.scales.size());
     for (float scale : quantised.scales) words.Append(std::bit_cast<uint32_t>(scale) >> shift);
     placed.scales = AddSegment(words.Finish());

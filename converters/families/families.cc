@@ -4,8 +4,10 @@
 #include <array>
 
 #include "converters/families/awd_lstm.h"
+#include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/pytorch_examples.h"
+#include "converters/families/zaremba_tf.h"
 #include "converters/quoted.h"
 
 namespace kinglet {
@@ -25,10 +27,12 @@ std::string Outline(std::span<const SourceTensor> weights) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 3> kFamilies = {{
+  static constexpr std::array<Family, 5> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
+      {kKingletTorchFamily, LooksLikeKingletTorch, LoadKingletTorch},
+      {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
   }};
   return kFamilies;
 }

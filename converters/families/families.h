@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converters/families/source_weights.h"
+#include "converters/saved_module.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 
@@ -30,13 +31,6 @@ struct LoadedModel {
   std::vector<std::string> notes;  // for the user
 };
 
-// The objects of a checkpoint that were pickled whole, for attributes that are not tensors
-// (converters/saved_module.h); null where the file has none. They live as long as the checkpoint.
-struct SavedModules {
-  const PickleNode* network = nullptr;
-  const PickleNode* criterion = nullptr;
-};
-
 struct FamilyInput {
   std::string checkpoint;  // path, for messages and to look beside it
   std::string config;      // path; empty: where the family's training code puts it
@@ -44,6 +38,8 @@ struct FamilyInput {
   // Of a criterion, names start with "criterion.".
   const SourceWeights& weights;
   SavedModules modules = {};
+  // What torch.save wrote, whole; null for other containers. Lives as long as the weights.
+  const PickleNode* root = nullptr;
 };
 
 struct Family {

@@ -94,6 +94,7 @@ class RecurrentLoader {
     const bool known = layer.units > 0;
     layer.input_weight = Claim(names.input_weight, known && layer.inputs > 0, {rows, layer.inputs});
     layer.input_bias = Claim(names.input_bias, known, {rows});
+    if (names.recurrent_bias.empty()) return;
     layer.recurrent_bias = Claim(names.recurrent_bias, known, {rows});
   }
 
@@ -216,6 +217,8 @@ class RecurrentLoader {
     layer.input_bias = AddWhole(*from.input_bias, Role::kQuantised);
     if (from.recurrent_weight != nullptr) {
       layer.recurrent_weight = AddWhole(*from.recurrent_weight, Role::kPrunedAlso);
+    }
+    if (from.recurrent_bias != nullptr) {
       layer.recurrent_bias = AddWhole(*from.recurrent_bias, Role::kQuantised);
     }
     return layer;

@@ -19,7 +19,7 @@ namespace kinglet {
 
 struct RecurrentLayerNames {
   std::string input_weight, input_bias;
-  std::string recurrent_weight, recurrent_bias;  // a QRNN has none
+  std::string recurrent_weight, recurrent_bias;  // a QRNN has none; an LSTM may lack the bias
   std::vector<std::string> leftovers;            // may be there and say nothing
 };
 

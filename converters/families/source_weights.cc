@@ -1,60 +1,46 @@
 #include "converters/families/source_weights.h"
 
-#include <algorithm>
-#include <cmath>
+#include <utility>
 
-#include "converters/quoted.h"
+#include "converters/entries.h"
 
 namespace kinglet {
 namespace {
 
-// Entries of a tensor, or the largest number there is when they overflow.
-uint64_t Entries(const std::vector<uint64_t>& shape) {
-  uint64_t entries = 1;
-  for (const uint64_t dimension : shape) {
-    if (dimension == 0) return 0;
-    if (__builtin_mul_overflow(entries, dimension, &entries)) entries = UINT64_MAX;
-  }
-  return entries;
+Status Refuse(const SourceTensor& tensor, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + tensor.name,
+                         expected, found);
+}
+
+Status CheckCount(const SourceTensor& tensor, uint64_t found) {
+  const uint64_t expected = CountEntries(tensor.shape);
+  if (found == expected) return {};
+  return Refuse(tensor, std::to_string(expected) + " values", std::to_string(found));
 }
 
 }  // namespace
 
-Result<SourceWeights> WeightsOf(const Checkpoint& checkpoint, const StateDict& tensors) {
-  const uint64_t limit = 2 * checkpoint.file_size();
-  uint64_t total = 0;
-  SourceWeights weights;
-  weights.reserve(tensors.size());
-  for (const NamedTensor& named : tensors) {
-    const uint64_t entries = Entries(named.tensor->shape);
-    if (entries > limit - total) {
-      return Status::Refusal(
-          KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint.path(),
-          "at most " + std::to_string(limit) + " entries in all tensors, twice the file's bytes",
-          "more, up to tensor " + QuotedName(named.name));
-    }
-    total += entries;
-    weights.push_back({named.name, named.tensor->shape, [&checkpoint, tensor = named.tensor] {
-                         return checkpoint.ReadFloats(*tensor);
-                       }});
-  }
-  return weights;
+SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
+  SourceTensor tensor = {std::move(name), view.shape, {}, {}};
+  tensor.values = [elements, view] { return ReadFloats(elements, view); };
+  tensor.integers = [elements = std::move(elements), view = std::move(view)] {
+    return ReadIntegers(elements, view);
+  };
+  return tensor;
 }
 
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor) {
   KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, tensor.values());
-  const uint64_t expected = Entries(tensor.shape);
-  if (values.size() != expected) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + tensor.name,
-                           std::to_string(expected) + " values", std::to_string(values.size()));
-  }
-  const auto bad = std::find_if_not(values.begin(), values.end(),
-                                    [](float value) { return std::isfinite(value); });
-  if (bad == values.end()) return values;
-  return Status::Refusal(
-      KINGLET_INVALID_CHECKPOINT, "checkpoint",
-      "tensor " + tensor.name + ", entry " + std::to_string(bad - values.begin()),
-      "a finite number", std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
+  KINGLET_RETURN_IF_ERROR(CheckCount(tensor, values.size()));
+  KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values));
+  return values;
+}
+
+Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor) {
+  if (!tensor.integers) return Refuse(tensor, "integers", "floats");
+  KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> values, tensor.integers());
+  KINGLET_RETURN_IF_ERROR(CheckCount(tensor, values.size()));
+  return values;
 }
 
 }  // namespace kinglet

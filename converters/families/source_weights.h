@@ -1,5 +1,5 @@
 // A training code's named tensors as families see them: names and shapes first, values on demand.
-// Where the values come from (a checkpoint file, memory in a test) is behind `read`.
+// Where the values come from (a file of any container, memory in a test) is behind the readers.
 #ifndef KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
 #define KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/checkpoint.h"
+#include "converters/elements.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -17,18 +17,23 @@ struct SourceTensor {
   std::string name;
   std::vector<uint64_t> shape;                         // empty: a scalar
   std::function<Result<std::vector<float>>()> values;  // row-major
+  // The same entries where they are integers: exact, which float32 is up to 2^24 only. Refuses a
+  // tensor of a float type. Empty: the tensor has no integers.
+  std::function<Result<std::vector<int64_t>>()> integers = {};
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
 
-// The tensors of a state dict; `checkpoint` must outlive them. Tensors may share storages (tied
-// tables do), but all together may not have more entries than twice the bytes of the file, so that
-// a small file cannot ask for unbounded memory. Errors: KINGLET_INVALID_CHECKPOINT.
-Result<SourceWeights> WeightsOf(const Checkpoint& checkpoint, const StateDict& tensors);
+// A tensor whose entries are a view of elements in a file.
+SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view);
 
 // Reads one tensor and refuses a value that is not finite, naming the tensor and the entry's index.
-// Errors: as Checkpoint::ReadFloats, and KINGLET_INVALID_CHECKPOINT.
+// Errors: KINGLET_INVALID_CHECKPOINT, and those of the tensor's reader.
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
+
+// Reads one tensor of codes, indices or counts. Errors: the same, also for a tensor of a float
+// type.
+Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor);
 
 }  // namespace kinglet
 

@@ -46,6 +46,12 @@ Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bi
   return quantised;
 }
 
+Quantised QuantiseWhole(std::span<const float> values, int bits) {
+  Quantised quantised = QuantiseRows(values, {1, values.size()}, bits);
+  quantised.rule = ScaleRule::kMultiplyPerTensor;
+  return quantised;
+}
+
 Quantised QuantiseDivided(std::span<const float> values, int bits) {
   Quantised quantised;
   quantised.bits = bits;

@@ -19,8 +19,12 @@ constexpr int SymmetricLevels(int bits) { return (1 << (bits - 1)) - 1; }
 float ClearLowMantissaBits(float value, int bits);
 
 // A matrix with a scale per row: the truncated max|row| / n. A row of zeros, and one whose largest
-// entry is too small for its scale to be a normal float32 (about 1e-36), has scale and codes 0.
+// entry is too small for its scale to be a normal float32 (about 1e-36), has scale and codes 0. The
+// truncated scale is off by up to 2^(bits-23) of itself, so beyond 12 bits the error grows again.
 Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bits);
+
+// A matrix or vector with one scale: the truncated max|values| / n.
+Quantised QuantiseWhole(std::span<const float> values, int bits);
 
 // A vector with one divisor, n / max|values|; 1 where that is no finite number (all zero, or
 // nearly), with codes 0.

@@ -56,10 +56,14 @@ TEST_F(CheckOptionsTest, CalibrationNeedsBitsAndWords) {
   ExpectRefused("calibrate: expected a vocabulary");
 }
 
-TEST_F(CheckOptionsTest, WhatThisVersionLacksIsRefusedInOneLine) {
+TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   options_.recipe = "recipe.json";
-  EXPECT_EQ(CheckOptions(options_).code(), KINGLET_UNSUPPORTED);
-  options_.recipe = "";
+  EXPECT_TRUE(CheckOptions(options_).ok());
+  options_.family = "awd-lstm";
+  ExpectRefused("recipe: expected no family beside it");
+}
+
+TEST_F(CheckOptionsTest, WhatThisVersionLacksIsRefusedInOneLine) {
   options_.memory_length = 100;
   EXPECT_EQ(CheckOptions(options_).code(), KINGLET_UNSUPPORTED);
 }

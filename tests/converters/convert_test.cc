@@ -317,9 +317,9 @@ TEST_F(ConvertTest, WhatIsNoMicronet) {
   ExpectRefused(KINGLET_NOT_FOUND);
   options_.checkpoint = std::string(KINGLET_TEST_DATA) + "/converters/legacy_not_tensors.pth";
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_CHECKPOINT)
-                .find("expected a state dict, alone or as 'net' of a dict, or a whole module, "
-                      "alone or first in a list, of a family that this build knows (" +
-                      FamilyNames() + "), found "),
+                .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
+                      "dict, or a whole module, "
+                      "alone or first in a list, found "),
             std::string::npos);
 }
 

@@ -15,7 +15,7 @@ class ModuleNodes {
   PickleNode* Add(decltype(PickleNode::value) value) {
     return &nodes_.emplace_back(PickleNode{std::move(value)});
   }
-  PickleNode* Tensor() { return Add(PickleTensor{StorageType::kF32, "0", 1, 0, {1}, {1}}); }
+  PickleNode* Tensor() { return Add(PickleTensor{ElementType::kF32, "0", 1, 0, {1}, {1}}); }
   // An object with the three dicts of a module.
   PickleNode* Module() {
     PickleObject object;

@@ -63,6 +63,17 @@ TEST(Npy, ReadsStringsStoredEitherWay) {
   EXPECT_EQ(std::get<std::vector<std::string>>(list->values), (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Npy, ReadsAHeaderAlone) {
+  const std::string content = Fixture("fortran.npy");
+  const Result<NpyHeader> header = ParseNpyHeader(Bytes(std::string_view(content).substr(0, 128)));
+  ASSERT_TRUE(header.ok()) << header.status().message();
+  EXPECT_EQ(header->type, "<i8");
+  EXPECT_TRUE(header->fortran_order);
+  EXPECT_EQ(header->shape, (std::vector<uint64_t>{2, 3}));
+  EXPECT_EQ(header->data_begin, 128U);
+  EXPECT_FALSE(ParseNpyHeader(Bytes(std::string_view(content).substr(0, 127))).ok());
+}
+
 TEST(Npy, ReadsLaterVersions) {
   for (const char* name : {"version2.npy", "version3.npy"}) {
     EXPECT_EQ(std::get<std::vector<int64_t>>(Read(name).values), (std::vector<int64_t>{0, 1, 2}));

@@ -41,7 +41,7 @@ TEST_F(PickleBuilderTest, MakesTensors) {
   ASSERT_TRUE(tensor.ok()) << tensor.status().message();
   const auto* value = (*tensor)->As<PickleTensor>();
   ASSERT_NE(value, nullptr);
-  EXPECT_EQ(value->type, StorageType::kF32);
+  EXPECT_EQ(value->type, ElementType::kF32);
   EXPECT_EQ(value->storage_key, "7");
   EXPECT_EQ(value->storage_elements, 10U);
   EXPECT_EQ(value->offset, 2U);

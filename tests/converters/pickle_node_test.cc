@@ -6,16 +6,18 @@
 namespace kinglet {
 namespace {
 
-// Sizes and names of torch's storage classes.
-TEST(StorageType, HasTorchsNamesAndSizes) {
+// The names of torch's storage classes, and the bytes of their elements.
+TEST(StorageElementType, KnowsTorchsNames) {
   const std::pair<const char*, size_t> expected[] = {
       {"DoubleStorage", 8}, {"FloatStorage", 4}, {"HalfStorage", 2},  {"BFloat16Storage", 2},
       {"LongStorage", 8},   {"IntStorage", 4},   {"ShortStorage", 2}, {"CharStorage", 1},
       {"ByteStorage", 1},   {"BoolStorage", 1}};
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_STREQ(StorageTypeName(static_cast<StorageType>(i)), expected[i].first);
-    EXPECT_EQ(StorageTypeBytes(static_cast<StorageType>(i)), expected[i].second);
+  for (const auto& [name, bytes] : expected) {
+    ASSERT_TRUE(StorageElementType(name).has_value()) << name;
+    EXPECT_EQ(ElementBytes(*StorageElementType(name)), bytes) << name;
   }
+  EXPECT_EQ(StorageElementType("ComplexFloatStorage"), std::nullopt);
+  EXPECT_EQ(StorageElementType(""), std::nullopt);
 }
 
 TEST(PickleNode, FindsTheLastEntryOfAKey) {

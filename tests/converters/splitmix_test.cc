@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace kinglet {
 namespace {
 
@@ -25,9 +27,14 @@ TEST(SplitMix64, StaysInItsRanges) {
     const float real = random.Signed();
     EXPECT_GE(real, -1);
     EXPECT_LT(real, 1);
+    const double unit = random.Unit();
+    EXPECT_GE(unit, 0);
+    EXPECT_LT(unit, 1);
   }
   EXPECT_TRUE(low && high);
   EXPECT_EQ(random.Below(1), 0u);
+  // The first of the published sequence, 53 bits of it.
+  EXPECT_EQ(SplitMix64(1234567).Unit(), std::floor(6457827717110365317.0 / 2048) / 0x1p53);
 }
 
 }  // namespace

@@ -4,10 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <memory>
-
-#include "tests/converters/synthetic.h"
-
 namespace kinglet {
 namespace {
 
@@ -41,45 +37,34 @@ TEST(ReadFinite, PassesFailuresOn) {
   EXPECT_EQ(Read({1, 2}, {3}).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
-TEST(WeightsOf, ReadsACheckpoint) {
-  const SyntheticMicronet model;
-  const TemporaryFolder folder;
-  const auto checkpoint = Checkpoint::Open(folder.Write("m.pth", model.LegacyFile(true)));
-  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
-  const auto dict = AsStateDict((*checkpoint)->root());
-  ASSERT_TRUE(dict.ok());
-  const auto weights = WeightsOf(**checkpoint, *dict);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
-  ASSERT_EQ(weights->size(), model.tensors.size());
-  for (size_t i = 0; i < weights->size(); ++i) {
-    EXPECT_EQ((*weights)[i].name, model.tensors[i].name);
-    EXPECT_EQ((*weights)[i].shape, model.tensors[i].shape);
-    const auto values = (*weights)[i].values();
-    ASSERT_TRUE(values.ok()) << values.status().message();
-    EXPECT_EQ(*values, model.tensors[i].values);
-  }
+TEST(ReadIntegers, GivesThemExact) {
+  SourceTensor tensor{"codes", {2, 1}, {}, {}};
+  EXPECT_EQ(ReadIntegers(tensor).status().message(),
+            "checkpoint: tensor codes: expected integers, found floats");
+  tensor.integers = []() -> Result<std::vector<int64_t>> { return {{16777217, -2147483649}}; };
+  EXPECT_EQ(ReadIntegers(tensor).value(), (std::vector<int64_t>{16777217, -2147483649}));
+  tensor.shape = {3};
+  EXPECT_EQ(ReadIntegers(tensor).status().message(),
+            "checkpoint: tensor codes: expected 3 values, found 2");
+  tensor.integers = []() -> Result<std::vector<int64_t>> {
+    return Status(KINGLET_IO_ERROR, "no disk");
+  };
+  EXPECT_EQ(ReadIntegers(tensor).status().code(), KINGLET_IO_ERROR);
 }
 
-// Views of one storage are cheap to write down and expensive to read.
-TEST(WeightsOf, RefusesMoreEntriesThanTheFileCanMean) {
-  const SyntheticMicronet model;
-  const TemporaryFolder folder;
-  const auto checkpoint = Checkpoint::Open(folder.Write("m.pth", model.LegacyFile(true)));
-  ASSERT_TRUE(checkpoint.ok());
-  const auto dict = AsStateDict((*checkpoint)->root());
-  ASSERT_TRUE(dict.ok());
-  const PickleTensor* qkv = (*dict)[8].tensor;
-  ASSERT_EQ(qkv->shape, (std::vector<uint64_t>{22, 8}));
-  StateDict many(2 * (*checkpoint)->file_size() / (22 * 8), NamedTensor{"w", qkv});
-  EXPECT_TRUE(WeightsOf(**checkpoint, many).ok());
-  many.push_back({"last", qkv});
-  EXPECT_NE(WeightsOf(**checkpoint, many).status().message().find("up to tensor"),
-            std::string::npos);
-  PickleTensor huge = *qkv;
-  huge.shape = {uint64_t{1} << 40, uint64_t{1} << 40};
-  const auto refused = WeightsOf(**checkpoint, {{"w", &huge}});
-  EXPECT_EQ(refused.status().code(), KINGLET_INVALID_CHECKPOINT);
-  EXPECT_NE(refused.status().message().find("twice the file's bytes"), std::string::npos);
+TEST(StoredTensor, ReadsItsView) {
+  const StoredElements elements = {
+      "file", "place", ElementType::kU8, 4,
+      [](uint64_t offset, uint64_t bytes, const ByteSink& sink) {
+        std::vector<std::byte> stored = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+        sink(std::span(stored).subspan(offset, bytes));
+        return Status();
+      }};
+  const SourceTensor tensor = StoredTensor("t", elements, WholeView({2, 2}, true));
+  EXPECT_EQ(tensor.name, "t");
+  EXPECT_EQ(tensor.shape, (std::vector<uint64_t>{2, 2}));
+  EXPECT_EQ(ReadFinite(tensor).value(), (std::vector<float>{1, 3, 2, 4}));
+  EXPECT_EQ(ReadIntegers(tensor).value(), (std::vector<int64_t>{1, 3, 2, 4}));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "converters/passes/reconstruction.h"
+#include "format/bitpack.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
@@ -128,6 +130,57 @@ TEST(QuantiseDivided, ZerosHaveTheDivisorOne) {
     EXPECT_EQ(quantised.scales, std::vector<float>{1});
     EXPECT_EQ(quantised.codes, (std::vector<int16_t>{0, 0}));
   }
+}
+
+// A table decoded again: half a step away, and the truncated scale's part of the value by rows.
+TEST(QuantiseRows, ErrorsOfATableAtEveryWidth) {
+  const Shape shape = {200, 17};
+  const std::vector<float> values = RandomValues(200 * 17, 9);
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    const Quantised quantised = QuantiseRows(values, shape, bits);
+    const std::vector<float> decoded = DecodedValues(EncodedTensor{"table", shape, quantised});
+    for (uint64_t i = 0; i < values.size(); ++i) {
+      const double truncated = std::pow(2.0, bits - 23);
+      const double step = double{quantised.scales[i / 17]} * (1 + truncated);
+      EXPECT_LE(std::abs(double{decoded[i]} - double{values[i]}),
+                0.5001 * step + std::abs(double{values[i]}) * truncated * 1.0001)
+          << bits;
+    }
+  }
+}
+
+TEST(QuantiseDivided, ErrorsOfATableAtEveryWidth) {
+  const Shape shape = {200, 17};
+  const std::vector<float> values = RandomValues(200 * 17, 9);
+  double before = 1;
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    const EncodedTensor tensor = {"table", shape, QuantiseDivided(values, bits)};
+    const double divisor{std::get<Quantised>(tensor.values).scales[0]};
+    const std::vector<float> decoded = DecodedValues(tensor);
+    for (uint64_t i = 0; i < values.size(); ++i) {
+      EXPECT_LE(std::abs(double{decoded[i]} - double{values[i]}), 0.5001 / divisor) << bits;
+    }
+    const Reconstruction report = Compare(values, tensor);
+    EXPECT_LT(report.relative_error, before * 0.6);
+    before = report.relative_error;
+    const uint64_t codes = PackedBytes(200 * 17, bits);
+    EXPECT_GT(report.bytes_after, codes);  // the divisor
+    EXPECT_LE(report.bytes_after, codes + 4);
+  }
+}
+
+// Truncating leaves 23 - bits bits of a scale's mantissa, which from 13 bits on costs more than the
+// wider code gains: at 16 the error is larger than at 9.
+TEST(QuantiseRows, IsMostAccurateAtTwelveBits) {
+  const Shape shape = {200, 64};
+  const std::vector<float> values = RandomValues(200 * 64, 10);
+  std::vector<double> errors(kMaxBits + 1);
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    errors[bits] = Compare(values, {"", shape, QuantiseRows(values, shape, bits)}).relative_error;
+  }
+  for (int bits = kMinBits; bits < 11; ++bits) EXPECT_GT(errors[bits], errors[bits + 1]);
+  for (int bits = 12; bits < kMaxBits; ++bits) EXPECT_LT(errors[bits], errors[bits + 1]);
+  EXPECT_GT(errors[16], errors[9]);
 }
 
 TEST(QuantiseTensors, ChangesTheGivenOnesOnly) {

@@ -9,6 +9,7 @@ names them. The files are committed, so that tests need no Python; run this agai
 
 import collections
 import io
+import json
 import pathlib
 import pickle
 import struct
@@ -164,6 +165,31 @@ def plain_objects():
             "set": {7}, "frozen": frozenset([8]), "cyclic": Cyclic(), "nested": {"a": {"b": {"c": 4}}}}
 
 
+def named_arrays():
+    """Every type that a container of tensors alone may hold, and the shapes that are easily mistaken."""
+    ramp = numpy.arange(6)
+    return {"F64": ramp.reshape(2, 3) / 4 - 0.5, "F32": (ramp * 0.5 - 1).astype("<f4"), "F16": (ramp / 8).astype("<f2"),
+            "I64": numpy.array([2**31 - 1, 2**31, -2**40 - 1]), "I32": numpy.array([[-2**31], [16777217]], "<i4"),
+            "I16": numpy.array([-32768, 32767], "<i2"), "I8": numpy.array([-128, 127], "i1"),
+            "U32": numpy.array([2**32 - 1, 0], "<u4"), "U16": numpy.array([65535, 1], "<u2"),
+            "U8": numpy.array([255, 2], "u1"), "BOOL": numpy.array([True, False, True]),
+            "empty": numpy.zeros((0, 5), "<f4"), "scalar": numpy.array(0.25), "deep/name.0": numpy.ones((1, 2, 1, 2), "<f4")}
+
+
+def safetensors(path, arrays):
+    """As huggingface/safetensors describes its format; BF16 is what numpy lacks."""
+    names = {"f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8", "u4": "U32",
+             "u2": "U16", "u1": "U8", "b1": "BOOL"}
+    parts = [(name, names[array.dtype.str[1:]], array.shape, array.tobytes()) for name, array in arrays.items()]
+    parts.append(("BF16", "BF16", (3,), struct.pack("<3H", 0x3F80, 0xC040, 0x4049)))
+    header, at = {"__metadata__": {"format": "np"}}, 0
+    for name, dtype, shape, data in parts:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(part[3] for part in parts))
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for protocol in range(6):
@@ -202,6 +228,14 @@ def main():
     for version in ((2, 0), (3, 0)):
         with open(folder / f"version{version[0]}.npy", "wb") as file:
             numpy.lib.format.write_array(file, numpy.arange(3, dtype="<i4"), version)
+
+    arrays = named_arrays()
+    safetensors(folder / "tensors.safetensors", arrays)
+    arrays["fortran"] = numpy.asfortranarray(numpy.arange(24, dtype="<f4").reshape(2, 3, 4))
+    arrays["words"] = numpy.array(["the", "of"])
+    numpy.savez(folder / "tensors.npz", **arrays)
+    numpy.savez_compressed(folder / "tensors_deflated.npz", **arrays, zeros=numpy.zeros((20, 50), "<f4"))
+    numpy.savez_compressed(folder / "large.npz", ramp=(numpy.arange(400_000, dtype="<i4") % 1000))
 
 
 main()

@@ -1,0 +1,267 @@
+#include "converters/families/zaremba_tf.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/config_file.h"
+#include "converters/families/draft_builder.h"
+#include "converters/families/recurrent_model.h"
+#include "converters/quoted.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kCells = "Model/RNN/";
+constexpr std::string_view kKernel = "lstm_cell/kernel";  // also of basic_lstm_cell
+constexpr std::string_view kEmbedding = "Model/full_emb/embedding";
+constexpr std::string_view kTutorialEmbedding = "Model/embedding";
+constexpr std::string_view kSoftmaxWeight = "Model/softmax_w";
+constexpr std::string_view kSoftmaxBias = "Model/softmax_b";
+constexpr std::string_view kCudnnWeights = "Model/lstm_params";
+constexpr uint64_t kGates = 4;
+// The block of a kernel's columns that is each gate of this project's order (i, f, candidate, o).
+constexpr std::array<uint64_t, kGates> kBlockOf = {0, 2, 1, 3};
+constexpr size_t kForget = 1;
+constexpr double kLargestForgetBias = 1000;
+
+bool Has(std::span<const SourceTensor> weights, std::string_view name) {
+  return std::any_of(weights.begin(), weights.end(),
+                     [name](const SourceTensor& tensor) { return tensor.name == name; });
+}
+
+// The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel; 0 without one, as
+// a network of one layer may have it.
+uint64_t LayerOf(std::string_view name) {
+  uint64_t layer = 0;
+  for (const std::string_view prefix : {"/layer_", "/cell_"}) {
+    const size_t at = name.rfind(prefix);
+    if (at == std::string_view::npos) continue;
+    const std::string_view digits = name.substr(at + prefix.size());
+    std::from_chars(digits.data(), digits.data() + digits.size(), layer);
+  }
+  return layer;
+}
+
+struct Layer {
+  std::string kernel_name, bias_name;
+  const SourceTensor* kernel = nullptr;  // [inputs + units, 4 units]
+  const SourceTensor* bias = nullptr;    // [4 units]
+  uint64_t inputs = 0, units = 0;
+};
+
+// Rows [first, first + rows) of a kernel as a matrix [4 units, rows] with its gates in this
+// project's order.
+std::vector<float> GateRows(std::span<const float> kernel, const Layer& layer, uint64_t first,
+                            uint64_t rows) {
+  const uint64_t columns = kGates * layer.units;
+  std::vector<float> out(columns * rows);
+  for (uint64_t gate = 0; gate < kGates; ++gate) {
+    for (uint64_t unit = 0; unit < layer.units; ++unit) {
+      const uint64_t column = kBlockOf[gate] * layer.units + unit;
+      for (uint64_t row = 0; row < rows; ++row) {
+        out[(gate * layer.units + unit) * rows + row] = kernel[(first + row) * columns + column];
+      }
+    }
+  }
+  return out;
+}
+
+class ZarembaLoader {
+ public:
+  ZarembaLoader(std::span<const SourceTensor> weights, double forget_bias)
+      : weights_(weights), builder_(weights), forget_bias_(forget_bias) {}
+
+  Result<LoadedModel> Load() {
+    KINGLET_RETURN_IF_ERROR(FindLayers());
+    ClaimEmbedding();
+    for (Layer& layer : layers_) ClaimLayer(layer);
+    ClaimSoftmax();
+    ClaimLeftovers();
+    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
+    DescribeAsTorch();
+    return LoadRecurrent(names_, as_torch_);
+  }
+
+ private:
+  Status FindLayers() {
+    std::map<uint64_t, std::string> kernels;
+    for (const SourceTensor& tensor : weights_) {
+      if (!tensor.name.starts_with(kCells) || !tensor.name.ends_with(kKernel)) continue;
+      const auto [other, added] = kernels.emplace(LayerOf(tensor.name), tensor.name);
+      if (!added) {
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint",
+                               "layer " + std::to_string(other->first), "one cell",
+                               QuotedName(other->second) + " and " + QuotedName(tensor.name));
+      }
+    }
+    // A layer that is not there is missed under the name that the training code would give it.
+    const uint64_t highest = kernels.empty() ? 0 : kernels.rbegin()->first;
+    for (uint64_t i = 0; i <= highest && i <= kernels.size(); ++i) {
+      const auto found = kernels.find(i);
+      Layer layer;
+      layer.kernel_name =
+          found != kernels.end()
+              ? found->second
+              : std::string(kCells) + "layer_" + std::to_string(i) + "/rnn/" + std::string(kKernel);
+      const std::string cell =
+          layer.kernel_name.substr(0, layer.kernel_name.size() - std::string_view("kernel").size());
+      layer.bias_name = cell + "bias";
+      layers_.push_back(std::move(layer));
+    }
+    return {};
+  }
+
+  void ClaimEmbedding() {
+    const bool tutorial = !builder_.Has(kEmbedding) && builder_.Has(kTutorialEmbedding);
+    embedding_ = builder_.ClaimUnshaped(std::string(tutorial ? kTutorialEmbedding : kEmbedding));
+    if (embedding_ == nullptr) return;
+    if (embedding_->shape.size() != 2 || embedding_->shape[0] == 0 || embedding_->shape[1] == 0) {
+      builder_.NoteMisshaped(*embedding_, "[words, width]");
+      return;
+    }
+    words_ = embedding_->shape[0];
+    width_ = embedding_->shape[1];
+  }
+
+  void ClaimLayer(Layer& layer) {
+    layer.kernel = builder_.ClaimUnshaped(layer.kernel_name);
+    layer.inputs = width_;
+    width_ = 0;
+    if (layer.kernel != nullptr) {
+      const Shape& shape = layer.kernel->shape;
+      const uint64_t units = shape.size() == 2 && shape[1] % kGates == 0 ? shape[1] / kGates : 0;
+      // Where the layer before is at fault its units are not known.
+      if (units > 0 && shape[0] > units &&
+          (layer.inputs == 0 || shape[0] - units == layer.inputs)) {
+        width_ = layer.units = units;
+      } else {
+        const std::string inputs = layer.inputs == 0 ? "m" : std::to_string(layer.inputs);
+        builder_.NoteMisshaped(*layer.kernel, "[" + inputs + " + n, 4 n] for n units");
+      }
+    }
+    layer.bias = layer.units > 0 ? builder_.Claim(layer.bias_name, {kGates * layer.units})
+                                 : builder_.ClaimUnshaped(layer.bias_name);
+  }
+
+  void ClaimSoftmax() {
+    const std::string weight(kSoftmaxWeight), bias(kSoftmaxBias);
+    softmax_weight_ = width_ > 0 && words_ > 0 ? builder_.Claim(weight, {width_, words_})
+                                               : builder_.ClaimUnshaped(weight);
+    softmax_bias_ = words_ > 0 ? builder_.Claim(bias, {words_}) : builder_.ClaimUnshaped(bias);
+  }
+
+  // A slot of the optimiser is called as its variable, a slash and its own name.
+  void ClaimLeftovers() {
+    for (const SourceTensor& tensor : weights_) {
+      const std::string_view name = tensor.name;
+      const bool slot = builder_.Claimed(name.substr(0, std::min(name.size(), name.rfind('/'))));
+      if (slot || tensor.shape.empty()) builder_.ClaimUnshaped(tensor.name);
+    }
+  }
+
+  void Add(std::string name, Shape shape, std::function<Result<std::vector<float>>()> values) {
+    as_torch_.push_back({std::move(name), std::move(shape), std::move(values)});
+  }
+
+  // The same network with the names, orientation and gates of a PyTorch one.
+  void DescribeAsTorch() {
+    names_.network = "a " + std::string(kZarembaFamily) + " network";
+    names_.cell = RecurrentCell::kLstm;
+    Add("encoder.weight", embedding_->shape, [this] { return ReadFinite(*embedding_); });
+    for (const Layer& layer : layers_) {
+      const std::string suffix = "_l" + std::to_string(names_.layers.size());
+      const RecurrentLayerNames names = {
+          "rnn.weight_ih" + suffix, "rnn.bias_ih" + suffix, "rnn.weight_hh" + suffix, "", {}};
+      const uint64_t rows = kGates * layer.units;
+      const uint64_t inputs = layer.kernel->shape[0] - layer.units;
+      Add(names.input_weight, {rows, inputs},
+          [&layer, inputs] { return KernelPart(layer, 0, inputs); });
+      Add(names.recurrent_weight, {rows, layer.units},
+          [&layer, inputs] { return KernelPart(layer, inputs, layer.units); });
+      Add(names.input_bias, {rows}, [this, &layer] { return BiasOf(layer); });
+      names_.layers.push_back(names);
+    }
+    Add("decoder.weight", {words_, width_}, [this] { return Decoder(); });
+    Add("decoder.bias", {words_}, [this] { return ReadFinite(*softmax_bias_); });
+  }
+
+  static Result<std::vector<float>> KernelPart(const Layer& layer, uint64_t first, uint64_t rows) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> kernel, ReadFinite(*layer.kernel));
+    return GateRows(kernel, layer, first, rows);
+  }
+
+  Result<std::vector<float>> BiasOf(const Layer& layer) const {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(*layer.bias));
+    std::vector<float> gates = GateRows(bias, layer, 0, 1);
+    const auto forget = gates.begin() + static_cast<std::ptrdiff_t>(kForget * layer.units);
+    for (auto value = forget; value != forget + static_cast<std::ptrdiff_t>(layer.units); ++value) {
+      *value = static_cast<float>(double{*value} + forget_bias_);
+    }
+    return gates;
+  }
+
+  Result<std::vector<float>> Decoder() const {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> weight, ReadFinite(*softmax_weight_));
+    std::vector<float> rows(weight.size());
+    for (uint64_t word = 0; word < words_; ++word) {
+      for (uint64_t unit = 0; unit < width_; ++unit) {
+        rows[word * width_ + unit] = weight[unit * words_ + word];
+      }
+    }
+    return rows;
+  }
+
+  std::span<const SourceTensor> weights_;
+  DraftBuilder builder_;  // for the names and shapes of the file alone
+  double forget_bias_;
+  uint64_t words_ = 0;
+  uint64_t width_ = 0;  // of what the layer before leaves; 0 where that cannot be known
+  const SourceTensor* embedding_ = nullptr;
+  const SourceTensor* softmax_weight_ = nullptr;
+  const SourceTensor* softmax_bias_ = nullptr;
+  std::vector<Layer> layers_;
+  RecurrentNames names_;
+  SourceWeights as_torch_;
+};
+
+Result<double> ForgetBias(const std::string& config) {
+  if (config.empty()) return 0.0;
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(config));
+  KINGLET_ASSIGN_OR_RETURN(const double bias, file.Number("forget_bias"));
+  if (std::abs(bias) <= kLargestForgetBias) return bias;
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, config, "forget_bias",
+                         "a number from -1000 to 1000", std::to_string(bias));
+}
+
+}  // namespace
+
+bool LooksLikeZaremba(std::span<const SourceTensor> weights) {
+  return Has(weights, kSoftmaxWeight) && Has(weights, kSoftmaxBias);
+}
+
+Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
+  if (Has(input.weights, kCudnnWeights)) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", input.checkpoint,
+                           "a network of LSTMBlockCell or BasicLSTMCell",
+                           QuotedName(kCudnnWeights) + ", whose layout only cuDNN knows");
+  }
+  KINGLET_ASSIGN_OR_RETURN(const double forget_bias, ForgetBias(input.config));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, ZarembaLoader(input.weights, forget_bias).Load());
+  if (input.config.empty()) {
+    model.notes.emplace_back(
+        "the file does not say the cells' forget bias: it is taken to be 0, as in ptb_word_lm.py; "
+        "--config with forget_bias says another");
+  }
+  return model;
+}
+
+}  // namespace kinglet

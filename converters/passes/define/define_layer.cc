@@ -1,0 +1,212 @@
+#include "converters/passes/define/define_layer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace kinglet {
+namespace {
+
+// Outputs and words of a tile: its sums stay in registers.
+constexpr size_t kTileRows = 4, kTileWords = 4;
+// Inputs of a panel: with its block of words it stays in the second-level cache.
+constexpr uint64_t kPanel = 256;
+
+using Panel = std::array<double, kPanel * kTileRows>;
+
+// Adds `count` products to each sum of a tile, in order.
+void AddPanel(const Panel& panel, uint64_t count, const double* input, double* output) {
+  double sums[kTileRows][kTileWords];
+  for (size_t row = 0; row < kTileRows; ++row) {
+    for (size_t word = 0; word < kTileWords; ++word) {
+      sums[row][word] = output[row * kDefineBlock + word];
+    }
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    for (size_t row = 0; row < kTileRows; ++row) {
+      for (size_t word = 0; word < kTileWords; ++word) {
+        sums[row][word] += panel[i * kTileRows + row] * input[i * kDefineBlock + word];
+      }
+    }
+  }
+  for (size_t row = 0; row < kTileRows; ++row) {
+    for (size_t word = 0; word < kTileWords; ++word) {
+      output[row * kDefineBlock + word] = sums[row][word];
+    }
+  }
+}
+
+void CopyFeatures(const FeatureBlock& from, uint64_t first, uint64_t count, FeatureBlock& to,
+                  uint64_t to_first) {
+  std::copy_n(from.Feature(first), count * kDefineBlock, to.Feature(to_first));
+}
+
+// Chunk j of `first` followed by chunk j of `second`, for each of `chunks`.
+void Interleave(const FeatureBlock& first, uint64_t first_width, const FeatureBlock& second,
+                uint64_t second_width, uint64_t chunks, FeatureBlock& joined) {
+  const uint64_t a = first_width / chunks, b = second_width / chunks;
+  for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
+    CopyFeatures(first, chunk * a, a, joined, chunk * (a + b));
+    CopyFeatures(second, chunk * b, b, joined, chunk * (a + b) + a);
+  }
+}
+
+void AddBias(const DefineLayer& layer, std::span<const float> bias, FeatureBlock& block) {
+  if (bias.empty()) return;
+  for (uint64_t feature = 0; feature < layer.out; ++feature) {
+    const double value = bias[feature % bias.size()];
+    double* words = block.Feature(feature);
+    for (size_t word = 0; word < kDefineBlock; ++word) words[word] += value;
+  }
+}
+
+void ShuffleFeatures(const DefineLayer& layer, const FeatureBlock& from, FeatureBlock& to) {
+  const uint64_t width = layer.out / layer.groups;
+  for (uint64_t group = 0; group < layer.groups; ++group) {
+    for (uint64_t j = 0; j < width; ++j) {
+      CopyFeatures(from, group * width + j, 1, to, j * layer.groups + group);
+    }
+  }
+}
+
+// Layer normalisation of `width` adjacent features.
+void Normalise(const DefineLayer& layer, const DefineWeights& weights, uint64_t width,
+               double* features) {
+  using Words = std::array<double, kDefineBlock>;
+  Words mean = {}, variance = {};
+  for (uint64_t f = 0; f < width; ++f) {
+    for (size_t word = 0; word < kDefineBlock; ++word) {
+      mean[word] += features[f * kDefineBlock + word];
+    }
+  }
+  for (double& value : mean) value /= static_cast<double>(width);
+  for (uint64_t f = 0; f < width; ++f) {
+    for (size_t word = 0; word < kDefineBlock; ++word) {
+      const double centred = features[f * kDefineBlock + word] - mean[word];
+      variance[word] += centred * centred;
+    }
+  }
+  Words deviation;
+  for (size_t word = 0; word < kDefineBlock; ++word) {
+    deviation[word] = std::sqrt(variance[word] / static_cast<double>(width) + layer.norm_epsilon);
+  }
+  for (uint64_t f = 0; f < width; ++f) {
+    const double gain = weights.norm_gain.empty() ? 1.0 : weights.norm_gain[f];
+    const double offset = weights.norm_offset.empty() ? 0.0 : weights.norm_offset[f];
+    double* words = features + f * kDefineBlock;
+    for (size_t word = 0; word < kDefineBlock; ++word) {
+      words[word] = (words[word] - mean[word]) / deviation[word] * gain + offset;
+    }
+  }
+}
+
+void NormaliseLayer(const DefineLayer& layer, const DefineWeights& weights, FeatureBlock& block) {
+  if (layer.norm == DefineLayer::Norm::kNone) return;
+  const uint64_t parts = layer.norm == DefineLayer::Norm::kPerGroup ? layer.groups : 1;
+  const uint64_t width = layer.out / parts;
+  for (uint64_t part = 0; part < parts; ++part) {
+    Normalise(layer, weights, width, block.Feature(part * width));
+  }
+}
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+void Activate(DefineLayer::Activation activation, std::span<double> values) {
+  const auto apply = [values](auto function) {
+    std::transform(values.begin(), values.end(), values.begin(), function);
+  };
+  switch (activation) {
+    case DefineLayer::Activation::kNone:
+      return;
+    case DefineLayer::Activation::kRelu:
+      return apply([](double x) { return std::max(x, 0.0); });
+    case DefineLayer::Activation::kGelu:
+      return apply([](double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); });
+    case DefineLayer::Activation::kSwish:
+      return apply([](double x) { return x * Sigmoid(x); });
+    case DefineLayer::Activation::kTanh:
+      return apply([](double x) { return std::tanh(x); });
+    case DefineLayer::Activation::kSigmoid:
+      return apply(Sigmoid);
+  }
+}
+
+void AddFeatures(const FeatureBlock& from, uint64_t features, FeatureBlock& to) {
+  const double* source = from.Feature(0);
+  std::transform(source, source + features * kDefineBlock, to.Feature(0), to.Feature(0),
+                 [](double a, double b) { return a + b; });
+}
+
+}  // namespace
+
+void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, uint64_t row_step,
+                   uint64_t column_step, const double* input, double* output) {
+  std::fill_n(output, rows * kDefineBlock, 0.0);
+  Panel panel;
+  std::array<double, kTileRows * kDefineBlock> last;  // a tile that reaches beyond the last output
+  for (uint64_t first = 0; first < columns; first += kPanel) {
+    const uint64_t count = std::min(kPanel, columns - first);
+    for (uint64_t row = 0; row < rows; row += kTileRows) {
+      const uint64_t used = std::min<uint64_t>(kTileRows, rows - row);
+      for (uint64_t i = 0; i < count; ++i) {
+        for (uint64_t r = 0; r < kTileRows; ++r) {
+          panel[i * kTileRows + r] =
+              r < used ? matrix[(row + r) * row_step + (first + i) * column_step] : 0.0F;
+        }
+      }
+      double* tile = output + row * kDefineBlock;
+      if (used < kTileRows) {
+        last.fill(0);
+        std::copy_n(tile, used * kDefineBlock, last.begin());
+        tile = last.data();
+      }
+      for (size_t word = 0; word < kDefineBlock; word += kTileWords) {
+        AddPanel(panel, count, input + first * kDefineBlock + word, tile + word);
+      }
+      if (used < kTileRows) std::copy_n(tile, used * kDefineBlock, output + row * kDefineBlock);
+    }
+  }
+}
+
+void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const FeatureBlock& e,
+                uint64_t e_width, const FeatureBlock& previous, uint64_t previous_width,
+                FeatureBlock& joined, FeatureBlock& unshuffled, FeatureBlock& output) {
+  if (layer.skip != DefineLayer::Skip::kNone) {
+    const uint64_t chunks = layer.skip == DefineLayer::Skip::kMix ? layer.groups : 1;
+    if (layer.order == DefineLayer::Order::kInputFirst) {
+      Interleave(e, e_width, previous, previous_width, chunks, joined);
+    } else {
+      Interleave(previous, previous_width, e, e_width, chunks, joined);
+    }
+  }
+  const FeatureBlock& input = layer.skip == DefineLayer::Skip::kNone ? previous : joined;
+  const bool shuffles = layer.shuffle != DefineLayer::Shuffle::kNone;
+
+  FeatureBlock& product = shuffles ? unshuffled : output;
+  const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+  const bool out_in = layer.layout == DefineLayer::Layout::kOutIn;
+  for (uint64_t group = 0; group < layer.groups; ++group) {
+    const uint64_t matrix = layer.weights == DefineLayer::Weights::kPerGroup ? group : 0;
+    MultiplyBlock(weights.weight.data() + matrix * in * out, out, in, out_in ? in : 1,
+                  out_in ? 1 : out, input.Feature(group * in), product.Feature(group * out));
+  }
+  AddBias(layer, weights.bias, product);
+  if (layer.shuffle == DefineLayer::Shuffle::kBeforeNorm) {
+    ShuffleFeatures(layer, product, output);
+    NormaliseLayer(layer, weights, output);
+  } else {
+    NormaliseLayer(layer, weights, product);
+    if (shuffles) ShuffleFeatures(layer, product, output);
+  }
+
+  if (layer.residual == DefineLayer::Residual::kBeforeActivation) {
+    AddFeatures(previous, layer.out, output);
+  }
+  Activate(layer.activation, {output.Feature(0), layer.out * kDefineBlock});
+  if (layer.residual == DefineLayer::Residual::kAfterActivation) {
+    AddFeatures(previous, layer.out, output);
+  }
+}
+
+}  // namespace kinglet

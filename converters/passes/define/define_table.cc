@@ -1,0 +1,174 @@
+#include "converters/passes/define/define_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "converters/entries.h"
+#include "converters/passes/define/define_layer.h"
+#include "converters/thread_shares.h"
+
+namespace kinglet {
+namespace {
+
+Status CheckMap(const DefineMap& map, uint64_t map_width) {
+  uint64_t words = 0;
+  for (size_t index = 0; index < map.size(); ++index) {
+    const DefineBand& band = map[index];
+    const std::string place = "band " + std::to_string(index) + ", ";
+    const auto refuse = [&place](const char* field, const std::string& expected,
+                                 const std::string& found) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "define map", place + field, expected,
+                             found);
+    };
+    if (band.width == 0 || band.width > kLargestDefineWidth) {
+      return refuse("width", "1 to " + std::to_string(kLargestDefineWidth),
+                    std::to_string(band.width));
+    }
+    if (band.projection.empty() && band.width != map_width) {
+      return refuse("width", std::to_string(map_width) + ", as there is no projection",
+                    std::to_string(band.width));
+    }
+    if (!std::isfinite(band.scale)) return refuse("scale", "a finite number", "another");
+    KINGLET_RETURN_IF_ERROR(
+        CheckArray("define map", place + "table", {band.words, band.width}, band.table));
+    if (!band.projection.empty()) {
+      KINGLET_RETURN_IF_ERROR(
+          CheckArray("define map", place + "projection", {map_width, band.width}, band.projection));
+    }
+    words += band.words;  // no overflow: the tables are in memory
+  }
+  if (words == 0) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "define map", "words", "at least 1", "0");
+  }
+  return {};
+}
+
+uint64_t Widest(const DefineMap& map) {
+  uint64_t widest = 0;
+  for (const DefineBand& band : map) widest = std::max(widest, band.width);
+  return widest;
+}
+
+uint64_t Widest(const DefineUnit& unit, uint64_t DefineLayer::*width) {
+  uint64_t widest = unit.map_width;
+  for (const DefineLayer& layer : unit.layers) widest = std::max(widest, layer.*width);
+  return widest;
+}
+
+// The vectors of one block of words on their way through Map and the unit.
+class BlockOfWords {
+ public:
+  BlockOfWords(const DefineMap& map, const DefineUnit& unit, std::span<const DefineWeights> weights)
+      : unit_(unit),
+        weights_(weights),
+        looked_up_(Widest(map)),
+        e_(Widest(unit, &DefineLayer::out)),
+        joined_(Widest(unit, &DefineLayer::in)),
+        unshuffled_(Widest(unit, &DefineLayer::out)),
+        previous_(Widest(unit, &DefineLayer::out)),
+        output_(Widest(unit, &DefineLayer::out)) {}
+
+  // The table's rows of `count` words of `band`, its word `first` and the next, into `rows`. False
+  // where one is not finite. REQUIRES: count <= kDefineBlock.
+  bool Compute(const DefineBand& band, uint64_t first, uint64_t count, float* rows) {
+    LookUp(band, first, count);
+    uint64_t e_width = unit_.map_width, width = unit_.map_width;
+    for (size_t index = 0; index < unit_.layers.size(); ++index) {
+      if (index == unit_.entry_layers) {
+        std::copy_n(previous_.Feature(0), width * kDefineBlock, e_.Feature(0));
+        e_width = width;
+      }
+      ApplyLayer(unit_.layers[index], weights_[index], e_, e_width, previous_, width, joined_,
+                 unshuffled_, output_);
+      std::swap(previous_, output_);
+      width = unit_.layers[index].out;
+    }
+    bool finite = true;
+    for (uint64_t word = 0; word < count; ++word) {
+      for (uint64_t feature = 0; feature < width; ++feature) {
+        const double value = previous_.Feature(feature)[word] * unit_.table_scale;
+        rows[word * width + feature] = static_cast<float>(value);
+        finite = finite && std::isfinite(rows[word * width + feature]);
+      }
+    }
+    return finite;
+  }
+
+ private:
+  void LookUp(const DefineBand& band, uint64_t first, uint64_t count) {
+    FeatureBlock& vectors = band.projection.empty() ? previous_ : looked_up_;
+    for (uint64_t feature = 0; feature < band.width; ++feature) {
+      double* words = vectors.Feature(feature);
+      for (uint64_t word = 0; word < count; ++word) {
+        words[word] = band.table[(first + word) * band.width + feature] * band.scale;
+      }
+      std::fill(words + count, words + kDefineBlock, 0.0);
+    }
+    if (!band.projection.empty()) {
+      MultiplyBlock(band.projection.data(), unit_.map_width, band.width, band.width, 1,
+                    looked_up_.Feature(0), previous_.Feature(0));
+    }
+    double* scaled = previous_.Feature(0);
+    for (uint64_t i = 0; i < unit_.map_width * kDefineBlock; ++i) scaled[i] *= unit_.map_scale;
+  }
+
+  const DefineUnit& unit_;
+  std::span<const DefineWeights> weights_;
+  FeatureBlock looked_up_, e_, joined_, unshuffled_, previous_, output_;
+};
+
+}  // namespace
+
+uint64_t Words(const DefineMap& map) {
+  uint64_t words = 0;
+  for (const DefineBand& band : map) words += band.words;
+  return words;
+}
+
+Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& unit,
+                                       std::span<const DefineWeights> weights, size_t threads) {
+  KINGLET_RETURN_IF_ERROR(CheckUnit(unit));
+  KINGLET_RETURN_IF_ERROR(CheckWeights(unit, weights));
+  KINGLET_RETURN_IF_ERROR(CheckMap(map, unit.map_width));
+  const uint64_t words = Words(map), width = OutputWidth(unit);
+  if (words > kLargestDefineTable / width) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "define table", "size",
+                           "at most 2^32 entries", ShapeText({words, width}));
+  }
+
+  std::vector<float> table(words * width);
+  // What threads need is allocated before they start: they must not throw.
+  threads = std::min<size_t>(threads, words / kDefineBlock + 1);
+  std::vector<BlockOfWords> blocks;
+  blocks.reserve(threads);
+  for (size_t share = 0; share < threads; ++share) blocks.emplace_back(map, unit, weights);
+  std::vector<uint64_t> bad(threads, UINT64_MAX);  // the first word of a block that is not finite
+  RunShares(threads, [&](size_t share) {
+    uint64_t turn = 0, band_first = 0;
+    for (const DefineBand& band : map) {
+      for (uint64_t first = 0; first < band.words; first += kDefineBlock, ++turn) {
+        if (turn % threads != share) continue;
+        const uint64_t count = std::min<uint64_t>(kDefineBlock, band.words - first);
+        const uint64_t row = band_first + first;
+        if (!blocks[share].Compute(band, first, count, table.data() + row * width)) {
+          bad[share] = std::min(bad[share], row);
+        }
+      }
+      band_first += band.words;
+    }
+  });
+
+  const uint64_t from = *std::min_element(bad.begin(), bad.end());
+  if (from == UINT64_MAX) return table;
+  const auto entry = std::find_if_not(table.begin() + static_cast<std::ptrdiff_t>(from * width),
+                                      table.end(), [](float x) { return std::isfinite(x); });
+  const auto at = static_cast<uint64_t>(entry - table.begin());
+  return Status::Refusal(
+      KINGLET_NOT_FINITE, "define table",
+      "word " + std::to_string(at / width) + ", feature " + std::to_string(at % width),
+      "a number that float32 can hold", std::isnan(*entry) ? "NaN" : "infinity");
+}
+
+}  // namespace kinglet

@@ -1,0 +1,204 @@
+#include "converters/passes/kd_codes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "converters/entries.h"
+#include "converters/quoted.h"
+
+namespace kinglet {
+namespace {
+
+constexpr char kWhat[] = "kd codes";
+
+template <class Number>
+Result<std::vector<uint32_t>> WholeCodes(std::span<const Number> codes, uint64_t positions,
+                                         uint64_t choices) {
+  std::vector<uint32_t> whole;
+  whole.reserve(codes.size());
+  for (const Number code : codes) {
+    const auto value = static_cast<double>(code);
+    const bool fits =
+        value >= 0 && value < static_cast<double>(choices) && std::floor(value) == value;
+    if (!fits) {
+      const size_t at = whole.size();
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, kWhat,
+          "word " + std::to_string(at / positions) + ", position " + std::to_string(at % positions),
+          "a whole number below " + std::to_string(choices), std::to_string(code));
+    }
+    whole.push_back(static_cast<uint32_t>(code));
+  }
+  return whole;
+}
+
+Status CheckLinear(const KdTraining& training) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "width", training.width));
+  KINGLET_RETURN_IF_ERROR(
+      CheckArray(kWhat, "kernel", {training.length, training.width}, training.kernel));
+  const auto optional = [](const char* name, std::span<const float> entries,
+                           uint64_t length) -> Status {
+    if (entries.empty()) return {};
+    return CheckArray(kWhat, name, {length}, entries);
+  };
+  KINGLET_RETURN_IF_ERROR(optional("bias", training.bias, training.width));
+  KINGLET_RETURN_IF_ERROR(optional("batch norm gain", training.gain, training.length));
+  KINGLET_RETURN_IF_ERROR(optional("batch norm offset", training.offset, training.length));
+  const bool normalised = !training.mean.empty() || !training.variance.empty() ||
+                          !training.gain.empty() || !training.offset.empty();
+  if (!normalised) return {};
+  KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm mean", {training.length}, training.mean));
+  KINGLET_RETURN_IF_ERROR(
+      CheckArray(kWhat, "batch norm variance", {training.length}, training.variance));
+  return CheckVariances(kWhat, training.variance, training.epsilon);
+}
+
+Status Check(const KdTraining& training) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "words", training.words));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", training.positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", training.choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "length", training.length));
+  KINGLET_RETURN_IF_ERROR(
+      CheckEntries(kWhat, "codes", {training.words, training.positions}, training.codes.size()));
+  const auto wrong = std::find_if(training.codes.begin(), training.codes.end(),
+                                  [&](uint32_t code) { return code >= training.choices; });
+  if (wrong != training.codes.end()) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat,
+                           "code " + std::to_string(wrong - training.codes.begin()),
+                           "below " + std::to_string(training.choices), std::to_string(*wrong));
+  }
+  const uint64_t subspaces = training.shared ? 1 : training.positions;
+  return CheckArray(kWhat, "code embeddings", {subspaces, training.choices, training.length},
+                    training.embeddings);
+}
+
+// Batch norm as a * x + c.
+struct Affine {
+  std::vector<double> a, c;
+};
+Affine BatchNormOf(const KdTraining& training) {
+  Affine affine{std::vector<double>(training.length, 1), std::vector<double>(training.length, 0)};
+  for (uint64_t i = 0; i < training.mean.size(); ++i) {
+    const double gain = training.gain.empty() ? 1.0 : training.gain[i];
+    affine.a[i] = gain / std::sqrt(training.variance[i] + training.epsilon);
+    affine.c[i] =
+        (training.offset.empty() ? 0.0 : training.offset[i]) - affine.a[i] * training.mean[i];
+  }
+  return affine;
+}
+
+// A constant 1 after each code vector, and `constant` as the projection's last column.
+void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
+  const uint64_t length = embedding.table.length;
+  const auto widened = [length](const std::vector<float>& rows, auto last) {
+    std::vector<float> wide;
+    wide.reserve(rows.size() + rows.size() / length);
+    for (size_t row = 0; row < rows.size() / length; ++row) {
+      const auto first = rows.begin() + static_cast<std::ptrdiff_t>(row * length);
+      wide.insert(wide.end(), first, first + static_cast<std::ptrdiff_t>(length));
+      wide.push_back(last(row));
+    }
+    return wide;
+  };
+  embedding.table.codebook = widened(embedding.table.codebook, [](size_t) { return 1.0F; });
+  embedding.projection = widened(
+      embedding.projection, [&constant](size_t row) { return static_cast<float>(constant[row]); });
+  ++embedding.table.length;
+}
+
+}  // namespace
+
+Result<std::vector<uint32_t>> CodesFrom(std::span<const float> codes, uint64_t positions,
+                                        uint64_t choices) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
+  return WholeCodes(codes, positions, choices);
+}
+
+Result<std::vector<uint32_t>> CodesFrom(std::span<const int64_t> codes, uint64_t positions,
+                                        uint64_t choices) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
+  return WholeCodes(codes, positions, choices);
+}
+
+Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
+  if (logits.size() % choices != 0) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "logits",
+                           "a multiple of " + std::to_string(choices) + " entries",
+                           std::to_string(logits.size()));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckFinite(kWhat, "logits", logits));
+  std::vector<uint32_t> codes;
+  codes.reserve(logits.size() / choices);
+  for (size_t first = 0; first < logits.size(); first += choices) {
+    const std::span<const float> one = logits.subspan(first, choices);
+    codes.push_back(static_cast<uint32_t>(std::max_element(one.begin(), one.end()) - one.begin()));
+  }
+  return codes;
+}
+
+Result<KdAggregator> KdAggregatorNamed(std::string_view name) {
+  if (name == "mean") return KdAggregator::kMean;
+  if (name == "mean_linear") return KdAggregator::kMeanLinear;
+  return Status::Refusal(KINGLET_UNSUPPORTED, kWhat, "aggregator",
+                         "mean or mean_linear (decode the table for any other)", QuotedName(name));
+}
+
+Result<KdTable> KdEmbedding(KdTraining training) {
+  KINGLET_RETURN_IF_ERROR(Check(training));
+  KdTable embedding;
+  CodedTable& table = embedding.table;
+  table.combine = Combine::kMean;
+  table.rows = training.words;
+  table.positions = training.positions;
+  table.length = training.length;
+  table.pools.assign(training.shared ? 1 : training.positions,
+                     static_cast<uint32_t>(training.choices));
+  table.codebook.assign(training.embeddings.begin(), training.embeddings.end());
+  table.codes = std::move(training.codes);
+  if (training.aggregator == KdAggregator::kMean) return embedding;
+
+  KINGLET_RETURN_IF_ERROR(CheckLinear(training));
+  const Affine norm = BatchNormOf(training);
+  embedding.projection.resize(training.width * training.length);
+  std::vector<double> constant(training.width);
+  for (uint64_t out = 0; out < training.width; ++out) {
+    constant[out] = training.bias.empty() ? 0.0 : training.bias[out];
+    for (uint64_t in = 0; in < training.length; ++in) {
+      const double weight = training.kernel[in * training.width + out];
+      embedding.projection[out * training.length + in] = static_cast<float>(weight * norm.a[in]);
+      constant[out] += weight * norm.c[in];
+    }
+  }
+  if (std::any_of(constant.begin(), constant.end(), [](double x) { return x != 0; })) {
+    AddConstant(constant, embedding);
+  }
+  KINGLET_RETURN_IF_ERROR(CheckFinite(kWhat, "batch norm and kernel", embedding.projection));
+  return embedding;
+}
+
+CodedTable WithoutProjection(KdTable embedding) {
+  CodedTable table = std::move(embedding.table);
+  if (embedding.projection.empty()) return table;
+  const uint64_t length = table.length, width = embedding.projection.size() / length;
+  std::vector<float> codebook;
+  codebook.reserve(table.codebook.size() / length * width);
+  for (size_t row = 0; row < table.codebook.size(); row += length) {
+    for (uint64_t out = 0; out < width; ++out) {
+      double sum = 0;
+      for (uint64_t in = 0; in < length; ++in) {
+        sum +=
+            static_cast<double>(embedding.projection[out * length + in]) * table.codebook[row + in];
+      }
+      codebook.push_back(static_cast<float>(sum));
+    }
+  }
+  table.codebook = std::move(codebook);
+  table.length = width;
+  return table;
+}
+
+}  // namespace kinglet

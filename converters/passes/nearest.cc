@@ -1,0 +1,129 @@
+#include "converters/passes/nearest.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+
+#include "converters/thread_shares.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kLanes = 16;    // centroids of a panel: four SSE registers
+constexpr uint64_t kTogether = 2;  // vectors that share the loads of a panel
+constexpr uint64_t kBlock = 64;    // vectors that stay in the second-level cache for all panels
+
+using Lanes = std::array<float, kLanes>;
+// The best centroid so far of each lane, for one vector.
+struct Best {
+  Lanes score;
+  std::array<uint32_t, kLanes> panel;
+};
+
+// Four floats in one register: GCC does not keep plain arrays of scores in registers. Each score is
+// a chain of its own, so the width of the machine's vectors does not change it.
+using Quad = float __attribute__((vector_size(16)));
+constexpr uint64_t kQuads = kLanes / 4;
+
+Quad LoadQuad(const float* from) {
+  Quad quad;
+  std::memcpy(&quad, from, sizeof quad);
+  return quad;
+}
+
+// Scores of `kCount` adjacent vectors with one panel.
+template <uint64_t kCount>
+void VisitPanel(const float* vectors, uint64_t length, const float* panel,
+                const float* half_squares, uint32_t number, Best* best) {
+  Quad scores[kCount][kQuads];
+  for (uint64_t v = 0; v < kCount; ++v) {
+    for (uint64_t q = 0; q < kQuads; ++q) scores[v][q] = LoadQuad(half_squares + 4 * q);
+  }
+  for (uint64_t i = 0; i < length; ++i) {
+    Quad entries[kQuads];
+    for (uint64_t q = 0; q < kQuads; ++q) entries[q] = LoadQuad(panel + i * kLanes + 4 * q);
+    for (uint64_t v = 0; v < kCount; ++v) {
+      const float x = vectors[v * length + i];
+      for (uint64_t q = 0; q < kQuads; ++q) scores[v][q] -= x * entries[q];
+    }
+  }
+  for (uint64_t v = 0; v < kCount; ++v) {
+    Lanes score;
+    std::memcpy(score.data(), scores[v], sizeof score);
+    for (uint64_t lane = 0; lane < kLanes; ++lane) {
+      const bool nearer = score[lane] < best[v].score[lane];
+      best[v].score[lane] = nearer ? score[lane] : best[v].score[lane];
+      best[v].panel[lane] = nearer ? number : best[v].panel[lane];
+    }
+  }
+}
+
+uint32_t FirstOfBest(const Best& best) {
+  uint64_t code = best.panel[0] * kLanes;
+  float score = best.score[0];
+  for (uint64_t lane = 1; lane < kLanes; ++lane) {
+    const uint64_t other = best.panel[lane] * kLanes + lane;
+    if (best.score[lane] < score || (best.score[lane] == score && other < code)) {
+      score = best.score[lane];
+      code = other;
+    }
+  }
+  return static_cast<uint32_t>(code);
+}
+
+}  // namespace
+
+NearestCentroids::NearestCentroids(std::span<const float> centroids, uint64_t count,
+                                   uint64_t length)
+    : length_(length) {
+  const uint64_t panels = (count + kLanes - 1) / kLanes;
+  panels_.assign(panels * length * kLanes, 0.0F);
+  half_squares_.assign(panels * kLanes, std::numeric_limits<float>::infinity());
+  for (uint64_t c = 0; c < count; ++c) {
+    float* panel = panels_.data() + c / kLanes * length * kLanes;
+    double squares = 0;
+    for (uint64_t i = 0; i < length; ++i) {
+      const float entry = centroids[c * length + i];
+      panel[i * kLanes + c % kLanes] = entry;
+      squares += double{entry} * double{entry};
+    }
+    half_squares_[c] = static_cast<float>(squares / 2);
+  }
+}
+
+void NearestCentroids::FindShare(const float* vectors, std::span<uint32_t> codes) const {
+  const uint64_t panels = half_squares_.size() / kLanes;
+  std::array<Best, kBlock> best;
+  for (uint64_t begin = 0; begin < codes.size(); begin += kBlock) {
+    const uint64_t count = std::min(kBlock, codes.size() - begin);
+    for (uint64_t v = 0; v < count; ++v) {
+      best[v].score.fill(std::numeric_limits<float>::infinity());
+      best[v].panel.fill(0);
+    }
+    const float* block = vectors + begin * length_;
+    for (uint64_t p = 0; p < panels; ++p) {
+      const float* panel = panels_.data() + p * length_ * kLanes;
+      const float* half_squares = half_squares_.data() + p * kLanes;
+      const auto number = static_cast<uint32_t>(p);
+      uint64_t v = 0;
+      for (; v + kTogether <= count; v += kTogether) {
+        VisitPanel<kTogether>(block + v * length_, length_, panel, half_squares, number, &best[v]);
+      }
+      for (; v < count; ++v) {
+        VisitPanel<1>(block + v * length_, length_, panel, half_squares, number, &best[v]);
+      }
+    }
+    for (uint64_t v = 0; v < count; ++v) codes[begin + v] = FirstOfBest(best[v]);
+  }
+}
+
+void NearestCentroids::Find(const float* vectors, std::span<uint32_t> codes, size_t threads) const {
+  RunShares(threads, [&](size_t share) {
+    const uint64_t begin = codes.size() * share / threads;
+    const uint64_t end = codes.size() * (share + 1) / threads;
+    FindShare(vectors + begin * length_, codes.subspan(begin, end - begin));
+  });
+}
+
+}  // namespace kinglet

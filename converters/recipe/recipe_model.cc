@@ -1,0 +1,264 @@
+#include "converters/recipe/recipe_model.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/quoted.h"
+#include "converters/recipe/recipe_table.h"
+#include "converters/recipe/recipe_tensors.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
+}
+
+class ModelMaker {
+ public:
+  ModelMaker(const Recipe& recipe, std::span<const SourceTensor> weights, size_t threads)
+      : recipe_(recipe), tensors_(weights), threads_(threads) {}
+
+  Result<LoadedModel> Make() {
+    KINGLET_RETURN_IF_ERROR(tensors_.CheckNames(recipe_));
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, MakeEmbedding(*recipe_.embedding));
+    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder,
+                             MakeRecurrent(*recipe_.recurrent, embedding.width));
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
+                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
+    std::vector<Block>& blocks = model_.draft.description.blocks;
+    blocks.emplace_back(std::move(embedding));
+    blocks.emplace_back(std::move(decoder));
+    blocks.emplace_back(std::move(softmax));
+    if (recipe_.cache) {
+      const CacheRecipe& cache = *recipe_.cache;
+      if (cache.capacity > kMaxCacheCapacity) {
+        return Refuse("cache", "a capacity up to " + std::to_string(kMaxCacheCapacity),
+                      std::to_string(cache.capacity));
+      }
+      blocks.emplace_back(NeuralCache{"cache", static_cast<uint32_t>(cache.capacity), cache.theta,
+                                      cache.lambda, cache.start});
+    }
+    return std::move(model_);
+  }
+
+ private:
+  enum class Use : uint8_t { kMatrix, kVector };
+
+  TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
+                     Use use) {
+    const auto id = static_cast<TensorId>(model_.draft.tensors.size());
+    const bool coded = std::holds_alternative<Coded>(values);
+    model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
+    if (!coded) model_.quantisable.push_back(id);
+    if (!coded && use == Use::kMatrix) model_.prunable.push_back(id);
+    return id;
+  }
+
+  // A tensor of the checkpoint as it is, once however often it is named.
+  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
+    for (const auto& [known, id] : added_) {
+      if (known == ref) return id;
+    }
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(ref));
+    const size_t rank = use == Use::kMatrix ? 2 : 1;
+    if (read.shape.size() != rank) {
+      return Refuse(name, rank == 2 ? "a matrix" : "a vector",
+                    ShapeText(read.shape) + " of " + QuotedName(ref.name));
+    }
+    const TensorId id =
+        AddTensor(name, std::move(read.shape), DenseF32{std::move(read.values)}, use);
+    added_.emplace_back(ref, id);
+    return id;
+  }
+  Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
+                                                 const std::optional<TensorRef>& ref, Use use) {
+    if (!ref) return std::optional<TensorId>();
+    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use));
+    return std::optional(id);
+  }
+
+  const Shape& ShapeOf(TensorId id) const { return model_.draft.tensors[id].shape; }
+
+  struct AddedTable {
+    TensorId id;
+    std::optional<TensorId> projection;  // [width, columns], where the form brings one
+    uint32_t words;
+  };
+
+  // `folded`: the place can have no projection that the form brings.
+  Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded) {
+    if (const auto* dense = std::get_if<DenseRecipe>(&recipe.form)) {
+      KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kMatrix));
+      return CheckedTable(name, id, std::nullopt);
+    }
+    KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe, tensors_, threads_));
+    if (!table.note.empty()) model_.notes.push_back(table.note);
+    if (!table.coded) {
+      return CheckedTable(
+          name, AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kMatrix),
+          std::nullopt);
+    }
+    CodedTable coded = std::move(*table.coded);
+    if (folded && !table.projection.empty()) {
+      coded = WithoutProjection({std::move(coded), std::exchange(table.projection, {})});
+      table.shape[1] = Cols(coded);
+    }
+    Coded stored;
+    stored.scheme.combine = coded.combine;
+    stored.scheme.positions = static_cast<uint32_t>(coded.positions);
+    stored.scheme.pools = std::move(coded.pools);
+    const Shape shape = {coded.codebook.size() / coded.length, coded.length};
+    stored.scheme.codebook =
+        AddTensor(name + ".codebook", shape, DenseF32{std::move(coded.codebook)}, Use::kMatrix);
+    if (table.seed) {
+      stored.codes = HashSeed{*table.seed};
+    } else {
+      stored.codes = std::move(coded.codes);
+    }
+    const TensorId id = AddTensor(name, table.shape, std::move(stored), Use::kMatrix);
+    std::optional<TensorId> projection;
+    if (!table.projection.empty()) {
+      const Shape projected = {table.projection.size() / table.shape[1], table.shape[1]};
+      projection = AddTensor(name + ".projection", projected, DenseF32{std::move(table.projection)},
+                             Use::kMatrix);
+    }
+    return CheckedTable(name, id, projection);
+  }
+
+  Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
+                                  std::optional<TensorId> projection) const {
+    const uint64_t words = Rows(ShapeOf(id));
+    if (words > kMaxDimension) {
+      return Refuse(name, "at most " + std::to_string(kMaxDimension) + " words",
+                    std::to_string(words));
+    }
+    return AddedTable{id, projection, static_cast<uint32_t>(words)};
+  }
+
+  Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe) {
+    AdaptiveEmbedding embedding;
+    embedding.name = "embedding";
+    embedding.scale = recipe.scale;
+    embedding.width = 0;
+    uint64_t words = 0;
+    for (size_t i = 0; i < recipe.bins.size(); ++i) {
+      const EmbeddingRecipe::Bin& from = recipe.bins[i];
+      const std::string name =
+          recipe.bins.size() == 1 ? "embedding" : "embedding." + std::to_string(i);
+      KINGLET_ASSIGN_OR_RETURN(const AddedTable table,
+                               AddTable(name + ".table", from.table, from.projection.has_value()));
+      std::optional<TensorId> projection = table.projection;
+      if (from.projection) {
+        KINGLET_ASSIGN_OR_RETURN(projection,
+                                 AddRef(name + ".projection", *from.projection, Use::kMatrix));
+      }
+      const uint64_t width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
+      if (width > kMaxExtent) {
+        return Refuse(name, "a width up to " + std::to_string(kMaxExtent), std::to_string(width));
+      }
+      if (i == 0) embedding.width = static_cast<uint32_t>(width);
+      embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
+      words += table.words;
+    }
+    if (words > kMaxDimension) {
+      return Refuse("embedding", "at most " + std::to_string(kMaxDimension) + " words",
+                    std::to_string(words));
+    }
+    model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
+    return embedding;
+  }
+
+  Result<RecurrentDecoder> MakeRecurrent(const RecurrentRecipe& recipe, uint32_t inputs) {
+    RecurrentDecoder decoder;
+    decoder.name = "recurrent";
+    decoder.inputs = inputs;
+    if (recipe.layers.empty()) return Refuse("recurrent", "at least 1 layer", "0");
+    for (const RecurrentRecipe::Layer& from : recipe.layers) {
+      const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
+      RecurrentLayer layer{};
+      layer.cell = recipe.cell;
+      KINGLET_ASSIGN_OR_RETURN(layer.input_weight,
+                               AddRef(name + "input_weight", from.input_weight, Use::kMatrix));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_bias,
+                               AddOptionalRef(name + "input_bias", from.input_bias, Use::kVector));
+      KINGLET_ASSIGN_OR_RETURN(
+          layer.recurrent_weight,
+          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix));
+      KINGLET_ASSIGN_OR_RETURN(
+          layer.recurrent_bias,
+          AddOptionalRef(name + "recurrent_bias", from.recurrent_bias, Use::kVector));
+      const uint64_t rows = Rows(ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
+      if (rows % gates != 0 || rows / gates > kMaxExtent) {
+        return Refuse(name + "input_weight", std::to_string(gates) + " rows for each unit",
+                      ShapeText(ShapeOf(layer.input_weight)));
+      }
+      layer.units = static_cast<uint32_t>(rows / gates);
+      decoder.layers.push_back(layer);
+    }
+    return decoder;
+  }
+
+  struct AddedPart {
+    AddedTable table;
+    std::optional<TensorId> projection, bias;
+  };
+  Result<AddedPart> AddPart(const std::string& name, const SoftmaxRecipe::Part& from) {
+    AddedPart part;
+    KINGLET_ASSIGN_OR_RETURN(part.table, AddTable(name + "table", from.table, true));
+    KINGLET_ASSIGN_OR_RETURN(part.projection,
+                             AddOptionalRef(name + "projection", from.projection, Use::kMatrix));
+    KINGLET_ASSIGN_OR_RETURN(part.bias, AddOptionalRef(name + "bias", from.bias, Use::kVector));
+    return part;
+  }
+
+  Result<AdaptiveSoftmax> MakeSoftmax(const SoftmaxRecipe& recipe, uint32_t width) {
+    AdaptiveSoftmax softmax{};
+    softmax.name = "softmax";
+    softmax.width = width;
+    const std::string first = recipe.tails.empty() ? "softmax." : "softmax.head.";
+    uint32_t words = 0;
+    if (recipe.head) {
+      KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
+      softmax.head_size = words = head.table.words;
+      softmax.head_table = head.table.id;
+      softmax.head_bias = head.bias;
+    }
+    if (recipe.cluster_weight) {
+      KINGLET_ASSIGN_OR_RETURN(
+          softmax.cluster_weight,
+          AddRef("softmax.clusters.weight", *recipe.cluster_weight, Use::kMatrix));
+    }
+    KINGLET_ASSIGN_OR_RETURN(
+        softmax.cluster_bias,
+        AddOptionalRef("softmax.clusters.bias", recipe.cluster_bias, Use::kVector));
+    const size_t tails = recipe.tails.size();
+    for (size_t i = 0; i < tails; ++i) {
+      KINGLET_ASSIGN_OR_RETURN(
+          const AddedPart tail,
+          AddPart("softmax.tails." + std::to_string(i) + ".", recipe.tails[i]));
+      softmax.tails.push_back({words, tail.table.words,
+                               static_cast<uint32_t>(recipe.reversed ? tails - 1 - i : i),
+                               tail.projection, tail.table.id, tail.bias});
+      words += tail.table.words;
+    }
+    return softmax;
+  }
+
+  const Recipe& recipe_;
+  const RecipeTensors tensors_;
+  size_t threads_;
+  std::vector<std::pair<TensorRef, TensorId>> added_;
+  LoadedModel model_;
+};
+
+}  // namespace
+
+Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
+                                    size_t threads) {
+  return ModelMaker(recipe, weights, threads).Make();
+}
+
+}  // namespace kinglet

@@ -1,0 +1,26 @@
+// A recipe's blocks filled from a checkpoint.
+#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_
+#define KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_
+
+#include <cstddef>
+#include <span>
+
+#include "converters/families/families.h"
+#include "converters/families/source_weights.h"
+#include "converters/recipe/recipe.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// The model before any pass. The draft's tensors are called by their place: "embedding.table" (or
+// "embedding.1.table" where there are several bins), its codebook "embedding.table.codebook",
+// "recurrent.0.input_weight", "softmax.head.bias", "softmax.tails.0.table"; a tensor that two
+// places name is stored once, under the first. Missing and unused tensors are refused all together.
+// Errors: KINGLET_INVALID_CHECKPOINT, and those of the passes that make tables. REQUIRES: the
+// recipe names blocks, threads >= 1.
+Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
+                                    size_t threads);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_

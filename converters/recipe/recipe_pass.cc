@@ -1,0 +1,429 @@
+#include "converters/recipe/recipe_pass.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "converters/passes/calibrate.h"
+#include "converters/passes/low_rank.h"
+#include "converters/passes/product_quantise.h"
+#include "converters/passes/prune.h"
+#include "converters/passes/quantise.h"
+#include "converters/passes/reconstruction.h"
+#include "converters/passes/slim_mapping.h"
+#include "converters/passes/sub_vectors.h"
+#include "converters/quoted.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::array kScales = {"row"sv, "tensor"sv};
+constexpr std::array kMappings = {"clustered"sv, "shuffled"sv, "hashed"sv};
+constexpr std::array kPools = {"one"sv, "each"sv};
+
+Result<int> ReadBits(const RecipeNode& node) {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode bits, node.Get("bits"));
+  KINGLET_ASSIGN_OR_RETURN(const uint64_t count, bits.Count());
+  if (count < kMinBits || count > kMaxBits) return bits.Refuse("2 to 16", bits.Outline());
+  return static_cast<int>(count);
+}
+
+Result<double> ReadFraction(const RecipeNode& node, std::string_view key) {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, node.Get(key));
+  KINGLET_ASSIGN_OR_RETURN(const double fraction, member.Number());
+  if (!(fraction >= 0 && fraction < 1))
+    return member.Refuse("at least 0, below 1", member.Outline());
+  return fraction;
+}
+
+Result<CodeStep> ParseCode(const RecipeNode& node) {
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "mapping", "positions", "pools",
+                                          "sub_vectors", "seed", "iterations", "restarts"}));
+  CodeStep step;
+  KINGLET_ASSIGN_OR_RETURN(const size_t mapping, node.ChoiceOr("mapping", kMappings, 0));
+  step.mapping = static_cast<CodeStep::Mapping>(mapping);
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode positions, node.Get("positions"));
+  KINGLET_ASSIGN_OR_RETURN(step.positions, positions.Count());
+  if (step.positions == 0 || step.positions > kMaxExtent) {
+    return positions.Refuse("1 to " + std::to_string(kMaxExtent), positions.Outline());
+  }
+  KINGLET_ASSIGN_OR_RETURN(const size_t pools, node.ChoiceOr("pools", kPools, 1));
+  step.pools = static_cast<CodeStep::Pools>(pools);
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode sub_vectors, node.Get("sub_vectors"));
+  KINGLET_ASSIGN_OR_RETURN(step.sub_vectors, sub_vectors.Count());
+  const uint64_t least = step.pools == CodeStep::Pools::kEach ? step.positions : 1;
+  if (step.sub_vectors < least || step.sub_vectors > kMaxDimension) {
+    return sub_vectors.Refuse(std::to_string(least) + " to " + std::to_string(kMaxDimension),
+                              sub_vectors.Outline());
+  }
+  KINGLET_ASSIGN_OR_RETURN(step.seed, node.CountOr("seed", step.seed));
+  KINGLET_ASSIGN_OR_RETURN(step.iterations, node.CountOr("iterations", step.iterations));
+  KINGLET_ASSIGN_OR_RETURN(step.restarts, node.CountOr("restarts", step.restarts));
+  return step;
+}
+
+Result<LowRankStep> ParseLowRank(const RecipeNode& node) {
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "rank", "error"}));
+  LowRankStep step;
+  if (const auto rank = node.Find("rank")) {
+    KINGLET_ASSIGN_OR_RETURN(step.rank, rank->Count());
+    if (node.Find("error")) return node.Refuse("a rank or an error", "both");
+    return step;
+  }
+  KINGLET_ASSIGN_OR_RETURN(step.error, ReadFraction(node, "error"));
+  return step;
+}
+
+std::string Grouped(double number, const char* format) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+std::string Report(const std::string& tensor, const std::string& what,
+                   const Reconstruction& found) {
+  return tensor + ": " + what + ", relative error " + Grouped(found.relative_error, "%.4g") +
+         ", mean squared error " + Grouped(found.mean_squared_error, "%.4g") + ", " +
+         std::to_string(found.bytes_before) + " -> " + std::to_string(found.bytes_after) +
+         " bytes, ratio " + Grouped(found.Ratio(), "%.2f");
+}
+
+// One pass over a model.
+class PassRunner {
+ public:
+  PassRunner(const PassRecipe& pass, size_t index, const std::string& folder, size_t threads,
+             LoadedModel& model)
+      : pass_(pass),
+        where_("pass " + std::to_string(index)),
+        folder_(folder),
+        threads_(threads),
+        model_(model) {}
+
+  Status operator()(const PruneStep& step) {
+    return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
+      EncodedTensor& tensor = model_.draft.tensors[id];
+      const std::vector<float> before = DecodedValues(tensor);
+      PruneTensor(step.fraction, tensor);
+      tensor.pruned = true;
+      Note(tensor, "pruned", before);
+      return {};
+    });
+  }
+
+  Status operator()(const QuantiseStep& step) {
+    return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
+      EncodedTensor& tensor = model_.draft.tensors[id];
+      auto* dense = std::get_if<DenseF32>(&tensor.values);
+      if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
+      const std::vector<float> before = dense->values;
+      if (tensor.shape.size() == 1) {
+        tensor.values = QuantiseDivided(before, step.bits);
+      } else if (step.per_tensor) {
+        tensor.values = QuantiseWhole(before, step.bits);
+      } else {
+        tensor.values = QuantiseRows(before, tensor.shape, step.bits);
+      }
+      Note(tensor, std::to_string(step.bits) + " bits", before);
+      return {};
+    });
+  }
+
+  Status operator()(const HalveStep&) {
+    return ForEach({}, "half", [&](TensorId id) -> Status {
+      EncodedTensor& tensor = model_.draft.tensors[id];
+      const auto* dense = std::get_if<DenseF32>(&tensor.values);
+      if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
+      const std::vector<float> before = dense->values;
+      DenseF16 half;
+      for (const float value : before) half.words.push_back(FloatToHalf(value));
+      const auto infinite = [](uint16_t word) { return (word & 0x7C00) == 0x7C00; };
+      if (std::any_of(half.words.begin(), half.words.end(), infinite)) {
+        return Refuse(tensor.name, "values that float16 can hold", "larger ones");
+      }
+      tensor.values = std::move(half);
+      Note(tensor, "float16", before);
+      return {};
+    });
+  }
+
+  Status operator()(const CodeStep& step) {
+    return ForEach({}, "code", [&](TensorId id) -> Status {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      if (!std::holds_alternative<DenseF32>(tensor.values)) {
+        return Refuse(tensor.name, "a float32 tensor", "another");
+      }
+      const std::vector<float> before = DecodedValues(tensor);
+      KINGLET_ASSIGN_OR_RETURN(CodedTable coded, MakeCodes(step, before, tensor.shape));
+      const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
+      Reconstruction found = Compare(before, tensor.shape, coded);
+      if (hashed) found.bytes_after -= BytesOfCodes(coded);
+      model_.notes.push_back(Report(
+          tensor.name,
+          std::to_string(coded.positions) + (hashed ? " hashed codes" : " codes") + " a row, " +
+              std::to_string(coded.codebook.size() / coded.length) + " sub-vectors",
+          found));
+      Replace(id, std::move(coded), hashed ? std::optional(step.seed) : std::nullopt);
+      return {};
+    });
+  }
+
+  Status operator()(const LowRankStep& step) {
+    return ForEach({}, "low_rank", [&](TensorId id) -> Status {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      if (!std::holds_alternative<DenseF32>(tensor.values) || tensor.shape.size() != 2) {
+        return Refuse(tensor.name, "a float32 matrix", "another tensor");
+      }
+      const std::vector<float> before = DecodedValues(tensor);
+      Result<LowRank> made = step.rank
+                                 ? FactoriseToRank(before, tensor.shape, *step.rank, threads_)
+                                 : FactoriseToError(before, tensor.shape, step.error, threads_);
+      if (!made.ok()) return made.status();
+      model_.notes.push_back(Report(tensor.name, "rank " + std::to_string(made->rank),
+                                    Compare(before, tensor.shape, *made)));
+      return Project(id, std::move(made).value());
+    });
+  }
+
+  Status operator()(const CalibrateStep& step) {
+    if (model_.draft.vocabulary.empty()) {
+      return Refuse("calibrate", "a vocabulary, by --vocab", "none");
+    }
+    return Calibrate((std::filesystem::path(folder_) / step.text).string(), step.bits,
+                     model_.draft);
+  }
+
+ private:
+  Status Refuse(const std::string& where, const std::string& expected,
+                const std::string& found) const {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", where_ + ", " + where, expected,
+                           found);
+  }
+
+  // Runs `apply` on the tensors that the patterns name, or on `otherwise` where there are none.
+  template <class Apply>
+  Status ForEach(const std::vector<TensorId>& otherwise, const char* what, Apply apply) {
+    std::vector<TensorId> chosen;
+    if (pass_.tensors.empty()) chosen = otherwise;
+    for (const std::string& pattern : pass_.tensors) {
+      bool any = false;
+      for (TensorId id = 0; id < model_.draft.tensors.size(); ++id) {
+        if (!MatchesPattern(pattern, model_.draft.tensors[id].name)) continue;
+        any = true;
+        if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
+      }
+      if (!any) return Refuse(what, "a tensor that " + QuotedName(pattern) + " names", "none");
+    }
+    if (chosen.empty()) return Refuse(what, "tensors", "none named");
+    for (const TensorId id : chosen) {
+      if (model_.draft.tensors[id].coded() && pass_.tensors.empty()) continue;
+      if (model_.draft.tensors[id].coded()) {
+        return Refuse(model_.draft.tensors[id].name, "a tensor that is not coded", "codes");
+      }
+      KINGLET_RETURN_IF_ERROR(apply(id));
+    }
+    return {};
+  }
+
+  void Note(const EncodedTensor& tensor, const std::string& what, std::span<const float> before) {
+    model_.notes.push_back(Report(tensor.name, what, Compare(before, tensor)));
+  }
+
+  Result<CodedTable> MakeCodes(const CodeStep& step, std::span<const float> values,
+                               const Shape& shape) const {
+    std::vector<uint32_t> pools = step.pools == CodeStep::Pools::kOne
+                                      ? std::vector{static_cast<uint32_t>(step.sub_vectors)}
+                                      : EvenPools(step.sub_vectors, step.positions);
+    if (step.mapping == CodeStep::Mapping::kClustered) {
+      ProductQuantisation options;
+      options.positions = step.positions;
+      options.pools = std::move(pools);
+      options.clustering.seed = step.seed;
+      options.clustering.iterations = step.iterations;
+      options.clustering.restarts = step.restarts;
+      options.clustering.threads = threads_;
+      return ProductQuantise(values, shape, options);
+    }
+    const auto mapping = step.mapping == CodeStep::Mapping::kHashed ? HashedCodes : ShuffledCodes;
+    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
+                             mapping(shape, step.positions, pools, step.seed));
+    return FitSubVectors(values, shape, step.positions, std::move(pools), std::move(codes),
+                         threads_);
+  }
+
+  // The tensor becomes coded; passes that follow find its codebook under its name.
+  void Replace(TensorId id, CodedTable coded, std::optional<uint64_t> seed) {
+    std::vector<EncodedTensor>& tensors = model_.draft.tensors;
+    const auto codebook = static_cast<TensorId>(tensors.size());
+    const Shape shape = {coded.codebook.size() / coded.length, coded.length};
+    tensors.push_back(
+        {tensors[id].name + ".codebook", shape, DenseF32{std::move(coded.codebook)}, false});
+    Coded stored;
+    stored.scheme.combine = coded.combine;
+    stored.scheme.positions = static_cast<uint32_t>(coded.positions);
+    stored.scheme.pools = std::move(coded.pools);
+    stored.scheme.codebook = codebook;
+    if (seed) {
+      stored.codes = HashSeed{*seed};
+    } else {
+      stored.codes = std::move(coded.codes);
+    }
+    tensors[id].values = std::move(stored);
+    tensors[id].pruned = false;
+    for (std::vector<TensorId>* list : {&model_.quantisable, &model_.prunable}) {
+      std::replace(list->begin(), list->end(), id, codebook);
+    }
+  }
+
+  // The tensor becomes the thin table, wherever it serves as one without a projection.
+  Status Project(TensorId id, LowRank factors) {
+    EncodedTensor& tensor = model_.draft.tensors[id];
+    const std::string name = tensor.name;
+    const uint64_t rows = Rows(tensor.shape), columns = Cols(tensor.shape), rank = factors.rank;
+    std::optional<TensorId> outward, inward;  // [columns, rank] and its transpose
+    const auto add = [&](std::optional<TensorId>& slot, const char* suffix, Shape shape,
+                         std::vector<float> values) {
+      if (slot) return *slot;
+      slot = static_cast<TensorId>(model_.draft.tensors.size());
+      model_.draft.tensors.push_back(
+          {name + suffix, std::move(shape), DenseF32{std::move(values)}, false});
+      model_.quantisable.push_back(*slot);
+      model_.prunable.push_back(*slot);
+      return *slot;
+    };
+    const auto add_inward = [&] {
+      std::vector<float> transposed(factors.projection.size());
+      for (uint64_t c = 0; c < columns; ++c) {
+        for (uint64_t r = 0; r < rank; ++r) {
+          transposed[r * columns + c] = factors.projection[c * rank + r];
+        }
+      }
+      return add(inward, ".projection_in", {rank, columns}, std::move(transposed));
+    };
+    for (Block& block : model_.draft.description.blocks) {
+      if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
+        for (EmbeddingBin& bin : embedding->bins) {
+          if (bin.table != id) continue;
+          if (bin.projection) return Refuse(name, "a table without a projection", "one");
+          bin.projection = add(outward, ".projection", {columns, rank}, factors.projection);
+        }
+      } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+        KINGLET_RETURN_IF_ERROR(ProjectSoftmax(id, name, add_inward, *softmax));
+      }
+    }
+    if (!outward && !inward) return Refuse(name, "a table of the embedding or the softmax", "none");
+    model_.draft.tensors[id].shape = {rows, rank};
+    model_.draft.tensors[id].values = DenseF32{std::move(factors.table)};
+    return {};
+  }
+
+  template <class AddInward>
+  Status ProjectSoftmax(TensorId id, const std::string& name, AddInward add_inward,
+                        AdaptiveSoftmax& softmax) {
+    if (softmax.head_table == id) {
+      return Refuse(name, "a table of the embedding or a tail", "the softmax's head");
+    }
+    for (SoftmaxTail& tail : softmax.tails) {
+      if (tail.table != id) continue;
+      if (tail.projection) return Refuse(name, "a table without a projection", "one");
+      tail.projection = add_inward();
+    }
+    return {};
+  }
+
+  const PassRecipe& pass_;
+  std::string where_;
+  const std::string& folder_;
+  size_t threads_;
+  LoadedModel& model_;
+};
+
+}  // namespace
+
+Result<PassRecipe> ParsePass(const RecipeNode& node) {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode named, node.Get("pass"));
+  constexpr std::array kPasses = {"prune"sv, "quantise"sv, "half"sv,
+                                  "code"sv,  "low_rank"sv, "calibrate"sv};
+  KINGLET_ASSIGN_OR_RETURN(const size_t kind, named.Choice(kPasses));
+  PassRecipe pass;
+  if (const auto tensors = node.Find("tensors")) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, tensors->Items());
+    for (const RecipeNode& item : items) {
+      KINGLET_ASSIGN_OR_RETURN(std::string pattern, item.Text());
+      pass.tensors.push_back(std::move(pattern));
+    }
+  }
+  switch (kind) {
+    case 0: {
+      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "fraction"}));
+      KINGLET_ASSIGN_OR_RETURN(const double fraction, ReadFraction(node, "fraction"));
+      pass.step = PruneStep{fraction};
+      return pass;
+    }
+    case 1: {
+      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "bits", "scale"}));
+      KINGLET_ASSIGN_OR_RETURN(const int bits, ReadBits(node));
+      KINGLET_ASSIGN_OR_RETURN(const size_t scale, node.ChoiceOr("scale", kScales, 0));
+      pass.step = QuantiseStep{bits, scale == 1};
+      return pass;
+    }
+    case 2: {
+      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors"}));
+      pass.step = HalveStep{};
+      return pass;
+    }
+    case 3: {
+      KINGLET_ASSIGN_OR_RETURN(pass.step, ParseCode(node));
+      return pass;
+    }
+    case 4: {
+      KINGLET_ASSIGN_OR_RETURN(pass.step, ParseLowRank(node));
+      return pass;
+    }
+    default: {
+      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits"}));
+      CalibrateStep step;
+      KINGLET_ASSIGN_OR_RETURN(const RecipeNode text, node.Get("text"));
+      KINGLET_ASSIGN_OR_RETURN(step.text, text.Text());
+      KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
+      pass.step = std::move(step);
+      return pass;
+    }
+  }
+}
+
+bool MatchesPattern(std::string_view pattern, std::string_view name) {
+  // On a mismatch the last * takes one more character.
+  size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const std::string& folder,
+                         size_t threads, LoadedModel& model) {
+  for (size_t i = 0; i < passes.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(
+        std::visit(PassRunner(passes[i], i, folder, threads, model), passes[i].step));
+  }
+  return {};
+}
+
+}  // namespace kinglet

@@ -1,0 +1,394 @@
+#include "converters/recipe/recipe_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "converters/passes/define/define_table.h"
+#include "converters/passes/reconstruction.h"
+#include "converters/passes/slim_mapping.h"
+#include "converters/quoted.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+Status Refuse(const TensorRef& ref, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + QuotedName(ref.name),
+                         expected, found);
+}
+
+bool HasRank(const Shape& shape, size_t rank) {
+  return shape.size() == rank && std::find(shape.begin(), shape.end(), 0u) == shape.end();
+}
+
+// A codebook [.., length] as rows.
+struct Codebook {
+  uint64_t rows = 0, length = 0;
+  std::vector<float> values;
+};
+
+Result<Codebook> ReadCodebook(const TensorRef& ref, const RecipeTensors& tensors) {
+  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors.Read(ref));
+  const Shape& shape = read.shape;
+  if (!HasRank(shape, 2) && !HasRank(shape, 3)) {
+    return Refuse(ref, "[sub-vectors, length] or [positions, choices, length]", ShapeText(shape));
+  }
+  const uint64_t length = shape.back();
+  const uint64_t rows = read.values.size() / length;
+  if (rows > kMaxDimension) {
+    return Refuse(ref, "at most " + std::to_string(kMaxDimension) + " sub-vectors",
+                  std::to_string(rows));
+  }
+  return Codebook{rows, length, std::move(read.values)};
+}
+
+// The pools' sizes, which add up to the codebook.
+Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef& codebook,
+                                      uint64_t rows, uint64_t positions) {
+  switch (pools.kind) {
+    case PoolsRecipe::Kind::kOne:
+      return std::vector<uint32_t>{static_cast<uint32_t>(rows)};
+    case PoolsRecipe::Kind::kEach:
+      if (rows % positions != 0) {
+        return Refuse(
+            codebook,
+            "an equal share of sub-vectors for each of " + std::to_string(positions) + " positions",
+            std::to_string(rows) + " sub-vectors");
+      }
+      return std::vector<uint32_t>(positions, static_cast<uint32_t>(rows / positions));
+    case PoolsRecipe::Kind::kSizes:
+      break;
+  }
+  uint64_t sum = 0;
+  for (const uint32_t size : pools.sizes) sum += size;
+  if (pools.sizes.size() != positions && pools.sizes.size() != 1) {
+    return Refuse(codebook, std::to_string(positions) + " pools, one for each position",
+                  std::to_string(pools.sizes.size()));
+  }
+  if (sum != rows) {
+    return Refuse(codebook, std::to_string(sum) + " sub-vectors in all pools",
+                  std::to_string(rows));
+  }
+  return pools.sizes;
+}
+
+struct RawCodes {
+  uint64_t words = 0, positions = 0;
+  std::vector<int64_t> values;  // [words, positions]
+};
+
+Result<RawCodes> ReadCodes(const CodesRecipe& recipe, const RecipeTensors& tensors) {
+  RawCodes codes;
+  if (!recipe.logits) {
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<int64_t> read, tensors.ReadIntegers(recipe.codes));
+    if (!HasRank(read.shape, 2)) {
+      return Refuse(recipe.codes, "codes [words, positions]", ShapeText(read.shape));
+    }
+    return RawCodes{read.shape[0], read.shape[1], std::move(read.values)};
+  }
+  KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> read, tensors.Read(recipe.codes));
+  if (!HasRank(read.shape, 3)) {
+    return Refuse(recipe.codes, "logits [words, positions, choices]", ShapeText(read.shape));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> chosen,
+                           CodesFromLogits(read.values, read.shape[2]));
+  return RawCodes{read.shape[0], read.shape[1], {chosen.begin(), chosen.end()}};
+}
+
+RecipeTable FromCoded(CodedTable coded) {
+  RecipeTable table;
+  table.shape = {coded.rows, Cols(coded)};
+  table.coded = std::move(coded);
+  return table;
+}
+
+class TableMaker {
+ public:
+  TableMaker(const RecipeTensors& tensors, size_t threads) : tensors_(tensors), threads_(threads) {}
+
+  Result<RecipeTable> operator()(const DenseRecipe& recipe) const {
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(recipe.values));
+    if (!HasRank(read.shape, 2)) {
+      return Refuse(recipe.values, "a table [words, width]", ShapeText(read.shape));
+    }
+    RecipeTable table;
+    table.shape = read.shape;
+    table.dense = std::move(read.values);
+    return table;
+  }
+
+  Result<RecipeTable> operator()(const CodesRecipe& recipe) const {
+    KINGLET_ASSIGN_OR_RETURN(CodedTable coded, Coded(recipe));
+    return FromCoded(std::move(coded));
+  }
+
+  Result<RecipeTable> operator()(const HashedRecipe& recipe) const {
+    KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, tensors_));
+    CodedTable coded;
+    coded.combine = recipe.combine;
+    coded.rows = recipe.words;
+    coded.positions = recipe.positions;
+    coded.length = codebook.length;
+    if (recipe.positions == 0 || recipe.positions > kMaxExtent || recipe.words == 0 ||
+        recipe.words > kMaxDimension) {
+      return Refuse(recipe.codebook, "words and positions in bounds",
+                    std::to_string(recipe.words) + " and " + std::to_string(recipe.positions));
+    }
+    KINGLET_ASSIGN_OR_RETURN(
+        coded.pools, PoolsOf(recipe.pools, recipe.codebook, codebook.rows, recipe.positions));
+    coded.codebook = std::move(codebook.values);
+    RecipeTable table = FromCoded(std::move(coded));
+    table.seed = recipe.seed;
+    return table;
+  }
+
+  Result<RecipeTable> operator()(const DpqRecipe& recipe) const {
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> query, tensors_.Read(recipe.query));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> keys, tensors_.Read(recipe.keys));
+    TensorValues<float> values, mean, variance;
+    const auto read = [&](const std::optional<TensorRef>& ref,
+                          TensorValues<float>& into) -> Status {
+      if (!ref) return {};
+      KINGLET_ASSIGN_OR_RETURN(into, tensors_.Read(*ref));
+      return {};
+    };
+    KINGLET_RETURN_IF_ERROR(read(recipe.values, values));
+    KINGLET_RETURN_IF_ERROR(read(recipe.mean, mean));
+    KINGLET_RETURN_IF_ERROR(read(recipe.variance, variance));
+    if (!HasRank(query.shape, 2)) {
+      return Refuse(recipe.query, "query vectors [words, width]", ShapeText(query.shape));
+    }
+    const uint64_t positions = recipe.positions;
+    const Shape& shape = keys.shape;
+    if (!HasRank(shape, 3) || (shape[0] != 1 && shape[0] != positions)) {
+      return Refuse(recipe.keys, "keys [" + std::to_string(positions) + " or 1, choices, length]",
+                    ShapeText(shape));
+    }
+    if (recipe.values &&
+        (!HasRank(values.shape, 3) || values.shape[0] != shape[0] || values.shape[1] != shape[1])) {
+      return Refuse(*recipe.values,
+                    "values [" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) +
+                        ", length], as the keys",
+                    ShapeText(values.shape));
+    }
+    DpqTraining training;
+    training.response = recipe.response;
+    training.batch_norm = recipe.batch_norm;
+    training.epsilon = recipe.epsilon;
+    training.shared = shape[0] == 1 && positions > 1;
+    training.additive = recipe.additive;
+    training.words = query.shape[0];
+    training.positions = positions;
+    training.choices = shape[1];
+    training.key_length = shape[2];
+    training.value_length = recipe.values ? values.shape[2] : shape[2];
+    training.query = query.values;
+    training.keys = keys.values;
+    training.values = values.values;
+    training.mean = mean.values;
+    training.variance = variance.values;
+    KINGLET_ASSIGN_OR_RETURN(DpqCodes codes, AssignDpqCodes(training, threads_));
+    RecipeTable table = FromCoded(std::move(codes.table));
+    if (codes.near_ties > 0) {
+      table.note = QuotedName(recipe.query.name) + ": " + std::to_string(codes.near_ties) +
+                   " words have a code that float32 arithmetic might choose otherwise";
+    }
+    return table;
+  }
+
+  Result<RecipeTable> operator()(const KdRecipe& recipe) const {
+    KINGLET_ASSIGN_OR_RETURN(CodedTable coded, Coded(recipe.codes));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> kernel, tensors_.Read(recipe.kernel));
+    if (!HasRank(kernel.shape, 2) || kernel.shape[1] != coded.length) {
+      return Refuse(recipe.kernel, "[width, " + std::to_string(coded.length) + "]",
+                    ShapeText(kernel.shape));
+    }
+    const uint64_t width = kernel.shape[0];
+    // KdTraining has TensorFlow's [length, width].
+    std::vector<float> transposed(kernel.values.size());
+    for (uint64_t row = 0; row < width; ++row) {
+      for (uint64_t i = 0; i < coded.length; ++i) {
+        transposed[i * width + row] = kernel.values[row * coded.length + i];
+      }
+    }
+    std::vector<float> bias, gain, offset, mean, variance;
+    const auto read = [&](const std::optional<TensorRef>& ref, uint64_t count,
+                          std::vector<float>& values) -> Status {
+      if (!ref) return {};
+      KINGLET_ASSIGN_OR_RETURN(values, tensors_.Read(*ref, {count}));
+      return {};
+    };
+    KINGLET_RETURN_IF_ERROR(read(recipe.bias, width, bias));
+    KINGLET_RETURN_IF_ERROR(read(recipe.gain, coded.length, gain));
+    KINGLET_RETURN_IF_ERROR(read(recipe.offset, coded.length, offset));
+    KINGLET_RETURN_IF_ERROR(read(recipe.mean, coded.length, mean));
+    KINGLET_RETURN_IF_ERROR(read(recipe.variance, coded.length, variance));
+    KdTraining training;
+    training.aggregator = KdAggregator::kMeanLinear;
+    training.shared = coded.pools.size() == 1;
+    training.words = coded.rows;
+    training.positions = coded.positions;
+    training.choices = coded.pools[0];
+    training.length = coded.length;
+    training.codes = std::move(coded.codes);
+    training.embeddings = coded.codebook;
+    training.gain = gain;
+    training.offset = offset;
+    training.mean = mean;
+    training.variance = variance;
+    training.epsilon = recipe.epsilon;
+    training.width = width;
+    training.kernel = transposed;
+    training.bias = bias;
+    KINGLET_ASSIGN_OR_RETURN(KdTable made, KdEmbedding(std::move(training)));
+    RecipeTable table = FromCoded(std::move(made.table));
+    table.projection = std::move(made.projection);
+    return table;
+  }
+
+  Result<RecipeTable> operator()(const DefineRecipe& recipe) const {
+    DefineMap map;
+    for (const DefineRecipe::Band& from : recipe.map) {
+      KINGLET_ASSIGN_OR_RETURN(DefineBand band, Band(from));
+      map.push_back(std::move(band));
+    }
+    DefineUnit unit;
+    unit.map_scale = recipe.map_scale;
+    unit.entry_layers = recipe.entry_layers;
+    if (!map.empty()) {
+      const DefineBand& band = map[0];
+      unit.map_width = band.projection.empty() ? band.width : band.projection.size() / band.width;
+    }
+    std::vector<DefineWeights> weights;
+    uint64_t e = unit.map_width, previous = unit.map_width;
+    for (size_t i = 0; i < recipe.layers.size(); ++i) {
+      DefineLayer layer = recipe.layers[i].layer;
+      layer.in = previous + (layer.skip == DefineLayer::Skip::kNone ? 0 : e);
+      KINGLET_ASSIGN_OR_RETURN(DefineWeights read, ReadLayer(recipe.layers[i], layer));
+      previous = layer.out;
+      if (i + 1 == recipe.entry_layers) e = layer.out;
+      unit.layers.push_back(layer);
+      weights.push_back(std::move(read));
+    }
+    RecipeTable table;
+    KINGLET_ASSIGN_OR_RETURN(table.dense, DefineTable(map, unit, weights, threads_));
+    table.shape = {Words(map), OutputWidth(unit)};
+    return table;
+  }
+
+ private:
+  // The codes of a table, checked against its codebook.
+  Result<CodedTable> Coded(const CodesRecipe& recipe) const {
+    KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, tensors_));
+    KINGLET_ASSIGN_OR_RETURN(const RawCodes codes, ReadCodes(recipe, tensors_));
+    CodedTable table;
+    table.combine = recipe.combine;
+    table.rows = codes.words;
+    table.positions = codes.positions;
+    table.length = codebook.length;
+    KINGLET_ASSIGN_OR_RETURN(
+        table.pools, PoolsOf(recipe.pools, recipe.codebook, codebook.rows, codes.positions));
+    table.codebook = std::move(codebook.values);
+    std::vector<int64_t> firsts(codes.positions, 0);
+    for (uint64_t j = 1; recipe.absolute && table.pools.size() > 1 && j < codes.positions; ++j) {
+      firsts[j] = firsts[j - 1] + table.pools[j - 1];
+    }
+    table.codes.reserve(codes.values.size());
+    for (uint64_t i = 0; i < codes.values.size(); ++i) {
+      const uint64_t position = i % codes.positions;
+      const uint32_t pool = table.pools[table.pools.size() == 1 ? 0 : position];
+      const int64_t code = codes.values[i] - firsts[position];
+      if (code < 0 || code >= pool) {
+        return Refuse(
+            recipe.codes,
+            "at position " + std::to_string(position) + " codes from " +
+                std::to_string(firsts[position]) + " to " +
+                std::to_string(firsts[position] + pool - 1),
+            std::to_string(codes.values[i]) + " of word " + std::to_string(i / codes.positions));
+      }
+      table.codes.push_back(static_cast<uint32_t>(code));
+    }
+    return table;
+  }
+
+  Result<DefineBand> Band(const DefineRecipe::Band& from) const {
+    KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], tensors_, threads_));
+    DefineBand band;
+    band.words = table.shape[0];
+    band.scale = from.scale;
+    band.table = FullTable(table);
+    band.width = band.table.size() / band.words;
+    if (!from.projection) return band;
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(*from.projection));
+    if (!HasRank(read.shape, 2) || read.shape[1] != band.width) {
+      return Refuse(*from.projection, "[width, " + std::to_string(band.width) + "]",
+                    ShapeText(read.shape));
+    }
+    band.projection = std::move(read.values);
+    return band;
+  }
+
+  // The layer's values; sets its width and what its bias is, which their shapes tell.
+  Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, DefineLayer& layer) const {
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> weight, tensors_.Read(from.weight));
+    const Shape& shape = weight.shape;
+    const bool out_in = layer.layout == DefineLayer::Layout::kOutIn;
+    const bool has_groups = HasRank(shape, 3);
+    const uint64_t groups = layer.groups;
+    const uint64_t matrices = layer.weights == DefineLayer::Weights::kShared ? 1 : groups;
+    if ((!has_groups && !HasRank(shape, 2)) || groups == 0 || layer.in % groups != 0 ||
+        shape[shape.size() - (out_in ? 1 : 2)] != layer.in / groups ||
+        (has_groups ? shape[0] : 1) != matrices) {
+      return Refuse(from.weight,
+                    std::to_string(matrices) + " matrices " + (out_in ? "[outputs, " : "[") +
+                        std::to_string(groups == 0 ? 0 : layer.in / groups) +
+                        (out_in ? "]" : ", outputs]") + " for " + std::to_string(layer.in) +
+                        " inputs in " + std::to_string(groups) + " groups",
+                    ShapeText(shape));
+    }
+    layer.out = shape[shape.size() - (out_in ? 2 : 1)] * groups;
+    DefineWeights weights;
+    weights.weight = std::move(weight.values);
+    layer.bias = DefineLayer::Bias::kNone;
+    if (from.bias) {
+      KINGLET_ASSIGN_OR_RETURN(TensorValues<float> bias, tensors_.Read(*from.bias));
+      const bool shared = groups > 1 && bias.values.size() == layer.out / groups;
+      layer.bias = shared ? DefineLayer::Bias::kShared : DefineLayer::Bias::kPerGroup;
+      weights.bias = std::move(bias.values);
+    }
+    if (from.norm_gain) {
+      KINGLET_ASSIGN_OR_RETURN(TensorValues<float> gain, tensors_.Read(*from.norm_gain));
+      weights.norm_gain = std::move(gain.values);
+    }
+    if (from.norm_offset) {
+      KINGLET_ASSIGN_OR_RETURN(TensorValues<float> offset, tensors_.Read(*from.norm_offset));
+      weights.norm_offset = std::move(offset.values);
+    }
+    return weights;
+  }
+
+  const RecipeTensors& tensors_;
+  size_t threads_;
+};
+
+}  // namespace
+
+Result<RecipeTable> MakeTable(const TableRecipe& recipe, const RecipeTensors& tensors,
+                              size_t threads) {
+  return std::visit(TableMaker(tensors, threads), recipe.form);
+}
+
+std::vector<float> FullTable(const RecipeTable& table) {
+  if (!table.coded) return table.dense;
+  CodedTable coded = *table.coded;
+  if (table.seed) {
+    Result<std::vector<uint32_t>> codes =
+        HashedCodes(table.shape, coded.positions, coded.pools, *table.seed);
+    if (!codes.ok()) return {};
+    coded.codes = std::move(codes).value();
+  }
+  if (!table.projection.empty()) coded = WithoutProjection({std::move(coded), table.projection});
+  return ExpandedTable(coded);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,104 @@
+#include "converters/recipe/recipe_tensors.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "converters/families/draft_builder.h"
+#include "converters/quoted.h"
+
+namespace kinglet {
+namespace {
+
+Status Refuse(const TensorRef& ref, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + QuotedName(ref.name),
+                         expected, found);
+}
+
+std::string RangeText(const TensorRef::Range& range) {
+  return "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+}
+
+Status CheckRange(const TensorRef& ref, const char* what,
+                  const std::optional<TensorRef::Range>& range, uint64_t size) {
+  if (!range || range->end <= size) return {};
+  return Refuse(ref, std::string(what) + " " + RangeText(*range),
+                std::to_string(size) + " of them");
+}
+
+template <class T>
+Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vector<T> values) {
+  if (!ref.rows && !ref.columns && !ref.transpose) return TensorValues<T>{shape, std::move(values)};
+  if (shape.size() != 1 && shape.size() != 2) {
+    return Refuse(ref, "a vector or a matrix to take a part of", ShapeText(shape));
+  }
+  if (shape.size() == 1 && (ref.rows || ref.transpose)) {
+    return Refuse(ref, "a matrix for rows or a transposition", ShapeText(shape));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckRange(ref, "rows", ref.rows, Rows(shape)));
+  KINGLET_RETURN_IF_ERROR(CheckRange(ref, "columns", ref.columns, Cols(shape)));
+  const TensorRef::Range rows = ref.rows.value_or(TensorRef::Range{0, Rows(shape)});
+  const TensorRef::Range columns = ref.columns.value_or(TensorRef::Range{0, Cols(shape)});
+  const uint64_t height = rows.end - rows.begin, width = columns.end - columns.begin;
+  TensorValues<T> part;
+  part.values.resize(height * width);
+  for (uint64_t row = 0; row < height; ++row) {
+    for (uint64_t column = 0; column < width; ++column) {
+      const T value = values[(rows.begin + row) * Cols(shape) + columns.begin + column];
+      part.values[ref.transpose ? column * height + row : row * width + column] = value;
+    }
+  }
+  if (shape.size() == 1) {
+    part.shape = {width};
+  } else {
+    part.shape = ref.transpose ? Shape{width, height} : Shape{height, width};
+  }
+  return part;
+}
+
+}  // namespace
+
+RecipeTensors::RecipeTensors(std::span<const SourceTensor> weights) : weights_(weights) {
+  for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
+}
+
+Status RecipeTensors::CheckNames(const Recipe& recipe) const {
+  DraftBuilder names(weights_);
+  std::unordered_set<std::string_view> asked;
+  for (const std::string& name : recipe.references) {
+    if (asked.insert(name).second) names.ClaimUnshaped(name);
+  }
+  for (const SourceTensor& tensor : weights_) {
+    const bool left_out = std::any_of(
+        recipe.unused.begin(), recipe.unused.end(),
+        [&](const std::string& pattern) { return MatchesPattern(pattern, tensor.name); });
+    if (left_out) names.ClaimUnshaped(tensor.name);
+  }
+  return names.CheckNames("the recipe");
+}
+
+Result<const SourceTensor*> RecipeTensors::Find(const TensorRef& ref) const {
+  const auto found = by_name_.find(ref.name);
+  if (found == by_name_.end()) return Refuse(ref, "a tensor of this name", "none");
+  return found->second;
+}
+
+Result<TensorValues<float>> RecipeTensors::Read(const TensorRef& ref) const {
+  KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(*tensor));
+  return Part(ref, tensor->shape, std::move(values));
+}
+
+Result<TensorValues<int64_t>> RecipeTensors::ReadIntegers(const TensorRef& ref) const {
+  KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> values, kinglet::ReadIntegers(*tensor));
+  return Part(ref, tensor->shape, std::move(values));
+}
+
+Result<std::vector<float>> RecipeTensors::Read(const TensorRef& ref, const Shape& shape) const {
+  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, Read(ref));
+  if (read.shape == shape) return std::move(read.values);
+  return Refuse(ref, "shape " + ShapeText(shape), ShapeText(read.shape));
+}
+
+}  // namespace kinglet

@@ -1,0 +1,171 @@
+#include "converters/source_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "converters/checkpoint_path.h"
+#include "converters/codes_file.h"
+#include "converters/elements.h"
+#include "converters/input_file.h"
+#include "converters/numpy_tensors.h"
+#include "converters/quoted.h"
+#include "converters/safetensors.h"
+
+namespace kinglet {
+namespace {
+
+// What a node that is no state dict is: "list", "dict with a list as 'layers'".
+std::string Describe(const PickleNode& node) {
+  std::string text = node.Describe();
+  const auto* dict = node.As<PickleDict>();
+  if (dict == nullptr) return text;
+  for (const auto& [key, value] : dict->items) {
+    const auto* name = key->As<std::string>();
+    if (name == nullptr) return text + " with a key of type " + key->Describe();
+    if (value->As<PickleTensor>() == nullptr) {
+      return text + " with " + value->Describe() + " as " + QuotedName(*name);
+    }
+  }
+  return text;
+}
+
+SavedModules ModulesOf(const PickleNode& root) {
+  if (IsModule(root)) return {&root, nullptr};
+  const auto* list = root.As<PickleList>();
+  if (list == nullptr || list->items.empty() || !IsModule(*list->items[0])) return {};
+  const bool has_criterion = list->items.size() > 1 && IsModule(*list->items[1]);
+  return {list->items[0], has_criterion ? list->items[1] : nullptr};
+}
+
+// The tensors of whole modules.
+Result<StateDict> TensorsOf(const SavedModules& modules) {
+  KINGLET_ASSIGN_OR_RETURN(StateDict tensors, ModuleTensors(*modules.network, ""));
+  if (modules.criterion != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const StateDict more, ModuleTensors(*modules.criterion, "criterion."));
+    tensors.insert(tensors.end(), more.begin(), more.end());
+  }
+  return tensors;
+}
+
+// The dict that training codes save beside a step, a configuration or an optimiser; null in others.
+const PickleNode* NetworkInside(const PickleNode& root) {
+  for (const char* key : {"net", "model", "state_dict"}) {
+    const PickleNode* node = root.Find(key);
+    if (node != nullptr && node->As<PickleDict>() != nullptr) return node;
+  }
+  return nullptr;
+}
+
+Result<StateDict> TensorsOf(const PickleNode& dict, const std::string& path) {
+  Result<StateDict> tensors = AsStateDict(dict);
+  if (tensors.ok() || tensors.status().code() != KINGLET_INVALID_CHECKPOINT) return tensors;
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", path,
+                         "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a "
+                         "whole module, alone or first in a list",
+                         Describe(dict));
+}
+
+// A small file cannot ask for unbounded memory by views that share a storage.
+Status CheckEntries(const StateDict& tensors, const InputFile& file) {
+  const uint64_t limit = 2 * file.size();
+  uint64_t total = 0;
+  for (const NamedTensor& named : tensors) {
+    const uint64_t entries = CountEntries(named.tensor->shape);
+    if (entries > limit - total) {
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", file.path(),
+          "at most " + std::to_string(limit) + " entries in all tensors, twice the file's bytes",
+          "more, up to tensor " + QuotedName(named.name));
+    }
+    total += entries;
+  }
+  return {};
+}
+
+Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
+  KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
+  const PickleNode& root = source.checkpoint->root();
+  source.modules = ModulesOf(root);
+  const PickleNode* inside = NetworkInside(root);
+  KINGLET_ASSIGN_OR_RETURN(const StateDict tensors,
+                           source.modules.network != nullptr
+                               ? TensorsOf(source.modules)
+                               : TensorsOf(inside != nullptr ? *inside : root, file->path()));
+  KINGLET_RETURN_IF_ERROR(CheckEntries(tensors, *file));
+  for (const NamedTensor& named : tensors) {
+    source.tensors.push_back({named.name, named.tensor->shape,
+                              [checkpoint = source.checkpoint, tensor = named.tensor] {
+                                return checkpoint->ReadFloats(*tensor);
+                              },
+                              [checkpoint = source.checkpoint, tensor = named.tensor] {
+                                return checkpoint->ReadIntegers(*tensor);
+                              }});
+  }
+  const PickleNode* step = inside != nullptr ? root.Find("step") : nullptr;
+  if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
+  return {};
+}
+
+// The first bytes of a file of no known container, for the message.
+std::string Head(const InputFile& file) {
+  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
+  std::array<std::byte, 8> bytes{};
+  const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
+  if (head.empty()) return "an empty file";
+  if (!file.ReadAt(0, head).ok()) return "unreadable bytes";
+  std::string text = "bytes";
+  for (const std::byte byte : head) {
+    text += ' ';
+    text += kHex[static_cast<uint8_t>(byte) >> 4];
+    text += kHex[static_cast<uint8_t>(byte) & 15];
+  }
+  return text;
+}
+
+struct Container {
+  bool (*recognises)(const InputFile& file);
+  Result<SourceWeights> (*open)(const std::shared_ptr<const InputFile>& file);
+};
+// Of tensors alone. A zip archive that is no .npz is taken for one of torch.save.
+constexpr std::array<Container, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
+                                                   {LooksLikeNpy, NpyTensors},
+                                                   {LooksLikeSafetensors, SafetensorsTensors},
+                                                   {LooksLikeCodes, CodesTensors}}};
+
+Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
+  for (const Container& container : kContainers) {
+    if (!container.recognises(*file)) continue;
+    Result<SourceWeights> tensors = container.open(file);
+    // Reading a file names it already.
+    if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
+    if (!tensors.ok()) return InFile(file->path(), tensors.status());
+    source.tensors = std::move(tensors).value();
+    return {};
+  }
+  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, source);
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
+                         "a file of torch.save, safetensors, numpy (.npz, .npy) or a text of codes",
+                         Head(*file));
+}
+
+}  // namespace
+
+Result<SourceFile> OpenSourceFile(const std::string& path) try {
+  KINGLET_ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
+  const auto file = std::make_shared<const InputFile>(std::move(opened));
+  SourceFile source;
+  source.path = path;
+  source.bytes = file->size();
+  source.step = StepOf(path);
+  KINGLET_RETURN_IF_ERROR(ReadContainer(file, source));
+  KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
+  return source;
+} catch (const std::bad_alloc&) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");
+}
+
+}  // namespace kinglet

@@ -1,0 +1,40 @@
+// A file of named tensors that a training code left, whatever its container: what torch.save wrote
+// (legacy stream or zip archive), safetensors, numpy's .npz and .npy, and code tables as text,
+// recognised by content. Nothing in the file is ever executed.
+#ifndef KINGLET_CONVERTERS_SOURCE_FILE_H_
+#define KINGLET_CONVERTERS_SOURCE_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "converters/checkpoint.h"
+#include "converters/families/source_weights.h"
+#include "converters/saved_module.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct SourceFile {
+  std::string path;
+  std::string digest;     // XXH3-128 of the whole file, hexadecimal
+  uint64_t bytes = 0;     // of the whole file
+  SourceWeights tensors;  // read from the file, which they keep open, when their values are wanted
+  // Of torch.save alone: the objects that were pickled whole. They live as long as `checkpoint`.
+  SavedModules modules;
+  std::optional<int64_t> step;  // of the training, where the file or its name tells it
+  std::shared_ptr<const Checkpoint> checkpoint;  // null for other containers
+};
+
+// The file at `path`. What torch.save wrote must be a state dict, alone or as "net", "model" or
+// "state_dict" of a dict, or a whole module, alone or first in a list; the second of a list is its
+// criterion, whose names get "criterion." in front, and what follows (an optimiser) is not looked
+// at. Tensors may share storages (tied tables do), but all together may not have more entries than
+// twice the bytes of the file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+// KINGLET_INVALID_CHECKPOINT, KINGLET_OUT_OF_MEMORY.
+Result<SourceFile> OpenSourceFile(const std::string& path);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_SOURCE_FILE_H_

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Trains a small language model of the given techniques and saves it for `kinglet convert`.
+
+    train.py --input dpq --output slim -o model.pt
+    train.py --input adaptive --output adaptive --tied tables projections -o model.pt
+    train.py --input binned --output slim --prune 0.4 --cache 200 -o everything.pt
+
+Text is split at white space, each line ends with <eos>. Words that the training text has only once are <unk>. Beside
+the checkpoint, MODEL.vocab.txt gets the vocabulary: the most frequent word first, one a line; MODEL.tokens.txt gets
+the first ids of the validation text, for evaluate.py.
+"""
+import argparse
+import collections
+import math
+import pathlib
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from language_model import LanguageModel, save
+from presets import INPUTS, OUTPUTS
+from techniques.dpq import DpqEmbedding
+
+WIKITEXT = pathlib.Path(__file__).resolve().parent.parent / "wikitext2"
+
+
+def tokens_of(path) -> list:
+    with open(path, encoding="utf-8") as file:
+        return [token for line in file for token in line.split() + ["<eos>"]]
+
+
+def vocabulary_of(tokens: list) -> list:
+    """Words that occur more than once, and <unk>; by frequency, equal ones by spelling."""
+    counts = collections.Counter(tokens)
+    unknown = counts.pop("<unk>", 0) + sum(count for count in counts.values() if count == 1)
+    known = {word: count for word, count in counts.items() if count > 1}
+    known["<unk>"] = unknown
+    return sorted(known, key=lambda word: (-known[word], word))
+
+
+def ids_of(tokens: list, vocabulary: list) -> torch.Tensor:
+    numbers = {word: number for number, word in enumerate(vocabulary)}
+    return torch.tensor([numbers.get(token, numbers["<unk>"]) for token in tokens])
+
+
+def lstm_masks(model: LanguageModel, share: float) -> list:
+    """[(matrix, mask)]: the mask of each LSTM matrix is 0 for the `share` of its weights that are smallest."""
+    matrices = [parameter for parameter in model.lstm.parameters() if parameter.dim() == 2]
+    return [(matrix, (matrix.abs() > matrix.abs().flatten().kthvalue(int(share * matrix.numel())).values).float())
+            for matrix in matrices if int(share * matrix.numel()) > 0]
+
+
+def penalty_of(model: LanguageModel):
+    return sum(module.penalty for module in model.modules() if isinstance(module, DpqEmbedding))
+
+
+def train(model: LanguageModel, ids: torch.Tensor, options) -> None:
+    """Truncated backpropagation through time: the state goes from one window to the next, gradients do not."""
+    stream = ids[:len(ids) // options.batch * options.batch].view(options.batch, -1).t()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, options.learning_rate, total_steps=options.steps)
+    model.train()
+    state, at, masks, started = None, 0, [], time.time()
+    for step in range(1, options.steps + 1):
+        if at + 1 >= len(stream):
+            state, at = None, 0
+        window = stream[at:at + options.bptt + 1]
+        at += options.bptt
+        hidden, state = model(window[:-1], state)
+        state = [tuple(part.detach() for part in layer) for layer in state]
+        loss = F.nll_loss(model.output(hidden).flatten(0, 1), window[1:].flatten())
+        optimiser.zero_grad()
+        (loss + penalty_of(model)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        if step == options.steps // 2:
+            masks = lstm_masks(model, options.prune)
+        for matrix, mask in masks:  # what is pruned stays zero
+            matrix.data *= mask
+        if step % 100 == 0 or step == options.steps:
+            print(f"step {step}: training perplexity {math.exp(loss.item()):.1f}, {time.time() - started:.0f} s")
+
+
+@torch.no_grad()
+def perplexity(model: LanguageModel, ids: torch.Tensor) -> float:
+    """Of ids[1], ids[2], ..., without the cache."""
+    model.eval()
+    total, state = 0.0, None
+    for window, targets in zip(ids[:-1].split(256), ids[1:].split(256)):
+        hidden, state = model(window[:, None], state)
+        total += F.nll_loss(model.output(hidden[:, 0]), targets, reduction="sum").item()
+    return math.exp(total / (len(ids) - 1))
+
+
+def config_of(words: int, options) -> dict:
+    config = {"vocabulary": words, "scale": 1.0, "tied": options.tied,
+              "input": INPUTS[options.input](words, options.width),
+              "lstm": {"units": [options.units] * (options.layers - 1) + [options.width]},
+              "output": OUTPUTS[options.output](words, options.width)}
+    if options.cache:
+        config["cache"] = {"capacity": options.cache, "theta": options.cache_theta, "lambda": options.cache_lambda}
+    return config
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--input", choices=INPUTS, default="full")
+    parser.add_argument("--output", choices=OUTPUTS, default="full")
+    parser.add_argument("--tied", nargs="*", default=[], help="parameters that input and output share")
+    parser.add_argument("--text", default=WIKITEXT / "calibration.txt", help="to train on")
+    parser.add_argument("--validation", default=WIKITEXT / "passage.txt")
+    parser.add_argument("-o", "--checkpoint", default="model.pt")
+    parser.add_argument("--width", type=int, default=64, help="of the embedding and of the last LSTM layer")
+    parser.add_argument("--units", type=int, default=128, help="of the other LSTM layers")
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--bptt", type=int, default=35)
+    parser.add_argument("--learning-rate", type=float, default=0.01)
+    parser.add_argument("--weight-decay", type=float, default=0.05)
+    parser.add_argument("--dropout", type=float, default=0.3)
+    parser.add_argument("--prune", type=float, default=0.0, help="share of the LSTM's weights, from half the steps on")
+    parser.add_argument("--cache", type=int, default=0, help="pairs of the neural cache; 0: none")
+    parser.add_argument("--cache-theta", type=float, default=0.3)
+    parser.add_argument("--cache-lambda", type=float, default=0.1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="more gain little: the matrices are small")
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
+    tokens = tokens_of(options.text)
+    vocabulary = vocabulary_of(tokens)
+    model = LanguageModel(config_of(len(vocabulary), options), options.dropout)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    print(f"{len(tokens)} tokens, {len(vocabulary)} words, {parameters} parameters")
+    train(model, ids_of(tokens, vocabulary), options)
+    validation = ids_of(tokens_of(options.validation), vocabulary)
+    print(f"validation perplexity {perplexity(model, validation):.2f}")
+    path = pathlib.Path(options.checkpoint)
+    save(model, path)
+    path.with_suffix(".vocab.txt").write_text("".join(word + "\n" for word in vocabulary), encoding="utf-8")
+    path.with_suffix(".tokens.txt").write_text(" ".join(map(str, validation[:500].tolist())) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+#include "converters/families/define_source.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/converters/passes/flat_fixture.h"
+
+namespace kinglet {
+namespace {
+
+using Layer = DefineLayer;
+
+// A state dict that tests/data/define/make_define.py saved, and the table it amounts to.
+class Saved {
+ public:
+  explicit Saved(const std::string& name)
+      : expected_(ReadDoubles("define/" + name + "_table.npy")) {
+    auto opened = Checkpoint::Open(std::string(KINGLET_TEST_DATA) + "/define/" + name + ".pt");
+    EXPECT_TRUE(opened.ok()) << opened.status().message();
+    checkpoint_ = std::move(opened).value();
+    const auto tensors = AsStateDict(checkpoint_->root());
+    EXPECT_TRUE(tensors.ok()) << tensors.status().message();
+    auto weights = WeightsOf(*checkpoint_, *tensors);
+    EXPECT_TRUE(weights.ok()) << weights.status().message();
+    weights_ = std::move(weights).value();
+  }
+
+  template <class Claim>
+  DefineUnit ExpectTable(Claim claim) const {
+    DraftBuilder builder(weights_);
+    const DefineSource source = claim(builder);
+    EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
+    const auto input = ReadDefine(source);
+    EXPECT_TRUE(input.ok()) << input.status().message();
+    if (!input.ok()) return {};
+    const auto table = DefineTable(input->map, input->unit, input->weights, 2);
+    EXPECT_TRUE(table.ok()) << table.status().message();
+    if (!table.ok()) return {};
+    // One rounding to float32.
+    EXPECT_LT(LargestDifference(*table, expected_), 6.1e-8);
+    return source.unit;
+  }
+
+ private:
+  std::vector<double> expected_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  SourceWeights weights_;
+};
+
+TEST(DefineSource, AwdEqualsPyTorch) {
+  const DefineUnit unit =
+      Saved("awd").ExpectTable([](DraftBuilder& builder) { return ClaimAwdDefine(builder, ""); });
+  ASSERT_EQ(unit.layers.size(), 4U);
+  EXPECT_EQ(unit.layers[0].groups, 8U);
+  EXPECT_EQ(unit.layers[1].groups, 4U);
+  EXPECT_EQ(unit.layers[2].groups, 2U);
+}
+
+TEST(DefineSource, DelightEqualsPyTorch) {
+  const auto claim = [](const DelightDefineOptions& options) {
+    return [options](DraftBuilder& builder) {
+      return ClaimDelightDefine(builder, "decoder.embed_tokens.", options);
+    };
+  };
+  const DefineUnit unit = Saved("delight_full").ExpectTable(claim({}));
+  EXPECT_EQ(unit.entry_layers, 1U);
+  ASSERT_EQ(unit.layers.size(), 6U);
+  EXPECT_EQ(unit.layers[2].groups, 4U);
+  EXPECT_EQ(unit.layers[4].skip, Layer::Skip::kConcatenate);
+  Saved("delight_adaptive").ExpectTable(claim({}));
+  Saved("delight_shuffled")
+      .ExpectTable(
+          claim({.activation = Layer::Activation::kGelu, .scaled_map = false, .shuffled = true}));
+}
+
+TEST(DefineSource, PlainEqualsPyTorch) {
+  Saved("plain").ExpectTable(
+      [](DraftBuilder& builder) { return ClaimPlainDefine(builder, "inp."); });
+}
+
+// Tensors with shapes alone: nothing reads their values.
+class Shapes {
+ public:
+  void Add(const std::string& name, const Shape& shape) { weights_.push_back({name, shape, {}}); }
+  void Replace(const std::string& name, const Shape& shape) {
+    for (SourceTensor& tensor : weights_) {
+      if (tensor.name == name) tensor.shape = shape;
+    }
+  }
+  void Remove(const std::string& name) {
+    std::erase_if(weights_, [&name](const SourceTensor& tensor) { return tensor.name == name; });
+  }
+
+  template <class Claim>
+  std::string Faults(Claim claim) const {
+    DraftBuilder builder(weights_);
+    claim(builder);
+    return builder.CheckNames("a DeFINE input").message();
+  }
+  const SourceWeights& weights() const { return weights_; }
+
+ private:
+  SourceWeights weights_;
+};
+
+// WikiText-103 with the paper's setting R3: n 256, k 1024, N 3, m 256, bands of 20,000, 20,000,
+// 160,000 and 67,735 words.
+Shapes AwdOfWikiText103() {
+  Shapes shapes;
+  const uint64_t sizes[] = {20000, 20000, 160000, 67735};
+  for (uint64_t band = 0, width = 256; band < 4; ++band, width /= 4) {
+    shapes.Add("embeddings.embeds." + std::to_string(band) + ".weight", {sizes[band], width});
+    shapes.Add("embeddings.projcs." + std::to_string(band) + ".weight", {256, width});
+  }
+  const uint64_t in[] = {256, 768, 1024}, out[] = {512, 768, 1024};
+  for (uint64_t layer = 0, groups = 8; layer < 3; ++layer, groups /= 2) {
+    const std::string name = "define.weights." + std::to_string(layer) + ".";
+    shapes.Add(name + "weight", {out[layer] / groups, in[layer] / groups});
+    shapes.Add(name + "bias", {out[layer] / groups});
+  }
+  shapes.Add("define.finalProj.weight", {256, 1024});
+  shapes.Add("define.finalProj.bias", {256});
+  return shapes;
+}
+
+std::string AwdFaults(const Shapes& shapes) {
+  return shapes.Faults([](DraftBuilder& builder) { ClaimAwdDefine(builder, ""); });
+}
+
+TEST(DefineSource, CountsOfTheWikiText103SettingFollowFromShapes) {
+  const Shapes shapes = AwdOfWikiText103();
+  DraftBuilder builder(shapes.weights());
+  const DefineSource source = ClaimAwdDefine(builder, "");
+  EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
+  EXPECT_TRUE(CheckUnit(source.unit).ok());
+  EXPECT_EQ(ParameterCount(source.unit), 564'224U);
+  uint64_t map = 0, words = 0;
+  for (const DefineSource::Band& band : source.bands) {
+    words += band.table->shape[0];
+    map += Count(band.table->shape) + Count(band.projection->shape);
+  }
+  EXPECT_EQ(words, 267'735U);
+  // The paper's adaptive input and output of this size: it has rows for three clusters, and no
+  // projection of the first band.
+  EXPECT_EQ(map - 256 * 256 + 3 * 256, 9'253'212U);
+}
+
+TEST(DefineSource, NamesWhatIsMissingOrMisshaped) {
+  const auto faults = [](auto change) {
+    Shapes shapes = AwdOfWikiText103();
+    change(shapes);
+    return AwdFaults(shapes);
+  };
+  EXPECT_NE(faults([](Shapes& shapes) {
+              shapes.Remove("define.weights.1.bias");
+            }).find("missing define.weights.1.bias"),
+            std::string::npos);
+  EXPECT_NE(faults([](Shapes& shapes) {
+              shapes.Remove("embeddings.embeds.0.weight");
+            }).find("missing embeddings.embeds.0.weight"),
+            std::string::npos);
+  EXPECT_NE(faults([](Shapes& shapes) {
+              shapes.Replace("define.weights.1.weight", {192, 191});
+            })
+                .find("shape define.weights.1.weight: expected [out / groups, 768 / groups], found "
+                      "[192, 191]"),
+            std::string::npos);
+  EXPECT_NE(faults([](Shapes& shapes) {
+              shapes.Replace("define.finalProj.weight", {256, 1023});
+            }).find("shape define.finalProj.weight: expected [out, 1024], found [256, 1023]"),
+            std::string::npos);
+  // Nothing divides by a size of 0, and nothing is sized by what a shape claims.
+  for (const uint64_t size : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {
+    for (const char* name : {"embeddings.embeds.0.weight", "define.weights.0.weight",
+                             "define.weights.2.weight", "define.finalProj.weight"}) {
+      for (const Shape& shape :
+           {Shape{size, 8}, Shape{8, size}, Shape{size, size}, Shape{size}, Shape{}}) {
+        EXPECT_NE(faults([&](Shapes& shapes) { shapes.Replace(name, shape); }), "") << name;
+      }
+    }
+  }
+}
+
+TEST(DefineSource, NamesFaultsOfTheOtherForms) {
+  Shapes plain;
+  plain.Add("base.emb.0.weight", {10, 8});
+  plain.Add("base.proj.0.weight", {8, 8});
+  plain.Add("layers.0.weight", {3, 2, 4});
+  plain.Add("layers.0.bias", {3, 4});
+  plain.Add("reduce.weight", {5, 12});
+  plain.Add("reduce.bias", {5});
+  const auto claim_plain = [](DraftBuilder& builder) { ClaimPlainDefine(builder, ""); };
+  EXPECT_NE(plain.Faults(claim_plain)
+                .find("shape layers.0.weight: expected [groups, 8 / groups, out / groups], found "
+                      "[3, 2, 4]"),
+            std::string::npos);
+  plain.Replace("layers.0.weight", {4, 2, 3});
+  plain.Replace("layers.0.bias", {4, 3});
+  EXPECT_EQ(plain.Faults(claim_plain), "");
+
+  Shapes delight;
+  const auto claim = [](DraftBuilder& builder) { ClaimDelightDefine(builder, "", {}); };
+  EXPECT_NE(delight.Faults(claim).find("missing map_layer.weight"), std::string::npos);
+  delight.Add("map_layer.weight", {10, 8});
+  delight.Add("dextra_layer.input_layer.weights", {6, 8});
+  delight.Add("dextra_layer.dextra_layers.0.weights", {2, 3, 4});
+  delight.Add("dextra_layer.output_layer.weights", {12, 14});
+  EXPECT_EQ(delight.Faults(claim), "");
+  delight.Replace("map_layer.weight", {10, 9});
+  EXPECT_NE(
+      delight.Faults(claim).find("shape map_layer.weight: expected [words, 8], found [10, 9]"),
+      std::string::npos);
+  delight.Replace("map_layer.weight", {10, 8});
+  // Other normalisations have running statistics, which nothing here reads.
+  delight.Add("dextra_layer.output_layer.normalization_fn.running_mean", {12});
+  EXPECT_NE(delight.Faults(claim).find("unused"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,200 @@
+// The golden networks of this family are in tests/converters/convert_recurrent_test.cc.
+#include "converters/families/zaremba_tf.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/converters/recurrent_source.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kWords = 7, kInputs = 2, kUnits = 3;
+
+std::string Cell(uint64_t layer) {
+  return "Model/RNN/layer_" + std::to_string(layer) + "/rnn/lstm_cell/";
+}
+
+RecurrentSource Network(uint64_t layers) {
+  RecurrentSource source;
+  source.Add("Model/full_emb/embedding", {kWords, kInputs});
+  for (uint64_t i = 0; i < layers; ++i) {
+    source.Add(Cell(i) + "kernel", {(i == 0 ? kInputs : kUnits) + kUnits, 4 * kUnits});
+    source.Add(Cell(i) + "bias", {4 * kUnits});
+  }
+  source.Add("Model/softmax_w", {kUnits, kWords});
+  source.Add("Model/softmax_b", {kWords});
+  return source;
+}
+
+Result<LoadedModel> Load(const RecurrentSource& source, const std::string& config = "") {
+  const SourceWeights weights = source.Weights();
+  return LoadZaremba({"model.npz", config, std::nullopt, weights, {}});
+}
+
+std::vector<float> Values(const LoadedModel& model, TensorId id) {
+  return std::get<DenseF32>(model.draft.tensors[id].values).values;
+}
+
+// Column blocks i, j, f, o of the kernel become rows i, f, candidate, o.
+TEST(ZarembaTf, TurnsKernelsIntoGates) {
+  RecurrentSource source = Network(1);
+  EXPECT_TRUE(LooksLikeZaremba(source.Weights()));
+  // An entry says where it is: 100 * row + column.
+  std::vector<float>& kernel = source.Values(Cell(0) + "kernel");
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    kernel[i] = static_cast<float>(100 * (i / 12) + i % 12);
+  }
+  std::vector<float>& bias = source.Values(Cell(0) + "bias");
+  for (size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i);
+  std::vector<float>& softmax = source.Values("Model/softmax_w");
+  for (size_t i = 0; i < softmax.size(); ++i) softmax[i] = static_cast<float>(i);
+  const Result<LoadedModel> model = Load(source);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+
+  const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
+  ASSERT_EQ(decoder->layers.size(), 1U);
+  const RecurrentLayer& layer = decoder->layers[0];
+  EXPECT_EQ(layer.cell, RecurrentCell::kLstm);
+  EXPECT_EQ(layer.units, kUnits);
+  EXPECT_FALSE(layer.recurrent_bias.has_value());
+  EXPECT_EQ(Values(*model, layer.input_weight),
+            (std::vector<float>{0, 100, 1,  101, 2,  102,     // i
+                                6, 106, 7,  107, 8,  108,     // f
+                                3, 103, 4,  104, 5,  105,     // j
+                                9, 109, 10, 110, 11, 111}));  // o
+  EXPECT_EQ(Values(*model, *layer.recurrent_weight),
+            (std::vector<float>{200, 300, 400, 201, 301, 401, 202, 302, 402, 206, 306, 406,
+                                207, 307, 407, 208, 308, 408, 203, 303, 403, 204, 304, 404,
+                                205, 305, 405, 209, 309, 409, 210, 310, 410, 211, 311, 411}));
+  EXPECT_EQ(Values(*model, *layer.input_bias),
+            (std::vector<float>{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11}));
+  const auto* head = FindBlock<AdaptiveSoftmax>(model->draft.description);
+  EXPECT_EQ(Values(*model, head->head_table),
+            (std::vector<float>{0,  7, 14, 1,  8, 15, 2,  9, 16, 3, 10,
+                                17, 4, 11, 18, 5, 12, 19, 6, 13, 20}));
+  ASSERT_EQ(model->notes.size(), 1U);
+  EXPECT_NE(model->notes[0].find("forget bias: it is taken to be 0"), std::string::npos);
+}
+
+TEST(ZarembaTf, ForgetBiasesBecomePartOfTheBias) {
+  RecurrentSource source = Network(2);
+  source.Values(Cell(1) + "bias") = std::vector<float>(12, 0.25F);
+  const TemporaryFolder folder;
+  const Result<LoadedModel> model = Load(source, folder.Write("c.yaml", "forget_bias: 1.5\n"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->notes.empty());
+  const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
+  EXPECT_EQ(Values(*model, *decoder->layers[1].input_bias),
+            (std::vector<float>{0.25F, 0.25F, 0.25F, 1.75F, 1.75F, 1.75F, 0.25F, 0.25F, 0.25F,
+                                0.25F, 0.25F, 0.25F}));
+  EXPECT_EQ(Load(source, folder.Write("d.yaml", "forget_bias: 1e300\n")).status().code(),
+            KINGLET_INVALID_CHECKPOINT);
+  EXPECT_EQ(Load(source, folder.Write("e.yaml", "other: 1\n")).status().code(),
+            KINGLET_INVALID_CHECKPOINT);
+}
+
+// Totals of the paper's networks at 10,000 words: h^2 * 8 * 2 + 8 h + 2 * 10,000 h + 10,000.
+TEST(ZarembaTf, HasTheParametersOfThePaper) {
+  RecurrentSource source;
+  source.Add("Model/full_emb/embedding", {10'000, 200});
+  for (uint64_t i = 0; i < 2; ++i) {
+    source.Add(Cell(i) + "kernel", {400, 800});
+    source.Add(Cell(i) + "bias", {800});
+  }
+  source.Add("Model/softmax_w", {200, 10'000});
+  source.Add("Model/softmax_b", {10'000});
+  const Result<LoadedModel> model = Load(source);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  uint64_t parameters = 0;
+  for (const EncodedTensor& tensor : model->draft.tensors) parameters += Count(tensor.shape);
+  EXPECT_EQ(parameters, 4'651'600U);
+}
+
+TEST(ZarembaTf, WhatTheOptimiserLeavesIsNotTheNetworks) {
+  RecurrentSource source = Network(1);
+  source.Add("global_step", {});
+  source.Add("Model/Variable", {});
+  source.Add("Model/softmax_w/Adam", {kUnits, kWords});
+  source.Add(Cell(0) + "kernel/Momentum", {kInputs + kUnits, 4 * kUnits});
+  EXPECT_TRUE(Load(source).ok());
+  source.Add("Model/softmax_x/Adam", {kUnits, kWords});
+  EXPECT_NE(Load(source).status().message().find("unused 'Model/softmax_x/Adam'"),
+            std::string::npos);
+}
+
+TEST(ZarembaTf, NamesOfOtherPrograms) {
+  RecurrentSource source;
+  source.Add("Model/embedding", {kWords, kUnits});
+  for (uint64_t i = 0; i < 12; ++i) {
+    const std::string cell =
+        "Model/RNN/multi_rnn_cell/cell_" + std::to_string(i) + "/basic_lstm_cell/";
+    source.Add(cell + "kernel", {2 * kUnits, 4 * kUnits});
+    source.Add(cell + "bias", {4 * kUnits});
+  }
+  source.Add("Model/softmax_w", {kUnits, kWords});
+  source.Add("Model/softmax_b", {kWords});
+  source.Values("Model/RNN/multi_rnn_cell/cell_10/basic_lstm_cell/bias") =
+      std::vector<float>(12, 10);
+  const Result<LoadedModel> model = Load(source);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto* decoder = FindBlock<RecurrentDecoder>(model->draft.description);
+  ASSERT_EQ(decoder->layers.size(), 12U);  // in the order of numbers, not of names
+  EXPECT_EQ(Values(*model, *decoder->layers[10].input_bias), std::vector<float>(12, 10));
+}
+
+TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
+  RecurrentSource source = Network(3);
+  source.Remove(Cell(1) + "kernel");
+  source.Remove(Cell(1) + "bias");
+  source.Add(Cell(2) + "bias", {5});
+  source.Add("Model/kdq_emb/query_wemb", {kWords, kInputs});
+  source.Remove("Model/full_emb/embedding");
+  source.Add("Model/softmax_w", {kUnits + 1, kWords});
+  const std::string message = Load(source).status().message();
+  EXPECT_NE(
+      message.find("missing Model/full_emb/embedding, " + Cell(1) + "kernel, " + Cell(1) + "bias"),
+      std::string::npos)
+      << message;
+  EXPECT_NE(message.find("unused 'Model/kdq_emb/query_wemb'"), std::string::npos) << message;
+  EXPECT_NE(message.find("shape " + Cell(2) + "bias: expected [12], found [5]"), std::string::npos)
+      << message;
+
+  source = Network(2);
+  source.Add(Cell(1) + "kernel", {2 * kUnits + 1, 4 * kUnits});
+  source.Add("Model/softmax_w", {kWords, kUnits});
+  EXPECT_NE(Load(source).status().message().find("shape " + Cell(1) +
+                                                 "kernel: expected [3 + n, 4 n] for n units"),
+            std::string::npos);
+  for (const std::vector<uint64_t>& shape :
+       {std::vector<uint64_t>{5}, {5, 13}, {3, 12}, {0, 0}, {5, 0}, {1, 2, 3}}) {
+    source = Network(1);
+    source.Add(Cell(0) + "kernel", shape);
+    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+  }
+}
+
+TEST(ZarembaTf, RefusesWhatItCannotTell) {
+  RecurrentSource source = Network(1);
+  source.Add("Model/RNN/layer_0/rnn/basic_lstm_cell/kernel", {5, 12});
+  EXPECT_NE(Load(source).status().message().find("checkpoint: layer 0: expected one cell, found"),
+            std::string::npos);
+  source = Network(1);
+  source.Add("Model/lstm_params", {1000});
+  EXPECT_EQ(Load(source).status().message(),
+            "checkpoint: model.npz: expected a network of LSTMBlockCell or BasicLSTMCell, found "
+            "'Model/lstm_params', whose layout only cuDNN knows");
+  source = Network(1);
+  source.Values("Model/softmax_w")[4] = NAN;
+  EXPECT_EQ(Load(source).status().message(),
+            "checkpoint: tensor Model/softmax_w, entry 4: expected a finite number, found NaN");
+  EXPECT_FALSE(LooksLikeZaremba({}));
+  source = Network(1);
+  source.Add("Model/RNN/layer_18446744073709551615/rnn/lstm_cell/kernel", {6, 12});
+  EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,297 @@
+#include "converters/passes/define/define_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/passes/define/define_layer.h"
+#include "tests/converters/passes/flat_fixture.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+using Layer = DefineLayer;
+constexpr uint64_t kWords = 35, kMapWidth = 12;
+
+// The units that tests/data/define/make_define.py evaluates: every choice that the paper leaves
+// open, in at least one of them.
+std::vector<std::pair<std::string, DefineUnit>> Units() {
+  const auto unit = [](std::vector<Layer> layers) {
+    DefineUnit made;
+    made.map_width = kMapWidth;
+    made.layers = std::move(layers);
+    return made;
+  };
+  using enum Layer::Activation;
+  constexpr auto kMix = Layer::Skip::kMix, kConcatenate = Layer::Skip::kConcatenate;
+  constexpr auto kOutIn = Layer::Layout::kOutIn;
+  constexpr auto kPreviousFirst = Layer::Order::kPreviousFirst;
+  constexpr auto kShared = Layer::Weights::kShared;
+
+  std::vector<std::pair<std::string, DefineUnit>> units;
+  units.emplace_back("linear",
+                     unit({{.in = 12, .out = 16}, {.in = 16, .out = 20}, {.in = 20, .out = 6}}));
+  units.emplace_back("glt", unit({{.in = 12, .out = 16, .groups = 2},
+                                  {.in = 16, .out = 24, .groups = 2, .activation = kTanh},
+                                  {.in = 24, .out = 6}}));
+  units.emplace_back("glt_shuffle", unit({{.in = 12,
+                                           .out = 18,
+                                           .groups = 3,
+                                           .shuffle = Layer::Shuffle::kBeforeNorm,
+                                           .norm = Layer::Norm::kPerGroup,
+                                           .activation = kSwish},
+                                          {.in = 18,
+                                           .out = 24,
+                                           .groups = 3,
+                                           .shuffle = Layer::Shuffle::kAfterNorm,
+                                           .norm = Layer::Norm::kWhole,
+                                           .norm_epsilon = 0.1,
+                                           .activation = kRelu},
+                                          {.in = 24, .out = 6}}));
+  units.emplace_back(
+      "hgt_concat",
+      unit({{.in = 12, .out = 16, .groups = 4, .activation = kRelu},
+            {.in = 28, .out = 20, .groups = 2, .activation = kRelu, .skip = kConcatenate},
+            {.in = 32,
+             .out = 24,
+             .activation = kRelu,
+             .skip = kConcatenate,
+             .order = kPreviousFirst},
+            {.in = 24, .out = 6}}));
+  units.emplace_back("hgt_mix",
+                     unit({{.in = 12, .out = 16, .groups = 4, .activation = kGelu},
+                           {.in = 28, .out = 20, .groups = 2, .activation = kGelu, .skip = kMix},
+                           {.in = 32, .out = 25, .activation = kGelu, .skip = kMix},
+                           {.in = 25, .out = 7}}));
+  units.emplace_back("shared", unit({{.in = 12,
+                                      .out = 16,
+                                      .groups = 4,
+                                      .weights = kShared,
+                                      .layout = kOutIn,
+                                      .bias = Layer::Bias::kShared},
+                                     {.in = 28,
+                                      .out = 20,
+                                      .groups = 2,
+                                      .weights = kShared,
+                                      .layout = kOutIn,
+                                      .skip = kMix,
+                                      .order = kPreviousFirst},
+                                     {.in = 32,
+                                      .out = 24,
+                                      .groups = 2,
+                                      .weights = kShared,
+                                      .bias = Layer::Bias::kNone,
+                                      .skip = kMix,
+                                      .order = kPreviousFirst},
+                                     {.in = 24, .out = 6, .layout = kOutIn}}));
+  units.emplace_back("residual", unit({{.in = 12,
+                                        .out = 12,
+                                        .groups = 2,
+                                        .activation = kRelu,
+                                        .residual = Layer::Residual::kBeforeActivation},
+                                       {.in = 12,
+                                        .out = 12,
+                                        .groups = 3,
+                                        .activation = kSigmoid,
+                                        .residual = Layer::Residual::kAfterActivation},
+                                       {.in = 24,
+                                        .out = 12,
+                                        .groups = 4,
+                                        .shuffle = Layer::Shuffle::kAfterNorm,
+                                        .activation = kTanh,
+                                        .skip = kMix,
+                                        .residual = Layer::Residual::kAfterActivation}}));
+  units.emplace_back("no_reduce", unit({{.in = 12,
+                                         .out = 18,
+                                         .groups = 6,
+                                         .layout = kOutIn,
+                                         .bias = Layer::Bias::kShared,
+                                         .norm = Layer::Norm::kPerGroup,
+                                         .norm_epsilon = 0.01,
+                                         .norm_gain = false},
+                                        {.in = 30,
+                                         .out = 24,
+                                         .groups = 3,
+                                         .layout = kOutIn,
+                                         .bias = Layer::Bias::kNone,
+                                         .norm = Layer::Norm::kWhole,
+                                         .norm_offset = false,
+                                         .skip = kMix}}));
+  units.emplace_back("reduce_sees_e",
+                     unit({{.in = 12, .out = 16, .groups = 4, .activation = kSwish},
+                           {.in = 28, .out = 24, .groups = 2, .activation = kSwish, .skip = kMix},
+                           {.in = 36, .out = 6, .skip = kConcatenate, .order = kPreviousFirst}}));
+  DefineUnit entry = unit({{.in = 12, .out = 8, .norm = Layer::Norm::kWhole, .activation = kSwish},
+                           {.in = 8, .out = 16, .groups = 4, .activation = kSwish},
+                           {.in = 24, .out = 24, .groups = 2, .activation = kSwish, .skip = kMix},
+                           {.in = 32, .out = 6, .skip = kConcatenate}});
+  entry.map_scale = 3.5;
+  entry.entry_layers = 1;
+  entry.table_scale = 0.25;
+  units.emplace_back("entry", entry);
+  return units;
+}
+
+uint64_t Product(const std::vector<uint64_t>& shape) {
+  uint64_t product = shape.empty() ? 0 : 1;
+  for (const uint64_t dimension : shape) product *= dimension;
+  return product;
+}
+
+struct Example {
+  DefineMap map;
+  std::vector<DefineWeights> weights;
+  std::vector<double> table;
+};
+
+Example ReadExample(const std::string& name, const DefineUnit& unit) {
+  FlatFixture fixture("define/unit_" + name + ".npy");
+  Example example;
+  DefineBand& band = example.map.emplace_back();
+  band.words = kWords;
+  band.width = kMapWidth;
+  band.table = fixture.Take<float>(kWords * kMapWidth);
+  for (const Layer& layer : unit.layers) {
+    const DefineShapes shapes = ShapesOf(layer);
+    DefineWeights& values = example.weights.emplace_back();
+    values.weight = fixture.Take<float>(Product(shapes.weight));
+    values.bias = fixture.Take<float>(Product(shapes.bias));
+    values.norm_gain = fixture.Take<float>(Product(shapes.norm_gain));
+    values.norm_offset = fixture.Take<float>(Product(shapes.norm_offset));
+  }
+  example.table = fixture.Take<double>(kWords * OutputWidth(unit));
+  EXPECT_EQ(fixture.left(), 0U) << name;
+  return example;
+}
+
+TEST(DefineTable, EqualsPyTorchInDoublePrecision) {
+  for (const auto& [name, unit] : Units()) {
+    const Example example = ReadExample(name, unit);
+    const auto table = DefineTable(example.map, unit, example.weights, 1);
+    ASSERT_TRUE(table.ok()) << name << ": " << table.status().message();
+    // One rounding to float32.
+    EXPECT_LT(LargestDifference(*table, example.table), 6.1e-8) << name;
+  }
+}
+
+TEST(DefineTable, TheSameBitsForAnyNumberOfThreads) {
+  TestRandom random(3);
+  const DefineUnit unit = Units()[4].second;
+  Example example = ReadExample("hgt_mix", unit);
+  for (const uint64_t words : {1, 31, 32, 33, 200}) {
+    DefineBand& band = example.map[0];
+    band.words = words;
+    band.table.resize(words * kMapWidth);
+    for (float& entry : band.table) entry = random.Signed();
+    const auto one = DefineTable(example.map, unit, example.weights, 1);
+    ASSERT_TRUE(one.ok());
+    ASSERT_EQ(one->size(), words * OutputWidth(unit));
+    for (const size_t threads : {2, 3, 64}) {
+      const auto many = DefineTable(example.map, unit, example.weights, threads);
+      ASSERT_TRUE(many.ok());
+      EXPECT_EQ(*one, *many) << words << " words, " << threads << " threads";
+    }
+  }
+}
+
+TEST(DefineTable, BandsAreCountedThroughAndProjected) {
+  // 40 words of 2 features, none, then 3 of 1 feature, projected to 2; no layers.
+  DefineMap map(3);
+  map[0].words = 40;
+  map[0].width = 2;
+  map[0].scale = 2;
+  for (int i = 0; i < 80; ++i) map[0].table.push_back(static_cast<float>(i));
+  map[1].width = 2;
+  map[2].words = 3;
+  map[2].width = 1;
+  map[2].scale = 10;
+  map[2].table = {1, 2, 3};
+  map[2].projection = {1, -1};
+  DefineUnit unit;
+  unit.map_width = 2;
+  unit.table_scale = 0.5;
+  ASSERT_EQ(Words(map), 43U);
+  for (const size_t threads : {1, 2}) {
+    const auto table = DefineTable(map, unit, {}, threads);
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    std::vector<float> expected = map[0].table;
+    expected.insert(expected.end(), {5, -5, 10, -10, 15, -15});
+    EXPECT_EQ(*table, expected);
+  }
+}
+
+TEST(DefineTable, RefusesMapsThatDoNotFit) {
+  const DefineUnit unit = Units()[0].second;
+  const Example example = ReadExample("linear", unit);
+  const auto refusal = [&](auto change) {
+    DefineMap map = example.map;
+    change(map);
+    const auto table = DefineTable(map, unit, example.weights, 2);
+    return table.ok() ? "accepted" : table.status().message();
+  };
+  EXPECT_EQ(refusal([](DefineMap& map) { map.clear(); }),
+            "define map: words: expected at least 1, found 0");
+  EXPECT_EQ(refusal([](DefineMap& map) { map[0].table.pop_back(); }),
+            "define map: band 0, table: expected 420 entries as [35, 12], found 419");
+  EXPECT_EQ(refusal([](DefineMap& map) { map[0].words = uint64_t{1} << 62; }),
+            "define map: band 0, table: expected fewer than 2^64 entries, found "
+            "[4611686018427387904, 12]");
+  EXPECT_EQ(refusal([](DefineMap& map) { map[0].width = 0; }),
+            "define map: band 0, width: expected 1 to 65536, found 0");
+  EXPECT_EQ(refusal([](DefineMap& map) {
+              map[0].width = 6;
+              map[0].words = 70;
+            }),
+            "define map: band 0, width: expected 12, as there is no projection, found 6");
+  EXPECT_EQ(refusal([](DefineMap& map) { map[0].projection.resize(143); }),
+            "define map: band 0, projection: expected 144 entries as [12, 12], found 143");
+  EXPECT_EQ(refusal([](DefineMap& map) { map[0].table[5] = INFINITY; }),
+            "define map: band 0, table, entry 5: expected a finite number, found infinity");
+  EXPECT_EQ(refusal([](DefineMap& map) { map[0].scale = NAN; }),
+            "define map: band 0, scale: expected a finite number, found another");
+}
+
+TEST(DefineTable, RefusesTablesBeyondTheLimitBeforeAllocating) {
+  DefineMap map(1);
+  map[0].words = 65537;
+  map[0].width = 1;
+  map[0].table.resize(65537);
+  DefineUnit unit;
+  unit.map_width = 1;
+  unit.layers = {{.in = 1, .out = kLargestDefineWidth, .bias = Layer::Bias::kNone}};
+  std::vector<DefineWeights> weights(1);
+  weights[0].weight.resize(kLargestDefineWidth);
+  const auto table = DefineTable(map, unit, weights, 1);
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.status().message(),
+            "define table: size: expected at most 2^32 entries, found [65537, 65536]");
+}
+
+TEST(DefineTable, NamesTheFirstWordThatFloat32CannotHold) {
+  DefineMap map(1);
+  map[0].words = 100;
+  map[0].width = 2;
+  map[0].table.assign(200, 1);
+  map[0].table[2 * 70 + 1] = std::numeric_limits<float>::max();
+  map[0].table[2 * 99] = std::numeric_limits<float>::max();
+  DefineUnit unit;
+  unit.map_width = 2;
+  unit.map_scale = 1e300;
+  unit.table_scale = 1e-299;
+  for (const size_t threads : {1, 4}) {
+    const auto table = DefineTable(map, unit, {}, threads);
+    ASSERT_FALSE(table.ok());
+    EXPECT_EQ(table.status().code(), KINGLET_NOT_FINITE);
+    EXPECT_EQ(table.status().message(),
+              "define table: word 70, feature 1: expected a number that float32 can hold, found "
+              "infinity");
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
