@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/support/case_builder.h"
+#include "tests/support/coded_cases.h"
 #include "tests/support/recurrent_cases.h"
 
 namespace kinglet {
@@ -404,6 +405,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddElementwiseEdges(cases);
   AddAttentionEdges(cases);
   AddRecurrentEdges(cases);
+  AddCodedEdges(cases);
   AddCacheEdges(cases);
   return cases;
 }
