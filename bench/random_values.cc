@@ -25,6 +25,7 @@ std::vector<float> RandomValues(uint64_t count, float centre, float limit, Split
 Quantised RandomCodes(uint64_t count, float limit, int bits, SplitMix64 random) {
   const int largest = (1 << (bits - 1)) - 1;
   const auto least = static_cast<int>(std::ceil(static_cast<float>(largest) / 4));
+  const uint64_t choices = static_cast<uint64_t>(largest) - static_cast<uint64_t>(least) + 1;
   Quantised quantised;
   quantised.bits = bits;
   quantised.rule = ScaleRule::kMultiplyPerTensor;
@@ -32,7 +33,6 @@ Quantised RandomCodes(uint64_t count, float limit, int bits, SplitMix64 random) 
   quantised.codes.resize(count);
   for (int16_t& code : quantised.codes) {
     const uint64_t number = random.Next();
-    const auto choices = static_cast<uint64_t>(largest - least + 1);
     const int magnitude = least + static_cast<int>(((number >> 32) * choices) >> 32);
     code = static_cast<int16_t>((number & 1) != 0 ? magnitude : -magnitude);
   }
