@@ -102,7 +102,9 @@ TEST(Model, HoldsTheWeightsOfAFloatModelOnce) {
   tiny.input_coding = TinyCoding{4, {50, 60, 70, 80}};
   tiny.head_coding = TinyCoding{3, {900}};
   const auto bytes = *SerialiseModel(TinyRecurrent(tiny));
-  const auto held = [](const Model& model) { return MemoryBudget::kNoLimit - model.budget()->left(); };
+  const auto held = [](const Model& model) {
+    return MemoryBudget::kNoLimit - model.budget()->left();
+  };
   const auto own = *Model::FromBytes(bytes, {});
   const std::shared_ptr<const ModelFile> file = *ModelFile::FromBytes(bytes);
   const auto shared = *Model::FromFile(file, {});
