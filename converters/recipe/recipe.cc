@@ -46,6 +46,7 @@ class Parser {
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     if (const auto family = root.Find("family")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.family, family->Text());
+      if (recipe_.family.empty()) return family->Refuse("the name of a family", "none");
     }
     KINGLET_RETURN_IF_ERROR(ParseBlocks(root));
     if (const auto passes = root.Find("passes")) {
@@ -186,13 +187,18 @@ class Parser {
     CodesRecipe codes;
     KINGLET_RETURN_IF_ERROR(ReadEnum(node, "combine", kCombines, codes.combine));
     KINGLET_ASSIGN_OR_RETURN(codes.pools, ParsePools(node));
+    KINGLET_RETURN_IF_ERROR(ParseCodesOrLogits(node, codes));
+    KINGLET_ASSIGN_OR_RETURN(const size_t indices, node.ChoiceOr("indices", kIndices, 0));
+    codes.absolute = indices == 1;
+    return codes;
+  }
+
+  Status ParseCodesOrLogits(const RecipeNode& node, CodesRecipe& codes) {
     KINGLET_ASSIGN_OR_RETURN(codes.codebook, ParseRef(node, "codebook"));
     codes.logits = node.Find("logits").has_value();
     if (codes.logits && node.Find("codes")) return node.Refuse("codes or logits", "both");
     KINGLET_ASSIGN_OR_RETURN(codes.codes, ParseRef(node, codes.logits ? "logits" : "codes"));
-    KINGLET_ASSIGN_OR_RETURN(const size_t indices, node.ChoiceOr("indices", kIndices, 0));
-    codes.absolute = indices == 1;
-    return codes;
+    return {};
   }
 
   Result<TableRecipe> ParseHashed(const RecipeNode& node) {
@@ -241,17 +247,23 @@ class Parser {
         node.CheckKeys({"pools", "codebook", "codes", "logits", "aggregator", "kernel", "bias",
                         "gain", "offset", "mean", "variance", "epsilon"}));
     KdRecipe kd;
-    if (const auto aggregator = node.Find("aggregator")) {
-      KINGLET_ASSIGN_OR_RETURN(const std::string name, aggregator->Text());
-      KINGLET_RETURN_IF_ERROR(KdAggregatorNamed(name).status());
+    const bool linear = node.Find("kernel").has_value();
+    constexpr std::array kAggregators = {"mean"sv, "mean_linear"sv};
+    KINGLET_ASSIGN_OR_RETURN(const size_t aggregator,
+                             node.ChoiceOr("aggregator", kAggregators, linear ? 1 : 0));
+    if ((aggregator == 1) != linear) {
+      return node.Refuse(linear ? "no kernel for a mean alone" : "the kernel of mean_linear",
+                         linear ? "one" : "none");
     }
     kd.codes.combine = Combine::kMean;
     KINGLET_ASSIGN_OR_RETURN(kd.codes.pools, ParsePools(node));
-    KINGLET_ASSIGN_OR_RETURN(kd.codes.codebook, ParseRef(node, "codebook"));
-    kd.codes.logits = node.Find("logits").has_value();
-    KINGLET_ASSIGN_OR_RETURN(kd.codes.codes, ParseRef(node, kd.codes.logits ? "logits" : "codes"));
-    if (!node.Find("kernel")) {
-      kd.codes.combine = Combine::kMean;
+    KINGLET_RETURN_IF_ERROR(ParseCodesOrLogits(node, kd.codes));
+    if (!linear) {
+      for (const char* key : {"bias", "gain", "offset", "mean", "variance", "epsilon"}) {
+        if (const auto found = node.Find(key)) {
+          return found->Refuse("none without a kernel", found->Outline());
+        }
+      }
       return TableRecipe{std::move(kd.codes)};
     }
     KINGLET_ASSIGN_OR_RETURN(kd.kernel, ParseRef(node, "kernel"));

@@ -13,7 +13,6 @@
 
 #include "converters/passes/define/define_unit.h"
 #include "converters/passes/dpq.h"
-#include "converters/passes/kd_codes.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
 #include "format/blocks.h"

@@ -1,6 +1,7 @@
 #include "converters/recipe/recipe_model.h"
 
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,8 +60,9 @@ class ModelMaker {
 
   // A tensor of the checkpoint as it is, once however often it is named.
   Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
-    for (const auto& [known, id] : added_) {
-      if (known == ref) return id;
+    const auto known = added_.equal_range(ref.name);
+    for (auto at = known.first; at != known.second; ++at) {
+      if (at->second.first == ref) return at->second.second;
     }
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(ref));
     const size_t rank = use == Use::kMatrix ? 2 : 1;
@@ -70,7 +72,7 @@ class ModelMaker {
     }
     const TensorId id =
         AddTensor(name, std::move(read.shape), DenseF32{std::move(read.values)}, use);
-    added_.emplace_back(ref, id);
+    added_.emplace(ref.name, std::pair(ref, id));
     return id;
   }
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
@@ -128,13 +130,16 @@ class ModelMaker {
     return CheckedTable(name, id, projection);
   }
 
+  static Status CheckWords(const std::string& where, uint64_t words) {
+    if (words <= kMaxDimension) return {};
+    return Refuse(where, "at most " + std::to_string(kMaxDimension) + " words",
+                  std::to_string(words));
+  }
+
   Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
                                   std::optional<TensorId> projection) const {
     const uint64_t words = Rows(ShapeOf(id));
-    if (words > kMaxDimension) {
-      return Refuse(name, "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckWords(name, words));
     return AddedTable{id, projection, static_cast<uint32_t>(words)};
   }
 
@@ -144,6 +149,10 @@ class ModelMaker {
     embedding.scale = recipe.scale;
     embedding.width = 0;
     uint64_t words = 0;
+    if (recipe.bins.empty() || recipe.bins.size() > kMaxBins) {
+      return Refuse("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
+                    std::to_string(recipe.bins.size()));
+    }
     for (size_t i = 0; i < recipe.bins.size(); ++i) {
       const EmbeddingRecipe::Bin& from = recipe.bins[i];
       const std::string name =
@@ -163,10 +172,7 @@ class ModelMaker {
       embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
       words += table.words;
     }
-    if (words > kMaxDimension) {
-      return Refuse("embedding", "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
     model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
     return embedding;
   }
@@ -219,10 +225,14 @@ class ModelMaker {
     softmax.name = "softmax";
     softmax.width = width;
     const std::string first = recipe.tails.empty() ? "softmax." : "softmax.head.";
-    uint32_t words = 0;
+    uint64_t words = 0;
     if (recipe.head) {
+      if (recipe.head->projection) {
+        return Refuse(first + "projection", "none, which this version knows of tails only", "one");
+      }
       KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
-      softmax.head_size = words = head.table.words;
+      softmax.head_size = head.table.words;
+      words = head.table.words;
       softmax.head_table = head.table.id;
       softmax.head_bias = head.bias;
     }
@@ -239,10 +249,11 @@ class ModelMaker {
       KINGLET_ASSIGN_OR_RETURN(
           const AddedPart tail,
           AddPart("softmax.tails." + std::to_string(i) + ".", recipe.tails[i]));
-      softmax.tails.push_back({words, tail.table.words,
+      softmax.tails.push_back({static_cast<uint32_t>(words), tail.table.words,
                                static_cast<uint32_t>(recipe.reversed ? tails - 1 - i : i),
                                tail.projection, tail.table.id, tail.bias});
       words += tail.table.words;
+      KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
     return softmax;
   }
@@ -250,7 +261,7 @@ class ModelMaker {
   const Recipe& recipe_;
   const RecipeTensors tensors_;
   size_t threads_;
-  std::vector<std::pair<TensorRef, TensorId>> added_;
+  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
   LoadedModel model_;
 };
 
