@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "converters/passes/kd_codes.h"
 #include "converters/quoted.h"
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"

@@ -65,9 +65,9 @@ class TextCheck : public nlohmann::json_sax<Json> {
                    const nlohmann::detail::exception& error) override {
     // The lexer counts the byte that it could not read.
     const bool number = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
-    return Refuse(Where(), number ? "numbers that a double can hold" : "JSON",
-                  (number ? "a larger one before byte " : "none at byte ") +
-                      std::to_string(position));
+    return Refuse(
+        Where(), number ? "numbers that a double can hold" : "JSON",
+        (number ? "a larger one before byte " : "none at byte ") + std::to_string(position));
   }
 
  private:
@@ -84,8 +84,7 @@ class TextCheck : public nlohmann::json_sax<Json> {
   }
   bool Open(bool object) {
     if (open_.size() == kMaxDepth) {
-      return Refuse(Where(), "at most " + std::to_string(kMaxDepth) + " levels of nesting",
-                    "more");
+      return Refuse(Where(), "at most " + std::to_string(kMaxDepth) + " levels of nesting", "more");
     }
     open_.push_back({object, {}, {}, 0});
     return true;

@@ -184,15 +184,24 @@ class PassRunner {
                                  ? FactoriseToRank(before, tensor.shape, *step.rank, threads_)
                                  : FactoriseToError(before, tensor.shape, step.error, threads_);
       if (!made.ok()) return made.status();
-      model_.notes.push_back(Report(tensor.name, "rank " + std::to_string(made->rank),
-                                    Compare(before, tensor.shape, *made)));
-      return Project(id, std::move(made).value());
+      Reconstruction found = Compare(before, tensor.shape, *made);
+      const std::string name = tensor.name;
+      const std::string what = "rank " + std::to_string(made->rank);
+      KINGLET_RETURN_IF_ERROR(Project(id, *std::move(made), found));
+      model_.notes.push_back(Report(name, what, found));
+      return {};
     });
   }
 
   Status operator()(const CalibrateStep& step) {
     if (model_.draft.vocabulary.empty()) {
       return Refuse("calibrate", "a vocabulary, by --vocab", "none");
+    }
+    for (const TensorId id : model_.quantisable) {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      if (!tensor.coded() && !std::holds_alternative<Quantised>(tensor.values)) {
+        return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
+      }
     }
     return Calibrate((std::filesystem::path(folder_) / step.text).string(), step.bits,
                      model_.draft);
@@ -280,60 +289,101 @@ class PassRunner {
     }
   }
 
-  // The tensor becomes the thin table, wherever it serves as one without a projection.
-  Status Project(TensorId id, LowRank factors) {
-    EncodedTensor& tensor = model_.draft.tensors[id];
-    const std::string name = tensor.name;
-    const uint64_t rows = Rows(tensor.shape), columns = Cols(tensor.shape), rank = factors.rank;
-    std::optional<TensorId> outward, inward;  // [columns, rank] and its transpose
-    const auto add = [&](std::optional<TensorId>& slot, const char* suffix, Shape shape,
-                         std::vector<float> values) {
-      if (slot) return *slot;
-      slot = static_cast<TensorId>(model_.draft.tensors.size());
-      model_.draft.tensors.push_back(
-          {name + suffix, std::move(shape), DenseF32{std::move(values)}, false});
-      model_.quantisable.push_back(*slot);
-      model_.prunable.push_back(*slot);
-      return *slot;
-    };
-    const auto add_inward = [&] {
-      std::vector<float> transposed(factors.projection.size());
-      for (uint64_t c = 0; c < columns; ++c) {
-        for (uint64_t r = 0; r < rank; ++r) {
-          transposed[r * columns + c] = factors.projection[c * rank + r];
-        }
+  // The tensor becomes the thin table, wherever it serves as a table. Where it had a projection,
+  // that takes the factor in; else it gets one.
+  Status Project(TensorId id, LowRank factors, Reconstruction& found) {
+    const std::string name = model_.draft.tensors[id].name;
+    const uint64_t rows = Rows(model_.draft.tensors[id].shape);
+    const uint64_t columns = Cols(model_.draft.tensors[id].shape), rank = factors.rank;
+    std::vector<TensorId> folded;  // each once, however often it is named
+    bool serves = false;
+    // `outward`: [width, columns] of an embedding; else [columns, width] of a softmax.
+    const auto project = [&](std::optional<TensorId>& projection, bool outward) -> Status {
+      serves = true;
+      if (projection && std::find(folded.begin(), folded.end(), *projection) != folded.end()) {
+        return {};
       }
-      return add(inward, ".projection_in", {rank, columns}, std::move(transposed));
+      if (projection) {
+        EncodedTensor& tensor = model_.draft.tensors[*projection];
+        const auto* dense = std::get_if<DenseF32>(&tensor.values);
+        if (dense == nullptr || UsesOf(*projection) != UsesOf(*projection, id)) {
+          return Refuse(tensor.name, "float32 entries that project this table alone", "others");
+        }
+        const uint64_t width = Count(tensor.shape) / columns;
+        tensor.values = DenseF32{Folded(dense->values, factors, columns, width, outward)};
+        tensor.shape = outward ? Shape{width, rank} : Shape{rank, width};
+        tensor.pruned = false;
+        found.bytes_before += sizeof(float) * columns * width;
+        found.bytes_after = sizeof(float) * rank * (rows + width);
+        folded.push_back(*projection);
+        return {};
+      }
+      std::vector<float> identity(columns * columns, 0);
+      for (uint64_t c = 0; c < columns; ++c) identity[c * columns + c] = 1;
+      projection = static_cast<TensorId>(model_.draft.tensors.size());
+      model_.draft.tensors.push_back(
+          {name + (outward ? ".projection" : ".projection_in"),
+           outward ? Shape{columns, rank} : Shape{rank, columns},
+           DenseF32{Folded(identity, factors, columns, columns, outward)}, false});
+      model_.quantisable.push_back(*projection);
+      model_.prunable.push_back(*projection);
+      folded.push_back(*projection);
+      return {};
     };
     for (Block& block : model_.draft.description.blocks) {
       if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
         for (EmbeddingBin& bin : embedding->bins) {
-          if (bin.table != id) continue;
-          if (bin.projection) return Refuse(name, "a table without a projection", "one");
-          bin.projection = add(outward, ".projection", {columns, rank}, factors.projection);
+          if (bin.table == id) KINGLET_RETURN_IF_ERROR(project(bin.projection, true));
         }
       } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-        KINGLET_RETURN_IF_ERROR(ProjectSoftmax(id, name, add_inward, *softmax));
+        if (softmax->head_table == id) {
+          return Refuse(name, "a table of the embedding or a tail", "the softmax's head");
+        }
+        for (SoftmaxTail& tail : softmax->tails) {
+          if (tail.table == id) KINGLET_RETURN_IF_ERROR(project(tail.projection, false));
+        }
       }
     }
-    if (!outward && !inward) return Refuse(name, "a table of the embedding or the softmax", "none");
+    if (!serves) return Refuse(name, "a table of the embedding or the softmax", "none");
     model_.draft.tensors[id].shape = {rows, rank};
     model_.draft.tensors[id].values = DenseF32{std::move(factors.table)};
+    model_.draft.tensors[id].pruned = false;
     return {};
   }
 
-  template <class AddInward>
-  Status ProjectSoftmax(TensorId id, const std::string& name, AddInward add_inward,
-                        AdaptiveSoftmax& softmax) {
-    if (softmax.head_table == id) {
-      return Refuse(name, "a table of the embedding or a tail", "the softmax's head");
+  // Bins and tails that a projection serves; with a table, those of that table only.
+  size_t UsesOf(TensorId projection, std::optional<TensorId> table = std::nullopt) const {
+    size_t uses = 0;
+    const auto count = [&](const auto& part) {
+      uses += part.projection == projection && (!table || part.table == *table) ? 1 : 0;
+    };
+    for (const Block& block : model_.draft.description.blocks) {
+      if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
+        std::for_each(embedding->bins.begin(), embedding->bins.end(), count);
+      } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+        std::for_each(softmax->tails.begin(), softmax->tails.end(), count);
+      }
     }
-    for (SoftmaxTail& tail : softmax.tails) {
-      if (tail.table != id) continue;
-      if (tail.projection) return Refuse(name, "a table without a projection", "one");
-      tail.projection = add_inward();
+    return uses;
+  }
+
+  // The projection of a table's rows T V^T for one of rows T, V = factors.projection
+  // [columns, rank]: P V of a P [width, columns], V^T P of a P [columns, width].
+  static std::vector<float> Folded(std::span<const float> projection, const LowRank& factors,
+                                   uint64_t columns, uint64_t width, bool outward) {
+    const uint64_t rank = factors.rank;
+    std::vector<float> folded(rank * width);
+    for (uint64_t w = 0; w < width; ++w) {
+      for (uint64_t r = 0; r < rank; ++r) {
+        double sum = 0;
+        for (uint64_t c = 0; c < columns; ++c) {
+          const float entry = projection[outward ? w * columns + c : c * width + w];
+          sum += static_cast<double>(entry) * factors.projection[c * rank + r];
+        }
+        folded[outward ? w * rank + r : r * width + w] = static_cast<float>(sum);
+      }
     }
-    return {};
+    return folded;
   }
 
   const PassRecipe& pass_;
