@@ -58,7 +58,7 @@ TEST(RecipeNodeParse, RefusesWhatIsNoJsonAndSaysWhere) {
       {"\"a\nb\"", "recipe: r: expected JSON, found none at byte 3"},
       {"[NaN]", "recipe: r, /0: expected JSON, found none at byte 2"},
       {"{\"a\": 1e999}",
-       "recipe: r, /a: expected numbers that a double can hold, found a larger one before byte 12"},
+       "recipe: r, /a: expected numbers that a double can hold, found a larger one before byte 11"},
       {"{\"a\": {\"x\": 1, \"y\": 2, \"x\": 3}}",
        "recipe: r, /a/y: expected each name once, found 'x' again"},
       {"[{\"x\": 1}, {\"x\": 1, \"\\u0078\": 3}]",
