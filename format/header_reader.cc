@@ -425,13 +425,18 @@ class Reader {
     AdaptiveSoftmax softmax;
     softmax.width = stored.width();
     softmax.head_size = stored.head_size();
-    softmax.head_table = stored.head_rows();
+    softmax.head_projection = Optional(stored.head_projection());
+    softmax.head_table = Optional(stored.head_rows());
     softmax.head_bias = Optional(stored.head_bias());
     softmax.cluster_weight = Optional(stored.cluster_weight());
     softmax.cluster_bias = Optional(stored.cluster_bias());
     KINGLET_ASSIGN_OR_RETURN(
         softmax.tail_input,
         Enumerator<TailInput>(where + ", tail input", stored.tail_input(), schema::TailInput::MAX));
+    KINGLET_ASSIGN_OR_RETURN(
+        softmax.normalisation,
+        Enumerator<Normalisation>(where + ", normalisation", stored.normalisation(),
+                                  schema::Normalisation::MAX));
     for (const schema::SoftmaxTail* tail : *stored.tails()) {
       softmax.tails.push_back({tail->first(), tail->size(), tail->cluster_row(),
                                Optional(tail->projection()), tail->rows(), Optional(tail->bias())});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -336,7 +337,7 @@ class DescriptionValidator {
 
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
     KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width, Widths().output));
-    const uint64_t width = softmax.width, tails = softmax.tails.size();
+    const uint64_t tails = softmax.tails.size();
     if (tails > kMaxBins - 1) {
       return InvalidPart("tails", "at most " + std::to_string(kMaxBins - 1), std::to_string(tails));
     }
@@ -344,42 +345,72 @@ class DescriptionValidator {
       return InvalidPart("tail input", "a number up to 1",
                          std::to_string(static_cast<int>(softmax.tail_input)));
     }
+    if (softmax.normalisation > Normalisation::kWhole) {
+      return InvalidPart("normalisation", "a number up to 1",
+                         std::to_string(static_cast<int>(softmax.normalisation)));
+    }
     uint64_t covered = 0;
-    KINGLET_RETURN_IF_ERROR(ValidateRange("head", 0, softmax.head_size, covered));
-    KINGLET_RETURN_IF_ERROR(
-        ValidateTensorShape("head, table", softmax.head_table, {softmax.head_size, width}));
-    if (softmax.head_bias) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape("head, bias", *softmax.head_bias, {softmax.head_size}));
-    }
-    if (softmax.cluster_weight.has_value() != (tails > 0)) {
-      return InvalidPart("cluster weight",
-                         tails > 0 ? "one, as there are tails" : "none, as there are no tails",
-                         softmax.cluster_weight ? "one" : "none");
-    }
-    if (softmax.cluster_bias && tails == 0) {
-      return InvalidPart("cluster bias", "none, as there are no tails", "one");
-    }
-    if (softmax.cluster_weight) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape("cluster weight", *softmax.cluster_weight, {tails, width}));
-    }
-    if (softmax.cluster_bias) {
-      KINGLET_RETURN_IF_ERROR(ValidateTensorShape("cluster bias", *softmax.cluster_bias, {tails}));
-    }
-    uint64_t rows_seen = 0;  // bit i: a tail has cluster row i
+    KINGLET_RETURN_IF_ERROR(ValidateHead(softmax, covered));
+    std::vector<bool> taken(tails);  // cluster rows
     for (size_t i = 0; i < tails; ++i) {
       KINGLET_RETURN_IF_ERROR(
           ValidateTail(softmax, Numbered("tail", i), softmax.tails[i], covered));
       const uint32_t row = softmax.tails[i].cluster_row;
-      if (row >= tails || ((rows_seen >> row) & 1) != 0) {
+      if (row >= tails || taken[row]) {
         return InvalidPart(Numbered("tail", i) + ", cluster row",
                            "a row below " + std::to_string(tails) + " of its own",
                            std::to_string(row));
       }
-      rows_seen |= uint64_t{1} << row;
+      taken[row] = true;
     }
     return ValidateCoverage(covered);
+  }
+
+  // Whether a part is there exactly where it must be.
+  Status ValidatePresence(const std::string& part, bool present, bool needed,
+                          const char* reason) const {
+    if (present == needed) return {};
+    return InvalidPart(part, std::string(needed ? "one, as " : "none, as ") + reason,
+                       present ? "one" : "none");
+  }
+
+  // The head's words and the cluster rows.
+  Status ValidateHead(const AdaptiveSoftmax& softmax, uint64_t& covered) const {
+    const uint64_t tails = softmax.tails.size();
+    const bool words = softmax.head_size > 0;
+    const char* const words_reason = words ? "the head has words" : "the head has no words";
+    const char* const tails_reason = tails > 0 ? "there are tails" : "there are no tails";
+    KINGLET_RETURN_IF_ERROR(
+        ValidatePresence("head, table", softmax.head_table.has_value(), words, words_reason));
+    KINGLET_RETURN_IF_ERROR(ValidatePresence("cluster weight", softmax.cluster_weight.has_value(),
+                                             tails > 0, tails_reason));
+    uint64_t columns = softmax.width;
+    if (words) {
+      KINGLET_RETURN_IF_ERROR(ValidateRange("head", 0, softmax.head_size, covered));
+      KINGLET_RETURN_IF_ERROR(ValidateTable("head", *softmax.head_table, softmax.head_size,
+                                            softmax.head_projection, softmax.width, true));
+      columns = Cols(tensors_[*softmax.head_table].shape);
+    } else if (tails == 0) {
+      return InvalidPart("head, size", "1 or more words, as there are no tails", "0");
+    } else if (softmax.head_projection) {
+      const TensorId clusters = *softmax.cluster_weight;
+      if (clusters >= tensors_.size()) return ValidateTensorShape("cluster weight", clusters, {});
+      columns = Cols(tensors_[clusters].shape);
+      KINGLET_RETURN_IF_ERROR(ValidateTensorShape("head, projection", *softmax.head_projection,
+                                                  {columns, softmax.width}));
+    }
+    if (softmax.head_bias) {
+      KINGLET_RETURN_IF_ERROR(ValidatePresence("head, bias", true, words, words_reason));
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape("head, bias", *softmax.head_bias, {softmax.head_size}));
+    }
+    if (softmax.cluster_weight) {
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape("cluster weight", *softmax.cluster_weight, {tails, columns}));
+    }
+    if (!softmax.cluster_bias) return {};
+    KINGLET_RETURN_IF_ERROR(ValidatePresence("cluster bias", true, tails > 0, tails_reason));
+    return ValidateTensorShape("cluster bias", *softmax.cluster_bias, {tails});
   }
 
   Status ValidateTail(const AdaptiveSoftmax& softmax, const std::string& part,

@@ -17,6 +17,7 @@ constexpr std::array kMethods = {"sx"sv, "vq"sv};
 constexpr std::array kBatchNorms = {"none"sv, "choices"sv, "responses"sv};
 constexpr std::array kCells = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
 constexpr std::array kOrders = {"forward"sv, "reversed"sv};
+constexpr std::array kReads = {"projected"sv, "hidden"sv};
 constexpr std::array kStarts = {"first_pair"sv, "past_capacity"sv};
 constexpr std::array kWeights = {"per_group"sv, "shared"sv};
 constexpr std::array kLayouts = {"in_out"sv, "out_in"sv};
@@ -415,11 +416,16 @@ class Parser {
       KINGLET_ASSIGN_OR_RETURN(softmax.head, ParsePart(*head));
     }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode clusters, node.Get("clusters"));
-    KINGLET_RETURN_IF_ERROR(clusters.CheckKeys({"weight", "bias", "order"}));
+    KINGLET_RETURN_IF_ERROR(clusters.CheckKeys({"weight", "bias", "order", "reads"}));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_weight, ParseRef(clusters, "weight"));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_bias, ParseOptionalRef(clusters, "bias"));
     KINGLET_ASSIGN_OR_RETURN(const size_t order, clusters.ChoiceOr("order", kOrders, 0));
     softmax.reversed = order == 1;
+    KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceOr("reads", kReads, 0));
+    softmax.clusters_read_hidden = reads == 1;
+    if (softmax.clusters_read_hidden && !(softmax.head && softmax.head->projection)) {
+      return clusters.Refuse("\"reads\" where the head has a projection", "none");
+    }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> tails, node.Find("tails")->Items());
     for (const RecipeNode& tail : tails) {
       KINGLET_ASSIGN_OR_RETURN(SoftmaxRecipe::Part part, ParsePart(tail));

@@ -1,5 +1,6 @@
 #include "converters/recipe/recipe_model.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -221,23 +222,66 @@ class ModelMaker {
     return part;
   }
 
+  // In the format words and clusters of a head read the same. Where the words read P h and the
+  // clusters h itself, [E 0] and [0 I] on [P; C] h are the E P h and C h that are meant.
+  Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
+    const auto* dense = std::get_if<DenseRecipe>(&recipe.head->table.form);
+    if (dense == nullptr) {
+      return Refuse("softmax.head.table", "a tensor where clusters read the hidden state", "codes");
+    }
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors_.Read(dense->values));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
+                             tensors_.Read(*recipe.head->projection));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
+                             tensors_.Read(*recipe.cluster_weight));
+    for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
+      if (matrix->shape.size() != 2) return Refuse("softmax.head", "matrices", "another tensor");
+    }
+    const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
+    const uint64_t width = softmax.width;
+    if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
+      return Refuse("softmax.head",
+                    "a projection " + ShapeText({columns, width}) + " and clusters of " +
+                        std::to_string(width) + " columns",
+                    ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
+    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
+    const uint64_t joint = columns + rows;
+    std::vector<float> words_part(words * joint, 0), clusters_part(rows * joint, 0);
+    for (uint64_t word = 0; word < words; ++word) {
+      std::copy_n(&table.values[word * columns], columns, &words_part[word * joint]);
+    }
+    for (uint64_t row = 0; row < rows; ++row) clusters_part[row * joint + columns + row] = 1;
+    std::vector<float> joint_projection = projection.values;
+    joint_projection.insert(joint_projection.end(), clusters.values.begin(), clusters.values.end());
+    softmax.head_size = static_cast<uint32_t>(words);
+    softmax.head_table = AddTensor("softmax.head.table", {words, joint},
+                                   DenseF32{std::move(words_part)}, Use::kMatrix);
+    softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
+                                        DenseF32{std::move(joint_projection)}, Use::kMatrix);
+    softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
+                                       DenseF32{std::move(clusters_part)}, Use::kMatrix);
+    KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
+                             AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
+    return {};
+  }
+
   Result<AdaptiveSoftmax> MakeSoftmax(const SoftmaxRecipe& recipe, uint32_t width) {
     AdaptiveSoftmax softmax{};
     softmax.name = "softmax";
     softmax.width = width;
     const std::string first = recipe.tails.empty() ? "softmax." : "softmax.head.";
-    uint64_t words = 0;
-    if (recipe.head) {
-      if (recipe.head->projection) {
-        return Refuse(first + "projection", "none, which this version knows of tails only", "one");
-      }
+    if (recipe.clusters_read_hidden) {
+      KINGLET_RETURN_IF_ERROR(AddHeadBesideClusters(recipe, softmax));
+    } else if (recipe.head) {
       KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
       softmax.head_size = head.table.words;
-      words = head.table.words;
       softmax.head_table = head.table.id;
+      softmax.head_projection = head.projection;
       softmax.head_bias = head.bias;
     }
-    if (recipe.cluster_weight) {
+    uint64_t words = softmax.head_size;
+    if (recipe.cluster_weight && !softmax.cluster_weight) {
       KINGLET_ASSIGN_OR_RETURN(
           softmax.cluster_weight,
           AddRef("softmax.clusters.weight", *recipe.cluster_weight, Use::kMatrix));

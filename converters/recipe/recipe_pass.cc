@@ -337,7 +337,12 @@ class PassRunner {
         }
       } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
         if (softmax->head_table == id) {
-          return Refuse(name, "a table of the embedding or a tail", "the softmax's head");
+          // Cluster rows read what the head's words read, and have no factor of their own.
+          if (!softmax->tails.empty()) {
+            return Refuse(name, "a table of the embedding, of a tail or of a softmax without tails",
+                          "an adaptive softmax's head");
+          }
+          KINGLET_RETURN_IF_ERROR(project(softmax->head_projection, false));
         }
         for (SoftmaxTail& tail : softmax->tails) {
           if (tail.table == id) KINGLET_RETURN_IF_ERROR(project(tail.projection, false));
@@ -362,6 +367,7 @@ class PassRunner {
         std::for_each(embedding->bins.begin(), embedding->bins.end(), count);
       } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
         std::for_each(softmax->tails.begin(), softmax->tails.end(), count);
+        uses += softmax->head_projection == projection && (!table || softmax->head_table == table);
       }
     }
     return uses;

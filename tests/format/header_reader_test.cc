@@ -44,6 +44,10 @@ TEST(HeaderReaderTest, Enumerators) {
        }},
       {"block decoder, start",
        [](EditableFile& file) { file.Decoder().start = static_cast<schema::StreamStart>(2); }},
+      {"block loss, normalisation",
+       [](EditableFile& file) {
+         file.Softmax().normalisation = static_cast<schema::Normalisation>(2);
+       }},
       {"block loss, tail input",
        [](EditableFile& file) { file.Softmax().tail_input = static_cast<schema::TailInput>(2); }},
   };

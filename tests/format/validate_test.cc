@@ -177,7 +177,50 @@ TEST(ValidateTest, Quantisers) {
 TEST(ValidateTest, Softmax) {
   const HostileEdit edits[] = {
       {"block loss, width", [](EditableFile& file) { file.Softmax().width = 4; }},
-      {"block loss, head, size", [](EditableFile& file) { file.Softmax().head_size = 0; }},
+      {"block loss, head, table", [](EditableFile& file) { file.Softmax().head_size = 0; }},
+      {"block loss, head, table",
+       [](EditableFile& file) { file.Softmax().head_rows = flatbuffers::nullopt; }},
+      {"block loss, head, size",
+       [](EditableFile& file) {
+         file.Softmax().head_size = 0;
+         file.Softmax().head_rows = flatbuffers::nullopt;
+         file.Softmax().tails.clear();
+         file.Softmax().cluster_weight = flatbuffers::nullopt;
+       }},
+      {"block loss, head, bias",
+       [](EditableFile& file) {
+         file.Softmax().head_size = 0;
+         file.Softmax().head_rows = flatbuffers::nullopt;
+       }},
+      {"block loss, tail 0, first word",
+       [](EditableFile& file) {
+         file.Softmax().head_size = 0;
+         file.Softmax().head_rows = flatbuffers::nullopt;
+         file.Softmax().head_bias = flatbuffers::nullopt;
+       }},
+      {"block loss, head, projection",
+       [](EditableFile& file) { file.Softmax().head_projection = 0xFFFFFFFE; }},
+      // The head's rows have more columns than a tail's projection gives.
+      {"block loss, head, projection",
+       [](EditableFile& file) {
+         file.Softmax().head_projection = file.Softmax().tails[0]->projection;
+       }},
+      // Of a head without words the cluster rows decide.
+      {"block loss, head, projection",
+       [](EditableFile& file) {
+         file.Softmax().head_size = 0;
+         file.Softmax().head_rows = flatbuffers::nullopt;
+         file.Softmax().head_bias = flatbuffers::nullopt;
+         file.Softmax().head_projection = file.Softmax().tails[0]->projection;
+       }},
+      {"block loss, cluster weight",
+       [](EditableFile& file) {
+         file.Softmax().head_size = 0;
+         file.Softmax().head_rows = flatbuffers::nullopt;
+         file.Softmax().head_bias = flatbuffers::nullopt;
+         file.Softmax().head_projection = file.Softmax().tails[0]->projection;
+         file.Softmax().cluster_weight = 1000;
+       }},
       {"block loss, head, size", [](EditableFile& file) { file.Softmax().head_size = 0xFFFFFFFF; }},
       {"block loss, head, table", [](EditableFile& file) { file.Softmax().head_size = 4; }},
       {"block loss, head, table", [](EditableFile& file) { file.Softmax().head_rows = 1000; }},

@@ -95,7 +95,7 @@ TEST(ModelFromRecipe, CodedTablesHaveTheirCodebookAsATensor) {
   EXPECT_EQ(model->draft.tensors[0].name, "embedding.table.codebook");
   EXPECT_EQ(model->draft.tensors[1].name, "embedding.table");
   const auto& coded = std::get<Coded>(model->draft.tensors[1].values);
-  EXPECT_EQ(std::get<HashSeed>(coded.codes).seed, 3u);
+  EXPECT_EQ(std::get<HashSeed>(coded.codes).value, 3u);
   EXPECT_EQ(std::count(model->quantisable.begin(), model->quantisable.end(), 1u), 0);
 }
 

@@ -170,7 +170,7 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
                     again)
                   .ok());
   EXPECT_TRUE(std::holds_alternative<Quantised>(Named(again, "embedding.table.codebook").values));
-  EXPECT_EQ(std::get<HashSeed>(std::get<Coded>(Named(again, "embedding.table").values).codes).seed,
+  EXPECT_EQ(std::get<HashSeed>(std::get<Coded>(Named(again, "embedding.table").values).codes).value,
             5u);
 }
 
