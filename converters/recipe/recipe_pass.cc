@@ -16,6 +16,7 @@
 #include "converters/passes/slim_mapping.h"
 #include "converters/passes/sub_vectors.h"
 #include "converters/quoted.h"
+#include "converters/recipe/project_table.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -187,7 +188,7 @@ class PassRunner {
       Reconstruction found = Compare(before, tensor.shape, *made);
       const std::string name = tensor.name;
       const std::string what = "rank " + std::to_string(made->rank);
-      KINGLET_RETURN_IF_ERROR(Project(id, *std::move(made), found));
+      KINGLET_RETURN_IF_ERROR(ProjectTable(id, *std::move(made), where_, model_, found));
       model_.notes.push_back(Report(name, what, found));
       return {};
     });
@@ -287,109 +288,6 @@ class PassRunner {
     for (std::vector<TensorId>* list : {&model_.quantisable, &model_.prunable}) {
       std::replace(list->begin(), list->end(), id, codebook);
     }
-  }
-
-  // The tensor becomes the thin table, wherever it serves as a table. Where it had a projection,
-  // that takes the factor in; else it gets one.
-  Status Project(TensorId id, LowRank factors, Reconstruction& found) {
-    const std::string name = model_.draft.tensors[id].name;
-    const uint64_t rows = Rows(model_.draft.tensors[id].shape);
-    const uint64_t columns = Cols(model_.draft.tensors[id].shape), rank = factors.rank;
-    std::vector<TensorId> folded;  // each once, however often it is named
-    bool serves = false;
-    // `outward`: [width, columns] of an embedding; else [columns, width] of a softmax.
-    const auto project = [&](std::optional<TensorId>& projection, bool outward) -> Status {
-      serves = true;
-      if (projection && std::find(folded.begin(), folded.end(), *projection) != folded.end()) {
-        return {};
-      }
-      if (projection) {
-        EncodedTensor& tensor = model_.draft.tensors[*projection];
-        const auto* dense = std::get_if<DenseF32>(&tensor.values);
-        if (dense == nullptr || UsesOf(*projection) != UsesOf(*projection, id)) {
-          return Refuse(tensor.name, "float32 entries that project this table alone", "others");
-        }
-        const uint64_t width = Count(tensor.shape) / columns;
-        tensor.values = DenseF32{Folded(dense->values, factors, columns, width, outward)};
-        tensor.shape = outward ? Shape{width, rank} : Shape{rank, width};
-        tensor.pruned = false;
-        found.bytes_before += sizeof(float) * columns * width;
-        found.bytes_after = sizeof(float) * rank * (rows + width);
-        folded.push_back(*projection);
-        return {};
-      }
-      std::vector<float> identity(columns * columns, 0);
-      for (uint64_t c = 0; c < columns; ++c) identity[c * columns + c] = 1;
-      projection = static_cast<TensorId>(model_.draft.tensors.size());
-      model_.draft.tensors.push_back(
-          {name + (outward ? ".projection" : ".projection_in"),
-           outward ? Shape{columns, rank} : Shape{rank, columns},
-           DenseF32{Folded(identity, factors, columns, columns, outward)}, false});
-      model_.quantisable.push_back(*projection);
-      model_.prunable.push_back(*projection);
-      folded.push_back(*projection);
-      return {};
-    };
-    for (Block& block : model_.draft.description.blocks) {
-      if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
-        for (EmbeddingBin& bin : embedding->bins) {
-          if (bin.table == id) KINGLET_RETURN_IF_ERROR(project(bin.projection, true));
-        }
-      } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-        if (softmax->head_table == id) {
-          // Cluster rows read what the head's words read, and have no factor of their own.
-          if (!softmax->tails.empty()) {
-            return Refuse(name, "a table of the embedding, of a tail or of a softmax without tails",
-                          "an adaptive softmax's head");
-          }
-          KINGLET_RETURN_IF_ERROR(project(softmax->head_projection, false));
-        }
-        for (SoftmaxTail& tail : softmax->tails) {
-          if (tail.table == id) KINGLET_RETURN_IF_ERROR(project(tail.projection, false));
-        }
-      }
-    }
-    if (!serves) return Refuse(name, "a table of the embedding or the softmax", "none");
-    model_.draft.tensors[id].shape = {rows, rank};
-    model_.draft.tensors[id].values = DenseF32{std::move(factors.table)};
-    model_.draft.tensors[id].pruned = false;
-    return {};
-  }
-
-  // Bins and tails that a projection serves; with a table, those of that table only.
-  size_t UsesOf(TensorId projection, std::optional<TensorId> table = std::nullopt) const {
-    size_t uses = 0;
-    const auto count = [&](const auto& part) {
-      uses += part.projection == projection && (!table || part.table == *table) ? 1 : 0;
-    };
-    for (const Block& block : model_.draft.description.blocks) {
-      if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
-        std::for_each(embedding->bins.begin(), embedding->bins.end(), count);
-      } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-        std::for_each(softmax->tails.begin(), softmax->tails.end(), count);
-        uses += softmax->head_projection == projection && (!table || softmax->head_table == table);
-      }
-    }
-    return uses;
-  }
-
-  // The projection of a table's rows T V^T for one of rows T, V = factors.projection
-  // [columns, rank]: P V of a P [width, columns], V^T P of a P [columns, width].
-  static std::vector<float> Folded(std::span<const float> projection, const LowRank& factors,
-                                   uint64_t columns, uint64_t width, bool outward) {
-    const uint64_t rank = factors.rank;
-    std::vector<float> folded(rank * width);
-    for (uint64_t w = 0; w < width; ++w) {
-      for (uint64_t r = 0; r < rank; ++r) {
-        double sum = 0;
-        for (uint64_t c = 0; c < columns; ++c) {
-          const float entry = projection[outward ? w * columns + c : c * width + w];
-          sum += static_cast<double>(entry) * factors.projection[c * rank + r];
-        }
-        folded[outward ? w * rank + r : r * width + w] = static_cast<float>(sum);
-      }
-    }
-    return folded;
   }
 
   const PassRecipe& pass_;

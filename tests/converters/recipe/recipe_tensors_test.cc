@@ -92,5 +92,15 @@ TEST_F(RecipeTensorsTest, NamesOfBothSidesAreAccountedForTogether) {
   EXPECT_TRUE(tensors_.CheckNames(recipe).ok());
 }
 
+TEST(RecipeTensors, TwoSourcesCannotHaveTensorsOfOneName) {
+  const SourceWeights weights = {FloatTensor("a", {1}, {1}), FloatTensor("b", {1}, {1}),
+                                 FloatTensor("a", {1}, {2})};
+  Recipe recipe;
+  recipe.references = {"a", "b"};
+  EXPECT_EQ(RecipeTensors(weights).CheckNames(recipe).message(),
+            "checkpoint: tensor 'a': expected one of this name, found another of the recipe's "
+            "sources");
+}
+
 }  // namespace
 }  // namespace kinglet
