@@ -99,6 +99,33 @@ TEST(ModelFromRecipe, CodedTablesHaveTheirCodebookAsATensor) {
   EXPECT_EQ(std::count(model->quantisable.begin(), model->quantisable.end(), 1u), 0);
 }
 
+// [E 0] and [0 I] on [P; C] h.
+TEST(ModelFromRecipe, ClustersMayReadWhatTheHeadsProjectionDoesNot) {
+  SourceWeights weights = Small();
+  weights.push_back(FloatTensor("narrow", {1, 3}, {1, 2, 3}));
+  weights.push_back(FloatTensor("head", {2, 1}, {5, 6}));
+  weights[7] = FloatTensor("clusters", {1, 3}, {7, 8, 9});
+  const std::string json = R"({"embedding": {"table": "emb"}, )" + kLstm + R"(, "unused": ["bias"],
+    "softmax": {"head": {"table": "head", "projection": "narrow"},
+                "clusters": {"weight": "clusters", "reads": "hidden"},
+                "tails": [{"table": {"tensor": "out", "rows": [2, 9]}}]}})";
+  const auto model = Made(json, weights);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(model->draft.description);
+  const auto values = [&](std::optional<TensorId> id) {
+    return DecodedValues(model->draft.tensors[*id]);
+  };
+  EXPECT_EQ(values(softmax->head_table), (std::vector<float>{5, 0, 6, 0}));
+  EXPECT_EQ(values(softmax->cluster_weight), (std::vector<float>{0, 1}));
+  EXPECT_EQ(values(softmax->head_projection), (std::vector<float>{1, 2, 3, 7, 8, 9}));
+  EXPECT_TRUE(Filed(json, weights).ok()) << Filed(json, weights).message();
+
+  weights.back() = FloatTensor("head", {2, 2}, {5, 6, 7, 8});
+  EXPECT_EQ(Filed(json, weights).message(),
+            "recipe: softmax.head: expected a projection [2, 3] and clusters of 3 columns, found "
+            "[1, 3] and [1, 3]");
+}
+
 TEST(ModelFromRecipe, EveryRefusalIsOneLineAndSaysWhich) {
   const std::string embedding = R"({"embedding": {"table": "emb"}, )";
   const std::string softmax = R"(, "softmax": {"table": "out"})";
@@ -112,7 +139,7 @@ TEST(ModelFromRecipe, EveryRefusalIsOneLineAndSaysWhich) {
            R"(, "unused": ["emb", "clusters"]})",
        "recipe: embedding.table: expected a matrix, found [9] of 'bias'"},
       {R"({"embedding": {"bins": []}, )" + kLstm + softmax + R"(, "unused": ["*"]})",
-       "recipe: embedding: expected 1 to 64 bins, found 0"},
+       "recipe: embedding: expected 1 to 4096 bins, found 0"},
       {embedding + R"("recurrent": {"layers": []})" + softmax + R"(, "unused": ["*"]})",
        "recipe: recurrent: expected at least 1 layer, found 0"},
       {embedding + R"("recurrent": {"layers": [{"input_weight": "out"}]})" + softmax +
@@ -157,7 +184,6 @@ TEST(ModelFromRecipe, EveryRefusalIsOneLineAndSaysWhich) {
       {embedding + kLstm + softmax + R"(, "cache": {"capacity": 0, "theta": 1, "lambda": 0.5})" +
            rest,
        "capacity"},
-      {R"({"embedding": {"table": "emb", "scale": 1e300}, )" + kLstm + softmax + rest, "scale"},
   };
   for (const auto& [json, refusal] : cases) {
     const Status status = Filed(json, Small());

@@ -149,7 +149,7 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
   const std::vector<float> before = Values(model, "embedding.table");
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "positions": 2,
                          "sub_vectors": 24},
-                        {"pass": "quantise", "bits": 16, "tensors": ["embedding.table.codebook"]}])",
+                        {"pass": "quantise", "bits": 12, "tensors": ["embedding.table.codebook"]}])",
                     model)
                   .ok());
   const auto& coded = std::get<Coded>(Named(model, "embedding.table").values);

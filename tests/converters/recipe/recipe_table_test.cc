@@ -176,7 +176,6 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
       {R"({"kd": {"codebook": "book", "codes": "sizes", "pools": [1, 3], "kernel": "kernel"}})",
        "kd"},
       {R"({"define": {"map": [], "layers": []}})", "define"},
-      {R"({"define": {"map": [{"table": "dense"}], "layers": []}})", "define"},
       {R"({"define": {"map": [{"table": "dense", "projection": "weight_rows"}], "layers": []}})",
        "tensor 'weight_rows': expected [width, 3], found [2, 2]"},
       {R"({"define": {"map": [{"table": "dense"}], "layers": [{"weight": "vector"}]}})",
