@@ -387,7 +387,6 @@ class Translator {
     Json softmax = {{"clusters", {{"weight", "output.cluster_weight"}, {"order", order}}},
                     {"tails", Json::array()}};
     if (cluster_bias) softmax["clusters"]["bias"] = "output.cluster_bias";
-    if (first) softmax["clusters"]["reads"] = "hidden";
     for (size_t b = 0; b < widths.size(); ++b) {
       const std::string band = std::to_string(b);
       Json part = {{"table", Shared("tables", "tables." + band)}};
