@@ -13,7 +13,6 @@
 
 #include "converters/passes/define/define_unit.h"
 #include "converters/passes/dpq.h"
-#include "converters/passes/kd_codes.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
 #include "format/blocks.h"
@@ -135,6 +134,8 @@ struct SoftmaxRecipe {
   std::optional<Part> head;  // none: every word is in a tail
   std::optional<TensorRef> cluster_weight, cluster_bias;
   bool reversed = false;  // the last cluster row is the first tail's
+  // Where the head has a projection: cluster rows read the hidden state itself.
+  bool clusters_read_hidden = false;
   std::vector<Part> tails;
 };
 

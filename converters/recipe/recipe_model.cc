@@ -1,9 +1,12 @@
 #include "converters/recipe/recipe_model.h"
 
+#include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "converters/passes/kd_codes.h"
 #include "converters/quoted.h"
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"
@@ -59,8 +62,9 @@ class ModelMaker {
 
   // A tensor of the checkpoint as it is, once however often it is named.
   Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
-    for (const auto& [known, id] : added_) {
-      if (known == ref) return id;
+    const auto known = added_.equal_range(ref.name);
+    for (auto at = known.first; at != known.second; ++at) {
+      if (at->second.first == ref) return at->second.second;
     }
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(ref));
     const size_t rank = use == Use::kMatrix ? 2 : 1;
@@ -70,7 +74,7 @@ class ModelMaker {
     }
     const TensorId id =
         AddTensor(name, std::move(read.shape), DenseF32{std::move(read.values)}, use);
-    added_.emplace_back(ref, id);
+    added_.emplace(ref.name, std::pair(ref, id));
     return id;
   }
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
@@ -128,13 +132,16 @@ class ModelMaker {
     return CheckedTable(name, id, projection);
   }
 
+  static Status CheckWords(const std::string& where, uint64_t words) {
+    if (words <= kMaxDimension) return {};
+    return Refuse(where, "at most " + std::to_string(kMaxDimension) + " words",
+                  std::to_string(words));
+  }
+
   Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
                                   std::optional<TensorId> projection) const {
     const uint64_t words = Rows(ShapeOf(id));
-    if (words > kMaxDimension) {
-      return Refuse(name, "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckWords(name, words));
     return AddedTable{id, projection, static_cast<uint32_t>(words)};
   }
 
@@ -144,6 +151,10 @@ class ModelMaker {
     embedding.scale = recipe.scale;
     embedding.width = 0;
     uint64_t words = 0;
+    if (recipe.bins.empty() || recipe.bins.size() > kMaxBins) {
+      return Refuse("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
+                    std::to_string(recipe.bins.size()));
+    }
     for (size_t i = 0; i < recipe.bins.size(); ++i) {
       const EmbeddingRecipe::Bin& from = recipe.bins[i];
       const std::string name =
@@ -163,10 +174,7 @@ class ModelMaker {
       embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
       words += table.words;
     }
-    if (words > kMaxDimension) {
-      return Refuse("embedding", "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
     model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
     return embedding;
   }
@@ -214,20 +222,66 @@ class ModelMaker {
     return part;
   }
 
+  // In the format words and clusters of a head read the same. Where the words read P h and the
+  // clusters h itself, [E 0] and [0 I] on [P; C] h are the E P h and C h that are meant.
+  Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
+    const auto* dense = std::get_if<DenseRecipe>(&recipe.head->table.form);
+    if (dense == nullptr) {
+      return Refuse("softmax.head.table", "a tensor where clusters read the hidden state", "codes");
+    }
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors_.Read(dense->values));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
+                             tensors_.Read(*recipe.head->projection));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
+                             tensors_.Read(*recipe.cluster_weight));
+    for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
+      if (matrix->shape.size() != 2) return Refuse("softmax.head", "matrices", "another tensor");
+    }
+    const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
+    const uint64_t width = softmax.width;
+    if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
+      return Refuse("softmax.head",
+                    "a projection " + ShapeText({columns, width}) + " and clusters of " +
+                        std::to_string(width) + " columns",
+                    ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
+    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
+    const uint64_t joint = columns + rows;
+    std::vector<float> words_part(words * joint, 0), clusters_part(rows * joint, 0);
+    for (uint64_t word = 0; word < words; ++word) {
+      std::copy_n(&table.values[word * columns], columns, &words_part[word * joint]);
+    }
+    for (uint64_t row = 0; row < rows; ++row) clusters_part[row * joint + columns + row] = 1;
+    std::vector<float> joint_projection = projection.values;
+    joint_projection.insert(joint_projection.end(), clusters.values.begin(), clusters.values.end());
+    softmax.head_size = static_cast<uint32_t>(words);
+    softmax.head_table = AddTensor("softmax.head.table", {words, joint},
+                                   DenseF32{std::move(words_part)}, Use::kMatrix);
+    softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
+                                        DenseF32{std::move(joint_projection)}, Use::kMatrix);
+    softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
+                                       DenseF32{std::move(clusters_part)}, Use::kMatrix);
+    KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
+                             AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
+    return {};
+  }
+
   Result<AdaptiveSoftmax> MakeSoftmax(const SoftmaxRecipe& recipe, uint32_t width) {
     AdaptiveSoftmax softmax{};
     softmax.name = "softmax";
     softmax.width = width;
     const std::string first = recipe.tails.empty() ? "softmax." : "softmax.head.";
-    uint32_t words = 0;
-    if (recipe.head) {
+    if (recipe.clusters_read_hidden) {
+      KINGLET_RETURN_IF_ERROR(AddHeadBesideClusters(recipe, softmax));
+    } else if (recipe.head) {
       KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
-      softmax.head_size = words = head.table.words;
+      softmax.head_size = head.table.words;
       softmax.head_table = head.table.id;
       softmax.head_projection = head.projection;
       softmax.head_bias = head.bias;
     }
-    if (recipe.cluster_weight) {
+    uint64_t words = softmax.head_size;
+    if (recipe.cluster_weight && !softmax.cluster_weight) {
       KINGLET_ASSIGN_OR_RETURN(
           softmax.cluster_weight,
           AddRef("softmax.clusters.weight", *recipe.cluster_weight, Use::kMatrix));
@@ -240,10 +294,11 @@ class ModelMaker {
       KINGLET_ASSIGN_OR_RETURN(
           const AddedPart tail,
           AddPart("softmax.tails." + std::to_string(i) + ".", recipe.tails[i]));
-      softmax.tails.push_back({words, tail.table.words,
+      softmax.tails.push_back({static_cast<uint32_t>(words), tail.table.words,
                                static_cast<uint32_t>(recipe.reversed ? tails - 1 - i : i),
                                tail.projection, tail.table.id, tail.bias});
       words += tail.table.words;
+      KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
     return softmax;
   }
@@ -251,7 +306,7 @@ class ModelMaker {
   const Recipe& recipe_;
   const RecipeTensors tensors_;
   size_t threads_;
-  std::vector<std::pair<TensorRef, TensorId>> added_;
+  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
   LoadedModel model_;
 };
 
