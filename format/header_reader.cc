@@ -324,7 +324,7 @@ class Reader {
     const int kinds = (block.adaptive_embedding() != nullptr) +
                       (block.micronet_decoder() != nullptr) +
                       (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
-                      (block.recurrent_decoder() != nullptr);
+                      (block.recurrent_decoder() != nullptr) + (block.bag_classifier() != nullptr);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     if (const auto* stored = block.adaptive_embedding()) {
       KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, ReadEmbedding(where, *stored));
@@ -352,6 +352,9 @@ class Reader {
       KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, ReadRecurrent(where, *stored));
       decoder.name = name;
       blocks.emplace_back(std::move(decoder));
+    }
+    if (const auto* stored = block.bag_classifier()) {
+      blocks.emplace_back(ToClassifier(name, *stored));
     }
     return {};
   }
@@ -460,6 +463,22 @@ class Reader {
       decoder.layers.push_back(layer);
     }
     return decoder;
+  }
+
+  static BagClassifier ToClassifier(const std::string& name, const schema::BagClassifier& stored) {
+    BagClassifier classifier{};
+    classifier.name = name;
+    classifier.classes = stored.classes();
+    classifier.padding = Optional(stored.padding());
+    classifier.max_pool = stored.max_pool();
+    if (const schema::BagHiddenLayer* hidden = stored.hidden()) {
+      classifier.hidden =
+          BagHiddenLayer{hidden->input_scale(),    hidden->input_shift(),  hidden->weight(),
+                         Optional(hidden->bias()), hidden->output_scale(), hidden->output_shift()};
+    }
+    classifier.weight = stored.weight();
+    classifier.bias = Optional(stored.bias());
+    return classifier;
   }
 
   const std::string& source_;

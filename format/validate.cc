@@ -72,6 +72,13 @@ class DescriptionValidator {
                                     return std::holds_alternative<AdaptiveEmbedding>(block);
                                   }),
                                   false));
+    const auto classifiers =
+        count([](const Block& block) { return std::holds_alternative<BagClassifier>(block); });
+    if (!IsLanguageModel(description_)) return check("bag classifier", classifiers, true);
+    if (classifiers > 0) {
+      return Invalid("blocks", "no classifier beside a decoder, a softmax or a cache",
+                     std::to_string(classifiers));
+    }
     KINGLET_RETURN_IF_ERROR(check("decoder", count([](const Block& block) {
                                     return std::holds_alternative<MicronetDecoder>(block) ||
                                            std::holds_alternative<RecurrentDecoder>(block);
@@ -151,6 +158,7 @@ class DescriptionValidator {
   struct DecoderWidths {
     uint64_t input, output;
   };
+  // REQUIRES: the model has a decoder.
   DecoderWidths Widths() const {
     if (const auto* decoder = FindBlock<MicronetDecoder>(description_)) {
       return {decoder->width, decoder->width};
@@ -166,7 +174,9 @@ class DescriptionValidator {
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
-    KINGLET_RETURN_IF_ERROR(ValidateWidth(embedding.width, Widths().input));
+    KINGLET_RETURN_IF_ERROR(IsLanguageModel(description_)
+                                ? ValidateWidth(embedding.width, Widths().input)
+                                : ValidateExtent("width", embedding.width));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     if (embedding.bins.empty() || embedding.bins.size() > kMaxBins) {
       return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
@@ -408,7 +418,39 @@ class DescriptionValidator {
     return {};
   }
 
+  Status ValidateBlock(const BagClassifier& classifier) const {
+    const uint64_t width = FindBlock<AdaptiveEmbedding>(description_)->width;
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("classes", classifier.classes));
+    if (classifier.padding && *classifier.padding >= description_.vocabulary_size) {
+      return InvalidPart("padding", "a word below " + std::to_string(description_.vocabulary_size),
+                         std::to_string(*classifier.padding));
+    }
+    uint64_t inputs = classifier.max_pool ? 2 * width : width;
+    const auto vector = [this](const char* part, std::optional<TensorId> id, uint64_t size) {
+      return id ? ValidateTensorShape(part, *id, {size}) : Status();
+    };
+    if (const auto& hidden = classifier.hidden) {
+      const uint64_t units =
+          hidden->weight < tensors_.size() ? Rows(tensors_[hidden->weight].shape) : 0;
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape("hidden weight", hidden->weight, {units, inputs}));
+      KINGLET_RETURN_IF_ERROR(ValidateExtent("rows of the hidden weight", units));
+      KINGLET_RETURN_IF_ERROR(vector("input scale", hidden->input_scale, inputs));
+      KINGLET_RETURN_IF_ERROR(vector("input shift", hidden->input_shift, inputs));
+      KINGLET_RETURN_IF_ERROR(vector("hidden bias", hidden->bias, units));
+      KINGLET_RETURN_IF_ERROR(vector("output scale", hidden->output_scale, units));
+      KINGLET_RETURN_IF_ERROR(vector("output shift", hidden->output_shift, units));
+      inputs = units;
+    }
+    KINGLET_RETURN_IF_ERROR(
+        ValidateTensorShape("weight", classifier.weight, {classifier.classes, inputs}));
+    return vector("bias", classifier.bias, classifier.classes);
+  }
+
   Status ValidateGolden(const GoldenVector& golden) const {
+    if (!IsLanguageModel(description_)) {
+      return Invalid("golden vector", "none, as the model gives no log-probabilities", "one");
+    }
     if (golden.ids.size() < 2) {
       return Invalid("golden vector, ids", "at least 2", std::to_string(golden.ids.size()));
     }
