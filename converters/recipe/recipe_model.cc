@@ -265,8 +265,12 @@ class ModelMaker {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
                              tensors_.Read(norm.variance, shape));
     std::vector<float> gain(mean.values.size(), 1.0F), offset(mean.values.size());
-    if (norm.gain) KINGLET_ASSIGN_OR_RETURN(gain, tensors_.Read(*norm.gain, shape));
-    if (norm.offset) KINGLET_ASSIGN_OR_RETURN(offset, tensors_.Read(*norm.offset, shape));
+    if (norm.gain) {
+      KINGLET_ASSIGN_OR_RETURN(gain, tensors_.Read(*norm.gain, shape));
+    }
+    if (norm.offset) {
+      KINGLET_ASSIGN_OR_RETURN(offset, tensors_.Read(*norm.offset, shape));
+    }
     std::vector<float> scale(gain.size()), shift(gain.size());
     for (size_t i = 0; i < gain.size(); ++i) {
       const double spread = double{variance[i]} + norm.epsilon;

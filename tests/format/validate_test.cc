@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 
 #include "tests/format/hostile_edits.h"
 
@@ -305,6 +307,74 @@ TEST(ValidateTest, RecurrentDecoder) {
        }},
   };
   ExpectRefused(edits, GoodRecurrentFile());
+}
+
+TEST(ValidateTest, Classifier) {
+  const auto wrong = [](EditableFile& file) -> uint32_t {
+    return static_cast<uint32_t>(file.header.tensors.size());
+  };
+  const HostileEdit edits[] = {
+      {"block embedding, width", [](EditableFile& file) { file.Embedding().width = 0; }},
+      {"block embedding, bin 0, table", [](EditableFile& file) { file.Embedding().width = 5; }},
+      {"block classifier, classes", [](EditableFile& file) { file.Classifier().classes = 0; }},
+      {"block classifier, classes",
+       [](EditableFile& file) { file.Classifier().classes = UINT32_MAX; }},
+      {"block classifier, weight", [](EditableFile& file) { file.Classifier().classes = 3; }},
+      {"block classifier, padding", [](EditableFile& file) { file.Classifier().padding = 23; }},
+      {"block classifier, hidden weight",
+       [](EditableFile& file) { file.Classifier().max_pool = false; }},
+      {"block classifier, hidden weight",
+       [&](EditableFile& file) { file.Classifier().hidden->weight = wrong(file); }},
+      {"block classifier, input scale",
+       [&](EditableFile& file) { file.Classifier().hidden->input_scale = wrong(file); }},
+      {"block classifier, input shift",
+       [](EditableFile& file) {
+         file.Classifier().hidden->input_shift = file.Classifier().hidden->output_shift;
+       }},
+      {"block classifier, hidden bias",
+       [](EditableFile& file) {
+         file.Classifier().hidden->bias = file.Classifier().hidden->input_scale;
+       }},
+      {"block classifier, output scale",
+       [](EditableFile& file) { file.Classifier().hidden->output_scale = 0; }},
+      {"block classifier, output shift",
+       [&](EditableFile& file) { file.Classifier().hidden->output_shift = wrong(file); }},
+      {"block classifier, weight", [](EditableFile& file) { file.Classifier().hidden.reset(); }},
+      {"block classifier, weight",
+       [&](EditableFile& file) { file.Classifier().weight = wrong(file); }},
+      {"block classifier, bias", [&](EditableFile& file) { file.Classifier().bias = wrong(file); }},
+      {"golden vector",
+       [](EditableFile& file) {
+         file.header.golden = std::make_unique<schema::GoldenT>();
+         file.header.golden->ids = {1, 2};
+         file.header.golden->log_probabilities = {-1};
+       }},
+      {"blocks", [](EditableFile& file) { file.header.blocks.erase(file.header.blocks.begin()); }},
+      {"blocks",
+       [](EditableFile& file) {
+         file.header.blocks.push_back(std::make_unique<schema::BlockT>(*file.header.blocks.back()));
+       }},
+      {"blocks",  // a cache makes it a language model
+       [](EditableFile& file) {
+         auto block = std::make_unique<schema::BlockT>();
+         block->name = "cache";
+         block->neural_cache = std::make_unique<schema::NeuralCacheT>();
+         file.header.blocks.push_back(std::move(block));
+       }},
+  };
+  ExpectRefused(edits, GoodClassifierFile());
+
+  const HostileEdit beside[] = {
+      {"blocks",
+       [](EditableFile& file) {
+         auto block = std::make_unique<schema::BlockT>();
+         block->name = "classifier";
+         block->bag_classifier =
+             std::make_unique<schema::BagClassifierT>(GoodClassifierFile().Classifier());
+         file.header.blocks.push_back(std::move(block));
+       }},
+  };
+  ExpectRefused(beside);
 }
 
 TEST(ValidateTest, Golden) {
