@@ -10,19 +10,20 @@
 namespace kinglet {
 namespace {
 
-// Calls take(i, word) for i in [0, count) with field i in the low bits of `word`; the bits above
-// are whatever follows.
+// Calls take(i, word) for fields i in [first, end) with field i in the low bits of `word`; the bits
+// above are whatever follows.
 template <class Take>
-void ForEachField(std::span<const std::byte> bytes, int bits, uint64_t count, Take&& take) {
+void ForEachField(std::span<const std::byte> bytes, int bits, uint64_t first, uint64_t end,
+                  Take&& take) {
   const auto width = static_cast<uint64_t>(bits);
   // A field starts at most 7 bits into its first byte and has at most 32, so eight bytes hold it.
-  const uint64_t whole = bytes.size() < 8 ? 0 : std::min(count, (bytes.size() - 8) * 8 / width);
-  uint64_t i = 0;
+  const uint64_t whole = bytes.size() < 8 ? 0 : std::min(end, (bytes.size() - 8) * 8 / width);
+  uint64_t i = first;
   for (; i < whole; ++i) {
     const uint64_t bit = i * width;
     take(i, LoadLittle<uint64_t>(bytes.data() + bit / 8) >> (bit % 8));
   }
-  for (; i < count; ++i) {
+  for (; i < end; ++i) {
     const uint64_t bit = i * width;
     take(i, LoadWord(bytes, bit / 8) >> (bit % 8));
   }
@@ -57,27 +58,28 @@ void UnpackUnsigned(std::span<const std::byte> bytes, int bits, std::span<uint32
     return;
   }
   const uint64_t mask = (uint64_t{1} << bits) - 1;
-  ForEachField(bytes, bits, out.size(),
+  ForEachField(bytes, bits, 0, out.size(),
                [&](uint64_t i, uint64_t word) { out[i] = static_cast<uint32_t>(word & mask); });
 }
 
-void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out) {
+void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out,
+                  uint64_t first) {
   const int unused = 32 - bits;
-  ForEachField(bytes, bits, out.size(), [&](uint64_t i, uint64_t word) {
+  ForEachField(bytes, bits, first, first + out.size(), [&](uint64_t i, uint64_t word) {
     // Moving the field to the top of a signed word and back copies its sign bit down.
     const auto top = static_cast<int32_t>(static_cast<uint32_t>(word) << unused);
-    out[i] = static_cast<int16_t>(top >> unused);
+    out[i - first] = static_cast<int16_t>(top >> unused);
   });
 }
 
 uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   uint64_t zeros = 0;
-  ForEachField(bytes, bits, count,
+  ForEachField(bytes, bits, 0, count,
                [&](uint64_t, uint64_t word) { zeros += (word & mask) == 0 ? 1 : 0; });
   if (zeros == 0) return count;
   uint64_t first = count;
-  ForEachField(bytes, bits, count, [&](uint64_t i, uint64_t word) {
+  ForEachField(bytes, bits, 0, count, [&](uint64_t i, uint64_t word) {
     if ((word & mask) == 0) first = std::min(first, i);
   });
   return first;

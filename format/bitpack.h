@@ -42,10 +42,12 @@ class BitPacker {
   std::vector<std::byte> bytes_;
 };
 
-// Unpack the first out.size() fields. REQUIRES: bytes.size() >= PackedBytes(out.size(), bits);
-// 0 <= bits <= 32, or 2 <= bits <= 16 for the signed form.
+// Unpack out.size() fields, the first ones, or those from field `first` on.
+// REQUIRES: bytes.size() >= PackedBytes(first + out.size(), bits); 0 <= bits <= 32, or
+// 2 <= bits <= 16 for the signed form.
 void UnpackUnsigned(std::span<const std::byte> bytes, int bits, std::span<uint32_t> out);
-void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out);
+void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out,
+                  uint64_t first = 0);
 
 // The index of the first of `count` fields that is zero, or `count`. 1 <= bits <= 32.
 uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t count);

@@ -141,14 +141,22 @@ struct RecurrentDecoder {
   std::vector<RecurrentLayer> layers;
 };
 
-// How the projected hidden state enters a tail's product.
+// How a projected hidden state enters the products with tables and cluster rows.
 enum class TailInput : uint8_t {
   kAsIs = 0,
   kFixedPoint15 = 1,  // rounded to 15-bit fixed point, except in ref64 (docs/NUMERICS.md, rule 2)
 };
 
-// Words [first, first + size): log p = log p(cluster) + log softmax(table * (projection * h) +
-// bias).
+// Which logits share a softmax.
+enum class Normalisation : uint8_t {
+  // The head's words and the clusters one, each tail's words one of their own:
+  // log p(w in tail) = log p(cluster) + log p(w | cluster).
+  kPerCluster = 0,
+  // All words one. The cluster's logit is added to those of the tail's words and is none itself.
+  kWhole = 1,
+};
+
+// Words [first, first + size): their logits are table * (projection * h) + bias.
 struct SoftmaxTail {
   uint32_t first;
   uint32_t size;
@@ -159,16 +167,20 @@ struct SoftmaxTail {
 };
 
 // Adaptive softmax (Grave et al. 2017). The head's logits are its words followed by the cluster
-// rows; no tails: a full softmax. Words are covered in order: head, then tails.
+// rows; no tails: a full softmax; no words in the head: a class-factored one (Goodman 2001), a tail
+// for each class. Words are covered in order: head, then tails, so those of a class lie together.
 struct AdaptiveSoftmax {
   std::string name;
   uint32_t width;
   uint32_t head_size;
-  TensorId head_table;                     // [head_size, width]
-  std::optional<TensorId> head_bias;       // [head_size]
-  std::optional<TensorId> cluster_weight;  // [tails, width]; present iff there are tails
-  std::optional<TensorId> cluster_bias;    // [tails]
-  TailInput tail_input;
+  // Of the hidden state on its way to head_table and cluster_weight; absent: e == width.
+  std::optional<TensorId> head_projection;  // [e, width]
+  std::optional<TensorId> head_table;       // [head_size, e]; present iff head_size > 0
+  std::optional<TensorId> head_bias;        // [head_size]
+  std::optional<TensorId> cluster_weight;   // [tails, e]; present iff there are tails
+  std::optional<TensorId> cluster_bias;     // [tails]
+  TailInput tail_input = TailInput::kAsIs;
+  Normalisation normalisation = Normalisation::kPerCluster;
   std::vector<SoftmaxTail> tails;
 };
 

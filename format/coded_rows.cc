@@ -7,6 +7,7 @@ namespace kinglet {
 
 CodedRows::CodedRows(const TensorView& view)
     : view_(std::get<CodedView>(view.values)), bits_(view_.scheme.CodeBits()) {
+  RequireHeld(view);
   if (view_.scheme.pools.size() == 1) return;
   uint32_t first = 0;
   for (const uint32_t size : view_.scheme.pools) {
@@ -35,11 +36,11 @@ void CodedRows::CodebookRows(uint64_t row, uint32_t* out) const {
   for (size_t j = 0; j < pool_firsts_.size(); ++j) out[j] += pool_firsts_[j];
 }
 
-std::span<const std::byte> CodedRows::Memory(uint64_t row) const {
+std::span<const std::byte> CodedRows::Memory(uint64_t begin, uint64_t end) const {
   if (view_.seed) return {};
   const uint64_t row_bits = uint64_t{view_.scheme.positions} * static_cast<uint64_t>(bits_);
-  const uint64_t begin = row * row_bits / 8, end = ((row + 1) * row_bits + 7) / 8;
-  return view_.codes.subspan(begin, end - begin);
+  const uint64_t first = begin * row_bits / 8;
+  return view_.codes.subspan(first, (end * row_bits + 7) / 8 - first);
 }
 
 }  // namespace kinglet

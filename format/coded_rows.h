@@ -21,8 +21,9 @@ class CodedRows {
   void Codes(uint64_t row, uint32_t* out) const;
   // The same as rows of the codebook.
   void CodebookRows(uint64_t row, uint32_t* out) const;
-  // Stored bytes that hold the row's codes.
-  std::span<const std::byte> Memory(uint64_t row) const;
+  // Stored bytes that hold the codes of rows [begin, end), or of one; none where they are computed.
+  std::span<const std::byte> Memory(uint64_t begin, uint64_t end) const;
+  std::span<const std::byte> Memory(uint64_t row) const { return Memory(row, row + 1); }
 
  private:
   CodedView view_;

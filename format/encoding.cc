@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 
 #include "format/bitpack.h"
@@ -167,6 +169,27 @@ float HalfToFloat(uint16_t word) {
   return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
 }
 
+void MarkReleased(TensorView& view) {
+  std::visit(Overloaded{
+                 [](DenseView& dense) { dense.bytes = {}; },
+                 [](PackedView& packed) {
+                   packed.codes = {};
+                   packed.scales.bytes = {};
+                 },
+                 [](CodedView& coded) { coded.codes = {}; },
+             },
+             view.values);
+  if (view.mask) view.mask->bytes = {};
+  view.released = true;
+}
+
+void RequireHeld(const TensorView& view) {
+  if (!view.released) return;
+  std::fprintf(stderr, "kinglet: tensor %s is read after its memory was given up\n",
+               view.name.c_str());
+  std::abort();
+}
+
 uint64_t Parameters(const TensorView& view) {
   return view.coded() != nullptr ? 0 : Count(view.shape);
 }
@@ -183,6 +206,7 @@ std::vector<float> DecodeScales(const ScalesView& view) {
 DecodedCodes DecodeCodes(const TensorView& view) {
   const auto* packed = std::get_if<PackedView>(&view.values);
   if (packed == nullptr) return {};
+  RequireHeld(view);
   DecodedCodes decoded;
   decoded.bits = packed->bits;
   decoded.rule = packed->rule;
@@ -196,6 +220,7 @@ DecodedCodes DecodeCodes(const TensorView& view) {
 }
 
 std::vector<float> DecodedValues(const TensorView& view) {
+  RequireHeld(view);
   return std::visit(Overloaded{
                         [&](const DenseView& dense) {
                           std::vector<float> stored = StoredFloats(dense, StoredCount(view));

@@ -167,6 +167,8 @@ struct TensorView {
   Shape shape;
   std::variant<DenseView, PackedView, CodedView> values;
   std::optional<MaskView> mask;  // present: `values` hold only the entries whose bit is set
+  // The bytes were given up (ModelFile::Release): what reads entries ends the program.
+  bool released = false;
 
   bool quantised() const { return std::holds_alternative<PackedView>(values); }
   const CodedView* coded() const { return std::get_if<CodedView>(&values); }
@@ -179,6 +181,12 @@ struct DecodedCodes {
   std::vector<int16_t> codes;  // [rows, cols], zeros filled in
   std::vector<float> scales;   // [rows] or [1]
 };
+
+// Takes the view's bytes away; shape and encoding stay.
+void MarkReleased(TensorView& view);
+// Ends the program if the view is released: reading it is a mistake of the program's, never of its
+// input.
+void RequireHeld(const TensorView& view);
 
 // Entries of its own: none of a coded table, whose codebook has them.
 uint64_t Parameters(const TensorView& view);

@@ -152,9 +152,10 @@ class HeaderBuilder {
     const auto name = builder_.CreateString(softmax.name);
     const auto tails = AddAll<schema::SoftmaxTail>(softmax.tails);
     const auto stored = schema::CreateAdaptiveSoftmax(
-        builder_, softmax.width, softmax.head_size, softmax.head_table, Optional(softmax.head_bias),
-        Optional(softmax.cluster_weight), Optional(softmax.cluster_bias),
-        static_cast<schema::TailInput>(softmax.tail_input), tails);
+        builder_, softmax.width, softmax.head_size, Optional(softmax.head_projection),
+        Optional(softmax.head_table), Optional(softmax.head_bias), Optional(softmax.cluster_weight),
+        Optional(softmax.cluster_bias), static_cast<schema::TailInput>(softmax.tail_input),
+        static_cast<schema::Normalisation>(softmax.normalisation), tails);
     return schema::CreateBlock(builder_, name, 0, 0, stored);
   }
 

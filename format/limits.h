@@ -14,8 +14,8 @@ inline constexpr uint64_t kMaxParameters = uint64_t{1} << 40;  // entries of all
 inline constexpr uint64_t kMaxExtent = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxNameBytes = 1024;
 inline constexpr uint64_t kMaxLayers = 4096;
-// Bins of an embedding; a softmax has at most one tail less, so that its clusters fit a 64-bit set.
-inline constexpr uint64_t kMaxBins = 64;
+// Bins of an embedding; a softmax has at most one tail less, so that its clusters are as many.
+inline constexpr uint64_t kMaxBins = 4096;
 inline constexpr uint32_t kMaxCacheCapacity = uint32_t{1} << 20;
 // Levels of an activation quantiser on one side of zero.
 inline constexpr double kMaxQuantiserLevels = 1 << 20;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -15,23 +16,11 @@
 #include "format/frame.h"
 #include "format/header_reader.h"
 #include "format/message_text.h"
+#include "format/page_memory.h"
 #include "format/validate.h"
 
 namespace kinglet {
 namespace {
-
-struct AlignedDelete {
-  void operator()(std::byte* bytes) const {
-    ::operator delete[](bytes, std::align_val_t{kSegmentAlignment});
-  }
-};
-using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
-
-// Null if there is not enough memory.
-AlignedBytes AllocateAligned(uint64_t size) {
-  return AlignedBytes(static_cast<std::byte*>(
-      ::operator new[](size, std::align_val_t{kSegmentAlignment}, std::nothrow)));
-}
 
 // Closes an open file.
 class FileDescriptor {
@@ -98,8 +87,9 @@ Ledger MakeLedger(const Frame& frame, std::span<const StoredSegment> segments) {
 }  // namespace
 
 struct ModelFile::Contents {
-  AlignedBytes bytes;
+  PageMemory bytes;
   uint64_t size = 0;
+  uint64_t released = 0;
   ModelDescription description;
   std::vector<TensorView> tensors;
   std::optional<Vocabulary> vocabulary;
@@ -109,9 +99,9 @@ struct ModelFile::Contents {
 
 struct ModelFileBuilder {
   // `bytes` holds `size` bytes.
-  static Result<std::shared_ptr<const ModelFile>> Build(const std::string& source,
-                                                        AlignedBytes bytes, uint64_t size) {
-    const std::span<const std::byte> file(bytes.get(), size);
+  static Result<std::shared_ptr<ModelFile>> Build(const std::string& source, PageMemory bytes,
+                                                  uint64_t size) {
+    const std::span<const std::byte> file = std::as_const(bytes).bytes().first(size);
     KINGLET_ASSIGN_OR_RETURN(const Frame frame, DecodeFrame(source, file, size));
     const auto header_bytes = file.subspan(kFrameBytes, frame.header_size);
     const Digest128 digest = DigestOf(header_bytes);
@@ -141,15 +131,14 @@ struct ModelFileBuilder {
     contents.tensors = std::move(header.tensors);
     contents.size = size;
     contents.bytes = std::move(bytes);
-    return std::shared_ptr<const ModelFile>(std::move(model));
+    return model;
   }
 };
 
 ModelFile::ModelFile() : contents_(std::make_unique<Contents>()) {}
 ModelFile::~ModelFile() = default;
 
-Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path,
-                                                         uint64_t limit) try {
+Result<std::shared_ptr<ModelFile>> ModelFile::Open(const std::string& path, uint64_t limit) try {
   // O_NONBLOCK: opening a pipe would wait for a writer.
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
@@ -172,23 +161,22 @@ Result<std::shared_ptr<const ModelFile>> ModelFile::Open(const std::string& path
   KINGLET_ASSIGN_OR_RETURN(const uint64_t start_size, ReadAt(path, file.get(), 0, start));
   KINGLET_RETURN_IF_ERROR(DecodeFrame(path, std::span(start).first(start_size), size).status());
   KINGLET_RETURN_IF_ERROR(CheckLimit(path, size, limit));
-  AlignedBytes bytes = AllocateAligned(size);
-  if (bytes == nullptr) return OutOfMemory(path, BytesText(size));
-  KINGLET_ASSIGN_OR_RETURN(const uint64_t read,
-                           ReadAt(path, file.get(), 0, std::span(bytes.get(), size)));
+  PageMemory bytes(size);
+  if (!bytes.valid()) return OutOfMemory(path, BytesText(size));
+  KINGLET_ASSIGN_OR_RETURN(const uint64_t read, ReadAt(path, file.get(), 0, bytes.bytes()));
   return ModelFileBuilder::Build(path, std::move(bytes), read);
 } catch (const std::bad_alloc&) {
   return OutOfMemory(path, "the tables of the model");
 }
 
-Result<std::shared_ptr<const ModelFile>> ModelFile::FromBytes(std::span<const std::byte> given,
-                                                              uint64_t limit) try {
+Result<std::shared_ptr<ModelFile>> ModelFile::FromBytes(std::span<const std::byte> given,
+                                                        uint64_t limit) try {
   const std::string source = "model in memory";
   KINGLET_RETURN_IF_ERROR(DecodeFrame(source, given, given.size()).status());
   KINGLET_RETURN_IF_ERROR(CheckLimit(source, given.size(), limit));
-  AlignedBytes bytes = AllocateAligned(given.size());
-  if (bytes == nullptr) return OutOfMemory(source, BytesText(given.size()));
-  std::memcpy(bytes.get(), given.data(), given.size());
+  PageMemory bytes(given.size());
+  if (!bytes.valid()) return OutOfMemory(source, BytesText(given.size()));
+  std::memcpy(bytes.bytes().data(), given.data(), given.size());
   return ModelFileBuilder::Build(source, std::move(bytes), given.size());
 } catch (const std::bad_alloc&) {
   return OutOfMemory("model in memory", "the tables of the model");
@@ -201,6 +189,13 @@ const Vocabulary* ModelFile::vocabulary() const {
 }
 const Ledger& ModelFile::ledger() const { return contents_->ledger; }
 uint64_t ModelFile::file_size() const { return contents_->size; }
+uint64_t ModelFile::held_bytes() const { return contents_->size - contents_->released; }
+void ModelFile::Release(TensorId tensor, std::span<const std::byte> bytes) {
+  MarkReleased(contents_->tensors[tensor]);
+  // The last page is counted to its end, which the file need not reach.
+  contents_->released =
+      std::min(contents_->size, contents_->released + contents_->bytes.Release(bytes));
+}
 const std::string& ModelFile::digest() const { return contents_->digest; }
 
 }  // namespace kinglet

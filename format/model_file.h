@@ -3,9 +3,9 @@
 // Opening checks, in this order: size, frame, version, header digest, FlatBuffers structure,
 // segment table, every segment's digest, zero padding, and then the meaning: every integer used as
 // an index, a count or a size (format/validate.h). There is no unverified path. The bytes are
-// copied into 64-byte-aligned memory of the ModelFile's own, so a caller's buffer may be misaligned
-// or freed, and a file changed on disk later cannot hurt. A ModelFile is immutable and may be
-// shared by threads.
+// copied into page-aligned memory of the ModelFile's own, so a caller's buffer may be misaligned
+// or freed, and a file changed on disk later cannot hurt. A const ModelFile is immutable and may be
+// shared by threads; only its one owner may give parts of it up, before it is shared.
 #ifndef KINGLET_FORMAT_MODEL_FILE_H_
 #define KINGLET_FORMAT_MODEL_FILE_H_
 
@@ -31,10 +31,10 @@ class ModelFile {
   // memory".
   // KINGLET_OUT_OF_MEMORY also for a file of more than `limit` bytes, which is not read.
   static constexpr uint64_t kNoLimit = UINT64_MAX;
-  static Result<std::shared_ptr<const ModelFile>> Open(const std::string& path,
-                                                       uint64_t limit = kNoLimit);
-  static Result<std::shared_ptr<const ModelFile>> FromBytes(std::span<const std::byte> bytes,
-                                                            uint64_t limit = kNoLimit);
+  static Result<std::shared_ptr<ModelFile>> Open(const std::string& path,
+                                                 uint64_t limit = kNoLimit);
+  static Result<std::shared_ptr<ModelFile>> FromBytes(std::span<const std::byte> bytes,
+                                                      uint64_t limit = kNoLimit);
 
   ModelFile(const ModelFile&) = delete;
   ModelFile& operator=(const ModelFile&) = delete;
@@ -45,6 +45,13 @@ class ModelFile {
   const Vocabulary* vocabulary() const;  // null: the model has ids only
   const Ledger& ledger() const;
   uint64_t file_size() const;
+  // Bytes of the file that are in memory: all, but for what was given up.
+  uint64_t held_bytes() const;
+  // Gives whole pages of a tensor's stored bytes back to the system. From the first call on the
+  // tensor counts as released: its view has no bytes, and decoding it ends the program. A reader
+  // that copied the view before goes on with what it has not released. REQUIRES: `bytes` are of
+  // that tensor; the file is not shared yet.
+  void Release(TensorId tensor, std::span<const std::byte> bytes);
   // XXH3-128 of the header, 32 hexadecimal digits. The header holds every segment's digest, so this
   // names the whole file.
   const std::string& digest() const;

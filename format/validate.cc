@@ -4,18 +4,21 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
+#include "format/block_checks.h"
 #include "format/limits.h"
 #include "format/message_text.h"
+#include "format/validate_decoders.h"
 
 namespace kinglet {
 namespace {
 
-class DescriptionValidator {
+class DescriptionValidator : private BlockChecks {
  public:
   DescriptionValidator(const std::string& source, const ModelDescription& description,
                        std::span<const TensorView> tensors)
-      : source_(source), description_(description), tensors_(tensors) {}
+      : BlockChecks(source, tensors), description_(description) {}
 
   Status Validate() {
     const uint64_t words = description_.vocabulary_size;
@@ -27,7 +30,7 @@ class DescriptionValidator {
     for (const Block& block : description_.blocks) {
       KINGLET_RETURN_IF_ERROR(std::visit(
           [this](const auto& value) {
-            where_ = "block " + value.name;
+            EnterBlock(value.name);
             return ValidateBlock(value);
           },
           block));
@@ -37,16 +40,6 @@ class DescriptionValidator {
   }
 
  private:
-  Status Invalid(const std::string& where, const std::string& expected,
-                 const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
-  }
-  // Inside the block that is being validated.
-  Status InvalidPart(const std::string& part, const std::string& expected,
-                     const std::string& found) const {
-    return Invalid(where_ + ", " + part, expected, found);
-  }
-
   Status ValidateKinds() const {
     const auto count = [this](auto is_kind) {
       return std::count_if(description_.blocks.begin(), description_.blocks.end(), is_kind);
@@ -91,33 +84,6 @@ class DescriptionValidator {
     return check(
         "neural cache",
         count([](const Block& block) { return std::holds_alternative<NeuralCache>(block); }), true);
-  }
-
-  Status ValidateExtent(const std::string& part, uint64_t value) const {
-    if (value >= 1 && value <= kMaxExtent) return {};
-    return InvalidPart(part, "1 to " + std::to_string(kMaxExtent), std::to_string(value));
-  }
-
-  Status ValidatePositive(const char* part, double value) const {
-    if (std::isfinite(value) && value > 0) return {};
-    return InvalidPart(part, "a finite number above 0", NumberText(value));
-  }
-
-  Status ValidateTensorShape(const std::string& part, TensorId id, const Shape& expected) const {
-    if (id >= tensors_.size()) {
-      return InvalidPart(part, "a tensor id below " + std::to_string(tensors_.size()),
-                         std::to_string(id));
-    }
-    const TensorView& tensor = tensors_[id];
-    if (tensor.shape == expected) return {};
-    return InvalidPart(part, "shape " + ShapeText(expected),
-                       ShapeText(tensor.shape) + " of tensor " + tensor.name);
-  }
-  // The same for what kernels index themselves: rows of sub-vectors do not serve. REQUIRES: the id
-  // is in range.
-  Status ValidateNotCoded(const std::string& part, TensorId id) const {
-    if (tensors_[id].coded() == nullptr) return {};
-    return InvalidPart(part, "a tensor that is not coded", "coded tensor " + tensors_[id].name);
   }
 
   // A table of `size` words and what maps between its columns and the width. `inward`: the
@@ -196,157 +162,16 @@ class DescriptionValidator {
     return ValidateCoverage(covered);
   }
 
-  Status ValidateQuantiser(const std::string& part, const ActivationQuantiser& quantiser) const {
-    const auto positive = [](float value) { return std::isfinite(value) && value > 0; };
-    if (!positive(quantiser.max_abs) || !positive(quantiser.step)) {
-      return InvalidPart(part, "a finite maximum and step above 0",
-                         NumberText(quantiser.max_abs) + " and " + NumberText(quantiser.step));
-    }
-    const double levels = double{quantiser.max_abs} / double{quantiser.step};
-    if (levels > kMaxQuantiserLevels) {
-      return InvalidPart(part, "at most 2^20 steps up to the maximum", NumberText(levels));
-    }
-    return {};
-  }
-
   Status ValidateBlock(const MicronetDecoder& decoder) const {
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("width", decoder.width));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("heads", decoder.heads));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("key size", decoder.key_size));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("value size", decoder.value_size));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("window", decoder.window));
-    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
-      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
-                         std::to_string(decoder.layers.size()));
-    }
-    if (decoder.start > StreamStart::kZeros) {
-      return InvalidPart("start", "a number up to 1",
-                         std::to_string(static_cast<int>(decoder.start)));
-    }
-    if (decoder.output)
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser("output quantiser", *decoder.output));
-    for (size_t i = 0; i < decoder.layers.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(ValidateLayer(decoder, Numbered("layer", i), decoder.layers[i]));
-    }
-    return {};
+    return ValidateDecoder(*this, decoder);
   }
-
-  Status ValidateLayer(const MicronetDecoder& decoder, const std::string& part,
-                       const MicronetLayer& layer) const {
-    const uint64_t d = decoder.width, heads = decoder.heads;
-    // Each factor is at most 2^20, so these stay below 2^64.
-    const uint64_t qkv = heads * (2 * uint64_t{decoder.key_size} + decoder.value_size);
-    const uint64_t attended = heads * decoder.value_size;
-    if (layer.fc0_weight >= tensors_.size()) {
-      return ValidateTensorShape(part + ", fc0_weight", layer.fc0_weight, {});
-    }
-    const uint64_t inner = Rows(tensors_[layer.fc0_weight].shape);
-    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of fc0_weight", inner));
-    const struct {
-      const char* name;
-      TensorId id;
-      Shape shape;
-    } tensors[] = {
-        {"norm1_gain", layer.norm1_gain, {d}},
-        {"norm1_bias", layer.norm1_bias, {d}},
-        {"qkv_weight", layer.qkv_weight, {qkv, d}},
-        {"qkv_bias", layer.qkv_bias, {qkv}},
-        {"positions", layer.positions, {decoder.key_size, decoder.window}},
-        {"out_weight", layer.out_weight, {d, attended}},
-        {"norm2_gain", layer.norm2_gain, {d}},
-        {"norm2_bias", layer.norm2_bias, {d}},
-        {"fc0_weight", layer.fc0_weight, {inner, d}},
-        {"fc0_bias", layer.fc0_bias, {inner}},
-        {"fc3_weight", layer.fc3_weight, {d, inner}},
-        {"fc3_bias", layer.fc3_bias, {d}},
-    };
-    for (const auto& tensor : tensors) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", " + tensor.name, tensor.id, tensor.shape));
-    }
-    KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", positions", layer.positions));
-    if (layer.quantisers.has_value() != decoder.output.has_value()) {
-      return InvalidPart(
-          part + ", quantisers",
-          decoder.output ? "quantisers, as the output has one" : "none, as the output has none",
-          layer.quantisers ? "quantisers" : "none");
-    }
-    return layer.quantisers ? ValidateQuantisers(part, *layer.quantisers) : Status();
-  }
-
-  Status ValidateQuantisers(const std::string& part,
-                            const MicronetLayerQuantisers& quantisers) const {
-    const std::pair<const char*, const ActivationQuantiser&> named[] = {
-        {"norm1", quantisers.norm1},     {"qkv", quantisers.qkv},
-        {"weights", quantisers.weights}, {"attended", quantisers.attended},
-        {"norm2", quantisers.norm2},     {"inner", quantisers.inner},
-        {"outer", quantisers.outer}};
-    for (const auto& [name, quantiser] : named) {
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser(part + ", quantiser " + name, quantiser));
-    }
-    return {};
-  }
-
   Status ValidateBlock(const RecurrentDecoder& decoder) const {
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("inputs", decoder.inputs));
-    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
-      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
-                         std::to_string(decoder.layers.size()));
-    }
-    if (decoder.input)
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser("input quantiser", *decoder.input));
-    uint64_t inputs = decoder.inputs;
-    for (size_t i = 0; i < decoder.layers.size(); ++i) {
-      const RecurrentLayer& layer = decoder.layers[i];
-      const std::string part = Numbered("layer", i);
-      KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(part, layer, inputs));
-      if (layer.output.has_value() != decoder.input.has_value()) {
-        return InvalidPart(
-            part + ", output quantiser",
-            decoder.input ? "one, as the input has one" : "none, as the input has none",
-            layer.output ? "one" : "none");
-      }
-      inputs = layer.units;
-    }
-    return {};
-  }
-
-  // REQUIRES: inputs are in 1 .. kMaxExtent.
-  Status ValidateRecurrentLayer(const std::string& part, const RecurrentLayer& layer,
-                                uint64_t inputs) const {
-    if (layer.cell > RecurrentCell::kQrnn) {
-      return InvalidPart(part + ", cell", "a number up to 4",
-                         std::to_string(static_cast<int>(layer.cell)));
-    }
-    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", units", layer.units));
-    const bool qrnn = layer.cell == RecurrentCell::kQrnn;
-    const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
-    KINGLET_RETURN_IF_ERROR(
-        ValidateTensorShape(part + ", input weight", layer.input_weight, {rows, inputs}));
-    if (layer.input_bias) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", input bias", *layer.input_bias, {rows}));
-    }
-    if (layer.recurrent_weight) {
-      KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part + ", recurrent weight",
-                                                  *layer.recurrent_weight,
-                                                  {rows, qrnn ? inputs : layer.units}));
-    } else if (!qrnn) {
-      return InvalidPart(part + ", recurrent weight", "one, as the cell is recurrent", "none");
-    }
-    if (layer.recurrent_bias) {
-      if (qrnn)
-        return InvalidPart(part + ", recurrent bias", "none, as a QRNN has one bias", "one");
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", recurrent bias", *layer.recurrent_bias, {rows}));
-    }
-    if (!layer.output) return {};
-    return ValidateQuantiser(part + ", output quantiser", *layer.output);
+    return ValidateDecoder(*this, decoder);
   }
 
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
     KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width, Widths().output));
-    const uint64_t width = softmax.width, tails = softmax.tails.size();
+    const uint64_t tails = softmax.tails.size();
     if (tails > kMaxBins - 1) {
       return InvalidPart("tails", "at most " + std::to_string(kMaxBins - 1), std::to_string(tails));
     }
@@ -354,42 +179,72 @@ class DescriptionValidator {
       return InvalidPart("tail input", "a number up to 1",
                          std::to_string(static_cast<int>(softmax.tail_input)));
     }
+    if (softmax.normalisation > Normalisation::kWhole) {
+      return InvalidPart("normalisation", "a number up to 1",
+                         std::to_string(static_cast<int>(softmax.normalisation)));
+    }
     uint64_t covered = 0;
-    KINGLET_RETURN_IF_ERROR(ValidateRange("head", 0, softmax.head_size, covered));
-    KINGLET_RETURN_IF_ERROR(
-        ValidateTensorShape("head, table", softmax.head_table, {softmax.head_size, width}));
-    if (softmax.head_bias) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape("head, bias", *softmax.head_bias, {softmax.head_size}));
-    }
-    if (softmax.cluster_weight.has_value() != (tails > 0)) {
-      return InvalidPart("cluster weight",
-                         tails > 0 ? "one, as there are tails" : "none, as there are no tails",
-                         softmax.cluster_weight ? "one" : "none");
-    }
-    if (softmax.cluster_bias && tails == 0) {
-      return InvalidPart("cluster bias", "none, as there are no tails", "one");
-    }
-    if (softmax.cluster_weight) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape("cluster weight", *softmax.cluster_weight, {tails, width}));
-    }
-    if (softmax.cluster_bias) {
-      KINGLET_RETURN_IF_ERROR(ValidateTensorShape("cluster bias", *softmax.cluster_bias, {tails}));
-    }
-    uint64_t rows_seen = 0;  // bit i: a tail has cluster row i
+    KINGLET_RETURN_IF_ERROR(ValidateHead(softmax, covered));
+    std::vector<bool> taken(tails);  // cluster rows
     for (size_t i = 0; i < tails; ++i) {
       KINGLET_RETURN_IF_ERROR(
           ValidateTail(softmax, Numbered("tail", i), softmax.tails[i], covered));
       const uint32_t row = softmax.tails[i].cluster_row;
-      if (row >= tails || ((rows_seen >> row) & 1) != 0) {
+      if (row >= tails || taken[row]) {
         return InvalidPart(Numbered("tail", i) + ", cluster row",
                            "a row below " + std::to_string(tails) + " of its own",
                            std::to_string(row));
       }
-      rows_seen |= uint64_t{1} << row;
+      taken[row] = true;
     }
     return ValidateCoverage(covered);
+  }
+
+  // Whether a part is there exactly where it must be.
+  Status ValidatePresence(const std::string& part, bool present, bool needed,
+                          const char* reason) const {
+    if (present == needed) return {};
+    return InvalidPart(part, std::string(needed ? "one, as " : "none, as ") + reason,
+                       present ? "one" : "none");
+  }
+
+  // The head's words and the cluster rows.
+  Status ValidateHead(const AdaptiveSoftmax& softmax, uint64_t& covered) const {
+    const uint64_t tails = softmax.tails.size();
+    const bool words = softmax.head_size > 0;
+    const char* const words_reason = words ? "the head has words" : "the head has no words";
+    const char* const tails_reason = tails > 0 ? "there are tails" : "there are no tails";
+    KINGLET_RETURN_IF_ERROR(
+        ValidatePresence("head, table", softmax.head_table.has_value(), words, words_reason));
+    KINGLET_RETURN_IF_ERROR(ValidatePresence("cluster weight", softmax.cluster_weight.has_value(),
+                                             tails > 0, tails_reason));
+    uint64_t columns = softmax.width;
+    if (words) {
+      KINGLET_RETURN_IF_ERROR(ValidateRange("head", 0, softmax.head_size, covered));
+      KINGLET_RETURN_IF_ERROR(ValidateTable("head", *softmax.head_table, softmax.head_size,
+                                            softmax.head_projection, softmax.width, true));
+      columns = Cols(tensors_[*softmax.head_table].shape);
+    } else if (tails == 0) {
+      return InvalidPart("head, size", "1 or more words, as there are no tails", "0");
+    } else if (softmax.head_projection) {
+      const TensorId clusters = *softmax.cluster_weight;
+      if (clusters >= tensors_.size()) return ValidateTensorShape("cluster weight", clusters, {});
+      columns = Cols(tensors_[clusters].shape);
+      KINGLET_RETURN_IF_ERROR(ValidateTensorShape("head, projection", *softmax.head_projection,
+                                                  {columns, softmax.width}));
+    }
+    if (softmax.head_bias) {
+      KINGLET_RETURN_IF_ERROR(ValidatePresence("head, bias", true, words, words_reason));
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape("head, bias", *softmax.head_bias, {softmax.head_size}));
+    }
+    if (softmax.cluster_weight) {
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape("cluster weight", *softmax.cluster_weight, {tails, columns}));
+    }
+    if (!softmax.cluster_bias) return {};
+    KINGLET_RETURN_IF_ERROR(ValidatePresence("cluster bias", true, tails > 0, tails_reason));
+    return ValidateTensorShape("cluster bias", *softmax.cluster_bias, {tails});
   }
 
   Status ValidateTail(const AdaptiveSoftmax& softmax, const std::string& part,
@@ -479,10 +334,7 @@ class DescriptionValidator {
     return {};
   }
 
-  const std::string& source_;
   const ModelDescription& description_;
-  const std::span<const TensorView> tensors_;
-  std::string where_;  // "block NAME"
 };
 
 }  // namespace

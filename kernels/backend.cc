@@ -15,13 +15,20 @@ namespace {
 
 ClusterFunctions<float> ClusterFunctionsRef() { return ref::kClusterFunctions<float>; }
 
+// The reference decodes what it needs and gives nothing back.
+template <Result<std::vector<Kernel>> (*kBind)(const Plan&, const BufferLayout&)>
+Result<std::vector<Kernel>> BindRef(const Plan& plan, const BufferLayout& layout,
+                                    const ReleaseBytes&) {
+  return kBind(plan, layout);
+}
+
 // Without Highway there are no vectors; `cpu` is then the reference kernels, which give the same
 // bits.
 #if defined(KINGLET_HAVE_CPU_BACKEND)
 constexpr auto kBindCpu = cpu::BindCpu;
 constexpr auto kClusterFunctionsCpu = cpu::ClusterFunctionsCpu;
 #else
-constexpr auto kBindCpu = ref::BindFloat;
+constexpr auto kBindCpu = BindRef<ref::BindFloat>;
 constexpr auto kClusterFunctionsCpu = ClusterFunctionsRef;
 #endif
 
@@ -66,8 +73,8 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
 std::span<const Backend> Backends() {
   static constexpr std::array<Backend, 3> kBackends = {{
       {"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
-      {"ref", sizeof(float), ref::BindFloat, ClusterFunctionsRef},
-      {"ref64", sizeof(double), ref::BindDouble, nullptr},
+      {"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
+      {"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
   }};
   return kBackends;
 }

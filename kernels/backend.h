@@ -77,12 +77,18 @@ size_t ElementBytes(Element element, size_t real_bytes);
 // Refuses sizes whose sum overflows.
 Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes);
 
+// Takes back stored bytes of a weight that a backend has laid out in memory of its own and will not
+// read again; nobody may read the tensor from the first call on. Empty: the bytes stay, for they
+// have other readers.
+using ReleaseBytes = std::function<void(WeightId weight, MemoryRange bytes)>;
+
 struct Backend {
   std::string_view name;
   size_t real_bytes;  // 4: float; 8: double
   // One kernel per plan step, in order. Refuses what it cannot run, naming the operation and the
   // step.
-  Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout);
+  Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout,
+                                      const ReleaseBytes& release);
   // How it goes over a cluster's words; null where reals are double:
   // ref::kClusterFunctions<double>.
   ClusterFunctions<float> (*cluster_functions)();

@@ -108,6 +108,14 @@ struct Add {
   BufferId y;  // [n] of reals
 };
 
+// y[first, first + count) += x[index]: a cluster's logit to those of its words.
+struct AddScalar {
+  BufferId x;  // reals
+  uint32_t index;
+  BufferId y;  // reals
+  uint32_t first, count;
+};
+
 // One token of sliding-window attention with trained positions. For each head:
 //   score[s] = (q . k[s] + q . positions[:, s]) * key_size^-1/2, s = window slot, oldest first
 //   weights = softmax(score); out = sum_s weights[s] v[s]
@@ -213,8 +221,9 @@ struct ScaleShiftRectify {
 };
 
 using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
-                        Quantise, Add, WindowAttention, LogSumExp, CacheWeights, LstmGates,
-                        GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRectify>;
+                        Quantise, Add, AddScalar, WindowAttention, LogSumExp, CacheWeights,
+                        LstmGates, GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures,
+                        ScaleShiftRectify>;
 
 }  // namespace kinglet
 

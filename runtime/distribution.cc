@@ -101,7 +101,6 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
       functions_(FunctionsOf<T>(model)),
       memory_(memory) {
   const Plan& plan = model.plan();
-  open_.resize(plan.clusters.size());
   if (!plan.cache) return;
   if (plan.cache->first_position > 1) empty_cache_ = EmptyCache::kNormalised;
   lambda_ = static_cast<T>(plan.cache->lambda);
@@ -120,7 +119,7 @@ uint64_t Distribution<T>::Bytes(const Model& model) {
 
 template <class T>
 void Distribution<T>::Invalidate() {
-  std::fill(open_.begin(), open_.end(), false);
+  open_ = {};
   for (const CachedWord& word : cached_) weight_of_[word.id] = T{0};
   cached_.clear();
   cache_total_ = T{0};
@@ -129,10 +128,10 @@ void Distribution<T>::Invalidate() {
 
 template <class T>
 Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
-  if (open_[index]) return Status();
+  if (open_.Contains(index)) return Status();
   const ClusterPlan& cluster = model_.plan().clusters[index];
   KINGLET_RETURN_IF_ERROR(RunSteps(model_, cluster.steps, {&frame, 1}, cancel_, observers_));
-  work_.clusters |= uint64_t{1} << index;
+  work_.clusters.Insert(index);
   const T* normaliser = model_.layout()[cluster.normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
     return Status::Refusal(KINGLET_NOT_FINITE, "session",
@@ -140,13 +139,14 @@ Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
                                std::to_string(frame.position),
                            "finite numbers", "an overflow in the model's own arithmetic");
   }
-  open_[index] = true;
+  open_.Insert(index);
   return Status();
 }
 
 template <class T>
 Status Distribution<T>::ComputeAll(Frame& frame) {
-  for (size_t i = 0; i < open_.size(); ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
+  const size_t clusters = model_.plan().clusters.size();
+  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
   return OpenCache(frame);
 }
 
@@ -183,9 +183,11 @@ Status Distribution<T>::OpenCache(Frame& frame) {
 template <class T>
 size_t Distribution<T>::ClusterOf(uint32_t id) const {
   const auto& clusters = model_.plan().clusters;
-  size_t index = 0;
-  while (index + 1 < clusters.size() && id >= clusters[index + 1].first) ++index;
-  return index;
+  // A head without words starts where the first tail does, which is then the last to do so.
+  const auto after = std::upper_bound(
+      clusters.begin(), clusters.end(), id,
+      [](uint32_t word, const ClusterPlan& cluster) { return word < cluster.first; });
+  return static_cast<size_t>(after - clusters.begin()) - 1;
 }
 
 template <class T>
@@ -394,7 +396,7 @@ Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double tem
     return Status();
   };
   for (size_t i = clusters.size(); i-- > 0;) {  // the head, most often the choice, last
-    if (open_[i]) {
+    if (open_.Contains(i)) {
       KINGLET_RETURN_IF_ERROR(weigh(i));
     } else {
       masses[i] = BoundMass(LogShare(frame, i), clusters[i].size, static_cast<double>(divisor),
@@ -464,13 +466,6 @@ template <class T>
 template <class Out>
 Status Distribution<T>::Probabilities(Frame& frame, std::span<Out> out) {
   return WriteAll(frame, out, true);
-}
-
-template <class T>
-uint64_t Distribution<T>::clusters_opened() const {
-  uint64_t opened = 0;
-  for (size_t i = 0; i < open_.size() && i < 64; ++i) opened |= uint64_t{open_[i]} << i;
-  return opened;
 }
 
 template struct QueryMemory<float>;

@@ -86,8 +86,8 @@ class Distribution {
   Status Probabilities(Frame& frame, std::span<Out> out);
   // Computes every cluster and the cache's weights.
   Status ComputeAll(Frame& frame);
-  // Bit i: cluster i (0 = head) is computed.
-  uint64_t clusters_opened() const;
+  // What is computed by now.
+  const ClusterSet& clusters_opened() const { return open_; }
 
  private:
   // A word that the neural cache holds, with its unnormalised weight.
@@ -148,7 +148,7 @@ class Distribution {
   const StepObservers& observers_;
   T lambda_, keep_, log_keep_;  // keep = 1 - lambda
 
-  std::vector<bool> open_;  // by cluster
+  ClusterSet open_;
   bool cache_open_ = false;
   T cache_total_{0};                // sum of the weights of all stored pairs
   std::vector<CachedWord> cached_;  // distinct words, in order of their first storage slot

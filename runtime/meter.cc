@@ -1,6 +1,7 @@
 #include "runtime/meter.h"
 
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 namespace kinglet {
@@ -128,6 +129,8 @@ class StepMeter {
     if (plan_.buffer(op.x).quantiser) Add(".dequantise", {n, 0, 0});
   }
 
+  void operator()(const AddScalar& op) const { Add("", {0, Real(op.count), 0}); }
+
   void operator()(const WindowAttention& op) const {
     const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
@@ -248,14 +251,6 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-uint64_t AllClusters(const Plan& plan) {
-  return plan.clusters.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << plan.clusters.size()) - 1;
-}
-
-bool Opened(const TokenPath& path, size_t cluster) {
-  return cluster >= 64 || ((path.clusters >> cluster) & 1) != 0;
-}
-
 // log p of every class, two differences each, or of every word (runtime/distribution.cc counts the
 // same as it goes): two differences, a comparison and the cluster's own log p, itself two
 // differences for each tail, and the share that the cache leaves. The cache's pairs are added up
@@ -340,17 +335,18 @@ uint64_t SteadyPosition(const Plan& plan) {
 
 size_t BinOf(const Plan& plan, uint32_t id) {
   const EmbedRow& embedding = EmbeddingOf(plan);
-  size_t bin = 0;
-  while (bin + 1 < embedding.bins.size() && id >= embedding.bins[bin + 1].first) ++bin;
-  return bin;
+  const auto after =
+      std::upper_bound(embedding.bins.begin(), embedding.bins.end(), id,
+                       [](uint32_t word, const EmbeddingBin& bin) { return word < bin.first; });
+  return static_cast<size_t>(after - embedding.bins.begin()) - 1;
 }
 
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
-  for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    const StepRange& range = plan.clusters[i].steps;
-    if (step >= range.begin && step < range.end) return Opened(path, i);
-  }
-  return true;
+  const auto after = std::upper_bound(
+      plan.clusters.begin(), plan.clusters.end(), step,
+      [](size_t s, const ClusterPlan& cluster) { return s < cluster.steps.begin; });
+  if (after == plan.clusters.begin() || step >= std::prev(after)->steps.end) return true;
+  return path.clusters.Contains(static_cast<size_t>(after - plan.clusters.begin()) - 1);
 }
 
 std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
@@ -365,12 +361,13 @@ uint64_t Trace::tokens() const {
   return sum;
 }
 
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters) {
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters) {
   return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters};
 }
 
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
-  const uint64_t steady = SteadyPosition(plan), clusters = AllClusters(plan);
+  const uint64_t steady = SteadyPosition(plan);
+  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
   Trace trace;
   for (size_t i = 0; i < ids.size(); ++i) {
     ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters}];
@@ -381,10 +378,11 @@ Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
 
 Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts) {
   const uint64_t steady = SteadyPosition(plan);
+  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
   Trace trace;
   for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
     if (bin_counts[bin] == 0) continue;
-    trace.paths[{steady, bin, AllClusters(plan)}] = bin_counts[bin];
+    trace.paths[{steady, bin, clusters}] = bin_counts[bin];
     trace.distribution += FullDistribution(plan, steady) * Real(bin_counts[bin]);
   }
   return trace;
@@ -439,10 +437,11 @@ std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& tr
 
 OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,
                                const QueryWork& work) {
-  const TokenPath path{.position = position};
+  TokenPath path;
+  path.position = position;
   OperationTally sum = work.arithmetic;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    if (((work.clusters >> i) & 1) != 0) {
+    if (work.clusters.Contains(i)) {
       sum += OperationsIn(plan, traits, path, plan.clusters[i].steps);
     }
   }

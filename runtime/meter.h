@@ -43,7 +43,7 @@ std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids)
 struct TokenPath {
   uint64_t position = 0;  // tokens before it: how full the window and the cache are
   size_t bin = 0;         // of the embedding
-  uint64_t clusters = 0;  // bit i: cluster i was computed (0 = head)
+  ClusterSet clusters;    // that were computed
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {
@@ -55,7 +55,6 @@ uint64_t SteadyPosition(const Plan& plan);
 // The bin that holds a word. REQUIRES: id < vocabulary size.
 size_t BinOf(const Plan& plan, uint32_t id);
 // Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened.
-// Clusters beyond the 64th have no bit and count as opened.
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
 
 // What tokens did together.
@@ -67,7 +66,7 @@ struct Trace {
 };
 
 // The path of a token at `position`, after which these clusters were computed.
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, uint64_t clusters);
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters);
 // `ids` from a fresh stream, the full distribution being asked for after each: without running it,
 // so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
 // additions and 4 others that are not counted here.

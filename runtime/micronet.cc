@@ -103,6 +103,9 @@ class StepRules {
     Add("", Residual(Real(plan_.buffer(op.y).count)));
   }
 
+  // The notebook knows no class logits: sums, as in its residual.
+  void operator()(const AddScalar& op) const { Add("", Residual(Real(op.count))); }
+
   // The scale key_size^-1/2 is free, and the window counts as full from the first token on.
   void operator()(const WindowAttention& op) const {
     const double window = op.window, heads = op.heads;
@@ -195,6 +198,7 @@ class StorageRules {
   }
   void operator()(const Quantise&) const { ++quantisers_; }
   void operator()(const kinglet::Add&) const {}
+  void operator()(const AddScalar&) const {}
   void operator()(const WindowAttention& op) const {
     charged_[op.positions] = true;
     if (op.weights_quantiser) ++quantisers_;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <set>
 #include <utility>
 #include <variant>
 
+#include "format/row_reader.h"
 #include "runtime/float_environment.h"
 #include "runtime/lower/lower.h"
 
@@ -13,14 +15,19 @@ namespace kinglet {
 
 namespace {
 
-// No backend lays the tensors out in less: 16 bits for an integer of a matrix, 32 for a real.
-uint64_t LeastBytes(std::span<const TensorView> tensors) {
+// No backend lays the matrices of products out in less: 16 bits for an integer, 32 for a real.
+uint64_t LeastBytes(const Plan& plan) {
+  std::set<WeightId> matrices;
+  for (const Step& step : plan.steps) {
+    if (const auto* product = std::get_if<MatVec>(&step.op)) matrices.insert(product->weight);
+    if (const auto* partial = std::get_if<PartialProducts>(&step.op)) {
+      matrices.insert(plan.weights[partial->table].coded()->scheme.codebook);
+    }
+  }
   uint64_t bytes = 0;
-  for (const TensorView& tensor : tensors) {
-    if (tensor.coded() != nullptr) continue;  // read where it lies
-    const auto* packed = std::get_if<PackedView>(&tensor.values);
-    const bool integer = packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
-    bytes += Count(tensor.shape) * (integer ? sizeof(int16_t) : sizeof(float));
+  for (const WeightId id : matrices) {
+    const bool integer = RowReader::IntegerBits(plan.weights[id]) != 0;
+    bytes += Count(plan.weights[id].shape) * (integer ? sizeof(int16_t) : sizeof(float));
   }
   return bytes;
 }
@@ -42,7 +49,7 @@ uint64_t BytesOf(std::span<const Kernel> kernels) {
 Status OverLimit(const ModelFile& file, uint64_t limit, uint64_t weights) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, "model", "memory",
                          "at most " + std::to_string(limit) + " bytes, the memory limit",
-                         std::to_string(file.file_size()) + " of the file and " +
+                         std::to_string(file.held_bytes()) + " of the file and " +
                              std::to_string(weights) + " of weights");
 }
 
@@ -65,22 +72,32 @@ void WarnOfSubstitutes(const Model& model) {
                 model.plan().steps[static_cast<size_t>(first - kernels.begin())].name);
 }
 
+ReleaseBytes ReleaserOf(ModelFile& file) {
+  return [&file](WeightId weight, MemoryRange bytes) { file.Release(weight, bytes); };
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Model>> Model::Open(const std::string& path,
                                                  const ModelOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::Open(path, options.memory_limit));
-  return FromFile(std::move(file), options);
+  return Bind(file, ReleaserOf(*file), options);
 }
 
 Result<std::shared_ptr<const Model>> Model::FromBytes(std::span<const std::byte> bytes,
                                                       const ModelOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::FromBytes(bytes, options.memory_limit));
-  return FromFile(std::move(file), options);
+  return Bind(file, ReleaserOf(*file), options);
 }
 
 Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const ModelFile> file,
                                                      const ModelOptions& options) {
+  return Bind(std::move(file), {}, options);
+}
+
+Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile> file,
+                                                 const ReleaseBytes& release,
+                                                 const ModelOptions& options) {
   const FloatEnvironment environment;  // weights are decoded and scales multiplied here
   try {
     std::shared_ptr<Model> model(new Model);
@@ -92,11 +109,14 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
 
     model->budget_ = std::make_shared<MemoryBudget>(options.memory_limit);
     const uint64_t file_bytes = model->file_->file_size();
-    const uint64_t least = LeastBytes(model->file_->tensors());
-    if (!model->budget_->Claim(file_bytes) || model->budget_->left() < least) {
+    const uint64_t least = LeastBytes(model->plan_);
+    const uint64_t released = release ? file_bytes : 0;  // at most
+    if (!model->budget_->Claim(file_bytes) || model->budget_->left() + released < least) {
       return OverLimit(*model->file_, options.memory_limit, least);
     }
-    KINGLET_ASSIGN_OR_RETURN(model->kernels_, model->backend_->bind(model->plan_, model->layout_));
+    KINGLET_ASSIGN_OR_RETURN(model->kernels_,
+                             model->backend_->bind(model->plan_, model->layout_, release));
+    model->budget_->Release(file_bytes - model->file_->held_bytes());
     const uint64_t weights = std::max(least, BytesOf(model->kernels_));
     if (!model->budget_->Claim(weights)) {
       return OverLimit(*model->file_, options.memory_limit, weights);

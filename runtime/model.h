@@ -39,7 +39,9 @@ struct ModelOptions {
 class Model {
  public:
   // Opening verifies the whole file. Errors: as ModelFile::Open, and KINGLET_UNSUPPORTED for a
-  // backend that does not exist or cannot run a block; KINGLET_OUT_OF_MEMORY.
+  // backend that does not exist or cannot run a block; KINGLET_OUT_OF_MEMORY. What the backend lays
+  // out in memory of its own leaves the file's, so that memory holds it once; of a file that is
+  // given, which others may read, all stays.
   static Result<std::shared_ptr<const Model>> Open(const std::string& path,
                                                    const ModelOptions& options);
   static Result<std::shared_ptr<const Model>> FromBytes(std::span<const std::byte> bytes,
@@ -64,6 +66,9 @@ class Model {
 
  private:
   Model() = default;
+  static Result<std::shared_ptr<const Model>> Bind(std::shared_ptr<const ModelFile> file,
+                                                   const ReleaseBytes& release,
+                                                   const ModelOptions& options);
   std::shared_ptr<const ModelFile> file_;
   Plan plan_;
   const Backend* backend_ = nullptr;

@@ -2,15 +2,14 @@
 #ifndef KINGLET_RUNTIME_QUERY_WORK_H_
 #define KINGLET_RUNTIME_QUERY_WORK_H_
 
-#include <cstdint>
-
+#include "runtime/cluster_set.h"
 #include "runtime/operations.h"
 
 namespace kinglet {
 
 // Only what no earlier query about the same token had already computed.
 struct QueryWork {
-  uint64_t clusters = 0;      // bit i: cluster i's logits and normaliser (0 = head)
+  ClusterSet clusters;        // their logits and normalisers
   bool cache = false;         // the neural cache's weights
   OperationTally arithmetic;  // the distribution's own, on top of those steps of the plan
 };

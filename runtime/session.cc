@@ -274,9 +274,10 @@ const QueryWork& Session::last_work(uint32_t lane) const {
       contents_->lanes[lane].distribution);
 }
 
-uint64_t Session::clusters_opened(uint32_t lane) const {
-  return std::visit([](const auto& distribution) { return distribution.clusters_opened(); },
-                    contents_->lanes[lane].distribution);
+const ClusterSet& Session::clusters_opened(uint32_t lane) const {
+  return std::visit(
+      [](const auto& distribution) -> const ClusterSet& { return distribution.clusters_opened(); },
+      contents_->lanes[lane].distribution);
 }
 
 Result<State> Session::Save(uint32_t lane) {

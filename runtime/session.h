@@ -103,9 +103,8 @@ class Session {
   // step, a reset or a restore. A call refused for its arguments is no query. REQUIRES: lane <
   // lanes().
   const QueryWork& last_work(uint32_t lane = 0) const;
-  // Clusters computed for the queries since the lane's last step: bit i set = cluster i (0 = head).
-  // REQUIRES: lane < lanes().
-  uint64_t clusters_opened(uint32_t lane = 0) const;
+  // Clusters computed for the queries since the lane's last step. REQUIRES: lane < lanes().
+  const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
   // --- states (runtime/state.h)
 

@@ -67,6 +67,11 @@ class StepTracer {
     Read(op.y);
     Write(op.y);
   }
+  void operator()(const AddScalar& op) const {
+    Read(op.x, op.index, 1);
+    Read(op.y, op.first, op.count);
+    Write(op.y, op.first, op.count);
+  }
   void operator()(const WindowAttention& op) const {
     const uint64_t key_row = uint64_t{op.heads} * op.key_size;
     const uint64_t value_row = uint64_t{op.heads} * op.value_size;

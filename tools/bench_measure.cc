@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <bit>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -59,7 +58,7 @@ struct ModeRun {
       kind.push_back(lane.path);
       ++trace.paths[lane.path];
       trace.distribution += lane.arithmetic;
-      tails += static_cast<uint64_t>(std::popcount(lane.path.clusters >> 1));
+      tails += lane.path.clusters.Count() - (lane.path.clusters.Contains(0) ? 1 : 0);
     }
     std::sort(kind.begin(), kind.end());
     ++kinds[kind];

@@ -40,12 +40,15 @@ class BlockWriter {
   void operator()(const AdaptiveSoftmax& softmax) {
     Begin("adaptive_softmax", softmax.name);
     line_.Key("width").Integer(softmax.width).Key("head_size").Integer(softmax.head_size);
+    Tensor("head_projection", softmax.head_projection);
     Tensor("head_table", softmax.head_table);
     Tensor("head_bias", softmax.head_bias);
     Tensor("cluster_weight", softmax.cluster_weight);
     Tensor("cluster_bias", softmax.cluster_bias);
     line_.Key("tail_input")
         .Text(softmax.tail_input == TailInput::kFixedPoint15 ? "fixed15" : "as_is");
+    line_.Key("normalisation")
+        .Text(softmax.normalisation == Normalisation::kWhole ? "whole" : "per_cluster");
     line_.Key("tails").BeginArray();
     for (const SoftmaxTail& tail : softmax.tails) {
       line_.BeginObject().Key("first").Integer(tail.first).Key("size").Integer(tail.size);

@@ -74,10 +74,11 @@ struct BlockText {
   }
   std::string operator()(const AdaptiveSoftmax& block) const {
     std::string text = "adaptive softmax    head " + std::to_string(block.head_size) + " words";
+    if (block.head_projection) text += ", projected";
     if (!block.tails.empty()) {
       text += ", tails " + Sizes(block.tails, [](const SoftmaxTail& tail) { return tail.size; });
     }
-    return text;
+    return text + (block.normalisation == Normalisation::kWhole ? ", one normaliser" : "");
   }
   std::string operator()(const NeuralCache& block) const {
     return "neural cache        " + std::to_string(block.capacity) + " pairs, theta " +
@@ -103,6 +104,13 @@ struct BlockText {
 
   template <class Parts, class SizeOf>
   static std::string Sizes(const Parts& parts, const SizeOf& size_of) {
+    constexpr size_t kMostListed = 8;
+    if (parts.size() > kMostListed) {
+      const auto smaller = [&](const auto& a, const auto& b) { return size_of(a) < size_of(b); };
+      const auto [least, most] = std::minmax_element(parts.begin(), parts.end(), smaller);
+      return std::to_string(parts.size()) + " of " + std::to_string(size_of(*least)) + " to " +
+             std::to_string(size_of(*most));
+    }
     std::string text;
     for (const auto& part : parts) {
       text += (text.empty() ? "" : " + ") + std::to_string(size_of(part));

@@ -41,6 +41,14 @@ Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {
   return Model::Open(options.model, model_options);
 }
 
+Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options) {
+  KINGLET_RETURN_IF_ERROR(FindBackend(options.backend).status());
+  KINGLET_ASSIGN_OR_RETURN(auto file, ModelFile::Open(options.model));
+  ModelOptions model_options;
+  model_options.backend = options.backend;
+  return Model::FromFile(std::move(file), model_options);
+}
+
 int NumberDigits(const Model& model) {
   return model.backend().real_bytes == sizeof(double) ? std::numeric_limits<double>::max_digits10
                                                       : std::numeric_limits<float>::max_digits10;

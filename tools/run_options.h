@@ -29,6 +29,8 @@ void AddModelOptions(CLI::App& app, RunOptions& options);
 void AddRunOptions(CLI::App& app, RunOptions& options);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
+// The same with every weight of the file kept in memory, for those that read them.
+Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options);
 
 // Significant digits that tell all numbers of the backend's real type apart: 9 or 17.
 int NumberDigits(const Model& model);

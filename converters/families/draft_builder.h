@@ -43,6 +43,10 @@ class DraftBuilder {
   // The tensor of this name and shape; otherwise null and the fault is noted. One that is not
   // required is not missed.
   const SourceTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
+  // The same where the shape is known, and otherwise whatever the shape.
+  const SourceTensor* ClaimIf(bool known, const std::string& name, const Shape& shape) {
+    return known ? Claim(name, shape) : ClaimUnshaped(name);
+  }
   // The tensor of this name, whatever its shape.
   const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
   // The shape of a tensor is not the one that `expected` describes.
@@ -54,6 +58,10 @@ class DraftBuilder {
                Origin origin);
   TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source) {
     return Add(name, shape, role, source, Origin{});
+  }
+  // All of a tensor under its own name.
+  TensorId AddWhole(const SourceTensor& tensor, Role role) {
+    return Add(tensor.name, tensor.shape, role, &tensor);
   }
   // The same, claimed under its own name.
   TensorId Add(const std::string& name, const Shape& shape, Role role) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "converters/families/awd_lstm.h"
+#include "converters/families/define_awd_lstm.h"
 #include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/pytorch_examples.h"
@@ -27,9 +28,10 @@ std::string Outline(std::span<const SourceTensor> weights) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 5> kFamilies = {{
+  static constexpr std::array<Family, 6> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
+      {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
       {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
       {kKingletTorchFamily, LooksLikeKingletTorch, LoadKingletTorch},
       {kZarembaFamily, LooksLikeZaremba, LoadZaremba},

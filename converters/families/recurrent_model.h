@@ -11,17 +11,12 @@
 #include <vector>
 
 #include "converters/families/families.h"
+#include "converters/families/recurrent_layers.h"
 #include "converters/families/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
-
-struct RecurrentLayerNames {
-  std::string input_weight, input_bias;
-  std::string recurrent_weight, recurrent_bias;  // a QRNN has none; an LSTM may lack the bias
-  std::vector<std::string> leftovers;            // may be there and say nothing
-};
 
 struct RecurrentNames {
   std::string network;  // "an awd-lstm network": for messages

@@ -232,6 +232,7 @@ class ModelMaker {
       KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
       softmax.head_size = words = head.table.words;
       softmax.head_table = head.table.id;
+      softmax.head_projection = head.projection;
       softmax.head_bias = head.bias;
     }
     if (recipe.cluster_weight) {

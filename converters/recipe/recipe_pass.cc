@@ -326,7 +326,13 @@ class PassRunner {
   Status ProjectSoftmax(TensorId id, const std::string& name, AddInward add_inward,
                         AdaptiveSoftmax& softmax) {
     if (softmax.head_table == id) {
-      return Refuse(name, "a table of the embedding or a tail", "the softmax's head");
+      if (softmax.head_projection) return Refuse(name, "a table without a projection", "one");
+      // Cluster rows would have to be as narrow as the table.
+      if (!softmax.tails.empty()) {
+        return Refuse(name, "a table of the embedding, of a tail or of all words",
+                      "the head of a softmax with tails");
+      }
+      softmax.head_projection = add_inward();
     }
     for (SoftmaxTail& tail : softmax.tails) {
       if (tail.table != id) continue;

@@ -66,7 +66,8 @@ Status CheckText(const ModelFile& file, uint64_t tokens) {
 
 Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDraft& draft) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
-  return ModelFile::FromBytes(bytes);
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
+  return file;
 }
 
 // The trace is of the network alone.

@@ -289,10 +289,11 @@ KINGLET_API kinglet_status kinglet_session_sample(kinglet_session* session, uint
 typedef struct kinglet_work {
   uint32_t struct_size;      // set by the caller: sizeof(kinglet_work) as it compiled it
   uint32_t cache_computed;   // 1: the neural cache's weights were computed
-  uint64_t clusters_opened;  // bit i: cluster i of the softmax was computed (0 = the head)
+  uint64_t clusters_opened;  // bit i < 64: cluster i of the softmax was computed (0 = the head)
   double multiplications;
-  double additions;  // and subtractions
-  double others;     // divisions, roots, exponentials, logarithms, comparisons, roundings
+  double additions;        // and subtractions
+  double others;           // divisions, roots, exponentials, logarithms, comparisons, roundings
+  uint64_t cluster_count;  // clusters computed, those past the 64th too
 } kinglet_work;
 
 // What the lane's last query did, also if it failed; nothing after a step, a reset, a restore or a

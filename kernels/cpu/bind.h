@@ -50,6 +50,7 @@ Kernel BindOp(const PartialProducts& op, const BindContext& context);
 Kernel BindOp(const CodedSums& op, const BindContext& context);
 Kernel BindOp(const Quantise& op, const BindContext& context);
 Kernel BindOp(const Add& op, const BindContext& context);
+Kernel BindOp(const AddScalar& op, const BindContext& context);
 Kernel BindOp(const WindowAttention& op, const BindContext& context);
 Kernel BindOp(const LogSumExp& op, const BindContext& context);
 Kernel BindOp(const CacheWeights& op, const BindContext& context);

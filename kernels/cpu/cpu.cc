@@ -22,6 +22,16 @@ bool Supported(Target target) {
   return target == Target::kScalar || FindVectorFunctions(target) != nullptr;
 }
 
+// A reference kernel decodes all it needs when it is bound, but for codes.
+void KeepCodedTables(const Op& op, const Plan& plan, WeightStore& weights) {
+  if (const auto* sums = std::get_if<CodedSums>(&op)) weights.Keep(sums->table);
+  if (const auto* embed = std::get_if<EmbedRow>(&op)) {
+    for (const EmbeddingBin& bin : embed->bins) {
+      if (plan.weights[bin.table].coded() != nullptr) weights.Keep(bin.table);
+    }
+  }
+}
+
 }  // namespace
 
 std::string_view TargetName(Target target) {
@@ -74,10 +84,10 @@ bool FitsInt32(uint64_t n, int64_t a, int64_t b) {
 }
 
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
-                                     const BufferLayout& layout) {
+                                     const BufferLayout& layout, const ReleaseBytes& release) {
   if (functions == nullptr) return ref::BindFloat(plan, layout);
   try {
-    WeightStore weights(plan);
+    WeightStore weights(plan, release);
     ref::WeightStore reference_weights(plan);
     const BindContext context{plan, layout, *functions, weights};
     std::vector<Kernel> kernels;
@@ -87,9 +97,11 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
       if (!kernel.run) {
         kernel = ref::BindStep<float>(step, plan, layout, reference_weights);
         kernel.is_substitute = true;
+        KeepCodedTables(step.op, plan, weights);
       }
       kernels.push_back(std::move(kernel));
     }
+    weights.LayOut();
     return kernels;
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cpu", "weights", "memory for their layout",
@@ -103,9 +115,10 @@ Result<Target> ChosenTarget() {
   return SupportedTargets().front();
 }
 
-Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout) {
+Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout,
+                                    const ReleaseBytes& release) {
   KINGLET_ASSIGN_OR_RETURN(const Target target, ChosenTarget());
-  return BindWith(FindVectorFunctions(target), plan, layout);
+  return BindWith(FindVectorFunctions(target), plan, layout, release);
 }
 
 ClusterFunctions<float> ClusterFunctionsCpu() {

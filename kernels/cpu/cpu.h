@@ -24,10 +24,12 @@ Result<Target> FindTarget(std::string_view name);
 Result<Target> ChosenTarget();
 
 // KINGLET_UNSUPPORTED for a bad KINGLET_CPU; KINGLET_OUT_OF_MEMORY.
-Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout);
+Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout,
+                                    const ReleaseBytes& release = {});
 // With given functions, which outlive the kernels; null: the reference kernels.
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
-                                     const BufferLayout& layout);
+                                     const BufferLayout& layout,
+                                     const ReleaseBytes& release = {});
 
 // Of ChosenTarget; of the reference where it is kScalar or an error.
 ClusterFunctions<float> ClusterFunctionsCpu();

@@ -12,6 +12,7 @@
 
 #if HWY_NATIVE_FMA
 #include "kernels/cpu/cluster_words-inl.h"
+#include "kernels/cpu/coded-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
 #include "kernels/cpu/read-inl.h"
@@ -25,6 +26,7 @@ constexpr VectorFunctions kFunctions = {
     .integer_product = IntegerProduct,
     .decoded_product = DecodedProduct,
     .real_product = RealProduct,
+    .coded_sums = CodedSums,
     .integer_dots = IntegerDots,
     .real_dots = RealDots,
     .combine_scores = CombineScores,

@@ -30,6 +30,17 @@ struct RealPanels {
   const float* values;
 };
 
+// Codes of a coded table in blocks of 512 words: codes[block][position][word of 32 bits][lane]. Lane
+// l of 16 holds, packed at `bits` bits, the codes of words l, l + 16, ... of the block, so that a
+// vector of codes takes one shift; the last block is padded with zeros. 64-byte aligned.
+inline constexpr size_t kBlockWords = 32 * kPanelRows;
+struct CodeBlocks {
+  uint64_t words;
+  uint32_t positions;
+  int bits;
+  const uint32_t* codes;
+};
+
 // What happens to each row's product on its way to y[row].
 struct Finish {
   const float* bias = nullptr;  // [rows], padded to a whole panel; null: nothing is added
@@ -53,6 +64,11 @@ struct VectorFunctions {
   // Float products (rule 4) of decoded integer weights, or of real weights, with x [cols].
   void (*decoded_product)(const CodePanels& weight, const float* x, const Finish& finish, float* y);
   void (*real_product)(const RealPanels& weight, const float* x, const Finish& finish, float* y);
+
+  // y[word] = sum over positions j of partial[firsts[j] + code(word, j)], added in order of j,
+  // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.
+  void (*coded_sums)(const CodeBlocks& codes, const uint64_t* firsts, const float* partial,
+                     float divisor, const Finish& finish, float* y);
 
   // out[r] = factor * (float(rows[r] . x) * scale). REQUIRES: the sums fit in 31 bits.
   void (*integer_dots)(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <span>
 #include <utility>
+#include <variant>
 
+#include "format/coded_rows.h"
 #include "format/encoding.h"
 
 namespace kinglet::cpu {
 namespace {
 
-uint64_t PaddedRows(uint64_t rows) { return (rows + kPanelRows - 1) / kPanelRows * kPanelRows; }
+uint64_t RoundedUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+uint64_t PaddedRows(uint64_t rows) { return RoundedUp(rows, kPanelRows); }
 
 // Places of entry (row, col) in the two layouts.
 uint64_t CodeAt(uint64_t cols, uint64_t row, uint64_t col) {
@@ -20,31 +23,70 @@ uint64_t RealAt(uint64_t cols, uint64_t row, uint64_t col) {
   return (row / kPanelRows * cols + col) * kPanelRows + row % kPanelRows;
 }
 
-void LayOutCodes(const DecodedCodes& decoded, Panels& panels) {
-  const uint64_t rows = panels.rows, cols = panels.cols;
-  panels.bits = decoded.bits;
-  panels.codes.resize(PaddedRows(rows) * ((cols + 1) / 2 * 2));
-  for (uint64_t row = 0; row < rows; ++row) {
-    for (uint64_t col = 0; col < cols; ++col) {
-      panels.codes[CodeAt(cols, row, col)] = decoded.codes[row * cols + col];
-    }
-  }
-  panels.scales.resize(PaddedRows(rows));
-  for (uint64_t row = 0; row < rows; ++row) {
-    panels.scales[row] = decoded.scales[decoded.scales.size() == 1 ? 0 : row];
-  }
-}
+// One row of the tensor at a time to its place in the panels; rows beyond the last are padding.
+class PanelWriter {
+ public:
+  PanelWriter(const RowReader& reader, Panels& panels)
+      : reader_(reader), panels_(panels), codes_(panels.cols + 1), values_(panels.cols) {}
 
-// `value_at(row, col)` is the matrix.
-template <class ValueAt>
-void LayOutReals(Panels& panels, const ValueAt& value_at) {
-  panels.values.resize(PaddedRows(panels.rows) * panels.cols);
-  for (uint64_t row = 0; row < panels.rows; ++row) {
-    for (uint64_t col = 0; col < panels.cols; ++col) {
-      panels.values[RealAt(panels.cols, row, col)] = value_at(row, col);
+  void Write(uint64_t from, uint64_t row) {
+    const uint64_t cols = panels_.cols;
+    const bool padding = row >= panels_.rows;
+    if (panels_.integer()) {
+      if (padding) {
+        std::fill(codes_.begin(), codes_.end(), int16_t{0});
+      } else {
+        reader_.Codes(from, codes_.data());
+      }
+      panels_.scales[row] = padding ? 0.0f : reader_.Scale(from);
+      for (uint64_t col = 0; col < RoundedUp(cols, 2); ++col) {
+        panels_.codes[CodeAt(cols, row, col)] = codes_[col];
+      }
+      return;
+    }
+    if (padding) {
+      std::fill(values_.begin(), values_.end(), 0.0f);
+    } else {
+      reader_.Reals(from, values_.data());
+    }
+    for (uint64_t col = 0; col < cols; ++col) {
+      panels_.values[RealAt(cols, row, col)] = values_[col];
     }
   }
-}
+
+ private:
+  const RowReader& reader_;
+  Panels& panels_;
+  std::vector<int16_t> codes_;  // an odd last column is followed by a zero
+  std::vector<float> values_;
+};
+
+// Gives a tensor's bytes back in pieces large enough to be worth a call to the system.
+class Releaser {
+ public:
+  Releaser(const ReleaseBytes* release, WeightId id, uint64_t row_bytes)
+      : release_(release), id_(id), step_(std::max<uint64_t>(1, kPiece / (row_bytes + 1))) {}
+
+  // Rows below `row` will not be read again; memory(begin, end) holds rows [begin, end).
+  template <class Memory>
+  void ReachedRow(uint64_t row, bool last, const Memory& memory) {
+    if (release_ == nullptr) return;
+    const uint64_t done = last ? row : row / RowReader::kMaskRows * RowReader::kMaskRows;
+    if (done < released_ || (!last && done - released_ < step_)) return;
+    for (const MemoryRange& range : memory(released_, done)) {
+      // The next row may begin in the last byte.
+      (*release_)(id_, last || range.empty() ? range : range.first(range.size() - 1));
+    }
+    released_ = done;
+  }
+
+ private:
+  static constexpr uint64_t kPiece = uint64_t{4} << 20;
+  const ReleaseBytes* release_;
+  WeightId id_;
+  uint64_t step_;
+  uint64_t released_ = 0;
+};
 
 }  // namespace
 
@@ -72,23 +114,42 @@ std::vector<MemoryRange> Panels::RowMemory(uint64_t row) const {
           std::as_bytes(std::span(scales).subspan(row, 1))};
 }
 
-SharedPanels WeightStore::Matrix(WeightId id) {
-  SharedPanels& shared = matrices_[id];
+WeightStore::WeightStore(const Plan& plan, ReleaseBytes release)
+    : plan_(plan), release_(std::move(release)) {
+  for (const Step& step : plan.steps) {
+    if (const auto* product = std::get_if<MatVec>(&step.op)) multiplied_.insert(product->weight);
+  }
+}
+
+SharedPanels WeightStore::MatrixRows(WeightId id, uint64_t first, uint64_t count) {
+  std::shared_ptr<Panels>& shared = matrices_[{id, first, count}];
   if (shared) return shared;
-  const TensorView& view = plan_.weights[id];
   auto panels = std::make_shared<Panels>();
-  panels->rows = Rows(view.shape);
-  panels->cols = Cols(view.shape);
-  const auto* packed = std::get_if<PackedView>(&view.values);
-  if (packed != nullptr && packed->rule != ScaleRule::kDividePerTensor) {
-    LayOutCodes(DecodeCodes(view), *panels);
+  panels->rows = count;
+  panels->cols = Cols(plan_.weights[id].shape);
+  panels->bits = RowReader::IntegerBits(plan_.weights[id]);
+  if (panels->integer()) {
+    panels->codes.resize(PaddedRows(count) * RoundedUp(panels->cols, 2));
+    panels->scales.resize(PaddedRows(count));
   } else {
-    const std::vector<float> values = DecodedValues(view);
-    LayOutReals(*panels, [&, cols = panels->cols](uint64_t row, uint64_t col) {
-      return values[row * cols + col];
-    });
+    panels->values.resize(PaddedRows(count) * panels->cols);
   }
   shared = std::move(panels);
+  return shared;
+}
+
+SharedCodes WeightStore::Codes(WeightId id) {
+  std::shared_ptr<BlockedCodes>& shared = codes_[id];
+  if (shared) return shared;
+  const TensorView& view = plan_.weights[id];
+  const CodingScheme& scheme = view.coded()->scheme;
+  auto blocked = std::make_shared<BlockedCodes>();
+  blocked->words = Rows(view.shape);
+  blocked->positions = scheme.positions;
+  blocked->bits = scheme.CodeBits();
+  blocked->codes.resize(RoundedUp(blocked->words, kBlockWords) / kBlockWords * scheme.positions *
+                        static_cast<uint64_t>(blocked->bits) * kPanelRows);
+  shared = std::move(blocked);
   return shared;
 }
 
@@ -97,12 +158,17 @@ SharedPanels WeightStore::TransposedReals(WeightId id) {
   if (shared) return shared;
   const TensorView& view = plan_.weights[id];
   auto panels = std::make_shared<Panels>();
-  panels->rows = Cols(view.shape);
-  panels->cols = Rows(view.shape);
+  const uint64_t rows = Cols(view.shape), cols = Rows(view.shape);
+  panels->rows = rows;
+  panels->cols = cols;
+  panels->values.assign(PaddedRows(rows) * cols, 0.0f);
   const std::vector<float> values = DecodedValues(view);
-  LayOutReals(*panels, [&, rows = panels->rows](uint64_t row, uint64_t col) {
-    return values[col * rows + row];
-  });
+  for (uint64_t row = 0; row < rows; ++row) {
+    for (uint64_t col = 0; col < cols; ++col) {
+      panels->values[RealAt(cols, row, col)] = values[col * rows + row];
+    }
+  }
+  Keep(id);
   shared = std::move(panels);
   return shared;
 }
@@ -111,10 +177,67 @@ SharedVector WeightStore::Vector(WeightId id) {
   SharedVector& shared = vectors_[id];
   if (shared) return shared;
   const std::vector<float> values = DecodedValues(plan_.weights[id]);
-  auto padded = std::make_shared<AlignedVector<float>>(PaddedRows(values.size()));
+  auto padded = std::make_shared<AlignedVector<float>>(PaddedRows(values.size()), 0.0f);
   std::copy(values.begin(), values.end(), padded->begin());
+  Keep(id);
   shared = std::move(padded);
   return shared;
+}
+
+void WeightStore::LayOut() {
+  std::set<WeightId> ids;
+  for (const auto& [range, panels] : matrices_) ids.insert(std::get<0>(range));
+  for (const WeightId id : ids) LayOutMatrix(id);
+  for (const auto& [id, blocked] : codes_) LayOutCodes(id, *blocked);
+}
+
+void WeightStore::LayOutMatrix(WeightId id) {
+  const RowReader reader(plan_.weights[id]);
+  const bool gives_back = release_ && kept_.count(id) == 0;
+  Releaser releaser(gives_back ? &release_ : nullptr, id, reader.cols() * sizeof(float));
+  const auto memory = [&](uint64_t begin, uint64_t end) { return reader.Memory(begin, end); };
+  // In order of their first rows, so that rows below that of the next are done with.
+  const auto end = matrices_.upper_bound({id, UINT64_MAX, UINT64_MAX});
+  for (auto at = matrices_.lower_bound({id, 0, 0}); at != end; ++at) {
+    const uint64_t first = std::get<1>(at->first);
+    const auto next = std::next(at);
+    const uint64_t next_first = next == end ? reader.rows() : std::get<1>(next->first);
+    Panels& panels = *at->second;
+    PanelWriter writer(reader, panels);
+    for (uint64_t row = 0; row < PaddedRows(panels.rows); ++row) {
+      writer.Write(first + row, row);
+      releaser.ReachedRow(std::min(first + std::min(row + 1, panels.rows), next_first), false,
+                          memory);
+    }
+  }
+  releaser.ReachedRow(reader.rows(), true, memory);
+}
+
+void WeightStore::LayOutCodes(WeightId id, BlockedCodes& blocked) {
+  const CodedRows rows(plan_.weights[id]);
+  const bool gives_back = release_ && kept_.count(id) == 0;
+  Releaser releaser(gives_back ? &release_ : nullptr, id, rows.Memory(0).size());
+  const auto bits = static_cast<uint64_t>(blocked.bits);
+  const uint64_t block_size = blocked.positions * bits * kPanelRows;
+  std::vector<uint32_t> codes(blocked.positions);
+  for (uint64_t word = 0; word < blocked.words; ++word) {
+    if (word % kBlockWords == 0) {
+      std::fill_n(&blocked.codes[word / kBlockWords * block_size], block_size, 0u);
+    }
+    rows.Codes(word, codes.data());
+    const uint64_t lane = word % kPanelRows;
+    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the lane's stream
+    for (uint32_t j = 0; j < blocked.positions; ++j) {
+      const uint64_t stream = (word / kBlockWords * blocked.positions + j) * bits;
+      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + lane];
+      const uint64_t field = uint64_t{codes[j]} << (bit % 32);
+      *at |= static_cast<uint32_t>(field);
+      if (bit % 32 + bits > 32) at[kPanelRows] |= static_cast<uint32_t>(field >> 32);
+    }
+    releaser.ReachedRow(word + 1, word + 1 == blocked.words, [&](uint64_t begin, uint64_t end) {
+      return std::vector<MemoryRange>{rows.Memory(begin, end)};
+    });
+  }
 }
 
 }  // namespace kinglet::cpu

@@ -1,6 +1,9 @@
 // Weights as the `cpu` kernels want them: matrices in 16-row panels (kernels/cpu/vector.h), vectors
-// padded to whole panels. Each tensor is laid out once per bound program, however many steps use
-// it, and shared by their kernels.
+// padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per bound
+// program, however many steps use it, and shared by their kernels.
+//
+// Matrices and codes are laid out last, after every step is bound, row by row, and the model file's
+// own copy is given back as they grow: a model is never in memory twice.
 #ifndef KINGLET_KERNELS_CPU_WEIGHTS_H_
 #define KINGLET_KERNELS_CPU_WEIGHTS_H_
 
@@ -9,8 +12,11 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <set>
+#include <tuple>
 #include <vector>
 
+#include "format/row_reader.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/op.h"
@@ -18,6 +24,7 @@
 
 namespace kinglet::cpu {
 
+// Memory for numbers, not touched until they are written.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -30,6 +37,10 @@ struct AlignedAllocator {
     return static_cast<T*>(::operator new(n * sizeof(T), kAlignment));
   }
   void deallocate(T* memory, size_t) { ::operator delete(memory, kAlignment); }
+  template <class U>
+  void construct(U* place) {
+    ::new (static_cast<void*>(place)) U;
+  }
   friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
 };
 
@@ -56,22 +67,56 @@ struct Panels {
   void CopyReals(uint64_t row, float* out) const;
 };
 
+// A coded table's codes, laid out as CodeBlocks::codes.
+struct BlockedCodes {
+  uint64_t words = 0;
+  uint32_t positions = 0;
+  int bits = 0;
+  AlignedVector<uint32_t> codes;
+
+  CodeBlocks blocks() const { return {words, positions, bits, codes.data()}; }
+};
+
 using SharedPanels = std::shared_ptr<const Panels>;
 using SharedVector = std::shared_ptr<const AlignedVector<float>>;
+using SharedCodes = std::shared_ptr<const BlockedCodes>;
 
 // Throws std::bad_alloc.
 class WeightStore {
  public:
-  explicit WeightStore(const Plan& plan) : plan_(plan) {}
+  // `release` may be empty: the file's bytes stay.
+  explicit WeightStore(const Plan& plan, ReleaseBytes release = {});
+
   // Integers where the tensor is quantised with multiplying scales, as in kernels/ref/weights.h.
-  SharedPanels Matrix(WeightId id);
+  // What these two return has its size and its place in memory, but its contents only after
+  // LayOut().
+  SharedPanels Matrix(WeightId id) { return MatrixRows(id, 0, Rows(plan_.weights[id].shape)); }
+  SharedPanels MatrixRows(WeightId id, uint64_t first, uint64_t count);
+  SharedCodes Codes(WeightId id);  // of a coded table
   // The real transpose: panel rows are the tensor's columns.
   SharedPanels TransposedReals(WeightId id);
   SharedVector Vector(WeightId id);
 
+  // Whether some step multiplies with the whole matrix, so that it is laid out in any case.
+  bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
+  // Somebody reads the tensor where it lies in the file: its bytes stay.
+  void Keep(WeightId id) { kept_.insert(id); }
+
+  // Fills everything asked for so far. Called once, after all steps are bound.
+  void LayOut();
+
  private:
+  using RowRange = std::tuple<WeightId, uint64_t, uint64_t>;  // first row, rows
+
+  void LayOutMatrix(WeightId id);
+  void LayOutCodes(WeightId id, BlockedCodes& blocked);
+
   const Plan& plan_;
-  std::map<WeightId, SharedPanels> matrices_, transposed_;
+  ReleaseBytes release_;
+  std::set<WeightId> multiplied_, kept_;
+  std::map<RowRange, std::shared_ptr<Panels>> matrices_;
+  std::map<WeightId, std::shared_ptr<BlockedCodes>> codes_;
+  std::map<WeightId, SharedPanels> transposed_;
   std::map<WeightId, SharedVector> vectors_;
 };
 

@@ -1,4 +1,4 @@
-// Layer normalisation, quantising and the residual sum.
+// Layer normalisation, quantising and sums.
 #ifndef KINGLET_KERNELS_REF_ELEMENTWISE_H_
 #define KINGLET_KERNELS_REF_ELEMENTWISE_H_
 
@@ -79,6 +79,23 @@ class AddKernel {
  private:
   Operand<T> x_;
   Slot y_;
+};
+
+template <class T>
+class AddScalarKernel {
+ public:
+  AddScalarKernel(const AddScalar& op, const BufferLayout& layout)
+      : op_(op), x_(layout[op.x]), y_(layout[op.y]) {}
+
+  void operator()(Frame& frame) const {
+    const T added = x_.At<T>(frame)[op_.index];
+    T* y = y_.At<T>(frame) + op_.first;
+    for (uint32_t i = 0; i < op_.count; ++i) y[i] += added;
+  }
+
+ private:
+  AddScalar op_;
+  Slot x_, y_;
 };
 
 }  // namespace kinglet::ref

@@ -50,6 +50,7 @@ struct Binder {
   }
   Kernel operator()(const Quantise& op) const { return {QuantiseKernel<T>(op, plan, layout)}; }
   Kernel operator()(const Add& op) const { return {AddKernel<T>(op, plan, layout)}; }
+  Kernel operator()(const AddScalar& op) const { return {AddScalarKernel<T>(op, layout)}; }
   Kernel operator()(const WindowAttention& op) const {
     return WithWeights(WindowAttentionKernel<T>(op, plan, layout, store));
   }

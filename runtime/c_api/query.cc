@@ -12,8 +12,8 @@
 namespace kinglet {
 namespace {
 
-// Of its first version, which this is.
-constexpr uint32_t kSmallestWork = sizeof(kinglet_work);
+// Of its first version.
+constexpr uint32_t kSmallestWork = offsetof(kinglet_work, cluster_count);
 
 // A caller's array of one number for every word.
 Result<std::span<float>> EveryWord(const char* function, const kinglet_session* session, float* out,
@@ -125,7 +125,8 @@ kinglet_status kinglet_session_last_work(const kinglet_session* session, uint32_
     const kinglet::QueryWork& work = of.last_work(lane);
     kinglet_work answer{};
     answer.cache_computed = work.cache ? 1 : 0;
-    answer.clusters_opened = work.clusters;
+    answer.clusters_opened = work.clusters.LowBits();
+    answer.cluster_count = work.clusters.Count();
     if (of.position(lane) > 0) {  // else there was no query
       const kinglet::OperationTally tally = kinglet::QueryOperations(
           of.model().plan(), kinglet::TraitsOf(of.model().backend()), of.position(lane) - 1, work);

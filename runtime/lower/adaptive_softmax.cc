@@ -1,63 +1,127 @@
+#include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "runtime/lower/blocks.h"
 
 namespace kinglet {
 namespace {
 
-void LowerHead(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& builder) {
-  ClusterPlan head{};
-  head.first = 0;
-  head.size = block.head_size;
-  head.logits = builder.Reals("head.logits", uint64_t{block.head_size} + block.tails.size());
-  head.normaliser = builder.Reals("head.normaliser", 2);
-  head.steps.begin = builder.step_count();
-  builder.AddProduct("softmax.head",
-                     MatVec{block.head_table, block.head_bias, hidden, head.logits});
-  if (block.cluster_weight) {
-    MatVec clusters{*block.cluster_weight, block.cluster_bias, hidden, head.logits};
-    clusters.y_offset = block.head_size;
-    builder.AddProduct("softmax.clusters", clusters);
-  }
-  builder.AddStep("softmax.head.normaliser", LogSumExp{head.logits, head.normaliser});
-  head.steps.end = builder.step_count();
-  builder.plan().clusters.push_back(head);
-}
+// Where the logits of a part of the vocabulary go.
+struct LogitsPlace {
+  BufferId buffer;
+  uint32_t offset;
+};
 
-void LowerTail(const AdaptiveSoftmax& block, size_t index, BufferId hidden, PlanBuilder& builder) {
-  const SoftmaxTail& tail = block.tails[index];
-  const std::string name = "tail." + std::to_string(index + 1);
-  ClusterPlan cluster{};
-  cluster.first = tail.first;
-  cluster.size = tail.size;
-  cluster.parent_logit = block.head_size + tail.cluster_row;
-  cluster.logits = builder.Reals(name + ".logits", tail.size);
-  cluster.normaliser = builder.Reals(name + ".normaliser", 2);
-  cluster.steps.begin = builder.step_count();
-  BufferId input = hidden;
-  MatVec table{tail.table, tail.bias, hidden, cluster.logits};
-  if (tail.projection) {
-    input =
-        builder.Reals(name + ".projected", Rows(builder.plan().weights[*tail.projection].shape));
-    builder.AddProduct("softmax." + name + ".projection",
-                       MatVec{*tail.projection, std::nullopt, hidden, input});
-    // The projected hidden state has no quantiser of its own in the training code; without a
-    // projection the hidden state's codes are used as they are.
-    table.input = block.tail_input;
+class SoftmaxLowering {
+ public:
+  SoftmaxLowering(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& builder)
+      : block_(block), hidden_(hidden), builder_(builder) {}
+
+  // The head's logits are followed by those of the clusters.
+  void LowerPerCluster() {
+    const auto tails = static_cast<uint32_t>(block_.tails.size());
+    ClusterPlan head = Begin("head", 0, block_.head_size, uint64_t{block_.head_size} + tails);
+    LowerHead({head.logits, 0}, {head.logits, block_.head_size});
+    End("head", head);
+    for (size_t i = 0; i < block_.tails.size(); ++i) {
+      const SoftmaxTail& tail = block_.tails[i];
+      ClusterPlan cluster = Begin(TailName(i), tail.first, tail.size, tail.size);
+      cluster.parent_logit = block_.head_size + tail.cluster_row;
+      LowerTail(i, {cluster.logits, 0});
+      End(TailName(i), cluster);
+    }
   }
-  table.x = input;
-  builder.AddProduct("softmax." + name, table);
-  builder.AddStep("softmax." + name + ".normaliser", LogSumExp{cluster.logits, cluster.normaliser});
-  cluster.steps.end = builder.step_count();
-  builder.plan().clusters.push_back(cluster);
-}
+
+  // One cluster of all words, so that any question needs all of them.
+  void LowerWhole() {
+    uint32_t words = block_.head_size;
+    for (const SoftmaxTail& tail : block_.tails) words += tail.size;
+    ClusterPlan whole = Begin("head", 0, words, words);
+    std::optional<BufferId> clusters;
+    if (!block_.tails.empty()) {
+      clusters = builder_.Reals("clusters.logits", block_.tails.size());
+    }
+    LowerHead({whole.logits, 0}, {clusters.value_or(whole.logits), 0});
+    for (size_t i = 0; i < block_.tails.size(); ++i) {
+      const SoftmaxTail& tail = block_.tails[i];
+      LowerTail(i, {whole.logits, tail.first});
+      builder_.AddStep("softmax." + TailName(i) + ".cluster",
+                       AddScalar{*clusters, tail.cluster_row, whole.logits, tail.first, tail.size});
+    }
+    End("head", whole);
+  }
+
+ private:
+  static std::string TailName(size_t index) { return "tail." + std::to_string(index + 1); }
+
+  ClusterPlan Begin(const std::string& name, uint32_t first, uint32_t size, uint64_t logits) {
+    ClusterPlan cluster{};
+    cluster.first = first;
+    cluster.size = size;
+    cluster.logits = builder_.Reals(name + ".logits", logits);
+    cluster.normaliser = builder_.Reals(name + ".normaliser", 2);
+    cluster.steps.begin = builder_.step_count();
+    return cluster;
+  }
+  void End(const std::string& name, ClusterPlan cluster) {
+    builder_.AddStep("softmax." + name + ".normaliser",
+                     LogSumExp{cluster.logits, cluster.normaliser});
+    cluster.steps.end = builder_.step_count();
+    builder_.plan().clusters.push_back(cluster);
+  }
+
+  // What the products with a table read. A projected hidden state has no quantiser of its own in
+  // the training code; without a projection the hidden state's codes are used as they are.
+  struct TableInput {
+    BufferId x;
+    TailInput treatment;
+  };
+  TableInput Project(const std::string& name, const std::optional<TensorId>& projection) {
+    if (!projection) return {hidden_, TailInput::kAsIs};
+    const BufferId projected =
+        builder_.Reals(name + ".projected", Rows(builder_.plan().weights[*projection].shape));
+    builder_.AddProduct("softmax." + name + ".projection",
+                        MatVec{*projection, std::nullopt, hidden_, projected});
+    return {projected, block_.tail_input};
+  }
+  void LowerProduct(const std::string& name, TensorId table, const std::optional<TensorId>& bias,
+                    const TableInput& input, const LogitsPlace& place) {
+    MatVec product{table, bias, input.x, place.buffer};
+    product.y_offset = place.offset;
+    product.input = input.treatment;
+    builder_.AddProduct("softmax." + name, product);
+  }
+
+  void LowerHead(const LogitsPlace& words, const LogitsPlace& clusters) {
+    const TableInput input = Project("head", block_.head_projection);
+    if (block_.head_table) {
+      LowerProduct("head", *block_.head_table, block_.head_bias, input, words);
+    }
+    if (block_.cluster_weight) {
+      LowerProduct("clusters", *block_.cluster_weight, block_.cluster_bias, input, clusters);
+    }
+  }
+  void LowerTail(size_t index, const LogitsPlace& place) {
+    const SoftmaxTail& tail = block_.tails[index];
+    const std::string name = TailName(index);
+    LowerProduct(name, tail.table, tail.bias, Project(name, tail.projection), place);
+  }
+
+  const AdaptiveSoftmax& block_;
+  BufferId hidden_;
+  PlanBuilder& builder_;
+};
 
 }  // namespace
 
 void LowerSoftmax(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& builder) {
-  LowerHead(block, hidden, builder);
-  for (size_t i = 0; i < block.tails.size(); ++i) LowerTail(block, i, hidden, builder);
+  SoftmaxLowering lowering(block, hidden, builder);
+  if (block.normalisation == Normalisation::kWhole) {
+    lowering.LowerWhole();
+  } else {
+    lowering.LowerPerCluster();
+  }
 }
 
 }  // namespace kinglet

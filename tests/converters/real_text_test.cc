@@ -97,9 +97,9 @@ std::vector<uint32_t> ReadRealText(const Vocabulary& vocabulary) {
 class Openings {
  public:
   explicit Openings(std::string query) : query_(std::move(query)) {}
-  void Count(uint64_t clusters) {
+  void Count(const ClusterSet& clusters) {
     ++asked_;
-    for (size_t i = 0; i < opened_.size(); ++i) opened_[i] += ((clusters >> i) & 1) != 0 ? 1 : 0;
+    for (size_t i = 0; i < opened_.size(); ++i) opened_[i] += clusters.Contains(i) ? 1 : 0;
   }
   void Print(size_t clusters) const {
     std::printf("  %-24s", query_.c_str());

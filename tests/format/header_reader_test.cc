@@ -44,33 +44,14 @@ TEST(HeaderReaderTest, Enumerators) {
        }},
       {"block decoder, start",
        [](EditableFile& file) { file.Decoder().start = static_cast<schema::StreamStart>(2); }},
+      {"block loss, normalisation",
+       [](EditableFile& file) {
+         file.Softmax().normalisation = static_cast<schema::Normalisation>(2);
+       }},
       {"block loss, tail input",
        [](EditableFile& file) { file.Softmax().tail_input = static_cast<schema::TailInput>(2); }},
   };
   ExpectRefused(edits);
-}
-
-TEST(HeaderReaderTest, EnumeratorsOfRecurrentModels) {
-  const HostileEdit edits[] = {
-      {"block rnn, cell of layer 1",
-       [](EditableFile& file) {
-         file.Recurrent().layers[1]->cell = static_cast<schema::RecurrentCell>(5);
-       }},
-      {"block cache, start",
-       [](EditableFile& file) { file.Cache().start = static_cast<schema::CacheStart>(2); }},
-      {"block rnn, layers",
-       [](EditableFile& file) {
-         while (file.Recurrent().layers.size() <= 4096) {
-           file.Recurrent().layers.push_back(
-               std::make_unique<schema::RecurrentLayerT>(*file.Recurrent().layers[0]));
-         }
-       }},
-      {"block rnn",
-       [](EditableFile& file) {
-         file.header.blocks[1]->neural_cache = std::make_unique<schema::NeuralCacheT>(file.Cache());
-       }},
-  };
-  ExpectRefused(edits, GoodRecurrentFile());
 }
 
 TEST(HeaderReaderTest, KindsOfTensorsAndBlocks) {

@@ -185,5 +185,22 @@ TEST(ModelFileTest, HugeClaimsInATinyFileAreRefused) {
   }
 }
 
+TEST(ModelFile, AReleasedTensorCannotBeReadByMistake) {
+  const auto bytes = SerialiseModel(TinyMicronet({}));
+  ASSERT_TRUE(bytes.ok());
+  const std::shared_ptr<ModelFile> model = *ModelFile::FromBytes(*bytes);
+  const auto stored = [&] { return std::get<DenseView>(model->tensors()[0].values).bytes; };
+  EXPECT_EQ(model->held_bytes(), model->file_size());
+  const std::span<const std::byte> values = stored();
+  ASSERT_FALSE(values.empty());
+  model->Release(0, values);
+  EXPECT_TRUE(stored().empty());
+  EXPECT_TRUE(model->tensors()[0].released);
+  EXPECT_LE(model->held_bytes(), model->file_size());
+  EXPECT_DEATH(DecodedValues(model->tensors()[0]), "read after its memory was given up");
+  EXPECT_FALSE(model->tensors()[1].released);
+  EXPECT_FALSE(DecodedValues(model->tensors()[1]).empty());
+}
+
 }  // namespace
 }  // namespace kinglet

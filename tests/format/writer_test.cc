@@ -419,9 +419,14 @@ const Refused kRefused[] = {
        std::get<RecurrentDecoder>(draft.description.blocks[1]).layers[0].cell =
            static_cast<RecurrentCell>(9);
      }},
-    {"block loss, tails: expected at most 63, found 64",
+    {"block loss, tails: expected at most 4095, found 4096",
      [](ModelDraft& draft) {
-       std::get<AdaptiveSoftmax>(draft.description.blocks[2]).tails.resize(64);
+       std::get<AdaptiveSoftmax>(draft.description.blocks[2]).tails.resize(4096);
+     }},
+    {"block loss, normalisation: expected a number up to 1, found 9",
+     [](ModelDraft& draft) {
+       std::get<AdaptiveSoftmax>(draft.description.blocks[2]).normalisation =
+           static_cast<Normalisation>(9);
      }},
     {"block loss, tail input: expected a number up to 1, found 9",
      [](ModelDraft& draft) {

@@ -12,6 +12,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/runtime/synthetic_plan.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/softmax_builder.h"
 
 namespace kinglet {
 namespace {
@@ -31,6 +32,9 @@ void ExpectTally(const OperationTally& found, const OperationTally& expected) {
   EXPECT_EQ(found.additions, expected.additions);
   EXPECT_EQ(found.others, expected.others);
 }
+
+// The head and two tails.
+const ClusterSet kEvery = {0, 1, 2};
 
 const std::vector<uint32_t> kIds = {3, 1, 22, 1, 5, 9, 2, 6, 15, 3, 5, 8};
 
@@ -75,6 +79,50 @@ TEST(Meter, TheFullDistributionOpensEveryCluster) {
   EXPECT_EQ(session->clusters_opened(), trace.paths.begin()->first.clusters);
 }
 
+ModelDraft DraftWith(const TinySoftmax& softmax) {
+  TinyOptions options;
+  options.bins = 1;
+  options.vocabulary_size = WordsOf(softmax);
+  ModelDraft draft = TinyMicronet(options);
+  ReplaceSoftmax(softmax, draft);
+  return draft;
+}
+
+// Past the 64th cluster too: only what was opened is counted.
+TEST(Meter, OneWordOfManyClasses) {
+  const std::vector<uint32_t> sizes(200, 3);
+  const auto bytes = *SerialiseModel(DraftWith({.head_size = 0, .tails = sizes}));
+  const auto model = *Model::FromBytes(bytes, {.backend = "ref"});
+  const auto session = *Session::Create(model);
+  ASSERT_TRUE(session->StepToken(0).ok());
+  ASSERT_TRUE(session->LogProbability(450).ok());  // of class 150, cluster 151
+  const QueryWork& work = session->last_work();
+  EXPECT_EQ(work.clusters.Count(), 2u);
+  EXPECT_TRUE(work.clusters.Contains(151));
+  // 200 cluster rows of 8 with biases and their normaliser, 3 words without one and with theirs.
+  OperationTally expected = {200 * 8, 200 * 8 + 399, 400};
+  expected += OperationTally{3 * 8, 3 * 7 + 5, 6};
+  expected += work.arithmetic;
+  ExpectTally(QueryOperations(model->plan(), kReference, 0, work), expected);
+  Trace trace;
+  ++trace.paths[PathOf(model->plan(), 0, 0, work.clusters)];
+  const auto count =
+      CountExecuted(model->plan(), CountNonzeros(model->plan().weights), kReference, trace);
+  ExpectTally(Find(count, "softmax.tail.150"), {});
+  ExpectTally(Find(count, "softmax.tail.151"), {24, 21, 0});
+}
+
+TEST(Meter, ClassLogitsAreAdditions) {
+  const auto file = *ModelFile::FromBytes(
+      *SerialiseModel(DraftWith({.tails = {7, 9}, .normalisation = Normalisation::kWhole})));
+  const Plan plan = *Lower(*file);
+  const auto count =
+      CountExecuted(plan, CountNonzeros(plan.weights), kReference, FullTrace(plan, kIds));
+  ExpectTally(Find(count, "softmax.tail.1.cluster"), {0, 7, 0});
+  ExpectTally(Find(count, "softmax.tail.2.cluster"), {0, 9, 0});
+  ExpectTally(Find(count, "softmax.head.normaliser"), {0, 2 * 21 - 1, 2 * 21});
+}
+
 TEST(Meter, PathsOfAText) {
   TinyOptions options;
   options.cache_capacity = 4;
@@ -83,16 +131,17 @@ TEST(Meter, PathsOfAText) {
   uint64_t tokens = 0;
   for (const auto& [path, count] : FullTrace(plan, kIds).paths) {
     EXPECT_LE(path.position, 6u);  // from here on the window of 6 and the cache are full
-    EXPECT_EQ(path.clusters, 7u);
+    EXPECT_EQ(path.clusters, kEvery);
     tokens += count;
   }
   EXPECT_EQ(tokens, kIds.size());
   EXPECT_TRUE(FullTrace(plan, {}).paths.empty());
   const Trace steady = SteadyFullTrace(plan, std::vector<uint64_t>{5, 0, 2});
-  EXPECT_EQ(steady.paths, (std::map<TokenPath, uint64_t>{{{6, 0, 7}, 5}, {{6, 2, 7}, 2}}));
+  EXPECT_EQ(steady.paths, (std::map<TokenPath, uint64_t>{{{6, 0, kEvery}, 5},
+                                                         {{6, 2, kEvery}, 2}}));
   EXPECT_EQ(steady.tokens(), 7u);
-  EXPECT_EQ(PathOf(plan, 100, kIds[0], 3).position, 6u);
-  EXPECT_EQ(PathOf(plan, 2, 0, 3), (TokenPath{2, 0, 3}));
+  EXPECT_EQ(PathOf(plan, 100, kIds[0], ClusterSet::First(2)).position, 6u);
+  EXPECT_EQ(PathOf(plan, 2, 0, ClusterSet::First(2)), (TokenPath{2, 0, ClusterSet::First(2)}));
 }
 
 // What sessions say they did, against the formula for the full distribution and against the plan.
@@ -123,7 +172,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       // All clusters' steps, the cache's, and that arithmetic: what a token costs but its context.
       const OperationTally query = QueryOperations(plan, kReference, t, full->last_work());
       Trace one;
-      ++one.paths[PathOf(plan, t, kIds[t], 7)];
+      ++one.paths[PathOf(plan, t, kIds[t], kEvery)];
       const ExecutedCount token = CountExecuted(plan, CountNonzeros(plan.weights), kReference, one);
       OperationTally steps;
       for (const Component& component : token.components) {
@@ -137,7 +186,7 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       // One word of the last tail: log p of its cluster, of itself, and the cache's pairs.
       const uint32_t word = model->vocabulary_size() - 1;
       ASSERT_TRUE(lazy->LogProbability(word).ok());
-      EXPECT_EQ(lazy->last_work().clusters, 5u);
+      EXPECT_EQ(lazy->last_work().clusters, (ClusterSet{0, 2}));
       const double pairs = static_cast<double>(stored);
       const OperationTally mixed =
           cached.contains(word) ? OperationTally{2, 2 + 4, 4} : OperationTally{0, 2 + 3, 1};
@@ -250,8 +299,8 @@ TEST(Meter, AClusterThatStaysClosedCostsNothing) {
   const auto file = TinyFile({});
   const Plan plan = *Lower(*file);
   const auto nonzeros = CountNonzeros(plan.weights);
-  const ExecutedCount all = CountExecuted(plan, nonzeros, kReference, {{{{6, 0, 7}, 1}}, {}});
-  const ExecutedCount head = CountExecuted(plan, nonzeros, kReference, {{{{6, 0, 1}, 1}}, {}});
+  const ExecutedCount all = CountExecuted(plan, nonzeros, kReference, {{{{6, 0, kEvery}, 1}}, {}});
+  const ExecutedCount head = CountExecuted(plan, nonzeros, kReference, {{{{6, 0, {0}}, 1}}, {}});
   ASSERT_EQ(all.components.size(), head.components.size());
   EXPECT_GT(Find(all, "softmax.tail.2").multiplications, 0);
   ExpectTally(Find(head, "softmax.tail.2"), {});
@@ -332,7 +381,7 @@ TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
   // Of four tokens one opens no tail.
-  const Trace paths = {{{{6, 1, 7}, 3}, {{6, 1, 1}, 1}}, {}};
+  const Trace paths = {{{{6, 1, kEvery}, 3}, {{6, 1, {0}}, 1}}, {}};
   const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, paths);
   const std::vector<OperationTally> steps = CountSteps(plan, kReference, paths);
   ASSERT_EQ(steps.size(), plan.steps.size());

@@ -134,22 +134,35 @@ struct Evaluation {
     }
   }
 
+  Vector Project(const std::optional<TensorId>& projection, const Vector& hidden) const {
+    return projection ? Multiply(Get(*projection), hidden) : hidden;
+  }
+  Vector Logits(const std::optional<TensorId>& rows, const std::optional<TensorId>& bias,
+                const Vector& x) const {
+    if (!rows) return {};
+    return Multiply(Get(*rows), x, bias ? Get(*bias) : Vector{});
+  }
+
   Vector Softmax(const AdaptiveSoftmax& softmax, const Vector& hidden) const {
-    Vector logits = Multiply(Get(softmax.head_table), hidden,
-                             softmax.head_bias ? Get(*softmax.head_bias) : Vector{});
-    if (softmax.cluster_weight) {
-      const Vector clusters =
-          Multiply(Get(*softmax.cluster_weight), hidden,
-                   softmax.cluster_bias ? Get(*softmax.cluster_bias) : Vector{});
-      logits.insert(logits.end(), clusters.begin(), clusters.end());
+    const Vector x = Project(softmax.head_projection, hidden);
+    Vector logits = Logits(softmax.head_table, softmax.head_bias, x);
+    const Vector clusters = Logits(softmax.cluster_weight, softmax.cluster_bias, x);
+    const auto tail_logits = [&](const SoftmaxTail& tail) {
+      return Logits(tail.table, tail.bias, Project(tail.projection, hidden));
+    };
+    if (softmax.normalisation == Normalisation::kWhole) {
+      for (const SoftmaxTail& tail : softmax.tails) {
+        for (double value : tail_logits(tail)) logits.push_back(value + clusters[tail.cluster_row]);
+      }
+      return LogSoftmax(logits);
     }
+    logits.insert(logits.end(), clusters.begin(), clusters.end());
     const Vector head = LogSoftmax(logits);
     Vector all(head.begin(), head.begin() + softmax.head_size);
     for (const SoftmaxTail& tail : softmax.tails) {
-      const Vector x = tail.projection ? Multiply(Get(*tail.projection), hidden) : hidden;
-      const Vector within =
-          LogSoftmax(Multiply(Get(tail.table), x, tail.bias ? Get(*tail.bias) : Vector{}));
-      for (double value : within) all.push_back(head[softmax.head_size + tail.cluster_row] + value);
+      for (double value : LogSoftmax(tail_logits(tail))) {
+        all.push_back(head[softmax.head_size + tail.cluster_row] + value);
+      }
     }
     return all;
   }

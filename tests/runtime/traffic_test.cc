@@ -17,6 +17,9 @@
 namespace kinglet {
 namespace {
 
+// The head and two tails.
+const ClusterSet kEvery = {0, 1, 2};
+
 std::shared_ptr<const Model> Open(const TinyOptions& options, const std::string& backend) {
   return *Model::FromBytes(*SerialiseModel(TinyMicronet(options)), {.backend = backend});
 }
@@ -118,9 +121,9 @@ TEST(TrafficOf, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {
   // The reference reads the embedding row of a bin without projection as reals, apart from the
   // codes that the head reads.
   const uint64_t expected = WeightBytes{1}.FullStep() + 128 * 4 + StreamBytes();
-  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, 7})), expected);
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, kEvery})), expected);
   // A row of the second bin is among the codes of its tail, but its projection is read besides.
-  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 1, 7})),
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 1, kEvery})),
             expected - 128 * 4 + WeightBytes{1}.Matrix(128, 64));
 }
 
@@ -131,8 +134,8 @@ TEST(TrafficOf, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
   }
   const auto model = Open(DemoShapes(), "cpu");
   const uint64_t expected = WeightBytes{16}.FullStep() + StreamBytes();
-  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, 7})), expected);
-  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 2, 7})),
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, kEvery})), expected);
+  EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 2, kEvery})),
             expected + WeightBytes{16}.Matrix(128, 32));
 #else
   GTEST_SKIP() << "this build has no vector kernels";
@@ -141,7 +144,7 @@ TEST(TrafficOf, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
 
 TEST(TrafficOf, LanesShareTheWeightsAndNothingElse) {
   const auto model = Open(DemoShapes(), "ref");
-  const auto traffic = FullTraffic(*model, {2000, 0, 7});
+  const auto traffic = FullTraffic(*model, {2000, 0, kEvery});
   EXPECT_EQ(Distinct(*model, traffic, 3), Distinct(*model, traffic) + 2 * StreamBytes());
 }
 
@@ -152,7 +155,7 @@ TEST(TrafficOf, RecurrentStepsReadBothProductsAndTheCell) {
   const auto bytes = [](const std::vector<Cell>& cells, const std::string& step, bool read) {
     const auto model =
         *Model::FromBytes(*SerialiseModel(TinyRecurrent({.cells = cells})), {.backend = "ref"});
-    const auto traffic = Traffic(*model, {5, 0, 7});
+    const auto traffic = Traffic(*model, {5, 0, kEvery});
     const StepTraffic& found = Find(*model, traffic, step);
     uint64_t total = 0;
     for (const FrameRange& range : read ? found.read : found.written) total += range.bytes;
@@ -181,27 +184,27 @@ TEST(TrafficOf, OnlyTheFilledPartOfWindowAndCacheIsRead) {
   };
   // qkv has 2 * 11 numbers; a slot 2 * 3 keys and 2 * 5 values. The output has 2 * 5 numbers, the
   // softmax 2 * 6.
-  EXPECT_EQ(bytes({0, 0, 7}, "layers.0.attention", true), 4u * (22 + 6 + 10));
-  EXPECT_EQ(bytes({2, 0, 7}, "layers.0.attention", true), 4u * (22 + 3 * 16));
-  EXPECT_EQ(bytes({99, 0, 7}, "layers.0.attention", true), 4u * (22 + 6 * 16));
-  EXPECT_EQ(bytes({99, 0, 7}, "layers.0.attention", false), 4u * (16 + 12 + 10));
-  EXPECT_EQ(bytes({0, 0, 7}, "cache.append", false), 0u);
-  EXPECT_EQ(bytes({1, 0, 7}, "cache.append", false), 4u * (8 + 1));
-  EXPECT_EQ(bytes({0, 0, 7}, "cache.weights", true), 4u * 8);
-  EXPECT_EQ(bytes({3, 0, 7}, "cache.weights", true), 4u * (8 + 3 * 8));
-  EXPECT_EQ(bytes({50, 0, 7}, "cache.weights", true), 4u * (8 + 4 * 8));
-  EXPECT_EQ(bytes({50, 0, 7}, "cache.weights", false), 4u * (4 + 1));
+  EXPECT_EQ(bytes({0, 0, kEvery}, "layers.0.attention", true), 4u * (22 + 6 + 10));
+  EXPECT_EQ(bytes({2, 0, kEvery}, "layers.0.attention", true), 4u * (22 + 3 * 16));
+  EXPECT_EQ(bytes({99, 0, kEvery}, "layers.0.attention", true), 4u * (22 + 6 * 16));
+  EXPECT_EQ(bytes({99, 0, kEvery}, "layers.0.attention", false), 4u * (16 + 12 + 10));
+  EXPECT_EQ(bytes({0, 0, kEvery}, "cache.append", false), 0u);
+  EXPECT_EQ(bytes({1, 0, kEvery}, "cache.append", false), 4u * (8 + 1));
+  EXPECT_EQ(bytes({0, 0, kEvery}, "cache.weights", true), 4u * 8);
+  EXPECT_EQ(bytes({3, 0, kEvery}, "cache.weights", true), 4u * (8 + 3 * 8));
+  EXPECT_EQ(bytes({50, 0, kEvery}, "cache.weights", true), 4u * (8 + 4 * 8));
+  EXPECT_EQ(bytes({50, 0, kEvery}, "cache.weights", false), 4u * (4 + 1));
 
   // Zeros before the stream's start take part where a model was trained so.
   options.quantised = true;
   const auto zeros = Open(options, "ref");
-  const auto traffic = Traffic(*zeros, {0, 0, 7});
+  const auto traffic = Traffic(*zeros, {0, 0, kEvery});
   EXPECT_EQ(Find(*zeros, traffic, "layers.0.attention").read[1].bytes, 2u * 6 * 6);
 }
 
 TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
   const auto model = Open({}, "ref");
-  const auto traffic = Traffic(*model, {6, 0, 0b101});
+  const auto traffic = Traffic(*model, {6, 0, {0, 2}});
   for (const std::string name : {"softmax.tail.1", "softmax.tail.1.projection"}) {
     const StepTraffic& step = Find(*model, traffic, name);
     EXPECT_TRUE(step.weights.empty() && step.read.empty() && step.written.empty()) << name;
@@ -210,8 +213,8 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
   const auto query = [&](const TokenPath& path, bool every_word) {
     return QueryTraffic(model->plan(), model->layout(), sizeof(float), path, every_word).read;
   };
-  EXPECT_EQ(query({6, 0, 0b101}, false).size(), 2u);  // normalisers
-  EXPECT_EQ(query({6, 0, 0b101}, true).size(), 4u);
+  EXPECT_EQ(query({6, 0, {0, 2}}, false).size(), 2u);  // normalisers
+  EXPECT_EQ(query({6, 0, {0, 2}}, true).size(), 4u);
 }
 
 TEST(Merged, JoinsWhatTouchesAndDropsWhatIsEmpty) {

@@ -1,6 +1,7 @@
 #include "tests/support/case_builder.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -119,7 +120,11 @@ WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int 
     if (pruned && random_.Below(3) != 0) code = 0;
     quantised.codes.push_back(static_cast<int16_t>(code));
   }
-  const auto scale = [&] { return (1.5f + random_.Signed()) / static_cast<float>(-smallest); };
+  // So short that a code times it is exact, as rule 1 has it.
+  const auto scale = [&] {
+    const float random = (1.5f + random_.Signed()) / static_cast<float>(-smallest);
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(random) & 0xFFFF0000u);
+  };
   quantised.rule = ScaleRule::kMultiplyPerRow;
   if (storage != Storage::kPerRow) {
     quantised.rule = storage == Storage::kPerTensor ? ScaleRule::kMultiplyPerTensor
@@ -146,6 +151,14 @@ WeightId CaseBuilder::DividedVector(uint64_t count, int bits) {
     quantised.codes.push_back(static_cast<int16_t>(code - (1 << (bits - 1))));
   }
   return pool_->Add({"bias", {count}, std::move(quantised), false});
+}
+
+std::vector<double> CaseBuilder::Values(BufferId id) const {
+  const InitialBuffer& initial = case_.contents[static_cast<size_t>(id)];
+  std::vector<double> values(initial.reals.begin(), initial.reals.end());
+  const BufferSpec& buffer = case_.plan.buffer(id);
+  for (const int32_t code : initial.integers) values.push_back(code * double{buffer.quantiser->step});
+  return values;
 }
 
 OpCase CaseBuilder::Finish(Op op, double ref64_tolerance, uint64_t position, uint32_t token) {

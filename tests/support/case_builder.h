@@ -54,9 +54,15 @@ class CaseBuilder {
 
   WeightId Matrix(uint64_t rows, uint64_t cols, Storage storage, int bits, bool pruned = false,
                   Fill fill = Fill::kRandom);
+  WeightId Tensor(const EncodedTensor& tensor) { return pool_->Add(tensor); }
   WeightId DenseVector(uint64_t count);
   // A bias as MicroNet stores it.
   WeightId DividedVector(uint64_t count, int bits);
+
+  uint32_t Below(uint32_t n) { return random_.Below(n); }
+  // What is there already: a tensor, and the numbers that a buffer's elements stand for.
+  const TensorView& View(WeightId id) const { return pool_->views()[id]; }
+  std::vector<double> Values(BufferId id) const;
 
   OpCase Finish(Op op, double ref64_tolerance = 1e-9, uint64_t position = 0, uint32_t token = 0);
 

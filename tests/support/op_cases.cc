@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/support/case_builder.h"
+#include "tests/support/coded_cases.h"
 #include "tests/support/recurrent_cases.h"
 
 namespace kinglet {
@@ -207,6 +208,15 @@ OpCase AddCase(const std::string& prefix, uint64_t n, int x_bits, Fill fill) {
   return builder.Finish(Add{x, y}, fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
 
+// To the middle third of y.
+OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
+  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
+  const BufferId x = builder.Reals("x", 3, fill), y = builder.Reals("y", n, fill);
+  const auto first = static_cast<uint32_t>(n / 3);
+  return builder.Finish(AddScalar{x, 1, y, first, static_cast<uint32_t>((n + 2) / 3)},
+                        fill == Fill::kRandom ? 1e-9 : kNotComparable);
+}
+
 OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double tolerance) {
   CaseBuilder builder(name, 1);
   const BufferId x = builder.Given("x", std::move(values));
@@ -222,6 +232,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
         cases.push_back(QuantiseCase("Quantise", n, bits, fill));
       }
       for (const int bits : {0, 9, 18}) cases.push_back(AddCase("Add", n, bits, fill));
+      cases.push_back(AddScalarCase("AddScalar", n, fill));
       CaseBuilder values("", n);
       cases.push_back(LogSumExpCase(
           CaseName("LogSumExp", {static_cast<int64_t>(n), static_cast<int>(fill)}),
@@ -394,6 +405,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddElementwiseEdges(cases);
   AddAttentionEdges(cases);
   AddRecurrentEdges(cases);
+  AddCodedEdges(cases);
   AddCacheEdges(cases);
   return cases;
 }
@@ -430,6 +442,7 @@ std::vector<OpCase> RealisticOpCases() {
   cases.push_back(LayerNormCase("norm.best", 256, Fill::kRandom));
   cases.push_back(QuantiseCase("quantise.best", 256, 9, Fill::kRandom));
   cases.push_back(AddCase("add.best", 256, 9, Fill::kRandom));
+  cases.push_back(AddScalarCase("add_scalar.demo", 21278, Fill::kRandom));
   CaseBuilder values("", 1);
   cases.push_back(
       LogSumExpCase("logsumexp.demo", values.RandomReals(9500, Fill::kRandom, 9.0f), 1e-9));

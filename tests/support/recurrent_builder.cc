@@ -23,7 +23,8 @@ class Builder {
     embedding.width = options_.inputs;
     embedding.scale = 1;
     embedding.bins.push_back({0, options_.vocabulary_size,
-                              Matrix("encoder.weight", options_.vocabulary_size, options_.inputs),
+                              Table("encoder.weight", options_.vocabulary_size, options_.inputs,
+                                    options_.input_coding),
                               std::nullopt});
     description.blocks.emplace_back(std::move(embedding));
     description.blocks.emplace_back(MakeDecoder());
@@ -32,6 +33,7 @@ class Builder {
       description.blocks.emplace_back(
           NeuralCache{"cache", options_.cache_capacity, 0.25, 0.125, options_.cache_start});
     }
+    if (!options_.vocabulary) return std::move(draft_);
     draft_.vocabulary = {"the", "<eos>", "<unk>"};
     for (uint32_t id = 3; id < options_.vocabulary_size; ++id) {
       draft_.vocabulary.emplace_back("w").append(std::to_string(id));
@@ -65,6 +67,26 @@ class Builder {
                                  static_cast<float>(largest));
     }
     return Add({name, {rows, cols}, std::move(quantised), false});
+  }
+
+  TensorId Table(const std::string& name, uint32_t rows, uint32_t cols,
+                 const std::optional<TinyCoding>& coding) {
+    if (!coding) return Matrix(name, rows, cols);
+    Coded coded;
+    coded.scheme.positions = coding->positions;
+    coded.scheme.pools = coding->pools;
+    coded.scheme.codebook =
+        Matrix(name + ".codebook", static_cast<uint32_t>(coded.scheme.PoolTotal()),
+               cols / coding->positions);
+    std::vector<uint32_t> codes;
+    codes.reserve(uint64_t{rows} * coding->positions);
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t j = 0; j < coding->positions; ++j) {
+        codes.push_back(random_.Below(coded.scheme.PoolSize(j)));
+      }
+    }
+    coded.codes = std::move(codes);
+    return Add({name, {rows, cols}, std::move(coded), false});
   }
 
   TensorId Vector(const std::string& name, uint32_t size) {
@@ -116,7 +138,8 @@ class Builder {
       const uint32_t size =
           i + 1 == parts ? options_.vocabulary_size - first : options_.vocabulary_size / parts;
       const std::string name = "decoder." + std::to_string(i);
-      const TensorId table = Matrix(name + ".weight", size, width_);
+      const TensorId table = Table(name + ".weight", size, width_,
+                                   i == 0 ? options_.head_coding : std::nullopt);
       const TensorId bias = Vector(name + ".bias", size);
       if (i == 0) {
         softmax.head_size = size;

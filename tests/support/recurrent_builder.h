@@ -4,12 +4,19 @@
 #define KINGLET_TESTS_SUPPORT_RECURRENT_BUILDER_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "format/blocks.h"
 #include "format/writer.h"
 
 namespace kinglet {
+
+// A coded table: concatenated sub-vectors, positions dividing the columns.
+struct TinyCoding {
+  uint32_t positions = 1;
+  std::vector<uint32_t> pools;  // as CodingScheme has them
+};
 
 struct TinyRecurrentOptions {
   // From the embedding on. A QRNN as the first layer has a window of two tokens.
@@ -21,8 +28,11 @@ struct TinyRecurrentOptions {
   int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row
   uint32_t vocabulary_size = 23;
   uint32_t tails = 2;           // 0: full softmax; rows of clusters in reverse order
+  // Of the embedding and of the head; the codebooks are stored as matrices are.
+  std::optional<TinyCoding> input_coding = {}, head_coding = {};
   uint32_t cache_capacity = 0;  // 0: no neural cache
   CacheStart cache_start = CacheStart::kPastCapacity;
+  bool vocabulary = true;
   uint64_t seed = 1;
 };
 

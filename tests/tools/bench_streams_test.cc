@@ -45,7 +45,8 @@ TEST(BenchStreams, LanesDoWhatASingleStreamDoes) {
           }
           const uint32_t id = ids.At(lane, position);
           const size_t bin = id < 3 ? 0 : id < 10 ? 1 : 2;  // of 3, 7 and 13 words
-          const uint64_t clusters = query.no_skip ? 7 : single->clusters_opened();
+          const ClusterSet clusters =
+              query.no_skip ? ClusterSet::First(3) : single->clusters_opened();
           EXPECT_EQ(streams.last_steps()[lane].path,
                     (TokenPath{std::min<uint64_t>(position, 6), bin, clusters}));
           EXPECT_EQ(streams.last_steps()[lane].arithmetic.multiplications,

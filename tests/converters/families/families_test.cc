@@ -28,6 +28,9 @@ TEST(ChooseFamily, RecognisesRecurrentNetworks) {
   EXPECT_EQ(name({"encoder.weight", "rnn.weight_hh_l0", "decoder.bias"}), "pytorch-examples");
   EXPECT_EQ(name({"encoder.weight", "rnns.0.module.weight_hh_l0_raw"}), "awd-lstm");
   EXPECT_EQ(name({"encoder.weight", "rnns.0.linear.module.weight_raw"}), "awd-lstm");
+  EXPECT_EQ(name({"embeddings.embeds.0.weight", "define.finalProj.weight",
+                  "lstms.0.module.weight_ih_l0"}),
+            "define-awd-lstm");
 }
 
 TEST(ChooseFamily, TakesTheNamedOneWithoutLooking) {

@@ -72,7 +72,7 @@ TEST(ZarembaTf, TurnsKernelsIntoGates) {
   EXPECT_EQ(Values(*model, *layer.input_bias),
             (std::vector<float>{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11}));
   const auto* head = FindBlock<AdaptiveSoftmax>(model->draft.description);
-  EXPECT_EQ(Values(*model, head->head_table),
+  EXPECT_EQ(Values(*model, *head->head_table),
             (std::vector<float>{0,  7, 14, 1,  8, 15, 2,  9, 16, 3, 10,
                                 17, 4, 11, 18, 5, 12, 19, 6, 13, 20}));
   ASSERT_EQ(model->notes.size(), 1U);

@@ -35,7 +35,7 @@ TEST(TraceText, TheStatesAreThoseOfTheProbabilities) {
     options.quantised = quantised;
     const ModelDraft draft = TinyMicronet(options);
     const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
-    const std::vector<float> table = DecodedValues(draft.tensors[softmax->head_table]);
+    const std::vector<float> table = DecodedValues(draft.tensors[*softmax->head_table]);
     const std::vector<float> bias = softmax->head_bias
                                         ? DecodedValues(draft.tensors[*softmax->head_bias])
                                         : std::vector<float>(options.vocabulary_size);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,7 @@ TEST(WeightStore, PutsEveryEntryInItsPanelAndPadsWithZeros) {
       WeightStore store(op_case.plan);
       const SharedPanels panels = store.Matrix(0);
       EXPECT_EQ(store.Matrix(0), panels);
+      store.LayOut();
       const DecodedCodes decoded = DecodeCodes(op_case.plan.weights[0]);
       ASSERT_TRUE(panels->integer());
       const uint64_t pairs = (cols + 1) / 2, padded = (rows + 15) / 16 * 16;
@@ -62,6 +64,7 @@ TEST(WeightStore, KeepsRealsAndDividedIntegersAsReals) {
     const OpCase op_case = CaseOf(19, 5, storage, false);
     WeightStore store(op_case.plan);
     const SharedPanels panels = store.Matrix(0), transposed = store.TransposedReals(0);
+    store.LayOut();
     const std::vector<float> values = DecodedValues(op_case.plan.weights[0]);
     ASSERT_FALSE(panels->integer());
     ASSERT_TRUE(Aligned(panels->values.data()));
@@ -84,6 +87,7 @@ TEST(WeightStore, RepeatsAScaleOfTheWholeTensor) {
   const OpCase op_case = CaseOf(18, 3, Storage::kPerTensor, false);
   WeightStore store(op_case.plan);
   const SharedPanels panels = store.Matrix(0);
+  store.LayOut();
   const float scale = DecodeCodes(op_case.plan.weights[0]).scales.at(0);
   for (uint64_t row = 0; row < 18; ++row) EXPECT_EQ(panels->scales[row], scale);
 }
@@ -102,6 +106,75 @@ TEST(WeightStore, PadsVectorsToWholePanels) {
   ASSERT_EQ(bias->size(), 16u);
   const std::vector<float> values = DecodedValues(op_case.plan.weights[0]);
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ((*gain)[i], i < 17 ? values[i] : 0.0f);
+}
+
+// Releases a tensor's bytes; says which were, piece by piece.
+struct Released {
+  std::vector<MemoryRange> pieces;
+  ReleaseBytes Function() {
+    return [this](WeightId, MemoryRange bytes) { pieces.push_back(bytes); };
+  }
+  uint64_t bytes() const {
+    uint64_t total = 0;
+    for (const MemoryRange& piece : pieces) total += piece.size();
+    return total;
+  }
+};
+
+TEST(WeightStore, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
+  // Rows of 4,000 columns at 9 bits: 1,000 of them are more than one piece.
+  for (const bool pruned : {false, true}) {
+    const OpCase op_case = CaseOf(1000, 4000, Storage::kPerRow, pruned);
+    Released released;
+    WeightStore store(op_case.plan, released.Function());
+    const SharedPanels panels = store.Matrix(0);
+    EXPECT_TRUE(released.pieces.empty());
+    store.LayOut();
+    const uint64_t stored = op_case.tensors->bytes();
+    EXPECT_LE(released.bytes(), stored + 3 * released.pieces.size());
+    EXPECT_GE(released.bytes() + 3 * released.pieces.size(), stored);
+
+    Released kept;
+    WeightStore other(op_case.plan, kept.Function());
+    other.Matrix(0);
+    other.Keep(0);
+    other.LayOut();
+    EXPECT_TRUE(kept.pieces.empty());
+  }
+}
+
+// A byte that is given back before it is read for the last time shows as a wrong entry.
+TEST(WeightStore, ReadsNothingThatItHasGivenBack) {
+  for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kPerRow}) {
+    for (const bool pruned : {false, true}) {
+      const OpCase op_case = CaseOf(2100, 1001, storage, pruned);
+      WeightStore whole(op_case.plan);
+      const SharedPanels expected = whole.Matrix(0);
+      whole.LayOut();
+      WeightStore store(op_case.plan, [](WeightId, MemoryRange bytes) {
+        std::fill_n(const_cast<std::byte*>(bytes.data()), bytes.size(), std::byte{0xFF});
+      });
+      // Pools that cut panels, and overlap.
+      const SharedPanels first = store.MatrixRows(0, 0, 1005), rest = store.MatrixRows(0, 997, 1103);
+      store.LayOut();
+      std::vector<int16_t> codes(1001), wanted_codes(1001);
+      std::vector<float> reals(1001), wanted_reals(1001);
+      for (uint64_t row = 0; row < 2100; ++row) {
+        const SharedPanels& panels = row < 1005 ? first : rest;
+        const uint64_t at = row < 1005 ? row : row - 997;
+        if (expected->integer()) {
+          expected->CopyCodes(row, wanted_codes.data());
+          panels->CopyCodes(at, codes.data());
+          ASSERT_EQ(codes, wanted_codes) << row;
+          ASSERT_EQ(panels->scales[at], expected->scales[row]);
+        } else {
+          expected->CopyReals(row, wanted_reals.data());
+          panels->CopyReals(at, reals.data());
+          ASSERT_EQ(reals, wanted_reals) << row;
+        }
+      }
+    }
+  }
 }
 
 uint64_t Total(const std::vector<MemoryRange>& ranges) {

@@ -9,7 +9,8 @@ _Static_assert(offsetof(kinglet_work, clusters_opened) == 8, "fixed");
 _Static_assert(offsetof(kinglet_work, multiplications) == 16, "fixed");
 _Static_assert(offsetof(kinglet_work, additions) == 24, "fixed");
 _Static_assert(offsetof(kinglet_work, others) == 32, "fixed");
-_Static_assert(sizeof(kinglet_work) == 40, "no padding at the end");
+_Static_assert(offsetof(kinglet_work, cluster_count) == 40, "fixed");
+_Static_assert(sizeof(kinglet_work) == 48, "no padding at the end");
 
 enum { V = TEST_WORDS };
 
@@ -165,7 +166,8 @@ const char* TestSamples(void) {
 }
 
 static int IsNothing(const kinglet_work* work) {
-  return work->cache_computed == 0 && work->clusters_opened == 0 && work->multiplications == 0 &&
+  return work->cache_computed == 0 && work->clusters_opened == 0 && work->cluster_count == 0 &&
+         work->multiplications == 0 &&
          work->additions == 0 && work->others == 0;
 }
 
@@ -179,7 +181,7 @@ const char* TestWork(void) {
   EXPECT_INVALID(kinglet_session_last_work(NULL, 0, &work));
   EXPECT_INVALID(kinglet_session_last_work(session, 2, &work));
   EXPECT_INVALID(kinglet_session_last_work(session, 0, NULL));
-  const uint32_t sizes[] = {0, 4, sizeof work - 1, 4097};
+  const uint32_t sizes[] = {0, 4, offsetof(kinglet_work, cluster_count) - 1, 4097};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     work.struct_size = sizes[i];
     EXPECT_INVALID(kinglet_session_last_work(session, 0, &work));
@@ -188,6 +190,13 @@ const char* TestWork(void) {
   work.struct_size = sizeof work;
   EXPECT_OK(kinglet_session_last_work(session, 0, &work));  // no query yet
   EXPECT(IsNothing(&work) && work.struct_size == sizeof work);
+  // An older program's structure.
+  work.struct_size = offsetof(kinglet_work, cluster_count);
+  work.cluster_count = 9;
+  EXPECT_OK(kinglet_session_last_work(session, 0, &work));
+  EXPECT(work.cluster_count == 9);
+  work.struct_size = sizeof work;
+  work.cluster_count = 0;
 
   for (uint32_t t = 0; t < 3; ++t) EXPECT_OK(kinglet_session_step(session, 0, 4));
   EXPECT_OK(kinglet_session_last_work(session, 0, &work));
@@ -206,6 +215,9 @@ const char* TestWork(void) {
   EXPECT_OK(kinglet_session_log_probabilities(session, 0, all, V));
   EXPECT_OK(kinglet_session_last_work(session, 0, &newer.known));
   EXPECT(newer.known.clusters_opened == tail - 2);  // the tails between
+  uint64_t between = 0;
+  for (uint64_t bits = tail - 2; bits != 0; bits &= bits - 1) ++between;
+  EXPECT(newer.known.cluster_count == between);
   EXPECT(newer.known.struct_size == sizeof newer);
   EXPECT(newer.unknown[0] == 0 && newer.unknown[1] == 0);
   EXPECT_OK(kinglet_session_last_work(session, 1, &work));

@@ -1,9 +1,72 @@
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/runtime/lower/lowering.h"
+#include "tests/support/softmax_builder.h"
 
 namespace kinglet {
 namespace {
+
+std::shared_ptr<const ModelFile> FileWith(const TinySoftmax& softmax) {
+  TinyOptions options;
+  options.bins = 1;
+  options.vocabulary_size = WordsOf(softmax);
+  ModelDraft draft = TinyMicronet(options);
+  ReplaceSoftmax(softmax, draft);
+  return *ModelFile::FromBytes(*SerialiseModel(draft));
+}
+
+TEST(LowerSoftmax, TheHeadsProjectionServesWordsAndClusters) {
+  const auto file = FileWith({.head_columns = 3, .tail_input = TailInput::kFixedPoint15});
+  const auto plan = Lower(*file);
+  ASSERT_TRUE(plan.ok());
+  const auto* block = FindBlock<AdaptiveSoftmax>(file->description());
+  size_t readers = 0;
+  std::optional<BufferId> projected;
+  for (const MatVec* product : OpsOf<MatVec>(*plan)) {
+    if (product->weight == *block->head_projection) {
+      EXPECT_EQ(product->x, plan->hidden);
+      projected = product->y;
+    }
+    if (product->weight == *block->head_table || product->weight == *block->cluster_weight) {
+      EXPECT_EQ(product->x, projected);
+      EXPECT_EQ(product->input, TailInput::kFixedPoint15);
+      ++readers;
+    }
+  }
+  EXPECT_EQ(readers, 2u);
+}
+
+TEST(LowerSoftmax, AHeadOfClustersAlone) {
+  const auto file = FileWith({.head_size = 0, .tails = {4, 5, 6}});
+  const auto plan = Lower(*file);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->clusters.size(), 4u);
+  EXPECT_EQ(plan->clusters[0].size, 0u);
+  EXPECT_EQ(plan->buffer(plan->clusters[0].logits).count, 3u);
+  EXPECT_EQ(plan->clusters[1].first, 0u);
+}
+
+TEST(LowerSoftmax, OneNormaliserMakesOneClusterOfAllWords) {
+  const auto file =
+      FileWith({.tails = {4, 6, 1}, .reverse_rows = true, .normalisation = Normalisation::kWhole});
+  const auto plan = Lower(*file);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->clusters.size(), 1u);
+  EXPECT_EQ(plan->clusters[0].size, 16u);
+  EXPECT_EQ(plan->buffer(plan->clusters[0].logits).count, 16u);
+  const auto added = OpsOf<AddScalar>(*plan);
+  ASSERT_EQ(added.size(), 3u);
+  uint32_t next = 5, row = 3;
+  for (const AddScalar* op : added) {
+    EXPECT_EQ(op->first, next);
+    EXPECT_EQ(op->index, --row);
+    next += op->count;
+  }
+  EXPECT_EQ(next, 16u);
+  EXPECT_EQ(OpsOf<LogSumExp>(*plan).size(), 1u);
+}
 
 TEST(LowerSoftmax, ClustersCoverTheVocabularyInOrder) {
   for (int bins : {1, 2, 3}) {

@@ -1,0 +1,182 @@
+#include "converters/families/define_awd_lstm.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "converters/families/define_source.h"
+#include "converters/families/draft_builder.h"
+#include "converters/families/recurrent_layers.h"
+#include "converters/passes/define/define_table.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+constexpr const char* kReduce = "define.finalProj.weight";
+
+std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) + ".module."; }
+
+// The transpose of a matrix. REQUIRES: the source outlives it and has two dimensions.
+SourceTensor Transposed(const SourceTensor& source) {
+  const uint64_t rows = source.shape[0], columns = source.shape[1];
+  return {source.name + ".transposed",
+          {columns, rows},
+          [&source, rows, columns]() -> Result<std::vector<float>> {
+            KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, ReadFinite(source));
+            std::vector<float> transposed(values.size());
+            for (uint64_t row = 0; row < rows; ++row) {
+              for (uint64_t column = 0; column < columns; ++column) {
+                transposed[column * rows + row] = values[row * columns + column];
+              }
+            }
+            return transposed;
+          }};
+}
+
+class Loader {
+ public:
+  explicit Loader(std::span<const SourceTensor> weights)
+      : builder_(weights), layers_(builder_, RecurrentCell::kLstm) {}
+
+  Result<LoadedModel> Load() {
+    define_ = ClaimAwdDefine(builder_, "");
+    // Without its last layer the unit's width is not known.
+    const bool whole = !define_.layers.empty() && define_.layers.back().weight->name == kReduce;
+    if (whole) layers_.SetInputs(OutputWidth(define_.unit));
+    ClaimLayers();
+    ClaimClasses();
+    KINGLET_RETURN_IF_ERROR(
+        builder_.CheckNames("a " + std::string(kDefineAwdLstmFamily) + " network"));
+    KINGLET_RETURN_IF_ERROR(CheckSizes());
+    Describe();
+    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    return std::move(builder_.model);
+  }
+
+ private:
+  void ClaimLayers() {
+    size_t index = 0;
+    do {
+      const std::string module = LayerPrefix(index);
+      RecurrentLayerNames names;
+      names.input_weight = module + "weight_ih_l0";
+      names.input_bias = module + "bias_ih_l0";
+      names.recurrent_weight = module + "weight_hh_l0_raw";
+      names.recurrent_bias = module + "bias_hh_l0";
+      names.leftovers = {module + "weight_hh_l0"};  // a dropped-out copy
+      layers_.Claim(names);
+      ++index;
+    } while (builder_.Has(LayerPrefix(index) + "weight_hh_l0_raw"));
+  }
+
+  void ClaimClasses() {
+    const uint64_t n = define_.unit.map_width;
+    const uint64_t tails = define_.bands.empty() ? 0 : define_.bands.size() - 1;
+    classes_ = builder_.ClaimIf(n > 0, "embeddings.classes.weight", {tails, n});
+    class_bias_ = builder_.ClaimIf(n > 0, "embeddings.classes.bias", {tails});
+  }
+
+  Status CheckSizes() {
+    const auto refuse = [](const std::string& where, const std::string& expected, uint64_t found) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected,
+                             std::to_string(found));
+    };
+    for (const DefineSource::Band& band : define_.bands) {
+      words_ += band.table->shape[0];
+      if (words_ > kMaxDimension) {
+        return refuse("tensor " + band.table->name,
+                      "at most " + std::to_string(kMaxDimension) + " words in all bands", words_);
+      }
+    }
+    if (layers_.width() == define_.unit.map_width) return {};
+    return refuse("units of the last layer",
+                  std::to_string(define_.unit.map_width) + ", the width of the words' tables",
+                  layers_.width());
+  }
+
+  void Describe() {
+    ModelDescription& description = builder_.model.draft.description;
+    description.vocabulary_size = static_cast<uint32_t>(words_);
+    builder_.model.cache_start = CacheStart::kPastCapacity;
+    description.blocks.emplace_back(DescribeEmbedding());
+    RecurrentDecoder decoder = layers_.Describe();
+    decoder.name = "lstms";
+    description.blocks.emplace_back(std::move(decoder));
+    description.blocks.emplace_back(DescribeSoftmax());
+  }
+
+  // The unit's table stands for a tensor that the checkpoint does not hold.
+  AdaptiveEmbedding DescribeEmbedding() {
+    const uint64_t width = OutputWidth(define_.unit);
+    const auto compute = [this]() -> Result<std::vector<float>> {
+      KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(define_));
+      const size_t threads = std::max(std::thread::hardware_concurrency(), 1U);
+      return DefineTable(input.map, input.unit, input.weights, threads);
+    };
+    made_.push_back({"define.table", {words_, width}, compute});
+    AdaptiveEmbedding embedding;
+    embedding.name = "define";
+    embedding.width = static_cast<uint32_t>(width);
+    embedding.scale = 1;
+    const TensorId table = builder_.AddWhole(made_.back(), Role::kQuantised);
+    embedding.bins.push_back({0, static_cast<uint32_t>(words_), table, std::nullopt});
+    return embedding;
+  }
+
+  AdaptiveSoftmax DescribeSoftmax() {
+    AdaptiveSoftmax softmax;
+    softmax.name = "embeddings";
+    softmax.width = static_cast<uint32_t>(layers_.width());
+    softmax.normalisation = Normalisation::kWhole;
+    uint32_t first = 0;
+    for (size_t i = 0; i < define_.bands.size(); ++i) {
+      const DefineSource::Band& band = define_.bands[i];
+      const auto size = static_cast<uint32_t>(band.table->shape[0]);
+      const TensorId table = builder_.AddWhole(*band.table, Role::kPrunedAlso);
+      if (i == 0) {
+        softmax.head_size = size;
+        softmax.head_table = table;
+      } else {
+        made_.push_back(Transposed(*band.projection));
+        const TensorId projection = builder_.AddWhole(made_.back(), Role::kPrunedAlso);
+        softmax.tails.push_back(
+            {first, size, static_cast<uint32_t>(i - 1), projection, table, std::nullopt});
+      }
+      first += size;
+    }
+    if (!softmax.tails.empty()) {
+      softmax.cluster_weight = builder_.AddWhole(*classes_, Role::kQuantised);
+      softmax.cluster_bias = builder_.AddWhole(*class_bias_, Role::kQuantised);
+    }
+    return softmax;
+  }
+
+  DraftBuilder builder_;
+  RecurrentLayers layers_;
+  DefineSource define_;
+  const SourceTensor* classes_ = nullptr;
+  const SourceTensor* class_bias_ = nullptr;
+  uint64_t words_ = 0;
+  std::deque<SourceTensor> made_;  // from the checkpoint's; the builder points to them
+};
+
+}  // namespace
+
+bool LooksLikeDefineAwdLstm(std::span<const SourceTensor> weights) {
+  const auto has = [&](std::string_view name) {
+    return std::any_of(weights.begin(), weights.end(),
+                       [name](const SourceTensor& tensor) { return tensor.name == name; });
+  };
+  return has("embeddings.embeds.0.weight") && has(kReduce) && has("lstms.0.module.weight_ih_l0");
+}
+
+Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) {
+  return Loader(input.weights).Load();
+}
+
+}  // namespace kinglet

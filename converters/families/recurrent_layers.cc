@@ -1,0 +1,113 @@
+#include "converters/families/recurrent_layers.h"
+
+#include <string>
+
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+bool IsMatrix(const SourceTensor& tensor) {
+  return tensor.shape.size() == 2 && tensor.shape[0] > 0 && tensor.shape[1] > 0;
+}
+
+}  // namespace
+
+void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
+  Sources layer;
+  layer.inputs = width_;
+  for (const std::string& leftover : names.leftovers) builder_.ClaimUnshaped(leftover, false);
+  if (cell_ == RecurrentCell::kQrnn) {
+    ClaimQrnn(names, layer);
+  } else {
+    ClaimRecurrent(names, layer);
+  }
+  width_ = layer.units;
+  layers_.push_back(layer);
+}
+
+void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, Sources& layer) {
+  layer.recurrent_weight = builder_.ClaimUnshaped(names.recurrent_weight);
+  if (layer.recurrent_weight != nullptr) FindCell(layer);
+  const uint64_t rows = GatesOf(layer.cell) * layer.units;
+  const bool known = layer.units > 0;
+  layer.input_weight =
+      builder_.ClaimIf(known && layer.inputs > 0, names.input_weight, {rows, layer.inputs});
+  layer.input_bias = builder_.ClaimIf(known, names.input_bias, {rows});
+  if (names.recurrent_bias.empty()) return;
+  layer.recurrent_bias = builder_.ClaimIf(known, names.recurrent_bias, {rows});
+}
+
+// Units and, unless the family knows it, the cell, from the recurrent weight [gates * n, n].
+void RecurrentLayers::FindCell(Sources& layer) {
+  const SourceTensor& weight = *layer.recurrent_weight;
+  const auto gates = [&](RecurrentCell cell) {
+    return IsMatrix(weight) && weight.shape[1] <= kMaxExtent &&
+           weight.shape[0] == GatesOf(cell) * weight.shape[1];
+  };
+  if (cell_) {
+    layer.cell = *cell_;
+  } else {
+    layer.cell = gates(RecurrentCell::kGru) ? RecurrentCell::kGru : RecurrentCell::kLstm;
+  }
+  if (gates(layer.cell)) {
+    layer.units = weight.shape[1];
+  } else {
+    builder_.NoteMisshaped(weight,
+                           cell_ ? "[" + std::to_string(GatesOf(layer.cell)) + " n, n] for n units"
+                                 : "[4 n, n] or [3 n, n] for n units");
+  }
+}
+
+// One weight for the token and the one before, [3 n, inputs] or [3 n, 2 inputs].
+void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, Sources& layer) {
+  layer.cell = RecurrentCell::kQrnn;
+  layer.input_weight = builder_.ClaimUnshaped(names.input_weight);
+  if (layer.input_weight != nullptr) {
+    const SourceTensor& weight = *layer.input_weight;
+    const bool matrix = IsMatrix(weight) && weight.shape[0] % 3 == 0;
+    const uint64_t columns = matrix ? weight.shape[1] : 0;
+    if (matrix && (layer.inputs == 0 || columns == layer.inputs || columns == 2 * layer.inputs)) {
+      layer.units = weight.shape[0] / 3;
+      layer.previous_input = columns != layer.inputs;
+    } else {
+      const std::string inputs = std::to_string(layer.inputs);
+      builder_.NoteMisshaped(weight,
+                             "[3 n, " + inputs + "] or [3 n, 2 * " + inputs + "] for n units");
+    }
+  }
+  layer.input_bias = builder_.ClaimIf(layer.units > 0, names.input_bias, {3 * layer.units});
+}
+
+RecurrentLayer RecurrentLayers::DescribeLayer(const Sources& from) {
+  RecurrentLayer layer{};
+  layer.cell = from.cell;
+  layer.units = static_cast<uint32_t>(from.units);
+  if (from.previous_input) {
+    const Shape half = {from.input_weight->shape[0], from.inputs};
+    const std::string& name = from.input_weight->name;
+    layer.input_weight =
+        builder_.Add(name + ".current", half, Role::kPrunedAlso, from.input_weight);
+    layer.recurrent_weight = builder_.Add(name + ".previous", half, Role::kPrunedAlso,
+                                          from.input_weight, {0, from.inputs});
+  } else {
+    layer.input_weight = builder_.AddWhole(*from.input_weight, Role::kPrunedAlso);
+  }
+  layer.input_bias = builder_.AddWhole(*from.input_bias, Role::kQuantised);
+  if (from.recurrent_weight != nullptr) {
+    layer.recurrent_weight = builder_.AddWhole(*from.recurrent_weight, Role::kPrunedAlso);
+  }
+  if (from.recurrent_bias != nullptr) {
+    layer.recurrent_bias = builder_.AddWhole(*from.recurrent_bias, Role::kQuantised);
+  }
+  return layer;
+}
+
+RecurrentDecoder RecurrentLayers::Describe() {
+  RecurrentDecoder decoder;
+  decoder.inputs = static_cast<uint32_t>(inputs_);
+  for (const Sources& layer : layers_) decoder.layers.push_back(DescribeLayer(layer));
+  return decoder;
+}
+
+}  // namespace kinglet

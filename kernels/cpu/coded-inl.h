@@ -1,0 +1,84 @@
+// Sums of partial products of coded tables.
+#if defined(KINGLET_KERNELS_CPU_CODED_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_CODED_INL_H_
+#undef KINGLET_KERNELS_CPU_CODED_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_CODED_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+// Blocks whose words take one position after the other together: a position's partial products then
+// stay in the second-level cache while they are picked from.
+constexpr size_t kBlocksTogether = 128;
+
+// The codes of kWidth words, which begin at bit `bit` of their lanes' streams.
+HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* streams, size_t bit,
+                                                          int bits) {
+  const hn::RebindToUnsigned<Reals> d32;
+  const uint32_t* at = streams + bit / 32 * kPanelRows;
+  const int shift = static_cast<int>(bit % 32);
+  auto codes = hn::ShiftRightSame(hn::Load(d32, at), shift);
+  if (shift + bits > 32) {
+    codes = hn::Or(codes, hn::ShiftLeftSame(hn::Load(d32, at + kPanelRows), 32 - shift));
+  }
+  const auto mask = hn::Set(d32, static_cast<uint32_t>((uint64_t{1} << bits) - 1));
+  return hn::BitCast(hn::RebindToSigned<Reals>(), hn::And(codes, mask));
+}
+
+// Adds one position of one block's words to y, or begins with it. Words beyond the last whole
+// panel are summed in `tail`.
+HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t position,
+                            const float* partial, float divisor, const Finish& finish, float* y,
+                            float* tail) {
+  const Reals d;
+  const uint32_t* streams = codes.codes + (block * codes.positions + position) *
+                                              static_cast<size_t>(codes.bits) * kPanelRows;
+  const size_t first = block * kBlockWords;
+  const size_t end = std::min<size_t>(codes.words, first + kBlockWords);
+  const bool is_last = position + 1 == codes.positions;
+  size_t bit = 0;
+  for (size_t word = first; word < end; word += kPanelRows) {
+    float* sums = word + kPanelRows <= codes.words ? y + word : tail;
+    for (size_t lane = 0; lane < kPanelRows; lane += kWidth) {
+      auto sum = hn::GatherIndex(d, partial, UnpackCodes(streams + lane, bit, codes.bits));
+      if (position != 0) sum = hn::Add(hn::LoadU(d, sums + lane), sum);
+      if (!is_last) {
+        hn::StoreU(sum, d, sums + lane);
+        continue;
+      }
+      if (divisor != 1.0f) sum = hn::Div(sum, hn::Set(d, divisor));
+      FinishRows(finish, sum, word + lane, codes.words, y);
+    }
+    bit += static_cast<size_t>(codes.bits);
+  }
+}
+
+void CodedSums(const CodeBlocks& codes, const uint64_t* firsts, const float* partial, float divisor,
+               const Finish& finish, float* y) {
+  const size_t blocks = (codes.words + kBlockWords - 1) / kBlockWords;
+  alignas(64) float tail[kPanelRows] = {};
+  for (size_t begin = 0; begin < blocks; begin += kBlocksTogether) {
+    const size_t end = std::min(blocks, begin + kBlocksTogether);
+    for (size_t position = 0; position < codes.positions; ++position) {
+      for (size_t block = begin; block < end; ++block) {
+        AddPosition(codes, block, position, partial + firsts[position], divisor, finish, y, tail);
+      }
+    }
+  }
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_CODED_INL_H_

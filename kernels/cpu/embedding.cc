@@ -1,0 +1,212 @@
+// The embedding's row of a token. Tables are read where they lie in the model file, a row at a
+// time; only one that is a product's weight too is read from that weight's panels.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "format/coded_rows.h"
+#include "format/row_reader.h"
+#include "kernels/cpu/bind.h"
+#include "kernels/cpu/product.h"
+
+namespace kinglet::cpu {
+namespace {
+
+// Rows of a table that is not coded.
+class StoredRows {
+ public:
+  StoredRows(WeightId id, const BindContext& context) {
+    if (context.weights.Multiplied(id)) {
+      panels_ = context.weights.Matrix(id);
+      return;
+    }
+    reader_ = std::make_shared<const RowReader>(context.plan.weights[id]);
+    context.weights.Keep(id);
+  }
+
+  size_t cols() const { return panels_ ? panels_->cols : reader_->cols(); }
+  int integer_bits() const { return panels_ ? panels_->bits : reader_->integer_bits(); }
+  void Codes(uint64_t row, int16_t* out) const {
+    panels_ ? panels_->CopyCodes(row, out) : reader_->Codes(row, out);
+  }
+  float Scale(uint64_t row) const { return panels_ ? panels_->scales[row] : reader_->Scale(row); }
+  void Reals(uint64_t row, const VectorFunctions& vector, float* out) const {
+    if (!panels_) {
+      reader_->Reals(row, out);
+    } else if (panels_->integer()) {
+      int16_t codes[kMaxColumns];
+      panels_->CopyCodes(row, codes);
+      vector.dequantise(codes, panels_->cols, panels_->scales[row], out);
+    } else {
+      panels_->CopyReals(row, out);
+    }
+  }
+  std::vector<MemoryRange> Memory(uint64_t row) const {
+    return panels_ ? panels_->RowMemory(row) : reader_->Memory(row, row + 1);
+  }
+
+ private:
+  SharedPanels panels_;  // or
+  std::shared_ptr<const RowReader> reader_;
+};
+
+// Rows of any table.
+class TableRows {
+ public:
+  TableRows(WeightId id, const BindContext& context)
+      : cols_(Cols(context.plan.weights[id].shape)), stored_(StoredIn(id, context), context) {
+    const CodedView* coded = context.plan.weights[id].coded();
+    if (coded == nullptr) return;
+    codes_.emplace(context.plan.weights[id]);
+    combine_ = coded->scheme.combine;
+    context.weights.Keep(id);
+  }
+
+  // Whether the vectors serve it.
+  static bool Served(const TensorView& table) {
+    const CodedView* coded = table.coded();
+    return Cols(table.shape) <= kMaxColumns &&
+           (coded == nullptr || coded->scheme.positions <= kMaxColumns);
+  }
+
+  size_t cols() const { return cols_; }
+  // Of integers that products may use; 0: reals.
+  int integer_bits() const { return codes_ ? 0 : stored_.integer_bits(); }
+  const StoredRows& stored() const { return stored_; }  // REQUIRES: integer_bits() != 0
+
+  void Row(uint64_t row, const VectorFunctions& vector, float* out) const {
+    if (!codes_) {
+      stored_.Reals(row, vector, out);
+      return;
+    }
+    uint32_t parts[kMaxColumns];
+    codes_->CodebookRows(row, parts);
+    const size_t length = stored_.cols(), positions = codes_->positions();
+    float part[kMaxColumns];
+    for (size_t j = 0; j < positions; ++j) {
+      if (combine_ == Combine::kConcatenate || j == 0) {
+        stored_.Reals(parts[j], vector, out + j * length);
+      } else {
+        stored_.Reals(parts[j], vector, part);
+        vector.add(part, length, out);
+      }
+    }
+    if (combine_ != Combine::kMean) return;
+    const auto count = static_cast<float>(positions);
+    std::for_each(out, out + length, [count](float& value) { value /= count; });
+  }
+  std::vector<MemoryRange> Memory(uint64_t row) const {
+    if (!codes_) return stored_.Memory(row);
+    std::vector<MemoryRange> memory = {codes_->Memory(row)};
+    std::vector<uint32_t> parts(codes_->positions());
+    codes_->CodebookRows(row, parts.data());
+    for (const uint32_t part : parts) {
+      for (const MemoryRange& range : stored_.Memory(part)) memory.push_back(range);
+    }
+    return memory;
+  }
+
+ private:
+  static WeightId StoredIn(WeightId id, const BindContext& context) {
+    const CodedView* coded = context.plan.weights[id].coded();
+    return coded != nullptr ? coded->scheme.codebook : id;
+  }
+
+  size_t cols_;
+  StoredRows stored_;  // the table, or its codebook
+  std::optional<CodedRows> codes_;
+  Combine combine_ = Combine::kConcatenate;
+};
+
+// Of a row of integers on its way into a projection of integers.
+size_t RowChunkPairs(int table_bits, int projection_bits) {
+  return ChunkPairs(projection_bits, int64_t{1} << (table_bits - 1));
+}
+
+class EmbedRowKernel {
+ public:
+  EmbedRowKernel(const EmbedRow& op, const BindContext& context)
+      : vector_(&context.vector),
+        scale_(static_cast<float>(op.scale)),
+        out_(context.layout[op.out]) {
+    for (const EmbeddingBin& bin : op.bins) {
+      bins_.push_back({bin.first, bin.size, TableRows(bin.table, context),
+                       bin.projection ? context.weights.Matrix(*bin.projection) : nullptr});
+    }
+  }
+
+  void operator()(Frame& frame) const {
+    const Bin* bin = BinOf(frame.token);
+    if (bin == nullptr) return;
+    const size_t row = frame.token - bin->first;
+    float* out = out_.At<float>(frame);
+    if (bin->projection) {
+      Project(*bin, row, out);
+    } else {
+      bin->table.Row(row, *vector_, out);
+    }
+    vector_->scale(scale_, out_.count, out);
+  }
+  // The token's row, and all of its bin's projection.
+  std::vector<MemoryRange> TokenMemory(uint32_t token) const {
+    const Bin* bin = BinOf(token);
+    if (bin == nullptr) return {};
+    std::vector<MemoryRange> memory = bin->table.Memory(token - bin->first);
+    if (!bin->projection) return memory;
+    for (const MemoryRange& range : bin->projection->Memory()) memory.push_back(range);
+    return memory;
+  }
+
+ private:
+  struct Bin {
+    uint32_t first, size;
+    TableRows table;
+    SharedPanels projection;  // null: none
+  };
+
+  const Bin* BinOf(uint32_t token) const {
+    const auto found = std::find_if(bins_.begin(), bins_.end(), [token](const Bin& bin) {
+      return token >= bin.first && token - bin.first < bin.size;
+    });
+    return found == bins_.end() ? nullptr : &*found;
+  }
+
+  void Project(const Bin& bin, size_t row, float* out) const {
+    const int table_bits = bin.table.integer_bits();
+    if (table_bits == 0 || !bin.projection->integer()) {
+      float values[kMaxColumns];
+      bin.table.Row(row, *vector_, values);
+      Multiply(*vector_, *bin.projection, {nullptr, 1.0f, values}, 1, Finish{}, out);
+      return;
+    }
+    int16_t codes[kMaxColumns + 1];
+    codes[bin.table.cols()] = 0;  // the partner of an odd last column
+    bin.table.stored().Codes(row, codes);
+    Multiply(*vector_, *bin.projection, {codes, bin.table.stored().Scale(row), nullptr},
+             RowChunkPairs(table_bits, bin.projection->bits), Finish{}, out);
+  }
+
+  const VectorFunctions* vector_;
+  std::vector<Bin> bins_;
+  float scale_;
+  Slot out_;
+};
+
+}  // namespace
+
+Kernel BindOp(const EmbedRow& op, const BindContext& context) {
+  for (const EmbeddingBin& bin : op.bins) {
+    const TensorView& table = context.plan.weights[bin.table];
+    if (!TableRows::Served(table)) return {};
+    const int table_bits = RowReader::IntegerBits(table);
+    if (!bin.projection || table_bits == 0) continue;
+    const int bits = RowReader::IntegerBits(context.plan.weights[*bin.projection]);
+    if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
+  }
+  const EmbedRowKernel kernel(op, context);
+  return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+}
+
+}  // namespace kinglet::cpu

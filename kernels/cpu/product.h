@@ -1,0 +1,62 @@
+// Inside the `cpu` backend: a vector on its way into products with panels (rules 2 to 4 of
+// docs/NUMERICS.md), as kernels/ref/product.h has it for the reference.
+#ifndef KINGLET_KERNELS_CPU_PRODUCT_H_
+#define KINGLET_KERNELS_CPU_PRODUCT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/bind.h"
+
+namespace kinglet::cpu {
+
+// Pairs of columns of `bits`-bit weights whose products with codes up to largest_code certainly add
+// up below 2^31; 0 where even one pair may not, and the vectors do not serve.
+size_t ChunkPairs(int bits, int64_t largest_code);
+
+// The vector of one frame: codes with a step, or reals where codes is null.
+struct ProductVector {
+  const int16_t* codes = nullptr;
+  float step = 1.0f;
+  const float* reals = nullptr;
+
+  // From element `first` on.
+  ProductVector From(size_t first) const {
+    if (codes != nullptr) return {codes + first, step, nullptr};
+    return {nullptr, step, reals + first};
+  }
+};
+
+// y = weight * x and the finish: an integer product where both sides are integers, `chunk_pairs` at
+// a time. REQUIRES: a weight of reals has an x of reals; codes are readable up to an even count.
+void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
+              size_t chunk_pairs, const Finish& finish, float* y);
+
+// Where the vector comes from, bound at load.
+class ProductInput {
+ public:
+  // The first `count` elements of the buffer.
+  ProductInput(const BindContext& context, BufferId x, TailInput input, uint64_t count);
+
+  // Whether the vectors serve products of it with weights of that many bits (0: reals).
+  bool ServedWith(int weight_bits) const;
+  size_t ChunkPairsWith(int weight_bits) const;
+
+  // Holds what reading a vector has to compute; large, so it is a caller's, on its stack.
+  struct Memory {
+    float reals[kMaxColumns];
+    int16_t codes[kMaxColumns + 1];
+  };
+  // `integers`: of the weight.
+  ProductVector Read(const Frame& frame, bool integers, Memory& memory) const;
+
+ private:
+  const VectorFunctions* vector_;
+  Operand x_;
+  bool fixed_point_;
+  size_t count_;
+};
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_PRODUCT_H_

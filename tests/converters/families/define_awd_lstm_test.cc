@@ -1,0 +1,164 @@
+// That the numbers are right is tests/converters/convert_recurrent_test.cc's.
+#include "converters/families/define_awd_lstm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "tests/converters/recurrent_source.h"
+
+namespace kinglet {
+namespace {
+
+// Bands of 5, 4 and 6 words with rows of 16, 4 and 1; two group layers; LSTMs of 7 and 16 units.
+RecurrentSource Source() {
+  RecurrentSource source;
+  const uint64_t words[] = {5, 4, 6}, columns[] = {16, 4, 1};
+  for (uint64_t i = 0; i < 3; ++i) {
+    source.Add("embeddings.embeds." + std::to_string(i) + ".weight", {words[i], columns[i]});
+    source.Add("embeddings.projcs." + std::to_string(i) + ".weight", {16, columns[i]});
+  }
+  source.Add("embeddings.classes.weight", {2, 16});
+  source.Add("embeddings.classes.bias", {2});
+  source.Add("define.weights.0.weight", {6, 4});  // 4 groups
+  source.Add("define.weights.0.bias", {6});
+  source.Add("define.weights.1.weight", {10, 20});  // 2 groups of 24 + 16 features
+  source.Add("define.weights.1.bias", {10});
+  source.Add("define.finalProj.weight", {9, 20});
+  source.Add("define.finalProj.bias", {9});
+  const uint64_t inputs[] = {9, 7}, units[] = {7, 16};
+  for (uint64_t i = 0; i < 2; ++i) {
+    const std::string module = "lstms." + std::to_string(i) + ".module.";
+    source.Add(module + "weight_ih_l0", {4 * units[i], inputs[i]});
+    source.Add(module + "bias_ih_l0", {4 * units[i]});
+    source.Add(module + "bias_hh_l0", {4 * units[i]});
+    source.Add(module + "weight_hh_l0_raw", {4 * units[i], units[i]});
+  }
+  return source;
+}
+
+Result<LoadedModel> Load(const RecurrentSource& source) {
+  const SourceWeights weights = source.Weights();
+  return LoadDefineAwdLstm({"model.pth", "", std::nullopt, weights});
+}
+
+std::string MessageOf(const RecurrentSource& source) {
+  const auto loaded = Load(source);
+  EXPECT_EQ(loaded.status().code(), KINGLET_INVALID_CHECKPOINT);
+  return loaded.status().message();
+}
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(DefineAwdLstm, TheBlocks) {
+  ASSERT_TRUE(LooksLikeDefineAwdLstm(Source().Weights()));
+  const auto loaded = Load(Source());
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const ModelDescription& description = loaded->draft.description;
+  EXPECT_EQ(description.vocabulary_size, 15u);
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
+  ASSERT_EQ(embedding->bins.size(), 1u);
+  EXPECT_EQ(loaded->draft.tensors[embedding->bins[0].table].shape, (Shape{15, 9}));
+  EXPECT_EQ(embedding->scale, 1);
+  const auto* decoder = FindBlock<RecurrentDecoder>(description);
+  ASSERT_EQ(decoder->layers.size(), 2u);
+  EXPECT_EQ(decoder->layers[1].units, 16u);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
+  EXPECT_EQ(softmax->normalisation, Normalisation::kWhole);
+  EXPECT_EQ(softmax->head_size, 5u);
+  EXPECT_FALSE(softmax->head_projection);
+  EXPECT_FALSE(softmax->head_bias);
+  ASSERT_EQ(softmax->tails.size(), 2u);
+  EXPECT_EQ(softmax->tails[1].first, 9u);
+  EXPECT_EQ(softmax->tails[1].cluster_row, 1u);
+  EXPECT_FALSE(softmax->tails[1].bias);
+}
+
+TEST(DefineAwdLstm, AProjectionIsStoredTransposed) {
+  RecurrentSource source = Source();
+  const auto loaded = Load(source);
+  ASSERT_TRUE(loaded.ok());
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
+  const EncodedTensor& projection = loaded->draft.tensors[*softmax->tails[0].projection];
+  EXPECT_EQ(projection.shape, (Shape{4, 16}));
+  const auto& found = std::get<DenseF32>(projection.values).values;
+  const auto& trained = source.Values("embeddings.projcs.1.weight");  // [16, 4]
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t j = 0; j < 16; ++j) EXPECT_EQ(found[i * 16 + j], trained[j * 4 + i]);
+  }
+}
+
+TEST(DefineAwdLstm, OneBandHasNoClasses) {
+  RecurrentSource source = Source();
+  for (const char* band : {"1", "2"}) {
+    source.Remove("embeddings.embeds." + std::string(band) + ".weight");
+    source.Remove("embeddings.projcs." + std::string(band) + ".weight");
+  }
+  source.Add("embeddings.classes.weight", {0, 16});
+  source.Add("embeddings.classes.bias", {0});
+  const auto loaded = Load(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
+  EXPECT_TRUE(softmax->tails.empty());
+  EXPECT_FALSE(softmax->cluster_weight);
+}
+
+TEST(DefineAwdLstm, ALeftoverSaysNothing) {
+  RecurrentSource source = Source();
+  source.Add("lstms.0.module.weight_hh_l0", {28, 7});
+  const auto loaded = Load(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  for (const EncodedTensor& tensor : loaded->draft.tensors) {
+    EXPECT_NE(tensor.name, "lstms.0.module.weight_hh_l0");
+  }
+}
+
+TEST(DefineAwdLstm, FaultsAreReportedTogether) {
+  RecurrentSource source = Source();
+  source.Remove("embeddings.classes.bias");
+  source.Remove("define.finalProj.weight");
+  source.Add("lstms.1.module.weight_ih_l0", {64, 8});
+  source.Add("other", {1});
+  const std::string message = MessageOf(source);
+  EXPECT_TRUE(Contains(message, "missing"));
+  EXPECT_TRUE(Contains(message, "embeddings.classes.bias"));
+  EXPECT_TRUE(Contains(message, "define.finalProj.weight"));
+  EXPECT_TRUE(Contains(message, "lstms.1.module.weight_ih_l0"));
+  EXPECT_TRUE(Contains(message, "unused"));
+  // It cannot be known without the unit's last layer.
+  EXPECT_FALSE(Contains(message, "lstms.0.module.weight_ih_l0"));
+}
+
+TEST(DefineAwdLstm, EachTensorIsNeeded) {
+  const SourceWeights weights = Source().Weights();
+  for (const SourceTensor& tensor : weights) {
+    RecurrentSource source = Source();
+    source.Remove(tensor.name);
+    const auto loaded = Load(source);
+    EXPECT_EQ(loaded.status().code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+  }
+}
+
+TEST(DefineAwdLstm, TheLastLayerIsAsWideAsTheWordsTables) {
+  RecurrentSource source = Source();
+  for (const char* name : {"weight_ih_l0", "bias_ih_l0", "bias_hh_l0", "weight_hh_l0_raw"}) {
+    source.Remove("lstms.1.module." + std::string(name));
+  }
+  const std::string message = MessageOf(source);
+  EXPECT_TRUE(Contains(message, "units of the last layer: expected 16")) << message;
+  EXPECT_TRUE(Contains(message, "found 7"));
+}
+
+TEST(DefineAwdLstm, AValueThatIsNotFinite) {
+  for (const char* name : {"define.weights.1.bias", "embeddings.projcs.2.weight"}) {
+    RecurrentSource source = Source();
+    source.Values(name)[3] = std::nanf("");
+    EXPECT_TRUE(Contains(MessageOf(source), name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,131 @@
+// Which coded products the vectors serve, and how codes lie in memory.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "format/coded_rows.h"
+#include "kernels/cpu/bind.h"
+#include "kernels/cpu/cpu.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cpu {
+namespace {
+
+struct TableShape {
+  uint64_t words = 20;
+  uint32_t positions = 3;
+  std::vector<uint32_t> pools = {5};
+  uint64_t length = 4;
+  int x_bits = 0;
+  bool hashed = false;
+};
+
+// Both steps of a product, as cases of their own.
+struct Steps {
+  OpCase partial, sums;
+};
+
+Steps StepsOf(const TableShape& shape) {
+  const auto make = [&](bool sums) {
+    CaseBuilder builder("", shape.words);
+    CodingScheme scheme;
+    scheme.positions = shape.positions;
+    scheme.pools = shape.pools;
+    const bool integers = shape.x_bits != 0;
+    scheme.codebook = builder.Matrix(scheme.PoolTotal(), shape.length,
+                                     integers ? Storage::kPerRow : Storage::kF32, 9);
+    Coded coded{scheme, HashSeed{1}};
+    if (!shape.hashed) {
+      std::vector<uint32_t> codes;
+      for (uint64_t i = 0; i < shape.words * shape.positions; ++i) {
+        codes.push_back(builder.Below(scheme.PoolSize(static_cast<uint32_t>(i % shape.positions))));
+      }
+      coded.codes = std::move(codes);
+    }
+    const uint64_t cols = shape.length * shape.positions;
+    const WeightId table = builder.Tensor({"table", {shape.words, cols}, coded, false});
+    const BufferId partial = builder.Reals("partial", PartialCount(scheme), Fill::kRandom);
+    if (sums) {
+      const BufferId y = builder.Reals("y", shape.words, Fill::kRandom);
+      return builder.Finish(CodedSums{table, std::nullopt, partial, y});
+    }
+    const BufferId x = builder.Vector("x", cols, shape.x_bits, Fill::kRandom);
+    return builder.Finish(PartialProducts{table, x, partial});
+  };
+  return {make(false), make(true)};
+}
+
+Kernel Bound(const OpCase& op_case, WeightStore& weights, const VectorFunctions& functions) {
+  const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  const BindContext context{op_case.plan, layout, functions, weights};
+  return std::visit([&](const auto& op) { return BindOp(op, context); }, op_case.plan.steps[0].op);
+}
+
+TEST(CodedProducts, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
+  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
+  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+  const auto served = [&](const OpCase& op_case) {
+    WeightStore weights(op_case.plan);
+    return static_cast<bool>(Bound(op_case, weights, *functions).run);
+  };
+  EXPECT_TRUE(served(StepsOf({}).partial));
+  EXPECT_TRUE(served(StepsOf({.x_bits = 9}).partial));
+  EXPECT_FALSE(served(StepsOf({.x_bits = 18}).partial));
+  EXPECT_TRUE(served(StepsOf({.positions = 2, .length = 4096}).partial));
+  EXPECT_FALSE(served(StepsOf({.positions = 1, .length = 8193}).partial));
+  EXPECT_TRUE(served(StepsOf({}).sums));
+  // 3 bits a code, 5 * 32 bits an entry of the codebook's columns.
+  EXPECT_TRUE(served(StepsOf({.words = 4, .hashed = true}).sums));
+  EXPECT_FALSE(served(StepsOf({.words = 20, .hashed = true}).sums));
+}
+
+TEST(CodedProducts, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
+  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
+  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+  const auto bytes = [&](const TableShape& shape) {
+    const OpCase op_case = StepsOf(shape).partial;
+    WeightStore weights(op_case.plan);
+    uint64_t total = 0;
+    for (const MemoryRange& range : Bound(op_case, weights, *functions).weights) {
+      total += range.size();
+    }
+    return total;
+  };
+  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);                // all positions share it
+  EXPECT_EQ(bytes({.pools = {17, 1, 16}}), (32u + 16 + 16) * 4 * 4);
+  EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * (4 * 2 + 4));
+}
+
+// Lane l of 16 holds words l, l + 16, ..: the blocked form, read bit by bit.
+TEST(CodedProducts, CodesLieInBlocksOfLanes) {
+  for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
+    for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {
+      const OpCase op_case = StepsOf({.words = words, .pools = {pool}}).sums;
+      WeightStore store(op_case.plan);
+      const SharedCodes codes = store.Codes(1);
+      store.LayOut();
+      const CodeBlocks blocks = codes->blocks();
+      const auto bits = static_cast<uint64_t>(blocks.bits);
+      ASSERT_EQ(blocks.words, words);
+      ASSERT_EQ(codes->codes.size(), (words + 511) / 512 * 3 * bits * 16);
+      const CodedRows rows(op_case.plan.weights[1]);
+      for (uint64_t word = 0; word < words; ++word) {
+        uint32_t expected[3];
+        rows.Codes(word, expected);
+        for (uint64_t j = 0; j < 3; ++j) {
+          uint32_t code = 0;
+          for (uint64_t b = 0; b < bits; ++b) {
+            const uint64_t at = word % 512 / 16 * bits + b;
+            const uint64_t base = (word / 512 * 3 + j) * bits;
+            code |= (codes->codes[(base + at / 32) * 16 + word % 16] >> (at % 32) & 1) << b;
+          }
+          ASSERT_EQ(code, expected[j]) << word << " " << j;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::cpu

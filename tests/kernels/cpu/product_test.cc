@@ -1,0 +1,76 @@
+#include "kernels/cpu/product.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "kernels/cpu/cpu.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cpu {
+namespace {
+
+TEST(ChunkPairs, IsTheMostThatCannotLeave31Bits) {
+  for (const int bits : {2, 9, 10, 16}) {
+    for (const int64_t largest : {1, 255, 16383, 32767}) {
+      const auto pairs = static_cast<int64_t>(ChunkPairs(bits, largest));
+      const int64_t pair = 2 * (int64_t{1} << (bits - 1)) * largest;
+      EXPECT_LE(pairs * pair, std::numeric_limits<int32_t>::max()) << bits << " " << largest;
+      EXPECT_GT((pairs + 1) * pair, std::numeric_limits<int32_t>::max());
+    }
+  }
+  EXPECT_EQ(ChunkPairs(16, 32768), 0u);  // -2^15 * -2^15, twice, is 2^31
+  EXPECT_EQ(ChunkPairs(9, 0), std::numeric_limits<size_t>::max());
+}
+
+TEST(ProductVector, PartsOfItStartWhereTheyAreAskedTo) {
+  const int16_t codes[4] = {1, 2, 3, 4};
+  const float reals[4] = {1, 2, 3, 4};
+  const ProductVector integers{codes, 0.5f, nullptr}, floats{nullptr, 1.0f, reals};
+  EXPECT_EQ(integers.From(2).codes, codes + 2);
+  EXPECT_EQ(integers.From(2).step, 0.5f);
+  EXPECT_EQ(floats.From(3).reals, reals + 3);
+  EXPECT_EQ(floats.From(3).codes, nullptr);
+}
+
+TEST(ProductInput, MakesRealsOnlyWhereTheWeightIsReal) {
+  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
+  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+  CaseBuilder builder("", 1);
+  const BufferId reals = builder.Given("reals", {3.0f, -6.0f, 1.5f});
+  const BufferId codes = builder.Codes("codes", 3, 9, Fill::kRandom);
+  const OpCase op_case = builder.Finish(Add{reals, reals});
+  const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  WeightStore weights(op_case.plan);
+  const BindContext context{op_case.plan, layout, *functions, weights};
+  alignas(64) std::byte scratch[256] = {};
+  const Frame frame{scratch, nullptr, 0, 0};
+  const float values[3] = {3.0f, -6.0f, 1.5f};
+  std::copy_n(values, 3, layout[reals].At<float>(frame));
+  const int16_t integers[3] = {7, -255, 0};
+  std::copy_n(integers, 3, layout[codes].At<int16_t>(frame));
+
+  ProductInput::Memory memory;
+  const ProductInput as_is(context, reals, TailInput::kAsIs, 3);
+  EXPECT_EQ(as_is.Read(frame, true, memory).codes, nullptr);
+  EXPECT_EQ(as_is.Read(frame, true, memory).reals[1], -6.0f);
+
+  const ProductInput fixed(context, reals, TailInput::kFixedPoint15, 3);
+  const ProductVector rounded = fixed.Read(frame, true, memory);
+  ASSERT_NE(rounded.codes, nullptr);
+  EXPECT_EQ(rounded.step, 6.0f / 16383);
+  EXPECT_EQ(rounded.codes[1], -16383);
+  EXPECT_EQ(rounded.codes[3], 0);  // the partner of an odd last column
+  const ProductVector back = fixed.Read(frame, false, memory);
+  ASSERT_EQ(back.codes, nullptr);
+  EXPECT_EQ(back.reals[1], -16383 * (6.0f / 16383));
+
+  const ProductInput coded(context, codes, TailInput::kAsIs, 3);
+  EXPECT_EQ(coded.Read(frame, true, memory).codes[1], -255);
+  const float step = op_case.plan.buffer(codes).quantiser->step;
+  EXPECT_EQ(coded.Read(frame, false, memory).reals[1], -255 * step);
+}
+
+}  // namespace
+}  // namespace kinglet::cpu

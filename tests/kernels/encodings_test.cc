@@ -1,0 +1,96 @@
+// Every encoding in everything that a model does with a table: `ref64` against a textbook formula
+// over the expanded table, and every instruction set against `ref`, bit for bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "kernels/ref/ref.h"
+#include "tests/support/coded_cases.h"
+#ifdef KINGLET_HAVE_CPU_BACKEND
+#include "kernels/cpu/cpu.h"
+#endif
+
+namespace kinglet {
+namespace {
+
+// The bound between ref64 and the formula, relative to what is added up.
+constexpr double kBound = 1e-12;
+
+OpRun RunSteps(const OpCase& op_case, size_t real_bytes,
+               const Result<std::vector<Kernel>>& kernels) {
+  OpRun run(op_case, real_bytes);
+  EXPECT_TRUE(kernels.ok()) << op_case.name;
+  run.Run(kernels->front());
+  for (size_t i = 1; i < kernels->size(); ++i) run.RunAgain((*kernels)[i]);
+  return run;
+}
+
+template <class Check>
+void ForEachLine(const Check& check) {
+  for (const EncodingLine& line : EncodingLines()) {
+    for (const TableUse use : TableUses()) {
+      const TableCase made = MakeTableCase(line, use);
+      SCOPED_TRACE(made.op_case.name);
+      check(made);
+    }
+  }
+}
+
+TEST(Encodings, Ref64EqualsTheExpandedTable) {
+  ForEachLine([](const TableCase& made) {
+    const BufferLayout layout = LayOut(made.op_case.plan, sizeof(double)).value();
+    const OpRun run = RunSteps(made.op_case, sizeof(double),
+                               ref::BindDouble(made.op_case.plan, layout));
+    const std::vector<double> values = run.Values(made.out);
+    ASSERT_EQ(values.size(), made.expected.size());
+    double largest = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      ASSERT_NEAR(values[i], made.expected[i], kBound * made.magnitude[i]) << i;
+      largest = std::max(largest, std::abs(values[i]));
+    }
+    EXPECT_GT(largest, 0.0);
+  });
+}
+
+TEST(Encodings, RefEqualsTheExpandedTableWithinFloatRounding) {
+  ForEachLine([](const TableCase& made) {
+    const BufferLayout layout = LayOut(made.op_case.plan, sizeof(float)).value();
+    const OpRun run =
+        RunSteps(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout));
+    const std::vector<double> values = run.Values(made.out);
+    // Of fixed point, half a step of 1 / 16,383 in each element is lost.
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (made.exact) {
+        ASSERT_EQ(values[i], double{static_cast<float>(made.expected[i])}) << i;
+      } else {
+        ASSERT_NEAR(values[i], made.expected[i], 2e-4 * made.magnitude[i]) << i;
+      }
+    }
+  });
+}
+
+#ifdef KINGLET_HAVE_CPU_BACKEND
+TEST(Encodings, EveryInstructionSetEqualsRef) {
+  ForEachLine([](const TableCase& made) {
+    const BufferLayout layout = LayOut(made.op_case.plan, sizeof(float)).value();
+    const OpRun expected =
+        RunSteps(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout));
+    for (const cpu::Target target : cpu::SupportedTargets()) {
+      const auto kernels =
+          cpu::BindWith(cpu::FindVectorFunctions(target), made.op_case.plan, layout);
+      const OpRun run = RunSteps(made.op_case, sizeof(float), kernels);
+      ASSERT_EQ(run.Difference(expected), "") << cpu::TargetName(target);
+      if (target == cpu::Target::kScalar) continue;
+      const bool substituted = std::any_of(kernels->begin(), kernels->end(),
+                                           [](const Kernel& kernel) { return kernel.is_substitute; });
+      EXPECT_FALSE(substituted);
+    }
+  });
+}
+#endif
+
+}  // namespace
+}  // namespace kinglet
