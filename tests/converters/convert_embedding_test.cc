@@ -2,12 +2,16 @@
 // float64: tests/data/bag-classifier (examples/torch/make_bag_fixtures.py says how).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "converters/convert.h"
+#include "converters/splitmix.h"
 #include "converters/token_file.h"
 #include "runtime/embedder.h"
 #include "tests/converters/files.h"
@@ -144,6 +148,105 @@ TEST_F(RefusedEmbedding, RecipesThatCannotBe) {
   EXPECT_NE(Refusal(embedding + R"(, "cache": {}})").find("recurrent"), std::string::npos);
   EXPECT_NE(Refusal(R"({"family": "awd-lstm", "classifier": {}})").find("/classifier"),
             std::string::npos);
+}
+
+// A checkpoint of float32 tensors as safetensors: length of the header, header, data.
+class TinyCheckpoint {
+ public:
+  void Add(const std::string& name, const std::string& shape, const std::vector<float>& values) {
+    header_ += (header_.empty() ? "{\"" : ",\"") + name + R"(":{"dtype":"F32","shape":[)" + shape +
+               R"(],"data_offsets":[)" + std::to_string(data_.size()) + ",";
+    data_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    header_ += std::to_string(data_.size()) + "]}";
+  }
+  std::string File() const {
+    const std::string header = header_ + "}";
+    const uint64_t length = header.size();
+    return std::string(reinterpret_cast<const char*>(&length), 8) + header + data_;
+  }
+
+ private:
+  std::string header_, data_;
+};
+
+std::vector<float> RandomFloats(size_t count, uint64_t seed) {
+  SplitMix64 random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = random.Signed();
+  return values;
+}
+
+std::unique_ptr<Embedder> ConvertByExample(const TinyCheckpoint& tensors, const char* recipe) {
+  const TemporaryFile checkpoint(tensors.File(), ".safetensors"), output("");
+  ConvertOptions options;
+  options.checkpoint = checkpoint.path();
+  options.recipe = std::string(KINGLET_EXAMPLES "/recipes/") + recipe;
+  options.output = output.path();
+  const auto summary = Convert(options);
+  EXPECT_TRUE(summary.ok()) << summary.status().message();
+  auto model = Model::Open(output.path(), {.backend = "ref64"});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return std::move(*Embedder::Create(*model));
+}
+
+// DPQ-SX as its authors compute it, in double precision: the value of the largest normalised
+// response at each of 32 positions.
+TEST(ExampleRecipes, LuongsEncoderEmbedding) {
+  constexpr size_t kWords = 20, kPositions = 32, kChoices = 4, kLength = 2;
+  const std::string scope = "dynamic_seq2seq/encoder/kdq_emb/";
+  const auto query = RandomFloats(kWords * kPositions * kLength, 1);
+  const auto keys = RandomFloats(kPositions * kChoices * kLength, 2);
+  const auto values = RandomFloats(kPositions * kChoices * kLength, 3);
+  const auto mean = RandomFloats(kChoices, 4);
+  const std::vector<float> variance = {0.5F, 1, 2, 0.25F};
+  TinyCheckpoint tensors;
+  tensors.Add(scope + "query_wemb", "20,64", query);
+  tensors.Add(scope + "centroids_k", "32,4,2", keys);
+  tensors.Add(scope + "centroids_v", "32,4,2", values);
+  tensors.Add(scope + "batch_normalization/moving_mean", "4", mean);
+  tensors.Add(scope + "batch_normalization/moving_variance", "4", variance);
+  tensors.Add("dynamic_seq2seq/decoder/output_projection/kernel", "1,2", {1, 2});
+  const auto embedder = ConvertByExample(tensors, "luong-encoder-embedding.json");
+  ASSERT_EQ(embedder->width(), kPositions * kLength);
+  ASSERT_EQ(embedder->model().vocabulary_size(), kWords);
+  std::vector<double> vector(kPositions * kLength);
+  for (size_t word = 0; word < kWords; ++word) {
+    ASSERT_TRUE(embedder->Vector(static_cast<uint32_t>(word), std::span(vector)).ok());
+    for (size_t j = 0; j < kPositions; ++j) {
+      size_t best = 0;
+      double largest = -1e300;
+      for (size_t k = 0; k < kChoices; ++k) {
+        double response = 0;
+        for (size_t i = 0; i < kLength; ++i) {
+          response += double{query[(word * kPositions + j) * kLength + i]} *
+                      double{keys[(j * kChoices + k) * kLength + i]};
+        }
+        response = (response - double{mean[k]}) / std::sqrt(double{variance[k]} + 1e-3);
+        if (response > largest) {
+          largest = response;
+          best = k;
+        }
+      }
+      for (size_t i = 0; i < kLength; ++i) {
+        EXPECT_EQ(vector[j * kLength + i], double{values[(j * kChoices + best) * kLength + i]});
+      }
+    }
+  }
+}
+
+// With fewer words than choices every sub-vector is stored: nothing is lost.
+TEST(ExampleRecipes, BertsWordTable) {
+  const auto table = RandomFloats(size_t{30} * 256, 5);
+  TinyCheckpoint tensors;
+  tensors.Add("bert.embeddings.word_embeddings.weight", "30,256", table);
+  tensors.Add("bert.embeddings.LayerNorm.weight", "2", {1, 2});
+  const auto embedder = ConvertByExample(tensors, "bert-word-table.json");
+  ASSERT_EQ(embedder->width(), 256U);
+  std::vector<double> vector(256);
+  for (uint32_t word = 0; word < 30; ++word) {
+    ASSERT_TRUE(embedder->Vector(word, std::span(vector)).ok());
+    for (size_t i = 0; i < 256; ++i) EXPECT_NEAR(vector[i], double{table[word * 256 + i]}, 1e-6);
+  }
 }
 
 }  // namespace
