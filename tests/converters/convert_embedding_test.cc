@@ -180,7 +180,7 @@ std::unique_ptr<Embedder> ConvertByExample(const TinyCheckpoint& tensors, const 
   const TemporaryFile checkpoint(tensors.File(), ".safetensors"), output("");
   ConvertOptions options;
   options.checkpoint = checkpoint.path();
-  options.recipe = std::string(KINGLET_EXAMPLES "/recipes/") + recipe;
+  options.recipe = std::string(KINGLET_DEMO_DATA "/../recipes/") + recipe;
   options.output = output.path();
   const auto summary = Convert(options);
   EXPECT_TRUE(summary.ok()) << summary.status().message();
