@@ -79,7 +79,9 @@ TEST_P(ConvertEmbedding, GivesPyTorchsVectorsAndScores) {
       all.insert(all.end(), scores.begin(), scores.end());
     }
     if (backend == std::string("ref")) of_ref = all;
-    if (backend == std::string("cpu")) EXPECT_EQ(all, of_ref);
+    if (backend == std::string("cpu")) {
+      EXPECT_EQ(all, of_ref);
+    }
   }
 }
 

@@ -119,7 +119,9 @@ TYPED_TEST(Ref, BagsAddWordsButPadding) {
       EXPECT_EQ(*one.template Values<uint32_t>(words), count);
       for (size_t i = 0; i < 2; ++i) {
         EXPECT_EQ(one.template Values<TypeParam>(sum)[i], sums[i]);
-        if (largest) EXPECT_EQ(one.template Values<TypeParam>(most)[i], maxima[i]);
+        if (largest) {
+          EXPECT_EQ(one.template Values<TypeParam>(most)[i], maxima[i]);
+        }
       }
     };
     append(0, 1, -1, 2);
