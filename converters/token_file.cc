@@ -126,9 +126,9 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
   std::vector<std::vector<uint32_t>> lines;
   for (std::string_view rest = bytes; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    KINGLET_ASSIGN_OR_RETURN(
-        lines.emplace_back(),
-        IdsOfText(path + ", line " + std::to_string(lines.size()), rest.substr(0, end)));
+    const std::string where = path + ", line " + std::to_string(lines.size() + 1);
+    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, IdsOfText(where, rest.substr(0, end)));
+    lines.push_back(std::move(ids));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return lines;

@@ -85,7 +85,8 @@ TEST_P(ConvertEmbedding, GivesPyTorchsVectorsAndScores) {
   }
 }
 
-// Norms stay as they are when everything else becomes integers.
+// Scales of rows keep 9 bits (docs/NUMERICS.md, rule 1). Norms stay as they are when everything
+// else becomes integers.
 TEST_P(ConvertEmbedding, QuantisedScoresStayNear) {
   ConvertOptions options = Options();
   options.bits = 14;
@@ -97,7 +98,7 @@ TEST_P(ConvertEmbedding, QuantisedScoresStayNear) {
   std::vector<double> scores(4);
   for (size_t line = 0; line < lists->size(); ++line) {
     ASSERT_TRUE(embedder->Classify((*lists)[line], scores, {}).ok());
-    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(scores[i], logits[line][i], 1e-2);
+    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(scores[i], logits[line][i], 3e-2);
   }
   for (const TensorView& tensor : embedder->model().file().tensors()) {
     const bool norm = tensor.name.ends_with(".scale") || tensor.name.ends_with(".shift");
