@@ -42,8 +42,9 @@ Status ReadEnum(const RecipeNode& node, std::string_view key,
 class Parser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
-    KINGLET_RETURN_IF_ERROR(root.CheckKeys({"comment", "sources", "family", "embedding",
-                                            "recurrent", "softmax", "cache", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(
+        root.CheckKeys({"comment", "sources", "family", "embedding", "recurrent", "softmax",
+                        "cache", "classifier", "passes", "unused"}));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     if (const auto family = root.Find("family")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.family, family->Text());
@@ -81,7 +82,7 @@ class Parser {
   Status ParseBlocks(const RecipeNode& root) {
     if (!recipe_.family.empty()) {
       for (const char* block :
-           {"sources", "embedding", "recurrent", "softmax", "cache", "unused"}) {
+           {"sources", "embedding", "recurrent", "softmax", "cache", "classifier", "unused"}) {
         if (const auto found = root.Find(block)) {
           return found->Refuse("none beside a family, which names the blocks", found->Outline());
         }
@@ -89,9 +90,18 @@ class Parser {
       return {};
     }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
+    KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
+    const auto classifier = root.Find("classifier");
+    const bool predicts = root.Find("recurrent") || root.Find("softmax") || root.Find("cache");
+    if (classifier) {
+      if (predicts) {
+        return classifier->Refuse("none beside recurrent, softmax or cache", classifier->Outline());
+      }
+      KINGLET_ASSIGN_OR_RETURN(recipe_.classifier, ParseClassifier(*classifier));
+    }
+    if (!predicts) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode recurrent, root.Get("recurrent"));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode softmax, root.Get("softmax"));
-    KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(recurrent));
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
     if (const auto cache = root.Find("cache")) {
@@ -432,6 +442,39 @@ class Parser {
       softmax.tails.push_back(std::move(part));
     }
     return softmax;
+  }
+
+  Result<BatchNormRecipe> ParseBatchNorm(const RecipeNode& node, std::string_view key) {
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, node.Get(key));
+    KINGLET_RETURN_IF_ERROR(member.CheckKeys({"gain", "offset", "mean", "variance", "epsilon"}));
+    BatchNormRecipe norm;
+    KINGLET_ASSIGN_OR_RETURN(norm.gain, ParseOptionalRef(member, "gain"));
+    KINGLET_ASSIGN_OR_RETURN(norm.offset, ParseOptionalRef(member, "offset"));
+    KINGLET_ASSIGN_OR_RETURN(norm.mean, ParseRef(member, "mean"));
+    KINGLET_ASSIGN_OR_RETURN(norm.variance, ParseRef(member, "variance"));
+    KINGLET_ASSIGN_OR_RETURN(norm.epsilon, member.NumberOr("epsilon", norm.epsilon));
+    return norm;
+  }
+
+  Result<ClassifierRecipe> ParseClassifier(const RecipeNode& node) {
+    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"padding", "max_pool", "hidden", "weight", "bias"}));
+    ClassifierRecipe classifier;
+    if (const auto padding = node.Find("padding")) {
+      KINGLET_ASSIGN_OR_RETURN(classifier.padding, padding->Count());
+    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.max_pool, node.TruthOr("max_pool", false));
+    if (const auto from = node.Find("hidden")) {
+      KINGLET_RETURN_IF_ERROR(from->CheckKeys({"input_norm", "weight", "bias", "output_norm"}));
+      ClassifierRecipe::Hidden hidden;
+      KINGLET_ASSIGN_OR_RETURN(hidden.input_norm, ParseBatchNorm(*from, "input_norm"));
+      KINGLET_ASSIGN_OR_RETURN(hidden.weight, ParseRef(*from, "weight"));
+      KINGLET_ASSIGN_OR_RETURN(hidden.bias, ParseOptionalRef(*from, "bias"));
+      KINGLET_ASSIGN_OR_RETURN(hidden.output_norm, ParseBatchNorm(*from, "output_norm"));
+      classifier.hidden = std::move(hidden);
+    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.weight, ParseRef(node, "weight"));
+    KINGLET_ASSIGN_OR_RETURN(classifier.bias, ParseOptionalRef(node, "bias"));
+    return classifier;
   }
 
   static Result<CacheRecipe> ParseCache(const RecipeNode& node) {

@@ -139,6 +139,27 @@ struct SoftmaxRecipe {
   std::vector<Part> tails;
 };
 
+// Batch normalisation with its trained statistics.
+struct BatchNormRecipe {
+  std::optional<TensorRef> gain, offset;  // none: 1 and 0
+  TensorRef mean, variance;
+  double epsilon = 1e-3;
+};
+
+// Classes of a list of words (format/blocks.h, BagClassifier).
+struct ClassifierRecipe {
+  struct Hidden {
+    BatchNormRecipe input_norm, output_norm;
+    TensorRef weight;  // [units, features]
+    std::optional<TensorRef> bias;
+  };
+  std::optional<uint64_t> padding;
+  bool max_pool = false;
+  std::optional<Hidden> hidden;
+  TensorRef weight;  // [classes, units or features]
+  std::optional<TensorRef> bias;
+};
+
 struct CacheRecipe {
   uint64_t capacity = 0;
   double theta = 0, lambda = 0;
@@ -147,12 +168,14 @@ struct CacheRecipe {
 
 struct Recipe {
   std::map<std::string, std::string> sources;  // name -> file beside the checkpoint
-  // Blocks: all of these, or a family that names them.
+  // Blocks: an embedding, an embedding and a classifier, or an embedding, recurrent layers, a
+  // softmax and perhaps a cache; or a family that names them.
   std::string family;
   std::optional<EmbeddingRecipe> embedding;
   std::optional<RecurrentRecipe> recurrent;
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
+  std::optional<ClassifierRecipe> classifier;
   std::vector<PassRecipe> passes;
   // Names of tensors that are left out on purpose; * stands for any text.
   std::vector<std::string> unused;

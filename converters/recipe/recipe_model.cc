@@ -1,6 +1,7 @@
 #include "converters/recipe/recipe_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"
 #include "format/limits.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -27,12 +29,17 @@ class ModelMaker {
   Result<LoadedModel> Make() {
     KINGLET_RETURN_IF_ERROR(tensors_.CheckNames(recipe_));
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, MakeEmbedding(*recipe_.embedding));
-    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder,
-                             MakeRecurrent(*recipe_.recurrent, embedding.width));
-    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
-                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
+    const uint32_t width = embedding.width;
     std::vector<Block>& blocks = model_.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
+    if (recipe_.classifier) {
+      KINGLET_ASSIGN_OR_RETURN(BagClassifier classifier, MakeClassifier(*recipe_.classifier));
+      blocks.emplace_back(std::move(classifier));
+    }
+    if (!recipe_.recurrent) return std::move(model_);
+    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
+                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
     blocks.emplace_back(std::move(decoder));
     blocks.emplace_back(std::move(softmax));
     if (recipe_.cache) {
@@ -48,14 +55,15 @@ class ModelMaker {
   }
 
  private:
-  enum class Use : uint8_t { kMatrix, kVector };
+  // Of a norm: stays as it is under passes.
+  enum class Use : uint8_t { kMatrix, kVector, kNorm };
 
   TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
                      Use use) {
     const auto id = static_cast<TensorId>(model_.draft.tensors.size());
     const bool coded = std::holds_alternative<Coded>(values);
     model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
-    if (!coded) model_.quantisable.push_back(id);
+    if (!coded && use != Use::kNorm) model_.quantisable.push_back(id);
     if (!coded && use == Use::kMatrix) model_.prunable.push_back(id);
     return id;
   }
@@ -301,6 +309,77 @@ class ModelMaker {
       KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
     return softmax;
+  }
+
+  // y = x * scale + shift.
+  struct FoldedNorm {
+    TensorId scale, shift;
+  };
+  Result<FoldedNorm> AddNorm(const std::string& name, const BatchNormRecipe& norm) {
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors_.Read(norm.mean));
+    const Shape& shape = mean.shape;
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
+                             tensors_.Read(norm.variance, shape));
+    std::vector<float> gain(mean.values.size(), 1.0F), offset(mean.values.size());
+    if (norm.gain) {
+      KINGLET_ASSIGN_OR_RETURN(gain, tensors_.Read(*norm.gain, shape));
+    }
+    if (norm.offset) {
+      KINGLET_ASSIGN_OR_RETURN(offset, tensors_.Read(*norm.offset, shape));
+    }
+    std::vector<float> scale(gain.size()), shift(gain.size());
+    for (size_t i = 0; i < gain.size(); ++i) {
+      const double spread = double{variance[i]} + norm.epsilon;
+      if (!(spread > 0)) {
+        return Refuse(name, "a variance that is above 0 with epsilon", NumberText(spread));
+      }
+      const double exact = double{gain[i]} / std::sqrt(spread);
+      scale[i] = static_cast<float>(exact);
+      shift[i] = static_cast<float>(double{offset[i]} - double{mean.values[i]} * exact);
+    }
+    const TensorId id = AddTensor(name + ".scale", shape, DenseF32{std::move(scale)}, Use::kNorm);
+    return FoldedNorm{id,
+                      AddTensor(name + ".shift", shape, DenseF32{std::move(shift)}, Use::kNorm)};
+  }
+
+  Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {
+    BagClassifier classifier{};
+    classifier.name = "classifier";
+    classifier.max_pool = recipe.max_pool;
+    if (recipe.padding) {
+      const uint64_t words = model_.draft.description.vocabulary_size;
+      if (*recipe.padding >= words) {
+        return Refuse("classifier, padding", "a word below " + std::to_string(words),
+                      std::to_string(*recipe.padding));
+      }
+      classifier.padding = static_cast<uint32_t>(*recipe.padding);
+    }
+    if (const auto& from = recipe.hidden) {
+      const std::string name = "classifier.hidden.";
+      BagHiddenLayer hidden{};
+      KINGLET_ASSIGN_OR_RETURN(const FoldedNorm input, AddNorm(name + "input", from->input_norm));
+      KINGLET_ASSIGN_OR_RETURN(hidden.weight, AddRef(name + "weight", from->weight, Use::kMatrix));
+      KINGLET_ASSIGN_OR_RETURN(hidden.bias,
+                               AddOptionalRef(name + "bias", from->bias, Use::kVector));
+      KINGLET_ASSIGN_OR_RETURN(const FoldedNorm output,
+                               AddNorm(name + "output", from->output_norm));
+      hidden.input_scale = input.scale;
+      hidden.input_shift = input.shift;
+      hidden.output_scale = output.scale;
+      hidden.output_shift = output.shift;
+      classifier.hidden = hidden;
+    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.weight,
+                             AddRef("classifier.weight", recipe.weight, Use::kMatrix));
+    KINGLET_ASSIGN_OR_RETURN(classifier.bias,
+                             AddOptionalRef("classifier.bias", recipe.bias, Use::kVector));
+    const uint64_t classes = Rows(ShapeOf(classifier.weight));
+    if (classes > kMaxExtent) {
+      return Refuse("classifier", "at most " + std::to_string(kMaxExtent) + " classes",
+                    std::to_string(classes));
+    }
+    classifier.classes = static_cast<uint32_t>(classes);
+    return classifier;
   }
 
   const Recipe& recipe_;
