@@ -6,13 +6,13 @@
 #include <utility>
 #include <variant>
 
+#include "bench/random_values.h"
 #include "converters/families/micronet_config.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/passes/calibrate.h"
 #include "converters/passes/pack.h"
 #include "converters/passes/prune.h"
 #include "converters/passes/quantise.h"
-#include "converters/splitmix.h"
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "kernels/functions.h"
@@ -22,9 +22,6 @@ namespace {
 
 // Entries of all tensors together: 4 GiB of float32.
 constexpr uint64_t kMaxEntries = uint64_t{1} << 30;
-
-// Root mean square of RandomValues: magnitudes uniform in [0.25, 1].
-constexpr float kRootMeanSquare = 0.6614378F;
 
 // The largest activations that networks of these weights reach, rounded up: measured at the 8.3 M
 // shapes, which a test repeats. They cannot overflow, as activations beyond them are clamped.
@@ -115,26 +112,6 @@ MicronetConfig ConfigOf(const SynthesisSpec& spec) {
     config.cache = MicronetCache{spec.cache, {false, spec.cache_theta}, {false, spec.cache_lambda}};
   }
   return config;
-}
-
-// A generator of its own for each tensor.
-SplitMix64 GeneratorOf(uint64_t seed, const std::string& name) {
-  SplitMix64 random(seed);
-  for (const char c : name) {
-    random = SplitMix64(random.Next() ^ static_cast<unsigned char>(c));
-  }
-  return random;
-}
-
-// Magnitudes from a quarter of `limit` to `limit`, either sign, around `centre`.
-std::vector<float> RandomValues(uint64_t count, float centre, float limit, SplitMix64 random) {
-  std::vector<float> values(count);
-  for (float& value : values) {
-    const float number = random.Signed();
-    const float magnitude = 0.25F + 0.75F * std::fabs(number);
-    value = centre + std::copysign(limit * magnitude, number);
-  }
-  return values;
 }
 
 // A state dict of random values, made when they are asked for. Scales keep activations near 1 and

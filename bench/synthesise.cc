@@ -1,5 +1,5 @@
-// Writes a model of random weights: one of the published MicroNet configurations, or one of them
-// with other numbers. bench/README.md shows its use.
+// Writes a model of random weights: one of the published MicroNet configurations or coded models,
+// or one of them with other numbers. bench/README.md shows its use.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/coded_presets.h"
 #include "bench/presets.h"
 #include "bench/synthesis.h"
 #include "converters/quoted.h"
@@ -91,12 +92,29 @@ Result<SynthesisSpec> SpecOf(const Options& options) {
   return spec;
 }
 
-Status Run(const Options& options) {
+Result<ModelDraft> CodedDraft(CodedSynthesisSpec spec, const Options& options) {
+  if (options.window || options.cache || options.sparsity || !options.sparsities.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "preset", QuotedName(options.preset),
+                           "no options but --seed and --bits", "others");
+  }
+  spec.seed = options.seed.value_or(spec.seed);
+  spec.bits = options.bits.value_or(spec.bits);
+  return SynthesiseCoded(spec);
+}
+
+Result<ModelDraft> DraftOf(const Options& options) {
+  if (std::optional<CodedPreset> coded = FindCodedPreset(options.preset)) {
+    return CodedDraft(std::move(coded->spec), options);
+  }
   KINGLET_ASSIGN_OR_RETURN(const SynthesisSpec spec, SpecOf(options));
-  KINGLET_ASSIGN_OR_RETURN(ModelDraft draft, Synthesise(spec));
+  return Synthesise(spec);
+}
+
+Status Run(const Options& options) {
+  KINGLET_ASSIGN_OR_RETURN(ModelDraft draft, DraftOf(options));
   uint64_t parameters = 0, nonzeros = 0;
   for (const EncodedTensor& tensor : draft.tensors) {
-    parameters += Count(tensor.shape);
+    if (!tensor.coded()) parameters += Count(tensor.shape);
     nonzeros += CountNonzeros(tensor);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
@@ -111,8 +129,7 @@ Status Run(const Options& options) {
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  CLI::App app("Writes a model of random weights at a published MicroNet configuration.",
-               "synthesise");
+  CLI::App app("Writes a model of random weights at a published configuration.", "synthesise");
   kinglet::Options options;
   auto* list = app.add_flag("--list", options.list, "print the presets and exit");
   auto* preset = app.add_option("--preset", options.preset, "a name of --list")->excludes(list);
@@ -135,7 +152,7 @@ int main(int argc, char** argv) {
     return status == 0 ? 0 : 2;
   }
   if (options.list) {
-    std::fputs(kinglet::PresetTable().c_str(), stdout);
+    std::printf("%s\n%s", kinglet::PresetTable().c_str(), kinglet::CodedPresetTable().c_str());
     return 0;
   }
   kinglet::Status status;

@@ -11,7 +11,8 @@ CodedRatios RatiosOf(const CodedShape& shape) {
   const auto rows = static_cast<double>(shape.rows), cols = static_cast<double>(shape.cols);
   const double bits_of_code = std::log2(*std::max_element(shape.pools.begin(), shape.pools.end()));
   const double sub_vectors = std::accumulate(shape.pools.begin(), shape.pools.end(), 0.0);
-  const double codes = rows * static_cast<double>(shape.positions) * bits_of_code;
+  const double codes =
+      shape.codes_stored ? rows * static_cast<double>(shape.positions) * bits_of_code : 0;
   const double codebook = kFloatBits * sub_vectors * static_cast<double>(shape.length);
   return {kFloatBits * rows * cols / (codes + codebook),
           kFloatBits * rows * (cols + 1) / (codes + codebook)};

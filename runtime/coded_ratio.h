@@ -14,7 +14,8 @@ struct CodedShape {
   uint64_t positions = 0;  // D
   // K: one pool that all positions share, or one for each of them.
   std::vector<uint32_t> pools;
-  uint64_t length = 0;  // of a sub-vector: d / D if they are concatenated, d if they are added
+  uint64_t length = 0;       // of a sub-vector: d / D if they are concatenated, d if they are added
+  bool codes_stored = true;  // hashed codes are computed and cost no bits
 };
 
 // Bits of the full float32 table over bits of codes and float32 codebook:

@@ -140,7 +140,8 @@ Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
   const Plan& plan = model->plan();
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
-  CountSource source = {std::string(model->backend().name), input.text, ""};
+  CountSource source = {std::string(model->backend().name), input.text, "",
+                        CodedTablesOf(model->file())};
   for (const uint64_t count : input.bin_counts) {
     source.bins += (source.bins.empty() ? "" : ",") + std::to_string(count);
   }
@@ -154,7 +155,7 @@ Status CountModel(const CountOptions& options, Console& console) {
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
     uint64_t total = 0;
-    for (const TensorView& tensor : plan.weights) total += Count(tensor.shape);
+    for (const TensorView& tensor : plan.weights) total += Parameters(tensor);
     const ExecutedStorage storage =
         ExecutedStorageOf(model->file().ledger(),
                           std::accumulate(nonzeros.begin(), nonzeros.end(), uint64_t{0}), total);

@@ -146,6 +146,7 @@ std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& stor
   line.Key("useful_muls").Number(count.useful_multiplications).EndObject();
   line.Key("score").Null();
   AppendComponents(count.components, line);
+  AppendCodedTables(source.tables, line);
   line.Key("backend").Text(source.backend).Key("paths").Text(source.paths);
   return line.Finish();
 }
@@ -164,7 +165,7 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
                NumberText(count.operations.multiplications) + ", of which " +
                    NumberText(count.useful_multiplications) +
                    " by weights that are not zero (dense planes multiply zeros too)");
-  return text + ComponentTable(count.components, count.operations);
+  return text + ComponentTable(count.components, count.operations) + CodedTablesText(source.tables);
 }
 
 std::string MicronetJson(const MicronetCount& count, const CountSource& source) {
@@ -173,6 +174,7 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
   line.Key("nonzero").Integer(count.storage.nonzero).Key("total").Integer(count.storage.total);
   line.Key("size").Number(count.storage.size).Key("mask").Number(count.storage.mask);
   line.Key("quantisation").Number(count.storage.quantisation);
+  line.Key("codes").Number(count.storage.codes);
   line.Key("total_size").Number(count.storage.TotalSize()).EndObject();
   line.Key("ops").BeginObject().Key("muls").Number(count.operations.multiplications);
   line.Key("muls_weighted").Number(count.WeightedMultiplications());
@@ -181,6 +183,7 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
   line.Key("total").Number(count.TotalOperations()).EndObject();
   line.Key("score").Number(count.Score());
   AppendComponents(count.components, line);
+  AppendCodedTables(source.tables, line);
   line.Key("bits").Integer(static_cast<uint64_t>(count.bits)).Key("bins").Text(source.bins);
   return line.Finish();
 }
@@ -194,7 +197,8 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " not zero");
   text += Fact("size", NumberText(storage.TotalSize()) + ": parameters " +
                            NumberText(storage.size) + ", masks " + NumberText(storage.mask) +
-                           ", quantisers " + NumberText(storage.quantisation));
+                           ", quantisers " + NumberText(storage.quantisation) +
+                           (storage.codes > 0 ? ", codes " + NumberText(storage.codes) : ""));
   text += Fact("operations", NumberText(count.TotalOperations()) + ": multiplications " +
                                  NumberText(count.WeightedMultiplications()) + " (" +
                                  NumberText(count.operations.multiplications) + " x " +
@@ -203,7 +207,8 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                                  NumberText(count.operations.others));
   char score[40];
   std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());
-  return text + Fact("score", score) + ComponentTable(count.components, count.operations);
+  return text + Fact("score", score) + ComponentTable(count.components, count.operations) +
+         CodedTablesText(source.tables);
 }
 
 std::vector<ComparedComponent> Compare(const MicronetCount& micronet,

@@ -5,10 +5,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/ledger.h"
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
+#include "tools/coded_tables.h"
 
 namespace kinglet {
 
@@ -17,6 +19,7 @@ struct CountSource {
   std::string backend;
   std::string paths;  // "1,400 tokens of ids.txt from a fresh stream, ..."
   std::string bins;   // how many tokens lie in each: "1316,59,25"
+  std::vector<CodedTableFacts> tables = {};
 };
 
 // Bytes of the file, by what they are for.

@@ -57,6 +57,26 @@ inline constexpr TableRow kTable2[] = {
     {"0.358-attn129-cache2000-9bit", 0, 8.6}, {"0.358-attn129-cache2000-10bit", 0, 8.8},
     {"0.358-attn129-cache3000-9bit", 0, 8.9}, {"0.358-attn257-cache2000-9bit", 0, 9.1}};
 
+// Compression ratios that Chen, Li & Sun 2020 print to one digit, with the two digits that their
+// formula gives: the table counts one column more than it has.
+struct CodedRatioRow {
+  const char* preset;
+  double printed, ratio;
+};
+inline constexpr CodedRatioRow kCodedRatios[] = {
+    {"dpq-ptb-small-sx", 85.5, 85.53},   {"dpq-ptb-small-vq", 51.1, 51.12},
+    {"dpq-ptb-medium-sx", 82.9, 82.89},  {"dpq-ptb-sx", 163.2, 163.18},
+    {"dpq-ptb-large-sx", 238.3, 238.33}, {"dpq-envi-sx", 86.2, 86.17},
+    {"dpq-envi-vq", 16.1, 16.13},        {"dpq-vien-sx", 72.0, 72.0},
+    {"dpq-vien-vq", 14.1, 14.05},        {"dpq-bert", 37.0, 36.96}};
+
+// Parameters of Slim Embedding's networks (Li et al. 2018, One Billion Words), in millions.
+struct SlimTotal {
+  const char* preset;
+  double millions;
+};
+inline constexpr SlimTotal kSlimTotals[] = {{"slim-billion-2", 322}, {"slim-billion-3", 254}};
+
 }  // namespace kinglet
 
 #endif  // KINGLET_TESTS_BENCH_PUBLISHED_TOTALS_H_

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "bench/coded_presets.h"
 #include "bench/presets.h"
 #include "tests/tools/run_command.h"
 
@@ -27,7 +28,7 @@ class SynthesiseTest : public testing::Test {
 TEST_F(SynthesiseTest, ListsThePresets) {
   const Outcome outcome = Run("--list");
   EXPECT_EQ(outcome.exit_status, 0);
-  EXPECT_EQ(outcome.out, PresetTable());
+  EXPECT_EQ(outcome.out, PresetTable() + "\n" + CodedPresetTable());
 }
 
 TEST_F(SynthesiseTest, WritesWhatTheLibraryMakes) {
@@ -90,8 +91,9 @@ TEST_F(SynthesiseTest, BadInputIsOneLineAndLeavesNothing) {
   folder_.Write("entry.json", R"({"tensors": [{"tensor": "layers.0.qkv.weight"}]})");
   folder_.Write("name.json", R"({"tensors": [{"tensor": 1, "final_sparsity": 0.5}]})");
   for (const std::string arguments :
-       {"--preset worst", "--preset best --window 0", "--preset best --bits 1",
-        "--preset best --bits 99", "--preset best --sparsity 2", "--preset best --sparsity nan",
+       {"--preset dpq-bert --window 9", "--preset dpq-bert --bits 1", "--preset worst",
+        "--preset best --window 0", "--preset best --bits 1", "--preset best --bits 99",
+        "--preset best --sparsity 2", "--preset best --sparsity nan",
         "--preset best --cache 4000000000", "--preset best --sparsities missing.json",
         "--preset best --sparsities array.json", "--preset best --sparsities text.json",
         "--preset best --sparsities value.json", "--preset best --sparsities unknown.json",

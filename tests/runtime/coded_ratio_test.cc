@@ -49,6 +49,12 @@ TEST(RatiosOf, PoolsOfTwoSizes) {
   EXPECT_DOUBLE_EQ(RatiosOf(shape).plain, 32.0 * 40 / (10 * 2 * 2 + 32 * 7 * 2));
 }
 
+// What is left of a table of 10 x 4 floats are 6 floats.
+TEST(RatiosOf, HashedCodesCostNothing) {
+  EXPECT_DOUBLE_EQ(RatiosOf({10, 4, 2, {3}, 2, false}).plain, 40.0 / 6);
+  EXPECT_DOUBLE_EQ(RatiosOf({10, 4, 2, {3}, 2, false}).published, 50.0 / 6);
+}
+
 TEST(RatiosOf, OneSubVectorNeedsNoCodes) {
   EXPECT_DOUBLE_EQ(RatiosOf({10, 4, 2, {1}, 2}).plain, 20);
 }

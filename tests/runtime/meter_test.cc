@@ -137,8 +137,8 @@ TEST(Meter, PathsOfAText) {
   EXPECT_EQ(tokens, kIds.size());
   EXPECT_TRUE(FullTrace(plan, {}).paths.empty());
   const Trace steady = SteadyFullTrace(plan, std::vector<uint64_t>{5, 0, 2});
-  EXPECT_EQ(steady.paths, (std::map<TokenPath, uint64_t>{{{6, 0, kEvery}, 5},
-                                                         {{6, 2, kEvery}, 2}}));
+  EXPECT_EQ(steady.paths,
+            (std::map<TokenPath, uint64_t>{{{6, 0, kEvery}, 5}, {{6, 2, kEvery}, 2}}));
   EXPECT_EQ(steady.tokens(), 7u);
   EXPECT_EQ(PathOf(plan, 100, kIds[0], ClusterSet::First(2)).position, 6u);
   EXPECT_EQ(PathOf(plan, 2, 0, ClusterSet::First(2)), (TokenPath{2, 0, ClusterSet::First(2)}));
@@ -399,6 +399,41 @@ TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
   OperationTally sum = Find(count, "distribution");
   for (const OperationTally& tally : steps) sum += tally;
   ExpectTally(sum, count.operations);
+}
+
+// Slim Embedding's output layer (Li et al. 2018, section 3.2): M H / K products, whatever the
+// number of words, then K - 1 sums for each of them and its bias.
+TEST(Meter, CodedOutputsMultiplyEachSubVectorOnce) {
+  CodedSynthesisSpec spec;
+  spec.vocabulary_size = 30;
+  spec.width = 12;
+  spec.input = {4, {7}};
+  spec.units = {8};
+  spec.output = {4, {5, 4, 4, 4}};
+  spec.output_bias = true;
+  SyntheticPlan model(spec);
+  const auto count = [&model] {
+    return CountExecuted(model.plan(), model.nonzeros, kReference,
+                         SteadyFullTrace(model.plan(), std::vector<uint64_t>{1}));
+  };
+  const ExecutedCount all = count();
+  ExpectTally(Find(all, "softmax.head.partial"), {17 * 8 / 4, 17 * (2 - 1), 0});
+  ExpectTally(Find(all, "softmax.head"), {0, 30 * (4 - 1) + 30, 0});
+  for (const Component& component : all.components) EXPECT_NE(component.name, "embed.combine.0");
+
+  --model.nonzeros.at(model.Find("softmax.table.codebook"));
+  const ExecutedCount less = count();
+  EXPECT_EQ(all.operations.Total(), less.operations.Total());
+  EXPECT_NEAR(all.useful_multiplications - less.useful_multiplications, 1, 1e-9);
+  --model.nonzeros.at(model.Find("embed.table.codebook"));
+  EXPECT_EQ(count().useful_multiplications, less.useful_multiplications);
+
+  spec.output->pools = {17};  // every position multiplies its part of h with the whole pool
+  ExpectTally(
+      Find(CountExecuted(SyntheticPlan(spec).plan(), {}, kReference,
+                         SteadyFullTrace(SyntheticPlan(spec).plan(), std::vector<uint64_t>{1})),
+           "softmax.head.partial"),
+      {17 * 8, 4 * 17 * (2 - 1), 0});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bench/presets.h"
 #include "runtime/lower/lower.h"
@@ -229,6 +230,63 @@ TEST(Micronet2019, RecurrentCellsFollowTheSameFormulas) {
   EXPECT_DOUBLE_EQ(count->operations.additions, 32 * 5 + 32 * 7 + 23 * 7 + 32 + 32 + 23 + 5 * 8);
   EXPECT_DOUBLE_EQ(count->operations.others, 5 * 8 + (3 * 23 - 1) - 1);
   EXPECT_EQ(count->storage.total, 23 * 6 + weights + 32 + 32 + 23);
+}
+
+// 30 words; rows of 4 sub-vectors of 3 and 2 numbers; one LSTM layer of 8 units.
+CodedSynthesisSpec SmallCoded(std::vector<uint32_t> output_pools) {
+  CodedSynthesisSpec spec;
+  spec.vocabulary_size = 30;
+  spec.width = 12;
+  spec.input = {4, {7}};
+  spec.units = {8};
+  spec.output = {4, std::move(output_pools)};
+  spec.output_bias = true;
+  return spec;
+}
+
+MicronetCount CodedCountOf(const SyntheticPlan& model) {
+  return *CountMicronet2019(model.plan(), model.nonzeros, {});
+}
+
+// Li et al. 2018, section 3.2: M H / K products once, then K - 1 sums for each word. Looking the
+// input up is free, a code of b bits is b bits.
+TEST(Micronet2019, CodedTables) {
+  const SyntheticPlan model(SmallCoded({5, 4, 4, 4}));
+  const MicronetCount count = CodedCountOf(model);
+  EXPECT_DOUBLE_EQ(count.operations.multiplications, 32 * 12 + 32 * 8 + 3 * 8 + 17 * 8 / 4);
+  EXPECT_DOUBLE_EQ(count.operations.additions,
+                   32 * 11 + 32 + 32 * 7 + 5 * 8 + 17 * (2 - 1) + 30 * (4 - 1) + 30);
+  EXPECT_DOUBLE_EQ(count.operations.others, 5 * 8 + (3 * 30 - 1) - 1);
+  EXPECT_EQ(count.storage.total, 7u * 3 + 32 * 12 + 32 * 8 + 32 + 17 * 2 + 30);
+  EXPECT_DOUBLE_EQ(count.storage.codes, (30.0 * 4 * 3 + 30.0 * 4 * 3) / 32);
+  EXPECT_DOUBLE_EQ(count.storage.TotalSize(),
+                   static_cast<double>(count.storage.total) * 33 / 32 + count.storage.codes);
+}
+
+TEST(Micronet2019, PositionsThatShareAPoolMultiplyWithItEach) {
+  SyntheticPlan model(SmallCoded({17}));
+  const MicronetCount before = CodedCountOf(model);
+  EXPECT_DOUBLE_EQ(before.operations.multiplications, 32 * 12 + 32 * 8 + 3 * 8 + 17 * 8);
+  EXPECT_DOUBLE_EQ(before.storage.codes, (30.0 * 4 * 3 + 30.0 * 4 * 5) / 32);
+  --model.nonzeros.at(model.Find("softmax.table.codebook"));
+  const MicronetCount after = CodedCountOf(model);
+  EXPECT_DOUBLE_EQ(before.operations.multiplications - after.operations.multiplications, 4);
+  EXPECT_DOUBLE_EQ(before.operations.additions - after.operations.additions, 4 * 1.0 / 2);
+}
+
+TEST(Micronet2019, OneWeightOfACodebookLess) {
+  SyntheticPlan model(SmallCoded({5, 4, 4, 4}));
+  const MicronetCount before = CodedCountOf(model);
+  --model.nonzeros.at(model.Find("softmax.table.codebook"));
+  const MicronetCount output = CodedCountOf(model);
+  EXPECT_DOUBLE_EQ(before.operations.multiplications - output.operations.multiplications, 1);
+  EXPECT_DOUBLE_EQ(before.operations.additions - output.operations.additions, 1.0 / 2);
+  EXPECT_EQ(before.storage.nonzero - output.storage.nonzero, 1u);
+  EXPECT_DOUBLE_EQ(before.storage.TotalSize() - output.storage.TotalSize(), 1);
+  --model.nonzeros.at(model.Find("embed.table.codebook"));
+  const MicronetCount input = CodedCountOf(model);
+  EXPECT_DOUBLE_EQ(output.TotalOperations(), input.TotalOperations());
+  EXPECT_EQ(output.storage.nonzero - input.storage.nonzero, 1u);
 }
 
 }  // namespace

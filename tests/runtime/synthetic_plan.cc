@@ -1,6 +1,7 @@
 #include "tests/runtime/synthetic_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "runtime/lower/lower.h"
@@ -16,6 +17,19 @@ SyntheticPlan::SyntheticPlan(const SyntheticConfig& config) {
     }
     tensors_.push_back(view);
     nonzeros.push_back(CountNonzeros(tensor));
+  }
+  plan_ = *Lower(draft.description, tensors_);
+}
+
+SyntheticPlan::SyntheticPlan(const CodedSynthesisSpec& spec) {
+  const ModelDraft draft = *OutlineCoded(spec);
+  for (const EncodedTensor& tensor : draft.tensors) {
+    TensorView view{tensor.name, tensor.shape, DenseView{FloatType::kF32, {}}, {}};
+    if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
+      view.values = CodedView{coded->scheme, {}, std::nullopt};
+    }
+    tensors_.push_back(view);
+    nonzeros.push_back(tensor.coded() ? 0 : Count(tensor.shape));
   }
   plan_ = *Lower(draft.description, tensors_);
 }

@@ -1,4 +1,4 @@
-// Plans of MicroNet's published shapes whose weights are gone: counting needs only the shapes of
+// Plans of published shapes whose weights are gone: counting needs only the shapes of
 // tensors and how many of their entries are not zero, which tests change here one by one.
 #ifndef KINGLET_TESTS_RUNTIME_SYNTHETIC_PLAN_H_
 #define KINGLET_TESTS_RUNTIME_SYNTHETIC_PLAN_H_
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/coded_synthesis.h"
 #include "bench/synthesis.h"
 #include "format/encoding.h"
 #include "kernels/plan.h"
@@ -19,6 +20,8 @@ class SyntheticPlan {
  public:
   // REQUIRES: a spec that Synthesise takes.
   explicit SyntheticPlan(const SyntheticConfig& config);
+  // Of any size: nothing is synthesised. REQUIRES: a spec that OutlineCoded takes.
+  explicit SyntheticPlan(const CodedSynthesisSpec& spec);
   SyntheticPlan(const SyntheticPlan&) = delete;
   SyntheticPlan& operator=(const SyntheticPlan&) = delete;
 

@@ -168,5 +168,25 @@ TEST(CountReport, TextHasALineForEachComponent) {
   }
 }
 
+// Words of codes are a part of the size; tables follow the components in both forms.
+TEST(CountReport, CodesAndCodedTables) {
+  CodedSynthesisSpec spec;
+  spec.vocabulary_size = 32;
+  spec.width = 8;
+  spec.input = {4, {16}};
+  const SyntheticPlan model(spec);
+  const MicronetCount count = *CountMicronet2019(model.plan(), model.nonzeros, {});
+  CountSource source = kSource;
+  source.tables.push_back({});
+  source.tables[0].name = "embed.table";
+  source.tables[0].codes_bytes = source.tables[0].codebook_bytes = 64;
+  const Json json = Json::parse(MicronetJson(count, source));
+  EXPECT_EQ(json["params"]["codes"], 32.0 * 4 * 4 / 32);
+  EXPECT_EQ(json["tables"].size(), 1u);
+  EXPECT_NE(MicronetText(count, source).find(", codes 16\n"), std::string::npos);
+  EXPECT_NE(MicronetText(count, source).find("\nembed.table "), std::string::npos);
+  EXPECT_EQ(MicronetText(CountsOf({}, false).micronet, kSource).find("codes"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kinglet

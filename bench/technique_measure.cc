@@ -1,0 +1,95 @@
+#include "bench/technique_measure.h"
+
+#include <cmath>
+#include <memory>
+#include <set>
+#include <variant>
+
+#include "runtime/exact_sum.h"
+#include "runtime/session.h"
+#include "tools/model_facts.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+using TensorIds = std::set<TensorId>;
+
+void Take(const Plan& plan, TensorId id, TensorIds& ids) {
+  ids.insert(id);
+  if (const CodedView* coded = plan.weights[id].coded()) ids.insert(coded->scheme.codebook);
+}
+
+TensorIds InputTables(const Plan& plan) {
+  TensorIds ids;
+  for (const Step& step : plan.steps) {
+    const auto* row = std::get_if<EmbedRow>(&step.op);
+    if (row == nullptr) continue;
+    for (const EmbeddingBin& bin : row->bins) {
+      Take(plan, bin.table, ids);
+      if (bin.projection) Take(plan, *bin.projection, ids);
+    }
+  }
+  return ids;
+}
+
+// The weights of the clusters' steps.
+TensorIds OutputTables(const Plan& plan) {
+  TensorIds ids;
+  for (const ClusterPlan& cluster : plan.clusters) {
+    for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
+      if (const auto* product = std::get_if<MatVec>(&plan.steps[i].op)) {
+        Take(plan, product->weight, ids);
+      } else if (const auto* partial = std::get_if<PartialProducts>(&plan.steps[i].op)) {
+        Take(plan, partial->table, ids);
+      }
+    }
+  }
+  return ids;
+}
+
+Result<double> PerplexityOf(const std::shared_ptr<const Model>& model, const std::string& text) {
+  KINGLET_ASSIGN_OR_RETURN(const TokenSequence words, ReadTextSequence(text, model->vocabulary()));
+  if (words.ids.size() < 2) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "perplexity", text, "at least 2 words",
+                           std::to_string(words.ids.size()));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  ExactSum sum;
+  for (size_t i = 1; i < words.ids.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(session->StepToken(words.ids[i - 1]));
+    KINGLET_ASSIGN_OR_RETURN(const double value, session->LogProbability(words.ids[i]));
+    sum.Add(value);
+  }
+  return std::exp(-sum.Value() / static_cast<double>(words.ids.size() - 1));
+}
+
+}  // namespace
+
+TableBytes TableBytesOf(const Model& model) {
+  const ModelFacts facts = DescribeModel(model.file());
+  const auto bytes = [&facts](const TensorIds& ids) {
+    uint64_t sum = 0;
+    for (const TensorId id : ids) sum += facts.tensors[id].Bytes();
+    return sum;
+  };
+  const TensorIds input = InputTables(model.plan()), output = OutputTables(model.plan());
+  TensorIds both = input;
+  both.insert(output.begin(), output.end());
+  return {bytes(input), bytes(output), bytes(both)};
+}
+
+Result<TechniqueMeasurement> MeasureTechnique(const ConvertOptions& options,
+                                              const std::string& text) {
+  KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(options));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                           Model::Open(options.output, {}));
+  TechniqueMeasurement found;
+  found.tables = TableBytesOf(*model);
+  found.coded = CodedTablesOf(model->file());
+  found.file_bytes = summary.file_bytes;
+  KINGLET_ASSIGN_OR_RETURN(found.perplexity, PerplexityOf(model, text));
+  return found;
+}
+
+}  // namespace kinglet

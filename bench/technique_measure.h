@@ -1,0 +1,38 @@
+// What a technique makes of a model: converted, looked at and run, in process.
+#ifndef KINGLET_BENCH_TECHNIQUE_MEASURE_H_
+#define KINGLET_BENCH_TECHNIQUE_MEASURE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "kinglet/status.h"
+#include "runtime/model.h"
+#include "tools/coded_tables.h"
+
+namespace kinglet {
+
+// Bytes of the file that tables and their projections, codes and codebooks take, scales and masks
+// among them; biases are not.
+struct TableBytes {
+  uint64_t input = 0, output = 0;
+  uint64_t both = 0;  // a table that embedding and softmax share counts once
+};
+TableBytes TableBytesOf(const Model& model);
+
+struct TechniqueMeasurement {
+  TableBytes tables;
+  std::vector<CodedTableFacts> coded;
+  uint64_t file_bytes = 0;
+  double perplexity = 0;  // of the text, its first word unscored, on `cpu`
+};
+
+// Converts, and scores the words of `text`. The converted file stays at options.output. Errors: as
+// Convert, Model::Open and ReadTextSequence; KINGLET_INVALID_ARGUMENT for a text of one word.
+Result<TechniqueMeasurement> MeasureTechnique(const ConvertOptions& options,
+                                              const std::string& text);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_BENCH_TECHNIQUE_MEASURE_H_

@@ -1,0 +1,93 @@
+#include "bench/technique_rows.h"
+
+#include <array>
+#include <cstdio>
+
+namespace kinglet {
+namespace {
+
+using Base = TechniqueBase;
+using Tables = TechniqueTables;
+
+constexpr auto kRows = std::to_array<TechniqueRow>({
+    // method, base, tables, checkpoint, recipe, bits, prune
+    {"adaptive, tied, float32", Base::kDemo, Tables::kBoth, "", ""},
+    {"tables as float16", Base::kDemo, Tables::kBoth, "", "wikitext2-float16.json"},
+    {"10-bit scalar quantisation", Base::kDemo, Tables::kBoth, "", "", 10},
+    {"9-bit scalar quantisation", Base::kDemo, Tables::kBoth, "", "", 9},
+    {"8-bit scalar quantisation", Base::kDemo, Tables::kBoth, "", "", 8},
+    {"pruned to 0.5, 9-bit", Base::kDemo, Tables::kBoth, "", "", 9, 0.5},
+    {"product quantisation", Base::kDemo, Tables::kBoth, "", "wikitext2-product-quantised.json"},
+    {"product quantisation, 9-bit", Base::kDemo, Tables::kBoth, "",
+     "wikitext2-product-quantised-9-bit.json"},
+    {"slim by clustering", Base::kDemo, Tables::kBoth, "", "wikitext2-slim.json"},
+
+    {"full, float32", Base::kFull, Tables::kBoth, "full", ""},
+    {"9-bit scalar quantisation", Base::kFull, Tables::kBoth, "full", "tables-9-bit.json"},
+    {"product quantisation", Base::kFull, Tables::kInput, "full", "input-product-quantised.json"},
+    {"low rank", Base::kFull, Tables::kInput, "full", "input-low-rank.json"},
+    {"slim by clustering", Base::kFull, Tables::kBoth, "full", "slim-clustered.json"},
+    {"slim, mapping drawn", Base::kFull, Tables::kBoth, "full", "slim-shuffled.json"},
+    {"HashedNets", Base::kFull, Tables::kInput, "full", "input-hashnet.json"},
+
+    {"low rank (projective), tied", Base::kTrained, Tables::kBoth, "low-rank", ""},
+    {"adaptive, tied", Base::kTrained, Tables::kBoth, "adaptive", ""},
+    {"DeFINE, cached, float32", Base::kTrained, Tables::kInput, "define", ""},
+    {"DeFINE, cached, 9-bit", Base::kTrained, Tables::kInput, "define", "input-9-bit.json"},
+    {"DeFINE, cached, product quantised", Base::kTrained, Tables::kInput, "define",
+     "input-product-quantised.json"},
+    {"DPQ-SX", Base::kTrained, Tables::kInput, "dpq-sx", ""},
+    {"DPQ-VQ", Base::kTrained, Tables::kInput, "dpq-vq", ""},
+    {"KD codes, mean and linear", Base::kTrained, Tables::kInput, "kd", ""},
+    {"Shu & Nakayama's codes", Base::kTrained, Tables::kInput, "shu", ""},
+    {"slim input", Base::kTrained, Tables::kInput, "slim-input", ""},
+    {"slim output", Base::kTrained, Tables::kOutput, "slim-output", ""},
+    {"slim output, hashed", Base::kTrained, Tables::kOutput, "slim-hashed", ""},
+    {"slim input and output", Base::kTrained, Tables::kBoth, "slim", ""},
+    {"HashedNets (sub-vectors of one number)", Base::kTrained, Tables::kInput, "hashnet", ""},
+    {"class-factored softmax", Base::kTrained, Tables::kOutput, "class-factored", ""},
+    {"DeFINE and DPQ bins, slim output, pruned LSTM, cache of 200", Base::kTrained, Tables::kBoth,
+     "everything", ""},
+});
+
+}  // namespace
+
+std::span<const TechniqueRow> TechniqueRows() { return kRows; }
+
+ConvertOptions OptionsOf(const TechniqueRow& row, const std::string& examples,
+                         const std::string& models, const std::string& output) {
+  ConvertOptions options;
+  const std::string demo = examples + "/wikitext2";
+  if (row.base == Base::kDemo) {
+    options.checkpoint = demo;
+    options.vocabulary = demo + "/vocab.txt";
+    options.cache_capacity = 0;  // its pairs would hide the tables' share of the perplexity
+  } else {
+    const std::string stem = models + "/" + std::string(row.checkpoint);
+    options.checkpoint = stem + ".pt";
+    options.vocabulary = stem + ".vocab.txt";
+  }
+  options.output = output;
+  if (!row.recipe.empty()) options.recipe = examples + "/recipes/" + std::string(row.recipe);
+  if (row.bits != 0) {
+    options.bits = row.bits;
+    options.calibration_text = demo + "/calibration.txt";
+  }
+  if (row.prune > 0) options.prune = row.prune;
+  return options;
+}
+
+std::string CommandOf(const TechniqueRow& row) {
+  std::string text = "convert ";
+  text += row.base == Base::kDemo ? "wikitext2 --cache 0" : std::string(row.checkpoint) + ".pt";
+  if (!row.recipe.empty()) text += " --recipe " + std::string(row.recipe);
+  char number[32];
+  if (row.prune > 0) {
+    std::snprintf(number, sizeof(number), " --prune %g", row.prune);
+    text += number;
+  }
+  if (row.bits != 0) text += " --bits " + std::to_string(row.bits) + " --calibrate calibration.txt";
+  return text;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,179 @@
+// Prints docs/TECHNIQUES.md's tables: every method of the papers' tables converted and measured by
+// this build. bench/README.md shows its use.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "bench/technique_measure.h"
+#include "bench/technique_rows.h"
+#include "tools/console.h"
+
+namespace kinglet {
+namespace {
+
+struct Options {
+  std::string examples = KINGLET_EXAMPLES;
+  std::string models, text, only;
+};
+
+// Removed with everything in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("kinglet-techniques-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string File(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+const char* TitleOf(TechniqueBase base) {
+  switch (base) {
+    case TechniqueBase::kDemo:
+      return "The demo model, changed after training";
+    case TechniqueBase::kFull:
+      return "A small LSTM with full tables, changed after training";
+    case TechniqueBase::kTrained:
+      return "Small LSTMs trained with the technique";
+  }
+  return "";
+}
+
+uint64_t BytesOf(const TableBytes& bytes, TechniqueTables tables) {
+  switch (tables) {
+    case TechniqueTables::kInput:
+      return bytes.input;
+    case TechniqueTables::kOutput:
+      return bytes.output;
+    case TechniqueTables::kBoth:
+      return bytes.both;
+  }
+  return 0;
+}
+
+const char* NameOf(TechniqueTables tables) {
+  switch (tables) {
+    case TechniqueTables::kInput:
+      return "input";
+    case TechniqueTables::kOutput:
+      return "output";
+    case TechniqueTables::kBoth:
+      return "both";
+  }
+  return "";
+}
+
+std::string Fixed(double number) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.2f", number);
+  return text;
+}
+
+std::string RatioText(uint64_t before, uint64_t after) {
+  return Fixed(static_cast<double>(before) / static_cast<double>(after));
+}
+
+// By the papers' formula, of each coded table.
+std::string PublishedRatios(const TechniqueMeasurement& found) {
+  std::string text;
+  for (const CodedTableFacts& table : found.coded) {
+    text += (text.empty() ? "" : ", ") + Fixed(table.ratios.plain);
+  }
+  return text.empty() ? "-" : text;
+}
+
+void PrintRow(const TechniqueRow& row, const TechniqueMeasurement& before,
+              const TechniqueMeasurement& after) {
+  const uint64_t table_before = BytesOf(before.tables, row.tables);
+  const uint64_t table_after = BytesOf(after.tables, row.tables);
+  std::printf("| %s | `%s` | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n",
+              std::string(row.method).c_str(), CommandOf(row).c_str(), NameOf(row.tables),
+              Grouped(table_before).c_str(), Grouped(table_after).c_str(),
+              RatioText(table_before, table_after).c_str(), PublishedRatios(after).c_str(),
+              Grouped(before.file_bytes).c_str(), Grouped(after.file_bytes).c_str(),
+              RatioText(before.file_bytes, after.file_bytes).c_str(),
+              Fixed(after.perplexity).c_str());
+  std::fflush(stdout);
+}
+
+void PrintTitles(TechniqueBase base) {
+  std::printf(
+      "\n## %s\n\n"
+      "| method | `kinglet` | tables | bytes before | after | ratio | by formula | file before | "
+      "after | ratio | perplexity |\n"
+      "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+      TitleOf(base));
+}
+
+// The rows that can be measured; false if one failed.
+bool PrintTables(const Options& options) {
+  const TemporaryFolder folder;
+  const std::string text =
+      options.text.empty() ? options.examples + "/wikitext2/passage.txt" : options.text;
+  std::optional<TechniqueBase> base;
+  std::optional<TechniqueMeasurement> compared;
+  bool fine = true;
+  for (const TechniqueRow& row : TechniqueRows()) {
+    if (options.models.empty() && row.base != TechniqueBase::kDemo) continue;
+    const bool fresh = base != row.base;
+    const bool first = fresh && row.base != TechniqueBase::kTrained;
+    if (fresh) PrintTitles(row.base);
+    base = row.base;
+    if (!first && !options.only.empty() && row.method.find(options.only) == std::string::npos) {
+      continue;
+    }
+    const auto found = MeasureTechnique(
+        OptionsOf(row, options.examples, options.models, folder.File("model.kgl")), text);
+    if (!found.ok()) {
+      std::fprintf(stderr, "techniques: %s: %s\n", CommandOf(row).c_str(),
+                   found.status().message().c_str());
+      fine = false;
+      if (first) return false;  // there is nothing to compare with
+      continue;
+    }
+    if (first) compared = *found;
+    PrintRow(row, *compared, *found);
+  }
+  return fine;
+}
+
+}  // namespace
+}  // namespace kinglet
+
+int main(int argc, char** argv) {
+  CLI::App app("Converts and measures every technique, and prints Markdown.", "techniques");
+  kinglet::Options options;
+  app.add_option("--models", options.models,
+                 "folder that examples/torch/train_all.sh filled; without it only the demo model");
+  app.add_option("--examples", options.examples, "the source's folder of examples")
+      ->capture_default_str();
+  app.add_option("--text", options.text, "to score (default: wikitext2/passage.txt)");
+  app.add_option("--only", options.only, "rows whose method contains this");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    return kinglet::PrintTables(options) ? 0 : 1;
+  } catch (const std::exception& error) {  // memory and temporary files
+    std::fprintf(stderr, "techniques: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,63 @@
+#include "bench/technique_measure.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "bench/coded_synthesis.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+// By hand: codes of 3 bits; codebooks of 7 x 3 and 17 x 2 floats.
+TEST(TechniqueMeasure, BytesOfCodedTables) {
+  CodedSynthesisSpec spec;
+  spec.vocabulary_size = 30;
+  spec.width = 12;
+  spec.input = {4, {7}};
+  spec.units = {8};
+  spec.output = {4, {5, 4, 4, 4}};
+  spec.output_bias = true;
+  const auto model = *Model::FromBytes(*SerialiseModel(*SynthesiseCoded(spec)), {});
+  const TableBytes found = TableBytesOf(*model);
+  EXPECT_EQ(found.input, 30 * 4 * 3 / 8 + 7 * 3 * 4u);
+  EXPECT_EQ(found.output, 30 * 4 * 3 / 8 + 17 * 2 * 4u);
+  EXPECT_EQ(found.both, found.input + found.output);
+}
+
+// A table that both use counts once; the input's bins have projections of their own.
+TEST(TechniqueMeasure, BytesOfSharedTables) {
+  const auto model = *Model::FromBytes(*SerialiseModel(TinyMicronet({})), {});
+  const TableBytes found = TableBytesOf(*model);
+  EXPECT_LT(found.both, found.input + found.output);
+  EXPECT_GE(found.both, std::max(found.input, found.output));
+}
+
+TEST(TechniqueMeasure, SaysWhatTheCommandSays) {
+  const std::string demo = KINGLET_DEMO_DATA;
+  const CommandFolder folder;
+  folder.Write("text.txt", "the <unk> of the <unk>\nin the year\n");
+  ConvertOptions options;
+  options.checkpoint = demo;
+  options.vocabulary = demo + "/vocab.txt";
+  options.cache_capacity = 0;
+  options.output = folder.Path("m.kgl");
+  const auto found = MeasureTechnique(options, folder.Path("text.txt"));
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->file_bytes, folder.Read("m.kgl").size());
+  const auto lines = folder.Run("score m.kgl --text text.txt --json").Json();
+  EXPECT_NEAR(found->perplexity / lines.back()["ppl"].get<double>(), 1, 1e-7);
+  EXPECT_TRUE(found->coded.empty());
+
+  folder.Write("one.txt", "the");
+  options.output = folder.Path("n.kgl");
+  EXPECT_TRUE(MeasureTechnique(options, folder.Path("one.txt")).ok());  // "the <eos>"
+  folder.Write("none.txt", "");
+  EXPECT_FALSE(MeasureTechnique(options, folder.Path("none.txt")).ok());
+  options.checkpoint = folder.Path("missing.pt");
+  EXPECT_FALSE(MeasureTechnique(options, folder.Path("text.txt")).ok());
+}
+
+}  // namespace
+}  // namespace kinglet

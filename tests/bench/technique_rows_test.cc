@@ -1,0 +1,50 @@
+#include "bench/technique_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "converters/recipe/recipe.h"
+
+namespace kinglet {
+namespace {
+
+const std::string kExamples = KINGLET_EXAMPLES;
+
+TEST(TechniqueRows, AreWhatConvertTakes) {
+  std::set<std::string> commands;
+  for (const TechniqueRow& row : TechniqueRows()) {
+    const ConvertOptions options = OptionsOf(row, kExamples, "models", "m.kgl");
+    EXPECT_TRUE(commands.insert(CommandOf(row)).second) << CommandOf(row);
+    EXPECT_EQ(options.output, "m.kgl");
+    EXPECT_EQ(options.recipe.empty(), row.recipe.empty());
+    if (row.base == TechniqueBase::kDemo) {
+      EXPECT_TRUE(std::filesystem::exists(options.vocabulary)) << options.vocabulary;
+      EXPECT_EQ(options.cache_capacity, 0u);
+    } else {
+      EXPECT_EQ(options.checkpoint, "models/" + std::string(row.checkpoint) + ".pt");
+    }
+    if (row.recipe.empty()) continue;
+    const auto node = RecipeNode::Read(options.recipe);
+    ASSERT_TRUE(node.ok()) << node.status().message();
+    EXPECT_TRUE(ParseRecipe(*node).ok()) << options.recipe;
+  }
+}
+
+TEST(TechniqueRows, EachBaseBeginsWithWhatItIsComparedWith) {
+  const auto rows = TechniqueRows();
+  std::set<TechniqueBase> seen;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool fresh = i == 0 || rows[i - 1].base != rows[i].base;
+    if (!fresh) continue;
+    EXPECT_TRUE(seen.insert(rows[i].base).second);
+    if (rows[i].base == TechniqueBase::kTrained) continue;
+    EXPECT_TRUE(rows[i].recipe.empty());
+    EXPECT_EQ(rows[i].bits, 0);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet
