@@ -2,6 +2,7 @@
 # libraries are linked into it; what they hold stays hidden.
 set(c_api ${PROJECT_SOURCE_DIR}/runtime/c_api)
 add_library(kinglet SHARED
+  ${c_api}/embedding.cc
   ${c_api}/guard.cc
   ${c_api}/library.cc
   ${c_api}/model.cc

@@ -1,5 +1,6 @@
 #include "converters/token_file.h"
 
+#include <algorithm>
 #include <limits>
 #include <new>
 #include <span>
@@ -118,6 +119,21 @@ Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }
+}
+
+Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) try {
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  std::vector<std::vector<uint32_t>> lines;
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string where = path + ", line " + std::to_string(lines.size() + 1);
+    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, IdsOfText(where, rest.substr(0, end)));
+    lines.push_back(std::move(ids));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return lines;
+} catch (const std::bad_alloc&) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "ids", "memory for them", "none left");
 }
 
 Status ForEachWord(const std::string& path, const std::function<Status(std::string_view)>& word) {

@@ -18,6 +18,10 @@ namespace kinglet {
 // KINGLET_INVALID_ARGUMENT naming the byte offset of what is no id.
 Result<std::vector<uint32_t>> ReadIds(const std::string& path);
 
+// The same where each line is a list of its own: one for each line, also for a blank one; an empty
+// last line behind the last newline is none. KINGLET_INVALID_ARGUMENT names line and byte.
+Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path);
+
 // The words of a text file: each line split at ASCII white space as Python's str.split does, then
 // "<eos>". A blank line gives a lone "<eos>"; a last line without newline counts, an empty one
 // behind the last newline does not. Lines end with '\n' ('\r' is white space). `word` is valid

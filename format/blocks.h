@@ -7,6 +7,7 @@
 #ifndef KINGLET_FORMAT_BLOCKS_H_
 #define KINGLET_FORMAT_BLOCKS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -199,8 +200,32 @@ struct NeuralCache {
   CacheStart start = CacheStart::kFirstPair;
 };
 
+// The hidden layer of a classifier: max(a x + s, 0), a dense layer, max(a' y + s', 0). Source: the
+// text classifiers of Chen, Li & Sun 2020, "Differentiable Product Quantization"; batch
+// normalisation with its trained statistics is a = gamma / sqrt(variance + epsilon) and
+// s = beta - mean a.
+struct BagHiddenLayer {
+  TensorId input_scale, input_shift;    // [f], f = the classifier's features
+  TensorId weight;                      // [n, f]
+  std::optional<TensorId> bias;         // [n]
+  TensorId output_scale, output_shift;  // [n]
+};
+
+// Classes of a list of words from the mean of their vectors (a bag of words), followed by the
+// largest entry in each dimension where `max_pool`: f = width of the embedding, or twice that.
+struct BagClassifier {
+  std::string name;
+  uint32_t classes;
+  // A word that fills lists up: not in the mean, and a vector of zeros to the maximum.
+  std::optional<uint32_t> padding;
+  bool max_pool;
+  std::optional<BagHiddenLayer> hidden;
+  TensorId weight;               // [classes, rows of the hidden layer's weight or f]
+  std::optional<TensorId> bias;  // [classes]
+};
+
 using Block = std::variant<AdaptiveEmbedding, MicronetDecoder, AdaptiveSoftmax, NeuralCache,
-                           RecurrentDecoder>;
+                           RecurrentDecoder, BagClassifier>;
 
 // Where the file came from; free text, never interpreted.
 struct Provenance {
@@ -223,9 +248,10 @@ struct GoldenVector {
 struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
-  // Exactly one embedding, softmax and decoder (of any kind); at most one cache.
+  // A language model: exactly one embedding, softmax and decoder (of any kind), at most one cache.
+  // Or an embedding alone, or an embedding and a classifier.
   std::vector<Block> blocks;
-  std::optional<GoldenVector> golden;
+  std::optional<GoldenVector> golden;  // of a language model
 };
 
 // The block of type T, or null.
@@ -235,6 +261,14 @@ const T* FindBlock(const ModelDescription& description) {
     if (const T* found = std::get_if<T>(&block)) return found;
   }
   return nullptr;
+}
+
+// Whether it has what predicts words; otherwise it is an embedding, perhaps with a classifier.
+inline bool IsLanguageModel(const ModelDescription& description) {
+  return std::any_of(description.blocks.begin(), description.blocks.end(), [](const Block& block) {
+    return !std::holds_alternative<AdaptiveEmbedding>(block) &&
+           !std::holds_alternative<BagClassifier>(block);
+  });
 }
 
 }  // namespace kinglet

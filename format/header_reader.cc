@@ -1,24 +1,26 @@
-// Reads the verified FlatBuffer. flatc's types stay in this file.
+// Reads the verified FlatBuffer. flatc's types stay in this file and in block_reader.cc.
 #include "format/header_reader.h"
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "format/block_reader.h"
 #include "format/digest.h"
 #include "format/frame.h"
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "format/model_generated.h"
+#include "format/schema_reader.h"
 
 namespace kinglet {
 namespace {
 
-class Reader {
+class Reader : private SchemaReader {
  public:
   Reader(const std::string& source, std::span<const std::byte> file,
          std::span<const std::byte> header)
-      : source_(source), file_(file), header_(header), strings_left_(header.size()) {}
+      : SchemaReader(source), file_(file), header_(header), strings_left_(header.size()) {}
 
   Result<Header> Read() {
     KINGLET_RETURN_IF_ERROR(CheckStructure());
@@ -36,10 +38,6 @@ class Reader {
   }
 
  private:
-  Status Invalid(const std::string& where, const std::string& expected,
-                 const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
-  }
   Status Corrupt(const std::string& where, const std::string& expected,
                  const std::string& found) const {
     return Status::Refusal(KINGLET_CORRUPT, source_, where, expected, found);
@@ -166,21 +164,6 @@ class Reader {
     }
     strings_left_ -= text.size();
     return text.str();
-  }
-
-  // Any enumeration of the schema is numbered from 0 without gaps.
-  template <class To, class From>
-  Result<To> Enumerator(const std::string& where, From value, From last) const {
-    if (value > last) {
-      return Invalid(where, "a number up to " + std::to_string(static_cast<unsigned>(last)),
-                     std::to_string(static_cast<unsigned>(value)));
-    }
-    return static_cast<To>(value);
-  }
-
-  Status CheckLength(const std::string& where, uint64_t length, uint64_t largest) const {
-    if (length <= largest) return {};
-    return Invalid(where, "at most " + std::to_string(largest), std::to_string(length));
   }
 
   Status ReadTensors() {
@@ -320,154 +303,11 @@ class Reader {
     KINGLET_RETURN_IF_ERROR(
         CheckLength(place + ", bytes of its name", block.name()->size(), kMaxNameBytes));
     KINGLET_ASSIGN_OR_RETURN(const std::string name, Copy(place, *block.name()));
-    const std::string where = "block " + Printable(name);
-    const int kinds = (block.adaptive_embedding() != nullptr) +
-                      (block.micronet_decoder() != nullptr) +
-                      (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
-                      (block.recurrent_decoder() != nullptr);
-    if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
-    if (const auto* stored = block.adaptive_embedding()) {
-      KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, ReadEmbedding(where, *stored));
-      embedding.name = name;
-      blocks.emplace_back(std::move(embedding));
-    }
-    if (const auto* stored = block.micronet_decoder()) {
-      KINGLET_ASSIGN_OR_RETURN(MicronetDecoder decoder, ReadDecoder(where, *stored));
-      decoder.name = name;
-      blocks.emplace_back(std::move(decoder));
-    }
-    if (const auto* stored = block.adaptive_softmax()) {
-      KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, ReadSoftmax(where, *stored));
-      softmax.name = name;
-      blocks.emplace_back(std::move(softmax));
-    }
-    if (const auto* stored = block.neural_cache()) {
-      NeuralCache cache{name, stored->capacity(), stored->theta(), stored->lambda()};
-      KINGLET_ASSIGN_OR_RETURN(
-          cache.start,
-          Enumerator<CacheStart>(where + ", start", stored->start(), schema::CacheStart::MAX));
-      blocks.emplace_back(std::move(cache));
-    }
-    if (const auto* stored = block.recurrent_decoder()) {
-      KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, ReadRecurrent(where, *stored));
-      decoder.name = name;
-      blocks.emplace_back(std::move(decoder));
-    }
+    KINGLET_ASSIGN_OR_RETURN(Block read, kinglet::ReadBlock(source_, name, block));
+    blocks.push_back(std::move(read));
     return {};
   }
 
-  static std::optional<TensorId> Optional(flatbuffers::Optional<uint32_t> id) {
-    return id.has_value() ? std::optional<TensorId>(*id) : std::nullopt;
-  }
-  static ActivationQuantiser ToQuantiser(const schema::Quantiser& stored) {
-    return {stored.max_abs(), stored.step()};
-  }
-
-  Result<AdaptiveEmbedding> ReadEmbedding(const std::string& where,
-                                          const schema::AdaptiveEmbedding& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", bins", stored.bins()->size(), kMaxBins));
-    AdaptiveEmbedding embedding;
-    embedding.width = stored.width();
-    embedding.scale = stored.scale();
-    for (const schema::EmbeddingBin* bin : *stored.bins()) {
-      embedding.bins.push_back(
-          {bin->first(), bin->size(), bin->rows(), Optional(bin->projection()), bin->tokens()});
-    }
-    return embedding;
-  }
-
-  Result<MicronetDecoder> ReadDecoder(const std::string& where,
-                                      const schema::MicronetDecoder& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
-    MicronetDecoder decoder;
-    decoder.width = stored.width();
-    decoder.heads = stored.heads();
-    decoder.key_size = stored.key_size();
-    decoder.value_size = stored.value_size();
-    decoder.window = stored.window();
-    KINGLET_ASSIGN_OR_RETURN(
-        decoder.start,
-        Enumerator<StreamStart>(where + ", start", stored.start(), schema::StreamStart::MAX));
-    for (const schema::MicronetLayer* layer : *stored.layers()) {
-      decoder.layers.push_back(ToLayer(*layer));
-    }
-    if (stored.output() != nullptr) decoder.output = ToQuantiser(*stored.output());
-    return decoder;
-  }
-
-  static MicronetLayer ToLayer(const schema::MicronetLayer& stored) {
-    MicronetLayer layer{};
-    layer.norm1_gain = stored.norm1_gain();
-    layer.norm1_bias = stored.norm1_bias();
-    layer.qkv_weight = stored.qkv_weight();
-    layer.qkv_bias = stored.qkv_bias();
-    layer.positions = stored.positions();
-    layer.out_weight = stored.out_weight();
-    layer.norm2_gain = stored.norm2_gain();
-    layer.norm2_bias = stored.norm2_bias();
-    layer.fc0_weight = stored.fc0_weight();
-    layer.fc0_bias = stored.fc0_bias();
-    layer.fc3_weight = stored.fc3_weight();
-    layer.fc3_bias = stored.fc3_bias();
-    if (const schema::MicronetLayerQuantisers* quantisers = stored.quantisers()) {
-      layer.quantisers = MicronetLayerQuantisers{
-          ToQuantiser(quantisers->norm1()),   ToQuantiser(quantisers->qkv()),
-          ToQuantiser(quantisers->weights()), ToQuantiser(quantisers->attended()),
-          ToQuantiser(quantisers->norm2()),   ToQuantiser(quantisers->inner()),
-          ToQuantiser(quantisers->outer())};
-    }
-    return layer;
-  }
-
-  Result<AdaptiveSoftmax> ReadSoftmax(const std::string& where,
-                                      const schema::AdaptiveSoftmax& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", tails", stored.tails()->size(), kMaxBins - 1));
-    AdaptiveSoftmax softmax;
-    softmax.width = stored.width();
-    softmax.head_size = stored.head_size();
-    softmax.head_projection = Optional(stored.head_projection());
-    softmax.head_table = Optional(stored.head_rows());
-    softmax.head_bias = Optional(stored.head_bias());
-    softmax.cluster_weight = Optional(stored.cluster_weight());
-    softmax.cluster_bias = Optional(stored.cluster_bias());
-    KINGLET_ASSIGN_OR_RETURN(
-        softmax.tail_input,
-        Enumerator<TailInput>(where + ", tail input", stored.tail_input(), schema::TailInput::MAX));
-    KINGLET_ASSIGN_OR_RETURN(
-        softmax.normalisation,
-        Enumerator<Normalisation>(where + ", normalisation", stored.normalisation(),
-                                  schema::Normalisation::MAX));
-    for (const schema::SoftmaxTail* tail : *stored.tails()) {
-      softmax.tails.push_back({tail->first(), tail->size(), tail->cluster_row(),
-                               Optional(tail->projection()), tail->rows(), Optional(tail->bias())});
-    }
-    return softmax;
-  }
-
-  Result<RecurrentDecoder> ReadRecurrent(const std::string& where,
-                                         const schema::RecurrentDecoder& stored) const {
-    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
-    RecurrentDecoder decoder;
-    decoder.inputs = stored.inputs();
-    if (stored.input() != nullptr) decoder.input = ToQuantiser(*stored.input());
-    for (const schema::RecurrentLayer* from : *stored.layers()) {
-      RecurrentLayer layer{};
-      KINGLET_ASSIGN_OR_RETURN(
-          layer.cell, Enumerator<RecurrentCell>(
-                          where + ", cell of layer " + std::to_string(decoder.layers.size()),
-                          from->cell(), schema::RecurrentCell::MAX));
-      layer.units = from->units();
-      layer.input_weight = from->input_weight();
-      layer.input_bias = Optional(from->input_bias());
-      layer.recurrent_weight = Optional(from->recurrent_weight());
-      layer.recurrent_bias = Optional(from->recurrent_bias());
-      if (from->output() != nullptr) layer.output = ToQuantiser(*from->output());
-      decoder.layers.push_back(layer);
-    }
-    return decoder;
-  }
-
-  const std::string& source_;
   const std::span<const std::byte> file_;
   const std::span<const std::byte> header_;
   uint64_t strings_left_;

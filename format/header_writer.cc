@@ -181,6 +181,20 @@ class HeaderBuilder {
     return schema::CreateBlock(builder_, name, 0, 0, 0, 0, stored);
   }
 
+  flatbuffers::Offset<schema::Block> AddBlock(const BagClassifier& classifier) {
+    const auto name = builder_.CreateString(classifier.name);
+    flatbuffers::Offset<schema::BagHiddenLayer> hidden;
+    if (const auto& layer = classifier.hidden) {
+      hidden = schema::CreateBagHiddenLayer(builder_, layer->input_scale, layer->input_shift,
+                                            layer->weight, Optional(layer->bias),
+                                            layer->output_scale, layer->output_shift);
+    }
+    const auto stored = schema::CreateBagClassifier(
+        builder_, classifier.classes, Optional(classifier.padding), classifier.max_pool, hidden,
+        classifier.weight, Optional(classifier.bias));
+    return schema::CreateBlock(builder_, name, 0, 0, 0, 0, 0, stored);
+  }
+
   flatbuffers::Offset<schema::RecurrentLayer> Add(const RecurrentLayer& layer) {
     const schema::Quantiser output = layer.output ? ToSchema(*layer.output) : schema::Quantiser();
     return schema::CreateRecurrentLayer(
@@ -214,7 +228,7 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
     if (const CodedView* coded = tensor.view.coded()) bytes += 4 * coded->scheme.pools.size();
   }
   for (const Block& block : description.blocks) {
-    bytes += 2 * kTable;
+    bytes += 3 * kTable;
     std::visit([&](const auto& value) { bytes += value.name.size(); }, block);
     if (const auto* decoder = std::get_if<MicronetDecoder>(&block)) {
       bytes += kTable * decoder->layers.size();

@@ -38,8 +38,7 @@ uint64_t RowReader::StoredBefore(uint64_t row) const {
   if (!view_.mask) return row * cols_;
   if (row == rows_) return view_.mask->nonzeros;
   const uint64_t known = row / kMaskRows;
-  return starts_[known] +
-         CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
+  return starts_[known] + CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
 }
 
 // The row's `stored` entries, which out begins with, go to the places of the mask's set bits.
@@ -88,8 +87,8 @@ void RowReader::Reals(uint64_t row, float* out) const {
     const bool wide = dense->type == FloatType::kF32;
     const std::byte* from = dense->bytes.data() + first * (wide ? 4 : 2);
     for (uint64_t i = 0; i < count; ++i) {
-      out[i] = wide ? LoadLittle<float>(from + 4 * i)
-                    : HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
+      out[i] =
+          wide ? LoadLittle<float>(from + 4 * i) : HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
     }
   }
   Spread(row, count, out);

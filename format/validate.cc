@@ -6,17 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include "format/block_checks.h"
 #include "format/limits.h"
 #include "format/message_text.h"
+#include "format/validate_decoders.h"
 
 namespace kinglet {
 namespace {
 
-class DescriptionValidator {
+class DescriptionValidator : private BlockChecks {
  public:
   DescriptionValidator(const std::string& source, const ModelDescription& description,
                        std::span<const TensorView> tensors)
-      : source_(source), description_(description), tensors_(tensors) {}
+      : BlockChecks(source, tensors), description_(description) {}
 
   Status Validate() {
     const uint64_t words = description_.vocabulary_size;
@@ -28,7 +30,7 @@ class DescriptionValidator {
     for (const Block& block : description_.blocks) {
       KINGLET_RETURN_IF_ERROR(std::visit(
           [this](const auto& value) {
-            where_ = "block " + value.name;
+            EnterBlock(value.name);
             return ValidateBlock(value);
           },
           block));
@@ -38,16 +40,6 @@ class DescriptionValidator {
   }
 
  private:
-  Status Invalid(const std::string& where, const std::string& expected,
-                 const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
-  }
-  // Inside the block that is being validated.
-  Status InvalidPart(const std::string& part, const std::string& expected,
-                     const std::string& found) const {
-    return Invalid(where_ + ", " + part, expected, found);
-  }
-
   Status ValidateKinds() const {
     const auto count = [this](auto is_kind) {
       return std::count_if(description_.blocks.begin(), description_.blocks.end(), is_kind);
@@ -73,6 +65,13 @@ class DescriptionValidator {
                                     return std::holds_alternative<AdaptiveEmbedding>(block);
                                   }),
                                   false));
+    const auto classifiers =
+        count([](const Block& block) { return std::holds_alternative<BagClassifier>(block); });
+    if (!IsLanguageModel(description_)) return check("bag classifier", classifiers, true);
+    if (classifiers > 0) {
+      return Invalid("blocks", "no classifier beside a decoder, a softmax or a cache",
+                     std::to_string(classifiers));
+    }
     KINGLET_RETURN_IF_ERROR(check("decoder", count([](const Block& block) {
                                     return std::holds_alternative<MicronetDecoder>(block) ||
                                            std::holds_alternative<RecurrentDecoder>(block);
@@ -85,33 +84,6 @@ class DescriptionValidator {
     return check(
         "neural cache",
         count([](const Block& block) { return std::holds_alternative<NeuralCache>(block); }), true);
-  }
-
-  Status ValidateExtent(const std::string& part, uint64_t value) const {
-    if (value >= 1 && value <= kMaxExtent) return {};
-    return InvalidPart(part, "1 to " + std::to_string(kMaxExtent), std::to_string(value));
-  }
-
-  Status ValidatePositive(const char* part, double value) const {
-    if (std::isfinite(value) && value > 0) return {};
-    return InvalidPart(part, "a finite number above 0", NumberText(value));
-  }
-
-  Status ValidateTensorShape(const std::string& part, TensorId id, const Shape& expected) const {
-    if (id >= tensors_.size()) {
-      return InvalidPart(part, "a tensor id below " + std::to_string(tensors_.size()),
-                         std::to_string(id));
-    }
-    const TensorView& tensor = tensors_[id];
-    if (tensor.shape == expected) return {};
-    return InvalidPart(part, "shape " + ShapeText(expected),
-                       ShapeText(tensor.shape) + " of tensor " + tensor.name);
-  }
-  // The same for what kernels index themselves: rows of sub-vectors do not serve. REQUIRES: the id
-  // is in range.
-  Status ValidateNotCoded(const std::string& part, TensorId id) const {
-    if (tensors_[id].coded() == nullptr) return {};
-    return InvalidPart(part, "a tensor that is not coded", "coded tensor " + tensors_[id].name);
   }
 
   // A table of `size` words and what maps between its columns and the width. `inward`: the
@@ -152,6 +124,7 @@ class DescriptionValidator {
   struct DecoderWidths {
     uint64_t input, output;
   };
+  // REQUIRES: the model has a decoder.
   DecoderWidths Widths() const {
     if (const auto* decoder = FindBlock<MicronetDecoder>(description_)) {
       return {decoder->width, decoder->width};
@@ -167,7 +140,9 @@ class DescriptionValidator {
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
-    KINGLET_RETURN_IF_ERROR(ValidateWidth(embedding.width, Widths().input));
+    KINGLET_RETURN_IF_ERROR(IsLanguageModel(description_)
+                                ? ValidateWidth(embedding.width, Widths().input)
+                                : ValidateExtent("width", embedding.width));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     if (embedding.bins.empty() || embedding.bins.size() > kMaxBins) {
       return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
@@ -187,152 +162,11 @@ class DescriptionValidator {
     return ValidateCoverage(covered);
   }
 
-  Status ValidateQuantiser(const std::string& part, const ActivationQuantiser& quantiser) const {
-    const auto positive = [](float value) { return std::isfinite(value) && value > 0; };
-    if (!positive(quantiser.max_abs) || !positive(quantiser.step)) {
-      return InvalidPart(part, "a finite maximum and step above 0",
-                         NumberText(quantiser.max_abs) + " and " + NumberText(quantiser.step));
-    }
-    const double levels = double{quantiser.max_abs} / double{quantiser.step};
-    if (levels > kMaxQuantiserLevels) {
-      return InvalidPart(part, "at most 2^20 steps up to the maximum", NumberText(levels));
-    }
-    return {};
-  }
-
   Status ValidateBlock(const MicronetDecoder& decoder) const {
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("width", decoder.width));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("heads", decoder.heads));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("key size", decoder.key_size));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("value size", decoder.value_size));
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("window", decoder.window));
-    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
-      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
-                         std::to_string(decoder.layers.size()));
-    }
-    if (decoder.start > StreamStart::kZeros) {
-      return InvalidPart("start", "a number up to 1",
-                         std::to_string(static_cast<int>(decoder.start)));
-    }
-    if (decoder.output)
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser("output quantiser", *decoder.output));
-    for (size_t i = 0; i < decoder.layers.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(ValidateLayer(decoder, Numbered("layer", i), decoder.layers[i]));
-    }
-    return {};
+    return ValidateDecoder(*this, decoder);
   }
-
-  Status ValidateLayer(const MicronetDecoder& decoder, const std::string& part,
-                       const MicronetLayer& layer) const {
-    const uint64_t d = decoder.width, heads = decoder.heads;
-    // Each factor is at most 2^20, so these stay below 2^64.
-    const uint64_t qkv = heads * (2 * uint64_t{decoder.key_size} + decoder.value_size);
-    const uint64_t attended = heads * decoder.value_size;
-    if (layer.fc0_weight >= tensors_.size()) {
-      return ValidateTensorShape(part + ", fc0_weight", layer.fc0_weight, {});
-    }
-    const uint64_t inner = Rows(tensors_[layer.fc0_weight].shape);
-    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of fc0_weight", inner));
-    const struct {
-      const char* name;
-      TensorId id;
-      Shape shape;
-    } tensors[] = {
-        {"norm1_gain", layer.norm1_gain, {d}},
-        {"norm1_bias", layer.norm1_bias, {d}},
-        {"qkv_weight", layer.qkv_weight, {qkv, d}},
-        {"qkv_bias", layer.qkv_bias, {qkv}},
-        {"positions", layer.positions, {decoder.key_size, decoder.window}},
-        {"out_weight", layer.out_weight, {d, attended}},
-        {"norm2_gain", layer.norm2_gain, {d}},
-        {"norm2_bias", layer.norm2_bias, {d}},
-        {"fc0_weight", layer.fc0_weight, {inner, d}},
-        {"fc0_bias", layer.fc0_bias, {inner}},
-        {"fc3_weight", layer.fc3_weight, {d, inner}},
-        {"fc3_bias", layer.fc3_bias, {d}},
-    };
-    for (const auto& tensor : tensors) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", " + tensor.name, tensor.id, tensor.shape));
-    }
-    KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", positions", layer.positions));
-    if (layer.quantisers.has_value() != decoder.output.has_value()) {
-      return InvalidPart(
-          part + ", quantisers",
-          decoder.output ? "quantisers, as the output has one" : "none, as the output has none",
-          layer.quantisers ? "quantisers" : "none");
-    }
-    return layer.quantisers ? ValidateQuantisers(part, *layer.quantisers) : Status();
-  }
-
-  Status ValidateQuantisers(const std::string& part,
-                            const MicronetLayerQuantisers& quantisers) const {
-    const std::pair<const char*, const ActivationQuantiser&> named[] = {
-        {"norm1", quantisers.norm1},     {"qkv", quantisers.qkv},
-        {"weights", quantisers.weights}, {"attended", quantisers.attended},
-        {"norm2", quantisers.norm2},     {"inner", quantisers.inner},
-        {"outer", quantisers.outer}};
-    for (const auto& [name, quantiser] : named) {
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser(part + ", quantiser " + name, quantiser));
-    }
-    return {};
-  }
-
   Status ValidateBlock(const RecurrentDecoder& decoder) const {
-    KINGLET_RETURN_IF_ERROR(ValidateExtent("inputs", decoder.inputs));
-    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
-      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
-                         std::to_string(decoder.layers.size()));
-    }
-    if (decoder.input)
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser("input quantiser", *decoder.input));
-    uint64_t inputs = decoder.inputs;
-    for (size_t i = 0; i < decoder.layers.size(); ++i) {
-      const RecurrentLayer& layer = decoder.layers[i];
-      const std::string part = Numbered("layer", i);
-      KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(part, layer, inputs));
-      if (layer.output.has_value() != decoder.input.has_value()) {
-        return InvalidPart(
-            part + ", output quantiser",
-            decoder.input ? "one, as the input has one" : "none, as the input has none",
-            layer.output ? "one" : "none");
-      }
-      inputs = layer.units;
-    }
-    return {};
-  }
-
-  // REQUIRES: inputs are in 1 .. kMaxExtent.
-  Status ValidateRecurrentLayer(const std::string& part, const RecurrentLayer& layer,
-                                uint64_t inputs) const {
-    if (layer.cell > RecurrentCell::kQrnn) {
-      return InvalidPart(part + ", cell", "a number up to 4",
-                         std::to_string(static_cast<int>(layer.cell)));
-    }
-    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", units", layer.units));
-    const bool qrnn = layer.cell == RecurrentCell::kQrnn;
-    const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
-    KINGLET_RETURN_IF_ERROR(
-        ValidateTensorShape(part + ", input weight", layer.input_weight, {rows, inputs}));
-    if (layer.input_bias) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", input bias", *layer.input_bias, {rows}));
-    }
-    if (layer.recurrent_weight) {
-      KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part + ", recurrent weight",
-                                                  *layer.recurrent_weight,
-                                                  {rows, qrnn ? inputs : layer.units}));
-    } else if (!qrnn) {
-      return InvalidPart(part + ", recurrent weight", "one, as the cell is recurrent", "none");
-    }
-    if (layer.recurrent_bias) {
-      if (qrnn)
-        return InvalidPart(part + ", recurrent bias", "none, as a QRNN has one bias", "one");
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", recurrent bias", *layer.recurrent_bias, {rows}));
-    }
-    if (!layer.output) return {};
-    return ValidateQuantiser(part + ", output quantiser", *layer.output);
+    return ValidateDecoder(*this, decoder);
   }
 
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
@@ -439,7 +273,39 @@ class DescriptionValidator {
     return {};
   }
 
+  Status ValidateBlock(const BagClassifier& classifier) const {
+    const uint64_t width = FindBlock<AdaptiveEmbedding>(description_)->width;
+    KINGLET_RETURN_IF_ERROR(ValidateExtent("classes", classifier.classes));
+    if (classifier.padding && *classifier.padding >= description_.vocabulary_size) {
+      return InvalidPart("padding", "a word below " + std::to_string(description_.vocabulary_size),
+                         std::to_string(*classifier.padding));
+    }
+    uint64_t inputs = classifier.max_pool ? 2 * width : width;
+    const auto vector = [this](const char* part, std::optional<TensorId> id, uint64_t size) {
+      return id ? ValidateTensorShape(part, *id, {size}) : Status();
+    };
+    if (const auto& hidden = classifier.hidden) {
+      const uint64_t units =
+          hidden->weight < tensors_.size() ? Rows(tensors_[hidden->weight].shape) : 0;
+      KINGLET_RETURN_IF_ERROR(
+          ValidateTensorShape("hidden weight", hidden->weight, {units, inputs}));
+      KINGLET_RETURN_IF_ERROR(ValidateExtent("rows of the hidden weight", units));
+      KINGLET_RETURN_IF_ERROR(vector("input scale", hidden->input_scale, inputs));
+      KINGLET_RETURN_IF_ERROR(vector("input shift", hidden->input_shift, inputs));
+      KINGLET_RETURN_IF_ERROR(vector("hidden bias", hidden->bias, units));
+      KINGLET_RETURN_IF_ERROR(vector("output scale", hidden->output_scale, units));
+      KINGLET_RETURN_IF_ERROR(vector("output shift", hidden->output_shift, units));
+      inputs = units;
+    }
+    KINGLET_RETURN_IF_ERROR(
+        ValidateTensorShape("weight", classifier.weight, {classifier.classes, inputs}));
+    return vector("bias", classifier.bias, classifier.classes);
+  }
+
   Status ValidateGolden(const GoldenVector& golden) const {
+    if (!IsLanguageModel(description_)) {
+      return Invalid("golden vector", "none, as the model gives no log-probabilities", "one");
+    }
     if (golden.ids.size() < 2) {
       return Invalid("golden vector, ids", "at least 2", std::to_string(golden.ids.size()));
     }
@@ -468,10 +334,7 @@ class DescriptionValidator {
     return {};
   }
 
-  const std::string& source_;
   const ModelDescription& description_;
-  const std::span<const TensorView> tensors_;
-  std::string where_;  // "block NAME"
 };
 
 }  // namespace

@@ -194,9 +194,36 @@ struct QrnnGates {
   BufferId hidden;                   // [n] of reals
 };
 
+// Adds the vector of one word of a list to what a bag of words is made of; position 0 of a list
+// starts anew. The padding word is not in the sum and the count, and a vector of zeros to the
+// maximum. The sum is one chain in list order.
+struct BagAppend {
+  BufferId embedded;                // [n] of reals
+  BufferId sum;                     // state, [n] of reals
+  BufferId words;                   // state, [1] of kWord: how many are in the sum
+  std::optional<BufferId> largest;  // state, [n] of reals
+  std::optional<uint32_t> padding;
+};
+
+// out = sum / words, then, where there is one, the largest. At least one word was not padding.
+struct BagFeatures {
+  BufferId sum, words;
+  std::optional<BufferId> largest;
+  BufferId out;  // [n] or [2 n] of reals
+};
+
+// y = max(x * scale + shift, 0), each operation rounded: batch normalisation with fixed statistics,
+// and the activation after it.
+struct ScaleShiftRectify {
+  BufferId x;             // [n] of reals
+  WeightId scale, shift;  // [n]
+  BufferId y;             // [n] of reals; may be x
+};
+
 using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
                         Quantise, Add, AddScalar, WindowAttention, LogSumExp, CacheWeights,
-                        LstmGates, GruGates, RnnGates, QrnnGates>;
+                        LstmGates, GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures,
+                        ScaleShiftRectify>;
 
 }  // namespace kinglet
 

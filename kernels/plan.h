@@ -70,19 +70,32 @@ struct CachePlan {
   BufferId total;    // [1] of reals
 };
 
+// What makes class scores of a list of words, once its last word went through the context steps.
+struct ClassifierPlan {
+  StepRange steps;  // fill logits and normaliser from the bag
+  std::optional<uint32_t> padding;
+  BufferId logits;      // [classes] of reals
+  BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
+};
+
 struct Plan {
   std::span<const TensorView>
       weights;  // the file's tensor directory; the model file outlives the plan
   std::vector<BufferSpec> buffers;
-  std::vector<Step> steps;            // context steps, then each query group's
-  StepRange context;                  // run for every token
-  BufferId hidden{};                  // what they leave and all queries read: reals, or codes
-  std::vector<ClusterPlan> clusters;  // head first, then tails in word order
+  std::vector<Step> steps;  // context steps, then each query group's
+  StepRange context;        // run for every token
+  BufferId hidden{};        // what they leave and all queries read: reals, or codes
+  std::vector<ClusterPlan>
+      clusters;  // head first, then tails in word order; no language model: none
   std::optional<CachePlan> cache;
+  std::optional<ClassifierPlan> classifier;
   uint32_t vocabulary_size = 0;
 
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 };
+
+// The step that makes a token's vector: an EmbedRow, of which every plan has one.
+size_t EmbeddingStep(const Plan& plan);
 
 }  // namespace kinglet
 

@@ -188,6 +188,19 @@ class StepMeter {
     Add("", {3 * n, (op.previous ? 5 : 2) * n, 3 * n});
   }
 
+  // A sum and, for the maximum, a comparison.
+  void operator()(const BagAppend& op) const {
+    const double n = Real(plan_.buffer(op.embedded).count);
+    Add("", {0, n, op.largest ? n : 0});
+  }
+  void operator()(const BagFeatures& op) const {
+    Add("", {0, 0, Real(plan_.buffer(op.sum).count)});
+  }
+  void operator()(const ScaleShiftRectify& op) const {
+    const double n = Real(plan_.buffer(op.x).count);
+    Add("", {n, n, n});
+  }
+
  private:
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
@@ -238,9 +251,10 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-// log p of every word (runtime/distribution.cc counts the same as it goes): two differences, a
-// comparison and the cluster's own log p, itself two differences for each tail, and the share that
-// the cache leaves. The cache's pairs are added up word by word.
+// log p of every class, two differences each, or of every word (runtime/distribution.cc counts the
+// same as it goes): two differences, a comparison and the cluster's own log p, itself two
+// differences for each tail, and the share that the cache leaves. The cache's pairs are added up
+// word by word.
 OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
@@ -252,6 +266,7 @@ OperationTally FullDistribution(const Plan& plan, uint64_t position) {
         Real(CachePairs(position, plan.cache->capacity, plan.cache->first_position));
     tally += {0, pairs, pairs};
   }
+  if (plan.classifier) tally += {0, 2 * Real(plan.buffer(plan.classifier->logits).count), 0};
   return tally;
 }
 
@@ -303,10 +318,7 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
 }
 
 const EmbedRow& EmbeddingOf(const Plan& plan) {
-  const auto found = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return std::holds_alternative<EmbedRow>(step.op);
-  });
-  return std::get<EmbedRow>(found->op);
+  return std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op);
 }
 
 uint64_t SteadyPosition(const Plan& plan) {

@@ -135,6 +135,11 @@ class StepRules {
   void operator()(const RnnGates& op) const { AddGates(op.hidden, 0, 1, 1); }
   void operator()(const QrnnGates& op) const { AddGates(op.hidden, 3, op.previous ? 5 : 2, 3); }
 
+  // Nor bags of words, of which the same is said; the maximum is a function.
+  void operator()(const BagAppend& op) const { AddGates(op.embedded, 0, 1, op.largest ? 1 : 0); }
+  void operator()(const BagFeatures& op) const { AddGates(op.sum, 0, 0, 1); }
+  void operator()(const ScaleShiftRectify& op) const { AddGates(op.x, 1, 1, 1); }
+
  private:
   // The share of tokens whose words are in the bin.
   double Frequency(size_t bin) const {
@@ -205,6 +210,12 @@ class StorageRules {
   void operator()(const GruGates&) const {}
   void operator()(const RnnGates&) const {}
   void operator()(const QrnnGates&) const {}
+  void operator()(const BagAppend&) const {}
+  void operator()(const BagFeatures&) const {}
+  void operator()(const ScaleShiftRectify& op) const {
+    Charge(op.scale);
+    Charge(op.shift);
+  }
 
  private:
   void Charge(TensorId id) const {

@@ -80,6 +80,11 @@ uint64_t Session::BytesPerLane(const Model& model) {
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
   const FloatEnvironment environment;  // the cache's constants are computed here
+  if (model->plan().clusters.empty()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", "a language model",
+                           model->plan().classifier ? "an embedding with a classifier of word lists"
+                                                    : "an embedding alone");
+  }
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
   const uint64_t each = BytesPerLane(*model);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());

@@ -29,6 +29,7 @@ struct SessionOptions {
 
 class Session {
  public:
+  // KINGLET_UNSUPPORTED for a model that predicts nothing (runtime/embedder.h serves it);
   // KINGLET_INVALID_ARGUMENT for 0 lanes; KINGLET_OUT_OF_MEMORY, also where all lanes together need
   // more than the model's limits leave, naming the number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,

@@ -123,6 +123,22 @@ class StepTracer {
     Write(op.cell);
     Write(op.hidden);
   }
+  void operator()(const BagAppend& op) const {
+    Read(op.embedded);
+    Update(op.sum);
+    Update(op.words);
+    if (op.largest) Update(*op.largest);
+  }
+  void operator()(const BagFeatures& op) const {
+    Read(op.sum);
+    Read(op.words);
+    if (op.largest) Read(*op.largest);
+    Write(op.out);
+  }
+  void operator()(const ScaleShiftRectify& op) const {
+    Read(op.x);
+    Write(op.y);
+  }
 
  private:
   void Read(BufferId id, uint64_t first, uint64_t count) const {
@@ -131,6 +147,10 @@ class StepTracer {
   void Read(BufferId id) const { traffic_.read.push_back(buffers_.Range(id)); }
   void Write(BufferId id, uint64_t first, uint64_t count) const {
     traffic_.written.push_back(buffers_.Range(id, first, count));
+  }
+  void Update(BufferId id) const {
+    Read(id);
+    Write(id);
   }
   void Write(BufferId id) const { traffic_.written.push_back(buffers_.Range(id)); }
 

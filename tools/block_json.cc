@@ -89,6 +89,26 @@ class BlockWriter {
     line_.EndArray().EndObject();
   }
 
+  void operator()(const BagClassifier& classifier) {
+    Begin("bag_classifier", classifier.name);
+    line_.Key("classes").Integer(classifier.classes);
+    if (classifier.padding) line_.Key("padding").Integer(*classifier.padding);
+    line_.Key("max_pool").Boolean(classifier.max_pool);
+    if (const auto& hidden = classifier.hidden) {
+      line_.Key("hidden").BeginObject();
+      Tensor("input_scale", hidden->input_scale);
+      Tensor("input_shift", hidden->input_shift);
+      Tensor("weight", hidden->weight);
+      Tensor("bias", hidden->bias);
+      Tensor("output_scale", hidden->output_scale);
+      Tensor("output_shift", hidden->output_shift);
+      line_.EndObject();
+    }
+    Tensor("weight", classifier.weight);
+    Tensor("bias", classifier.bias);
+    line_.EndObject();
+  }
+
  private:
   void Begin(const char* kind, const std::string& name) {
     line_.BeginObject().Key("block").Text(kind).Key("name").Text(name);

@@ -27,6 +27,7 @@ Command AddScore(CLI::App& app);
 Command AddPredict(CLI::App& app);
 Command AddCount(CLI::App& app);
 Command AddBench(CLI::App& app);
+Command AddEmbed(CLI::App& app);
 Command AddInspect(CLI::App& app);
 Command AddVerify(CLI::App& app);
 Command AddTuneCache(CLI::App& app);

@@ -52,6 +52,12 @@ struct CountInput {
   std::string text;
 };
 
+// What is computed after each token where nothing is left out.
+std::string EverythingAsked(const Plan& plan) {
+  if (plan.classifier) return "the scores of all classes";
+  return plan.clusters.empty() ? "nothing but its vector" : "the full distribution";
+}
+
 // Runs the tokens and asks for what --mode says after each; a word's own probability cannot be
 // asked for after the last one, which is left out then.
 Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const Model>& model,
@@ -85,7 +91,7 @@ Result<CountInput> ReadInput(const CountOptions& options,
                              std::to_string(sequence.ids.size()));
     }
     input.bin_counts = BinCounts(plan, sequence.ids);
-    std::string asked = "the full distribution";
+    std::string asked = EverythingAsked(plan);
     if (options.mode == "full") {
       input.trace = FullTrace(plan, sequence.ids);
     } else {
@@ -123,7 +129,8 @@ Result<CountInput> ReadInput(const CountOptions& options,
         options.bin_counts.empty() ? "neither" : "--bin-counts " + options.bin_counts);
   }
   input.trace = SteadyFullTrace(plan, input.bin_counts);
-  input.text = "window and cache full, the full distribution";
+  input.text = plan.clusters.empty() ? EverythingAsked(plan)
+                                     : "window and cache full, the full distribution";
   return input;
 }
 

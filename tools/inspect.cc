@@ -96,6 +96,12 @@ struct BlockText {
     return text + (block.input ? ", activations quantised" : ", float activations");
   }
 
+  std::string operator()(const BagClassifier& block) const {
+    std::string text = "bag classifier      " + std::to_string(block.classes) + " classes, mean";
+    text += block.max_pool ? " and maximum of vectors" : " of vectors";
+    return text + (block.hidden ? ", a hidden layer" : ", no hidden layer");
+  }
+
   template <class Parts, class SizeOf>
   static std::string Sizes(const Parts& parts, const SizeOf& size_of) {
     constexpr size_t kMostListed = 8;

@@ -11,7 +11,7 @@ constexpr size_t kMostLanes = 65536;
 
 }  // namespace
 
-void AddRunOptions(CLI::App& app, RunOptions& options) {
+void AddModelOptions(CLI::App& app, RunOptions& options) {
   app.add_option("M.kgl", options.model, "the model file")->required()->type_name("");
   // The names are those of the command's contract; whether this build has one is the runtime's
   // answer.
@@ -19,6 +19,11 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
       ->check(CLI::IsMember({"ref", "ref64", "cpu", "cuda"}).description(""))
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_flag("--json", options.json, "print JSON Lines");
+}
+
+void AddRunOptions(CLI::App& app, RunOptions& options) {
+  AddModelOptions(app, options);
   app.add_option("--threads", options.threads, "lanes are divided among up to N threads")
       ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
       ->type_name("N")
@@ -27,7 +32,6 @@ void AddRunOptions(CLI::App& app, RunOptions& options) {
       ->check(CLI::Range(size_t{1}, kMostLanes).description(""))
       ->type_name("N")
       ->capture_default_str();
-  app.add_flag("--json", options.json, "print JSON Lines");
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

@@ -23,7 +23,9 @@ struct RunOptions {
   bool json = false;
 };
 
-// Declares M.kgl, --backend, --threads, --lanes and --json. `options` must outlive `app`.
+// Declares M.kgl, --backend and --json. `options` must outlive `app`.
+void AddModelOptions(CLI::App& app, RunOptions& options);
+// The same and --threads and --lanes. `options` must outlive `app`.
 void AddRunOptions(CLI::App& app, RunOptions& options);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);

@@ -150,13 +150,20 @@ class Translator {
     }
     unused_.push_back("*.num_batches_tracked");
     recipe_["unused"] = unused_;
-    return recipe_.dump();
+    // A text that is no UTF-8 is no name that a recipe knows either.
+    return recipe_.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
  private:
   // --- embeddings: bins of a table and a projection ---
 
   Result<Json> Bins(const Embedding& embedding) {
+    // A pickle may hold itself, and no model has as many bins as one that does could ask for.
+    if (++embeddings_ > kMaxEmbeddings) {
+      return Refuse(embedding.config.Place("kind"),
+                    "at most " + std::to_string(kMaxEmbeddings) + " embeddings in one another",
+                    "more");
+    }
     KINGLET_ASSIGN_OR_RETURN(const std::string kind, embedding.config.Text("kind"));
     const std::string& prefix = embedding.prefix;
     if (kind == "full") return OneBin(prefix + "table");
@@ -412,7 +419,10 @@ class Translator {
     return softmax;
   }
 
+  static constexpr uint64_t kMaxEmbeddings = 128;
+
   const Config& config_;
+  uint64_t embeddings_ = 0;
   uint64_t words_ = 0;
   std::vector<std::string> tied_;
   std::string tied_prefix_ = "input.";

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "converters/entries.h"
-#include "converters/quoted.h"
 
 namespace kinglet {
 namespace {
@@ -138,13 +137,6 @@ Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uin
     codes.push_back(static_cast<uint32_t>(std::max_element(one.begin(), one.end()) - one.begin()));
   }
   return codes;
-}
-
-Result<KdAggregator> KdAggregatorNamed(std::string_view name) {
-  if (name == "mean") return KdAggregator::kMean;
-  if (name == "mean_linear") return KdAggregator::kMeanLinear;
-  return Status::Refusal(KINGLET_UNSUPPORTED, kWhat, "aggregator",
-                         "mean or mean_linear (decode the table for any other)", QuotedName(name));
 }
 
 Result<KdTable> KdEmbedding(KdTraining training) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "converters/passes/coded_table.h"
@@ -29,8 +28,6 @@ enum class KdAggregator : uint8_t {
   kMean,        // their mean
   kMeanLinear,  // batch norm, then a dense layer, of the mean
 };
-// Errors: KINGLET_UNSUPPORTED for an aggregator that has no coded form, naming those that have.
-Result<KdAggregator> KdAggregatorNamed(std::string_view name);
 
 struct KdTraining {
   KdAggregator aggregator = KdAggregator::kMean;

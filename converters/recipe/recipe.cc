@@ -17,6 +17,7 @@ constexpr std::array kMethods = {"sx"sv, "vq"sv};
 constexpr std::array kBatchNorms = {"none"sv, "choices"sv, "responses"sv};
 constexpr std::array kCells = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
 constexpr std::array kOrders = {"forward"sv, "reversed"sv};
+constexpr std::array kReads = {"projected"sv, "hidden"sv};
 constexpr std::array kStarts = {"first_pair"sv, "past_capacity"sv};
 constexpr std::array kWeights = {"per_group"sv, "shared"sv};
 constexpr std::array kLayouts = {"in_out"sv, "out_in"sv};
@@ -41,11 +42,13 @@ Status ReadEnum(const RecipeNode& node, std::string_view key,
 class Parser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
-    KINGLET_RETURN_IF_ERROR(root.CheckKeys({"comment", "sources", "family", "embedding",
-                                            "recurrent", "softmax", "cache", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(
+        root.CheckKeys({"comment", "sources", "family", "embedding", "recurrent", "softmax",
+                        "cache", "classifier", "passes", "unused"}));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     if (const auto family = root.Find("family")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.family, family->Text());
+      if (recipe_.family.empty()) return family->Refuse("the name of a family", "none");
     }
     KINGLET_RETURN_IF_ERROR(ParseBlocks(root));
     if (const auto passes = root.Find("passes")) {
@@ -79,7 +82,7 @@ class Parser {
   Status ParseBlocks(const RecipeNode& root) {
     if (!recipe_.family.empty()) {
       for (const char* block :
-           {"sources", "embedding", "recurrent", "softmax", "cache", "unused"}) {
+           {"sources", "embedding", "recurrent", "softmax", "cache", "classifier", "unused"}) {
         if (const auto found = root.Find(block)) {
           return found->Refuse("none beside a family, which names the blocks", found->Outline());
         }
@@ -87,9 +90,18 @@ class Parser {
       return {};
     }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
+    KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
+    const auto classifier = root.Find("classifier");
+    const bool predicts = root.Find("recurrent") || root.Find("softmax") || root.Find("cache");
+    if (classifier) {
+      if (predicts) {
+        return classifier->Refuse("none beside recurrent, softmax or cache", classifier->Outline());
+      }
+      KINGLET_ASSIGN_OR_RETURN(recipe_.classifier, ParseClassifier(*classifier));
+    }
+    if (!predicts) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode recurrent, root.Get("recurrent"));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode softmax, root.Get("softmax"));
-    KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(recurrent));
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
     if (const auto cache = root.Find("cache")) {
@@ -186,13 +198,18 @@ class Parser {
     CodesRecipe codes;
     KINGLET_RETURN_IF_ERROR(ReadEnum(node, "combine", kCombines, codes.combine));
     KINGLET_ASSIGN_OR_RETURN(codes.pools, ParsePools(node));
+    KINGLET_RETURN_IF_ERROR(ParseCodesOrLogits(node, codes));
+    KINGLET_ASSIGN_OR_RETURN(const size_t indices, node.ChoiceOr("indices", kIndices, 0));
+    codes.absolute = indices == 1;
+    return codes;
+  }
+
+  Status ParseCodesOrLogits(const RecipeNode& node, CodesRecipe& codes) {
     KINGLET_ASSIGN_OR_RETURN(codes.codebook, ParseRef(node, "codebook"));
     codes.logits = node.Find("logits").has_value();
     if (codes.logits && node.Find("codes")) return node.Refuse("codes or logits", "both");
     KINGLET_ASSIGN_OR_RETURN(codes.codes, ParseRef(node, codes.logits ? "logits" : "codes"));
-    KINGLET_ASSIGN_OR_RETURN(const size_t indices, node.ChoiceOr("indices", kIndices, 0));
-    codes.absolute = indices == 1;
-    return codes;
+    return {};
   }
 
   Result<TableRecipe> ParseHashed(const RecipeNode& node) {
@@ -241,17 +258,23 @@ class Parser {
         node.CheckKeys({"pools", "codebook", "codes", "logits", "aggregator", "kernel", "bias",
                         "gain", "offset", "mean", "variance", "epsilon"}));
     KdRecipe kd;
-    if (const auto aggregator = node.Find("aggregator")) {
-      KINGLET_ASSIGN_OR_RETURN(const std::string name, aggregator->Text());
-      KINGLET_RETURN_IF_ERROR(KdAggregatorNamed(name).status());
+    const bool linear = node.Find("kernel").has_value();
+    constexpr std::array kAggregators = {"mean"sv, "mean_linear"sv};
+    KINGLET_ASSIGN_OR_RETURN(const size_t aggregator,
+                             node.ChoiceOr("aggregator", kAggregators, linear ? 1 : 0));
+    if ((aggregator == 1) != linear) {
+      return node.Refuse(linear ? "no kernel for a mean alone" : "the kernel of mean_linear",
+                         linear ? "one" : "none");
     }
     kd.codes.combine = Combine::kMean;
     KINGLET_ASSIGN_OR_RETURN(kd.codes.pools, ParsePools(node));
-    KINGLET_ASSIGN_OR_RETURN(kd.codes.codebook, ParseRef(node, "codebook"));
-    kd.codes.logits = node.Find("logits").has_value();
-    KINGLET_ASSIGN_OR_RETURN(kd.codes.codes, ParseRef(node, kd.codes.logits ? "logits" : "codes"));
-    if (!node.Find("kernel")) {
-      kd.codes.combine = Combine::kMean;
+    KINGLET_RETURN_IF_ERROR(ParseCodesOrLogits(node, kd.codes));
+    if (!linear) {
+      for (const char* key : {"bias", "gain", "offset", "mean", "variance", "epsilon"}) {
+        if (const auto found = node.Find(key)) {
+          return found->Refuse("none without a kernel", found->Outline());
+        }
+      }
       return TableRecipe{std::move(kd.codes)};
     }
     KINGLET_ASSIGN_OR_RETURN(kd.kernel, ParseRef(node, "kernel"));
@@ -403,17 +426,55 @@ class Parser {
       KINGLET_ASSIGN_OR_RETURN(softmax.head, ParsePart(*head));
     }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode clusters, node.Get("clusters"));
-    KINGLET_RETURN_IF_ERROR(clusters.CheckKeys({"weight", "bias", "order"}));
+    KINGLET_RETURN_IF_ERROR(clusters.CheckKeys({"weight", "bias", "order", "reads"}));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_weight, ParseRef(clusters, "weight"));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_bias, ParseOptionalRef(clusters, "bias"));
     KINGLET_ASSIGN_OR_RETURN(const size_t order, clusters.ChoiceOr("order", kOrders, 0));
     softmax.reversed = order == 1;
+    KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceOr("reads", kReads, 0));
+    softmax.clusters_read_hidden = reads == 1;
+    if (softmax.clusters_read_hidden && !(softmax.head && softmax.head->projection)) {
+      return clusters.Refuse("\"reads\" where the head has a projection", "none");
+    }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> tails, node.Find("tails")->Items());
     for (const RecipeNode& tail : tails) {
       KINGLET_ASSIGN_OR_RETURN(SoftmaxRecipe::Part part, ParsePart(tail));
       softmax.tails.push_back(std::move(part));
     }
     return softmax;
+  }
+
+  Result<BatchNormRecipe> ParseBatchNorm(const RecipeNode& node, std::string_view key) {
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, node.Get(key));
+    KINGLET_RETURN_IF_ERROR(member.CheckKeys({"gain", "offset", "mean", "variance", "epsilon"}));
+    BatchNormRecipe norm;
+    KINGLET_ASSIGN_OR_RETURN(norm.gain, ParseOptionalRef(member, "gain"));
+    KINGLET_ASSIGN_OR_RETURN(norm.offset, ParseOptionalRef(member, "offset"));
+    KINGLET_ASSIGN_OR_RETURN(norm.mean, ParseRef(member, "mean"));
+    KINGLET_ASSIGN_OR_RETURN(norm.variance, ParseRef(member, "variance"));
+    KINGLET_ASSIGN_OR_RETURN(norm.epsilon, member.NumberOr("epsilon", norm.epsilon));
+    return norm;
+  }
+
+  Result<ClassifierRecipe> ParseClassifier(const RecipeNode& node) {
+    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"padding", "max_pool", "hidden", "weight", "bias"}));
+    ClassifierRecipe classifier;
+    if (const auto padding = node.Find("padding")) {
+      KINGLET_ASSIGN_OR_RETURN(classifier.padding, padding->Count());
+    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.max_pool, node.TruthOr("max_pool", false));
+    if (const auto from = node.Find("hidden")) {
+      KINGLET_RETURN_IF_ERROR(from->CheckKeys({"input_norm", "weight", "bias", "output_norm"}));
+      ClassifierRecipe::Hidden hidden;
+      KINGLET_ASSIGN_OR_RETURN(hidden.input_norm, ParseBatchNorm(*from, "input_norm"));
+      KINGLET_ASSIGN_OR_RETURN(hidden.weight, ParseRef(*from, "weight"));
+      KINGLET_ASSIGN_OR_RETURN(hidden.bias, ParseOptionalRef(*from, "bias"));
+      KINGLET_ASSIGN_OR_RETURN(hidden.output_norm, ParseBatchNorm(*from, "output_norm"));
+      classifier.hidden = std::move(hidden);
+    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.weight, ParseRef(node, "weight"));
+    KINGLET_ASSIGN_OR_RETURN(classifier.bias, ParseOptionalRef(node, "bias"));
+    return classifier;
   }
 
   static Result<CacheRecipe> ParseCache(const RecipeNode& node) {

@@ -13,7 +13,6 @@
 
 #include "converters/passes/define/define_unit.h"
 #include "converters/passes/dpq.h"
-#include "converters/passes/kd_codes.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
 #include "format/blocks.h"
@@ -135,7 +134,30 @@ struct SoftmaxRecipe {
   std::optional<Part> head;  // none: every word is in a tail
   std::optional<TensorRef> cluster_weight, cluster_bias;
   bool reversed = false;  // the last cluster row is the first tail's
+  // Where the head has a projection: cluster rows read the hidden state itself.
+  bool clusters_read_hidden = false;
   std::vector<Part> tails;
+};
+
+// Batch normalisation with its trained statistics.
+struct BatchNormRecipe {
+  std::optional<TensorRef> gain, offset;  // none: 1 and 0
+  TensorRef mean, variance;
+  double epsilon = 1e-3;
+};
+
+// Classes of a list of words (format/blocks.h, BagClassifier).
+struct ClassifierRecipe {
+  struct Hidden {
+    BatchNormRecipe input_norm, output_norm;
+    TensorRef weight;  // [units, features]
+    std::optional<TensorRef> bias;
+  };
+  std::optional<uint64_t> padding;
+  bool max_pool = false;
+  std::optional<Hidden> hidden;
+  TensorRef weight;  // [classes, units or features]
+  std::optional<TensorRef> bias;
 };
 
 struct CacheRecipe {
@@ -146,12 +168,14 @@ struct CacheRecipe {
 
 struct Recipe {
   std::map<std::string, std::string> sources;  // name -> file beside the checkpoint
-  // Blocks: all of these, or a family that names them.
+  // Blocks: an embedding, an embedding and a classifier, or an embedding, recurrent layers, a
+  // softmax and perhaps a cache; or a family that names them.
   std::string family;
   std::optional<EmbeddingRecipe> embedding;
   std::optional<RecurrentRecipe> recurrent;
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
+  std::optional<ClassifierRecipe> classifier;
   std::vector<PassRecipe> passes;
   // Names of tensors that are left out on purpose; * stands for any text.
   std::vector<std::string> unused;

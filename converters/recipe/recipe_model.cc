@@ -1,13 +1,18 @@
 #include "converters/recipe/recipe_model.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "converters/passes/kd_codes.h"
 #include "converters/quoted.h"
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"
 #include "format/limits.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -24,12 +29,17 @@ class ModelMaker {
   Result<LoadedModel> Make() {
     KINGLET_RETURN_IF_ERROR(tensors_.CheckNames(recipe_));
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, MakeEmbedding(*recipe_.embedding));
-    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder,
-                             MakeRecurrent(*recipe_.recurrent, embedding.width));
-    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
-                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
+    const uint32_t width = embedding.width;
     std::vector<Block>& blocks = model_.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
+    if (recipe_.classifier) {
+      KINGLET_ASSIGN_OR_RETURN(BagClassifier classifier, MakeClassifier(*recipe_.classifier));
+      blocks.emplace_back(std::move(classifier));
+    }
+    if (!recipe_.recurrent) return std::move(model_);
+    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
+                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
     blocks.emplace_back(std::move(decoder));
     blocks.emplace_back(std::move(softmax));
     if (recipe_.cache) {
@@ -45,22 +55,24 @@ class ModelMaker {
   }
 
  private:
-  enum class Use : uint8_t { kMatrix, kVector };
+  // Of a norm: stays as it is under passes.
+  enum class Use : uint8_t { kMatrix, kVector, kNorm };
 
   TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
                      Use use) {
     const auto id = static_cast<TensorId>(model_.draft.tensors.size());
     const bool coded = std::holds_alternative<Coded>(values);
     model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
-    if (!coded) model_.quantisable.push_back(id);
+    if (!coded && use != Use::kNorm) model_.quantisable.push_back(id);
     if (!coded && use == Use::kMatrix) model_.prunable.push_back(id);
     return id;
   }
 
   // A tensor of the checkpoint as it is, once however often it is named.
   Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
-    for (const auto& [known, id] : added_) {
-      if (known == ref) return id;
+    const auto known = added_.equal_range(ref.name);
+    for (auto at = known.first; at != known.second; ++at) {
+      if (at->second.first == ref) return at->second.second;
     }
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(ref));
     const size_t rank = use == Use::kMatrix ? 2 : 1;
@@ -70,7 +82,7 @@ class ModelMaker {
     }
     const TensorId id =
         AddTensor(name, std::move(read.shape), DenseF32{std::move(read.values)}, use);
-    added_.emplace_back(ref, id);
+    added_.emplace(ref.name, std::pair(ref, id));
     return id;
   }
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
@@ -128,13 +140,16 @@ class ModelMaker {
     return CheckedTable(name, id, projection);
   }
 
+  static Status CheckWords(const std::string& where, uint64_t words) {
+    if (words <= kMaxDimension) return {};
+    return Refuse(where, "at most " + std::to_string(kMaxDimension) + " words",
+                  std::to_string(words));
+  }
+
   Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
                                   std::optional<TensorId> projection) const {
     const uint64_t words = Rows(ShapeOf(id));
-    if (words > kMaxDimension) {
-      return Refuse(name, "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckWords(name, words));
     return AddedTable{id, projection, static_cast<uint32_t>(words)};
   }
 
@@ -144,6 +159,10 @@ class ModelMaker {
     embedding.scale = recipe.scale;
     embedding.width = 0;
     uint64_t words = 0;
+    if (recipe.bins.empty() || recipe.bins.size() > kMaxBins) {
+      return Refuse("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
+                    std::to_string(recipe.bins.size()));
+    }
     for (size_t i = 0; i < recipe.bins.size(); ++i) {
       const EmbeddingRecipe::Bin& from = recipe.bins[i];
       const std::string name =
@@ -163,10 +182,7 @@ class ModelMaker {
       embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
       words += table.words;
     }
-    if (words > kMaxDimension) {
-      return Refuse("embedding", "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
     model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
     return embedding;
   }
@@ -214,20 +230,66 @@ class ModelMaker {
     return part;
   }
 
+  // In the format words and clusters of a head read the same. Where the words read P h and the
+  // clusters h itself, [E 0] and [0 I] on [P; C] h are the E P h and C h that are meant.
+  Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
+    const auto* dense = std::get_if<DenseRecipe>(&recipe.head->table.form);
+    if (dense == nullptr) {
+      return Refuse("softmax.head.table", "a tensor where clusters read the hidden state", "codes");
+    }
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors_.Read(dense->values));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
+                             tensors_.Read(*recipe.head->projection));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
+                             tensors_.Read(*recipe.cluster_weight));
+    for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
+      if (matrix->shape.size() != 2) return Refuse("softmax.head", "matrices", "another tensor");
+    }
+    const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
+    const uint64_t width = softmax.width;
+    if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
+      return Refuse("softmax.head",
+                    "a projection " + ShapeText({columns, width}) + " and clusters of " +
+                        std::to_string(width) + " columns",
+                    ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
+    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
+    const uint64_t joint = columns + rows;
+    std::vector<float> words_part(words * joint, 0), clusters_part(rows * joint, 0);
+    for (uint64_t word = 0; word < words; ++word) {
+      std::copy_n(&table.values[word * columns], columns, &words_part[word * joint]);
+    }
+    for (uint64_t row = 0; row < rows; ++row) clusters_part[row * joint + columns + row] = 1;
+    std::vector<float> joint_projection = projection.values;
+    joint_projection.insert(joint_projection.end(), clusters.values.begin(), clusters.values.end());
+    softmax.head_size = static_cast<uint32_t>(words);
+    softmax.head_table = AddTensor("softmax.head.table", {words, joint},
+                                   DenseF32{std::move(words_part)}, Use::kMatrix);
+    softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
+                                        DenseF32{std::move(joint_projection)}, Use::kMatrix);
+    softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
+                                       DenseF32{std::move(clusters_part)}, Use::kMatrix);
+    KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
+                             AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
+    return {};
+  }
+
   Result<AdaptiveSoftmax> MakeSoftmax(const SoftmaxRecipe& recipe, uint32_t width) {
     AdaptiveSoftmax softmax{};
     softmax.name = "softmax";
     softmax.width = width;
     const std::string first = recipe.tails.empty() ? "softmax." : "softmax.head.";
-    uint32_t words = 0;
-    if (recipe.head) {
+    if (recipe.clusters_read_hidden) {
+      KINGLET_RETURN_IF_ERROR(AddHeadBesideClusters(recipe, softmax));
+    } else if (recipe.head) {
       KINGLET_ASSIGN_OR_RETURN(const AddedPart head, AddPart(first, *recipe.head));
-      softmax.head_size = words = head.table.words;
+      softmax.head_size = head.table.words;
       softmax.head_table = head.table.id;
       softmax.head_projection = head.projection;
       softmax.head_bias = head.bias;
     }
-    if (recipe.cluster_weight) {
+    uint64_t words = softmax.head_size;
+    if (recipe.cluster_weight && !softmax.cluster_weight) {
       KINGLET_ASSIGN_OR_RETURN(
           softmax.cluster_weight,
           AddRef("softmax.clusters.weight", *recipe.cluster_weight, Use::kMatrix));
@@ -240,18 +302,90 @@ class ModelMaker {
       KINGLET_ASSIGN_OR_RETURN(
           const AddedPart tail,
           AddPart("softmax.tails." + std::to_string(i) + ".", recipe.tails[i]));
-      softmax.tails.push_back({words, tail.table.words,
+      softmax.tails.push_back({static_cast<uint32_t>(words), tail.table.words,
                                static_cast<uint32_t>(recipe.reversed ? tails - 1 - i : i),
                                tail.projection, tail.table.id, tail.bias});
       words += tail.table.words;
+      KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
     return softmax;
+  }
+
+  // y = x * scale + shift.
+  struct FoldedNorm {
+    TensorId scale, shift;
+  };
+  Result<FoldedNorm> AddNorm(const std::string& name, const BatchNormRecipe& norm) {
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors_.Read(norm.mean));
+    const Shape& shape = mean.shape;
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
+                             tensors_.Read(norm.variance, shape));
+    std::vector<float> gain(mean.values.size(), 1.0F), offset(mean.values.size());
+    if (norm.gain) {
+      KINGLET_ASSIGN_OR_RETURN(gain, tensors_.Read(*norm.gain, shape));
+    }
+    if (norm.offset) {
+      KINGLET_ASSIGN_OR_RETURN(offset, tensors_.Read(*norm.offset, shape));
+    }
+    std::vector<float> scale(gain.size()), shift(gain.size());
+    for (size_t i = 0; i < gain.size(); ++i) {
+      const double spread = double{variance[i]} + norm.epsilon;
+      if (!(spread > 0)) {
+        return Refuse(name, "a variance that is above 0 with epsilon", NumberText(spread));
+      }
+      const double exact = double{gain[i]} / std::sqrt(spread);
+      scale[i] = static_cast<float>(exact);
+      shift[i] = static_cast<float>(double{offset[i]} - double{mean.values[i]} * exact);
+    }
+    const TensorId id = AddTensor(name + ".scale", shape, DenseF32{std::move(scale)}, Use::kNorm);
+    return FoldedNorm{id,
+                      AddTensor(name + ".shift", shape, DenseF32{std::move(shift)}, Use::kNorm)};
+  }
+
+  Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {
+    BagClassifier classifier{};
+    classifier.name = "classifier";
+    classifier.max_pool = recipe.max_pool;
+    if (recipe.padding) {
+      const uint64_t words = model_.draft.description.vocabulary_size;
+      if (*recipe.padding >= words) {
+        return Refuse("classifier, padding", "a word below " + std::to_string(words),
+                      std::to_string(*recipe.padding));
+      }
+      classifier.padding = static_cast<uint32_t>(*recipe.padding);
+    }
+    if (const auto& from = recipe.hidden) {
+      const std::string name = "classifier.hidden.";
+      BagHiddenLayer hidden{};
+      KINGLET_ASSIGN_OR_RETURN(const FoldedNorm input, AddNorm(name + "input", from->input_norm));
+      KINGLET_ASSIGN_OR_RETURN(hidden.weight, AddRef(name + "weight", from->weight, Use::kMatrix));
+      KINGLET_ASSIGN_OR_RETURN(hidden.bias,
+                               AddOptionalRef(name + "bias", from->bias, Use::kVector));
+      KINGLET_ASSIGN_OR_RETURN(const FoldedNorm output,
+                               AddNorm(name + "output", from->output_norm));
+      hidden.input_scale = input.scale;
+      hidden.input_shift = input.shift;
+      hidden.output_scale = output.scale;
+      hidden.output_shift = output.shift;
+      classifier.hidden = hidden;
+    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.weight,
+                             AddRef("classifier.weight", recipe.weight, Use::kMatrix));
+    KINGLET_ASSIGN_OR_RETURN(classifier.bias,
+                             AddOptionalRef("classifier.bias", recipe.bias, Use::kVector));
+    const uint64_t classes = Rows(ShapeOf(classifier.weight));
+    if (classes > kMaxExtent) {
+      return Refuse("classifier", "at most " + std::to_string(kMaxExtent) + " classes",
+                    std::to_string(classes));
+    }
+    classifier.classes = static_cast<uint32_t>(classes);
+    return classifier;
   }
 
   const Recipe& recipe_;
   const RecipeTensors tensors_;
   size_t threads_;
-  std::vector<std::pair<TensorRef, TensorId>> added_;
+  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
   LoadedModel model_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 #include <utility>
 
 #include "converters/input_file.h"
@@ -25,6 +26,92 @@ std::string Listed(std::span<const std::string_view> names) {
   return text;
 }
 
+// No recipe needs a third of it, and what follows may recurse.
+constexpr size_t kMaxDepth = 32;
+
+std::string Step(const std::string& where, std::string_view key) {
+  const std::string quoted = QuotedName(key);
+  const bool plain = quoted.size() == key.size() + 2;
+  return where + "/" + (plain ? std::string(key) : quoted);
+}
+
+// Reads a text without building anything, and says why it is no recipe: broken JSON, a name twice
+// in an object (which would silently hide the first), or nesting without end.
+class TextCheck : public nlohmann::json_sax<Json> {
+ public:
+  explicit TextCheck(const std::string& source) : source_(source) {}
+  Status status() const { return status_; }
+
+  bool null() override { return Value(); }
+  bool boolean(bool) override { return Value(); }
+  bool number_integer(number_integer_t) override { return Value(); }
+  bool number_unsigned(number_unsigned_t) override { return Value(); }
+  bool number_float(number_float_t, const string_t&) override { return Value(); }
+  bool string(string_t&) override { return Value(); }
+  bool binary(binary_t&) override { return Value(); }
+  bool start_object(size_t) override { return Open(true); }
+  bool start_array(size_t) override { return Open(false); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+
+  bool key(string_t& name) override {
+    if (!open_.back().names.insert(name).second) {
+      return Refuse(Where(), "each name once", QuotedName(name) + " again");
+    }
+    open_.back().key = name;
+    return true;
+  }
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    // The lexer counts the byte that it could not read.
+    const bool number = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
+    return Refuse(
+        Where(), number ? "numbers that a double can hold" : "JSON",
+        (number ? "a larger one before byte " : "none at byte ") + std::to_string(position));
+  }
+
+ private:
+  struct Level {
+    bool object;
+    std::unordered_set<std::string> names;  // of an object
+    std::string key;                        // the member that is being read
+    uint64_t items = 0;                     // that were read before
+  };
+
+  bool Value() {
+    if (!open_.empty()) ++open_.back().items;
+    return true;
+  }
+  bool Open(bool object) {
+    if (open_.size() == kMaxDepth) {
+      return Refuse(Where(), "at most " + std::to_string(kMaxDepth) + " levels of nesting", "more");
+    }
+    open_.push_back({object, {}, {}, 0});
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return Value();
+  }
+  // Of the value that is being read.
+  std::string Where() const {
+    std::string where;
+    for (const Level& level : open_) {
+      where = level.object ? Step(where, level.key) : where + "/" + std::to_string(level.items);
+    }
+    return where;
+  }
+  bool Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+    status_ = Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe",
+                              source_ + (where.empty() ? "" : ", " + where), expected, found);
+    return false;
+  }
+
+  const std::string& source_;
+  std::vector<Level> open_;
+  Status status_;
+};
+
 }  // namespace
 
 Result<RecipeNode> RecipeNode::Read(const std::string& path) {
@@ -39,31 +126,9 @@ Result<RecipeNode> RecipeNode::Read(const std::string& path) {
 }
 
 Result<RecipeNode> RecipeNode::Parse(const std::string& source, std::string_view text) {
-  // A name twice in an object would silently hide the first.
-  std::vector<std::vector<std::string>> open;
-  std::string repeated;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open.resize(static_cast<size_t>(depth) + 1);
-    if (event == Json::parse_event_t::object_start) open.back().clear();
-    if (event == Json::parse_event_t::key && static_cast<size_t>(depth) <= open.size()) {
-      std::vector<std::string>& keys = open[static_cast<size_t>(depth) - 1];
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) repeated = key;
-      keys.push_back(key);
-    }
-    return true;
-  };
-  Json parsed;
-  try {
-    parsed = Json::parse(text, watch, true, /*ignore_comments=*/false);
-  } catch (const Json::parse_error& error) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", source, "JSON",
-                           "none at byte " + std::to_string(error.byte));
-  }
-  if (!repeated.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", source, "each name once",
-                           QuotedName(repeated) + " again");
-  }
+  TextCheck check(source);
+  if (!Json::sax_parse(text, &check)) return check.status();
+  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   auto document = std::make_shared<const Json>(std::move(parsed));
   const Json* root = document.get();
   return RecipeNode(std::move(document), root, source, "");
@@ -145,7 +210,7 @@ std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
   const auto found = value_->find(key);
   if (found == value_->end()) return std::nullopt;
-  return RecipeNode(document_, &*found, source_, where_ + "/" + std::string(key));
+  return RecipeNode(document_, &*found, source_, Step(where_, key));
 }
 
 Result<RecipeNode> RecipeNode::Get(std::string_view key) const {

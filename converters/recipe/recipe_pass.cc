@@ -16,6 +16,7 @@
 #include "converters/passes/slim_mapping.h"
 #include "converters/passes/sub_vectors.h"
 #include "converters/quoted.h"
+#include "converters/recipe/project_table.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -184,15 +185,24 @@ class PassRunner {
                                  ? FactoriseToRank(before, tensor.shape, *step.rank, threads_)
                                  : FactoriseToError(before, tensor.shape, step.error, threads_);
       if (!made.ok()) return made.status();
-      model_.notes.push_back(Report(tensor.name, "rank " + std::to_string(made->rank),
-                                    Compare(before, tensor.shape, *made)));
-      return Project(id, std::move(made).value());
+      Reconstruction found = Compare(before, tensor.shape, *made);
+      const std::string name = tensor.name;
+      const std::string what = "rank " + std::to_string(made->rank);
+      KINGLET_RETURN_IF_ERROR(ProjectTable(id, *std::move(made), where_, model_, found));
+      model_.notes.push_back(Report(name, what, found));
+      return {};
     });
   }
 
   Status operator()(const CalibrateStep& step) {
     if (model_.draft.vocabulary.empty()) {
       return Refuse("calibrate", "a vocabulary, by --vocab", "none");
+    }
+    for (const TensorId id : model_.quantisable) {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      if (!tensor.coded() && !std::holds_alternative<Quantised>(tensor.values)) {
+        return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
+      }
     }
     return Calibrate((std::filesystem::path(folder_) / step.text).string(), step.bits,
                      model_.draft);
@@ -278,68 +288,6 @@ class PassRunner {
     for (std::vector<TensorId>* list : {&model_.quantisable, &model_.prunable}) {
       std::replace(list->begin(), list->end(), id, codebook);
     }
-  }
-
-  // The tensor becomes the thin table, wherever it serves as one without a projection.
-  Status Project(TensorId id, LowRank factors) {
-    EncodedTensor& tensor = model_.draft.tensors[id];
-    const std::string name = tensor.name;
-    const uint64_t rows = Rows(tensor.shape), columns = Cols(tensor.shape), rank = factors.rank;
-    std::optional<TensorId> outward, inward;  // [columns, rank] and its transpose
-    const auto add = [&](std::optional<TensorId>& slot, const char* suffix, Shape shape,
-                         std::vector<float> values) {
-      if (slot) return *slot;
-      slot = static_cast<TensorId>(model_.draft.tensors.size());
-      model_.draft.tensors.push_back(
-          {name + suffix, std::move(shape), DenseF32{std::move(values)}, false});
-      model_.quantisable.push_back(*slot);
-      model_.prunable.push_back(*slot);
-      return *slot;
-    };
-    const auto add_inward = [&] {
-      std::vector<float> transposed(factors.projection.size());
-      for (uint64_t c = 0; c < columns; ++c) {
-        for (uint64_t r = 0; r < rank; ++r) {
-          transposed[r * columns + c] = factors.projection[c * rank + r];
-        }
-      }
-      return add(inward, ".projection_in", {rank, columns}, std::move(transposed));
-    };
-    for (Block& block : model_.draft.description.blocks) {
-      if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
-        for (EmbeddingBin& bin : embedding->bins) {
-          if (bin.table != id) continue;
-          if (bin.projection) return Refuse(name, "a table without a projection", "one");
-          bin.projection = add(outward, ".projection", {columns, rank}, factors.projection);
-        }
-      } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-        KINGLET_RETURN_IF_ERROR(ProjectSoftmax(id, name, add_inward, *softmax));
-      }
-    }
-    if (!outward && !inward) return Refuse(name, "a table of the embedding or the softmax", "none");
-    model_.draft.tensors[id].shape = {rows, rank};
-    model_.draft.tensors[id].values = DenseF32{std::move(factors.table)};
-    return {};
-  }
-
-  template <class AddInward>
-  Status ProjectSoftmax(TensorId id, const std::string& name, AddInward add_inward,
-                        AdaptiveSoftmax& softmax) {
-    if (softmax.head_table == id) {
-      if (softmax.head_projection) return Refuse(name, "a table without a projection", "one");
-      // Cluster rows would have to be as narrow as the table.
-      if (!softmax.tails.empty()) {
-        return Refuse(name, "a table of the embedding, of a tail or of all words",
-                      "the head of a softmax with tails");
-      }
-      softmax.head_projection = add_inward();
-    }
-    for (SoftmaxTail& tail : softmax.tails) {
-      if (tail.table != id) continue;
-      if (tail.projection) return Refuse(name, "a table without a projection", "one");
-      tail.projection = add_inward();
-    }
-    return {};
   }
 
   const PassRecipe& pass_;

@@ -36,8 +36,8 @@ struct CodeStep {
   uint64_t seed = 1;
   uint64_t iterations = 25, restarts = 1;
 };
-// A table becomes a thinner one and a projection; of the embedding's, and of the softmax's that
-// have none.
+// A table becomes a thinner one and a projection, or takes the second factor into the projection it
+// has. Tables of the embedding, of tails, and of a softmax without tails.
 struct LowRankStep {
   std::optional<uint64_t> rank;
   double error = 0;  // where no rank is given

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "converters/passes/define/define_table.h"
+#include "converters/passes/kd_codes.h"
 #include "converters/passes/reconstruction.h"
-#include "converters/passes/slim_mapping.h"
 #include "converters/quoted.h"
+#include "format/hashed_codes.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -313,6 +314,12 @@ class TableMaker {
 
   Result<DefineBand> Band(const DefineRecipe::Band& from) const {
     KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], tensors_, threads_));
+    // Where codes are computed no tensor says how many words there are.
+    if (table.seed && Count(table.shape) > kMaxDimension) {
+      return Refuse(std::get<HashedRecipe>(from.table[0].form).codebook,
+                    "a table of at most " + std::to_string(kMaxDimension) + " entries",
+                    ShapeText(table.shape));
+    }
     DefineBand band;
     band.words = table.shape[0];
     band.scale = from.scale;
@@ -382,10 +389,13 @@ std::vector<float> FullTable(const RecipeTable& table) {
   if (!table.coded) return table.dense;
   CodedTable coded = *table.coded;
   if (table.seed) {
-    Result<std::vector<uint32_t>> codes =
-        HashedCodes(table.shape, coded.positions, coded.pools, *table.seed);
-    if (!codes.ok()) return {};
-    coded.codes = std::move(codes).value();
+    for (uint64_t word = 0; word < coded.rows; ++word) {
+      for (uint64_t position = 0; position < coded.positions; ++position) {
+        const uint32_t pool = coded.pools[coded.pools.size() == 1 ? 0 : position];
+        coded.codes.push_back(HashedCode(*table.seed, static_cast<uint32_t>(word),
+                                         static_cast<uint32_t>(position), pool));
+      }
+    }
   }
   if (!table.projection.empty()) coded = WithoutProjection({std::move(coded), table.projection});
   return ExpandedTable(coded);

@@ -63,6 +63,12 @@ RecipeTensors::RecipeTensors(std::span<const SourceTensor> weights) : weights_(w
 }
 
 Status RecipeTensors::CheckNames(const Recipe& recipe) const {
+  for (const SourceTensor& tensor : weights_) {
+    if (by_name_.at(tensor.name) == &tensor) continue;
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint",
+                           "tensor " + QuotedName(tensor.name), "one of this name",
+                           "another of the recipe's sources");
+  }
   DraftBuilder names(weights_);
   std::unordered_set<std::string_view> asked;
   for (const std::string& name : recipe.references) {

@@ -12,6 +12,7 @@ import torch
 
 from evaluate import log_probabilities, write_golden
 from language_model import LanguageModel, load, save
+from quantise import compress
 from techniques.coded import CodedEmbedding
 from techniques.define import hgt_layers
 from techniques.dpq import DpqEmbedding
@@ -206,6 +207,9 @@ def write(folder: pathlib.Path, name: str):
     (folder / "tokens.txt").write_text(" ".join(map(str, ids)) + "\n")
     values = log_probabilities(sharp, ids)
     write_golden(folder / "golden_f64.tsv", ids, values)
+    if name == "everything":  # and what the recipe examples/recipes/everything.json makes of it
+        values = log_probabilities(compress(load(folder / "model.pt"), share=0.5, bits=9), ids)
+        write_golden(folder / "golden_9bit_f64.tsv", ids, values)
     print(f"{name}: {(folder / 'model.pt').stat().st_size} bytes, {min(values):.2f} .. {max(values):.2f}")
 
 

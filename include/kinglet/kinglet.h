@@ -1,5 +1,5 @@
 // The C interface of kinglet: open a compressed language model, feed it tokens one at a time, ask
-// for the probabilities of the next one.
+// for the probabilities of the next one; or ask a model for its words' vectors.
 //
 //   kinglet_model* model;
 //   kinglet_session* session;
@@ -18,11 +18,11 @@
 //   Memory     Any function may return KINGLET_OUT_OF_MEMORY. Buffers belong to the caller; the
 //              library keeps no pointer into them after it returns.
 //   Threads    Models and states are immutable: any number of threads may use one; only giving its
-//              handle back wants every other call with it to have ended. A session belongs to one
-//              thread at a time, but for kinglet_session_cancel; different sessions, of one model
-//              or of several, are independent. The library starts no threads.
-//   Handles    Each handle is its creator's to give back, in any order: a session and a state keep
-//              what they need of their model after its handle is closed.
+//              handle back wants every other call with it to have ended. A session or an embedding
+//              belongs to one thread at a time, but for kinglet_session_cancel; different ones, of
+//              one model or of several, are independent. The library starts no threads.
+//   Handles    Each handle is its creator's to give back, in any order: sessions, embeddings and
+//              states keep what they need of their model after its handle is closed.
 //   Numbers    Log-probabilities are natural logarithms; a word the model holds impossible has
 //              minus infinity.
 //   Structures A structure begins with its size as the caller compiled it, so that a program and a
@@ -194,8 +194,9 @@ KINGLET_API kinglet_status kinglet_session_options_init(kinglet_session_options*
 // Starts a session, every lane at the start of a stream. It keeps the model's memory alive; the
 // model's handle may be closed before it. `options` may be NULL. On success *out is the caller's,
 // to be given to kinglet_session_destroy.
-// Errors: KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the model's options),
-// KINGLET_INVALID_ARGUMENT (options that are none).
+// Errors: KINGLET_UNSUPPORTED (a model that predicts nothing: an embedding, which
+// kinglet_embedding_create serves), KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the
+// model's options), KINGLET_INVALID_ARGUMENT (options that are none).
 KINGLET_API kinglet_status kinglet_session_create(const kinglet_model* model,
                                                   const kinglet_session_options* options,
                                                   kinglet_session** out);
@@ -351,6 +352,51 @@ KINGLET_API kinglet_status kinglet_state_write(const kinglet_state* state, void*
 // KINGLET_MISMATCH (of another model file, or of a backend with other real numbers).
 KINGLET_API kinglet_status kinglet_state_read(const kinglet_model* model, const void* bytes,
                                               uint64_t size, kinglet_state** out);
+
+// --- embeddings ----------------------------------------------------------------------------------
+
+// The vectors of a model's words and, where the model has a classifier, class scores of lists of
+// words. Every model has vectors: a language model gives those its first layer is fed.
+typedef struct kinglet_embedding kinglet_embedding;
+
+// Keeps the model's memory alive; the model's handle may be closed before it. It takes as much
+// memory as a session's lane, and counts as one. On success *out is the caller's, to be given to
+// kinglet_embedding_destroy. Errors: KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the
+// model's options).
+KINGLET_API kinglet_status kinglet_embedding_create(const kinglet_model* model,
+                                                    kinglet_embedding** out);
+
+// NULL is allowed and does nothing.
+KINGLET_API void kinglet_embedding_destroy(kinglet_embedding* embedding);
+
+// The numbers in a word's vector.
+KINGLET_API kinglet_status kinglet_embedding_width(const kinglet_embedding* embedding,
+                                                   uint32_t* out);
+
+// The number of classes; 0 if the model has no classifier.
+KINGLET_API kinglet_status kinglet_embedding_classes(const kinglet_embedding* embedding,
+                                                     uint32_t* out);
+
+// The vectors of `count` words, one after the other: out[i * width + j] is entry j of that of
+// ids[i]. A word may occur more than once. `capacity` is what `out` can hold; entries beyond
+// count * width are left alone. Both arrays may be NULL if `count` is 0. "ref64" computes in double
+// and rounds here. After KINGLET_NOT_FINITE and KINGLET_OUT_OF_MEMORY the first vectors may have
+// been written. Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_NOT_FINITE (the
+// model's own numbers overflowed).
+KINGLET_API kinglet_status kinglet_embedding_vectors(kinglet_embedding* embedding,
+                                                     const uint32_t* ids, uint64_t count,
+                                                     float* out, uint64_t capacity);
+
+// The score of every class for a list of `count` words: its logit and its log-probability, which is
+// the logit less the logarithm of the sum of all exponentials. `capacity` is what each array can
+// hold; either may be NULL, and entries beyond the number of classes are left alone.
+// Errors: KINGLET_UNSUPPORTED (no classifier), KINGLET_INVALID_ARGUMENT (no word in the list but
+// padding), KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_NOT_FINITE (the model's own
+// numbers overflowed).
+KINGLET_API kinglet_status kinglet_embedding_classify(kinglet_embedding* embedding,
+                                                      const uint32_t* ids, uint64_t count,
+                                                      double* logits, double* log_probabilities,
+                                                      uint64_t capacity);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -304,6 +304,62 @@ class Session {
   uint32_t vocabulary_size_;
 };
 
+// Of every class.
+struct ClassScores {
+  std::vector<double> logits, log_probabilities;
+};
+
+// Move-only. Belongs to one thread at a time.
+class Embedding {
+ public:
+  static Result<Embedding> Create(const Model& model) {
+    kinglet_embedding* embedding = nullptr;
+    const kinglet_status status = kinglet_embedding_create(model.get(), &embedding);
+    return ResultOf(status, Embedding(embedding));
+  }
+
+  Result<uint32_t> Width() const {
+    uint32_t width = 0;
+    const kinglet_status status = kinglet_embedding_width(get(), &width);
+    return ResultOf(status, width);
+  }
+  // 0: no classifier.
+  Result<uint32_t> Classes() const {
+    uint32_t classes = 0;
+    const kinglet_status status = kinglet_embedding_classes(get(), &classes);
+    return ResultOf(status, classes);
+  }
+  Result<std::vector<float>> Vector(uint32_t id) { return Vectors(&id, 1); }
+  // One after the other.
+  Result<std::vector<float>> Vectors(const uint32_t* ids, size_t count) {
+    const Result<uint32_t> width = Width();
+    if (!width.ok()) return width.status();
+    std::vector<float> out(count * size_t{*width});
+    const kinglet_status status =
+        kinglet_embedding_vectors(get(), ids, count, out.data(), out.size());
+    return ResultOf(status, std::move(out));
+  }
+  Result<ClassScores> Classify(const uint32_t* ids, size_t count) {
+    const Result<uint32_t> classes = Classes();
+    if (!classes.ok()) return classes.status();
+    ClassScores scores{std::vector<double>(*classes), std::vector<double>(*classes)};
+    const kinglet_status status =
+        kinglet_embedding_classify(get(), ids, count, scores.logits.data(),
+                                   scores.log_probabilities.data(), scores.logits.size());
+    return ResultOf(status, std::move(scores));
+  }
+
+  // The handle; still this object's.
+  kinglet_embedding* get() const { return embedding_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(kinglet_embedding* embedding) const { kinglet_embedding_destroy(embedding); }
+  };
+  explicit Embedding(kinglet_embedding* embedding) : embedding_(embedding) {}
+  std::unique_ptr<kinglet_embedding, Destroy> embedding_;
+};
+
 }  // namespace api
 }  // namespace kinglet
 

@@ -58,6 +58,10 @@ Kernel BindOp(const LstmGates& op, const BindContext& context);
 Kernel BindOp(const GruGates& op, const BindContext& context);
 Kernel BindOp(const RnnGates& op, const BindContext& context);
 Kernel BindOp(const QrnnGates& op, const BindContext& context);
+// A few passes over one vector for each list of words: the reference kernels do.
+inline Kernel BindOp(const BagAppend&, const BindContext&) { return {}; }
+inline Kernel BindOp(const BagFeatures&, const BindContext&) { return {}; }
+inline Kernel BindOp(const ScaleShiftRectify&, const BindContext&) { return {}; }
 
 }  // namespace kinglet::cpu
 

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "kernels/ref/attention.h"
+#include "kernels/ref/bag.h"
 #include "kernels/ref/cache.h"
 #include "kernels/ref/elementwise.h"
 #include "kernels/ref/embedding.h"
@@ -61,6 +62,11 @@ struct Binder {
   Kernel operator()(const GruGates& op) const { return {GruGatesKernel<T>(op, layout)}; }
   Kernel operator()(const RnnGates& op) const { return {RnnGatesKernel<T>(op, layout)}; }
   Kernel operator()(const QrnnGates& op) const { return {QrnnGatesKernel<T>(op, layout)}; }
+  Kernel operator()(const BagAppend& op) const { return {BagAppendKernel<T>(op, layout)}; }
+  Kernel operator()(const BagFeatures& op) const { return {BagFeaturesKernel<T>(op, layout)}; }
+  Kernel operator()(const ScaleShiftRectify& op) const {
+    return WithWeights(ScaleShiftRectifyKernel<T>(op, layout, store));
+  }
 };
 
 template <class T>

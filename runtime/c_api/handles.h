@@ -7,6 +7,7 @@
 
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
+#include "runtime/embedder.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "runtime/state.h"
@@ -17,6 +18,10 @@ struct kinglet_model {
 
 struct kinglet_session {
   std::unique_ptr<kinglet::Session> session;
+};
+
+struct kinglet_embedding {
+  std::unique_ptr<kinglet::Embedder> embedder;
 };
 
 struct kinglet_state {

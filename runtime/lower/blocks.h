@@ -64,6 +64,15 @@ CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBui
 void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffers& buffers,
                      PlanBuilder& builder);
 
+// The last step of a token of a list to be classified: add its vector to the bag.
+struct BagBuffers {
+  BufferId sum, words;
+  std::optional<BufferId> largest;
+};
+BagBuffers LowerBag(const BagClassifier& block, BufferId embedded, PlanBuilder& builder);
+// The query: class scores of the list. Sets plan.classifier.
+void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanBuilder& builder);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_RUNTIME_LOWER_BLOCKS_H_

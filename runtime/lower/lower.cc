@@ -45,6 +45,18 @@ Context LowerContext(const RecurrentDecoder& decoder, const AdaptiveEmbedding& e
   return context;
 }
 
+void LowerWithoutDecoder(const AdaptiveEmbedding& embedding, const BagClassifier* classifier,
+                         PlanBuilder& builder) {
+  const BufferId embedded = builder.Reals("embedded", embedding.width);
+  LowerEmbedding(embedding, embedded, builder);
+  Plan& plan = builder.plan();
+  plan.hidden = embedded;
+  std::optional<BagBuffers> bag;
+  if (classifier != nullptr) bag = LowerBag(*classifier, embedded, builder);
+  plan.context = {0, builder.step_count()};
+  if (bag) LowerBagClassifier(*classifier, *bag, builder);
+}
+
 }  // namespace
 
 Result<Plan> Lower(const ModelFile& file) { return Lower(file.description(), file.tensors()); }
@@ -55,15 +67,21 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   const auto* recurrent = FindBlock<RecurrentDecoder>(description);
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
   const auto* cache = FindBlock<NeuralCache>(description);
-  if (embedding == nullptr || (micronet == nullptr && recurrent == nullptr) || softmax == nullptr) {
+  const bool predicts = IsLanguageModel(description);
+  if (embedding == nullptr ||
+      (predicts && ((micronet == nullptr && recurrent == nullptr) || softmax == nullptr))) {
     return Status::Refusal(KINGLET_INVALID_MODEL, "model", "blocks",
-                           "an embedding, a decoder and a softmax", "one of them missing");
+                           "an embedding, or also a decoder and a softmax", "one of them missing");
   }
 
   Plan plan;
   plan.weights = tensors;
   plan.vocabulary_size = description.vocabulary_size;
   PlanBuilder builder(plan);
+  if (!predicts) {
+    LowerWithoutDecoder(*embedding, FindBlock<BagClassifier>(description), builder);
+    return plan;
+  }
 
   const Context context = micronet != nullptr
                               ? LowerContext(*micronet, *embedding, cache, builder)

@@ -53,6 +53,21 @@ TEST(ReadIds, ReadsArraysOfIntegers) {
   EXPECT_EQ(ReadIds(FixturePath("complex.npy")).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
+TEST(ReadIdLines, EachLineIsAList) {
+  using Lists = std::vector<std::vector<uint32_t>>;
+  const auto lists = [](std::string_view content) {
+    return *ReadIdLines(TemporaryFile(content).path());
+  };
+  EXPECT_EQ(lists(""), Lists());
+  EXPECT_EQ(lists("7"), (Lists{{7}}));
+  EXPECT_EQ(lists("1 2\n\n 3\t4294967295\r\n"), (Lists{{1, 2}, {}, {3, 4294967295U}}));
+  EXPECT_EQ(lists("\n\n"), (Lists{{}, {}}));
+  const TemporaryFile bad("1\n2 -3\n");
+  EXPECT_EQ(ReadIdLines(bad.path()).status().message(),
+            bad.path() + ", line 2: byte 2: expected a token id of 0 to 4294967295, found '-3'");
+  EXPECT_EQ(ReadIdLines(bad.path() + ".none").status().code(), KINGLET_NOT_FOUND);
+}
+
 TEST(ReadIds, NamesTheByteThatIsNoId) {
   EXPECT_EQ(IdsRefusal("1 2 x3"), ": byte 4: expected a token id of 0 to 4294967295, found 'x3'");
   EXPECT_EQ(IdsRefusal("4294967296"),

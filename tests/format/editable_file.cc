@@ -156,6 +156,10 @@ schema::RecurrentDecoderT& EditableFile::Recurrent() {
   return FindKind<schema::RecurrentDecoderT>(
       header, [](auto& block) -> auto& { return block.recurrent_decoder; });
 }
+schema::BagClassifierT& EditableFile::Classifier() {
+  return FindKind<schema::BagClassifierT>(
+      header, [](auto& block) -> auto& { return block.bag_classifier; });
+}
 schema::NeuralCacheT& EditableFile::Cache() {
   return FindKind<schema::NeuralCacheT>(
       header, [](auto& block) -> auto& { return block.neural_cache; });

@@ -38,6 +38,7 @@ struct EditableFile {
   schema::AdaptiveSoftmaxT& Softmax();
   schema::NeuralCacheT& Cache();
   schema::RecurrentDecoderT& Recurrent();
+  schema::BagClassifierT& Classifier();
 };
 
 // A frame, a header and what follows as one file, framed with right digests.

@@ -54,29 +54,6 @@ TEST(HeaderReaderTest, Enumerators) {
   ExpectRefused(edits);
 }
 
-TEST(HeaderReaderTest, EnumeratorsOfRecurrentModels) {
-  const HostileEdit edits[] = {
-      {"block rnn, cell of layer 1",
-       [](EditableFile& file) {
-         file.Recurrent().layers[1]->cell = static_cast<schema::RecurrentCell>(5);
-       }},
-      {"block cache, start",
-       [](EditableFile& file) { file.Cache().start = static_cast<schema::CacheStart>(2); }},
-      {"block rnn, layers",
-       [](EditableFile& file) {
-         while (file.Recurrent().layers.size() <= 4096) {
-           file.Recurrent().layers.push_back(
-               std::make_unique<schema::RecurrentLayerT>(*file.Recurrent().layers[0]));
-         }
-       }},
-      {"block rnn",
-       [](EditableFile& file) {
-         file.header.blocks[1]->neural_cache = std::make_unique<schema::NeuralCacheT>(file.Cache());
-       }},
-  };
-  ExpectRefused(edits, GoodRecurrentFile());
-}
-
 TEST(HeaderReaderTest, KindsOfTensorsAndBlocks) {
   const HostileEdit edits[] = {
       {"tensor layers.0.ln1.weight",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/model_generated.h"
+#include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
@@ -54,6 +55,8 @@ std::vector<ModelDraft> Drafts() {
   TinyRecurrentOptions recurrent{.quantised = true, .bits = 9, .cache_capacity = 5};
   recurrent.cells.assign(9, RecurrentCell::kGru);
   drafts.push_back(TinyRecurrent(recurrent));
+  drafts.push_back(TinyClassifier({.classes = 0}));
+  drafts.push_back(TinyClassifier({.positions = 2, .hidden = 5, .max_pool = true}));
   return drafts;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
@@ -20,6 +21,11 @@ EditableFile GoodRecurrentFile() {
                                                 .quantised = true,
                                                 .bits = 5,
                                                 .cache_capacity = 4}));
+}
+
+EditableFile GoodClassifierFile() {
+  return EditableFile::FromDraft(
+      TinyClassifier({.positions = 2, .hidden = 5, .max_pool = true, .padding = 0}));
 }
 
 void ExpectRefused(std::span<const HostileEdit> edits, EditableFile good) {

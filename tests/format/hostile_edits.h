@@ -21,6 +21,8 @@ struct HostileEdit {
 EditableFile GoodFile();
 // A valid file of a calibrated recurrent model: QRNN, GRU and LSTM, two tails, a neural cache.
 EditableFile GoodRecurrentFile();
+// A valid file of an embedding with a classifier: padding, maximum and hidden layer.
+EditableFile GoodClassifierFile();
 
 // Applies each edit to a copy of the file, repairs all digests and expects the refusal.
 void ExpectRefused(std::span<const HostileEdit> edits, EditableFile good = GoodFile());

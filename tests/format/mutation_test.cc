@@ -131,5 +131,7 @@ TEST(MutationTest, NothingCrashesAndWhatIsAcceptedDecodes) { MutateAndOpen(GoodF
 
 TEST(MutationTest, NorDoesARecurrentModel) { MutateAndOpen(GoodRecurrentFile(), 10000); }
 
+TEST(MutationTest, NorDoesAClassifier) { MutateAndOpen(GoodClassifierFile(), 10000); }
+
 }  // namespace
 }  // namespace kinglet

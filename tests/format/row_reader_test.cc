@@ -14,8 +14,8 @@ struct Kind {
   Storage storage;
   int bits;
 };
-constexpr Kind kKinds[] = {{Storage::kF32, 0},     {Storage::kF16, 0},        {Storage::kPerRow, 2},
-                           {Storage::kPerRow, 9},  {Storage::kPerRow, 16},    {Storage::kDivided, 7},
+constexpr Kind kKinds[] = {{Storage::kF32, 0},       {Storage::kF16, 0},     {Storage::kPerRow, 2},
+                           {Storage::kPerRow, 9},    {Storage::kPerRow, 16}, {Storage::kDivided, 7},
                            {Storage::kPerTensor, 13}};
 
 TEST(RowReader, GivesTheRowsOfTheWholeDecodedTensor) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
@@ -39,6 +40,24 @@ TEST(UnpackModel, PacksToTheSameBytes) {
         const std::vector<std::byte> bytes = Packed(TinyMicronet(options));
         EXPECT_EQ(Packed(UnpackedFrom(bytes)), bytes)
             << "quantised " << quantised << ", bits " << bits << ", pruned " << pruned;
+      }
+    }
+  }
+}
+
+TEST(UnpackModel, EmbeddingsAndClassifiersPackToTheSameBytes) {
+  for (const uint32_t positions : {0U, 3U}) {
+    for (const uint32_t classes : {0U, 4U}) {
+      for (const uint32_t hidden : {0U, 5U}) {
+        for (const bool max_pool : {false, true}) {
+          TinyClassifierOptions options{
+              .positions = positions, .classes = classes, .hidden = hidden, .max_pool = max_pool};
+          if (max_pool) options.padding.reset();
+          options.biases = hidden > 0;
+          const std::vector<std::byte> bytes = Packed(TinyClassifier(options));
+          ASSERT_FALSE(bytes.empty());
+          EXPECT_EQ(Packed(UnpackedFrom(bytes)), bytes);
+        }
       }
     }
   }

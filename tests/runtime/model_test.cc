@@ -8,6 +8,10 @@
 #include "format/writer.h"
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
+#ifdef KINGLET_HAVE_CPU_BACKEND
+#include "kernels/cpu/cpu.h"
+#endif
 
 namespace kinglet {
 namespace {
@@ -85,6 +89,40 @@ TEST(Model, TellsWhoeverListensWhatItOpenedAndWhatIsSlow) {
   EXPECT_NE(lines[0].find((*model)->file().digest()), std::string::npos);
   EXPECT_NE(lines[1].find("lanes 1"), std::string::npos);
   EXPECT_TRUE(warnings.empty());
+}
+
+// Weights that the vector kernels lay out leave the file's memory, unless somebody else has the
+// file; both models compute the same.
+TEST(Model, HoldsTheWeightsOfAFloatModelOnce) {
+  TinyRecurrentOptions tiny;
+  tiny.vocabulary_size = 3000;
+  tiny.inputs = 64;
+  tiny.units = 200;
+  tiny.tails = 0;
+  tiny.input_coding = TinyCoding{4, {50, 60, 70, 80}};
+  tiny.head_coding = TinyCoding{3, {900}};
+  const auto bytes = *SerialiseModel(TinyRecurrent(tiny));
+  const auto held = [](const Model& model) {
+    return MemoryBudget::kNoLimit - model.budget()->left();
+  };
+  const auto own = *Model::FromBytes(bytes, {});
+  const std::shared_ptr<const ModelFile> file = *ModelFile::FromBytes(bytes);
+  const auto shared = *Model::FromFile(file, {});
+  EXPECT_EQ(file->held_bytes(), bytes.size());
+  EXPECT_GT(held(*shared), 1.9 * static_cast<double>(bytes.size()));
+#ifdef KINGLET_HAVE_CPU_BACKEND
+  if (cpu::SupportedTargets().front() != cpu::Target::kScalar) {
+    EXPECT_LT(own->file().held_bytes(), bytes.size() / 10);
+    EXPECT_LT(held(*own), 1.1 * static_cast<double>(bytes.size()));
+  }
+#endif
+  const auto first = *Session::Create(own), second = *Session::Create(shared);
+  std::vector<double> a(3000), b(3000);
+  for (const uint32_t word : {5u, 2999u, 17u}) {
+    ASSERT_TRUE(first->StepToken(word).ok() && second->StepToken(word).ok());
+    ASSERT_TRUE(first->LogProbabilities(a).ok() && second->LogProbabilities(b).ok());
+    EXPECT_EQ(a, b);
+  }
 }
 
 }  // namespace

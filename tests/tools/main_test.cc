@@ -22,8 +22,8 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   const Outcome help = folder_.Run("--help");
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
-  for (const std::string name :
-       {"convert", "score", "predict", "count", "bench", "inspect", "verify", "tune-cache"}) {
+  for (const std::string name : {"convert", "score", "predict", "count", "bench", "embed",
+                                 "inspect", "verify", "tune-cache"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);

@@ -47,7 +47,7 @@ class AdaptiveEmbedding(Bands):
 
 class AdaptiveSoftmax(Bands):
     """The head decides among the words of band 0 and one cluster for each further band:
-    log p(w) = log p(cluster) + log p(w | cluster). Clusters read the hidden state without band 0's projection.
+    log p(w) = log p(cluster) + log p(w | cluster). Clusters read what the words of band 0 read.
     """
 
     def __init__(self, words: int, width: int, cutoffs: list, band_widths: list, project_first: bool, bias: bool,
@@ -55,19 +55,21 @@ class AdaptiveSoftmax(Bands):
         super().__init__(words, width, cutoffs, band_widths, project_first)
         tails = len(cutoffs)
         self.biases = nn.ParameterList([nn.Parameter(torch.zeros(len(t))) for t in self.tables] if bias else [])
-        self.cluster_weight = initial(tails, width)
+        self.cluster_weight = initial(tails, self.tables[0].shape[1])
         self.cluster_bias = nn.Parameter(torch.zeros(tails)) if cluster_bias else None
         # Row of cluster_weight that stands for band 1, 2, ...
         self.cluster_rows = {"forward": list(range(tails)), "reversed": list(range(tails))[::-1]}[cluster_order]
 
-    def logits(self, band: int, hidden):
+    def projected(self, band: int, hidden):
         projection = self.projection(band)
-        narrow = hidden if projection is None else hidden @ projection
-        return F.linear(narrow, self.tables[band], self.biases[band] if len(self.biases) else None)
+        return hidden if projection is None else hidden @ projection
+
+    def logits(self, band: int, hidden):
+        return F.linear(self.projected(band, hidden), self.tables[band], self.biases[band] if len(self.biases) else None)
 
     def forward(self, hidden):
         words = self.logits(0, hidden)
-        clusters = F.linear(hidden, self.cluster_weight, self.cluster_bias)
+        clusters = F.linear(self.projected(0, hidden), self.cluster_weight, self.cluster_bias)
         head = torch.log_softmax(torch.cat([words, clusters], -1), -1)
         parts = [head[..., :words.shape[-1]]]
         for band, row in enumerate(self.cluster_rows, 1):

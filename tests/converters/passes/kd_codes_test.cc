@@ -184,20 +184,5 @@ TEST(CodesFromLogits, TheFirstLargestWins) {
   EXPECT_FALSE(CodesFromLogits(std::vector<float>{0, NAN}, 2).ok());
 }
 
-TEST(KdAggregatorNamed, NamesWhatHasACodedForm) {
-  EXPECT_EQ(*KdAggregatorNamed("mean"), KdAggregator::kMean);
-  EXPECT_EQ(*KdAggregatorNamed("mean_linear"), KdAggregator::kMeanLinear);
-  for (const char* other : {"mean_fnn", "fnn", "cnn", "rnn", ""}) {
-    const auto aggregator = KdAggregatorNamed(other);
-    ASSERT_FALSE(aggregator.ok());
-    EXPECT_EQ(aggregator.status().code(), KINGLET_UNSUPPORTED);
-    EXPECT_EQ(
-        aggregator.status().message(),
-        "kd codes: aggregator: expected mean or mean_linear (decode the table for any other), "
-        "found '" +
-            std::string(other) + "'");
-  }
-}
-
 }  // namespace
 }  // namespace kinglet

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <limits>
+#include <optional>
 #include <vector>
 
 namespace kinglet::ref {
@@ -97,6 +99,68 @@ TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
   EXPECT_EQ(one.template Values<TypeParam>(y)[0], 7);  // below the offset
   EXPECT_EQ(one.template Values<TypeParam>(y)[1], 321.5);
   EXPECT_EQ(one.template Values<TypeParam>(y)[2], 0);  // -4 + 50 - 600 + 1 < 0
+}
+
+TYPED_TEST(Ref, BagsAddWordsButPadding) {
+  for (const bool largest : {false, true}) {
+    OneStep<TypeParam> one;
+    const BufferId embedded = one.Zeros(2), sum = one.Reals({50, 60}, true), words = one.Words(1);
+    const BufferId most = one.Reals({70, 80}, true);
+    BagAppend op{embedded, sum, words, std::nullopt, 9};
+    if (largest) op.largest = most;
+    one.Bind(op);
+    const auto append = [&](uint64_t position, uint32_t word, TypeParam x, TypeParam y) {
+      one.template Values<TypeParam>(embedded)[0] = x;
+      one.template Values<TypeParam>(embedded)[1] = y;
+      one.Run(position, word);
+    };
+    const auto expect = [&](std::vector<TypeParam> sums, uint32_t count,
+                            std::vector<TypeParam> maxima) {
+      EXPECT_EQ(*one.template Values<uint32_t>(words), count);
+      for (size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(one.template Values<TypeParam>(sum)[i], sums[i]);
+        if (largest) {
+          EXPECT_EQ(one.template Values<TypeParam>(most)[i], maxima[i]);
+        }
+      }
+    };
+    append(0, 1, -1, 2);
+    expect({-1, 2}, 1, {-1, 2});
+    append(1, 2, -3, 4);
+    expect({-4, 6}, 2, {-1, 4});
+    append(2, 9, 100, 100);
+    expect({-4, 6}, 2, {0, 4});
+    append(0, 9, 100, 100);  // another list
+    expect({0, 0}, 0, {0, 0});
+    append(1, 9, 100, 100);
+    append(2, 0, -5, 5);
+    expect({-5, 5}, 1, {0, 5});
+  }
+}
+
+TYPED_TEST(Ref, FeaturesOfABagAreTheMeanAndTheMaximum) {
+  OneStep<TypeParam> one;
+  const BufferId sum = one.Reals({3, -7}, true), words = one.Words(1);
+  const BufferId largest = one.Reals({5, -1}, true), out = one.Zeros(4);
+  one.Bind(BagFeatures{sum, words, largest, out});
+  *one.template Values<uint32_t>(words) = 2;
+  one.Run();
+  const std::vector<TypeParam> expected = {1.5, -3.5, 5, -1};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.template Values<TypeParam>(out)[i], expected[i]);
+}
+
+TYPED_TEST(Ref, ScaleShiftRectifyMayWorkInPlace) {
+  OneStep<TypeParam> one;
+  const WeightId scale = one.Tensor({4}, {2, -1, 0, 1}), shift = one.Tensor({4}, {1, 1, 0.5, 0});
+  const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
+  const BufferId x = one.Reals({3, 4, 100, nan});
+  one.Bind(ScaleShiftRectify{x, scale, shift, x});
+  one.Run();
+  const TypeParam* y = one.template Values<TypeParam>(x);
+  EXPECT_EQ(y[0], 7);
+  EXPECT_EQ(y[1], 0);  // -4 + 1 < 0
+  EXPECT_EQ(y[2], 0.5);
+  EXPECT_TRUE(std::isnan(y[3]));  // an overflow stays visible
 }
 
 TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {

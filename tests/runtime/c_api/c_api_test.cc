@@ -36,17 +36,17 @@ TEST_P(StrictC11, Holds) {
 
 INSTANTIATE_TEST_SUITE_P(
     CApi, StrictC11,
-    testing::Values(CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
-                    CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},
-                    CTest{"SessionOptions", TestSessionOptions},
-                    CTest{"MemoryLimits", TestMemoryLimits}, CTest{"Sessions", TestSessions},
-                    CTest{"SessionOutlivesHandle", TestSessionOutlivesHandle},
-                    CTest{"Cancel", TestCancel},
-                    CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
-                    CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
-                    CTest{"Samples", TestSamples}, CTest{"Work", TestWork},
-                    CTest{"NotFinite", TestNotFinite}, CTest{"States", TestStates},
-                    CTest{"StateBytes", TestStateBytes}, CTest{"StateErrors", TestStateErrors}),
+    testing::Values(
+        CTest{"Embeddings", TestEmbeddings}, CTest{"EmbeddingErrors", TestEmbeddingErrors},
+        CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
+        CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},
+        CTest{"SessionOptions", TestSessionOptions}, CTest{"MemoryLimits", TestMemoryLimits},
+        CTest{"Sessions", TestSessions}, CTest{"SessionOutlivesHandle", TestSessionOutlivesHandle},
+        CTest{"Cancel", TestCancel}, CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
+        CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
+        CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
+        CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
+        CTest{"StateErrors", TestStateErrors}),
     [](const auto& test) { return std::string(test.param.name); });
 
 void ExpectSameWork(const Session& expected, const kinglet_session* session) {

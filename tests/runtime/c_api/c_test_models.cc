@@ -11,12 +11,16 @@
 #include "format/writer.h"
 #include "tests/format/editable_file.h"
 #include "tests/runtime/c_api/c_tests.h"
+#include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
 namespace {
 
 ModelDraft DraftOf(test_model which) {
+  if (which == TEST_MODEL_CLASSIFIER) {
+    return TinyClassifier({.vocabulary_size = TEST_WORDS, .hidden = 5});
+  }
   TinyOptions options;
   options.vocabulary_size = TEST_WORDS;
   options.vocabulary = which != TEST_MODEL_IDS_ONLY;
@@ -56,7 +60,7 @@ std::vector<std::byte> MakeModel(test_model which) {
 test_bytes TestModel(test_model which) {
   static const auto models = [] {
     std::vector<std::vector<std::byte>> all;
-    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_SENSELESS; ++i) {
+    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_CLASSIFIER; ++i) {
       all.push_back(kinglet::MakeModel(static_cast<test_model>(i)));
     }
     return all;

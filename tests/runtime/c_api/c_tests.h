@@ -25,6 +25,7 @@ enum test_model {
   TEST_MODEL_DAMAGED,             // a flipped bit
   TEST_MODEL_OF_ANOTHER_VERSION,  // format version 2
   TEST_MODEL_SENSELESS,           // whole, but says what cannot be
+  TEST_MODEL_CLASSIFIER,          // no language model: vectors of 6 and 4 classes, padding word 0
 };
 enum { TEST_WORDS = 23 };
 
@@ -32,6 +33,8 @@ test_bytes TestModel(enum test_model which);
 // A file of these bytes, in a place for temporary files. The caller removes it.
 const char* TestFile(test_bytes bytes);
 
+const char* TestEmbeddings(void);
+const char* TestEmbeddingErrors(void);
 const char* TestLibrary(void);
 const char* TestModelOptions(void);
 const char* TestModelsOpen(void);

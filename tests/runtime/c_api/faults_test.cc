@@ -12,6 +12,7 @@
 
 #include "kinglet/kinglet.h"
 #include "tests/runtime/c_api/fixture.h"
+#include "tests/support/classifier_builder.h"
 
 // Allocations left until one fails; negative: none fails. The shared library allocates through
 // these operators too.
@@ -162,6 +163,31 @@ TEST(CApi, RunningOutOfMemoryIsAnErrorLikeAnyOther) {
   EXPECT_NE(std::string(kinglet_error_message()).find("memory"), std::string::npos);
 
   kinglet_session_destroy(session);
+  kinglet_model_close(model);
+}
+
+TEST(CApi, RunningOutOfMemoryLeavesEmbeddingsAsTheyWere) {
+  const std::vector<std::byte> bytes = *SerialiseModel(TinyClassifier({.hidden = 5}));
+  const auto nothing = [] {};
+  kinglet_model* model = nullptr;
+  FailEachAllocation(
+      "open",
+      [&] { return kinglet_model_open_memory(bytes.data(), bytes.size(), nullptr, &model); },
+      [&] { ASSERT_EQ(model, nullptr); });
+  kinglet_embedding* embedding = nullptr;
+  FailEachAllocation(
+      "create", [&] { return kinglet_embedding_create(model, &embedding); },
+      [&] { ASSERT_EQ(embedding, nullptr); });
+  const uint32_t ids[] = {1, 22, 1};
+  float vectors[18];
+  FailEachAllocation(
+      "vectors", [&] { return kinglet_embedding_vectors(embedding, ids, 3, vectors, 18); },
+      nothing);
+  double logits[4] = {7};
+  FailEachAllocation(
+      "classify", [&] { return kinglet_embedding_classify(embedding, ids, 3, logits, nullptr, 4); },
+      [&] { ASSERT_EQ(logits[0], 7); });
+  kinglet_embedding_destroy(embedding);
   kinglet_model_close(model);
 }
 

@@ -111,6 +111,29 @@ TEST(KingletHpp, SessionsAnswerWhatTheLibrarysOwnDo) {
   EXPECT_GT(session->LastWork()->clusters_opened, 1U);
 }
 
+TEST(KingletHpp, Embeddings) {
+  kinglet::Embedding embedding =
+      std::move(*kinglet::Embedding::Create(OpenModel(TEST_MODEL_CLASSIFIER)));
+  EXPECT_EQ(*embedding.Width(), 6U);
+  EXPECT_EQ(*embedding.Classes(), 4U);
+  const uint32_t ids[] = {22, 3};
+  const std::vector<float> both = *embedding.Vectors(ids, 2);
+  ASSERT_EQ(both.size(), 12U);
+  EXPECT_EQ(*embedding.Vector(3), std::vector<float>(both.begin() + 6, both.end()));
+  EXPECT_TRUE(embedding.Vectors(nullptr, 0)->empty());
+  EXPECT_EQ(embedding.Vector(TEST_WORDS).status().code(), KINGLET_ID_OUT_OF_RANGE);
+  const kinglet::ClassScores scores = *embedding.Classify(ids, 2);
+  double sum = 0;
+  for (const double value : scores.log_probabilities) sum += std::exp(value);
+  EXPECT_NEAR(sum, 1, 1e-6);
+  EXPECT_NEAR(scores.logits.at(3) - scores.logits.at(0),
+              scores.log_probabilities.at(3) - scores.log_probabilities.at(0), 1e-5);
+  EXPECT_EQ(embedding.Classify(nullptr, 0).status().code(), KINGLET_INVALID_ARGUMENT);
+  const kinglet::Embedding taken = std::move(embedding);
+  EXPECT_EQ(*taken.Width(), 6U);
+  EXPECT_EQ(embedding.Width().status().code(), KINGLET_INVALID_ARGUMENT);
+}
+
 TEST(KingletHpp, LanesAndStates) {
   const Model model = OpenModel(TEST_MODEL_CACHE);
   kinglet::SessionOptions options;

@@ -167,8 +167,7 @@ const char* TestSamples(void) {
 
 static int IsNothing(const kinglet_work* work) {
   return work->cache_computed == 0 && work->clusters_opened == 0 && work->cluster_count == 0 &&
-         work->multiplications == 0 &&
-         work->additions == 0 && work->others == 0;
+         work->multiplications == 0 && work->additions == 0 && work->others == 0;
 }
 
 const char* TestWork(void) {

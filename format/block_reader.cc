@@ -1,0 +1,187 @@
+#include "format/block_reader.h"
+
+#include <optional>
+#include <utility>
+
+#include "format/limits.h"
+#include "format/message_text.h"
+#include "format/model_generated.h"
+#include "format/schema_reader.h"
+
+namespace kinglet {
+namespace {
+
+class BlockReader : private SchemaReader {
+ public:
+  explicit BlockReader(const std::string& source) : SchemaReader(source) {}
+
+  // With its name left empty.
+  Result<Block> Read(const std::string& where, const schema::Block& block) const {
+    const int kinds = (block.adaptive_embedding() != nullptr) +
+                      (block.micronet_decoder() != nullptr) +
+                      (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
+                      (block.recurrent_decoder() != nullptr) + (block.bag_classifier() != nullptr);
+    if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
+    if (const auto* stored = block.adaptive_embedding())
+      return AsBlock(ReadEmbedding(where, *stored));
+    if (const auto* stored = block.micronet_decoder()) return AsBlock(ReadDecoder(where, *stored));
+    if (const auto* stored = block.adaptive_softmax()) return AsBlock(ReadSoftmax(where, *stored));
+    if (const auto* stored = block.neural_cache()) return AsBlock(ReadCache(where, *stored));
+    if (const auto* stored = block.recurrent_decoder()) {
+      return AsBlock(ReadRecurrent(where, *stored));
+    }
+    return Block(ToClassifier(*block.bag_classifier()));
+  }
+
+ private:
+  template <class Kind>
+  static Result<Block> AsBlock(Result<Kind> read) {
+    if (!read.ok()) return read.status();
+    return Block(std::move(read).value());
+  }
+
+  static std::optional<TensorId> Optional(flatbuffers::Optional<uint32_t> id) {
+    return id.has_value() ? std::optional<TensorId>(*id) : std::nullopt;
+  }
+  static ActivationQuantiser ToQuantiser(const schema::Quantiser& stored) {
+    return {stored.max_abs(), stored.step()};
+  }
+
+  Result<AdaptiveEmbedding> ReadEmbedding(const std::string& where,
+                                          const schema::AdaptiveEmbedding& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", bins", stored.bins()->size(), kMaxBins));
+    AdaptiveEmbedding embedding;
+    embedding.width = stored.width();
+    embedding.scale = stored.scale();
+    for (const schema::EmbeddingBin* bin : *stored.bins()) {
+      embedding.bins.push_back(
+          {bin->first(), bin->size(), bin->rows(), Optional(bin->projection()), bin->tokens()});
+    }
+    return embedding;
+  }
+
+  Result<MicronetDecoder> ReadDecoder(const std::string& where,
+                                      const schema::MicronetDecoder& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
+    MicronetDecoder decoder;
+    decoder.width = stored.width();
+    decoder.heads = stored.heads();
+    decoder.key_size = stored.key_size();
+    decoder.value_size = stored.value_size();
+    decoder.window = stored.window();
+    KINGLET_ASSIGN_OR_RETURN(
+        decoder.start,
+        Enumerator<StreamStart>(where + ", start", stored.start(), schema::StreamStart::MAX));
+    for (const schema::MicronetLayer* layer : *stored.layers()) {
+      decoder.layers.push_back(ToLayer(*layer));
+    }
+    if (stored.output() != nullptr) decoder.output = ToQuantiser(*stored.output());
+    return decoder;
+  }
+
+  static MicronetLayer ToLayer(const schema::MicronetLayer& stored) {
+    MicronetLayer layer{};
+    layer.norm1_gain = stored.norm1_gain();
+    layer.norm1_bias = stored.norm1_bias();
+    layer.qkv_weight = stored.qkv_weight();
+    layer.qkv_bias = stored.qkv_bias();
+    layer.positions = stored.positions();
+    layer.out_weight = stored.out_weight();
+    layer.norm2_gain = stored.norm2_gain();
+    layer.norm2_bias = stored.norm2_bias();
+    layer.fc0_weight = stored.fc0_weight();
+    layer.fc0_bias = stored.fc0_bias();
+    layer.fc3_weight = stored.fc3_weight();
+    layer.fc3_bias = stored.fc3_bias();
+    if (const schema::MicronetLayerQuantisers* quantisers = stored.quantisers()) {
+      layer.quantisers = MicronetLayerQuantisers{
+          ToQuantiser(quantisers->norm1()),   ToQuantiser(quantisers->qkv()),
+          ToQuantiser(quantisers->weights()), ToQuantiser(quantisers->attended()),
+          ToQuantiser(quantisers->norm2()),   ToQuantiser(quantisers->inner()),
+          ToQuantiser(quantisers->outer())};
+    }
+    return layer;
+  }
+
+  Result<AdaptiveSoftmax> ReadSoftmax(const std::string& where,
+                                      const schema::AdaptiveSoftmax& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", tails", stored.tails()->size(), kMaxBins - 1));
+    AdaptiveSoftmax softmax;
+    softmax.width = stored.width();
+    softmax.head_size = stored.head_size();
+    softmax.head_projection = Optional(stored.head_projection());
+    softmax.head_table = Optional(stored.head_rows());
+    softmax.head_bias = Optional(stored.head_bias());
+    softmax.cluster_weight = Optional(stored.cluster_weight());
+    softmax.cluster_bias = Optional(stored.cluster_bias());
+    KINGLET_ASSIGN_OR_RETURN(
+        softmax.tail_input,
+        Enumerator<TailInput>(where + ", tail input", stored.tail_input(), schema::TailInput::MAX));
+    KINGLET_ASSIGN_OR_RETURN(
+        softmax.normalisation,
+        Enumerator<Normalisation>(where + ", normalisation", stored.normalisation(),
+                                  schema::Normalisation::MAX));
+    for (const schema::SoftmaxTail* tail : *stored.tails()) {
+      softmax.tails.push_back({tail->first(), tail->size(), tail->cluster_row(),
+                               Optional(tail->projection()), tail->rows(), Optional(tail->bias())});
+    }
+    return softmax;
+  }
+
+  Result<RecurrentDecoder> ReadRecurrent(const std::string& where,
+                                         const schema::RecurrentDecoder& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
+    RecurrentDecoder decoder;
+    decoder.inputs = stored.inputs();
+    if (stored.input() != nullptr) decoder.input = ToQuantiser(*stored.input());
+    for (const schema::RecurrentLayer* from : *stored.layers()) {
+      RecurrentLayer layer{};
+      KINGLET_ASSIGN_OR_RETURN(
+          layer.cell, Enumerator<RecurrentCell>(
+                          where + ", cell of layer " + std::to_string(decoder.layers.size()),
+                          from->cell(), schema::RecurrentCell::MAX));
+      layer.units = from->units();
+      layer.input_weight = from->input_weight();
+      layer.input_bias = Optional(from->input_bias());
+      layer.recurrent_weight = Optional(from->recurrent_weight());
+      layer.recurrent_bias = Optional(from->recurrent_bias());
+      if (from->output() != nullptr) layer.output = ToQuantiser(*from->output());
+      decoder.layers.push_back(layer);
+    }
+    return decoder;
+  }
+
+  static BagClassifier ToClassifier(const schema::BagClassifier& stored) {
+    BagClassifier classifier{};
+    classifier.classes = stored.classes();
+    classifier.padding = Optional(stored.padding());
+    classifier.max_pool = stored.max_pool();
+    if (const schema::BagHiddenLayer* hidden = stored.hidden()) {
+      classifier.hidden =
+          BagHiddenLayer{hidden->input_scale(),    hidden->input_shift(),  hidden->weight(),
+                         Optional(hidden->bias()), hidden->output_scale(), hidden->output_shift()};
+    }
+    classifier.weight = stored.weight();
+    classifier.bias = Optional(stored.bias());
+    return classifier;
+  }
+
+  Result<NeuralCache> ReadCache(const std::string& where, const schema::NeuralCache& stored) const {
+    NeuralCache cache{"", stored.capacity(), stored.theta(), stored.lambda()};
+    KINGLET_ASSIGN_OR_RETURN(cache.start, Enumerator<CacheStart>(where + ", start", stored.start(),
+                                                                 schema::CacheStart::MAX));
+    return cache;
+  }
+};
+
+}  // namespace
+
+Result<Block> ReadBlock(const std::string& source, const std::string& name,
+                        const schema::Block& stored) {
+  KINGLET_ASSIGN_OR_RETURN(Block block,
+                           BlockReader(source).Read("block " + Printable(name), stored));
+  std::visit([&](auto& value) { value.name = name; }, block);
+  return block;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,170 @@
+#include "runtime/embedder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "runtime/float_environment.h"
+
+namespace kinglet {
+namespace {
+
+Status Invalid(const char* where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "embedder", where, expected, found);
+}
+
+Status CheckSize(const char* where, uint64_t expected, uint64_t found) {
+  if (found == expected) return Status();
+  return Invalid(where, std::to_string(expected) + " elements", std::to_string(found));
+}
+
+template <class T>
+Status CheckFinite(const char* where, std::span<const T> values) {
+  const bool finite =
+      std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
+  if (finite) return Status();
+  return Status::Refusal(KINGLET_NOT_FINITE, "embedder", where, "finite numbers",
+                         "the model's own overflow");
+}
+
+Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "embedder: out of memory"); }
+
+bool IsDouble(const Model& model) { return model.backend().real_bytes == sizeof(double); }
+
+}  // namespace
+
+uint64_t Embedder::Bytes(const Model& model) {
+  return sizeof(Embedder) + model.layout().scratch_bytes + model.layout().state_bytes;
+}
+
+Result<std::unique_ptr<Embedder>> Embedder::Create(std::shared_ptr<const Model> model) {
+  const uint64_t bytes = Bytes(*model);
+  if (bytes > model->session_memory_limit() || !model->budget()->Claim(bytes)) {
+    return Status::Refusal(
+        KINGLET_OUT_OF_MEMORY, "embedder", "memory",
+        "at most " +
+            std::to_string(std::min(model->session_memory_limit(), model->budget()->left())) +
+            " bytes",
+        std::to_string(bytes));
+  }
+  MemoryClaim memory(model->budget(), bytes);
+  try {
+    std::unique_ptr<Embedder> embedder(new Embedder(std::move(model), std::move(memory)));
+    if (!embedder->scratch_ || !embedder->state_) return OutOfMemory();
+    return embedder;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+Embedder::Embedder(std::shared_ptr<const Model> model, MemoryClaim memory)
+    : model_(std::move(model)),
+      memory_(std::move(memory)),
+      embedding_(EmbeddingStep(model_->plan())),
+      vector_(std::get<EmbedRow>(model_->plan().steps[embedding_].op).out),
+      scratch_(AllocateZeroed(model_->layout().scratch_bytes)),
+      state_(AllocateZeroed(model_->layout().state_bytes)) {}
+
+uint32_t Embedder::width() const {
+  return static_cast<uint32_t>(model_->plan().buffer(vector_).count);
+}
+
+uint32_t Embedder::classes() const {
+  const std::optional<ClassifierPlan>& classifier = model_->plan().classifier;
+  return classifier ? static_cast<uint32_t>(model_->plan().buffer(classifier->logits).count) : 0;
+}
+
+Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
+  for (const uint32_t id : ids) {
+    if (id < model_->vocabulary_size()) continue;
+    return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "embedder", "token id",
+                           "a number below " + std::to_string(model_->vocabulary_size()),
+                           std::to_string(id));
+  }
+  return Status();
+}
+
+void Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
+  Frame frame{scratch_.get(), state_.get(), position, token};
+  CancelFlag never{false};
+  // Nothing else stops it.
+  static_cast<void>(RunSteps(*model_, range, {&frame, 1}, never, {}));
+}
+
+template <class T>
+std::span<const T> Embedder::Reals(BufferId buffer) const {
+  const Slot& slot = model_->layout()[buffer];
+  return {slot.At<const T>({scratch_.get(), state_.get(), 0, 0}), slot.count};
+}
+
+template <class Out>
+Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
+  const FloatEnvironment environment;
+  KINGLET_RETURN_IF_ERROR(CheckSize("vector", width(), out.size()));
+  KINGLET_RETURN_IF_ERROR(CheckIds({&id, 1}));
+  try {
+    Run({embedding_, embedding_ + 1}, 0, id);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+  const auto write = [&]<class T>(std::span<const T> vector) -> Status {
+    KINGLET_RETURN_IF_ERROR(CheckFinite("vector", vector));
+    std::transform(vector.begin(), vector.end(), out.begin(),
+                   [](T value) { return static_cast<Out>(value); });
+    return Status();
+  };
+  return IsDouble(*model_) ? write(Reals<double>(vector_)) : write(Reals<float>(vector_));
+}
+
+Status Embedder::Vector(uint32_t id, std::span<double> out) { return WriteVector(id, out); }
+Status Embedder::Vector(uint32_t id, std::span<float> out) { return WriteVector(id, out); }
+
+template <class T>
+Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_probabilities) const {
+  const ClassifierPlan& plan = *model_->plan().classifier;
+  const std::span<const T> computed = Reals<T>(plan.logits);
+  KINGLET_RETURN_IF_ERROR(CheckFinite("class scores", computed));
+  if (!logits.empty()) std::copy(computed.begin(), computed.end(), logits.begin());
+  if (!log_probabilities.empty()) {
+    const T largest = Reals<T>(plan.normaliser)[0], log_sum = Reals<T>(plan.normaliser)[1];
+    // As in rule 5 of docs/NUMERICS.md.
+    std::transform(computed.begin(), computed.end(), log_probabilities.begin(),
+                   [&](T logit) { return (logit - largest) - log_sum; });
+  }
+  return Status();
+}
+
+Status Embedder::Classify(std::span<const uint32_t> ids, std::span<double> logits,
+                          std::span<double> log_probabilities) {
+  const FloatEnvironment environment;
+  const std::optional<ClassifierPlan>& classifier = model_->plan().classifier;
+  if (!classifier) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "embedder", "model",
+                           "one with a classifier of word lists", "one without");
+  }
+  if (!logits.empty()) KINGLET_RETURN_IF_ERROR(CheckSize("logits", classes(), logits.size()));
+  if (!log_probabilities.empty()) {
+    KINGLET_RETURN_IF_ERROR(CheckSize("log-probabilities", classes(), log_probabilities.size()));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckIds(ids));
+  const bool any =
+      std::any_of(ids.begin(), ids.end(), [&](uint32_t id) { return id != classifier->padding; });
+  if (!any) {
+    return Invalid("word list", "at least one word that is not padding",
+                   ids.empty() ? "none" : "padding only");
+  }
+  try {
+    for (size_t i = 0; i < ids.size(); ++i) Run(model_->plan().context, i, ids[i]);
+    Run(classifier->steps, ids.size() - 1, ids.back());
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+  return IsDouble(*model_) ? WriteScores<double>(logits, log_probabilities)
+                           : WriteScores<float>(logits, log_probabilities);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,238 @@
+// Conversion of examples/torch's checkpoints by name, against those modules' own float64 answers
+// (tests/data/kinglet-torch, written by examples/torch/make_fixtures.py).
+#include "converters/families/kinglet_torch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "converters/token_file.h"
+#include "runtime/session.h"
+#include "tests/converters/module_nodes.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> Networks() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(KINGLET_TEST_DATA "/kinglet-torch")) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::vector<float>> Distributions(const std::string& file, const std::string& backend,
+                                              const std::vector<uint32_t>& ids) {
+  const auto model = Model::Open(file, {.backend = backend});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  if (!model.ok()) return {};
+  const auto session = *Session::Create(*model);
+  std::vector<std::vector<float>> all;
+  for (const uint32_t id : ids) {
+    EXPECT_TRUE(session->StepToken(id).ok());
+    all.emplace_back((*model)->vocabulary_size());
+    EXPECT_TRUE(session->LogProbabilities(std::span<float>(all.back())).ok());
+  }
+  return all;
+}
+
+class KingletTorch : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string folder = KINGLET_TEST_DATA "/kinglet-torch/" + GetParam();
+    options_.checkpoint = folder + "/model.pt";
+    options_.output = folder_.Path("model.kgl");
+    ids_ = *ReadIds(folder + "/tokens.txt");
+  }
+  TemporaryFolder folder_;
+  ConvertOptions options_;
+  std::vector<uint32_t> ids_;
+};
+
+TEST_P(KingletTorch, EqualsPyTorchAndTheBackendsEachOther) {
+  const std::string folder = KINGLET_TEST_DATA "/kinglet-torch/" + GetParam();
+  options_.golden = folder + "/golden_f64.tsv";
+  options_.ids = folder + "/tokens.txt";
+  options_.tolerance = 1e-6;
+  const auto summary = Convert(options_);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->family, "kinglet-torch");
+  EXPECT_EQ(summary->golden_positions, ids_.size() - 1);
+  EXPECT_EQ(summary->notes, std::vector<std::string>());
+  EXPECT_EQ(Distributions(options_.output, "ref", ids_),
+            Distributions(options_.output, "cpu", ids_));
+}
+
+TEST_P(KingletTorch, QuantisedFormsAreEqualOnBothBackends) {
+  ASSERT_TRUE(Convert(options_).ok());
+  const auto exact = Distributions(options_.output, "ref", ids_);
+  std::string vocabulary, text;
+  for (size_t i = 0; i < exact[0].size(); ++i) {
+    vocabulary += (i == 0 ? "<eos>" : "w" + std::to_string(i)) + "\n";
+  }
+  for (const uint32_t id : ids_) text += id == 0 ? "\n" : "w" + std::to_string(id) + " ";
+  options_.vocabulary = folder_.Write("vocab.txt", vocabulary);
+  for (const int bits : {9, 8}) {
+    for (const bool calibrated : {false, true}) {
+      options_.bits = bits;
+      options_.calibration_text = calibrated ? folder_.Write("text", text) : "";
+      const auto summary = Convert(options_);
+      ASSERT_TRUE(summary.ok()) << summary.status().message();
+      const auto reference = Distributions(options_.output, "ref", ids_);
+      EXPECT_EQ(reference, Distributions(options_.output, "cpu", ids_)) << bits << calibrated;
+      EXPECT_NE(reference, exact);
+    }
+  }
+}
+
+// A stream goes on from a saved state as if nothing had been between, and a lane beside others as
+// if it were alone.
+TEST_P(KingletTorch, StatesAndLanesKeepEveryBit) {
+  options_.bits = 9;
+  ASSERT_TRUE(Convert(options_).ok());
+  const auto expected = Distributions(options_.output, "cpu", ids_);
+  const auto model = *Model::Open(options_.output, {});
+  const auto session = *Session::Create(model, {.lanes = 2});
+  const auto check = [&](uint32_t lane, size_t t) {
+    std::vector<float> found(model->vocabulary_size());
+    ASSERT_TRUE(session->LogProbabilities(std::span<float>(found), lane).ok());
+    EXPECT_EQ(found, expected[t]) << t;
+  };
+  std::optional<State> middle;
+  for (size_t t = 0; t < ids_.size(); ++t) {
+    const uint32_t pair[] = {ids_[t], ids_[ids_.size() - 1 - t]};
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, pair).ok());
+    check(0, t);
+    if (t == 24) middle = *session->Save(0);
+  }
+  ASSERT_TRUE(session->Restore(*middle, 1).ok());
+  for (size_t t = 25; t < ids_.size(); ++t) {
+    ASSERT_TRUE(session->StepToken(ids_[t], 1).ok());
+    check(1, t);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(Networks()),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(KingletTorchNetworks, AreAllThere) { EXPECT_EQ(Networks().size(), 29u); }
+
+// --- the configuration alone ---
+
+class KingletTorchConfig : public testing::Test {
+ protected:
+  PickleNode* Dict(const std::vector<std::pair<std::string, PickleNode*>>& items) {
+    PickleDict dict;
+    for (const auto& [name, value] : items) dict.items.emplace_back(nodes_.Add(name), value);
+    return nodes_.Add(std::move(dict));
+  }
+  PickleNode* List(const std::vector<PickleNode*>& items) {
+    PickleList list;
+    list.items.assign(items.begin(), items.end());
+    return nodes_.Add(std::move(list));
+  }
+  PickleNode* Text(const std::string& text) { return nodes_.Add(text); }
+  PickleNode* Count(int64_t count) { return nodes_.Add(count); }
+
+  PickleNode* Full() { return Dict({{"kind", Text("full")}, {"width", Count(8)}}); }
+  // A network of 20 words; `key` of the whole is `value`.
+  std::string Refusal(const std::string& key, PickleNode* value) {
+    std::vector<std::pair<std::string, PickleNode*>> items = {
+        {"vocabulary", Count(20)},
+        {"scale", nodes_.Add(1.0)},
+        {"tied", List({})},
+        {"input", Full()},
+        {"lstm", Dict({{"units", List({Count(8)})}})},
+        {"output", Dict({{"kind", Text("full")}, {"bias", nodes_.Add(true)}})}};
+    for (auto& [name, present] : items) {
+      if (name == key) present = value;
+    }
+    if (value == nullptr) std::erase_if(items, [&](const auto& item) { return item.first == key; });
+    const auto recipe = KingletTorchRecipe(*Dict(items));
+    EXPECT_EQ(recipe.status().message().find('\n'), std::string::npos);
+    return recipe.status().message();
+  }
+  ModuleNodes nodes_;
+};
+
+TEST_F(KingletTorchConfig, BecomesARecipe) {
+  const auto recipe = KingletTorchRecipe(*Dict(
+      {{"vocabulary", Count(20)},
+       {"scale", nodes_.Add(2.5)},
+       {"tied", List({Text("table")})},
+       {"input", Full()},
+       {"lstm", Dict({{"units", List({Count(8), Count(4)})}})},
+       {"output", Dict({{"kind", Text("full")}, {"bias", nodes_.Add(false)}})},
+       {"cache",
+        Dict(
+            {{"capacity", Count(3)}, {"theta", nodes_.Add(0.5)}, {"lambda", nodes_.Add(0.25)}})}}));
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(nlohmann::json::parse(*recipe), nlohmann::json::parse(R"({
+    "embedding": {"scale": 2.5, "bins": [{"table": "input.table"}]},
+    "recurrent": {"cell": "lstm", "torch": "lstm.{}", "layers": 2},
+    "softmax": {"table": "input.table"},
+    "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25},
+    "unused": ["output.table", "*.num_batches_tracked"]})"));
+}
+
+TEST_F(KingletTorchConfig, RefusesWhatItDoesNotKnowByItsPlace) {
+  EXPECT_EQ(Refusal("vocabulary", Count(-1)),
+            "checkpoint: config.vocabulary: expected an integer from 0, found -1");
+  EXPECT_EQ(Refusal("tied", nullptr), "checkpoint: config: expected \"tied\", found none");
+  EXPECT_EQ(
+      Refusal("input", Dict({{"kind", Text("cnn\n")}})),
+      "checkpoint: config.input.kind: expected full, low_rank, adaptive, binned, define, dpq, "
+      "coded, slim or hashed, found 'cnn\\x0a'");
+  EXPECT_EQ(Refusal("output", Dict({{"kind", Text("nce")}})),
+            "checkpoint: config.output.kind: expected full, low_rank, adaptive, slim or "
+            "class_factored, found 'nce'");
+  EXPECT_NE(Refusal("scale", Text("1")).find("config.scale: expected a number"), std::string::npos);
+  EXPECT_NE(Refusal("lstm", List({})).find("config.lstm: expected \"units\""), std::string::npos);
+  EXPECT_NE(Refusal("input", Dict({{"kind", Text("binned")},
+                                   {"cutoffs", List({Count(20)})},
+                                   {"bins", List({Full(), Full()})}}))
+                .find("config.input.cutoffs: expected growing ids below the number of words"),
+            std::string::npos);
+}
+
+// A pickle can hold itself.
+TEST_F(KingletTorchConfig, RefusesToFollowItselfForever) {
+  PickleNode* input = Dict({{"kind", Text("binned")}, {"cutoffs", List({})}});
+  std::get<PickleDict>(input->value)
+      .items.emplace_back(nodes_.Add(std::string("bins")), List({input}));
+  EXPECT_NE(Refusal("input", input).find("expected at most 128 embeddings in one another"),
+            std::string::npos);
+}
+
+TEST_F(KingletTorchConfig, ATextThatIsNoUtf8IsRefusedLikeAnyOther) {
+  const auto recipe = KingletTorchRecipe(
+      *Dict({{"vocabulary", Count(20)},
+             {"scale", nodes_.Add(1.0)},
+             {"tied", List({})},
+             {"input", Dict({{"kind", Text("dpq")},
+                             {"method", Text("\xff\xfe")},
+                             {"batch_norm", Text("none")},
+                             {"epsilon", nodes_.Add(1e-3)},
+                             {"combine", Text("mean")},
+                             {"positions", Count(2)}})},
+             {"lstm", Dict({{"units", List({Count(8)})}})},
+             {"output", Dict({{"kind", Text("full")}, {"bias", nodes_.Add(true)}})}}));
+  EXPECT_TRUE(recipe.ok()) << "refused by the recipe's reader";
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,62 @@
+// Tensors made up for tests of recipes, in memory: floats, or integers as codes are.
+#ifndef KINGLET_TESTS_CONVERTERS_RECIPE_RECIPE_SOURCE_H_
+#define KINGLET_TESTS_CONVERTERS_RECIPE_RECIPE_SOURCE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/families/source_weights.h"
+#include "converters/recipe/recipe.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+
+inline SourceTensor FloatTensor(std::string name, std::vector<uint64_t> shape,
+                                std::vector<float> values) {
+  return {std::move(name), std::move(shape),
+          [values = std::move(values)]() -> Result<std::vector<float>> { return values; }};
+}
+// Random values, each name its own.
+inline SourceTensor RandomTensor(const std::string& name, std::vector<uint64_t> shape) {
+  uint64_t count = 1;
+  for (const uint64_t dimension : shape) count *= dimension;
+  TestRandom random(std::hash<std::string>()(name));
+  std::vector<float> values;
+  for (uint64_t i = 0; i < count; ++i) values.push_back(random.Signed());
+  return FloatTensor(name, std::move(shape), std::move(values));
+}
+inline SourceTensor IntegerTensor(std::string name, std::vector<uint64_t> shape,
+                                  std::vector<int64_t> values) {
+  SourceTensor tensor =
+      FloatTensor(std::move(name), std::move(shape), {values.begin(), values.end()});
+  tensor.integers = [values = std::move(values)]() -> Result<std::vector<int64_t>> {
+    return values;
+  };
+  return tensor;
+}
+
+inline RecipeNode Node(const std::string& json) {
+  auto node = RecipeNode::Parse("r", json);
+  EXPECT_TRUE(node.ok()) << node.status().message();
+  return *std::move(node);
+}
+inline Recipe RecipeOf(const std::string& json) {
+  auto recipe = ParseRecipe(Node(json));
+  EXPECT_TRUE(recipe.ok()) << recipe.status().message() << "\n" << json;
+  return *std::move(recipe);
+}
+// A table's recipe, through the embedding of a whole one.
+inline TableRecipe TableOf(const std::string& json) {
+  return RecipeOf(R"({"embedding": {"table": )" + json +
+                  R"(}, "recurrent": {"torch": "lstm", "layers": 1}, "softmax": {"table": "s"}})")
+      .embedding->bins[0]
+      .table;
+}
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_CONVERTERS_RECIPE_RECIPE_SOURCE_H_

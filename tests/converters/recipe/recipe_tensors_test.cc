@@ -1,0 +1,106 @@
+#include "converters/recipe/recipe_tensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/converters/recipe/recipe_source.h"
+
+namespace kinglet {
+namespace {
+
+class RecipeTensorsTest : public testing::Test {
+ protected:
+  // 3 x 4: entry (r, c) is 10 r + c.
+  const SourceWeights weights_ = {
+      FloatTensor("m", {3, 4}, {0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23}),
+      FloatTensor("v", {3}, {5, 6, 7}), FloatTensor("scalar", {}, {1}),
+      FloatTensor("nan", {2}, {1, NAN}),
+      IntegerTensor("codes", {2, 2}, {1, 2, 3, int64_t{1} << 40})};
+  const RecipeTensors tensors_{weights_};
+
+  std::string Refusal(const TensorRef& ref) const {
+    const auto read = tensors_.Read(ref);
+    EXPECT_EQ(read.status().code(), KINGLET_INVALID_CHECKPOINT);
+    return read.status().message();
+  }
+};
+
+TEST_F(RecipeTensorsTest, PartsAreCutBeforeTheyAreTransposed) {
+  const struct {
+    TensorRef ref;
+    Shape shape;
+    std::vector<float> values;
+  } cases[] = {
+      {{"m", {}, {}, true}, {4, 3}, {0, 10, 20, 1, 11, 21, 2, 12, 22, 3, 13, 23}},
+      {{"m", {{1, 3}}, {}, false}, {2, 4}, {10, 11, 12, 13, 20, 21, 22, 23}},
+      {{"m", {}, {{3, 4}}, false}, {3, 1}, {3, 13, 23}},
+      {{"m", {{1, 3}}, {{0, 2}}, true}, {2, 2}, {10, 20, 11, 21}},
+      {{"v", {}, {{1, 3}}, false}, {2}, {6, 7}},
+      {{"v", {}, {}, false}, {3}, {5, 6, 7}},
+      {{"scalar", {}, {}, false}, {}, {1}},
+  };
+  for (const auto& [ref, shape, values] : cases) {
+    const auto read = tensors_.Read(ref);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->shape, shape);
+    EXPECT_EQ(read->values, values);
+    EXPECT_TRUE(tensors_.Read(ref, shape).ok());
+  }
+}
+
+TEST_F(RecipeTensorsTest, RefusalsNameTheTensor) {
+  EXPECT_EQ(Refusal({"m", {{1, 4}}, {}, false}),
+            "checkpoint: tensor 'm': expected rows [1, 4), found 3 of them");
+  EXPECT_EQ(Refusal({"m", {}, {{0, UINT64_MAX}}, true}),
+            "checkpoint: tensor 'm': expected columns [0, 18446744073709551615), found 4 of them");
+  EXPECT_EQ(Refusal({"v", {{0, 1}}, {}, false}),
+            "checkpoint: tensor 'v': expected a matrix for rows or a transposition, found [3]");
+  EXPECT_EQ(Refusal({"v", {}, {}, true}),
+            "checkpoint: tensor 'v': expected a matrix for rows or a transposition, found [3]");
+  EXPECT_EQ(
+      Refusal({"scalar", {}, {{0, 1}}, false}),
+      "checkpoint: tensor 'scalar': expected a vector or a matrix to take a part of, found []");
+  EXPECT_EQ(Refusal({"z", {}, {}, false}),
+            "checkpoint: tensor 'z': expected a tensor of this name, found none");
+  EXPECT_NE(Refusal({"nan", {}, {}, false}).find("nan"), std::string::npos);
+  EXPECT_EQ(tensors_.Read({"m", {}, {}, false}, {4, 3}).status().message(),
+            "checkpoint: tensor 'm': expected shape [4, 3], found [3, 4]");
+}
+
+TEST_F(RecipeTensorsTest, IntegersAreExactAndNeverOfFloats) {
+  const auto read = tensors_.ReadIntegers({"codes", {{1, 2}}, {}, false});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->values, (std::vector<int64_t>{3, int64_t{1} << 40}));
+  EXPECT_FALSE(tensors_.ReadIntegers({"m", {}, {}, false}).ok());
+}
+
+TEST_F(RecipeTensorsTest, NamesOfBothSidesAreAccountedForTogether) {
+  Recipe recipe;
+  recipe.references = {"m", "m", "codes", "absent", "gone"};
+  recipe.unused = {"na*", "sc*r", "nothing*"};
+  const Status status = tensors_.CheckNames(recipe);
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  for (const char* part : {"absent", "gone", "'v'"}) {
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  EXPECT_EQ(status.message().find("nan"), std::string::npos) << status.message();
+  recipe.references = {"m", "codes", "v"};
+  EXPECT_TRUE(tensors_.CheckNames(recipe).ok());
+}
+
+TEST(RecipeTensors, TwoSourcesCannotHaveTensorsOfOneName) {
+  const SourceWeights weights = {FloatTensor("a", {1}, {1}), FloatTensor("b", {1}, {1}),
+                                 FloatTensor("a", {1}, {2})};
+  Recipe recipe;
+  recipe.references = {"a", "b"};
+  EXPECT_EQ(RecipeTensors(weights).CheckNames(recipe).message(),
+            "checkpoint: tensor 'a': expected one of this name, found another of the recipe's "
+            "sources");
+}
+
+}  // namespace
+}  // namespace kinglet

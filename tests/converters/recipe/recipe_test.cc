@@ -1,0 +1,200 @@
+#include "converters/recipe/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+Result<Recipe> Parsed(const std::string& text) {
+  const auto node = RecipeNode::Parse("r", text);
+  EXPECT_TRUE(node.ok()) << node.status().message() << "\n" << text;
+  return ParseRecipe(*node);
+}
+
+// A recipe with these blocks and everything else sound.
+std::string With(const std::string& embedding, const std::string& recurrent,
+                 const std::string& softmax, const std::string& more = "") {
+  return R"({"embedding": )" + embedding + R"(, "recurrent": )" + recurrent + R"(, "softmax": )" +
+         softmax + more + "}";
+}
+const std::string kEmbedding = R"({"table": "e"})", kLstm = R"({"torch": "lstm", "layers": 1})",
+                  kSoftmax = R"({"table": "s"})";
+std::string WithEmbedding(const std::string& embedding) { return With(embedding, kLstm, kSoftmax); }
+std::string WithTable(const std::string& table) {
+  return WithEmbedding(R"({"table": )" + table + "}");
+}
+std::string WithRecurrent(const std::string& recurrent) {
+  return With(kEmbedding, recurrent, kSoftmax);
+}
+std::string WithSoftmax(const std::string& softmax) { return With(kEmbedding, kLstm, softmax); }
+std::string WithMore(const std::string& more) {
+  return With(kEmbedding, kLstm, kSoftmax, ", " + more);
+}
+
+TEST(ParseRecipe, NamesEveryTensorOnce) {
+  const auto recipe = Parsed(With(
+      R"({"scale": 2, "bins": [
+           {"table": {"codes": {"codebook": "a", "logits": "b", "pools": "each"}}},
+           {"table": {"tensor": "c", "rows": [3, 9], "columns": [0, 4], "transpose": true},
+            "projection": "d"}]})",
+      R"({"cell": "gru", "layers": [{"input_weight": "e", "recurrent_bias": "f"}]})",
+      R"({"head": {"table": "g", "bias": "h"},
+          "clusters": {"weight": "i", "bias": "j", "order": "reversed"},
+          "tails": [{"table": "k", "projection": "l"}]})",
+      R"(, "cache": {"capacity": 9, "theta": 0.5, "lambda": 0.25, "start": "past_capacity"},
+          "unused": ["m*"], "sources": {"n": "n.npy"}, "comment": {"any": ["thing"]})"));
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(recipe->references,
+            (std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}));
+  const EmbeddingRecipe& embedding = *recipe->embedding;
+  EXPECT_EQ(embedding.scale, 2);
+  const auto& codes = std::get<CodesRecipe>(embedding.bins[0].table.form);
+  EXPECT_TRUE(codes.logits);
+  EXPECT_EQ(codes.pools.kind, PoolsRecipe::Kind::kEach);
+  const TensorRef& part = std::get<DenseRecipe>(embedding.bins[1].table.form).values;
+  EXPECT_EQ(part, (TensorRef{"c", TensorRef::Range{3, 9}, TensorRef::Range{0, 4}, true}));
+  EXPECT_EQ(recipe->recurrent->cell, RecurrentCell::kGru);
+  EXPECT_FALSE(recipe->recurrent->layers[0].recurrent_weight);
+  EXPECT_TRUE(recipe->softmax->reversed);
+  EXPECT_EQ(recipe->cache->start, CacheStart::kPastCapacity);
+  EXPECT_EQ(recipe->sources.at("n"), "n.npy");
+}
+
+TEST(ParseRecipe, TorchStandsForTheNamesOfItsParameters) {
+  const auto one = Parsed(WithRecurrent(R"({"torch": "rnn", "layers": 2})"));
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->recurrent->layers[1].input_weight.name, "rnn.weight_ih_l1");
+  EXPECT_EQ(one->recurrent->layers[1].recurrent_bias->name, "rnn.bias_hh_l1");
+  const auto several = Parsed(WithRecurrent(R"({"torch": "rnns.{}.module", "layers": 2})"));
+  ASSERT_TRUE(several.ok());
+  EXPECT_EQ(several->recurrent->layers[1].recurrent_weight->name, "rnns.1.module.weight_hh_l0");
+}
+
+TEST(ParseRecipe, AFamilyNeedsNoBlocks) {
+  const auto recipe = Parsed(R"({"family": "x", "passes": [{"pass": "half", "tensors": ["*"]}]})");
+  ASSERT_TRUE(recipe.ok());
+  EXPECT_EQ(recipe->family, "x");
+  EXPECT_FALSE(recipe->embedding);
+  EXPECT_EQ(recipe->passes.size(), 1u);
+}
+
+TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
+  const std::string ref = R"({"tensor": "t", "rows": )";
+  const std::pair<std::string, std::string_view> cases[] = {
+      {"[]", ": expected an object, found an array"},
+      {"{}", ": expected \"embedding\", found none"},
+      {R"({"embeding": {}})", ": expected only \"comment\", "},
+      {R"({"family": ""})", ", /family: expected the name of a family, found none"},
+      {R"({"family": 3})", ", /family: expected a text, found 3"},
+      {R"({"family": "x", "cache": {}})", ", /cache: expected none beside a family"},
+      {With(kEmbedding, "3", kSoftmax), ", /recurrent: expected an object, found 3"},
+      {R"({"embedding": {"table": "e"}, "recurrent": {}})", ": expected \"softmax\", found none"},
+      {WithMore(R"("sources": ["a"])"), ", /sources: expected an object, found an array"},
+      {WithMore(R"("sources": {"a\nb": 1})"), ", /sources/'a\\x0ab': expected a text, found 1"},
+      {WithMore(R"("unused": "x")"), ", /unused: expected an array, found 'x'"},
+      {WithMore(R"("unused": ["x", null])"), ", /unused/1: expected a text, found null"},
+      {WithMore(R"("passes": {})"), ", /passes: expected an array, found an object"},
+      // References.
+      {WithTable("true"), ", /embedding/table: expected an object, found true"},
+      {WithTable(R"({"tensor": 1})"), ", /embedding/table/tensor: expected a text, found 1"},
+      {WithTable(R"({"tensor": "t", "row": [0, 1]})"), ", /embedding/table: expected only"},
+      {WithTable(ref + "3}"), ", /embedding/table/rows: expected an array, found 3"},
+      {WithTable(ref + "[3]}"), ", /embedding/table/rows: expected [begin, end], found 1 numbers"},
+      {WithTable(ref + "[3, 3]}"),
+       ", /embedding/table/rows: expected [begin, end] with begin < end"},
+      {WithTable(ref + "[-1, 3]}"),
+       ", /embedding/table/rows/0: expected an integer from 0, found -1"},
+      {WithTable(ref + "[0, 1e30]}"), ", /embedding/table/rows/1: expected an integer from 0"},
+      {WithTable(R"({"tensor": "t", "transpose": "yes"})"),
+       ", /embedding/table/transpose: expected true or false, found 'yes'"},
+      // Tables.
+      {WithTable("{}"),
+       ", /embedding/table: expected a tensor or one form of table, found 0 forms"},
+      {WithTable(R"({"codes": {}, "dpq": {}})"),
+       ", /embedding/table: expected a tensor or one form"},
+      {WithTable(R"({"cods": {}})"), ", /embedding/table: expected only \"codes\""},
+      {WithTable(R"({"codes": {}})"),
+       ", /embedding/table/codes: expected \"codebook\", found none"},
+      {WithTable(R"({"codes": {"codebook": "b"}})"), "codes: expected \"codes\", found none"},
+      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "logits": "l"}})"),
+       "/codes: expected codes or logits, found both"},
+      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "pools": "two"}})"),
+       "/codes/pools: expected \"one\" or \"each\", found 'two'"},
+      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "pools": [3, 0]}})"),
+       "/codes/pools/1: expected 1 to 4294967295, found 0"},
+      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "combine": "max"}})"),
+       "/codes/combine: expected \"concatenate\", \"sum\" or \"mean\", found 'max'"},
+      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "indices": 0}})"),
+       "/codes/indices: expected \"pool\" or \"absolute\", found 0"},
+      {WithTable(R"({"hashed": {"codebook": "b", "words": 3, "positions": 2}})"),
+       "/hashed: expected \"seed\", found none"},
+      {WithTable(R"({"hashed": {"codebook": "b", "words": 3, "positions": 2, "seed": -1}})"),
+       "/hashed/seed: expected an integer from 0, found -1"},
+      {WithTable(R"({"dpq": {"query": "q", "keys": "k"}})"), "/dpq: expected \"positions\""},
+      {WithTable(R"({"dpq": {"query": "q", "keys": "k", "positions": 0}})"),
+       "/dpq/positions: expected 1 or more, found 0"},
+      {WithTable(R"({"dpq": {"positions": 2, "combine": "sum"}})"),
+       "/dpq: expected \"concatenate\" or \"mean\" as combine, found \"sum\""},
+      {WithTable(R"({"dpq": {"method": "SX", "positions": 2}})"), "/dpq/method: expected \"sx\""},
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "aggregator": "rnn"}})"),
+       "/kd/aggregator: expected \"mean\" or \"mean_linear\", found 'rnn'"},
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "aggregator": "mean_linear"}})"),
+       "/kd: expected the kernel of mean_linear, found none"},
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "aggregator": "mean", "kernel": "k"}})"),
+       "/kd: expected no kernel for a mean alone, found one"},
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "bias": "k"}})"),
+       "/kd/bias: expected none without a kernel, found 'k'"},
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "logits": "l"}})"),
+       "/kd: expected codes or logits, found both"},
+      {WithTable(R"({"define": {"map": "m", "layers": []}})"), "/define/map: expected an array"},
+      {WithTable(
+           R"({"define": {"map": [{"table": {"define": {"map": [], "layers": []}}}], "layers": []}})"),
+       "/define/map/0/table: expected a table that is not DeFINE's itself, found another unit"},
+      {WithTable(R"({"define": {"map": [], "layers": [{}]}})"),
+       "/define/layers/0: expected \"weight\", found none"},
+      {WithTable(R"({"define": {"map": [], "layers": [{"weight": "w", "skip": "mixer"}]}})"),
+       "/define/layers/0/skip: expected \"none\", \"concatenate\" or \"mix\", found 'mixer'"},
+      // Blocks.
+      {WithEmbedding(R"({"bins": [], "table": "e"})"), ", /embedding: expected only \"scale\""},
+      {WithEmbedding(R"({"bins": [{}]})"), ", /embedding/bins/0: expected \"table\", found none"},
+      {WithEmbedding(R"({"table": "e", "scale": "2"})"), "/embedding/scale: expected a number"},
+      {WithRecurrent(R"({"cell": "LSTM"})"), "/recurrent/cell: expected \"lstm\", \"gru\""},
+      {WithRecurrent(R"({"torch": "x", "layers": 0})"), "/recurrent/layers: expected 1 to 4096"},
+      {WithRecurrent(R"({"torch": "x", "layers": 18446744073709551615})"),
+       "/recurrent/layers: expected 1 to 4096, found 18446744073709551615"},
+      {WithRecurrent(R"({"torch": "x", "layers": []})"), "/recurrent/layers: expected an integer"},
+      {WithRecurrent(R"({"layers": 2})"), "/recurrent/layers: expected an array, found 2"},
+      {WithRecurrent(R"({"layers": [{"input_bias": "b"}]})"),
+       "/recurrent/layers/0: expected \"input_weight\", found none"},
+      {WithSoftmax(R"({"table": "s", "tails": [], "clusters": {"weight": "c"}})"),
+       ", /softmax: expected only \"head\", \"clusters\" or \"tails\", found 'table'"},
+      {WithSoftmax(R"({"tails": []})"), ", /softmax: expected \"clusters\", found none"},
+      {WithSoftmax(R"({"tails": {}, "clusters": {"weight": "c"}})"),
+       "/softmax/tails: expected an array"},
+      {WithSoftmax(R"({"tails": [{"bias": "b"}], "clusters": {"weight": "c"}})"),
+       "/softmax/tails/0: expected \"table\", found none"},
+      {WithSoftmax(R"({"tails": [], "clusters": {"weight": "c", "order": "up"}})"),
+       "/softmax/clusters/order: expected \"forward\" or \"reversed\", found 'up'"},
+      {WithMore(R"("cache": {"capacity": 2, "theta": 1})"), ", /cache: expected \"lambda\""},
+      {WithMore(R"("cache": {"capacity": 2.5, "theta": 1, "lambda": 1})"),
+       ", /cache/capacity: expected an integer from 0, found 2.5"},
+      {WithMore(R"("cache": {"capacity": 2, "theta": [], "lambda": 1})"),
+       ", /cache/theta: expected a number, found an array"},
+  };
+  for (const auto& [text, refusal] : cases) {
+    const auto recipe = Parsed(text);
+    ASSERT_FALSE(recipe.ok()) << text;
+    EXPECT_EQ(recipe.status().code(), KINGLET_INVALID_ARGUMENT);
+    EXPECT_NE(recipe.status().message().find(refusal), std::string::npos)
+        << recipe.status().message() << "\ninstead of " << refusal;
+    EXPECT_EQ(recipe.status().message().find('\n'), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,134 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/embedder.h"
+#include "tests/support/classifier_builder.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+class EmbedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.WriteModel("bag.kgl", TinyClassifier({.positions = 3, .hidden = 5, .max_pool = true}));
+    folder_.WriteModel("words.kgl", TinyClassifier({.classes = 0}));
+    folder_.WriteModel("language.kgl", TinyMicronet());
+    folder_.Write("ids.txt", "22 0\n7 22\n");
+    folder_.Write("lists.txt", "3 9 3\n5\n0 1\n");
+  }
+  std::unique_ptr<Embedder> Library(const std::string& name, const std::string& backend) const {
+    return std::move(*Embedder::Create(*Model::Open(folder_.Path(name), {.backend = backend})));
+  }
+
+  CommandFolder folder_;
+};
+
+TEST_F(EmbedTest, AnyModelHasVectors) {
+  for (const std::string name : {"bag.kgl", "words.kgl", "language.kgl"}) {
+    for (const std::string backend : {"cpu", "ref64"}) {
+      const Outcome outcome =
+          folder_.Run("embed " + name + " --ids ids.txt --json --backend " + backend);
+      ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
+      const auto lines = outcome.Json();
+      ASSERT_EQ(lines.size(), 4U);
+      const auto embedder = Library(name, backend);
+      std::vector<double> vector(embedder->width());
+      const uint32_t ids[] = {22, 0, 7, 22};
+      for (size_t i = 0; i < 4; ++i) {
+        ASSERT_TRUE(embedder->Vector(ids[i], std::span(vector)).ok());
+        EXPECT_EQ(lines[i]["id"], ids[i]);
+        const auto printed = lines[i]["vector"].get<std::vector<double>>();
+        ASSERT_EQ(printed.size(), vector.size());
+        for (size_t j = 0; j < vector.size(); ++j) {  // 9 digits tell floats apart, 17 doubles
+          if (backend == "ref64") {
+            EXPECT_EQ(printed[j], vector[j]);
+          } else {
+            EXPECT_EQ(static_cast<float>(printed[j]), static_cast<float>(vector[j]));
+          }
+        }
+        EXPECT_EQ(lines[i].size(), 2U);
+      }
+    }
+  }
+  EXPECT_EQ(folder_.Run("embed words.kgl --ids ids.txt").Lines().size(), 4U);
+}
+
+TEST_F(EmbedTest, ClassifiersGiveScores) {
+  const Outcome outcome =
+      folder_.Run("embed bag.kgl --ids lists.txt --classify --json --backend ref64");
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.error;
+  const auto lines = outcome.Json();
+  ASSERT_EQ(lines.size(), 3U);
+  const auto embedder = Library("bag.kgl", "ref64");
+  const std::vector<std::vector<uint32_t>> lists = {{3, 9, 3}, {5}, {0, 1}};
+  for (size_t i = 0; i < 3; ++i) {
+    std::vector<double> logits(4), log_probabilities(4);
+    ASSERT_TRUE(embedder->Classify(lists[i], logits, log_probabilities).ok());
+    EXPECT_EQ(lines[i]["line"], i + 1);
+    EXPECT_EQ(lines[i]["scores"].get<std::vector<double>>(), logits);
+    EXPECT_EQ(lines[i]["logprobs"].get<std::vector<double>>(), log_probabilities);
+    const size_t best = lines[i]["class"];
+    for (const double logit : logits) EXPECT_LE(logit, logits.at(best));
+  }
+  EXPECT_EQ(folder_.Run("embed bag.kgl --ids lists.txt --classify").Lines().size(), 3U);
+}
+
+TEST_F(EmbedTest, RefusesInOneLine) {
+  folder_.Write("far.txt", "1 23\n");
+  folder_.Write("blank.txt", "1\n\n2\n");
+  folder_.Write("bad.txt", "1\n2 x\n");
+  for (const std::string arguments :
+       {"words.kgl --ids lists.txt --classify", "language.kgl --ids lists.txt --classify",
+        "bag.kgl --ids far.txt --classify", "bag.kgl --ids far.txt", "bag.kgl --ids none.txt"}) {
+    const Outcome outcome = folder_.Run("embed " + arguments);
+    EXPECT_EQ(outcome.exit_status, 1) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+  }
+  const Outcome blank = folder_.Run("embed bag.kgl --ids blank.txt --classify");
+  EXPECT_EQ(blank.exit_status, 1);
+  EXPECT_NE(blank.error.find("blank.txt, line 2"), std::string::npos) << blank.error;
+  const Outcome bad = folder_.Run("embed bag.kgl --ids bad.txt --classify");
+  EXPECT_NE(bad.error.find("bad.txt, line 2"), std::string::npos) << bad.error;
+  EXPECT_EQ(folder_.Run("embed bag.kgl").exit_status, 2);
+}
+
+TEST_F(EmbedTest, OtherCommandsKnowSuchModels) {
+  for (const std::string name : {"bag.kgl", "words.kgl"}) {
+    EXPECT_EQ(folder_.Run("verify " + name).exit_status, 0);
+    const auto report = folder_.Run("inspect " + name + " --json").Json().at(0);
+    EXPECT_EQ(report["file_size"], report["ledger_total"]);
+    EXPECT_EQ(report["blocks"].size(), name == "bag.kgl" ? 2U : 1U);
+    EXPECT_EQ(folder_.Run("inspect " + name).exit_status, 0);
+    for (const std::string command : {"score", "predict", "bench"}) {
+      const Outcome refused = folder_.Run(command + " " + name + " --ids ids.txt");
+      EXPECT_EQ(refused.exit_status, 1) << command;
+      EXPECT_NE(refused.error.find("expected a language model"), std::string::npos)
+          << refused.error;
+    }
+  }
+  const auto blocks = folder_.Run("inspect bag.kgl --json").Json().at(0)["blocks"];
+  EXPECT_EQ(blocks[1]["block"], "bag_classifier");
+  EXPECT_EQ(blocks[1]["classes"], 4);
+  EXPECT_EQ(blocks[1]["hidden"]["weight"], "hidden.weight");
+}
+
+// By hand, width 6: a vector is scaled; a bag adds and compares each entry; the mean divides; 12
+// features are multiplied, shifted and rectified, then 5 units; products with biases; and 4 classes
+// get a largest, differences, exponentials, their sum, a logarithm and two differences each.
+TEST_F(EmbedTest, CountsOperationsOfEachWord) {
+  const auto words = folder_.Run("count words.kgl --json").Json().at(0);
+  EXPECT_EQ(words["ops"]["muls"], 6);
+  EXPECT_EQ(words["ops"]["adds"], 0);
+  const auto bag = folder_.Run("count bag.kgl --json").Json().at(0);
+  EXPECT_EQ(bag["ops"]["muls"], 6 + 12 + 60 + 5 + 20);
+  EXPECT_EQ(bag["ops"]["adds"], 6 + 12 + (55 + 5) + 5 + (16 + 4) + 7 + 8);
+  EXPECT_EQ(bag["ops"]["others"], 6 + 6 + 12 + 5 + 7 + 1);
+  EXPECT_EQ(folder_.Run("count bag.kgl --rules micronet-2019 --json").exit_status, 0);
+}
+
+}  // namespace
+}  // namespace kinglet
