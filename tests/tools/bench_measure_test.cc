@@ -63,7 +63,7 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
   for (const std::string backend : {"ref", "ref64", "cpu"}) {
     const auto model = OpenTiny(backend);
     const size_t real_bytes = model->backend().real_bytes;
-    const TokenPath path{6, 0, 7};  // window 6, cache 4
+    const TokenPath path{6, 0, {0, 1, 2}};  // window 6, cache 4
     auto traffic = TrafficOf(model->plan(), model->layout(), real_bytes, model->kernels(), path);
     traffic.push_back(QueryTraffic(model->plan(), model->layout(), real_bytes, path, true));
     const std::vector<std::byte> memory(model->layout().scratch_bytes +
