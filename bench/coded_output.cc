@@ -64,8 +64,8 @@ class CodedLayer {
       const std::span<std::byte> scales = Keep(rows * sizeof(float));
       FillWithReals({reinterpret_cast<float*>(scales.data()), rows}, 3);
       // 31-bit words at a shift of 0 are any positive float; these are.
-      views_[0].values = PackedView{bits, ScaleRule::kMultiplyPerRow, codes,
-                                    ScalesView{rows, 31, 0, scales}};
+      views_[0].values =
+          PackedView{bits, ScaleRule::kMultiplyPerRow, codes, ScalesView{rows, 31, 0, scales}};
     }
     SplitMix64 random(4);
     BitPacker packer(scheme.CodeBits(), uint64_t{shape.words} * shape.positions);
@@ -183,7 +183,8 @@ int Main(int argc, char** argv) {
   const std::map<std::string, OnednnLayout> layouts = {{"any", OnednnLayout::kAny},
                                                        {"rows", OnednnLayout::kRows},
                                                        {"columns", OnednnLayout::kColumns}};
-  app.add_option("--dense-layout", layout, "how oneDNN's weight lies: any (its choice), rows, columns")
+  app.add_option("--dense-layout", layout,
+                 "how oneDNN's weight lies: any (its choice), rows, columns")
       ->transform(CLI::CheckedTransformer(layouts));
   app.add_option("--rounds", rounds)->check(CLI::Range(1, 10000))->capture_default_str();
   CLI11_PARSE(app, argc, argv);

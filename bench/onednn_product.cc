@@ -63,9 +63,9 @@ std::span<float> OnednnProduct::x() { return Floats(state_->x); }
 std::span<const float> OnednnProduct::y() const { return Floats(state_->y); }
 
 void OnednnProduct::Run() {
-  state_->product.execute(state_->stream, {{DNNL_ARG_SRC, state_->x},
-                                           {DNNL_ARG_WEIGHTS, state_->weight},
-                                           {DNNL_ARG_DST, state_->y}});
+  state_->product.execute(
+      state_->stream,
+      {{DNNL_ARG_SRC, state_->x}, {DNNL_ARG_WEIGHTS, state_->weight}, {DNNL_ARG_DST, state_->y}});
   state_->stream.wait();
 }
 

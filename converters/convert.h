@@ -25,7 +25,7 @@ struct ConvertOptions {
   std::string vocabulary;  // empty: the model has ids only
   std::optional<int> bits;
   std::string calibration_text;  // text file; needs bits and a vocabulary
-  std::string recipe;      // JSON (docs/RECIPES.md): in place of a family, or after it
+  std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
   // Of the command's contract, but of no family that this version knows: refused in one line.
   std::optional<uint32_t> memory_length;
   std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)

@@ -13,8 +13,8 @@ Status CheckEntries(const std::string& what, const std::string& where, const Sha
   }
   for (const uint64_t dimension : shape) {
     if (__builtin_mul_overflow(expected, dimension, &expected)) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what, where,
-                             "fewer than 2^64 entries", ShapeText(shape));
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what, where, "fewer than 2^64 entries",
+                             ShapeText(shape));
     }
   }
   if (found == expected) return {};
@@ -29,10 +29,9 @@ Status CheckFinite(const std::string& what, const std::string& where,
   const auto bad = std::find_if_not(entries.begin(), entries.end(),
                                     [](float value) { return std::isfinite(value); });
   if (bad == entries.end()) return {};
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what,
-                         where + ", entry " + std::to_string(bad - entries.begin()),
-                         "a finite number",
-                         std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
+  return Status::Refusal(
+      KINGLET_INVALID_CHECKPOINT, what, where + ", entry " + std::to_string(bad - entries.begin()),
+      "a finite number", std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
 }
 
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,

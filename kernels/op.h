@@ -220,10 +220,10 @@ struct ScaleShiftRectify {
   BufferId y;             // [n] of reals; may be x
 };
 
-using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
-                        Quantise, Add, AddScalar, WindowAttention, LogSumExp, CacheWeights,
-                        LstmGates, GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures,
-                        ScaleShiftRectify>;
+using Op =
+    std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums, Quantise,
+                 Add, AddScalar, WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates,
+                 RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRectify>;
 
 }  // namespace kinglet
 

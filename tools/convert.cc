@@ -69,7 +69,8 @@ Command AddConvert(CLI::App& app) {
       ->add_option("--calibrate", convert.calibration_text,
                    "quantise activations too, for the ranges seen on this text")
       ->type_name("TEXT");
-  command->add_option("--recipe", convert.recipe, "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
+  command->add_option("--recipe", convert.recipe,
+                      "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
   command->add_option("--mem-len", convert.memory_length,
                       "not for this version's families: refused");
   command->add_option("--prune", convert.prune, "fraction of smallest weights set to zero")

@@ -23,9 +23,9 @@ class PartialProductsKernel {
     } else {
       const uint64_t length = Cols(context.plan.weights[scheme.codebook].shape);
       for (uint32_t j = 0; j < scheme.positions; ++j) {
-        parts_.push_back({context.weights.MatrixRows(scheme.codebook, scheme.PoolFirst(j),
-                                                     scheme.PoolSize(j)),
-                          j * length, PartialFirst(scheme, j)});
+        parts_.push_back(
+            {context.weights.MatrixRows(scheme.codebook, scheme.PoolFirst(j), scheme.PoolSize(j)),
+             j * length, PartialFirst(scheme, j)});
       }
     }
     chunk_pairs_ = x.ChunkPairsWith(parts_[0].pool->bits);

@@ -28,8 +28,7 @@ Result<std::vector<Kernel>> BindCpu(const Plan& plan, const BufferLayout& layout
                                     const ReleaseBytes& release = {});
 // With given functions, which outlive the kernels; null: the reference kernels.
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,
-                                     const BufferLayout& layout,
-                                     const ReleaseBytes& release = {});
+                                     const BufferLayout& layout, const ReleaseBytes& release = {});
 
 // Of ChosenTarget; of the reference where it is kScalar or an error.
 ClusterFunctions<float> ClusterFunctionsCpu();

@@ -30,9 +30,9 @@ struct RealPanels {
   const float* values;
 };
 
-// Codes of a coded table in blocks of 512 words: codes[block][position][word of 32 bits][lane]. Lane
-// l of 16 holds, packed at `bits` bits, the codes of words l, l + 16, ... of the block, so that a
-// vector of codes takes one shift; the last block is padded with zeros. 64-byte aligned.
+// Codes of a coded table in blocks of 512 words: codes[block][position][word of 32 bits][lane].
+// Lane l of 16 holds, packed at `bits` bits, the codes of words l, l + 16, ... of the block, so
+// that a vector of codes takes one shift; the last block is padded with zeros. 64-byte aligned.
 inline constexpr size_t kBlockWords = 32 * kPanelRows;
 struct CodeBlocks {
   uint64_t words;

@@ -42,8 +42,8 @@ void ForEachLine(const Check& check) {
 TEST(Encodings, Ref64EqualsTheExpandedTable) {
   ForEachLine([](const TableCase& made) {
     const BufferLayout layout = LayOut(made.op_case.plan, sizeof(double)).value();
-    const OpRun run = RunSteps(made.op_case, sizeof(double),
-                               ref::BindDouble(made.op_case.plan, layout));
+    const OpRun run =
+        RunSteps(made.op_case, sizeof(double), ref::BindDouble(made.op_case.plan, layout));
     const std::vector<double> values = run.Values(made.out);
     ASSERT_EQ(values.size(), made.expected.size());
     double largest = 0;
@@ -84,8 +84,9 @@ TEST(Encodings, EveryInstructionSetEqualsRef) {
       const OpRun run = RunSteps(made.op_case, sizeof(float), kernels);
       ASSERT_EQ(run.Difference(expected), "") << cpu::TargetName(target);
       if (target == cpu::Target::kScalar) continue;
-      const bool substituted = std::any_of(kernels->begin(), kernels->end(),
-                                           [](const Kernel& kernel) { return kernel.is_substitute; });
+      const bool substituted =
+          std::any_of(kernels->begin(), kernels->end(),
+                      [](const Kernel& kernel) { return kernel.is_substitute; });
       EXPECT_FALSE(substituted);
     }
   });

@@ -157,7 +157,8 @@ std::vector<double> CaseBuilder::Values(BufferId id) const {
   const InitialBuffer& initial = case_.contents[static_cast<size_t>(id)];
   std::vector<double> values(initial.reals.begin(), initial.reals.end());
   const BufferSpec& buffer = case_.plan.buffer(id);
-  for (const int32_t code : initial.integers) values.push_back(code * double{buffer.quantiser->step});
+  for (const int32_t code : initial.integers)
+    values.push_back(code * double{buffer.quantiser->step});
   return values;
 }
 

@@ -153,8 +153,7 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
   }
   const CodingScheme& scheme = builder.View(table.id).coded()->scheme;
   const BufferId partial = builder.Reals("partial", PartialCount(scheme), Fill::kRandom);
-  made.op_case =
-      builder.Finish(PartialProducts{table.id, op.x, partial, op.input}, kNotComparable);
+  made.op_case = builder.Finish(PartialProducts{table.id, op.x, partial, op.input}, kNotComparable);
   made.op_case.plan.steps.push_back(
       {"sums", CodedSums{table.id, op.bias, partial, op.y, op.y_offset, op.rectify}});
   return made;
@@ -175,11 +174,10 @@ struct PartialShape {
 
 OpCase PartialCase(const PartialShape& shape) {
   CaseBuilder builder(
-      CaseName("PartialProducts",
-               {shape.positions, static_cast<int64_t>(shape.length), shape.pool,
-                static_cast<int>(shape.coding.combine), shape.coding.one_pool,
-                static_cast<int>(shape.storage), shape.bits, shape.x_bits,
-                static_cast<int>(shape.input), static_cast<int>(shape.fill)}),
+      CaseName("PartialProducts", {shape.positions, static_cast<int64_t>(shape.length), shape.pool,
+                                   static_cast<int>(shape.coding.combine), shape.coding.one_pool,
+                                   static_cast<int>(shape.storage), shape.bits, shape.x_bits,
+                                   static_cast<int>(shape.input), static_cast<int>(shape.fill)}),
       shape.positions * 7 + shape.length);
   CodingScheme scheme = SchemeOf(shape.coding, shape.positions, shape.pool);
   const bool parts = scheme.combine == Combine::kConcatenate;
@@ -252,8 +250,7 @@ OpCase SumsCase(const SumsShape& shape) {
   // So many columns that hashed codes are few beside the codebook, but for large pools.
   const uint64_t length = shape.coding.hashed ? 64 : 1;
   scheme.codebook = builder.Matrix(scheme.PoolTotal(), length, Storage::kF32, 0);
-  const uint64_t cols =
-      scheme.combine == Combine::kConcatenate ? shape.positions * length : length;
+  const uint64_t cols = scheme.combine == Combine::kConcatenate ? shape.positions * length : length;
   CodedSums op;
   op.table = AddCoded(builder, {shape.words, cols}, scheme, shape.coding.hashed).id;
   if (shape.bias) op.bias = builder.DenseVector(shape.words);

@@ -22,10 +22,10 @@ class Builder {
     embedding.name = "encoder";
     embedding.width = options_.inputs;
     embedding.scale = 1;
-    embedding.bins.push_back({0, options_.vocabulary_size,
-                              Table("encoder.weight", options_.vocabulary_size, options_.inputs,
-                                    options_.input_coding),
-                              std::nullopt});
+    embedding.bins.push_back(
+        {0, options_.vocabulary_size,
+         Table("encoder.weight", options_.vocabulary_size, options_.inputs, options_.input_coding),
+         std::nullopt});
     description.blocks.emplace_back(std::move(embedding));
     description.blocks.emplace_back(MakeDecoder());
     description.blocks.emplace_back(MakeSoftmax());
@@ -138,8 +138,8 @@ class Builder {
       const uint32_t size =
           i + 1 == parts ? options_.vocabulary_size - first : options_.vocabulary_size / parts;
       const std::string name = "decoder." + std::to_string(i);
-      const TensorId table = Table(name + ".weight", size, width_,
-                                   i == 0 ? options_.head_coding : std::nullopt);
+      const TensorId table =
+          Table(name + ".weight", size, width_, i == 0 ? options_.head_coding : std::nullopt);
       const TensorId bias = Vector(name + ".bias", size);
       if (i == 0) {
         softmax.head_size = size;

@@ -27,7 +27,7 @@ struct TinyRecurrentOptions {
   bool quantised = false;
   int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row
   uint32_t vocabulary_size = 23;
-  uint32_t tails = 2;           // 0: full softmax; rows of clusters in reverse order
+  uint32_t tails = 2;  // 0: full softmax; rows of clusters in reverse order
   // Of the embedding and of the head; the codebooks are stored as matrices are.
   std::optional<TinyCoding> input_coding = {}, head_coding = {};
   uint32_t cache_capacity = 0;  // 0: no neural cache

@@ -108,8 +108,7 @@ TEST(Measure, LazyQueriesTouchAndCountLess) {
 
   const auto path = [&](const ClusterSet& clusters) {
     return CountExecuted(model->plan(), CountNonzeros(model->plan().weights),
-                         TraitsOf(model->backend()),
-                         {{{{6, 0, clusters}, 1}}, {}})
+                         TraitsOf(model->backend()), {{{{6, 0, clusters}, 1}}, {}})
         .operations.multiplications;
   };
   const auto muls = [](const BenchResult& result) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "format/limits.h"
 #include "tests/converters/synthetic.h"
 
 namespace kinglet {
@@ -127,8 +128,9 @@ TEST(MicronetConfig, RefusesBinsThatCannotBe) {
   ExpectRefused({"n_embeds: [4, 4, 2]"}, "expected n_embed, 8, in place 0, found 4");
   ExpectRefused({"n_embeds: [8, 0, 2]"}, "width of bin 1");
   std::string many = "cutoffs: [1";
-  for (int i = 2; i <= 64; ++i) many += ", " + std::to_string(i);
-  ExpectRefused({many + "]", "n_vocab: 100"}, "at most 63 numbers");
+  for (uint64_t i = 2; i <= kMaxBins; ++i) many += ", " + std::to_string(i);
+  ExpectRefused({many + "]", "n_vocab: 10000"},
+                "at most " + std::to_string(kMaxBins - 1) + " numbers");
 }
 
 class SearchedCache : public testing::Test {

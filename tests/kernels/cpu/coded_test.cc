@@ -92,7 +92,7 @@ TEST(CodedProducts, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
     }
     return total;
   };
-  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);                // all positions share it
+  EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);  // all positions share it
   EXPECT_EQ(bytes({.pools = {17, 1, 16}}), (32u + 16 + 16) * 4 * 4);
   EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * (4 * 2 + 4));
 }

@@ -155,7 +155,8 @@ TEST(WeightStore, ReadsNothingThatItHasGivenBack) {
         std::fill_n(const_cast<std::byte*>(bytes.data()), bytes.size(), std::byte{0xFF});
       });
       // Pools that cut panels, and overlap.
-      const SharedPanels first = store.MatrixRows(0, 0, 1005), rest = store.MatrixRows(0, 997, 1103);
+      const SharedPanels first = store.MatrixRows(0, 0, 1005),
+                         rest = store.MatrixRows(0, 997, 1103);
       store.LayOut();
       std::vector<int16_t> codes(1001), wanted_codes(1001);
       std::vector<float> reals(1001), wanted_reals(1001);
