@@ -90,7 +90,7 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
   const uint64_t expected = draft.description.vocabulary_size;
   if (draft.vocabulary.size() == expected) return {};
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "vocabulary", path,
-                         std::to_string(expected) + " words as the configuration has",
+                         std::to_string(expected) + " words as the model has",
                          std::to_string(draft.vocabulary.size()));
 }
 

@@ -84,6 +84,14 @@ uint64_t CodingScheme::PoolFirst(uint32_t position) const {
   return std::accumulate(pools.begin(), pools.begin() + position, uint64_t{0});
 }
 
+std::vector<uint64_t> CodingScheme::PoolFirsts() const {
+  std::vector<uint64_t> firsts(positions);
+  for (uint32_t j = 1; pools.size() > 1 && j < positions; ++j) {
+    firsts[j] = firsts[j - 1] + pools[j - 1];
+  }
+  return firsts;
+}
+
 uint64_t CodingScheme::PoolTotal() const {
   return std::accumulate(pools.begin(), pools.end(), uint64_t{0});
 }

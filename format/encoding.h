@@ -86,8 +86,9 @@ struct CodingScheme {
 
   uint32_t PoolSize(uint32_t position) const { return pools[pools.size() == 1 ? 0 : position]; }
   uint64_t PoolFirst(uint32_t position) const;
-  uint64_t PoolTotal() const;  // rows of the codebook
-  int CodeBits() const;        // that hold every code: ceil(log2(largest pool)), at least 1
+  std::vector<uint64_t> PoolFirsts() const;  // of every position
+  uint64_t PoolTotal() const;                // rows of the codebook
+  int CodeBits() const;  // that hold every code: ceil(log2(largest pool)), at least 1
 };
 // Columns of the codebook of a table with `cols` columns.
 inline uint64_t SubVectorLength(const CodingScheme& scheme, uint64_t cols) {

@@ -20,7 +20,11 @@ class Reader : private SchemaReader {
  public:
   Reader(const std::string& source, std::span<const std::byte> file,
          std::span<const std::byte> header)
-      : SchemaReader(source), file_(file), header_(header), strings_left_(header.size()) {}
+      : SchemaReader(source),
+        file_(file),
+        header_(header),
+        strings_left_(header.size()),
+        pools_left_(header.size() / sizeof(uint32_t)) {}
 
   Result<Header> Read() {
     KINGLET_RETURN_IF_ERROR(CheckStructure());
@@ -244,6 +248,14 @@ class Reader : private SchemaReader {
         coded.scheme.combine,
         Enumerator<Combine>(where + ", combine", stored.combine(), schema::Combine::MAX));
     coded.scheme.positions = stored.positions();
+    // Vectors may be shared, as strings may (Copy).
+    const uint64_t pools = stored.pools()->size();
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", pools", pools, kMaxPositions));
+    if (pools > pools_left_) {
+      return Invalid(where + ", pools", "pools that do not overlap",
+                     "more of them than the header has bytes for");
+    }
+    pools_left_ -= pools;
     coded.scheme.pools.assign(stored.pools()->begin(), stored.pools()->end());
     coded.scheme.codebook = stored.codebook();
     if (!stored.codes()) {
@@ -311,6 +323,7 @@ class Reader : private SchemaReader {
   const std::span<const std::byte> file_;
   const std::span<const std::byte> header_;
   uint64_t strings_left_;
+  uint64_t pools_left_;  // entries
   const schema::Model* model_ = nullptr;
   Header out_;
 };

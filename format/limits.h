@@ -16,6 +16,11 @@ inline constexpr uint64_t kMaxNameBytes = 1024;
 inline constexpr uint64_t kMaxLayers = 4096;
 // Bins of an embedding; a softmax has at most one tail less, so that its clusters are as many.
 inline constexpr uint64_t kMaxBins = 4096;
+// Sub-vectors of a coded row; one for each column (HashedNets) of the widest published table is
+// 2,048. Readers keep a few numbers for each.
+inline constexpr uint64_t kMaxPositions = 8192;
+// Codes of a table that are computed: they take no bytes, so nothing else bounds the work.
+inline constexpr uint64_t kMaxHashedCodes = uint64_t{1} << 32;
 inline constexpr uint32_t kMaxCacheCapacity = uint32_t{1} << 20;
 // Levels of an activation quantiser on one side of zero.
 inline constexpr double kMaxQuantiserLevels = 1 << 20;

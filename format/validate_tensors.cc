@@ -164,7 +164,13 @@ class TensorValidator {
       return Invalid("codebook", "shape " + ShapeText(expected),
                      ShapeText(codebook.shape) + " of tensor " + codebook.name);
     }
-    return coded.seed ? Status() : ValidateCodes(coded);
+    if (!coded.seed) return ValidateCodes(coded);
+    if (Rows(tensor_.shape) > kMaxHashedCodes / scheme.positions) {
+      return Invalid("codes", "at most " + std::to_string(kMaxHashedCodes) + " that are computed",
+                     std::to_string(scheme.positions) + " for each of " +
+                         std::to_string(Rows(tensor_.shape)) + " rows");
+    }
+    return {};
   }
 
   Status ValidateCodes(const CodedView& coded) const {
@@ -229,8 +235,8 @@ Status ValidateScheme(const std::string& source, const std::string& name, const 
     return invalid("combine", "a number up to 2", std::to_string(static_cast<int>(scheme.combine)));
   }
   const uint64_t positions = scheme.positions;
-  if (positions == 0 || positions > kMaxExtent) {
-    return invalid("positions", "1 to " + std::to_string(kMaxExtent), std::to_string(positions));
+  if (positions == 0 || positions > kMaxPositions) {
+    return invalid("positions", "1 to " + std::to_string(kMaxPositions), std::to_string(positions));
   }
   if (scheme.combine == Combine::kConcatenate && Cols(shape) % positions != 0) {
     return invalid("positions", "a divisor of the " + std::to_string(Cols(shape)) + " columns",

@@ -60,7 +60,7 @@ struct MatVec {
 };
 
 // What the rows of a coded table have in common in a product with x: for each position j and each
-// sub-vector m of its pool, partial[PartialFirst(scheme, j) + m] = codebook[PoolFirst(j) + m] .
+// sub-vector m of its pool, partial[PartialFirsts(scheme)[j] + m] = codebook[PoolFirst(j) + m] .
 // x_j, where x_j is the j-th of D equal parts of x for concatenated rows, and x itself for sums and
 // means. Products are integer where MatVec's would be, by the codebook's own encoding. Source of
 // the factoring: Li et al. 2018, "Slim Embedding Layers", section 3.
@@ -71,7 +71,7 @@ struct PartialProducts {
   TailInput input = TailInput::kAsIs;
 };
 
-// y[row] = sum over positions j of partial[PartialFirst(scheme, j) + code(row, j)], added in order
+// y[row] = sum over positions j of partial[PartialFirsts(scheme)[j] + code(row, j)], added in order
 // of position and for means divided by D, + bias, then max(., 0) where `rectify`: with the partial
 // products, what MatVec says of a table that is not coded.
 struct CodedSums {
@@ -87,9 +87,13 @@ struct CodedSums {
 inline bool SharesPoolOfParts(const CodingScheme& scheme) {
   return scheme.combine == Combine::kConcatenate && scheme.pools.size() == 1;
 }
-inline uint64_t PartialFirst(const CodingScheme& scheme, uint32_t position) {
-  return SharesPoolOfParts(scheme) ? uint64_t{position} * scheme.pools[0]
-                                   : scheme.PoolFirst(position);
+// Where each position's partial products begin.
+inline std::vector<uint64_t> PartialFirsts(const CodingScheme& scheme) {
+  std::vector<uint64_t> firsts = scheme.PoolFirsts();
+  for (uint64_t j = 0; SharesPoolOfParts(scheme) && j < firsts.size(); ++j) {
+    firsts[j] = j * scheme.pools[0];
+  }
+  return firsts;
 }
 inline uint64_t PartialCount(const CodingScheme& scheme) {
   return SharesPoolOfParts(scheme) ? uint64_t{scheme.positions} * scheme.pools[0]

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <bit>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -43,8 +42,9 @@ class ClusterSet {
   // The first 64, a bit each.
   uint64_t LowBits() const { return words_[0]; }
 
+  bool operator==(const ClusterSet&) const = default;
   // Any strict order, for maps.
-  auto operator<=>(const ClusterSet&) const = default;
+  bool operator<(const ClusterSet& other) const { return words_ < other.words_; }
 
  private:
   static_assert(kMaxBins % 64 == 0);

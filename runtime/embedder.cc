@@ -112,7 +112,13 @@ Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
     return OutOfMemory();
   }
   const auto write = [&]<class T>(std::span<const T> vector) -> Status {
-    KINGLET_RETURN_IF_ERROR(CheckFinite("vector", vector));
+    // The caller's type may hold less than the model's.
+    const bool finite = std::all_of(vector.begin(), vector.end(),
+                                    [](T value) { return std::isfinite(static_cast<Out>(value)); });
+    if (!finite) {
+      return Status::Refusal(KINGLET_NOT_FINITE, "embedder", "vector", "finite numbers",
+                             "the model's own overflow");
+    }
     std::transform(vector.begin(), vector.end(), out.begin(),
                    [](T value) { return static_cast<Out>(value); });
     return Status();
@@ -128,9 +134,16 @@ Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_pro
   const ClassifierPlan& plan = *model_->plan().classifier;
   const std::span<const T> computed = Reals<T>(plan.logits);
   KINGLET_RETURN_IF_ERROR(CheckFinite("class scores", computed));
+  const T largest = Reals<T>(plan.normaliser)[0], log_sum = Reals<T>(plan.normaliser)[1];
+  const bool finite = std::all_of(computed.begin(), computed.end(), [&](T logit) {
+    return std::isfinite((logit - largest) - log_sum);
+  });
+  if (!finite) {
+    return Status::Refusal(KINGLET_NOT_FINITE, "embedder", "class scores", "finite differences",
+                           "the model's own overflow");
+  }
   if (!logits.empty()) std::copy(computed.begin(), computed.end(), logits.begin());
   if (!log_probabilities.empty()) {
-    const T largest = Reals<T>(plan.normaliser)[0], log_sum = Reals<T>(plan.normaliser)[1];
     // As in rule 5 of docs/NUMERICS.md.
     std::transform(computed.begin(), computed.end(), log_probabilities.begin(),
                    [&](T logit) { return (logit - largest) - log_sum; });

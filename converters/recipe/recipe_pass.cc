@@ -160,7 +160,9 @@ class PassRunner {
         return Refuse(tensor.name, "a float32 tensor", "another");
       }
       const std::vector<float> before = DecodedValues(tensor);
-      KINGLET_ASSIGN_OR_RETURN(CodedTable coded, MakeCodes(step, before, tensor.shape));
+      Result<CodedTable> made = MakeCodes(step, before, tensor.shape);
+      if (!made.ok()) return Placed(tensor.name, made.status());
+      CodedTable coded = std::move(made).value();
       const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
       Reconstruction found = Compare(before, tensor.shape, coded);
       if (hashed) found.bytes_after -= BytesOfCodes(coded);
@@ -184,7 +186,7 @@ class PassRunner {
       Result<LowRank> made = step.rank
                                  ? FactoriseToRank(before, tensor.shape, *step.rank, threads_)
                                  : FactoriseToError(before, tensor.shape, step.error, threads_);
-      if (!made.ok()) return made.status();
+      if (!made.ok()) return Placed(tensor.name, made.status());
       Reconstruction found = Compare(before, tensor.shape, *made);
       const std::string name = tensor.name;
       const std::string what = "rank " + std::to_string(made->rank);
@@ -209,6 +211,10 @@ class PassRunner {
   }
 
  private:
+  // A pass's own refusal, with the place in the recipe in front.
+  Status Placed(const std::string& tensor, const Status& status) const {
+    return Status(status.code(), "recipe: " + where_ + ", " + tensor + ": " + status.message());
+  }
   Status Refuse(const std::string& where, const std::string& expected,
                 const std::string& found) const {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", where_ + ", " + where, expected,

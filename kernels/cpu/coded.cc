@@ -22,10 +22,10 @@ class PartialProductsKernel {
       parts_.push_back({context.weights.Matrix(scheme.codebook), 0, 0});
     } else {
       const uint64_t length = Cols(context.plan.weights[scheme.codebook].shape);
+      const std::vector<uint64_t> pools = scheme.PoolFirsts(), partials = PartialFirsts(scheme);
       for (uint32_t j = 0; j < scheme.positions; ++j) {
-        parts_.push_back(
-            {context.weights.MatrixRows(scheme.codebook, scheme.PoolFirst(j), scheme.PoolSize(j)),
-             j * length, PartialFirst(scheme, j)});
+        parts_.push_back({context.weights.MatrixRows(scheme.codebook, pools[j], scheme.PoolSize(j)),
+                          j * length, partials[j]});
       }
     }
     chunk_pairs_ = x.ChunkPairsWith(parts_[0].pool->bits);
@@ -76,7 +76,7 @@ class CodedSumsKernel {
         y_offset_(op.y_offset),
         finish_{bias_ ? bias_->data() : nullptr, op.rectify} {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
-    for (uint32_t j = 0; j < scheme.positions; ++j) firsts_.push_back(PartialFirst(scheme, j));
+    firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
   }
 
@@ -132,6 +132,9 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
     return {};
   }
+  // Rounding few rows of many codes up to a block would take far more memory than the file has.
+  constexpr uint32_t kFewPositions = 64;
+  if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   return {std::move(kernel), std::move(memory)};

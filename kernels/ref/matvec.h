@@ -71,11 +71,12 @@ class PartialProductsKernel {
       }
       return;
     }
+    uint64_t first = 0;
     for (uint32_t j = 0; j < scheme_.positions; ++j) {
-      const uint64_t first = scheme_.PoolFirst(j);
       for (uint32_t m = 0; m < scheme_.PoolSize(j); ++m) {
         *partial++ = x.DotRow(*codebook_, first + m, j * codebook_->cols);
       }
+      if (scheme_.pools.size() > 1) first += scheme_.PoolSize(j);
     }
   }
   std::vector<MemoryRange> WeightMemory() const {
@@ -102,9 +103,7 @@ class CodedSumsKernel {
         y_(layout[op.y]),
         y_offset_(op.y_offset),
         rectify_(op.rectify) {
-    for (uint32_t j = 0; j < scheme().positions; ++j) {
-      firsts_.push_back(PartialFirst(scheme(), j));
-    }
+    firsts_ = PartialFirsts(scheme());
   }
 
   void operator()(Frame& frame) const {

@@ -281,7 +281,7 @@ TEST_F(ConvertTest, AVocabularyOfAnotherLength) {
   Write(SyntheticMicronet());
   options_.vocabulary = run_.Write("short.txt", "a\nb\n<eos>\n");
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_ARGUMENT)
-                .find("expected 23 words as the configuration has, found 3"),
+                .find("expected 23 words as the model has, found 3"),
             std::string::npos);
 }
 
