@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "format/coded_rows.h"
 #include "format/model_file.h"
+#include "format/writer.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
 
 namespace kinglet {
 namespace {
@@ -19,6 +22,16 @@ namespace {
 uint64_t UseAll(const ModelFile& model) {
   uint64_t used = 0;
   for (const TensorView& tensor : model.tensors()) {
+    if (const CodedView* coded = tensor.coded()) {
+      const CodedRows rows(tensor);
+      std::vector<uint32_t> parts(rows.positions());
+      for (uint64_t row = 0; row < std::min<uint64_t>(Rows(tensor.shape), 1000); ++row) {
+        rows.CodebookRows(row, parts.data());
+        for (const uint32_t part : parts) EXPECT_LT(part, coded->scheme.PoolTotal());
+        ++used;
+      }
+      continue;
+    }
     for (float value : DecodedValues(tensor)) used += value == 0.0f ? 1 : 2;
     if (tensor.quantised()) used += DecodeCodes(tensor).codes.size();
   }
@@ -130,6 +143,14 @@ void MutateAndOpen(EditableFile good, int rounds) {
 TEST(MutationTest, NothingCrashesAndWhatIsAcceptedDecodes) { MutateAndOpen(GoodFile(), 20000); }
 
 TEST(MutationTest, NorDoesARecurrentModel) { MutateAndOpen(GoodRecurrentFile(), 10000); }
+
+TEST(MutationTest, NorDoCodedTables) {
+  TinyRecurrentOptions options;
+  options.tails = 0;
+  options.input_coding = TinyCoding{3, {5}};
+  options.head_coding = TinyCoding{3, {4, 1, 6}};
+  MutateAndOpen(EditableFile::FromBytes(SerialiseModel(TinyRecurrent(options)).value()), 10000);
+}
 
 TEST(MutationTest, NorDoesAClassifier) { MutateAndOpen(GoodClassifierFile(), 10000); }
 
