@@ -280,9 +280,9 @@ TEST_F(ConvertTest, AFullDisk) {
 TEST_F(ConvertTest, AVocabularyOfAnotherLength) {
   Write(SyntheticMicronet());
   options_.vocabulary = run_.Write("short.txt", "a\nb\n<eos>\n");
-  EXPECT_NE(ExpectRefused(KINGLET_INVALID_ARGUMENT)
-                .find("expected 23 words as the model has, found 3"),
-            std::string::npos);
+  EXPECT_NE(
+      ExpectRefused(KINGLET_INVALID_ARGUMENT).find("expected 23 words as the model has, found 3"),
+      std::string::npos);
 }
 
 TEST_F(ConvertTest, BitsForAQuantisedCheckpoint) {
