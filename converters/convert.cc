@@ -6,7 +6,6 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <thread>
 #include <variant>
 
 #include "converters/checkpoint_path.h"
@@ -22,6 +21,7 @@
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_model.h"
 #include "converters/source_file.h"
+#include "converters/thread_shares.h"
 #include "converters/vocabulary_file.h"
 #include "format/coded_rows.h"
 #include "format/ledger.h"
@@ -30,8 +30,6 @@
 
 namespace kinglet {
 namespace {
-
-size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
 
 std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
@@ -48,7 +46,7 @@ Result<LoadedModel> LoadByRecipe(const Recipe& recipe, const SourceFile& source)
       tensors.push_back(std::move(tensor));
     }
   }
-  return ModelFromRecipe(recipe, tensors, Threads());
+  return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
 Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& recipe,
@@ -103,7 +101,7 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
       draft.description));
   if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
   KINGLET_RETURN_IF_ERROR(
-      ApplyRecipePasses(recipe.passes, FolderOf(options.recipe), Threads(), model));
+      ApplyRecipePasses(recipe.passes, FolderOf(options.recipe), MachineThreads(), model));
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
   if (!options.calibration_text.empty()) {

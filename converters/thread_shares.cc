@@ -1,10 +1,13 @@
 #include "converters/thread_shares.h"
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 namespace kinglet {
+
+size_t MachineThreads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
 
 void RunShares(size_t threads, const std::function<void(size_t)>& work) {
   std::vector<std::thread> helpers;

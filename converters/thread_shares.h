@@ -7,6 +7,9 @@
 
 namespace kinglet {
 
+// As many threads as the machine runs at a time, at least 1: for what a conversion computes.
+size_t MachineThreads();
+
 // Calls work(share) once for every share < threads and returns when all are done: share 0 in this
 // thread, each other in one of its own, or in this one if the system has no more threads. Nothing
 // waits or spins between calls. `work` must not throw. REQUIRES: threads >= 1.

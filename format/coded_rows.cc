@@ -8,12 +8,7 @@ namespace kinglet {
 CodedRows::CodedRows(const TensorView& view)
     : view_(std::get<CodedView>(view.values)), bits_(view_.scheme.CodeBits()) {
   RequireHeld(view);
-  if (view_.scheme.pools.size() == 1) return;
-  uint32_t first = 0;
-  for (const uint32_t size : view_.scheme.pools) {
-    pool_firsts_.push_back(first);
-    first += size;
-  }
+  if (view_.scheme.pools.size() > 1) pool_firsts_ = view_.scheme.PoolFirsts();
 }
 
 void CodedRows::Codes(uint64_t row, uint32_t* out) const {
@@ -33,7 +28,7 @@ void CodedRows::Codes(uint64_t row, uint32_t* out) const {
 
 void CodedRows::CodebookRows(uint64_t row, uint32_t* out) const {
   Codes(row, out);
-  for (size_t j = 0; j < pool_firsts_.size(); ++j) out[j] += pool_firsts_[j];
+  for (size_t j = 0; j < pool_firsts_.size(); ++j) out[j] += static_cast<uint32_t>(pool_firsts_[j]);
 }
 
 std::span<const std::byte> CodedRows::Memory(uint64_t begin, uint64_t end) const {

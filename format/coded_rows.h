@@ -28,7 +28,7 @@ class CodedRows {
  private:
   CodedView view_;
   int bits_;
-  std::vector<uint32_t> pool_firsts_;  // by position; empty: all are 0
+  std::vector<uint64_t> pool_firsts_;  // by position; empty: all are 0
 };
 
 }  // namespace kinglet

@@ -79,11 +79,6 @@ std::string ShapeText(const Shape& shape) {
   return text;
 }
 
-uint64_t CodingScheme::PoolFirst(uint32_t position) const {
-  if (pools.size() == 1) return 0;
-  return std::accumulate(pools.begin(), pools.begin() + position, uint64_t{0});
-}
-
 std::vector<uint64_t> CodingScheme::PoolFirsts() const {
   std::vector<uint64_t> firsts(positions);
   for (uint32_t j = 1; pools.size() > 1 && j < positions; ++j) {

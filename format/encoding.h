@@ -73,7 +73,7 @@ struct Quantised {
 };
 
 // How the rows of a coded table are made: row w combines, over positions j, the codebook's rows
-// PoolFirst(j) + code(w, j).
+// PoolFirsts()[j] + code(w, j).
 struct CodingScheme {
   Combine combine = Combine::kConcatenate;
   uint32_t positions = 1;  // D: sub-vectors a row
@@ -85,8 +85,7 @@ struct CodingScheme {
   TensorId codebook = 0;
 
   uint32_t PoolSize(uint32_t position) const { return pools[pools.size() == 1 ? 0 : position]; }
-  uint64_t PoolFirst(uint32_t position) const;
-  std::vector<uint64_t> PoolFirsts() const;  // of every position
+  std::vector<uint64_t> PoolFirsts() const;  // where each position's pool begins in the codebook
   uint64_t PoolTotal() const;                // rows of the codebook
   int CodeBits() const;  // that hold every code: ceil(log2(largest pool)), at least 1
 };

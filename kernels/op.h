@@ -60,7 +60,7 @@ struct MatVec {
 };
 
 // What the rows of a coded table have in common in a product with x: for each position j and each
-// sub-vector m of its pool, partial[PartialFirsts(scheme)[j] + m] = codebook[PoolFirst(j) + m] .
+// sub-vector m of its pool, partial[PartialFirsts(scheme)[j] + m] = codebook[PoolFirsts()[j] + m] .
 // x_j, where x_j is the j-th of D equal parts of x for concatenated rows, and x itself for sums and
 // means. Products are integer where MatVec's would be, by the codebook's own encoding. Source of
 // the factoring: Li et al. 2018, "Slim Embedding Layers", section 3.

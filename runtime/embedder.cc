@@ -22,10 +22,11 @@ Status CheckSize(const char* where, uint64_t expected, uint64_t found) {
   return Invalid(where, std::to_string(expected) + " elements", std::to_string(found));
 }
 
-template <class T>
+// Also after they have become the caller's type, which may hold less than the model's.
+template <class Out, class T>
 Status CheckFinite(const char* where, std::span<const T> values) {
-  const bool finite =
-      std::all_of(values.begin(), values.end(), [](T value) { return std::isfinite(value); });
+  const bool finite = std::all_of(values.begin(), values.end(),
+                                  [](T value) { return std::isfinite(static_cast<Out>(value)); });
   if (finite) return Status();
   return Status::Refusal(KINGLET_NOT_FINITE, "embedder", where, "finite numbers",
                          "the model's own overflow");
@@ -112,13 +113,7 @@ Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
     return OutOfMemory();
   }
   const auto write = [&]<class T>(std::span<const T> vector) -> Status {
-    // The caller's type may hold less than the model's.
-    const bool finite = std::all_of(vector.begin(), vector.end(),
-                                    [](T value) { return std::isfinite(static_cast<Out>(value)); });
-    if (!finite) {
-      return Status::Refusal(KINGLET_NOT_FINITE, "embedder", "vector", "finite numbers",
-                             "the model's own overflow");
-    }
+    KINGLET_RETURN_IF_ERROR(CheckFinite<Out>("vector", vector));
     std::transform(vector.begin(), vector.end(), out.begin(),
                    [](T value) { return static_cast<Out>(value); });
     return Status();
@@ -133,7 +128,7 @@ template <class T>
 Status Embedder::WriteScores(std::span<double> logits, std::span<double> log_probabilities) const {
   const ClassifierPlan& plan = *model_->plan().classifier;
   const std::span<const T> computed = Reals<T>(plan.logits);
-  KINGLET_RETURN_IF_ERROR(CheckFinite("class scores", computed));
+  KINGLET_RETURN_IF_ERROR(CheckFinite<T>("class scores", computed));
   const T largest = Reals<T>(plan.normaliser)[0], log_sum = Reals<T>(plan.normaliser)[1];
   const bool finite = std::all_of(computed.begin(), computed.end(), [&](T logit) {
     return std::isfinite((logit - largest) - log_sum);

@@ -284,9 +284,9 @@ double MicronetCount::Score() const {
 
 bool NeedsBinCounts(const Plan& plan) {
   const std::vector<EmbeddingBin>& bins = EmbeddingOf(plan).bins;
-  return std::any_of(bins.begin(), bins.end(), [&](const EmbeddingBin& bin) {
-    return bin.projection || (bins.size() > 1 && SumsSubVectors(plan.weights[bin.table]));
-  });
+  return bins.size() > 1 && std::any_of(bins.begin(), bins.end(), [&](const EmbeddingBin& bin) {
+           return bin.projection || SumsSubVectors(plan.weights[bin.table]);
+         });
 }
 
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,

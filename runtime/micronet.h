@@ -36,8 +36,8 @@ struct MicronetCount {
   double Score() const;
 };
 
-// Whether the rules ask how often the words of each bin occur: some bin has a projection, or adds
-// up sub-vectors beside other bins.
+// Whether the rules ask how often the words of each bin occur: there are several, and one has a
+// projection or adds up sub-vectors.
 bool NeedsBinCounts(const Plan& plan);
 
 // `nonzeros` belongs to plan.weights; `bin_counts` may be empty unless NeedsBinCounts. Refuses

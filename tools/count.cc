@@ -108,8 +108,6 @@ Result<CountInput> ReadInput(const CountOptions& options,
     input.bin_counts.resize(bins);
     input.bin_counts.front() = 1;  // no bin costs more than another
   }
-  // In one bin are all tokens of any text.
-  if (bins == 1 && options.bin_counts.empty()) input.bin_counts = {1};
   // Sums of counts stay exact in double.
   constexpr uint64_t kMostTokens = uint64_t{1} << 53;
   uint64_t left = kMostTokens;

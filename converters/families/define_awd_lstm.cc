@@ -4,7 +4,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_layers.h"
 #include "converters/passes/define/define_table.h"
+#include "converters/thread_shares.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -115,8 +115,7 @@ class Loader {
     const uint64_t width = OutputWidth(define_.unit);
     const auto compute = [this]() -> Result<std::vector<float>> {
       KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(define_));
-      const size_t threads = std::max(std::thread::hardware_concurrency(), 1U);
-      return DefineTable(input.map, input.unit, input.weights, threads);
+      return DefineTable(input.map, input.unit, input.weights, MachineThreads());
     };
     made_.push_back({"define.table", {words_, width}, compute});
     AdaptiveEmbedding embedding;

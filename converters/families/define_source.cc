@@ -82,7 +82,16 @@ bool SetLinear(Claims& claims, const std::string& weight, uint64_t in, DefineLay
   return false;
 }
 
-// A grouped one with a matrix [groups, in / groups, out / groups].
+// Reduce, the last layer: an ungrouped one with a bias and nothing after it.
+void AddReduce(Claims& claims, const std::string& name) {
+  DefineLayer layer;
+  DefineSource::Layer tensors;
+  if (!SetLinear(claims, name + ".weight", claims.previous(), layer, tensors)) return;
+  tensors.bias = claims.Shaped(name + ".bias", {layer.out});
+  claims.Add(layer, tensors);
+}
+
+// A grouped layer with a matrix [groups, in / groups, out / groups].
 bool SetGroupLinear(Claims& claims, const std::string& weight, uint64_t in, DefineLayer& layer,
                     DefineSource::Layer& tensors) {
   const std::string expected = "[groups, " + std::to_string(in) + " / groups, out / groups]";
@@ -130,12 +139,7 @@ DefineSource ClaimAwdDefine(DraftBuilder& builder, const std::string& prefix) {
     ++index;
   } while (claims.Has("define.weights." + std::to_string(index) + ".weight"));
 
-  DefineLayer reduce;
-  DefineSource::Layer tensors;
-  if (SetLinear(claims, "define.finalProj.weight", claims.previous(), reduce, tensors)) {
-    tensors.bias = claims.Shaped("define.finalProj.bias", {reduce.out});
-    claims.Add(reduce, tensors);
-  }
+  AddReduce(claims, "define.finalProj");
   return std::move(claims.source);
 }
 
@@ -220,12 +224,7 @@ DefineSource ClaimPlainDefine(DraftBuilder& builder, const std::string& prefix) 
     ++index;
   } while (claims.Has("layers." + std::to_string(index) + ".weight"));
 
-  DefineLayer reduce;
-  DefineSource::Layer tensors;
-  if (SetLinear(claims, "reduce.weight", claims.previous(), reduce, tensors)) {
-    tensors.bias = claims.Shaped("reduce.bias", {reduce.out});
-    claims.Add(reduce, tensors);
-  }
+  AddReduce(claims, "reduce");
   return std::move(claims.source);
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "converters/quoted.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_model.h"
+#include "converters/thread_shares.h"
 
 namespace kinglet {
 namespace {
@@ -457,8 +457,7 @@ Result<LoadedModel> LoadKingletTorch(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const std::string json, KingletTorchRecipe(*config));
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Parse(input.checkpoint, json));
   KINGLET_ASSIGN_OR_RETURN(const Recipe recipe, ParseRecipe(node));
-  const size_t threads = std::max<size_t>(1, std::thread::hardware_concurrency());
-  return ModelFromRecipe(recipe, input.weights, threads);
+  return ModelFromRecipe(recipe, input.weights, MachineThreads());
 }
 
 }  // namespace kinglet

@@ -5,6 +5,7 @@
 #define KINGLET_CONVERTERS_PASSES_CODED_TABLE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "format/encoding.h"
@@ -28,6 +29,15 @@ struct CodedTable {
 inline uint64_t Cols(const CodedTable& table) {
   return table.combine == Combine::kConcatenate ? table.positions * table.length : table.length;
 }
+
+// The table as a draft holds it, and its codebook, a tensor of its own.
+struct DraftTable {
+  Coded table;  // its scheme's codebook is for the caller to set
+  Shape codebook_shape;
+  DenseF32 codebook;
+};
+// With a seed the codes are those that it computes (format/hashed_codes.h), and are not kept.
+DraftTable ForDraft(CodedTable table, std::optional<uint64_t> seed);
 
 }  // namespace kinglet
 

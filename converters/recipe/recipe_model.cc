@@ -118,19 +118,10 @@ class ModelMaker {
       coded = WithoutProjection({std::move(coded), std::exchange(table.projection, {})});
       table.shape[1] = Cols(coded);
     }
-    Coded stored;
-    stored.scheme.combine = coded.combine;
-    stored.scheme.positions = static_cast<uint32_t>(coded.positions);
-    stored.scheme.pools = std::move(coded.pools);
-    const Shape shape = {coded.codebook.size() / coded.length, coded.length};
-    stored.scheme.codebook =
-        AddTensor(name + ".codebook", shape, DenseF32{std::move(coded.codebook)}, Use::kMatrix);
-    if (table.seed) {
-      stored.codes = HashSeed{*table.seed};
-    } else {
-      stored.codes = std::move(coded.codes);
-    }
-    const TensorId id = AddTensor(name, table.shape, std::move(stored), Use::kMatrix);
+    DraftTable made = ForDraft(std::move(coded), table.seed);
+    made.table.scheme.codebook =
+        AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kMatrix);
+    const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kMatrix);
     std::optional<TensorId> projection;
     if (!table.projection.empty()) {
       const Shape projected = {table.projection.size() / table.shape[1], table.shape[1]};

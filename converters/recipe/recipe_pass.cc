@@ -276,20 +276,11 @@ class PassRunner {
   void Replace(TensorId id, CodedTable coded, std::optional<uint64_t> seed) {
     std::vector<EncodedTensor>& tensors = model_.draft.tensors;
     const auto codebook = static_cast<TensorId>(tensors.size());
-    const Shape shape = {coded.codebook.size() / coded.length, coded.length};
+    DraftTable made = ForDraft(std::move(coded), seed);
+    made.table.scheme.codebook = codebook;
     tensors.push_back(
-        {tensors[id].name + ".codebook", shape, DenseF32{std::move(coded.codebook)}, false});
-    Coded stored;
-    stored.scheme.combine = coded.combine;
-    stored.scheme.positions = static_cast<uint32_t>(coded.positions);
-    stored.scheme.pools = std::move(coded.pools);
-    stored.scheme.codebook = codebook;
-    if (seed) {
-      stored.codes = HashSeed{*seed};
-    } else {
-      stored.codes = std::move(coded.codes);
-    }
-    tensors[id].values = std::move(stored);
+        {tensors[id].name + ".codebook", made.codebook_shape, std::move(made.codebook), false});
+    tensors[id].values = std::move(made.table);
     tensors[id].pruned = false;
     for (std::vector<TensorId>* list : {&model_.quantisable, &model_.prunable}) {
       std::replace(list->begin(), list->end(), id, codebook);

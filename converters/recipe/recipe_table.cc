@@ -13,11 +13,6 @@
 namespace kinglet {
 namespace {
 
-Status Refuse(const TensorRef& ref, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + QuotedName(ref.name),
-                         expected, found);
-}
-
 bool HasRank(const Shape& shape, size_t rank) {
   return shape.size() == rank && std::find(shape.begin(), shape.end(), 0u) == shape.end();
 }
@@ -32,13 +27,14 @@ Result<Codebook> ReadCodebook(const TensorRef& ref, const RecipeTensors& tensors
   KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors.Read(ref));
   const Shape& shape = read.shape;
   if (!HasRank(shape, 2) && !HasRank(shape, 3)) {
-    return Refuse(ref, "[sub-vectors, length] or [positions, choices, length]", ShapeText(shape));
+    return RefuseTensor(ref, "[sub-vectors, length] or [positions, choices, length]",
+                        ShapeText(shape));
   }
   const uint64_t length = shape.back();
   const uint64_t rows = read.values.size() / length;
   if (rows > kMaxDimension) {
-    return Refuse(ref, "at most " + std::to_string(kMaxDimension) + " sub-vectors",
-                  std::to_string(rows));
+    return RefuseTensor(ref, "at most " + std::to_string(kMaxDimension) + " sub-vectors",
+                        std::to_string(rows));
   }
   return Codebook{rows, length, std::move(read.values)};
 }
@@ -51,7 +47,7 @@ Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef&
       return std::vector<uint32_t>{static_cast<uint32_t>(rows)};
     case PoolsRecipe::Kind::kEach:
       if (rows % positions != 0) {
-        return Refuse(
+        return RefuseTensor(
             codebook,
             "an equal share of sub-vectors for each of " + std::to_string(positions) + " positions",
             std::to_string(rows) + " sub-vectors");
@@ -63,12 +59,12 @@ Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef&
   uint64_t sum = 0;
   for (const uint32_t size : pools.sizes) sum += size;
   if (pools.sizes.size() != positions && pools.sizes.size() != 1) {
-    return Refuse(codebook, std::to_string(positions) + " pools, one for each position",
-                  std::to_string(pools.sizes.size()));
+    return RefuseTensor(codebook, std::to_string(positions) + " pools, one for each position",
+                        std::to_string(pools.sizes.size()));
   }
   if (sum != rows) {
-    return Refuse(codebook, std::to_string(sum) + " sub-vectors in all pools",
-                  std::to_string(rows));
+    return RefuseTensor(codebook, std::to_string(sum) + " sub-vectors in all pools",
+                        std::to_string(rows));
   }
   return pools.sizes;
 }
@@ -83,13 +79,13 @@ Result<RawCodes> ReadCodes(const CodesRecipe& recipe, const RecipeTensors& tenso
   if (!recipe.logits) {
     KINGLET_ASSIGN_OR_RETURN(TensorValues<int64_t> read, tensors.ReadIntegers(recipe.codes));
     if (!HasRank(read.shape, 2)) {
-      return Refuse(recipe.codes, "codes [words, positions]", ShapeText(read.shape));
+      return RefuseTensor(recipe.codes, "codes [words, positions]", ShapeText(read.shape));
     }
     return RawCodes{read.shape[0], read.shape[1], std::move(read.values)};
   }
   KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> read, tensors.Read(recipe.codes));
   if (!HasRank(read.shape, 3)) {
-    return Refuse(recipe.codes, "logits [words, positions, choices]", ShapeText(read.shape));
+    return RefuseTensor(recipe.codes, "logits [words, positions, choices]", ShapeText(read.shape));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> chosen,
                            CodesFromLogits(read.values, read.shape[2]));
@@ -110,7 +106,7 @@ class TableMaker {
   Result<RecipeTable> operator()(const DenseRecipe& recipe) const {
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(recipe.values));
     if (!HasRank(read.shape, 2)) {
-      return Refuse(recipe.values, "a table [words, width]", ShapeText(read.shape));
+      return RefuseTensor(recipe.values, "a table [words, width]", ShapeText(read.shape));
     }
     RecipeTable table;
     table.shape = read.shape;
@@ -132,8 +128,9 @@ class TableMaker {
     coded.length = codebook.length;
     if (recipe.positions == 0 || recipe.positions > kMaxExtent || recipe.words == 0 ||
         recipe.words > kMaxDimension) {
-      return Refuse(recipe.codebook, "words and positions in bounds",
-                    std::to_string(recipe.words) + " and " + std::to_string(recipe.positions));
+      return RefuseTensor(
+          recipe.codebook, "words and positions in bounds",
+          std::to_string(recipe.words) + " and " + std::to_string(recipe.positions));
     }
     KINGLET_ASSIGN_OR_RETURN(
         coded.pools, PoolsOf(recipe.pools, recipe.codebook, codebook.rows, recipe.positions));
@@ -157,20 +154,21 @@ class TableMaker {
     KINGLET_RETURN_IF_ERROR(read(recipe.mean, mean));
     KINGLET_RETURN_IF_ERROR(read(recipe.variance, variance));
     if (!HasRank(query.shape, 2)) {
-      return Refuse(recipe.query, "query vectors [words, width]", ShapeText(query.shape));
+      return RefuseTensor(recipe.query, "query vectors [words, width]", ShapeText(query.shape));
     }
     const uint64_t positions = recipe.positions;
     const Shape& shape = keys.shape;
     if (!HasRank(shape, 3) || (shape[0] != 1 && shape[0] != positions)) {
-      return Refuse(recipe.keys, "keys [" + std::to_string(positions) + " or 1, choices, length]",
-                    ShapeText(shape));
+      return RefuseTensor(recipe.keys,
+                          "keys [" + std::to_string(positions) + " or 1, choices, length]",
+                          ShapeText(shape));
     }
     if (recipe.values &&
         (!HasRank(values.shape, 3) || values.shape[0] != shape[0] || values.shape[1] != shape[1])) {
-      return Refuse(*recipe.values,
-                    "values [" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) +
-                        ", length], as the keys",
-                    ShapeText(values.shape));
+      return RefuseTensor(*recipe.values,
+                          "values [" + std::to_string(shape[0]) + ", " + std::to_string(shape[1]) +
+                              ", length], as the keys",
+                          ShapeText(values.shape));
     }
     DpqTraining training;
     training.response = recipe.response;
@@ -201,8 +199,8 @@ class TableMaker {
     KINGLET_ASSIGN_OR_RETURN(CodedTable coded, Coded(recipe.codes));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> kernel, tensors_.Read(recipe.kernel));
     if (!HasRank(kernel.shape, 2) || kernel.shape[1] != coded.length) {
-      return Refuse(recipe.kernel, "[width, " + std::to_string(coded.length) + "]",
-                    ShapeText(kernel.shape));
+      return RefuseTensor(recipe.kernel, "[width, " + std::to_string(coded.length) + "]",
+                          ShapeText(kernel.shape));
     }
     const uint64_t width = kernel.shape[0];
     // KdTraining has TensorFlow's [length, width].
@@ -300,7 +298,7 @@ class TableMaker {
       const uint32_t pool = table.pools[table.pools.size() == 1 ? 0 : position];
       const int64_t code = codes.values[i] - firsts[position];
       if (code < 0 || code >= pool) {
-        return Refuse(
+        return RefuseTensor(
             recipe.codes,
             "at position " + std::to_string(position) + " codes from " +
                 std::to_string(firsts[position]) + " to " +
@@ -316,9 +314,9 @@ class TableMaker {
     KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], tensors_, threads_));
     // Where codes are computed no tensor says how many words there are.
     if (table.seed && Count(table.shape) > kMaxDimension) {
-      return Refuse(std::get<HashedRecipe>(from.table[0].form).codebook,
-                    "a table of at most " + std::to_string(kMaxDimension) + " entries",
-                    ShapeText(table.shape));
+      return RefuseTensor(std::get<HashedRecipe>(from.table[0].form).codebook,
+                          "a table of at most " + std::to_string(kMaxDimension) + " entries",
+                          ShapeText(table.shape));
     }
     DefineBand band;
     band.words = table.shape[0];
@@ -328,8 +326,8 @@ class TableMaker {
     if (!from.projection) return band;
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(*from.projection));
     if (!HasRank(read.shape, 2) || read.shape[1] != band.width) {
-      return Refuse(*from.projection, "[width, " + std::to_string(band.width) + "]",
-                    ShapeText(read.shape));
+      return RefuseTensor(*from.projection, "[width, " + std::to_string(band.width) + "]",
+                          ShapeText(read.shape));
     }
     band.projection = std::move(read.values);
     return band;
@@ -346,12 +344,12 @@ class TableMaker {
     if ((!has_groups && !HasRank(shape, 2)) || groups == 0 || layer.in % groups != 0 ||
         shape[shape.size() - (out_in ? 1 : 2)] != layer.in / groups ||
         (has_groups ? shape[0] : 1) != matrices) {
-      return Refuse(from.weight,
-                    std::to_string(matrices) + " matrices " + (out_in ? "[outputs, " : "[") +
-                        std::to_string(groups == 0 ? 0 : layer.in / groups) +
-                        (out_in ? "]" : ", outputs]") + " for " + std::to_string(layer.in) +
-                        " inputs in " + std::to_string(groups) + " groups",
-                    ShapeText(shape));
+      return RefuseTensor(from.weight,
+                          std::to_string(matrices) + " matrices " + (out_in ? "[outputs, " : "[") +
+                              std::to_string(groups == 0 ? 0 : layer.in / groups) +
+                              (out_in ? "]" : ", outputs]") + " for " + std::to_string(layer.in) +
+                              " inputs in " + std::to_string(groups) + " groups",
+                          ShapeText(shape));
     }
     layer.out = shape[shape.size() - (out_in ? 2 : 1)] * groups;
     DefineWeights weights;

@@ -10,11 +10,6 @@
 namespace kinglet {
 namespace {
 
-Status Refuse(const TensorRef& ref, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + QuotedName(ref.name),
-                         expected, found);
-}
-
 std::string RangeText(const TensorRef::Range& range) {
   return "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
 }
@@ -22,18 +17,18 @@ std::string RangeText(const TensorRef::Range& range) {
 Status CheckRange(const TensorRef& ref, const char* what,
                   const std::optional<TensorRef::Range>& range, uint64_t size) {
   if (!range || range->end <= size) return {};
-  return Refuse(ref, std::string(what) + " " + RangeText(*range),
-                std::to_string(size) + " of them");
+  return RefuseTensor(ref, std::string(what) + " " + RangeText(*range),
+                      std::to_string(size) + " of them");
 }
 
 template <class T>
 Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vector<T> values) {
   if (!ref.rows && !ref.columns && !ref.transpose) return TensorValues<T>{shape, std::move(values)};
   if (shape.size() != 1 && shape.size() != 2) {
-    return Refuse(ref, "a vector or a matrix to take a part of", ShapeText(shape));
+    return RefuseTensor(ref, "a vector or a matrix to take a part of", ShapeText(shape));
   }
   if (shape.size() == 1 && (ref.rows || ref.transpose)) {
-    return Refuse(ref, "a matrix for rows or a transposition", ShapeText(shape));
+    return RefuseTensor(ref, "a matrix for rows or a transposition", ShapeText(shape));
   }
   KINGLET_RETURN_IF_ERROR(CheckRange(ref, "rows", ref.rows, Rows(shape)));
   KINGLET_RETURN_IF_ERROR(CheckRange(ref, "columns", ref.columns, Cols(shape)));
@@ -57,6 +52,11 @@ Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vect
 }
 
 }  // namespace
+
+Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + QuotedName(ref.name),
+                         expected, found);
+}
 
 RecipeTensors::RecipeTensors(std::span<const SourceTensor> weights) : weights_(weights) {
   for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
@@ -85,7 +85,7 @@ Status RecipeTensors::CheckNames(const Recipe& recipe) const {
 
 Result<const SourceTensor*> RecipeTensors::Find(const TensorRef& ref) const {
   const auto found = by_name_.find(ref.name);
-  if (found == by_name_.end()) return Refuse(ref, "a tensor of this name", "none");
+  if (found == by_name_.end()) return RefuseTensor(ref, "a tensor of this name", "none");
   return found->second;
 }
 
@@ -104,7 +104,7 @@ Result<TensorValues<int64_t>> RecipeTensors::ReadIntegers(const TensorRef& ref) 
 Result<std::vector<float>> RecipeTensors::Read(const TensorRef& ref, const Shape& shape) const {
   KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, Read(ref));
   if (read.shape == shape) return std::move(read.values);
-  return Refuse(ref, "shape " + ShapeText(shape), ShapeText(read.shape));
+  return RefuseTensor(ref, "shape " + ShapeText(shape), ShapeText(read.shape));
 }
 
 }  // namespace kinglet

@@ -21,6 +21,9 @@ struct TensorValues {
   std::vector<T> values;  // row-major
 };
 
+// KINGLET_INVALID_CHECKPOINT naming the tensor.
+Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found);
+
 class RecipeTensors {
  public:
   // REQUIRES: the weights outlive it.

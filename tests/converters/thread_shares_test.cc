@@ -22,5 +22,7 @@ TEST(RunShares, DoesEveryShareOnceAndTheFirstHere) {
   }
 }
 
+TEST(MachineThreads, IsAtLeastOne) { EXPECT_GE(MachineThreads(), 1u); }
+
 }  // namespace
 }  // namespace kinglet

@@ -53,7 +53,7 @@ TEST(CodedRowsTest, PoolsOfTheirOwnFollowEachOther) {
   const Table table = MakeTable(5, 3, {4, 9, 2});
   const CodedRows rows(table.view);
   EXPECT_EQ(table.view.coded()->scheme.PoolTotal(), 15u);
-  EXPECT_EQ(table.view.coded()->scheme.PoolFirst(2), 13u);
+  EXPECT_EQ(table.view.coded()->scheme.PoolFirsts()[2], 13u);
   for (uint64_t row = 0; row < 5; ++row) {
     uint32_t codes[3], sub_vectors[3];
     rows.Codes(row, codes);

@@ -25,11 +25,12 @@ CodedTable AddCoded(CaseBuilder& builder, const Shape& shape, const CodingScheme
                     bool hashed) {
   CodedTable table;
   std::vector<uint32_t> codes;
+  const std::vector<uint64_t> pool_firsts = scheme.PoolFirsts();
   for (uint32_t row = 0; row < shape[0]; ++row) {
     for (uint32_t j = 0; j < scheme.positions; ++j) {
       const uint32_t pool = scheme.PoolSize(j);
       codes.push_back(hashed ? HashedCode(kSeed, row, j, pool) : builder.Below(pool));
-      table.codebook_rows.push_back(static_cast<uint32_t>(scheme.PoolFirst(j)) + codes.back());
+      table.codebook_rows.push_back(static_cast<uint32_t>(pool_firsts[j]) + codes.back());
     }
   }
   Coded coded{scheme, std::move(codes)};

@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "converters/convert.h"
 #include "converters/token_file.h"
-#include "runtime/session.h"
+#include "tests/converters/converted_streams.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/synthetic.h"
 
@@ -29,21 +28,6 @@ std::vector<std::string> Networks() {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-std::vector<std::vector<float>> Distributions(const std::string& file, const std::string& backend,
-                                              const std::vector<uint32_t>& ids) {
-  const auto model = Model::Open(file, {.backend = backend});
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  if (!model.ok()) return {};
-  const auto session = *Session::Create(*model);
-  std::vector<std::vector<float>> all;
-  for (const uint32_t id : ids) {
-    EXPECT_TRUE(session->StepToken(id).ok());
-    all.emplace_back((*model)->vocabulary_size());
-    EXPECT_TRUE(session->LogProbabilities(std::span<float>(all.back())).ok());
-  }
-  return all;
 }
 
 class KingletTorch : public testing::TestWithParam<std::string> {
@@ -95,31 +79,10 @@ TEST_P(KingletTorch, QuantisedFormsAreEqualOnBothBackends) {
   }
 }
 
-// A stream goes on from a saved state as if nothing had been between, and a lane beside others as
-// if it were alone.
 TEST_P(KingletTorch, StatesAndLanesKeepEveryBit) {
   options_.bits = 9;
   ASSERT_TRUE(Convert(options_).ok());
-  const auto expected = Distributions(options_.output, "cpu", ids_);
-  const auto model = *Model::Open(options_.output, {});
-  const auto session = *Session::Create(model, {.lanes = 2});
-  const auto check = [&](uint32_t lane, size_t t) {
-    std::vector<float> found(model->vocabulary_size());
-    ASSERT_TRUE(session->LogProbabilities(std::span<float>(found), lane).ok());
-    EXPECT_EQ(found, expected[t]) << t;
-  };
-  std::optional<State> middle;
-  for (size_t t = 0; t < ids_.size(); ++t) {
-    const uint32_t pair[] = {ids_[t], ids_[ids_.size() - 1 - t]};
-    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, pair).ok());
-    check(0, t);
-    if (t == 24) middle = *session->Save(0);
-  }
-  ASSERT_TRUE(session->Restore(*middle, 1).ok());
-  for (size_t t = 25; t < ids_.size(); ++t) {
-    ASSERT_TRUE(session->StepToken(ids_[t], 1).ok());
-    check(1, t);
-  }
+  ExpectStatesAndLanesKeepEveryBit(options_.output, ids_);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(Networks()),
