@@ -197,7 +197,7 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   // Each state buffer in turn, in its last written entry.
   size_t at = 56;
   for (const StateRegion& region : model->layout().state_regions) {
-    at += region.SlotsWritten(20) * region.slot_bytes;
+    at += region.SlotsWritten(20, 0) * region.slot_bytes;
     const BufferSpec& buffer = model->plan().buffer(region.buffer);
     blob = good;
     if (buffer.element == Element::kWord) {
