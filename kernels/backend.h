@@ -20,10 +20,10 @@ namespace kinglet {
 
 // One stream's memory while a step runs. Not owned.
 struct Frame {
-  std::byte* scratch;  // 64-byte aligned, layout.scratch_bytes
-  std::byte* state;    // 64-byte aligned, layout.state_bytes
-  uint64_t position;   // index of the token being processed, from 0
-  uint32_t token;      // its id, < vocabulary size
+  std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes
+  std::byte* state;            // 64-byte aligned, layout.state_bytes
+  uint64_t position;           // index of the token being processed, from 0
+  uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
 };
 

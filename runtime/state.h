@@ -58,8 +58,8 @@ class State {
   uint64_t Hash() const;
 
   // As bytes, all little-endian: "KGLS", version, real bytes, last token (u32 each), position,
-  // tokens of the source (u64 each), the model's digest (32 hexadecimal digits), every written slot of every state buffer,
-  // XXH3-64 of all that (u64). Slots no token has written are left out.
+  // tokens of the source (u64 each), the model's digest (32 hexadecimal digits), every written slot
+  // of every state buffer, XXH3-64 of all that (u64). Slots no token has written are left out.
   uint64_t BlobBytes() const;
   // No state of `model` needs more.
   static uint64_t LargestBlobBytes(const Model& model);

@@ -7,6 +7,7 @@
 #include "converters/families/define_awd_lstm.h"
 #include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
+#include "converters/families/opennmt.h"
 #include "converters/families/pytorch_examples.h"
 #include "converters/families/zaremba_tf.h"
 #include "converters/quoted.h"
@@ -28,13 +29,14 @@ std::string Outline(std::span<const SourceTensor> weights) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 6> kFamilies = {{
+  static constexpr std::array<Family, 7> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
       {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
       {kKingletTorchFamily, LooksLikeKingletTorch, LoadKingletTorch},
       {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
+      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt},
   }};
   return kFamilies;
 }

@@ -4,20 +4,16 @@
 
 namespace kinglet {
 
-// x + out(attention(query(norm(x)), memory))
-void LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
-                         const SourceMemory& memory, const std::string& name, BufferId residual,
-                         PlanBuilder& builder) {
+BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
+                             const SourceMemory& memory, const std::string& name, BufferId input,
+                             PlanBuilder& builder) {
   const uint64_t heads = block.heads;
-  const BufferId norm = builder.Reals(name + ".norm", block.width);
-  builder.AddStep(name + ".norm",
-                  LayerNorm{residual, cross.norm_gain, cross.norm_bias, block.epsilon, norm});
   const BufferId query = builder.Reals(name + ".query", heads * block.key_size);
-  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, norm, query});
+  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, input, query});
   const BufferId attended = LowerSourceAttention(block, memory, name, query, builder);
   const BufferId out = builder.Reals(name + ".out", block.width);
   builder.AddProduct(name + ".out", MatVec{cross.out_weight, cross.out_bias, attended, out});
-  builder.AddStep(name + ".residual", Add{out, residual});
+  return out;
 }
 
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,

@@ -33,7 +33,9 @@ class EncoderLowering {
     };
     pass([&] {
       LowerEmbedding(block_.embedding, residual_, builder_);
-      builder_.AddStep("encoder.positions", AddPositionRow{std::get<PositionTable>(stack_.positions).table, residual_});
+      builder_.AddStep("encoder.positions",
+                       AddPositionRow{std::get<PositionTable>(stack_.positions).table,
+                                      stack_.window, residual_});
       LowerQkv(0);
     });
     for (size_t i = 0; i + 1 < stack_.layers.size(); ++i) {
@@ -73,12 +75,14 @@ class EncoderLowering {
     const std::string name = LayerName(index);
     builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
     builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index % 2], qkv_});
-    const BufferId attended = LowerSourceAttention(
-        stack_, {qkvs_[index % 2], stack_.window}, name, qkv_, builder_);
+    const BufferId attended =
+        LowerSourceAttention(stack_, {qkvs_[index % 2], stack_.window}, name, qkv_, builder_);
     const BufferId out = builder_.Reals(name + ".out", stack_.width);
     builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
     builder_.AddStep(name + ".residual1", Add{out, residual_});
-    LowerFeedForward(stack_, layer, name, residual_, builder_);
+    AddNorm(name + ".norm2", layer.inner_norm_gain, layer.inner_norm_bias);
+    builder_.AddStep(name + ".residual2",
+                     Add{LowerFeedForward(layer, stack_.width, name, norm_, builder_), residual_});
   }
 
   // What the cross-attention of each layer of the decoder reads.
@@ -100,8 +104,8 @@ class EncoderLowering {
   PlanBuilder& builder_;
   const uint64_t qkv_size_;  // of one token
   const BufferId residual_, norm_, qkv_;
-  const BufferId residuals_;              // [window, width]
-  const std::array<BufferId, 2> qkvs_;    // [window, qkv_size_], of layers in turn
+  const BufferId residuals_;            // [window, width]
+  const std::array<BufferId, 2> qkvs_;  // [window, qkv_size_], of layers in turn
 };
 
 }  // namespace
