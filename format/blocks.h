@@ -337,7 +337,8 @@ struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
   // Of a language model: what its training fed first in every text, so that the text's first token
-  // is predicted too (fairseq's </s>). Absent: a stream begins with the text.
+  // is predicted too (fairseq's </s>). Absent: a stream begins with the text. A translation model
+  // has one.
   std::optional<uint32_t> start_token;
   // A language model: exactly one embedding, softmax and decoder (of any kind), at most one cache.
   // A translation model: also one encoder, and the decoder a TransformerDecoder; no cache. Or an

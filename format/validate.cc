@@ -99,8 +99,11 @@ class DescriptionValidator : private BlockChecks {
     if (FindBlock<TransformerDecoder>(description_) == nullptr) {
       return Invalid("blocks", "a Transformer decoder beside an encoder", "another decoder");
     }
-    if (FindBlock<NeuralCache>(description_) == nullptr) return {};
-    return Invalid("blocks", "no cache beside an encoder", "one");
+    if (FindBlock<NeuralCache>(description_) != nullptr) {
+      return Invalid("blocks", "no cache beside an encoder", "one");
+    }
+    if (description_.start_token) return {};
+    return Invalid("start token", "one, beside an encoder", "none");
   }
 
   // A table of `size` words and what maps between its columns and the width. `inward`: the
