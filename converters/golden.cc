@@ -185,8 +185,8 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
     const Status status = ReplayStream(golden, tolerance, *session, replay);
     if (status.ok()) continue;
     if (streams.size() == 1) return status;
-    return Status(status.code(), "stream " + std::to_string(&golden - streams.data()) + ": " +
-                                     status.message());
+    return Status(status.code(),
+                  "stream " + std::to_string(&golden - streams.data()) + ": " + status.message());
   }
   return replay;
 }

@@ -50,7 +50,8 @@ Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t st
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
   if (!pairs.empty()) return pairs;
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", path, "at least one line", "an empty file");
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", path, "at least one line",
+                         "an empty file");
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "pairs", "memory for them", "none left");
 }

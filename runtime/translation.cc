@@ -80,8 +80,8 @@ class BeamSearch {
 
   void Finish(const Extension& extension) {
     const std::vector<uint32_t>& ids = live_[extension.hypothesis].ids;
-    finished_.push_back({ids, extension.log_probability,
-                         Score(extension.log_probability, ids.size() + 1), true});
+    finished_.push_back(
+        {ids, extension.log_probability, Score(extension.log_probability, ids.size() + 1), true});
   }
 
   // Extensions only become less probable.
@@ -98,8 +98,7 @@ class BeamSearch {
     for (const Extension& extension : open) {
       std::optional<State>& state = states[extension.hypothesis];
       if (state) continue;
-      KINGLET_ASSIGN_OR_RETURN(state,
-                               session_.Save(static_cast<uint32_t>(extension.hypothesis)));
+      KINGLET_ASSIGN_OR_RETURN(state, session_.Save(static_cast<uint32_t>(extension.hypothesis)));
     }
     std::vector<Hypothesis> next;
     std::vector<uint32_t> lanes(open.size()), ids;
@@ -124,9 +123,8 @@ class BeamSearch {
         results.push_back({std::move(ids), extension.log_probability, score, false});
       }
     }
-    std::stable_sort(results.begin(), results.end(), [](const Translation& a, const Translation& b) {
-      return a.score > b.score;
-    });
+    std::stable_sort(results.begin(), results.end(),
+                     [](const Translation& a, const Translation& b) { return a.score > b.score; });
     if (results.size() > beam_) results.resize(beam_);
     return results;
   }

@@ -13,7 +13,7 @@
 namespace kinglet {
 
 struct TranslationOptions {
-  uint32_t end_token = 0;   // ends a translation (OpenNMT's </s>)
+  uint32_t end_token = 0;     // ends a translation (OpenNMT's </s>)
   uint32_t max_length = 100;  // words, the end token included; at least 1
   // A finished translation of n words, its end included, ranks by log p / n^length_penalty; 0: by
   // log p. Finite, from 0.
