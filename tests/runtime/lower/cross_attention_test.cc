@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -21,13 +22,13 @@ TEST(LowerCrossAttention, BetweenAttentionAndFeedForwardOfEachLayer) {
       EXPECT_NE(found, names.end()) << layer << step;
       return found - names.begin();
     };
-    const auto norm = at(".source.norm");
-    EXPECT_LT(at(".attention"), norm);
+    const auto norm = at(".norm_source");
+    EXPECT_EQ(at(".residual1"), norm - 1);
     EXPECT_EQ(at(".source.query"), norm + 1);
     EXPECT_EQ(at(".source.attention"), norm + 2);
     EXPECT_EQ(at(".source.out"), norm + 3);
-    EXPECT_EQ(at(".source.residual"), norm + 4);
-    EXPECT_LT(norm + 4, at(".fc0"));
+    EXPECT_EQ(at(".residual_source"), norm + 4);
+    EXPECT_EQ(at(".norm2"), norm + 5);
   }
   // A layer's queries see that layer's memory.
   const auto attentions = OpsOf<SourceAttention>(plan);
