@@ -124,7 +124,7 @@ TEST(ValidateEncoder, WhatMayNotBe) {
       {"golden vector, source id 1",
        [](EditableFile& file) { file.header.golden->source_ids[1] = 13; }},
   };
-  ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
+  ExpectRefused(edits, GoodTranslationFile());
 }
 
 // Without an encoder there is nothing to attend to, and nothing to encode.

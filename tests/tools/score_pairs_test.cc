@@ -77,6 +77,8 @@ TEST_F(ScorePairsTest, Refusals) {
   refused("score lm.kgl --pairs pairs.txt", 1, "--pairs: expected a model with an encoder");
   refused("score m.kgl --pairs wrong.txt", 1, "sentence 1: session: token id");
   refused("score m.kgl --pairs unstarted.txt", 1, "line 1: expected a target that begins with");
+  folder_.Write("long.txt", "1 ||| 2 5 5 5 5 5 5 5 5 5 3\n");
+  refused("score m.kgl --pairs long.txt", 1, "at most the decoder's 9 positions, found 10");
   refused("score m.kgl --pairs pairs.txt --ids pairs.txt", 2, "found several");
   refused("score m.kgl --pairs pairs.txt --hex", 2, "no --block and no --hex");
   refused("score m.kgl", 2, "--pairs FILE, found none of them");
