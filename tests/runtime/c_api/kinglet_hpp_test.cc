@@ -136,7 +136,7 @@ TEST(KingletHpp, Embeddings) {
 
 TEST(KingletHpp, Sources) {
   const Model model = OpenModel(TEST_MODEL_TRANSLATION);
-  EXPECT_EQ(*model.SourceVocabularySize(), TEST_SOURCE_WORDS);
+  EXPECT_EQ(*model.SourceVocabularySize(), uint32_t{TEST_SOURCE_WORDS});
   EXPECT_EQ(*model.FindSourceToken("s12"), 12U);
   EXPECT_EQ(model.FindSourceToken("").status().code(), KINGLET_UNKNOWN_WORD);
   Session session = std::move(*Session::Create(model));
