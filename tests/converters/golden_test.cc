@@ -9,6 +9,7 @@
 #include "format/writer.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
+#include "tests/converters/files.h"
 #include "tests/converters/synthetic.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/translation_builder.h"

@@ -132,7 +132,8 @@ TEST(ValidateEncoder, PartsOfOneWithoutTheOther) {
   const auto refused = [](const ModelDraft& draft, const std::string& where) {
     const auto bytes = SerialiseModel(draft);
     ASSERT_FALSE(bytes.ok()) << where;
-    EXPECT_TRUE(IsRefusalOf(bytes.status().message(), where)) << bytes.status().message();
+    EXPECT_NE(bytes.status().message().find(where + ": expected"), std::string::npos)
+        << bytes.status().message();
   };
   ModelDraft draft = TinyTranslation({.vocabulary = false});
   draft.description.blocks.pop_back();  // the encoder
