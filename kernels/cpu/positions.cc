@@ -17,8 +17,13 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
            window = uint64_t{op.window}](Frame& frame) {
     float row[kMaxColumns];
     table->Reals(frame.position % window, row);
-    vector->add(row, y.count, y.At<float>(frame));
-  }};
+            vector->add(row, y.count, y.At<float>(frame));
+          },
+          {},
+          {},
+          [table, window = uint64_t{op.window}](uint64_t position) {
+            return table->Memory(position % window, position % window + 1);
+          }};
 }
 
 Kernel BindOp(const AddSinusoids& op, const BindContext& context) {
