@@ -103,8 +103,9 @@ HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
   return hn::GetLane(blocks.Total());
 }
 
-// Per lane, the rule-4 sum over i < n of x[i] * column(i), fused in the chain. column(even, odd)
-// gives the vector of element even + odd, where odd is 0 or 1 and a constant once unrolled.
+// Per lane, the rule-4 sum over i < n of x[i] * column(i), fused in the chain. column(base, offset)
+// gives the vector of element base + offset, where base is a multiple of 16, and offset, below 16,
+// a constant once unrolled.
 template <class D, class Column>
 HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
                                   const Column& column) {
@@ -113,12 +114,12 @@ HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
   size_t i = begin;
   for (; i + kSumLanes <= end; i += kSumLanes) {
     for (size_t j = 0; j < kSumLanes; ++j) {
-      lanes[j] = hn::MulAdd(column(i + (j & ~size_t{1}), j & 1), hn::Set(d, x[i + j]), lanes[j]);
+      lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
     }
   }
   for (size_t j = 0; j < kSumLanes; ++j) {
     if (i + j >= end) continue;
-    lanes[j] = hn::MulAdd(column(i + (j & ~size_t{1}), j & 1), hn::Set(d, x[i + j]), lanes[j]);
+    lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
   }
   for (size_t j = 0; j < 8; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 8]);
   for (size_t j = 0; j < 4; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 4]);
@@ -131,7 +132,7 @@ HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Column
   if (n < kShortSum) {
     auto total = hn::Zero(d);
     for (size_t i = 0; i < n; ++i) {
-      total = hn::MulAdd(column(i & ~size_t{1}, i & 1), hn::Set(d, x[i]), total);
+      total = hn::MulAdd(column(i & ~(kSumLanes - 1), i % kSumLanes), hn::Set(d, x[i]), total);
     }
     return total;
   }
