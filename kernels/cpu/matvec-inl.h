@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -116,124 +115,136 @@ struct BlockCodes<CodeForm::kWords> {
   }
 };
 
-// Calls product(form) with the weight's CodeForm as a constant.
-template <class Product>
-HWY_INLINE void WithForm(CodeForm form, const Product& product) {
-  switch (form) {
-    case CodeForm::kBytes:
-      return product(std::integral_constant<CodeForm, CodeForm::kBytes>());
-    case CodeForm::kPlanes:
-      return product(std::integral_constant<CodeForm, CodeForm::kPlanes>());
-    case CodeForm::kWords:
-      return product(std::integral_constant<CodeForm, CodeForm::kWords>());
+// x of an integer product, cut into what blocks of kCols columns are multiplied with.
+template <size_t kCols>
+struct BlockInput {
+  BlockInput(const int16_t* codes, size_t cols) : x(codes), whole(cols / kCols) {
+    std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
   }
-}
+  const int16_t* x;
+  size_t whole;              // blocks that lie in x
+  int16_t last[kCols] = {};  // of the block after them
+};
 
-// One or more neighbouring panels, which share a broadcast of x and hide the latency of additions.
+// A product's share of some neighbouring panels, which share a broadcast of x and hide the latency
+// of additions.
 template <class Products, CodeForm kForm, size_t kPanels>
-class IntegerPanels {
- public:
-  // x [cols].
-  HWY_INLINE IntegerPanels(const CodePanels& weight, size_t panel, const int16_t* x)
-      : weight_(weight), panel_(panel), blocks_(BlocksOf(kForm, weight.cols)), x_(x) {
-    const size_t whole = weight.cols / kCols;
-    if (whole < blocks_) {
-      std::memcpy(last_x_, x + whole * kCols, (weight.cols - whole * kCols) * sizeof(int16_t));
-    }
-  }
-
-  HWY_INLINE void Multiply(float step, size_t chunk_pairs, const Finish& finish, float* y) const {
-    const Reals d;
-    const Sums d32;
-    alignas(64) float products[kRows];
-    alignas(64) int32_t sums[kRows];
-    const size_t chunk = chunk_pairs / kPairs;
-    if (blocks_ <= chunk) {
-      SumBlocks(0, blocks_, sums);
-      for (size_t r = 0; r < kRows; r += kWidth) {
-        hn::Store(hn::ConvertTo(d, hn::Load(d32, sums + r)), d, products + r);
-      }
-    } else {
-      int64_t totals[kRows] = {};
-      for (size_t begin = 0; begin < blocks_; begin += chunk) {
-        SumBlocks(begin, blocks_ - begin < chunk ? blocks_ : begin + chunk, sums);
-        for (size_t r = 0; r < kRows; ++r) totals[r] += sums[r];
-      }
-      for (size_t r = 0; r < kRows; ++r) products[r] = static_cast<float>(totals[r]);
-    }
-    const auto steps = hn::Set(d, step);
-    for (size_t r = 0; r < kRows; r += kWidth) {
-      const size_t row = panel_ * kPanelRows + r;
-      const auto scale = hn::Mul(hn::Load(d, weight_.scales + row), steps);
-      FinishRows(finish, hn::Mul(hn::Load(d, products + r), scale), row, weight_.rows, y);
-    }
-  }
-
- private:
+struct IntegerPanels {
   static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
-  static constexpr size_t kRows = kPanels * kPanelRows;
+  static constexpr size_t kVectors = kPanels * kGroups;
   // Far enough ahead that a line has come from the third-level cache when it is needed.
   static constexpr size_t kAhead = 4096;
-  using Accumulators = hn::Vec<Sums>[kPanels * kGroups];
+  using Accumulators = hn::Vec<Sums>[kVectors];
 
-  HWY_INLINE void AddBlock(size_t block, const int16_t* x, Accumulators& accumulators) const {
+  // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
+  // on.
+  static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
+                                  const int16_t* x, Accumulators& sums) {
     const Sums d32;
-    hn::Vec<Codes> broadcast[kPairs];
+    hn::Vec<Codes> both[kPairs];
     for (size_t pair = 0; pair < kPairs; ++pair) {
-      broadcast[pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
+      both[pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
     }
     for (size_t p = 0; p < kPanels; ++p) {
-      const size_t at = (panel_ + p) * blocks_ + block;
-      const std::byte* codes = weight_.codes + at * kBlockBytes;
-      hwy::Prefetch(codes + kAhead);
+      const std::byte* at = codes + p * stride * kBlockBytes;
+      hwy::Prefetch(at + kAhead);
       for (size_t g = 0; g < kGroups; ++g) {
-        const BlockCodes<kForm> block_codes(codes, weight_.signs + at, g * kWidth);
-        auto& accumulator = accumulators[p * kGroups + g];
+        const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
+        auto& sum = sums[p * kGroups + g];
         for (size_t pair = 0; pair < kPairs; ++pair) {
-          accumulator = Products::Add(d32, accumulator, block_codes.pairs[pair], broadcast[pair]);
+          sum = Products::Add(d32, sum, block.pairs[pair], both[pair]);
         }
       }
     }
   }
 
-  // 32-bit sums over blocks [begin, end), to sums[kRows].
-  HWY_INLINE void SumBlocks(size_t begin, size_t end, int32_t* sums) const {
-    const Sums d32;
-    Accumulators accumulators;
-    for (auto& accumulator : accumulators) accumulator = hn::Zero(d32);
-    const size_t whole = weight_.cols / kCols;
-    for (size_t block = begin; block < (end < whole ? end : whole); ++block) {
-      AddBlock(block, x_ + block * kCols, accumulators);
+  // 32-bit sums over blocks [begin, end).
+  static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, const BlockInput<kCols>& x,
+                             size_t begin, size_t end, Accumulators& sums) {
+    for (auto& sum : sums) sum = hn::Zero(Sums());
+    const size_t stride = BlocksOf(kForm, weight.cols);
+    const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
+    const uint64_t* signs = weight.signs + panel * stride;
+    const size_t whole = end < x.whole ? end : x.whole;
+    for (size_t block = begin; block < whole; ++block) {
+      AddBlock(codes + block * kBlockBytes, signs + block, stride, x.x + block * kCols, sums);
     }
-    if (end > whole) AddBlock(whole, last_x_, accumulators);
-    for (size_t a = 0; a < kPanels * kGroups; ++a) {
-      hn::Store(accumulators[a], d32, sums + a * kWidth);
+    if (end > x.whole) {
+      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, x.last, sums);
     }
   }
 
-  const CodePanels& weight_;
-  size_t panel_, blocks_;
-  const int16_t* x_;
-  int16_t last_x_[kCols] = {};  // of a last block that is not whole
+  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
+                                  const BlockInput<kCols>& x, float step, size_t chunk,
+                                  const Finish& finish, float* y) {
+    const Reals d;
+    const Sums d32;
+    const size_t blocks = BlocksOf(kForm, weight.cols);
+    hn::Vec<Reals> products[kVectors];
+    Accumulators sums;
+    if (blocks <= chunk) {
+      Sum(weight, panel, x, 0, blocks, sums);
+      for (size_t v = 0; v < kVectors; ++v) products[v] = hn::ConvertTo(d, sums[v]);
+    } else {
+      int64_t totals[kVectors * kWidth] = {};
+      for (size_t begin = 0; begin < blocks; begin += chunk) {
+        Sum(weight, panel, x, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
+        for (size_t v = 0; v < kVectors; ++v) {
+          alignas(64) int32_t lanes[kWidth];
+          hn::Store(sums[v], d32, lanes);
+          for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
+        }
+      }
+      for (size_t v = 0; v < kVectors; ++v) {
+        alignas(64) float lanes[kWidth];
+        for (size_t lane = 0; lane < kWidth; ++lane) {
+          lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
+        }
+        products[v] = hn::Load(d, lanes);
+      }
+    }
+    const auto steps = hn::Set(d, step);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const size_t row = panel * kPanelRows + v * kWidth;
+      const auto scale = hn::Mul(hn::Load(d, weight.scales + row), steps);
+      FinishRows(finish, hn::Mul(products[v], scale), row, weight.rows, y);
+    }
+  }
 };
+
+template <class Products, CodeForm kForm>
+void ProductOfForm(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
+                   const Finish& finish, float* y) {
+  constexpr size_t kTogether = 4;
+  using Together = IntegerPanels<Products, kForm, kTogether>;
+  const BlockInput<Together::kCols> input(x, weight.cols);
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  const size_t chunk = chunk_pairs / Together::kPairs;
+  size_t panel = 0;
+  for (; panel + kTogether <= panels; panel += kTogether) {
+    Together::Multiply(weight, panel, input, step, chunk, finish, y);
+  }
+  if (panels - panel >= 2) {
+    IntegerPanels<Products, kForm, 2>::Multiply(weight, panel, input, step, chunk, finish, y);
+    panel += 2;
+  }
+  if (panels - panel == 1) {
+    IntegerPanels<Products, kForm, 1>::Multiply(weight, panel, input, step, chunk, finish, y);
+  }
+}
 
 template <class Products>
 HWY_INLINE void IntegerProductWith(const CodePanels& weight, const int16_t* x, float step,
                                    size_t chunk_pairs, const Finish& finish, float* y) {
-  constexpr size_t kTogether = 4;
-  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-  WithForm(weight.form, [&](auto form) HWY_ATTR {
-    size_t panel = 0;
-    const auto multiply = [&](auto together) HWY_ATTR {
-      const IntegerPanels<Products, form, together> some(weight, panel, x);
-      some.Multiply(step, chunk_pairs, finish, y);
-      panel += together;
-    };
-    while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());
-    if (panels - panel >= 2) multiply(std::integral_constant<size_t, 2>());
-    if (panels - panel >= 1) multiply(std::integral_constant<size_t, 1>());
-  });
+  switch (weight.form) {
+    case CodeForm::kBytes:
+      return ProductOfForm<Products, CodeForm::kBytes>(weight, x, step, chunk_pairs, finish, y);
+    case CodeForm::kPlanes:
+      return ProductOfForm<Products, CodeForm::kPlanes>(weight, x, step, chunk_pairs, finish, y);
+    case CodeForm::kWords:
+      return ProductOfForm<Products, CodeForm::kWords>(weight, x, step, chunk_pairs, finish, y);
+  }
 }
 
 void IntegerProduct(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
@@ -241,25 +252,49 @@ void IntegerProduct(const CodePanels& weight, const int16_t* x, float step, size
   IntegerProductWith<PairProducts>(weight, x, step, chunk_pairs, finish, y);
 }
 
-void DecodedProduct(const CodePanels& weight, const float* x, const Finish& finish, float* y) {
+template <CodeForm kForm>
+void DecodedProductOfForm(const CodePanels& weight, const float* x, const Finish& finish,
+                          float* y) {
   const Reals d;
   const Sums d32;
-  const size_t blocks = BlocksOf(weight.form, weight.cols);
-  WithForm(weight.form, [&](auto form) HWY_ATTR {
-    using Block = BlockCodes<form>;
-    for (size_t row = 0; row < weight.rows; row += kWidth) {
-      const size_t panel = row / kPanelRows * blocks;
-      const auto scales = hn::Load(d, weight.scales + row);
-      const auto column = [&](size_t base, size_t offset) HWY_ATTR {
-        const size_t at = panel + (base + offset) / (2 * Block::kPairs);
-        const Block block(weight.codes + at * kBlockBytes, weight.signs + at, row % kPanelRows);
-        const auto pair = hn::BitCast(d32, block.pairs[offset / 2 % Block::kPairs]);
-        const auto code = hn::ShiftRight<16>(offset % 2 != 0 ? pair : hn::ShiftLeft<16>(pair));
-        return hn::Mul(hn::ConvertTo(d, code), scales);
-      };
-      FinishRows(finish, OrderedColumns(d, x, weight.cols, column), row, weight.rows, y);
-    }
-  });
+  using Block = BlockCodes<kForm>;
+  constexpr size_t kCols = 2 * Block::kPairs;  // divides the 16 of OrderedColumns
+  const size_t stride = BlocksOf(kForm, weight.cols);
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    const std::byte* codes = weight.codes + row / kPanelRows * stride * kBlockBytes;
+    const uint64_t* signs = weight.signs + row / kPanelRows * stride;
+    const auto scales = hn::Load(d, weight.scales + row);
+    alignas(64) float columns[kSumLanes * kWidth];
+    const auto decode = [&](size_t base, size_t count) HWY_ATTR {
+      for (size_t offset = 0; offset < count; offset += kCols) {
+        const size_t at = (base + offset) / kCols;
+        const Block block(codes + at * kBlockBytes, signs + at, row % kPanelRows);
+        float* out = columns + offset * kWidth;
+        for (const auto& codes16 : block.pairs) {
+          const auto pair = hn::BitCast(d32, codes16);
+          const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
+          const auto odd = hn::ShiftRight<16>(pair);
+          hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);
+          hn::Store(hn::Mul(hn::ConvertTo(d, odd), scales), d, out + kWidth);
+          out += 2 * kWidth;
+        }
+      }
+    };
+    const auto column = [&](size_t, size_t offset)
+                            HWY_ATTR { return hn::Load(d, columns + offset * kWidth); };
+    FinishRows(finish, OrderedColumns(d, x, weight.cols, decode, column), row, weight.rows, y);
+  }
+}
+
+void DecodedProduct(const CodePanels& weight, const float* x, const Finish& finish, float* y) {
+  switch (weight.form) {
+    case CodeForm::kBytes:
+      return DecodedProductOfForm<CodeForm::kBytes>(weight, x, finish, y);
+    case CodeForm::kPlanes:
+      return DecodedProductOfForm<CodeForm::kPlanes>(weight, x, finish, y);
+    case CodeForm::kWords:
+      return DecodedProductOfForm<CodeForm::kWords>(weight, x, finish, y);
+  }
 }
 
 void RealProduct(const RealPanels& weight, const float* x, const Finish& finish, float* y) {
