@@ -78,18 +78,14 @@ void Panels::CopyCodes(uint64_t row, int16_t* out) const {
   for (uint64_t col = 0; col < cols_; ++col) {
     const uint64_t block = first + col / block_cols, entry = EntryOf(form_, row, col);
     const std::byte* at = codes_.data() + block * kBlockBytes;
-    switch (form_) {
-      case CodeForm::kBytes:
-        out[col] = static_cast<int8_t>(at[entry]);
-        break;
-      case CodeForm::kPlanes:
-        out[col] = static_cast<int16_t>(std::to_integer<int>(at[entry]) -
-                                        static_cast<int>(signs_[block] >> entry & 1) * 256);
-        break;
-      case CodeForm::kWords:
-        std::memcpy(&out[col], at + entry * sizeof(int16_t), sizeof(int16_t));
-        break;
+    if (form_ == CodeForm::kWords) {
+      std::memcpy(&out[col], at + entry * sizeof(int16_t), sizeof(int16_t));
+      continue;
     }
+    const int low = std::to_integer<int>(at[entry]);
+    const bool negative =
+        form_ == CodeForm::kBytes ? low > INT8_MAX : (signs_[block] >> entry & 1) != 0;
+    out[col] = static_cast<int16_t>(negative ? low - 256 : low);
   }
 }
 
