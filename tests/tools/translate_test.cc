@@ -41,7 +41,13 @@ class TranslateTest : public testing::Test {
 TEST_F(TranslateTest, IdsLineByLine) {
   for (const uint32_t beam : {1u, 4u}) {
     std::string expected;
-    for (const Translation& translation : Best(beam)) expected += IdText(translation.ids) + "\n";
+    for (const Translation& translation : Best(beam)) {
+      std::string line;
+      for (const uint32_t id : translation.ids) {
+        line += (line.empty() ? "" : " ") + std::to_string(id);
+      }
+      expected += line + "\n";
+    }
     const Outcome outcome = folder_.Run(
         "translate m.kgl --ids ids.txt --max-length 8 --backend ref"
         " --beam " +
@@ -109,7 +115,7 @@ TEST_F(TranslateTest, Refusals) {
   refused("translate m.kgl --ids long.txt --max-length 8", 1, "sentence 0: ");
   refused("translate m.kgl --ids wrong.txt --max-length 8", 1, "sentence 1: ");
   refused("translate m.kgl --ids ids.txt", 1, "the decoder's 9");  // of 100 by default
-  refused("translate m.kgl --text ids.txt", 1, "expected a word of the vocabulary");
+  refused("translate m.kgl --text ids.txt", 1, "expected words of the model's vocabulary");
 }
 
 // What reads texts says so of a model that needs pairs.
@@ -126,7 +132,7 @@ TEST_F(TranslateTest, OtherCommands) {
   const auto facts = folder_.Run("inspect m.kgl --json").Json()[0];
   bool encoder = false;
   for (const auto& block : facts["blocks"])
-    encoder = encoder || block["kind"] == "transformer_encoder";
+    encoder = encoder || block["block"] == "transformer_encoder";
   EXPECT_TRUE(encoder) << facts["blocks"];
   EXPECT_NE(folder_.Run("inspect m.kgl").out.find("transformer encoder 13 words, 2 layers"),
             std::string::npos);

@@ -109,11 +109,13 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
         ASSERT_TRUE(session->StepToken(fed).ok());
         EXPECT_NEAR(*session->LogProbability(id), std::stod(answers[answer].back()), 1e-4);
         ++answer;
-        const std::vector<Candidate> candidates = *session->TopK(5);
-        for (const Candidate& candidate : candidates) {
-          EXPECT_EQ(candidate.id, std::stoul(top[line][3])) << sentence;
-          EXPECT_NEAR(candidate.log_probability, std::stod(top[line][4]), 1e-4);
-          ++line;
+        const std::vector<Candidate> candidates = *session->TopK(10);
+        const std::string place = answers[answer - 1][1];
+        for (size_t rank = 0;
+             line < top.size() && top[line][0] == std::to_string(sentence) && top[line][1] == place;
+             ++rank, ++line) {
+          EXPECT_EQ(candidates.at(rank).id, std::stoul(top[line][3])) << sentence;
+          EXPECT_NEAR(candidates.at(rank).log_probability, std::stod(top[line][4]), 1e-4);
         }
         fed = id;
       }

@@ -67,7 +67,7 @@ const char* TestSourceErrors(void) {
   EXPECT_INVALID(kinglet_session_encode(session, 1, source, 3));
   EXPECT(kinglet_session_encode(session, 0, wrong, 2) == KINGLET_ID_OUT_OF_RANGE);
   EXPECT(kinglet_session_encode(language, 0, source, 3) == KINGLET_UNSUPPORTED);
-  EXPECT(strstr(kinglet_last_error(), "encoder") != NULL);
+  EXPECT(strstr(kinglet_error_message(), "encoder") != NULL);
   EXPECT_OK(kinglet_session_cancel(session));
   EXPECT(kinglet_session_encode(session, 0, source, 3) == KINGLET_CANCELLED);
   EXPECT(kinglet_session_step(session, 0, 2) == KINGLET_NO_SOURCE_YET);
