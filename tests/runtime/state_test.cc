@@ -62,7 +62,7 @@ TEST(State, ABlobHoldsOnlyWhatTokensHaveWritten) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "ref");
   const auto session = Start(model);
   const uint64_t empty = session->Save()->BlobBytes();
-  EXPECT_EQ(empty, 72u);  // header 56, checksum 8
+  EXPECT_EQ(empty, 72u);  // header 64, checksum 8
   uint64_t slot = 0;
   for (const StateRegion& region : model->layout().state_regions) {
     if (region.ring.lag == 0) slot += region.slot_bytes;

@@ -109,7 +109,7 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
         ASSERT_TRUE(session->StepToken(fed).ok());
         EXPECT_NEAR(*session->LogProbability(id), std::stod(answers[answer].back()), 1e-4);
         ++answer;
-        const std::vector<Candidate> candidates = *session->TopK(10);
+        const std::vector<Candidate> candidates = *session->TopK(20);
         const std::string place = answers[answer - 1][1];
         for (size_t rank = 0;
              line < top.size() && top[line][0] == std::to_string(sentence) && top[line][1] == place;
