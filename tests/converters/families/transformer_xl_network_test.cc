@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/converters/transformer_xl_source.h"
 
 namespace kinglet {
