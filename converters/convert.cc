@@ -151,8 +151,8 @@ Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
 void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
   for (const EncodedTensor& tensor : draft.tensors) {
-    if (!tensor.coded()) summary.parameters += Count(tensor.shape);
-    summary.nonzero_parameters += CountNonzeros(tensor);
+    summary.parameters += Parameters(tensor);
+    if (!tensor.derived) summary.nonzero_parameters += CountNonzeros(tensor);
   }
   summary.file_bytes = file.file_size();
   summary.digest = file.digest();

@@ -74,6 +74,9 @@ class DraftBuilder {
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
                    const SourceTensor* source, Make make);
 
+  // What the tensor holds is no parameter of its own (EncodedTensor::derived).
+  void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
+
   // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
   // says whose tensors were expected.
   Status CheckNames(const std::string& network) const;
