@@ -13,19 +13,23 @@ struct Reduced {
 
 Reduced Reduce(double x) {
   constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-  // pi/2 in three parts of 30 bits, whose products with a number of 23 bits are exact, and the rest.
+  // pi/2 in three parts of 30 bits, whose products with a number of 23 bits are exact, and the
+  // rest.
   constexpr double kPart1 = 0x1.921fb54p+0;
   constexpr double kPart2 = 0x1.10b46118p-30;
   constexpr double kPart3 = 0x1.313198a000000p-61;
   constexpr double kPart4 = 0x1.701b839a25205p-92;
   const double quarters = std::floor(x * kTwoOverPi + 0.5);
+  // Each difference with what it lost.
   const double first = x - quarters * kPart1;  // exact: both are near each other, or quarters is 0
-  const double second = quarters * kPart2;
-  const double high = first - second;
-  const double lost = (first - high) - second;
-  const double rest = (lost - quarters * kPart3) - quarters * kPart4;
-  const double sum = high + rest;
-  return {static_cast<int64_t>(quarters), sum, (high - sum) + rest};
+  const double part2 = quarters * kPart2, part3 = quarters * kPart3;
+  const double second = first - part2;
+  const double lost2 = (first - second) - part2;
+  const double third = second - part3;
+  const double lost3 = (second - third) - part3;
+  const double rest = (lost2 + lost3) - quarters * kPart4;
+  const double sum = third + rest;
+  return {static_cast<int64_t>(quarters), sum, (third - sum) + rest};
 }
 
 // Taylor's series: |x| <= pi/4 leaves x^19/19! < 1e-19.

@@ -180,6 +180,11 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
         step.weights.push_back(range);
       }
     }
+    if (kernels[i].position_weights) {
+      for (const MemoryRange& range : kernels[i].position_weights(path.position)) {
+        step.weights.push_back(range);
+      }
+    }
     std::visit(StepTracer(plan, buffers, path, step), plan.steps[i].op);
   }
   return traffic;

@@ -15,10 +15,15 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
   const auto table = std::make_shared<const RowReader>(context.plan.weights[op.table]);
   return {[vector = &context.vector, table, y = context.layout[op.y],
            window = uint64_t{op.window}](Frame& frame) {
-    float row[kMaxColumns];
-    table->Reals(frame.position % window, row);
-    vector->add(row, y.count, y.At<float>(frame));
-  }};
+            float row[kMaxColumns];
+            table->Reals(frame.position % window, row);
+            vector->add(row, y.count, y.At<float>(frame));
+          },
+          {},
+          {},
+          [table, window = uint64_t{op.window}](uint64_t position) {
+            return table->Memory(position % window, position % window + 1);
+          }};
 }
 
 Kernel BindOp(const AddSinusoids& op, const BindContext& context) {

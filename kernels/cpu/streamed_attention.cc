@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -50,14 +52,16 @@ class StreamedAttentionKernel {
       table_ = MakeRelativeTable(*relative, op.heads, op.key_size, op.window, context);
     }
     if (op.start_row) {
+      std::vector<T> start;
       for (const float value : DecodedValues(context.plan.weights[*op.start_row])) {
         if constexpr (kReals) {
-          start_.push_back(value);
+          start.push_back(value);
         } else {
           const auto& quantiser = *context.plan.buffer(op.qkv).quantiser;
-          start_.push_back(static_cast<T>(ref::QuantisedCode(value, quantiser)));
+          start.push_back(static_cast<T>(ref::QuantisedCode(value, quantiser)));
         }
       }
+      start_ = std::make_shared<const std::vector<T>>(std::move(start));
     }
   }
 
@@ -79,7 +83,10 @@ class StreamedAttentionKernel {
     }
   }
   std::vector<MemoryRange> WeightMemory() const {
-    return table_ ? table_->Memory() : std::vector<MemoryRange>();
+    std::vector<MemoryRange> memory;
+    if (table_) memory = table_->Memory();
+    if (start_) memory.push_back(std::as_bytes(std::span(*start_)));
+    return memory;
   }
 
  private:
@@ -114,10 +121,11 @@ class StreamedAttentionKernel {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
     const size_t window = op_.window, visible = FirstVisible(frame);
-    const size_t from = start_.empty() ? visible : FirstFilled(frame);
+    const size_t from = start_ ? FirstFilled(frame) : visible;
+    const T* start = start_ ? start_->data() : keys;
     const size_t oldest = (frame.position + 1 + from) % window;  // ring slot of window slot `from`
     const size_t older = std::min(window - oldest, window - from);
-    return {{{visible, from - visible, start_.data(), start_.data() + KeyRow(), true},
+    return {{{visible, from - visible, start, start + KeyRow(), true},
              {from, older, keys + oldest * KeyRow(), values + oldest * ValueRow(), false},
              {from + older, window - from - older, keys, values, false}}};
   }
@@ -251,8 +259,8 @@ class StreamedAttentionKernel {
   const VectorFunctions* vector_;
   WindowAttention op_;
   Operand qkv_, keys_, values_;
-  std::shared_ptr<const RelativeTable> table_;  // of relative positions
-  std::vector<T> start_;                        // of one slot: keys, then values
+  std::shared_ptr<const RelativeTable> table_;   // of relative positions
+  std::shared_ptr<const std::vector<T>> start_;  // of one slot: keys, then values
   Slot weights_, out_;
   float scale_;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -36,7 +37,10 @@ class WindowAttentionKernel {
     } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
       rows_ = std::make_shared<const RelativeTable<T>>(*relative, op.heads, op.window, store);
     }
-    if (op.start_row) start_ = StartRow(*store.Get(*op.start_row), plan.buffer(op.qkv).quantiser);
+    if (op.start_row) {
+      start_ = std::make_shared<const Start>(
+          StartRow(*store.Get(*op.start_row), plan.buffer(op.qkv).quantiser));
+    }
   }
 
   void operator()(Frame& frame) const {
@@ -45,7 +49,13 @@ class WindowAttentionKernel {
   }
   std::vector<MemoryRange> WeightMemory() const {
     if (columns_) return columns_->Memory(false);
-    return rows_ ? rows_->Memory() : std::vector<MemoryRange>();
+    std::vector<MemoryRange> memory;
+    if (rows_) memory = rows_->Memory();
+    if (start_) {
+      memory.push_back(std::as_bytes(std::span(start_->reals)));
+      memory.push_back(std::as_bytes(std::span(start_->codes)));
+    }
+    return memory;
   }
 
  private:
@@ -89,11 +99,11 @@ class WindowAttentionKernel {
   }
   int64_t KeyCode(const Frame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = KeyAt(frame, head, s) + i;
-    return HoldsStart(frame, s) ? start_.codes[at] : keys_.Code(frame, at);
+    return HoldsStart(frame, s) ? start_->codes[at] : keys_.Code(frame, at);
   }
   T Key(const Frame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = KeyAt(frame, head, s) + i;
-    return HoldsStart(frame, s) ? start_.reals[at] : keys_.Value(frame, at);
+    return HoldsStart(frame, s) ? start_->reals[at] : keys_.Value(frame, at);
   }
   size_t ValueAt(const Frame& frame, size_t head, size_t s) const {
     if (!HoldsStart(frame, s)) return (RingSlot(frame, s) * op_.heads + head) * op_.value_size;
@@ -101,11 +111,11 @@ class WindowAttentionKernel {
   }
   int64_t ValueCode(const Frame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = ValueAt(frame, head, s) + i;
-    return HoldsStart(frame, s) ? start_.codes[at] : values_.Code(frame, at);
+    return HoldsStart(frame, s) ? start_->codes[at] : values_.Code(frame, at);
   }
   T Value(const Frame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = ValueAt(frame, head, s) + i;
-    return HoldsStart(frame, s) ? start_.reals[at] : values_.Value(frame, at);
+    return HoldsStart(frame, s) ? start_->reals[at] : values_.Value(frame, at);
   }
 
   void Store(Frame& frame) const {
@@ -191,7 +201,7 @@ class WindowAttentionKernel {
   Operand<T> qkv_, keys_, values_;
   SharedWeights columns_;                         // of SlotColumns
   std::shared_ptr<const RelativeTable<T>> rows_;  // of RelativeRows
-  Start start_;
+  std::shared_ptr<const Start> start_;
   Slot weights_, out_;
   T scale_;
 };

@@ -24,6 +24,11 @@ class AddPositionRowKernel {
     const uint64_t row = frame.position % window_;
     for (size_t i = 0; i < y_.count; ++i) y[i] += static_cast<T>(table_->Value(row, i));
   }
+  // Row `position` alone.
+  std::vector<MemoryRange> PositionMemory(uint64_t position) const {
+    const uint64_t row = position % window_;
+    return table_->Memory(false, row, row + 1);
+  }
 
  private:
   SharedWeights table_;

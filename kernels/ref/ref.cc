@@ -53,7 +53,9 @@ struct Binder {
   Kernel operator()(const Add& op) const { return {AddKernel<T>(op, plan, layout)}; }
   Kernel operator()(const AddScalar& op) const { return {AddScalarKernel<T>(op, layout)}; }
   Kernel operator()(const AddPositionRow& op) const {
-    return {AddPositionRowKernel<T>(op, layout, store)};
+    const AddPositionRowKernel<T> kernel(op, layout, store);
+    return {
+        kernel, {}, {}, [kernel](uint64_t position) { return kernel.PositionMemory(position); }};
   }
   Kernel operator()(const AddSinusoids& op) const {
     return WithWeights(AddSinusoidsKernel<T>(op, layout, store));

@@ -9,6 +9,7 @@
 #include "tests/support/case_builder.h"
 #include "tests/support/coded_cases.h"
 #include "tests/support/recurrent_cases.h"
+#include "tests/support/transformer_cases.h"
 
 namespace kinglet {
 namespace {
@@ -104,9 +105,17 @@ void AddMatVecEdges(std::vector<OpCase>& cases) {
   cases.push_back(MatVecCase("MatVec", {0, 5}));
   cases.push_back(MatVecCase("MatVec", {2, 9001, Storage::kF32, 0}));
   cases.push_back(MatVecCase("MatVec", {2, 9001, Storage::kPerRow, 9, false, 9}));
+  // Every width, beside every end of a block of four columns.
+  for (int bits = 2; bits <= 16; ++bits) {
+    for (const uint64_t cols : {1u, 2u, 3u, 4u, 29u, 30u, 31u, 60u}) {
+      const uint64_t rows = 16 + static_cast<uint64_t>(bits) * 11;
+      cases.push_back(MatVecCase("MatVec", {rows, cols, Storage::kPerRow, bits, false, 0}));
+      cases.push_back(MatVecCase("MatVec", {rows, cols, Storage::kPerRow, bits, true, 9}));
+    }
+  }
   // Sums that leave 31 bits: alone, and only when columns are many.
   for (const uint64_t cols : {2u, 3u, 511u, 512u, 513u, 2049u, 8192u}) {
-    for (const int bits : {9, 16}) {
+    for (const int bits : {8, 9, 10, 16}) {
       for (const int x_bits : {0, 9, 16}) {
         MatVecShape shape{21, cols, Storage::kPerRow, bits, false, x_bits};
         shape.fill = Fill::kExtreme;
@@ -296,7 +305,7 @@ OpCase AttentionCase(const std::string& prefix, const AttentionShape& shape) {
                            true);
   op.values = builder.Vector("values", shape.window * heads * shape.value_size, shape.bits,
                              shape.fill, true);
-  op.positions = builder.Matrix(shape.key_size, shape.window, Storage::kF32, 0);
+  op.positions = SlotColumns{builder.Matrix(shape.key_size, shape.window, Storage::kF32, 0)};
   op.heads = shape.heads;
   op.key_size = shape.key_size;
   op.value_size = shape.value_size;
@@ -405,6 +414,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddElementwiseEdges(cases);
   AddAttentionEdges(cases);
   AddRecurrentEdges(cases);
+  AddTransformerEdges(cases);
   AddCodedEdges(cases);
   AddCacheEdges(cases);
   return cases;
@@ -438,6 +448,7 @@ std::vector<OpCase> RealisticOpCases() {
       "embed.demo", {128, {2500, 9500, 21278}, {128, 48, 16}, Storage::kPerRow, 9, 9}, 5000));
   // AWD-LSTM of Penn Treebank: 1,150 units.
   AddRealisticRecurrentCases(cases);
+  AddRealisticTransformerCases(cases);
   cases.push_back(MatVecCase("recurrent.awd", {4600, 1150, Storage::kPerRow, 9, false, 9}));
   cases.push_back(LayerNormCase("norm.best", 256, Fill::kRandom));
   cases.push_back(QuantiseCase("quantise.best", 256, 9, Fill::kRandom));
