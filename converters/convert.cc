@@ -27,6 +27,7 @@
 #include "format/ledger.h"
 #include "format/model_file.h"
 #include "format/writer.h"
+#include "runtime/scored_stream.h"
 
 namespace kinglet {
 namespace {
@@ -172,7 +173,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   std::optional<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadGolden(options.golden, options.ids));
-    draft.description.golden = LeadingGolden(*golden, options.tolerance);
+    draft.description.golden =
+        LeadingGolden(*golden, FirstPredicted(draft.description), options.tolerance);
   }
   KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model));
 

@@ -56,7 +56,7 @@ void PrintJson(const TunedCache& tuned, const TokenSequence& sequence, Console& 
     console.out.Write(line.Finish());
   }
   JsonLine line;
-  line.Key("tokens").Integer(sequence.ids.size()).Key("scored").Integer(sequence.ids.size() - 1);
+  line.Key("tokens").Integer(sequence.ids.size()).Key("scored").Integer(tuned.scored);
   line.Key("oov").Integer(sequence.unknown);
   AddScored("before", tuned.before, line);
   AddScored("after", tuned.after, line);

@@ -281,6 +281,15 @@ TEST(WriterTest, TheDescriptionIsReadAsWritten) {
   EXPECT_EQ(read.golden->ids, (std::vector<uint32_t>{3, 1, 4}));
   EXPECT_EQ(read.golden->log_probabilities, (std::vector<double>{-1.0, 0.0}));
   EXPECT_EQ(read.golden->tolerance, 0.5);
+  EXPECT_FALSE(read.start_token.has_value());
+
+  for (const uint32_t start : {0u, 22u}) {
+    draft.description.start_token = start;
+    draft.description.golden = GoldenVector{{3}, {-1.0}, 0.5};
+    const auto file = ModelFile::FromBytes(*SerialiseModel(draft));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ((*file)->description().start_token, start);
+  }
 }
 
 TEST(WriterTest, RecurrentModelsAreReadAsWritten) {
