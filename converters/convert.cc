@@ -152,6 +152,7 @@ Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
 void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
   for (const EncodedTensor& tensor : draft.tensors) {
+    if (tensor.derived) continue;
     if (!tensor.coded()) summary.parameters += Count(tensor.shape);
     summary.nonzero_parameters += CountNonzeros(tensor);
   }

@@ -109,6 +109,7 @@ struct EncodedTensor {
   Shape shape;
   std::variant<DenseF32, DenseF16, Quantised, Coded> values;
   bool pruned = false;  // store a mask and only the non-zero entries; never of a coded table
+  bool derived = false;  // as TensorView::derived
 
   bool coded() const { return std::holds_alternative<Coded>(values); }
 };
@@ -167,6 +168,9 @@ struct TensorView {
   Shape shape;
   std::variant<DenseView, PackedView, CodedView> values;
   std::optional<MaskView> mask;  // present: `values` hold only the entries whose bit is set
+  // The converter made it of other tensors (the transpose of a tied projection) or by formula (the
+  // frequencies of sinusoids): it is no parameter of the training code, which counts them.
+  bool derived = false;
   // The bytes were given up (ModelFile::Release): what reads entries ends the program.
   bool released = false;
 

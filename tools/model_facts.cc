@@ -137,8 +137,11 @@ ModelFacts DescribeModel(const ModelFile& file) {
     described.encoding = EncodingName(tensor);
     described.entries = Parameters(tensor);
     described.stored = tensor.mask ? tensor.mask->nonzeros : described.entries;
-    facts.parameters += described.entries;
-    facts.stored += described.stored;
+    described.derived = tensor.derived;
+    if (!tensor.derived) {
+      facts.parameters += described.entries;
+      facts.stored += described.stored;
+    }
     index_of.emplace(tensor.name, facts.tensors.size());
     facts.tensors.push_back(std::move(described));
   }

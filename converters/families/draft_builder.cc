@@ -76,21 +76,25 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
 
 TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape, Role role,
                                      const SourceTensor* source) {
-  return AddMade(name, shape, role, source,
-                 [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
-                   std::vector<float> transposed(values.size());
-                   for (uint64_t row = 0; row < rows; ++row) {
-                     for (uint64_t column = 0; column < columns; ++column) {
-                       transposed[column * rows + row] = values[row * columns + column];
-                     }
-                   }
-                   return transposed;
-                 });
+  const auto transpose = [rows = shape[1],
+                          columns = shape[0]](const std::vector<float>& values) {
+    std::vector<float> transposed(values.size());
+    for (uint64_t row = 0; row < rows; ++row) {
+      for (uint64_t column = 0; column < columns; ++column) {
+        transposed[column * rows + row] = values[row * columns + column];
+      }
+    }
+    return transposed;
+  };
+  const TensorId id = AddMade(name, shape, role, source, transpose);
+  model.draft.tensors.back().derived = true;
+  return id;
 }
 
 TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> values) {
   const TensorId id = Add(name, {values.size()}, Role::kKept, nullptr);
   model.draft.tensors.back().values = DenseF32{std::move(values)};
+  model.draft.tensors.back().derived = true;
   return id;
 }
 

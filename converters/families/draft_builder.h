@@ -74,7 +74,7 @@ class DraftBuilder {
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
                    const SourceTensor* source, Make make);
 
-  // The transpose of a matrix; `shape` is the result's.
+  // The transpose of a matrix that is a parameter elsewhere; `shape` is the result's.
   TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
                          const SourceTensor* source);
   // What the training code computes rather than stores: a vector, always float32.

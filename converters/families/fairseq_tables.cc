@@ -187,7 +187,6 @@ SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
     const SourceTensor* original = projections_[index + 1];
     NoteTie(projection, {width, band.columns}, original);
     tail.projection = builder_.AddTransposed(projection, projected, Role::kQuantised, original);
-    tail.tied_projection = true;
   } else {
     tail.projection = builder_.Add(projection, projected, Role::kQuantised);
   }
