@@ -228,7 +228,8 @@ TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
   const auto layers = builder.CreateVector(
       std::vector<flatbuffers::Offset<schema::TransformerLayer>>(20000, layer));
   const auto decoder =
-      schema::CreateTransformerDecoder(builder, 1, 1, 1, 1, 1, schema::StreamStart::Masked, layers);
+      schema::CreateTransformerDecoder(builder, 1, 1, 1, 1, 1, schema::StreamStart::Masked,
+                                       schema::NormOrder::Pre, 1e-5, 0, 0, 0, layers);
   const auto block = schema::CreateBlock(builder, builder.CreateString("d"), 0, decoder);
   const auto blocks =
       builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>(20000, block));

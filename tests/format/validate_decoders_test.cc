@@ -41,7 +41,7 @@ TEST(ValidateDecoders, Decoder) {
       {"block decoder, window", [](EditableFile& file) { file.Decoder().window = 0x7FFFFFFF; }},
       {"layer 0, positions", [](EditableFile& file) { file.Decoder().window = 7; }},
       // 2 (2 * 3 + 5) rows are also 2 (2 * 2 + 7), which the other tensors contradict.
-      {"layer 0, positions",
+      {"layer 0, out_weight",
        [](EditableFile& file) {
          file.Decoder().key_size = 2;
          file.Decoder().value_size = 7;
