@@ -327,6 +327,14 @@ const T* FindBlock(const ModelDescription& description) {
   return nullptr;
 }
 
+// How many tokens the positions of a stream count before they begin anew
+// (TransformerDecoder::window); none: a stream has no end.
+inline std::optional<uint32_t> PositionsOf(const ModelDescription& description) {
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
+  if (decoder == nullptr || !IsAbsolute(decoder->positions)) return std::nullopt;
+  return decoder->window;
+}
+
 // Whether it has what predicts words; otherwise it is an embedding, perhaps with a classifier.
 inline bool IsLanguageModel(const ModelDescription& description) {
   return std::any_of(description.blocks.begin(), description.blocks.end(), [](const Block& block) {
