@@ -165,7 +165,7 @@ TEST(Fairseq, OlderNamesGiveTheSameNetwork) {
     const auto found = Load(older);
     ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
     ASSERT_EQ(found->draft.tensors.size(), expected->draft.tensors.size());
-    for (size_t i = 0; i < found->draft.tensors.size(); ++i) {
+    for (TensorId i = 0; i < found->draft.tensors.size(); ++i) {
       EXPECT_EQ(Values(*found, i), Values(*expected, i)) << found->draft.tensors[i].name;
     }
   }
