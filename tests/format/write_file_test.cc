@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "format/write_file.h"
 #include "format/writer.h"
 
 namespace kinglet {

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "format/write_file.h"
 #include "format/writer.h"
 #include "tests/format/editable_file.h"
 #include "tests/runtime/c_api/c_tests.h"
