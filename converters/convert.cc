@@ -121,9 +121,8 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
 void SummariseTensors(const ModelDraft& draft, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
   for (const EncodedTensor& tensor : draft.tensors) {
-    if (tensor.derived) continue;
-    if (!tensor.coded()) summary.parameters += Count(tensor.shape);
-    summary.nonzero_parameters += CountNonzeros(tensor);
+    summary.parameters += Parameters(tensor);
+    if (!tensor.derived) summary.nonzero_parameters += CountNonzeros(tensor);
   }
 }
 

@@ -45,7 +45,7 @@ struct ConvertOptions {
 struct ConvertSummary {
   std::string family;
   uint64_t tensors = 0;
-  uint64_t parameters = 0;  // entries of all tensors that are not derived
+  uint64_t parameters = 0;  // entries of all tensors but derived ones
   uint64_t nonzero_parameters = 0;
   uint64_t checkpoint_bytes = 0;
   uint64_t file_bytes = 0;

@@ -79,6 +79,8 @@ class DraftBuilder {
                          const SourceTensor* source);
   // What the training code computes rather than stores: a vector, always float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
+  // What the tensor holds is no parameter of its own (EncodedTensor::derived).
+  void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
 
   // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
   // says whose tensors were expected.

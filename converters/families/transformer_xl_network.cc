@@ -171,6 +171,7 @@ class TransformerXlLoader {
     decoder.epsilon = network_.epsilon;
     RelativeSinusoids positions{};
     positions.frequencies = builder_.AddWhole(frequencies, Role::kKept);
+    builder_.MarkDerived(positions.frequencies);
     if (network_.clamp_length > 0) {
       positions.clamp = static_cast<uint32_t>(std::min(network_.clamp_length, int64_t{kMaxExtent}));
     }
@@ -197,6 +198,7 @@ class TransformerXlLoader {
                                      [bias = from.norm_bias](const std::vector<float>& values) {
                                        return ZeroMemory(values, *bias);
                                      });
+      builder_.MarkDerived(*layer.start);
     }
     layer.positions = builder_.AddWhole(*from.positions, Role::kPrunedAlso);
     layer.content_bias = AddQueryBias(from.content_bias);

@@ -162,6 +162,7 @@ std::optional<TensorId> TransformerXlTables::AddOutwardProjection(size_t bin) {
                                        [rows = width_, columns](const std::vector<float>& values) {
                                          return Transposed(values, rows, columns);
                                        });
+  if (projections_[bin].tied) builder_.MarkDerived(id);  // the embedding's projection again
   transposed_.emplace_back(&source, id);
   return id;
 }
