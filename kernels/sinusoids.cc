@@ -13,7 +13,8 @@ struct Reduced {
 
 Reduced Reduce(double x) {
   constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-  // pi/2 in three parts of 30 bits, whose products with a number of 23 bits are exact, and the rest.
+  // pi/2 in three parts of 30 bits, whose products with a number of 23 bits are exact, and the
+  // rest.
   constexpr double kPart1 = 0x1.921fb54p+0;
   constexpr double kPart2 = 0x1.10b46118p-30;
   constexpr double kPart3 = 0x1.313198a000000p-61;

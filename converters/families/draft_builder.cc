@@ -76,8 +76,7 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
 
 TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape, Role role,
                                      const SourceTensor* source) {
-  const auto transpose = [rows = shape[1],
-                          columns = shape[0]](const std::vector<float>& values) {
+  const auto transpose = [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
     std::vector<float> transposed(values.size());
     for (uint64_t row = 0; row < rows; ++row) {
       for (uint64_t column = 0; column < columns; ++column) {

@@ -61,8 +61,9 @@ class FairseqLoader {
     TransformerDecoder decoder = DescribeDecoder();
     KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, tables_.DescribeSoftmax());
     ClaimLeftovers();
-    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a fairseq language model with these "
-                                                "hyper-parameters"));
+    KINGLET_RETURN_IF_ERROR(
+        builder_.CheckNames("a fairseq language model with these "
+                            "hyper-parameters"));
     KINGLET_RETURN_IF_ERROR(tables_.CheckTies());
     ModelDescription& description = builder_.model.draft.description;
     description.vocabulary_size = tables_.words();
@@ -125,8 +126,8 @@ class FairseqLoader {
     const std::string name = "decoder.embed_positions.weight";
     const SourceTensor* table =
         builder_.Claim(name, {config_.positions + first, uint64_t{config_.width}});
-    return PositionTable{builder_.Add(name, {config_.positions, config_.width}, Role::kKept, table,
-                                      {first, 0})};
+    return PositionTable{
+        builder_.Add(name, {config_.positions, config_.width}, Role::kKept, table, {first, 0})};
   }
 
   TensorId Kept(const std::string& name, const Shape& shape) {
@@ -181,8 +182,8 @@ class FairseqLoader {
     const SourceTensor* keys = builder_.Claim(attention + "k_proj." + part, shape);
     const SourceTensor* values = builder_.Claim(attention + "v_proj." + part, shape);
     return builder_.AddMade(name, all, role, queries,
-                            [heads = config_.heads, keys, values](const std::vector<float>& rows)
-                                -> Result<std::vector<float>> {
+                            [heads = config_.heads, keys,
+                             values](const std::vector<float>& rows) -> Result<std::vector<float>> {
                               KINGLET_ASSIGN_OR_RETURN(const auto key_rows, ReadFinite(*keys));
                               KINGLET_ASSIGN_OR_RETURN(const auto value_rows, ReadFinite(*values));
                               return RowsByHead(rows, key_rows, value_rows, heads);

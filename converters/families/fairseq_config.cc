@@ -28,7 +28,8 @@ const PickleNode* Entry(const PickleNode* node, std::string_view name) {
 
 // "20000,60000", as the command line has it, also in brackets. None for anything else.
 std::optional<std::vector<int64_t>> ParseIntegers(std::string text) {
-  std::erase_if(text, [](char c) { return std::string_view(" []()").find(c) != std::string::npos; });
+  std::erase_if(text,
+                [](char c) { return std::string_view(" []()").find(c) != std::string::npos; });
   std::vector<int64_t> numbers;
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -111,9 +112,9 @@ class FairseqConfigReader {
       return Unsupported("activation_fn", "relu",
                          name != nullptr ? QuotedName(*name) : activation->Describe());
     }
-    for (const char* other :
-         {"character_embeddings", "layernorm_embedding", "no_token_positional_embeddings",
-          "add_bos_token", "scale_attn", "scale_fc", "scale_heads", "scale_resids", "base_layers"}) {
+    for (const char* other : {"character_embeddings", "layernorm_embedding",
+                              "no_token_positional_embeddings", "add_bos_token", "scale_attn",
+                              "scale_fc", "scale_heads", "scale_resids", "base_layers"}) {
       KINGLET_ASSIGN_OR_RETURN(const bool present, Truth(other));
       if (present) return Unsupported(other, "False, as in the published models", "True");
     }

@@ -54,7 +54,8 @@ Status FairseqTables::FindWords() {
   std::string name = kInput + "weight";
   uint64_t before = 0;
   if (const std::vector<uint32_t>& cutoffs = config_.input.cutoffs; !cutoffs.empty()) {
-    const size_t last = builder_.Has(TableName(cutoffs.size())) ? cutoffs.size() : cutoffs.size() - 1;
+    const size_t last =
+        builder_.Has(TableName(cutoffs.size())) ? cutoffs.size() : cutoffs.size() - 1;
     name = TableName(last);
     before = last == 0 ? 0 : cutoffs[last - 1];
   }
@@ -87,9 +88,8 @@ Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
 }
 
 Status FairseqTables::DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding) {
-  KINGLET_ASSIGN_OR_RETURN(
-      const std::vector<Band> bands,
-      BandsOf(config_.input, config_.input_width, "adaptive_input_cutoff"));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<Band> bands,
+                           BandsOf(config_.input, config_.input_width, "adaptive_input_cutoff"));
   for (size_t b = 0; b < bands.size(); ++b) {
     const auto& [first, size, columns] = bands[b];
     const Shape table = {size, columns}, projection = {config_.width, columns};
@@ -108,8 +108,8 @@ void FairseqTables::DescribePlainEmbedding(AdaptiveEmbedding& embedding) {
   if (words_ == 0) return;
   const Shape shape = {words_, config_.input_width};
   tables_.push_back(builder_.Claim(kInput + "weight", shape));
-  EmbeddingBin bin{0, words(), builder_.Add(kInput + "weight", shape, Role::kPrunedAlso,
-                                            tables_.back()),
+  EmbeddingBin bin{0, words(),
+                   builder_.Add(kInput + "weight", shape, Role::kPrunedAlso, tables_.back()),
                    std::nullopt};
   if (config_.input_width != config_.width) {
     bin.projection = builder_.Add("decoder.project_in_dim.weight",
@@ -134,10 +134,10 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
 
 Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
   if (config_.output_width != config_.width) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", "decoder_output_dim",
-                           std::to_string(config_.width) +
-                               ", decoder_embed_dim, as the softmax is adaptive",
-                           std::to_string(config_.output_width));
+    return Status::Refusal(
+        KINGLET_UNSUPPORTED, "checkpoint", "decoder_output_dim",
+        std::to_string(config_.width) + ", decoder_embed_dim, as the softmax is adaptive",
+        std::to_string(config_.output_width));
   }
   KINGLET_ASSIGN_OR_RETURN(
       const std::vector<Band> bands,

@@ -15,8 +15,8 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
   const auto table = std::make_shared<const RowReader>(context.plan.weights[op.table]);
   return {[vector = &context.vector, table, y = context.layout[op.y],
            window = uint64_t{op.window}](Frame& frame) {
-    float row[kMaxColumns];
-    table->Reals(frame.position % window, row);
+            float row[kMaxColumns];
+            table->Reals(frame.position % window, row);
             vector->add(row, y.count, y.At<float>(frame));
           },
           {},

@@ -259,7 +259,7 @@ class StreamedAttentionKernel {
   const VectorFunctions* vector_;
   WindowAttention op_;
   Operand qkv_, keys_, values_;
-  std::shared_ptr<const RelativeTable> table_;  // of relative positions
+  std::shared_ptr<const RelativeTable> table_;   // of relative positions
   std::shared_ptr<const std::vector<T>> start_;  // of one slot: keys, then values
   Slot weights_, out_;
   float scale_;

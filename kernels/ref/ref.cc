@@ -54,7 +54,8 @@ struct Binder {
   Kernel operator()(const AddScalar& op) const { return {AddScalarKernel<T>(op, layout)}; }
   Kernel operator()(const AddPositionRow& op) const {
     const AddPositionRowKernel<T> kernel(op, layout, store);
-    return {kernel, {}, {}, [kernel](uint64_t position) { return kernel.PositionMemory(position); }};
+    return {
+        kernel, {}, {}, [kernel](uint64_t position) { return kernel.PositionMemory(position); }};
   }
   Kernel operator()(const AddSinusoids& op) const {
     return WithWeights(AddSinusoidsKernel<T>(op, layout, store));

@@ -93,8 +93,7 @@ TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
   const auto ids = *ReadIds(options.ids);
   EXPECT_EQ(summary->golden_positions, ids.size());
   const auto file = *ModelFile::Open(options.output);
-  EXPECT_EQ(file->description().golden->log_probabilities.size(),
-            std::min<size_t>(64, ids.size()));
+  EXPECT_EQ(file->description().golden->log_probabilities.size(), std::min<size_t>(64, ids.size()));
   const std::vector<uint32_t> stream = ScoredStream(file->description(), ids);
   const auto reference = Distributions(options.output, "ref", stream);
   EXPECT_EQ(reference, Distributions(options.output, "cpu", stream));
@@ -110,8 +109,8 @@ TEST_P(ConvertFairseq, BlocksAndContextAreFairseqs) {
   ASSERT_TRUE(Convert(options).ok());
   const auto ids = *ReadIds(options.ids);
   const bool small = GetParam().starts_with(KINGLET_TEST_DATA);
-  const auto golden =
-      *ReadGolden(GetParam() + (small ? "/golden_context.tsv" : "/golden_block160.tsv"), options.ids);
+  const auto golden = *ReadGolden(
+      GetParam() + (small ? "/golden_context.tsv" : "/golden_block160.tsv"), options.ids);
   const auto score = [&](const char* backend) {
     return small ? ScoreBlocks(options.output, backend, ids, 16, 6)
                  : ScoreBlocks(options.output, backend, ids, 160, 0);

@@ -15,14 +15,14 @@ class FairseqNodes {
 
   // Two layers of width 16, bands of 12, 14 and the other words, everything tied.
   FairseqNodes() {
-    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, int64_t>>{
-             {"decoder_layers", 2},
-             {"decoder_embed_dim", 16},
-             {"decoder_ffn_embed_dim", 20},
-             {"decoder_attention_heads", 4},
-             {"adaptive_input_factor", 2},
-             {"adaptive_softmax_factor", 2},
-             {"tokens_per_sample", 24}}) {
+    for (const auto& [name, value] :
+         std::initializer_list<std::pair<const char*, int64_t>>{{"decoder_layers", 2},
+                                                                {"decoder_embed_dim", 16},
+                                                                {"decoder_ffn_embed_dim", 20},
+                                                                {"decoder_attention_heads", 4},
+                                                                {"adaptive_input_factor", 2},
+                                                                {"adaptive_softmax_factor", 2},
+                                                                {"tokens_per_sample", 24}}) {
       Set(name, value);
     }
     for (const char* name : {"adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj"}) {

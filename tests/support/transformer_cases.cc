@@ -13,8 +13,8 @@ namespace {
 WeightId Frequencies(CaseBuilder& builder, uint64_t width) {
   DenseF32 values;
   for (uint64_t j = 0; j < width / 2; ++j) {
-    values.values.push_back(
-        static_cast<float>(std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width))));
+    values.values.push_back(static_cast<float>(
+        std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width))));
   }
   return builder.Tensor({"", {width / 2}, std::move(values), false});
 }
@@ -39,12 +39,12 @@ struct AttentionOptions {
 OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t position,
                      const AttentionOptions& options) {
   CaseBuilder builder(
-      CaseName(prefix, {static_cast<int>(options.form), shape.heads, shape.key_size,
-                        shape.value_size, shape.window, options.bits,
-                        static_cast<int>(options.start), options.start_row,
-                        options.clamp ? static_cast<int64_t>(*options.clamp) : -1,
-                        static_cast<int>(options.projection), static_cast<int>(options.fill),
-                        static_cast<int64_t>(position)}),
+      CaseName(prefix,
+               {static_cast<int>(options.form), shape.heads, shape.key_size, shape.value_size,
+                shape.window, options.bits, static_cast<int>(options.start), options.start_row,
+                options.clamp ? static_cast<int64_t>(*options.clamp) : -1,
+                static_cast<int>(options.projection), static_cast<int>(options.fill),
+                static_cast<int64_t>(position)}),
       shape.window + position);
   const uint64_t heads = shape.heads, keys = heads * shape.key_size;
   WindowAttention op{};
@@ -81,8 +81,9 @@ OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t po
 
 void AddAttention(std::vector<OpCase>& cases) {
   constexpr StreamStart kZeros = StreamStart::kZeros;
-  constexpr Shape4 kShapes[] = {{1, 1, 1, 1},   {2, 3, 5, 6},     {3, 16, 8, 31},  {2, 33, 17, 40},
-                                {4, 32, 32, 97}, {10, 41, 41, 33}, {1, 20, 512, 5}, {20, 2, 40, 70}};
+  constexpr Shape4 kShapes[] = {{1, 1, 1, 1},    {2, 3, 5, 6},    {3, 16, 8, 31},
+                                {2, 33, 17, 40}, {4, 32, 32, 97}, {10, 41, 41, 33},
+                                {1, 20, 512, 5}, {20, 2, 40, 70}};
   for (const Shape4& shape : kShapes) {
     for (const int bits : {0, 9, 16, 18}) {
       for (const uint64_t position : {uint64_t{0}, uint64_t{shape.window} / 2,
@@ -110,8 +111,8 @@ void AddAttention(std::vector<OpCase>& cases) {
   }
   for (const Fill fill : {Fill::kSpecial, Fill::kExtreme, Fill::kZero}) {
     for (const int bits : {0, 9}) {
-      cases.push_back(AttentionCase("StreamedAttention", {2, 24, 32, 97}, 70,
-                                    {.bits = bits, .fill = fill}));
+      cases.push_back(
+          AttentionCase("StreamedAttention", {2, 24, 32, 97}, 70, {.bits = bits, .fill = fill}));
     }
   }
   // Larger than the vectors serve.
@@ -129,13 +130,13 @@ void AddPositions(std::vector<OpCase>& cases) {
                              sinusoids.Reals("y", n, Fill::kRandom)};
       cases.push_back(sinusoids.Finish(add, 1e-9, position));
       for (const Storage storage : {Storage::kF32, Storage::kPerRow}) {
-        CaseBuilder rows(CaseName("AddPositionRow", {static_cast<int64_t>(n),
-                                                     static_cast<int64_t>(position),
-                                                     static_cast<int>(storage)}),
-                         n);
+        CaseBuilder rows(
+            CaseName("AddPositionRow", {static_cast<int64_t>(n), static_cast<int64_t>(position),
+                                        static_cast<int>(storage)}),
+            n);
         const WeightId table = rows.Matrix(5, n, storage, storage == Storage::kF32 ? 0 : 7);
-        cases.push_back(
-            rows.Finish(AddPositionRow{table, 5, rows.Reals("y", n, Fill::kRandom)}, 1e-9, position));
+        cases.push_back(rows.Finish(AddPositionRow{table, 5, rows.Reals("y", n, Fill::kRandom)},
+                                    1e-9, position));
       }
     }
     CaseBuilder bias(CaseName("AddQueryBias", {static_cast<int64_t>(n)}), n);

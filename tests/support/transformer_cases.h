@@ -1,5 +1,5 @@
-// Cases of what Transformers add to other operations: relative and absolute positions, and attention
-// with them.
+// Cases of what Transformers add to other operations: relative and absolute positions, and
+// attention with them.
 #ifndef KINGLET_TESTS_SUPPORT_TRANSFORMER_CASES_H_
 #define KINGLET_TESTS_SUPPORT_TRANSFORMER_CASES_H_
 

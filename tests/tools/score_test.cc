@@ -184,9 +184,9 @@ TEST_F(ScoreTest, AContextLeavesTokensToScore) {
 }
 
 TEST_F(ScoreTest, ABlockHasNoMorePositionsThanTheModel) {
-  folder_.WriteModel("p.kgl", TinyTransformer({.positions = TinyPositions::kAbsolute,
-                                               .vocabulary_size = 23,
-                                               .window = 5}));
+  folder_.WriteModel(
+      "p.kgl",
+      TinyTransformer({.positions = TinyPositions::kAbsolute, .vocabulary_size = 23, .window = 5}));
   const Outcome outcome = folder_.Run("score p.kgl --ids ids.txt --block 6 --context 2");
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_EQ(outcome.error,

@@ -88,7 +88,9 @@ TEST(Fairseq, FrequenciesOfTheSinusoids) {
   ASSERT_NE(positions, nullptr);
   EXPECT_EQ(positions->first, 2u);
   const std::vector<float> found = Values(*model, positions->frequencies);
-  const std::array<float, 8> expected = {1.0f, 0.268269598f, 0.0719685704f, 0.0193069819f, 0.00517947506f, 0.00138949556f, 0.000372759532f, 9.99999902e-05f};
+  const std::array<float, 8> expected = {
+      1.0f,           0.268269598f,   0.0719685704f,   0.0193069819f,
+      0.00517947506f, 0.00138949556f, 0.000372759532f, 9.99999902e-05f};
   ASSERT_EQ(found.size(), expected.size());
   for (size_t j = 0; j < expected.size(); ++j) EXPECT_FLOAT_EQ(found[j], expected[j]);
   EXPECT_TRUE(model->draft.tensors[positions->frequencies].derived);
