@@ -1,7 +1,7 @@
 // Checkpoint -> model file: the life of a checkpoint, top to bottom.
 //   open (never executes anything) -> family maps names to blocks -> passes prune, quantise,
-//   calibrate, pack -> serialise -> reopened with the runtime's own reader -> golden values
-//   replayed with ref64 -> written.
+//   calibrate, pack -> written beside the output's place, each tensor freed as it is packed ->
+//   reopened with the runtime's own reader -> golden values replayed with ref64 -> put in place.
 // Nothing is left at the output path unless every step succeeded.
 #ifndef KINGLET_CONVERTERS_CONVERT_H_
 #define KINGLET_CONVERTERS_CONVERT_H_

@@ -12,6 +12,7 @@
 #include "converters/quoted.h"
 #include "converters/token_file.h"
 #include "runtime/model.h"
+#include "runtime/scored_stream.h"
 #include "runtime/session.h"
 
 namespace kinglet {
@@ -32,9 +33,9 @@ std::string Exact(double number) {
   return text;
 }
 
-// One line's value; `previous` is the position before it.
+// One line's value; its position is at least `least`.
 Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
-                              std::span<const uint32_t> ids, uint64_t previous) {
+                              std::span<const uint32_t> ids, uint64_t least) {
   const auto refuse = [&](const std::string& expected, std::string_view found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where, expected,
                            QuotedName(found));
@@ -44,9 +45,8 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   if (second == line.npos) return refuse("position, id and value with tabs between them", line);
   GoldenValue value;
   const std::string_view position = line.substr(0, first);
-  if (!Parse(position, value.position) || value.position <= previous ||
-      value.position >= ids.size()) {
-    return refuse("a position after " + std::to_string(previous) + " and below the " +
+  if (!Parse(position, value.position) || value.position < least || value.position >= ids.size()) {
+    return refuse("a position from " + std::to_string(least) + " and below the " +
                       std::to_string(ids.size()) + " ids",
                   position);
   }
@@ -77,15 +77,15 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
   KINGLET_ASSIGN_OR_RETURN(file.ids, ReadIds(ids));
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(golden));
   std::string_view rest = text;
-  uint64_t previous = 0;
+  uint64_t least = 0;
   for (uint64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::string where = golden + ", line " + std::to_string(number);
-    KINGLET_ASSIGN_OR_RETURN(const GoldenValue value, ParseLine(line, where, file.ids, previous));
-    previous = value.position;
+    KINGLET_ASSIGN_OR_RETURN(const GoldenValue value, ParseLine(line, where, file.ids, least));
+    least = value.position + 1;
     file.values.push_back(value);
   }
   if (!file.values.empty()) return file;
@@ -95,11 +95,17 @@ Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids)
 
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
                                   double tolerance) {
+  const uint64_t first = FirstPredicted(file->description());
+  if (!golden.values.empty() && golden.values.front().position < first) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", "position 0",
+                           "none, as the model has no start token", "one");
+  }
+  const std::vector<uint32_t> stream = ScoredStream(file->description(), golden.ids);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
   GoldenReplay replay;
   for (const GoldenValue& value : golden.values) {
-    while (session->position() < value.position) {
-      KINGLET_RETURN_IF_ERROR(session->StepToken(golden.ids[session->position()]));
+    while (session->position() < value.position + 1 - first) {
+      KINGLET_RETURN_IF_ERROR(session->StepToken(stream[session->position()]));
     }
     KINGLET_ASSIGN_OR_RETURN(const double found, session->LogProbability(value.id));
     const double difference = std::fabs(found - value.log_probability);
@@ -119,23 +125,26 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const G
 GoldenFile AsGoldenFile(const GoldenVector& vector) {
   GoldenFile golden;
   golden.ids = vector.ids;
+  const size_t first = vector.ids.size() - vector.log_probabilities.size();
   for (size_t i = 0; i < vector.log_probabilities.size(); ++i) {
-    golden.values.push_back({i + 1, vector.ids[i + 1], vector.log_probabilities[i]});
+    golden.values.push_back({first + i, vector.ids[first + i], vector.log_probabilities[i]});
   }
   return golden;
 }
 
 Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
                                      const GoldenVector& golden) {
+  const uint64_t first = FirstPredicted(file->description());
+  const std::vector<uint32_t> stream = ScoredStream(file->description(), golden.ids);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
   GoldenVector recomputed = golden;
   for (size_t i = 0; i < recomputed.log_probabilities.size(); ++i) {
-    KINGLET_RETURN_IF_ERROR(session->StepToken(golden.ids[i]));
-    KINGLET_ASSIGN_OR_RETURN(const double found, session->LogProbability(golden.ids[i + 1]));
+    KINGLET_RETURN_IF_ERROR(session->StepToken(stream[i]));
+    KINGLET_ASSIGN_OR_RETURN(const double found, session->LogProbability(stream[i + 1]));
     if (!std::isfinite(found)) {
       return Status::Refusal(
           KINGLET_NOT_FINITE, "golden values",
-          "position " + std::to_string(i + 1) + ", id " + std::to_string(golden.ids[i + 1]),
+          "position " + std::to_string(first + i) + ", id " + std::to_string(stream[i + 1]),
           "a finite log-probability", Exact(found));
     }
     // The logarithm of a certainty may round to just above 0.
@@ -144,19 +153,20 @@ Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
   return recomputed;
 }
 
-std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, double tolerance) {
+std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t first,
+                                          double tolerance) {
   constexpr size_t kIds = 64;
   GoldenVector vector;
   vector.tolerance = tolerance;
   for (const GoldenValue& value : golden.values) {
-    if (value.position != vector.log_probabilities.size() + 1 || value.position >= kIds) break;
+    if (value.position != first + vector.log_probabilities.size() || value.position >= kIds) break;
     // A float32 run may round a certainty to just above 0.
     vector.log_probabilities.push_back(std::min(value.log_probability, 0.0));
   }
   if (vector.log_probabilities.empty()) return std::nullopt;
   vector.ids.assign(
       golden.ids.begin(),
-      golden.ids.begin() + static_cast<ptrdiff_t>(vector.log_probabilities.size()) + 1);
+      golden.ids.begin() + static_cast<ptrdiff_t>(first + vector.log_probabilities.size()));
   return vector;
 }
 

@@ -16,7 +16,8 @@
 
 namespace kinglet {
 
-// After ids[0 .. position - 1], log p(id) is log_probability; id == ids[position].
+// After ids[0 .. position - 1], and before them the model's start token where it has one, log p(id)
+// is log_probability; id == ids[position].
 struct GoldenValue {
   uint64_t position = 0;
   uint32_t id = 0;
@@ -39,7 +40,8 @@ struct GoldenReplay {
 };
 
 // Runs the model on ref64. Errors: KINGLET_MISMATCH naming the first position beyond the
-// tolerance; errors of running the model.
+// tolerance; KINGLET_INVALID_ARGUMENT for a value of position 0 where the model has no start token;
+// errors of running the model.
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
                                   double tolerance);
 
@@ -53,8 +55,10 @@ Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
                                      const GoldenVector& golden);
 
 // The first known answers, to be carried in the model file: up to 64 ids, as far as the values go
-// from position 1 on without a gap. None if position 1 has no value.
-std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, double tolerance);
+// from position `first` on without a gap, FirstPredicted of the model (runtime/scored_stream.h).
+// None if that position has no value.
+std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t first,
+                                          double tolerance);
 
 }  // namespace kinglet
 

@@ -14,7 +14,6 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kEndOfLine = "<eos>";
 constexpr uint64_t kLargestId = std::numeric_limits<uint32_t>::max();
 
 // What str.split() of Python takes for white space among the ASCII characters.

@@ -12,6 +12,11 @@
 
 namespace kinglet {
 
+// What stands for the end of a line, as a word of the text. In a vocabulary that has no such word
+// it is kSentenceEnd, if that is one: fairseq's dictionaries call it so.
+inline constexpr std::string_view kEndOfLine = "<eos>";
+inline constexpr std::string_view kSentenceEnd = "</s>";
+
 // Token ids: decimal numbers apart from each other by ASCII white space, or a .npy array of
 // integers (recognised by content). Whether an id is in a vocabulary is the caller's question. No
 // ids at all is a valid file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY;

@@ -296,11 +296,12 @@ struct Provenance {
   std::string options;        // the converter's options that shaped the model: "bits 9, calibrated"
 };
 
-// Known answers carried in the file: feeding ids[0..i] gives log p(ids[i+1]) = log_probabilities[i]
-// in double precision within `tolerance`. Replayed by `kinglet verify`.
+// Known answers carried in the file, in double precision within `tolerance`; `kinglet verify`
+// replays them. Feeding ids[0..i] gives log p(ids[i+1]) = log_probabilities[i]. In a model with a
+// start token, feeding that and then ids[0..i-1] gives log p(ids[i]) = log_probabilities[i].
 struct GoldenVector {
-  std::vector<uint32_t> ids;              // n >= 2
-  std::vector<double> log_probabilities;  // n - 1, each <= 0
+  std::vector<uint32_t> ids;              // n >= 2; n >= 1 behind a start token
+  std::vector<double> log_probabilities;  // n - 1, or n behind a start token; each <= 0
   double tolerance;
 };
 
@@ -308,6 +309,9 @@ struct GoldenVector {
 struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
+  // Of a language model: what its training fed first in every text, so that the text's first token
+  // is predicted too (fairseq's </s>). Absent: a stream begins with the text.
+  std::optional<uint32_t> start_token;
   // A language model: exactly one embedding, softmax and decoder (of any kind), at most one cache.
   // Or an embedding alone, or an embedding and a classifier.
   std::vector<Block> blocks;
@@ -321,6 +325,14 @@ const T* FindBlock(const ModelDescription& description) {
     if (const T* found = std::get_if<T>(&block)) return found;
   }
   return nullptr;
+}
+
+// How many tokens the positions of a stream count before they begin anew
+// (TransformerDecoder::window); none: a stream has no end.
+inline std::optional<uint32_t> PositionsOf(const ModelDescription& description) {
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
+  if (decoder == nullptr || !IsAbsolute(decoder->positions)) return std::nullopt;
+  return decoder->window;
 }
 
 // Whether it has what predicts words; otherwise it is an embedding, perhaps with a classifier.

@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-flatbuffers::Optional<uint32_t> Optional(const std::optional<TensorId>& id) {
+flatbuffers::Optional<uint32_t> Optional(const std::optional<uint32_t>& id) {
   return id ? flatbuffers::Optional<uint32_t>(*id) : flatbuffers::nullopt;
 }
 
@@ -94,9 +94,10 @@ class HeaderBuilder {
       table.emplace_back(segment.offset, segment.size, segment.digest);
     }
     const auto stored = builder_.CreateVectorOfStructs(table);
-    builder_.Finish(schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
-                                        blocks, directory, golden, stored),
-                    schema::ModelIdentifier());
+    builder_.Finish(
+        schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
+                            Optional(description.start_token), blocks, directory, golden, stored),
+        schema::ModelIdentifier());
     const auto bytes = std::as_bytes(std::span(builder_.GetBufferPointer(), builder_.GetSize()));
     return {bytes.begin(), bytes.end()};
   }

@@ -35,6 +35,7 @@ class DescriptionValidator : private BlockChecks {
           },
           block));
     }
+    KINGLET_RETURN_IF_ERROR(ValidateStartToken());
     if (description_.golden) KINGLET_RETURN_IF_ERROR(ValidateGolden(*description_.golden));
     return {};
   }
@@ -302,15 +303,28 @@ class DescriptionValidator : private BlockChecks {
     return vector("bias", classifier.bias, classifier.classes);
   }
 
+  Status ValidateStartToken() const {
+    if (!description_.start_token) return {};
+    if (!IsLanguageModel(description_)) {
+      return Invalid("start token", "none, as the model predicts nothing", "one");
+    }
+    if (*description_.start_token < description_.vocabulary_size) return {};
+    return Invalid("start token", "an id below " + std::to_string(description_.vocabulary_size),
+                   std::to_string(*description_.start_token));
+  }
+
   Status ValidateGolden(const GoldenVector& golden) const {
     if (!IsLanguageModel(description_)) {
       return Invalid("golden vector", "none, as the model gives no log-probabilities", "one");
     }
-    if (golden.ids.size() < 2) {
-      return Invalid("golden vector, ids", "at least 2", std::to_string(golden.ids.size()));
+    const size_t unscored = description_.start_token ? 0 : 1;
+    if (golden.ids.size() <= unscored) {
+      return Invalid("golden vector, ids", "at least " + std::to_string(unscored + 1),
+                     std::to_string(golden.ids.size()));
     }
-    if (golden.log_probabilities.size() != golden.ids.size() - 1) {
-      return Invalid("golden vector, log-probabilities", std::to_string(golden.ids.size() - 1),
+    if (golden.log_probabilities.size() != golden.ids.size() - unscored) {
+      return Invalid("golden vector, log-probabilities",
+                     std::to_string(golden.ids.size() - unscored),
                      std::to_string(golden.log_probabilities.size()));
     }
     for (size_t i = 0; i < golden.ids.size(); ++i) {

@@ -35,13 +35,16 @@ std::string JsonReport(const ModelFile& file) {
     line.EndArray().Key("encoding").Text(tensor.encoding);
     line.Key("codes").Integer(tensor.codes).Key("mask").Integer(tensor.mask);
     line.Key("scales").Integer(tensor.scales).Key("values").Integer(tensor.values);
-    line.Key("stored").Integer(tensor.stored).EndObject();
+    line.Key("stored").Integer(tensor.stored);
+    if (tensor.derived) line.Key("derived").Boolean(true);
+    line.EndObject();
   }
   line.EndArray().Key("blocks").BeginArray();
   for (const Block& block : description.blocks) AppendBlock(block, file, line);
   line.EndArray().Key("stored").Integer(facts.stored);
   line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
   line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
+  if (description.start_token) line.Key("start_token").Integer(*description.start_token);
   line.Key("bytes").BeginObject();
   for (const auto& [part, bytes] : facts.bytes_by_part) line.Key(part).Integer(bytes);
   line.EndObject();

@@ -73,9 +73,23 @@ class Predictor {
     return Status();
   }
 
+  // Feeds the model's start token, where it has one. Its prediction is part of no JSON, which has
+  // an answer for each token of the text.
+  Status Start() {
+    const std::optional<uint32_t> start = model_.file().description().start_token;
+    if (!start) return Status();
+    KINGLET_ASSIGN_OR_RETURN(
+        std::vector<Answer> answers,
+        replicas_.Run<Answer>(0, [&](Session& session, std::vector<Answer>& out) {
+          return AnswerTokens(session, {&*start, 1}, out);
+        }));
+    pending_ = std::move(answers.front().next);
+    return Status();
+  }
+
   // The prediction that no token has answered yet.
   Status ShowPending() {
-    if (options_.run.json || position_ == 0) return Status();
+    if (options_.run.json || pending_.empty()) return Status();
     console_.out.Write(view_.PendingLine(pending_));
     return console_.out.Flush();
   }
@@ -196,6 +210,7 @@ Status Predict(const PredictOptions& options, Console& console) {
       Replicas replicas,
       Replicas::Create(model, SessionOptions{}, options.run.lanes, options.run.threads));
   Predictor predictor(options, *model, replicas, console);
+  KINGLET_RETURN_IF_ERROR(predictor.Start());
   if (!options.ids.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/exact_sum.h"
+#include "runtime/scored_stream.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
@@ -48,11 +49,17 @@ std::string HexBits(double value, const Model& model) {
 
 class Scorer {
  public:
-  Scorer(const ScoreOptions& options, const Model& model, TokenSequence sequence, Console& console)
-      : options_(options), model_(model), sequence_(std::move(sequence)), console_(console) {}
+  Scorer(const ScoreOptions& options, const Model& model, const TokenSequence& sequence,
+         Console& console)
+      : options_(options),
+        model_(model),
+        stream_(ScoredStream(model.file().description(), sequence.ids)),
+        first_predicted_(FirstPredicted(model.file().description())),
+        unknown_(sequence.unknown),
+        console_(console) {}
 
   Status Run(Replicas& replicas) {
-    const uint64_t end = sequence_.ids.size();
+    const uint64_t end = stream_.size();
     // A progress line would run through tokens printed on the same terminal.
     const bool tokens_on_terminal = console_.out_is_terminal && PrintsTokens();
     Progress progress(console_.errors_are_terminal && !tokens_on_terminal, end);
@@ -60,9 +67,10 @@ class Scorer {
       const uint64_t last = std::min(end, first + kChunk);
       KINGLET_ASSIGN_OR_RETURN(
           const std::vector<double> values,
-          replicas.Run<double>(first, [&](Session& session, std::vector<double>& answers) {
-            return ScorePositions(session, first, last, answers);
-          }));
+          replicas.Run<double>(TextPosition(first),
+                               [&](Session& session, std::vector<double>& answers) {
+                                 return ScorePositions(session, first, last, answers);
+                               }));
       for (uint64_t at = first; at < last; ++at) {
         total_.Add(values[at - first]);
         if (PrintsTokens()) PrintToken(at, values[at - first]);
@@ -76,7 +84,7 @@ class Scorer {
   }
 
   void PrintSummary() {
-    const uint64_t tokens = sequence_.ids.size(), scored = tokens - 1;
+    const uint64_t scored = stream_.size() - 1, tokens = scored + first_predicted_;
     // Minus the sum would make a sum of zero minus zero.
     const double nll = (0.0 - total_.Value()) / static_cast<double>(scored);
     if (options_.run.json) {
@@ -84,7 +92,7 @@ class Scorer {
       line.Key("tokens").Integer(tokens).Key("scored").Integer(scored);
       line.Key("nll").Number(nll).Key("ppl").Number(std::exp(nll));
       if (std::isinf(nll)) line.Key("impossible").Boolean(true);
-      line.Key("oov").Integer(sequence_.unknown).Key("protocol").Text(Protocol());
+      line.Key("oov").Integer(unknown_).Key("protocol").Text(Protocol());
       line.Key("backend").Text(model_.backend().name);
       console_.out.Write(line.Finish());
       return;
@@ -98,30 +106,34 @@ class Scorer {
     print("scored", Grouped(scored));
     print("nll", scored == 0 ? "-" : NumberText(nll) + " nats per token");
     print("perplexity", scored == 0 ? "-" : NumberText(std::exp(nll)));
-    print("unknown words", Grouped(sequence_.unknown));
+    print("unknown words", Grouped(unknown_));
     print("protocol", Protocol());
   }
 
  private:
   bool PrintsTokens() const { return options_.run.json || options_.tokens || options_.hex; }
 
-  // Appends log p of the tokens at [first, last). A block's first token is predicted from the token
-  // before it, as fairseq does; up to `context` tokens before that one are fed too.
+  // Where in the text the stream's token is that is predicted.
+  uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
+
+  // Appends log p of the stream's tokens at [first, last). A block's first token is predicted from
+  // the token before it, as in fairseq (TokenBlockDataset); the rest of its context is fed too
+  // (LMContextWindowDataset).
   Status ScorePositions(Session& session, uint64_t first, uint64_t last,
                         std::vector<double>& answers) const {
-    const std::vector<uint32_t>& ids = sequence_.ids;
     answers.reserve(last - first);
     for (uint64_t at = first; at < last; ++at) {
       uint64_t fed = at - 1;
-      if (options_.block && fed % *options_.block == 0) {
+      if (options_.block && fed % (*options_.block - options_.context) == 0) {
         KINGLET_RETURN_IF_ERROR(session.Reset());
         fed -= std::min(fed, options_.context);
       }
-      for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(ids[fed]));
-      Result<double> value = session.LogProbability(ids[at]);
+      for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(stream_[fed]));
+      Result<double> value = session.LogProbability(stream_[at]);
       if (!value.ok()) {
         const Status status = value.status();
-        return Status(status.code(), "position " + std::to_string(at) + ": " + status.message());
+        return Status(status.code(),
+                      "position " + std::to_string(TextPosition(at)) + ": " + status.message());
       }
       answers.push_back(*value);
     }
@@ -129,12 +141,13 @@ class Scorer {
   }
 
   void PrintToken(uint64_t at, double value) {
-    const uint32_t id = sequence_.ids[at];
+    const uint32_t id = stream_[at];
+    const uint64_t position = TextPosition(at);
     const Vocabulary* vocabulary = model_.vocabulary();
     if (!options_.run.json) {
       char text[64];
-      std::snprintf(text, sizeof(text), "%8llu %8u %18.*g", static_cast<unsigned long long>(at), id,
-                    NumberDigits(model_), value);
+      std::snprintf(text, sizeof(text), "%8llu %8u %18.*g",
+                    static_cast<unsigned long long>(position), id, NumberDigits(model_), value);
       std::string line = text;
       if (options_.hex) line += "  " + HexBits(value, model_);
       if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
@@ -142,7 +155,7 @@ class Scorer {
       return;
     }
     JsonLine line(NumberDigits(model_));
-    line.Key("pos").Integer(at).Key("id").Integer(id);
+    line.Key("pos").Integer(position).Key("id").Integer(id);
     if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
     line.LogProbability(value);
     if (options_.hex) line.Key("hex").Text(HexBits(value, model_));
@@ -157,14 +170,17 @@ class Scorer {
 
   // What another program must do to get the same numbers.
   std::string Protocol() const {
-    std::string text = "first token unscored; ";
+    const ModelDescription& description = model_.file().description();
+    std::string text = description.start_token
+                           ? "start token " + std::to_string(*description.start_token) + "; "
+                           : "first token unscored; ";
     if (options_.block) {
-      text += "fresh state every " + std::to_string(*options_.block) + " scored tokens, context " +
-              std::to_string(options_.context);
+      text += "fresh state every block of " + std::to_string(*options_.block) + " tokens, " +
+              std::to_string(options_.context) + " of them context";
     } else {
       text += "state carried";
     }
-    const NeuralCache* cache = FindBlock<NeuralCache>(model_.file().description());
+    const NeuralCache* cache = FindBlock<NeuralCache>(description);
     text += cache == nullptr
                 ? "; no cache"
                 : "; cache " + std::to_string(cache->capacity) + " " +
@@ -175,14 +191,25 @@ class Scorer {
 
   const ScoreOptions& options_;
   const Model& model_;
-  const TokenSequence sequence_;
+  const std::vector<uint32_t> stream_;
+  const uint64_t first_predicted_;
+  const uint64_t unknown_;
   Console& console_;
   ExactSum total_;
 };
 
+// A block is no longer than the model's positions.
+Status CheckBlock(const ScoreOptions& options, const ModelDescription& description) {
+  const std::optional<uint32_t> positions = PositionsOf(description);
+  if (!options.block || !positions || *options.block <= *positions) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "score", "--block",
+                         "at most " + std::to_string(*positions) + ", the model's positions",
+                         std::to_string(*options.block));
+}
+
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
+  KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                            options.text.empty()
                                ? ReadIdSequence(options.ids, model->vocabulary_size())
                                : ReadTextSequence(options.text, model->vocabulary()));
@@ -191,22 +218,28 @@ Status Score(const ScoreOptions& options, Console& console) {
                            options.text.empty() ? options.ids : options.text, "tokens",
                            "at least one", "none");
   }
+  KINGLET_RETURN_IF_ERROR(CheckBlock(options, model->file().description()));
   SessionOptions session_options;
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
       Replicas::Create(model, session_options, options.run.lanes, options.run.threads));
-  Scorer scorer(options, *model, std::move(sequence), console);
+  Scorer scorer(options, *model, sequence, console);
   KINGLET_RETURN_IF_ERROR(scorer.Run(replicas));
   scorer.PrintSummary();
   return Status();
 }
 
 Status CheckInput(const ScoreOptions& options) {
-  if (options.ids.empty() != options.text.empty()) return Status();
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "score", "--ids FILE or --text FILE",
-                         options.ids.empty() ? "neither" : "both");
+  if (options.ids.empty() == options.text.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "score", "--ids FILE or --text FILE",
+                           options.ids.empty() ? "neither" : "both");
+  }
+  if (!options.block || options.context < *options.block) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--context",
+                         "less than the block's " + std::to_string(*options.block) + " tokens",
+                         std::to_string(options.context));
 }
 
 }  // namespace
@@ -222,9 +255,12 @@ Command AddScore(CLI::App& app) {
                    "running text (\"-\": standard input); every line ends with <eos>")
       ->type_name("FILE");
   CLI::Option* block = score->add_option("--block", options->block,
-                                         "start from a fresh state after every N scored tokens");
+                                         "score in blocks of N tokens, each from a fresh state");
   block->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62).description(""))->type_name("N");
-  score->add_option("--context", options->context, "tokens before a block fed to it unscored")
+  score
+      ->add_option("--context", options->context,
+                   "of a block's tokens, the first C are fed only: they are the last of the "
+                   "block before")
       ->needs(block)
       ->type_name("C");
   score->add_option("--empty-cache", options->empty_cache, "what an empty neural cache does")

@@ -10,6 +10,7 @@
 
 #include "converters/output_path.h"
 #include "format/limits.h"
+#include "format/write_file.h"
 #include "format/writer.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
@@ -56,7 +57,7 @@ void PrintJson(const TunedCache& tuned, const TokenSequence& sequence, Console& 
     console.out.Write(line.Finish());
   }
   JsonLine line;
-  line.Key("tokens").Integer(sequence.ids.size()).Key("scored").Integer(sequence.ids.size() - 1);
+  line.Key("tokens").Integer(sequence.ids.size()).Key("scored").Integer(tuned.scored);
   line.Key("oov").Integer(sequence.unknown);
   AddScored("before", tuned.before, line);
   AddScored("after", tuned.after, line);

@@ -57,10 +57,15 @@ Status WordSplitter::Finish(const WordSink& sink) {
 }
 
 WordLookup::WordLookup(const Vocabulary& vocabulary)
-    : vocabulary_(vocabulary), unknown_id_(vocabulary.Find(kUnknown)) {}
+    : vocabulary_(vocabulary),
+      end_of_line_(vocabulary.Find(kEndOfLine)),
+      unknown_id_(vocabulary.Find(kUnknown)) {
+  if (!end_of_line_) end_of_line_ = vocabulary.Find(kSentenceEnd);
+}
 
 Result<uint32_t> WordLookup::Find(std::string_view word, const std::string& source, uint64_t line) {
   if (const std::optional<uint32_t> id = vocabulary_.Find(word)) return *id;
+  if (word == kEndOfLine && end_of_line_) return *end_of_line_;
   if (unknown_id_) {
     ++unknown_;
     return *unknown_id_;

@@ -9,13 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/token_file.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
-
-// What WordSplitter puts behind every line.
-inline constexpr std::string_view kEndOfLine = "<eos>";
 
 // Takes one word and the number of its line, from 1. The word is valid during the call.
 using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
@@ -39,7 +37,8 @@ class WordSplitter {
   uint64_t line_ = 1;
 };
 
-// What a word's id is in a model; words it does not know are <unk>, where it has that.
+// What a word's id is in a model; words it does not know are <unk>, where it has that, but for
+// kEndOfLine, which may be kSentenceEnd.
 class WordLookup {
  public:
   // `vocabulary` must outlive this.
@@ -50,7 +49,7 @@ class WordLookup {
 
  private:
   const Vocabulary& vocabulary_;
-  std::optional<uint32_t> unknown_id_;
+  std::optional<uint32_t> end_of_line_, unknown_id_;
   uint64_t unknown_ = 0;
 };
 

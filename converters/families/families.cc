@@ -5,6 +5,7 @@
 
 #include "converters/families/awd_lstm.h"
 #include "converters/families/define_awd_lstm.h"
+#include "converters/families/fairseq.h"
 #include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/pytorch_examples.h"
@@ -42,7 +43,7 @@ std::string NamesOf(const Predicate& wanted) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 8> kFamilies = {{
+  static constexpr std::array<Family, 9> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
@@ -51,6 +52,7 @@ std::span<const Family> Families() {
       {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
       {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true},
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},
+      {kFairseqFamily, LooksLikeFairseq, LoadFairseq},
   }};
   return kFamilies;
 }

@@ -14,6 +14,7 @@
 #include "converters/token_file.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
+#include "runtime/scored_stream.h"
 #include "runtime/session.h"
 
 namespace kinglet {
@@ -142,7 +143,9 @@ Status Measure(const ModelDraft& draft, std::span<const uint32_t> tokens,
     if (found == points.end()) return;
     for (const Point& point : found->second) Widen(point, frame);
   });
-  for (const uint32_t token : tokens) KINGLET_RETURN_IF_ERROR(session->StepToken(token));
+  for (const uint32_t token : ScoredStream(draft.description, tokens)) {
+    KINGLET_RETURN_IF_ERROR(session->StepToken(token));
+  }
   return {};
 }
 
@@ -162,6 +165,9 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
   std::unordered_map<std::string_view, uint32_t> ids;
   for (const std::string& word : vocabulary) {
     ids.emplace(word, static_cast<uint32_t>(ids.size()));
+  }
+  if (const auto end = ids.find(kSentenceEnd); end != ids.end()) {
+    ids.emplace(kEndOfLine, end->second);
   }
   const auto unknown = ids.find("<unk>");
   std::vector<uint32_t> tokens;

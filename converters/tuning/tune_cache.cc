@@ -11,6 +11,7 @@
 #include "format/limits.h"
 #include "format/unpack.h"
 #include "format/writer.h"
+#include "runtime/scored_stream.h"
 
 namespace kinglet {
 namespace {
@@ -110,15 +111,16 @@ RunProgress After(uint64_t passes, uint64_t tokens, const RunProgress& progress)
 }
 
 Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
-                               std::span<const uint32_t> ids, const NeuralCache& start,
+                               std::span<const uint32_t> stream, const NeuralCache& start,
                                const TuneCacheOptions& options) {
   TunedCache tuned;
+  tuned.scored = stream.size() - 1;
   tuned.before.cache = CacheOf(*file);
   KINGLET_ASSIGN_OR_RETURN(tuned.before.loss,
-                           ScoreText(file, ids, After(0, ids.size(), options.progress)));
+                           ScoreText(file, stream, After(0, stream.size(), options.progress)));
   ModelDraft draft = UnpackModel(*file);
-  KINGLET_ASSIGN_OR_RETURN(TextTrace trace,
-                           TraceWithoutCache(draft, ids, After(1, ids.size(), options.progress)));
+  KINGLET_ASSIGN_OR_RETURN(
+      TextTrace trace, TraceWithoutCache(draft, stream, After(1, stream.size(), options.progress)));
   KINGLET_ASSIGN_OR_RETURN(tuned.search, Search(std::move(trace), start, options.threads));
 
   const CacheParameters& best = tuned.search.best;
@@ -132,7 +134,7 @@ Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
   tuned.digest = written->digest();
   tuned.after.cache = CacheOf(*written);
   KINGLET_ASSIGN_OR_RETURN(tuned.after.loss,
-                           ScoreText(written, ids, After(2, ids.size(), options.progress)));
+                           ScoreText(written, stream, After(2, stream.size(), options.progress)));
   // Written so that NaN fails.
   if (std::fabs(tuned.after.loss - tuned.search.loss) <= kTuningTolerance) return tuned;
   return Refuse(KINGLET_MISMATCH, "the tuned model", LossText(tuned.search.loss) + " as searched",
@@ -143,9 +145,10 @@ Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
 
 Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
                              std::span<const uint32_t> ids, const TuneCacheOptions& options) try {
+  const std::vector<uint32_t> stream = ScoredStream(file->description(), ids);
   KINGLET_ASSIGN_OR_RETURN(const NeuralCache start, StartOf(*file, options.capacity));
-  KINGLET_RETURN_IF_ERROR(CheckText(*file, ids.size()));
-  return TuneChecked(file, ids, start, options);
+  KINGLET_RETURN_IF_ERROR(CheckText(*file, stream.size()));
+  return TuneChecked(file, stream, start, options);
 } catch (const std::bad_alloc&) {
   return Refuse(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
 }

@@ -33,6 +33,7 @@ struct ScoredCache {
 
 struct TunedCache {
   CacheSearch search;
+  uint64_t scored = 0;  // tokens of the text that the losses are means over
   ScoredCache before, after;
   std::vector<std::byte> bytes;  // the new file
   std::string digest;            // its
@@ -44,8 +45,8 @@ inline constexpr double kTuningTolerance = 1e-5;
 
 // The search starts at the model's own numbers, or, for a model without a cache, at
 // kPublishedStart. Golden values are replayed on the old model and recomputed for the new one.
-// Errors: KINGLET_INVALID_ARGUMENT for fewer than two ids, a capacity of 0 or too many, no capacity
-// for a model without a cache, a text that is impossible whatever the cache;
+// Errors: KINGLET_INVALID_ARGUMENT for a text of which no token is scored, a capacity of 0 or too
+// many, no capacity for a model without a cache, a text that is impossible whatever the cache;
 // KINGLET_OUT_OF_MEMORY for a text that needs more than kTuningMemory; KINGLET_MISMATCH if the old
 // model misses its golden values, or the new one's loss is not within kTuningTolerance of the
 // search's; those of running the model. REQUIRES: each id < vocabulary size.

@@ -39,7 +39,8 @@ TEST_F(ReadGoldenTest, PositionsIdsAndTheLastField) {
   EXPECT_EQ(golden->values[0].log_probability, -1.5);
   EXPECT_EQ(golden->values[1].position, 3U);
   EXPECT_EQ(golden->values[1].log_probability, -0.25);
-  EXPECT_EQ(Read("2\t7\t-1")->values.size(), 1U);  // no newline at the end
+  EXPECT_EQ(Read("2\t7\t-1")->values.size(), 1U);         // no newline at the end
+  EXPECT_EQ(Read("0\t5\t-1\n")->values[0].position, 0U);  // behind a start token
 }
 
 TEST_F(ReadGoldenTest, AnythingElseIsRefusedWithItsLine) {
@@ -47,9 +48,8 @@ TEST_F(ReadGoldenTest, AnythingElseIsRefusedWithItsLine) {
   ExpectRefused("1\t6\t-1\n\n", "line 2");
   ExpectRefused("1\t6\n", "line 1: expected position, id and value with tabs");
   ExpectRefused("1 6 -1\n", "line 1");
-  ExpectRefused("0\t5\t-1\n", "line 1: expected a position after 0");
   ExpectRefused("4\t5\t-1\n", "below the 4 ids, found '4'");
-  ExpectRefused("2\t7\t-1\n2\t7\t-1\n", "line 2: expected a position after 2");
+  ExpectRefused("2\t7\t-1\n2\t7\t-1\n", "line 2: expected a position from 3");
   ExpectRefused("-1\t6\t-1\n", "found '-1'");
   ExpectRefused("1x\t6\t-1\n", "found '1x'");
   ExpectRefused("99999999999999999999\t6\t-1\n", "line 1");
@@ -118,7 +118,7 @@ TEST_F(ReplayGoldenTest, NamesTheFirstPositionBeyondTheTolerance) {
 }
 
 TEST_F(ReplayGoldenTest, AVectorAsAFileAndBack) {
-  const GoldenVector vector = *LeadingGolden(golden_, 0.125);
+  const GoldenVector vector = *LeadingGolden(golden_, 1, 0.125);
   const GoldenFile file = AsGoldenFile(vector);
   EXPECT_EQ(file.ids, vector.ids);
   ASSERT_EQ(file.values.size(), 63U);
@@ -130,7 +130,7 @@ TEST_F(ReplayGoldenTest, AVectorAsAFileAndBack) {
 }
 
 TEST_F(ReplayGoldenTest, RecomputedAnswersAreTheModels) {
-  GoldenVector vector = *LeadingGolden(golden_, 0.125);
+  GoldenVector vector = *LeadingGolden(golden_, 1, 0.125);
   const std::vector<double> expected = vector.log_probabilities;
   for (double& value : vector.log_probabilities) value = -7;
   const auto recomputed = RecomputeGolden(file_, vector);
@@ -147,8 +147,33 @@ TEST_F(ReplayGoldenTest, IdsOutOfTheVocabulary) {
   EXPECT_EQ(ReplayGolden(file_, golden_, 1).status().code(), KINGLET_ID_OUT_OF_RANGE);
 }
 
+// With a start token the same answers are one position earlier, and the first id has one too.
+TEST_F(ReplayGoldenTest, BehindAStartToken) {
+  ModelDraft draft = TinyMicronet({.cache_capacity = 4});
+  draft.description.start_token = golden_.ids[0];
+  const auto file = ModelFile::FromBytes(*SerialiseModel(draft)).value();
+  golden_.ids.erase(golden_.ids.begin());
+  for (GoldenValue& value : golden_.values) --value.position;
+  EXPECT_EQ(ReplayGolden(file, golden_, 0)->positions, 99U);
+
+  const auto leading = LeadingGolden(golden_, 0, 0.125);
+  ASSERT_TRUE(leading.has_value());
+  EXPECT_EQ(leading->ids, std::vector<uint32_t>(golden_.ids.begin(), golden_.ids.begin() + 64));
+  ASSERT_EQ(leading->log_probabilities.size(), 64U);
+  const GoldenFile again = AsGoldenFile(*leading);
+  EXPECT_EQ(again.values[0].position, 0U);
+  EXPECT_EQ(again.values[63].id, golden_.ids[63]);
+  EXPECT_EQ(RecomputeGolden(file, *leading)->log_probabilities, leading->log_probabilities);
+
+  const Status refused = ReplayGolden(file_, golden_, 0).status();
+  EXPECT_EQ(refused.code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_NE(refused.message().find("position 0: expected none, as the model has no start token"),
+            std::string::npos)
+      << refused.message();
+}
+
 TEST_F(ReplayGoldenTest, LeadingValuesUpToSixtyFourIds) {
-  const auto leading = LeadingGolden(golden_, 0.125);
+  const auto leading = LeadingGolden(golden_, 1, 0.125);
   ASSERT_TRUE(leading.has_value());
   EXPECT_EQ(leading->ids, std::vector<uint32_t>(golden_.ids.begin(), golden_.ids.begin() + 64));
   ASSERT_EQ(leading->log_probabilities.size(), 63U);
@@ -159,12 +184,12 @@ TEST_F(ReplayGoldenTest, LeadingValuesUpToSixtyFourIds) {
 TEST_F(ReplayGoldenTest, LeadingValuesEndAtAGap) {
   golden_.values.erase(golden_.values.begin() + 2);
   golden_.values[0].log_probability = 1e-9;
-  const auto leading = LeadingGolden(golden_, 0);
+  const auto leading = LeadingGolden(golden_, 1, 0);
   ASSERT_TRUE(leading.has_value());
   EXPECT_EQ(leading->ids.size(), 3U);
   EXPECT_EQ(leading->log_probabilities[0], 0.0);
   golden_.values.erase(golden_.values.begin());
-  EXPECT_FALSE(LeadingGolden(golden_, 0).has_value());
+  EXPECT_FALSE(LeadingGolden(golden_, 1, 0).has_value());
 }
 
 }  // namespace

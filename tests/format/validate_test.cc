@@ -232,6 +232,7 @@ TEST(ValidateTest, Classifier) {
       {"block classifier, weight",
        [&](EditableFile& file) { file.Classifier().weight = wrong(file); }},
       {"block classifier, bias", [&](EditableFile& file) { file.Classifier().bias = wrong(file); }},
+      {"start token", [](EditableFile& file) { file.header.start_token = 1; }},
       {"golden vector",
        [](EditableFile& file) {
          file.header.golden = std::make_unique<schema::GoldenT>();
@@ -264,6 +265,22 @@ TEST(ValidateTest, Classifier) {
        }},
   };
   ExpectRefused(beside);
+}
+
+TEST(ValidateTest, StartToken) {
+  const HostileEdit edits[] = {
+      {"start token", [](EditableFile& file) { file.header.start_token = 23; }},
+      {"start token", [](EditableFile& file) { file.header.start_token = UINT32_MAX; }},
+      // Behind it every id has an answer.
+      {"golden vector, log-probabilities", [](EditableFile& file) { file.header.start_token = 2; }},
+      {"golden vector, ids",
+       [](EditableFile& file) {
+         file.header.start_token = 2;
+         file.header.golden->ids.clear();
+         file.header.golden->log_probabilities.clear();
+       }},
+  };
+  ExpectRefused(edits);
 }
 
 TEST(ValidateTest, Golden) {

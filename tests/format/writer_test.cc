@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "format/model_file.h"
+#include "format/packed_model.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
@@ -236,6 +237,34 @@ TEST(WriterTest, RandomModelsSurviveTheRoundTrip) {
   }
 }
 
+// In pieces or as a whole the bytes are the same, in every encoding.
+TEST(WriterTest, PackedPiecesAreTheFile) {
+  for (const TinyOptions& options :
+       {TinyOptions{}, TinyOptions{.quantised = true, .bits = 9, .pruned = true},
+        TinyOptions{.bits = 16, .vocabulary = false}, TinyOptions{.pruned = true}}) {
+    ModelDraft draft = TinyMicronet(options);
+    for (EncodedTensor& tensor : draft.tensors) {
+      const auto* dense = std::get_if<DenseF32>(&tensor.values);
+      if (dense == nullptr || tensor.shape.size() != 2) continue;
+      DenseF16 half;
+      for (const float value : dense->values) half.words.push_back(FloatToHalf(value));
+      tensor.values = half;
+    }
+    const auto whole = SerialiseModel(draft);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    const auto packed = PackModel(draft);
+    ASSERT_TRUE(packed.ok()) << packed.status().message();
+    std::vector<std::byte> joined;
+    for (const std::span<const std::byte> piece : packed->Pieces()) {
+      joined.insert(joined.end(), piece.begin(), piece.end());
+    }
+    EXPECT_TRUE(joined == *whole);
+  }
+  ModelDraft bad = TinyMicronet();
+  std::get<DenseF32>(bad.tensors[3].values).values.pop_back();
+  EXPECT_EQ(PackModel(bad).status().code(), KINGLET_INVALID_ARGUMENT);
+}
+
 TEST(WriterTest, TheDescriptionIsReadAsWritten) {
   ModelDraft draft =
       TinyMicronet({.quantised = true, .bits = 9, .cache_capacity = 77, .layers = 3});
@@ -281,6 +310,15 @@ TEST(WriterTest, TheDescriptionIsReadAsWritten) {
   EXPECT_EQ(read.golden->ids, (std::vector<uint32_t>{3, 1, 4}));
   EXPECT_EQ(read.golden->log_probabilities, (std::vector<double>{-1.0, 0.0}));
   EXPECT_EQ(read.golden->tolerance, 0.5);
+  EXPECT_FALSE(read.start_token.has_value());
+
+  for (const uint32_t start : {0u, 22u}) {
+    draft.description.start_token = start;
+    draft.description.golden = GoldenVector{{3}, {-1.0}, 0.5};
+    const auto file = ModelFile::FromBytes(*SerialiseModel(draft));
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ((*file)->description().start_token, start);
+  }
 }
 
 TEST(WriterTest, RecurrentModelsAreReadAsWritten) {

@@ -18,6 +18,26 @@ class PredictTest : public testing::Test {
   CommandFolder folder_;
 };
 
+// Behind a start token the predictions are those of the same model fed that token first.
+TEST_F(PredictTest, AStartTokenIsFedBeforeTheText) {
+  ModelDraft draft = TinyMicronet();
+  draft.description.start_token = 4;
+  folder_.WriteModel("start.kgl", draft);
+  folder_.Write("ids.txt", "5 3 2");
+  folder_.Write("longer.txt", "4 5 3 2");
+  const auto expected = folder_.Run("predict m.kgl --json --ids longer.txt").Json();
+  const auto found = folder_.Run("predict start.kgl --json --ids ids.txt --lanes 2").Json();
+  ASSERT_EQ(found.size(), 3u);
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i]["pos"], i + 1);
+    EXPECT_EQ(found[i]["top"], expected[i + 1]["top"]);
+  }
+  // With no text at all there is a first prediction.
+  const Outcome silent = folder_.Run("predict start.kgl", "");
+  EXPECT_EQ(silent.exit_status, 0) << silent.error;
+  EXPECT_EQ(silent.Lines().size(), 1u) << silent.out;
+}
+
 // The K best of the full distribution, sorted here.
 TEST_F(PredictTest, PrintsTheBestWordsAfterEachToken) {
   const std::vector<uint32_t> ids = {0, 3, 2, 1};

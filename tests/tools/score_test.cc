@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -140,31 +141,90 @@ TEST_F(ScoreTest, LongTextsCarryTheirState) {
   }
 }
 
-// Each block as fairseq cuts it: the first input is the token before the block.
+// Each block as fairseq cuts it: the first input is the token before the block, and the context is
+// part of the block's length.
 TEST_F(ScoreTest, BlocksStartFresh) {
-  for (const size_t context : {0, 1, 3, 100}) {
-    const size_t block = 5;
+  for (const size_t context : {0, 1, 3, 4, 6}) {
+    const size_t block = 7, scored = block - context;
     const auto lines =
         folder_
-            .Run("score m.kgl --ids ids.txt --backend ref --json --hex --block 5 --context " +
+            .Run("score m.kgl --ids ids.txt --backend ref --json --hex --block 7 --context " +
                  std::to_string(context))
             .Json();
     ASSERT_EQ(lines.size(), Ids().size());
-    for (size_t first = 1; first < Ids().size(); first += block) {
+    for (size_t first = 1; first < Ids().size(); first += scored) {
       const size_t begin = first - 1 - std::min(first - 1, context);
-      const size_t end = std::min(first + block, Ids().size());
+      const size_t end = std::min(first + scored, Ids().size());
       const std::vector<uint32_t> fed(Ids().begin() + static_cast<std::ptrdiff_t>(begin),
                                       Ids().begin() + static_cast<std::ptrdiff_t>(end));
+      EXPECT_LE(fed.size() - 1, block);
       const std::vector<double> expected = LibraryScores(folder_.Path("m.kgl"), "ref", fed);
       for (size_t pos = first; pos < end; ++pos) {
         EXPECT_EQ(lines[pos - 1]["pos"], pos);
         EXPECT_EQ(lines[pos - 1]["hex"], HexOfFloat(expected[pos - begin - 1])) << pos;
       }
     }
-    EXPECT_NE(lines.back()["protocol"].get<std::string>().find(
-                  "fresh state every 5 scored tokens, context " + std::to_string(context)),
-              std::string::npos);
+    EXPECT_NE(
+        lines.back()["protocol"].get<std::string>().find(
+            "fresh state every block of 7 tokens, " + std::to_string(context) + " of them context"),
+        std::string::npos);
   }
+}
+
+TEST_F(ScoreTest, AContextLeavesTokensToScore) {
+  for (const char* context : {"5", "100"}) {
+    const Outcome outcome =
+        folder_.Run(std::string("score m.kgl --ids ids.txt --block 5 --context ") + context);
+    EXPECT_EQ(outcome.exit_status, 2);
+    EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
+    EXPECT_NE(outcome.error.find("--context"), std::string::npos);
+  }
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --context 1").exit_status, 2);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --block 0").exit_status, 2);
+}
+
+TEST_F(ScoreTest, ABlockHasNoMorePositionsThanTheModel) {
+  folder_.WriteModel(
+      "p.kgl",
+      TinyTransformer({.positions = TinyPositions::kAbsolute, .vocabulary_size = 23, .window = 5}));
+  const Outcome outcome = folder_.Run("score p.kgl --ids ids.txt --block 6 --context 2");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.error,
+            "kinglet: score: --block: expected at most 5, the model's positions, found 6\n");
+  EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --block 5").exit_status, 0);
+  // Without blocks the positions begin anew after the fifth, with nothing before them.
+  EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --json --tokens").Json()[9],
+            folder_.Run("score p.kgl --ids ids.txt --json --block 5").Json()[9]);
+}
+
+// The same model with a start token says of a text what it says, without one, of that token and
+// the text; positions are those in the text.
+TEST_F(ScoreTest, AStartTokenIsFedBeforeTheText) {
+  ModelDraft draft = TinyMicronet({.cache_capacity = 5});
+  draft.description.start_token = 4;
+  folder_.WriteModel("start.kgl", draft);
+  std::vector<uint32_t> longer = {4};
+  longer.insert(longer.end(), Ids().begin(), Ids().end());
+  folder_.Write("longer.txt", IdText(longer));
+  for (const char* options : {"", " --block 5", " --block 5 --context 3", " --lanes 2"}) {
+    auto expected =
+        folder_.Run("score m.kgl --ids longer.txt --json --hex" + std::string(options)).Json();
+    auto found =
+        folder_.Run("score start.kgl --ids ids.txt --json --hex" + std::string(options)).Json();
+    ASSERT_EQ(found.size(), Ids().size() + 1);
+    ASSERT_EQ(expected.size(), found.size());
+    EXPECT_EQ(found.back()["tokens"], Ids().size());
+    EXPECT_EQ(found.back()["scored"], Ids().size());
+    EXPECT_EQ(found.back()["nll"], expected.back()["nll"]);
+    EXPECT_EQ(found.back()["protocol"].get<std::string>().find("start token 4; "), 0u);
+    for (size_t i = 0; i + 1 < found.size(); ++i) {
+      EXPECT_EQ(found[i]["pos"], i);
+      found[i]["pos"] = i + 1;
+      EXPECT_EQ(found[i], expected[i]);
+    }
+  }
+  folder_.Write("one.txt", "7");
+  EXPECT_EQ(folder_.Run("score start.kgl --ids one.txt --json").Json().size(), 2u);
 }
 
 // While the cache is empty, `reference` loses the mass lambda = 1/8.

@@ -83,6 +83,19 @@ TEST_F(LookupTest, UnknownWordsBecomeUnkAndAreCounted) {
   EXPECT_EQ(lookup.unknown(), 1u);
 }
 
+// fairseq's dictionaries call the end of a line otherwise.
+TEST_F(LookupTest, TheEndOfALine) {
+  VocabularySegments segments;
+  const Vocabulary fairseq = MakeVocabulary(segments, {"<s>", "<pad>", "</s>", "<unk>", "the"});
+  WordLookup lookup(fairseq);
+  EXPECT_EQ(*lookup.Find(kEndOfLine, "text", 1), 2u);
+  EXPECT_EQ(*lookup.Find("</s>", "text", 1), 2u);
+  EXPECT_EQ(lookup.unknown(), 0u);
+  VocabularySegments both_segments;
+  const Vocabulary both = MakeVocabulary(both_segments, {"</s>", "<eos>"});
+  EXPECT_EQ(*WordLookup(both).Find(kEndOfLine, "text", 1), 1u);
+}
+
 TEST_F(LookupTest, WithoutUnkTheWordAndItsLineAreNamed) {
   VocabularySegments segments;
   const Vocabulary vocabulary = MakeVocabulary(segments, {"the", "cat"});

@@ -245,6 +245,27 @@ TEST(ReadCalibrationText, WordsOfLinesWithTheirEnds) {
   EXPECT_EQ(*tokens, (std::vector<uint32_t>{0, 3, 1, 1, 2, 1}));
 }
 
+TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> words = {"<s>", "<pad>", "</s>", "<unk>", "the"};
+  EXPECT_EQ(*ReadCalibrationText(folder.Write("t", "the cat\n\n"), words),
+            (std::vector<uint32_t>{4, 3, 2, 2}));
+}
+
+// The start token's activations are in the ranges: alone in a text it gives what the same token
+// gives as the text.
+TEST(Calibrate, AStartTokenIsFedBeforeTheText) {
+  ModelDraft draft = TinyMicronet({.bits = 9});
+  const std::vector<uint32_t> text = {4, 7, 22};
+  const auto expected = MeasureRanges(draft, text);
+  draft.description.start_token = 4;
+  const auto found = MeasureRanges(draft, std::vector<uint32_t>{7, 22});
+  ASSERT_TRUE(expected.ok() && found.ok());
+  EXPECT_EQ(found->output, expected->output);
+  EXPECT_EQ(found->layers[0].qkv, expected->layers[0].qkv);
+  EXPECT_EQ(found->layers[1].inner, expected->layers[1].inner);
+}
+
 TEST(ReadCalibrationText, UnknownWordsWithoutAPlaceForThem) {
   const TemporaryFolder folder;
   const std::vector<std::string> words = {"the", "<eos>"};

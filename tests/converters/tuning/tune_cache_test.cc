@@ -94,6 +94,21 @@ TEST(TuneCache, EveryPointOfThePathIsWhatTheRuntimeMeasures) {
   }
 }
 
+// A start token is as if it stood before the text.
+TEST(TuneCache, BehindAStartToken) {
+  ModelDraft draft = TinyMicronet({.cache_capacity = 20});
+  const std::vector<uint32_t> ids = BurstyIds(200);
+  const auto expected = TuneCache(FileOf(BytesOf(draft)), ids, {});
+  draft.description.start_token = ids[0];
+  const std::span<const uint32_t> text = std::span(ids).subspan(1);
+  const auto found = TuneCache(FileOf(BytesOf(draft)), text, {});
+  ASSERT_TRUE(expected.ok() && found.ok());
+  EXPECT_EQ(found->search.loss, expected->search.loss);
+  EXPECT_EQ(found->after.loss, expected->after.loss);
+  EXPECT_EQ(found->scored, text.size());
+  EXPECT_EQ(expected->scored, text.size());
+}
+
 TEST(TuneCache, NothingElseOfTheFileChanges) {
   for (const TinyOptions& options : kVariants) {
     ModelDraft draft = TinyMicronet(options);

@@ -8,11 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "format/write_file.h"
 #include "format/writer.h"
 #include "tests/format/editable_file.h"
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/transformer_builder.h"
 
 namespace kinglet {
 namespace {
@@ -20,6 +22,11 @@ namespace {
 ModelDraft DraftOf(test_model which) {
   if (which == TEST_MODEL_CLASSIFIER) {
     return TinyClassifier({.vocabulary_size = TEST_WORDS, .hidden = 5});
+  }
+  if (which == TEST_MODEL_POSITIONS) {
+    ModelDraft draft = TinyTransformer({.positions = TinyPositions::kAbsolute, .window = 5});
+    draft.description.start_token = 2;
+    return draft;
   }
   TinyOptions options;
   options.vocabulary_size = TEST_WORDS;
@@ -60,7 +67,7 @@ std::vector<std::byte> MakeModel(test_model which) {
 test_bytes TestModel(test_model which) {
   static const auto models = [] {
     std::vector<std::vector<std::byte>> all;
-    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_CLASSIFIER; ++i) {
+    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_POSITIONS; ++i) {
       all.push_back(kinglet::MakeModel(static_cast<test_model>(i)));
     }
     return all;
