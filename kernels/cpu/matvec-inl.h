@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -297,7 +298,37 @@ void DecodedProduct(const CodePanels& weight, const float* x, const Finish& fini
   }
 }
 
+// Rows of fewer columns than make blocks are one chain each; this many chains take turns, so that
+// additions do not wait for each other.
+HWY_INLINE void ShortRealProduct(const RealPanels& weight, const float* x, const Finish& finish,
+                                 float* y) {
+  const Reals d;
+  constexpr size_t kTogether = 4;
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  size_t panel = 0;
+  const auto multiply = [&](auto together) HWY_ATTR {
+    constexpr size_t kVectors = decltype(together)::value * kGroups;
+    const float* values = weight.values + panel * weight.cols * kPanelRows;
+    hn::Vec<Reals> totals[kVectors];
+    for (auto& total : totals) total = hn::Zero(d);
+    for (size_t col = 0; col < weight.cols; ++col) {
+      const auto factor = hn::Set(d, x[col]);
+      for (size_t v = 0; v < kVectors; ++v) {
+        const float* at = values + (v / kGroups * weight.cols + col) * kPanelRows;
+        totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
+      }
+    }
+    for (size_t v = 0; v < kVectors; ++v) {
+      FinishRows(finish, totals[v], panel * kPanelRows + v * kWidth, weight.rows, y);
+    }
+    panel += decltype(together)::value;
+  };
+  while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());
+  while (panel < panels) multiply(std::integral_constant<size_t, 1>());
+}
+
 void RealProduct(const RealPanels& weight, const float* x, const Finish& finish, float* y) {
+  if (weight.cols < kShortSum) return ShortRealProduct(weight, x, finish, y);
   const Reals d;
   for (size_t row = 0; row < weight.rows; row += kWidth) {
     const float* values =
@@ -308,34 +339,89 @@ void RealProduct(const RealPanels& weight, const float* x, const Finish& finish,
   }
 }
 
+// One sum of all lanes for each of four vectors, in order.
+template <class D32, class V = hn::Vec<D32>>
+HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfLanes(D32 d, const V (&rows)[4]) {
+  const hn::RepartitionToWide<D32> d64;
+  // Within each 128 bits: of two rows every second lane added up, then of all four.
+  const auto first =
+      hn::Add(hn::InterleaveLower(d, rows[0], rows[1]), hn::InterleaveUpper(d, rows[0], rows[1]));
+  const auto second =
+      hn::Add(hn::InterleaveLower(d, rows[2], rows[3]), hn::InterleaveUpper(d, rows[2], rows[3]));
+  const auto first64 = hn::BitCast(d64, first), second64 = hn::BitCast(d64, second);
+  const auto sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, first64, second64)),
+                            hn::BitCast(d, hn::InterleaveUpper(d64, first64, second64)));
+  if constexpr (hn::MaxLanes(D32()) > 4) {
+    const hn::Half<D32> half;
+    const auto halves = hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums));
+    if constexpr (hn::MaxLanes(half) > 4) {
+      const hn::Half<decltype(half)> quarter;
+      return hn::Add(hn::LowerHalf(quarter, halves), hn::UpperHalf(quarter, halves));
+    } else {
+      return halves;
+    }
+  } else {
+    return sums;
+  }
+}
+
+// Rows of at least one vector of D16, four at a time. The last vector of a row overlaps the one
+// before, and x holds zeros where it does, so that nothing outside the row is read.
+template <class Products, class D16>
+HWY_INLINE void LongIntegerDots(D16 d16, const StridedRows<int16_t>& rows, const int16_t* x,
+                                size_t n, float scale, float factor, float* out) {
+  const hn::Repartition<int32_t, D16> d32;
+  const hn::FixedTag<float, 4> reals;
+  constexpr size_t kCodes = hn::MaxLanes(d16), kTogether = 4;
+  const size_t whole = n / kCodes * kCodes;
+  alignas(64) int16_t tail[kCodes] = {};
+  std::memcpy(tail + kCodes - (n - whole), x + whole, (n - whole) * sizeof(int16_t));
+  for (size_t row = 0; row < rows.count; row += kTogether) {
+    const size_t count = rows.count - row < kTogether ? rows.count - row : kTogether;
+    const int16_t* at[kTogether];
+    for (size_t r = 0; r < kTogether; ++r) {
+      at[r] = rows.data + (row + (r < count ? r : 0)) * rows.stride;
+    }
+    hn::Vec<decltype(d32)> sums[kTogether];
+    for (auto& sum : sums) sum = hn::Zero(d32);
+    for (size_t i = 0; i < whole; i += kCodes) {
+      const auto part = hn::LoadU(d16, x + i);
+      for (size_t r = 0; r < kTogether; ++r) {
+        sums[r] = Products::Add(d32, sums[r], hn::LoadU(d16, at[r] + i), part);
+      }
+    }
+    if (whole < n) {
+      const auto part = hn::Load(d16, tail);
+      for (size_t r = 0; r < kTogether; ++r) {
+        sums[r] = Products::Add(d32, sums[r], hn::LoadU(d16, at[r] + n - kCodes), part);
+      }
+    }
+    const auto products = hn::ConvertTo(reals, SumsOfLanes(d32, sums));
+    const auto scaled = hn::Mul(hn::Set(reals, factor), hn::Mul(products, hn::Set(reals, scale)));
+    if (count == kTogether) {
+      hn::StoreU(scaled, reals, out + row);
+    } else {
+      alignas(16) float last[kTogether];
+      hn::Store(scaled, reals, last);
+      std::memcpy(out + row, last, count * sizeof(float));
+    }
+  }
+}
+
 template <class Products>
 HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
                                 float scale, float factor, float* out) {
-  // 16 codes at a time; the last vector of a row overlaps the one before, and x holds zeros where
-  // it does, so that nothing outside the row is read.
-  const hn::CappedTag<int16_t, 16> d16;
-  const hn::Repartition<int32_t, decltype(d16)> d32;
-  constexpr size_t kCodes = hn::MaxLanes(d16);
-  alignas(64) int16_t tail[kCodes] = {};
-  const size_t whole = n / kCodes * kCodes;
-  if (n >= kCodes && whole < n) {
-    std::memcpy(tail + kCodes - (n - whole), x + whole, (n - whole) * sizeof(int16_t));
+  const hn::CappedTag<int16_t, 32> wide;
+  const hn::CappedTag<int16_t, 16> narrow;
+  if (n >= hn::MaxLanes(wide))
+    return LongIntegerDots<Products>(wide, rows, x, n, scale, factor, out);
+  if (n >= hn::MaxLanes(narrow)) {
+    return LongIntegerDots<Products>(narrow, rows, x, n, scale, factor, out);
   }
   for (size_t r = 0; r < rows.count; ++r) {
     const int16_t* row = rows.data + r * rows.stride;
     int32_t sum = 0;
-    if (n >= kCodes) {
-      auto sums = hn::Zero(d32);
-      for (size_t i = 0; i < whole; i += kCodes) {
-        sums = Products::Add(d32, sums, hn::LoadU(d16, row + i), hn::LoadU(d16, x + i));
-      }
-      if (whole < n) {
-        sums = Products::Add(d32, sums, hn::LoadU(d16, row + n - kCodes), hn::Load(d16, tail));
-      }
-      sum = hn::GetLane(hn::SumOfLanes(d32, sums));
-    } else {
-      for (size_t i = 0; i < n; ++i) sum += row[i] * x[i];
-    }
+    for (size_t i = 0; i < n; ++i) sum += row[i] * x[i];
     out[r] = factor * (static_cast<float>(sum) * scale);
   }
 }
