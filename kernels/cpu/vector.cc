@@ -13,6 +13,7 @@
 #if HWY_NATIVE_FMA
 #include "kernels/cpu/cluster_words-inl.h"
 #include "kernels/cpu/coded-inl.h"
+#include "kernels/cpu/dots-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
 #include "kernels/cpu/read-inl.h"
