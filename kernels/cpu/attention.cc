@@ -58,13 +58,7 @@ class WindowAttentionKernel {
     Scores(frame, head, oldest, weights);
     std::fill_n(weights, first, 0.0f);
     vector_->softmax(weights, first, window);
-
-    size_t offsets[kMaxWindow];
-    for (size_t s = 0; s < window; ++s) {
-      const size_t ring = oldest + s < window ? oldest + s : oldest + s - window;
-      offsets[s] = (ring * op_.heads + head) * op_.value_size;
-    }
-    Combine(values_.slot.At<T>(frame), weights, offsets,
+    Combine(values_.slot.At<T>(frame) + head * op_.value_size, weights, oldest,
             out_.At<float>(frame) + head * op_.value_size);
   }
 
@@ -96,22 +90,22 @@ class WindowAttentionKernel {
     }
   }
 
-  // out = sum over slots of weight * value.
-  void Combine(const T* values, const float* weights, size_t* offsets, float* out) const {
+  // out = sum over slots of weight * value; `values` is the head's in ring slot 0.
+  void Combine(const T* values, const float* weights, size_t oldest, float* out) const {
+    const size_t stride = op_.heads * op_.value_size, older = op_.window - oldest;
     if constexpr (std::is_same_v<T, float>) {
+      size_t offsets[kMaxWindow];
+      for (size_t s = 0; s < op_.window; ++s) {
+        offsets[s] = (s < older ? oldest + s : s - older) * stride;
+      }
       vector_->weighted_reals(values, offsets, weights, op_.window, op_.value_size, out);
     } else {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
       vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
-      // Most weights round to zero and add nothing.
-      size_t kept = 0;
-      for (size_t s = 0; s < op_.window; ++s) {
-        offsets[kept] = offsets[s];
-        codes[kept] = codes[s];
-        kept += codes[s] != 0;
-      }
-      vector_->weighted_codes(values, offsets, codes, kept, quantiser.step * values_.step,
+      // The order of integers does not matter: that of the ring.
+      std::rotate(codes, codes + older, codes + op_.window);
+      vector_->weighted_codes({values, stride, op_.window}, codes, quantiser.step * values_.step,
                               op_.value_size, out);
     }
   }

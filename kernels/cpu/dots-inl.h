@@ -1,4 +1,4 @@
-// Dot products of one vector with rows that lie in a frame's buffers.
+// Dot products of one vector with rows that lie in a frame's buffers, and sums of such rows.
 #if defined(KINGLET_KERNELS_CPU_DOTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_DOTS_INL_H_
 #undef KINGLET_KERNELS_CPU_DOTS_INL_H_
@@ -110,10 +110,83 @@ void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, f
   IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
 }
 
+// Columns [c, c + lanes of D16) of a weighted sum of rows. Two rows at a time lie interleaved, so
+// that a pair of products is of one column.
+template <class Products, class D16>
+HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
+                                float scale, size_t c, float* out) {
+  const hn::Repartition<int32_t, D16> d32;
+  const hn::Repartition<float, D16> reals;
+  const hn::FixedTag<float, 4> four;
+  auto lower = hn::Zero(d32), upper = hn::Zero(d32);
+  const auto add = [&](const int16_t* row, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
+    const auto weights = hn::BitCast(d16, hn::Set(d32, pair));
+    const auto values = hn::LoadU(d16, row);
+    lower = Products::Add(d32, lower, hn::InterleaveLower(d16, values, next), weights);
+    upper = Products::Add(d32, upper, hn::InterleaveUpper(d16, values, next), weights);
+  };
+  size_t r = 0;
+  for (; r + 2 <= rows.count; r += 2) {
+    const int16_t* row = rows.data + r * rows.stride + c;
+    add(row, hn::LoadU(d16, row + rows.stride), LoadPair(codes + r));
+  }
+  if (r < rows.count) {
+    const int16_t last[2] = {codes[r], 0};
+    add(rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
+  }
+  // Interleaving keeps to 128 bits: of eight neighbouring columns four are in each.
+  alignas(64) float sums[2][hn::MaxLanes(reals)];
+  hn::Store(hn::Mul(hn::ConvertTo(reals, lower), hn::Set(reals, scale)), reals, sums[0]);
+  hn::Store(hn::Mul(hn::ConvertTo(reals, upper), hn::Set(reals, scale)), reals, sums[1]);
+  for (size_t at = 0; at < hn::MaxLanes(reals); at += 4) {
+    hn::StoreU(hn::Load(four, sums[0] + at), four, out + c + 2 * at);
+    hn::StoreU(hn::Load(four, sums[1] + at), four, out + c + 2 * at + 4);
+  }
+}
+
+// All columns, the last vector overlapping the one before. REQUIRES: width is at least a vector's.
+template <class Products, class D16>
+HWY_INLINE void WideWeightedCodes(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
+                                  float scale, size_t width, float* out) {
+  constexpr size_t kColumns = hn::MaxLanes(d16);
+  size_t c = 0;
+  for (; c + kColumns <= width; c += kColumns) {
+    WeightedColumns<Products>(d16, rows, codes, scale, c, out);
+  }
+  if (c < width) WeightedColumns<Products>(d16, rows, codes, scale, width - kColumns, out);
+}
+
+template <class Products>
+HWY_INLINE void WeightedCodesWith(const StridedRows<int16_t>& rows, const int16_t* codes,
+                                  float scale, size_t width, float* out) {
+  const hn::CappedTag<int16_t, 32> wide;
+  const hn::FixedTag<int16_t, 8> narrow;
+  if (width >= hn::MaxLanes(wide)) {
+    return WideWeightedCodes<Products>(wide, rows, codes, scale, width, out);
+  }
+  if (width >= hn::MaxLanes(narrow)) {
+    return WideWeightedCodes<Products>(narrow, rows, codes, scale, width, out);
+  }
+  for (size_t c = 0; c < width; ++c) {
+    int32_t sum = 0;
+    for (size_t r = 0; r < rows.count; ++r) sum += rows.data[r * rows.stride + c] * codes[r];
+    out[c] = static_cast<float>(sum) * scale;
+  }
+}
+
+void WeightedCodes(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
+                   size_t width, float* out) {
+  WeightedCodesWith<PairProducts>(rows, codes, scale, width, out);
+}
+
 #if HWY_TARGET == HWY_AVX3
 void IntegerDotsVnni(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
                      float factor, float* out) {
   IntegerDotsWith<VnniPairProducts>(rows, x, n, scale, factor, out);
+}
+void WeightedCodesVnni(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
+                       size_t width, float* out) {
+  WeightedCodesWith<VnniPairProducts>(rows, codes, scale, width, out);
 }
 #endif
 

@@ -38,6 +38,29 @@ HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t row
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
+// The same for neighbouring vectors, from row `first` on.
+template <size_t kVectors, class V>
+HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
+                          float* y) {
+  const Reals d;
+  if (first + kVectors * kWidth > rows) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      FinishRows(finish, values[v], first + v * kWidth, rows, y);
+    }
+    return;
+  }
+  if (finish.bias != nullptr) {
+    const float* bias = finish.bias + first;
+    for (size_t v = 0; v < kVectors; ++v) {
+      values[v] = hn::Add(values[v], hn::Load(d, bias + v * kWidth));
+    }
+  }
+  if (finish.rectify) {
+    for (auto& value : values) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, y + first + v * kWidth);
+}
+
 // The codes of kWidth rows, from `row` of their panel on, in one block: a vector of pairs for each
 // pair of columns. The interleaving instructions stay within 128 bits, as the order of entries
 // does.
@@ -115,6 +138,9 @@ struct IntegerPanels {
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kBlockBytes;
       hwy::Prefetch(at + kAhead);
+      if constexpr (kForm == CodeForm::kPlanes) {
+        hwy::Prefetch(signs + p * stride + kAhead / kBlockBytes);
+      }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
         auto& sum = sums[p * kGroups + g];
@@ -171,11 +197,12 @@ struct IntegerPanels {
       }
     }
     const auto steps = hn::Set(d, step);
+    const size_t first = panel * kPanelRows;
     for (size_t v = 0; v < kVectors; ++v) {
-      const size_t row = panel * kPanelRows + v * kWidth;
-      const auto scale = hn::Mul(hn::Load(d, weight.scales + row), steps);
-      FinishRows(finish, hn::Mul(products[v], scale), row, weight.rows, y);
+      const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), steps);
+      products[v] = hn::Mul(products[v], scale);
     }
+    FinishAll(finish, products, first, weight.rows, y);
   }
 };
 
@@ -290,9 +317,7 @@ HWY_INLINE void ShortRealProduct(const RealPanels& weight, const float* x, const
         totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
       }
     }
-    for (size_t v = 0; v < kVectors; ++v) {
-      FinishRows(finish, totals[v], panel * kPanelRows + v * kWidth, weight.rows, y);
-    }
+    FinishAll(finish, totals, panel * kPanelRows, weight.rows, y);
     panel += decltype(together)::value;
   };
   while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());

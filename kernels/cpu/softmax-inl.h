@@ -116,11 +116,15 @@ HWY_INLINE float Sum(const float* x, size_t n) {
                            HWY_ATTR { return hn::Add(partial, hn::LoadU(d, x + i)); });
 }
 
-float Exponentiate(float* x, size_t n, float largest) {
+HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
     hn::StoreU(ExpAtMostOne(d, shifted), d, x + i);
   });
+}
+
+float Exponentiate(float* x, size_t n, float largest) {
+  ReplaceByExponentials(x, n, largest);
   return Sum(x, n);
 }
 
@@ -133,7 +137,7 @@ void CombineScores(const float* positions, float scale, size_t n, float* scores)
 
 void Softmax(float* x, size_t first, size_t n) {
   const float largest = Largest(x + first, n - first);
-  Exponentiate(x + first, n - first, largest);
+  ReplaceByExponentials(x + first, n - first, largest);
   const float total = Sum(x, n);
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(hn::Div(hn::LoadU(d, x + i), hn::Set(d, total)), d, x + i);
@@ -151,20 +155,6 @@ HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
   }
   for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Reals(), c);
   if (width % kWidth != 0) body(Reals(), width - kWidth);
-}
-
-void WeightedCodes(const int16_t* values, const size_t* offsets, const int16_t* codes, size_t count,
-                   float scale, size_t width, float* out) {
-  ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {
-    const hn::RebindToSigned<decltype(d)> d32;
-    const hn::Rebind<int16_t, decltype(d)> d16;
-    auto sums = hn::Zero(d32);
-    for (size_t i = 0; i < count; ++i) {
-      const auto value = hn::PromoteTo(d32, hn::LoadU(d16, values + offsets[i] + c));
-      sums = hn::Add(sums, hn::Mul(value, hn::Set(d32, int32_t{codes[i]})));
-    }
-    hn::StoreU(hn::Mul(hn::ConvertTo(d, sums), hn::Set(d, scale)), d, out + c);
-  });
 }
 
 void WeightedReals(const float* values, const size_t* offsets, const float* weights, size_t count,

@@ -62,6 +62,7 @@ constexpr VectorFunctions kFunctions = {
 constexpr VectorFunctions WithVnni(VectorFunctions functions) {
   functions.integer_product = IntegerProductVnni;
   functions.integer_dots = IntegerDotsVnni;
+  functions.weighted_codes = WeightedCodesVnni;
   return functions;
 }
 constexpr VectorFunctions kVnniFunctions = WithVnni(kFunctions);
