@@ -103,10 +103,12 @@ class WindowAttentionKernel {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
       vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
-      // The order of integers does not matter: that of the ring.
-      std::rotate(codes, codes + older, codes + op_.window);
-      vector_->weighted_codes({values, stride, op_.window}, codes, quantiser.step * values_.step,
-                              op_.value_size, out);
+      // The order in which integers are added does not matter: that of the ring.
+      int16_t ring_codes[kMaxWindow];
+      std::memcpy(ring_codes + oldest, codes, older * sizeof(int16_t));
+      std::memcpy(ring_codes, codes + older, oldest * sizeof(int16_t));
+      vector_->weighted_codes({values, stride, op_.window}, ring_codes,
+                              quantiser.step * values_.step, op_.value_size, out);
     }
   }
 

@@ -92,8 +92,9 @@ HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const int16_t*
                                 float scale, float factor, float* out) {
   const hn::CappedTag<int16_t, 32> wide;
   const hn::CappedTag<int16_t, 16> narrow;
-  if (n >= hn::MaxLanes(wide))
+  if (n >= hn::MaxLanes(wide)) {
     return LongIntegerDots<Products>(wide, rows, x, n, scale, factor, out);
+  }
   if (n >= hn::MaxLanes(narrow)) {
     return LongIntegerDots<Products>(narrow, rows, x, n, scale, factor, out);
   }
@@ -160,9 +161,13 @@ template <class Products>
 HWY_INLINE void WeightedCodesWith(const StridedRows<int16_t>& rows, const int16_t* codes,
                                   float scale, size_t width, float* out) {
   const hn::CappedTag<int16_t, 32> wide;
+  const hn::CappedTag<int16_t, 16> middle;
   const hn::FixedTag<int16_t, 8> narrow;
   if (width >= hn::MaxLanes(wide)) {
     return WideWeightedCodes<Products>(wide, rows, codes, scale, width, out);
+  }
+  if (width >= hn::MaxLanes(middle)) {
+    return WideWeightedCodes<Products>(middle, rows, codes, scale, width, out);
   }
   if (width >= hn::MaxLanes(narrow)) {
     return WideWeightedCodes<Products>(narrow, rows, codes, scale, width, out);

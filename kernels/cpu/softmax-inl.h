@@ -82,19 +82,25 @@ void Exponentials(const float* x, size_t n, float* out) {
 float Largest(const float* x, size_t n) {
   constexpr size_t kUnroll = 4;
   const Reals d;
-  hn::Vec<Reals> best[kUnroll];
-  for (auto& b : best) b = hn::Set(d, x[0]);
-  size_t i = 0;
-  for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
-    for (size_t u = 0; u < kUnroll; ++u) {
-      const auto v = hn::LoadU(d, x + i + u * kWidth);
-      best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
-    }
-  }
-  alignas(64) float lanes[kUnroll * kWidth];
-  for (size_t u = 0; u < kUnroll; ++u) hn::Store(best[u], d, lanes + u * kWidth);
   float largest = x[0];
-  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  if (largest != largest) return largest;
+  size_t i = 0;
+  if (n >= kWidth) {
+    hn::Vec<Reals> best[kUnroll];
+    for (auto& b : best) b = hn::Set(d, x[0]);
+    const auto take = [&](size_t u, size_t at) HWY_ATTR {
+      const auto v = hn::LoadU(d, x + at);
+      best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
+    };
+    for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
+      for (size_t u = 0; u < kUnroll; ++u) take(u, i + u * kWidth);
+    }
+    for (; i + kWidth <= n; i += kWidth) take(0, i);
+    take(1, n - kWidth);  // may overlap what was taken already
+    i = n;
+    const auto most = hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]));
+    largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  }
   for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
   if (largest == 0.0f) {
     for (i = 0; x[i] != 0.0f;) ++i;
