@@ -36,7 +36,9 @@ std::string FolderOf(const std::string& path) {
 }
 
 // The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
-Result<LoadedModel> LoadByRecipe(const Recipe& recipe, const SourceFile& source) {
+Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_cache_rows,
+                                 const SourceFile& source) {
+  if (define_cache_rows) KeepUnit(*define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
   for (const auto& [name, file] : recipe.sources) {
     const auto path = std::filesystem::path(FolderOf(source.path)) / file;
@@ -55,7 +57,7 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
   KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
   LoadedModel model;
   if (recipe.embedding) {
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, source));
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options.define_cache_rows, source));
     summary.family = "recipe";
   } else {
     KINGLET_ASSIGN_OR_RETURN(
@@ -63,8 +65,13 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
         ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
     KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
-                                                  source.modules, root}));
+                                                  source.modules, root, options.define_cache_rows}));
     summary.family = family->name;
+  }
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
+  if (options.define_cache_rows && !embedding->define) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
+                           "a DeFINE unit that is the whole input", "none");
   }
   if (model.bits && options.bits) {
     return Status::Refusal(

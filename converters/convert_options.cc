@@ -48,6 +48,11 @@ Status CheckOptions(const ConvertOptions& options) {
   if (!options.recipe.empty() && !options.family.empty()) {
     return Refuse("recipe", "no family beside it", options.family);
   }
+  if (options.define_cache_rows &&
+      (*options.define_cache_rows == 0 || *options.define_cache_rows > kMaxDimension)) {
+    return Refuse("keep-define", "1 to " + std::to_string(kMaxDimension) + " rows",
+                  std::to_string(*options.define_cache_rows));
+  }
   if (options.memory_length) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
                            "none, as a MicroNet's window is its trained positions",
@@ -75,6 +80,9 @@ std::string ShapingOptions(const ConvertOptions& options) {
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (!options.recipe.empty()) {
     add("recipe " + std::filesystem::path(options.recipe).filename().string());
+  }
+  if (options.define_cache_rows) {
+    add("DeFINE unit kept, " + std::to_string(*options.define_cache_rows) + " rows cached");
   }
   if (options.prune) add("prune " + NumberText(*options.prune));
   if (options.bits) add("bits " + std::to_string(*options.bits));

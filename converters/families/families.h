@@ -40,6 +40,8 @@ struct FamilyInput {
   SavedModules modules = {};
   // What torch.save wrote, whole; null for other containers. Lives as long as the weights.
   const PickleNode* root = nullptr;
+  // A DeFINE unit stays in the model, and a stream keeps so many rows that it made.
+  std::optional<uint32_t> define_cache_rows = {};
 };
 
 struct Family {

@@ -8,6 +8,7 @@
 
 #include "tests/support/case_builder.h"
 #include "tests/support/coded_cases.h"
+#include "tests/support/define_cases.h"
 #include "tests/support/recurrent_cases.h"
 
 namespace kinglet {
@@ -405,6 +406,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddElementwiseEdges(cases);
   AddAttentionEdges(cases);
   AddRecurrentEdges(cases);
+  AddDefineEdges(cases);
   AddCodedEdges(cases);
   AddCacheEdges(cases);
   return cases;
@@ -438,6 +440,7 @@ std::vector<OpCase> RealisticOpCases() {
       "embed.demo", {128, {2500, 9500, 21278}, {128, 48, 16}, Storage::kPerRow, 9, 9}, 5000));
   // AWD-LSTM of Penn Treebank: 1,150 units.
   AddRealisticRecurrentCases(cases);
+  AddRealisticDefineCases(cases);
   cases.push_back(MatVecCase("recurrent.awd", {4600, 1150, Storage::kPerRow, 9, false, 9}));
   cases.push_back(LayerNormCase("norm.best", 256, Fill::kRandom));
   cases.push_back(QuantiseCase("quantise.best", 256, 9, Fill::kRandom));
