@@ -384,9 +384,9 @@ uint64_t Trace::tokens() const {
   return sum;
 }
 
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, bool row_is_cached,
-                 const ClusterSet& clusters) {
-  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), row_is_cached, clusters};
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
+                 bool row_is_cached) {
+  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters, row_is_cached};
 }
 
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
@@ -395,8 +395,8 @@ Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
   CachedRows rows(plan);
   Trace trace;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), rows.Step(ids[i]),
-                   clusters}];
+    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters,
+                   rows.Step(ids[i])}];
     trace.distribution += FullDistribution(plan, i);
   }
   return trace;
@@ -408,7 +408,7 @@ Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts) {
   Trace trace;
   for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
     if (bin_counts[bin] == 0) continue;
-    trace.paths[{steady, bin, false, clusters}] = bin_counts[bin];
+    trace.paths[{steady, bin, clusters}] = bin_counts[bin];
     trace.distribution += FullDistribution(plan, steady) * Real(bin_counts[bin]);
   }
   return trace;

@@ -43,13 +43,13 @@ std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids)
 struct TokenPath {
   uint64_t position = 0;  // tokens before it: how full the window and the cache are
   size_t bin = 0;         // of the embedding
+  ClusterSet clusters;    // that were computed
   bool row_is_cached = false;  // the embedding's row was computed for an earlier token
-  ClusterSet clusters;         // that were computed
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {
-    return std::tie(position, bin, row_is_cached, clusters) <
-           std::tie(other.position, other.bin, other.row_is_cached, other.clusters);
+    return std::tie(position, bin, clusters, row_is_cached) <
+           std::tie(other.position, other.bin, other.clusters, other.row_is_cached);
   }
 };
 // Positions from this one on take the same path: every window and cache is full.
@@ -69,8 +69,8 @@ struct Trace {
 
 // The path of a token at `position`, after which these clusters were computed. CachedRows of the
 // stream says whether its row was there.
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, bool row_is_cached,
-                 const ClusterSet& clusters);
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
+                 bool row_is_cached = false);
 // `ids` from a fresh stream, the full distribution being asked for after each: without running it,
 // so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
 // additions and 4 others that are not counted here.

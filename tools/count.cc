@@ -72,7 +72,7 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
     KINGLET_RETURN_IF_ERROR(score ? session->LogProbability(ids[t + 1]).status()
                                   : session->TopK(options.top).status());
     const QueryWork& work = session->last_work();
-    ++trace.paths[PathOf(model->plan(), t, ids[t], rows.Step(ids[t]), work.clusters)];
+    ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters, rows.Step(ids[t]))];
     trace.distribution += work.arithmetic;
   }
   return trace;

@@ -19,7 +19,9 @@ TEST(RowCacheShape, HoldsAtMostAsManyRows) {
       const RowCacheShape shape = RowCacheShape::Of(rows, words);
       EXPECT_LE(shape.rows(), rows);
       EXPECT_GE(2 * shape.rows(), std::min(rows, words));
-      if (rows >= words) EXPECT_EQ(shape.rows(), words);
+      if (rows >= words) {
+        EXPECT_EQ(shape.rows(), words);
+      }
     }
   }
   EXPECT_EQ(RowCacheShape::Of(UINT32_MAX, 1U << 30).memory_words(), uint64_t{1} << 31);
