@@ -107,8 +107,8 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
       {options.cache_capacity, options.cache_theta, options.cache_lambda, model.cache_start},
       draft.description));
   if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
-  KINGLET_RETURN_IF_ERROR(
-      ApplyRecipePasses(recipe.passes, FolderOf(options.recipe), MachineThreads(), model));
+  KINGLET_RETURN_IF_ERROR(ApplyRecipePasses(
+      recipe.passes, {FolderOf(options.recipe), MachineThreads(), options.progress}, model));
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
   if (!options.calibration_text.empty()) {

@@ -7,6 +7,7 @@
 #define KINGLET_CONVERTERS_CONVERT_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,6 +38,9 @@ struct ConvertOptions {
   std::string golden;  // position<TAB>id<TAB>..<TAB>value
   std::string ids;     // token ids the golden values belong to
   double tolerance = 1e-4;
+  // Told now and then how far a pass that takes long has come: "pass 2, embedding.table: pool 3 of
+  // 8, ...". May be empty.
+  std::function<void(const std::string& text)> progress;
 };
 
 // What was done, for the user to read.

@@ -3,6 +3,7 @@
 #define KINGLET_CONVERTERS_THREAD_SHARES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace kinglet {
@@ -14,6 +15,15 @@ size_t MachineThreads();
 // thread, each other in one of its own, or in this one if the system has no more threads. Nothing
 // waits or spins between calls. `work` must not throw. REQUIRES: threads >= 1.
 void RunShares(size_t threads, const std::function<void(size_t)>& work);
+
+// The part of `count` things that falls to one share of so many threads: adjacent, nearly equal.
+// REQUIRES: share < threads; count * threads < 2^64.
+struct ShareRange {
+  uint64_t begin, end;
+};
+inline ShareRange ShareOf(uint64_t count, size_t share, size_t threads) {
+  return {count * share / threads, count * (share + 1) / threads};
+}
 
 }  // namespace kinglet
 

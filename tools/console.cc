@@ -84,15 +84,23 @@ Progress::~Progress() {
   if (visible_) std::fputs("\r\x1b[K", stderr);
 }
 
-void Progress::Report(uint64_t done) {
-  if (!shown_) return;
-  const Clock::time_point now = Clock::now();
-  if (now - last_ < std::chrono::milliseconds(200)) return;
+bool Progress::Due(Clock::time_point now) {
+  if (!shown_ || now - last_ < std::chrono::milliseconds(200)) return false;
   last_ = now;
   visible_ = true;
+  return true;
+}
+
+void Progress::Report(uint64_t done) {
+  const Clock::time_point now = Clock::now();
+  if (!Due(now)) return;
   const double seconds = std::chrono::duration<double>(now - start_).count();
   std::fprintf(stderr, "\r%s of %s tokens, %.0f per second\x1b[K", Grouped(done).c_str(),
                Grouped(total_).c_str(), static_cast<double>(done) / seconds);
+}
+
+void Progress::Say(const std::string& text) {
+  if (Due(Clock::now())) std::fprintf(stderr, "\r%s\x1b[K", DisplayText(text).c_str());
 }
 
 void PrintError(const Status& status) {

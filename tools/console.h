@@ -47,17 +47,21 @@ Console DescribeConsole(Output& out);
 // opened later gets their number and the command's text.
 void ProtectStandardDescriptors();
 
-// A line on standard error that says how far a command is; nothing unless it is a terminal.
+// A line on standard error that says how far a command is; nothing unless it is a terminal. It is
+// renewed at most five times a second.
 class Progress {
  public:
-  Progress(bool shown, uint64_t total);
+  explicit Progress(bool shown, uint64_t total = 0);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();  // removes the line
-  void Report(uint64_t done);
+  ~Progress();                 // removes the line
+  void Report(uint64_t done);  // tokens, of the total
+  void Say(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool Due(Clock::time_point now);
+
   bool shown_;
   bool visible_ = false;
   uint64_t total_;

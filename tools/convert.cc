@@ -39,7 +39,10 @@ std::string JsonSummary(const ConvertSummary& summary) {
 }
 
 Status RunConvert(const CommandOptions& options, Console& console) {
-  KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(options.convert));
+  ConvertOptions convert = options.convert;
+  Progress progress(console.errors_are_terminal);
+  convert.progress = [&progress](const std::string& text) { progress.Say(text); };
+  KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
   console.out.Write(options.json ? JsonSummary(summary) : SummaryText(summary));
   return Status();
 }

@@ -126,8 +126,7 @@ Result<DpqCodes> AssignDpqCodes(const DpqTraining& training, size_t threads) {
 
   std::vector<uint64_t> near_ties(threads, 0);
   RunShares(threads, [&](size_t share) {
-    const uint64_t first = training.words * share / threads;
-    const uint64_t end = training.words * (share + 1) / threads;
+    const auto [first, end] = ShareOf(training.words, share, threads);
     uint64_t count = 0;
     for (uint64_t word = first; word < end; ++word) {
       const uint64_t at = word * training.positions;

@@ -20,13 +20,6 @@ constexpr char kWhat[] = "cannot cluster";
 // Vectors whose sums of distances are kept apart, so that drawing one does not look at all of them.
 constexpr uint64_t kBlock = 1024;
 
-struct Range {
-  uint64_t begin, end;
-};
-Range ShareOf(uint64_t count, size_t share, size_t threads) {
-  return {count * share / threads, count * (share + 1) / threads};
-}
-
 // In 16 chains, which GCC turns into vectors.
 float SquaredDistance(const float* a, const float* b, uint64_t length) {
   constexpr uint64_t kChains = 16;
@@ -106,7 +99,7 @@ Normalised Normalise(const VectorsView& vectors, size_t threads) {
   if (largest > 0) normalised.scale = 1 / largest;
   normalised.values.resize(vectors.count * vectors.length);
   RunShares(threads, [&](size_t share) {
-    const Range range = ShareOf(vectors.count, share, threads);
+    const ShareRange range = ShareOf(vectors.count, share, threads);
     for (uint64_t v = range.begin; v < range.end; ++v) {
       float* to = normalised.values.data() + v * vectors.length;
       for (uint64_t i = 0; i < vectors.length; ++i) {
@@ -210,7 +203,7 @@ class Restart {
 
   void LowerErrors(const float* centroid, bool first) {
     RunShares(threads_, [&](size_t share) {
-      const Range blocks = ShareOf(block_errors_.size(), share, threads_);
+      const ShareRange blocks = ShareOf(block_errors_.size(), share, threads_);
       for (uint64_t block = blocks.begin; block < blocks.end; ++block) {
         const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
         for (uint64_t v = block * kBlock; v < end; ++v) {
@@ -236,7 +229,7 @@ class Restart {
 
   void MeasureErrors() {
     RunShares(threads_, [&](size_t share) {
-      const Range range = ShareOf(vectors_.count, share, threads_);
+      const ShareRange range = ShareOf(vectors_.count, share, threads_);
       for (uint64_t v = range.begin; v < range.end; ++v) {
         const float* centroid = centroids_.data() + codes_[v] * vectors_.length;
         errors_[v] = WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
@@ -324,7 +317,7 @@ std::vector<float> MeansOfClusters(const VectorsView& vectors, std::span<const u
   std::vector<float> means(clusters * length);
   std::vector<double> sums(clusters * length), totals(clusters);
   RunShares(threads, [&](size_t share) {
-    const Range own = ShareOf(clusters, share, threads);
+    const ShareRange own = ShareOf(clusters, share, threads);
     for (uint64_t v = 0; v < vectors.count; ++v) {
       const uint32_t code = codes[v];
       if (code < own.begin || code >= own.end) continue;

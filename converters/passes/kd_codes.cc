@@ -11,27 +11,6 @@ namespace {
 
 constexpr char kWhat[] = "kd codes";
 
-template <class Number>
-Result<std::vector<uint32_t>> WholeCodes(std::span<const Number> codes, uint64_t positions,
-                                         uint64_t choices) {
-  std::vector<uint32_t> whole;
-  whole.reserve(codes.size());
-  for (const Number code : codes) {
-    const auto value = static_cast<double>(code);
-    const bool fits =
-        value >= 0 && value < static_cast<double>(choices) && std::floor(value) == value;
-    if (!fits) {
-      const size_t at = whole.size();
-      return Status::Refusal(
-          KINGLET_INVALID_CHECKPOINT, kWhat,
-          "word " + std::to_string(at / positions) + ", position " + std::to_string(at % positions),
-          "a whole number below " + std::to_string(choices), std::to_string(code));
-    }
-    whole.push_back(static_cast<uint32_t>(code));
-  }
-  return whole;
-}
-
 Status CheckLinear(const KdTraining& training) {
   KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "width", training.width));
   KINGLET_RETURN_IF_ERROR(
@@ -107,20 +86,6 @@ void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
 }
 
 }  // namespace
-
-Result<std::vector<uint32_t>> CodesFrom(std::span<const float> codes, uint64_t positions,
-                                        uint64_t choices) {
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", positions));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
-  return WholeCodes(codes, positions, choices);
-}
-
-Result<std::vector<uint32_t>> CodesFrom(std::span<const int64_t> codes, uint64_t positions,
-                                        uint64_t choices) {
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", positions));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
-  return WholeCodes(codes, positions, choices);
-}
 
 Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices) {
   KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));

@@ -12,12 +12,6 @@
 
 namespace kinglet {
 
-// Codes as a checkpoint or an array file holds them, [words, positions]: whole numbers below
-// `choices`. Errors: KINGLET_INVALID_CHECKPOINT, naming the word and the position.
-Result<std::vector<uint32_t>> CodesFrom(std::span<const float> codes, uint64_t positions,
-                                        uint64_t choices);
-Result<std::vector<uint32_t>> CodesFrom(std::span<const int64_t> codes, uint64_t positions,
-                                        uint64_t choices);
 // The first largest of each `choices` adjacent logits, [words, positions, choices]. Errors:
 // KINGLET_INVALID_CHECKPOINT.
 Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices);

@@ -120,8 +120,7 @@ void NearestCentroids::FindShare(const float* vectors, std::span<uint32_t> codes
 
 void NearestCentroids::Find(const float* vectors, std::span<uint32_t> codes, size_t threads) const {
   RunShares(threads, [&](size_t share) {
-    const uint64_t begin = codes.size() * share / threads;
-    const uint64_t end = codes.size() * (share + 1) / threads;
+    const auto [begin, end] = ShareOf(codes.size(), share, threads);
     FindShare(vectors + begin * length_, codes.subspan(begin, end - begin));
   });
 }

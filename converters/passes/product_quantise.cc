@@ -30,13 +30,7 @@ Status CheckSizes(std::span<const float> values, const Shape& shape,
 
 Result<CodedTable> ProductQuantise(std::span<const float> values, const Shape& shape,
                                    const ProductQuantisation& options) {
-  std::vector<uint32_t> pools = options.pools;
-  if (shape.size() == 2) {
-    const uint64_t draws = DrawsFromPool(shape, options.positions, pools.size());
-    for (uint32_t& pool : pools) {
-      pool = static_cast<uint32_t>(std::min<uint64_t>(pool, std::max<uint64_t>(draws, 1)));
-    }
-  }
+  const std::vector<uint32_t>& pools = options.pools;
   KINGLET_RETURN_IF_ERROR(CheckPools(kWhat, shape, options.positions, pools));
   KINGLET_RETURN_IF_ERROR(CheckSizes(values, shape, options));
   CodedTable table;
@@ -68,7 +62,7 @@ Result<CodedTable> ProductQuantise(std::span<const float> values, const Shape& s
       table.codes[pool + v * pools.size()] = found->codes[v];
     }
   }
-  table.pools = std::move(pools);
+  table.pools = pools;
   return table;
 }
 

@@ -27,12 +27,11 @@ struct ProductQuantisation {
   std::function<void(uint64_t pool, const KMeansStep& step)> progress;  // may be empty
 };
 
-// Clusters each pool's sub-vectors. A pool gets at most as many sub-vectors as its positions have
-// rows to take them. Pool p is clustered with the p-th number of SplitMix64(clustering.seed) as
-// seed. The codebook is float32; Combine::kConcatenate.
-// Errors: KINGLET_INVALID_ARGUMENT for values that do not fill the shape, positions that do not
-// divide its columns, pools that are neither one nor one for each position, and all that KMeans
-// refuses; KINGLET_NOT_FINITE likewise.
+// Clusters each pool's sub-vectors. Pool p is clustered with the p-th number of
+// SplitMix64(clustering.seed) as seed. The codebook is float32; Combine::kConcatenate. Errors:
+// KINGLET_INVALID_ARGUMENT for values that do not fill the shape, positions that do not divide its
+// columns, pools that are neither one nor one for each position, and all that KMeans refuses;
+// KINGLET_NOT_FINITE likewise.
 Result<CodedTable> ProductQuantise(std::span<const float> values, const Shape& shape,
                                    const ProductQuantisation& options);
 

@@ -3,55 +3,139 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "converters/entries.h"
+#include "converters/passes/nearest.h"
+#include "converters/splitmix.h"
+#include "converters/thread_shares.h"
+#include "format/limits.h"
 
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "summed codes";
+Status Check(std::span<const float> values, const Shape& shape, const SumQuantisation& options) {
+  const auto refuse = [](const char* where, const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "cannot quantise to sums", where, expected,
+                           found);
+  };
+  if (shape.size() != 2 || Count(shape) == 0) {
+    return refuse("shape", "a matrix that is not empty", ShapeText(shape));
+  }
+  if (values.size() != Count(shape)) {
+    return refuse("values", ShapeText(shape) + " entries", std::to_string(values.size()));
+  }
+  if (options.positions == 0 || options.positions > kMaxPositions) {
+    return refuse("positions", "1 to " + std::to_string(kMaxPositions),
+                  std::to_string(options.positions));
+  }
+  const uint64_t most = std::min<uint64_t>(Rows(shape), kMaxDimension / options.positions);
+  if (options.choices == 0 || options.choices > most) {
+    return refuse("choices", "1 to " + std::to_string(most), std::to_string(options.choices));
+  }
+  return {};
+}
+
+// Rows, of which each position in turn takes its share away.
+class Residual {
+ public:
+  Residual(std::span<const float> values, const Shape& shape, const SumQuantisation& options)
+      : options_(options),
+        rows_(Rows(shape)),
+        left_(values.begin(), values.end()),
+        threads_(options.clustering.threads) {
+    table_.combine = Combine::kSum;
+    table_.rows = rows_;
+    table_.positions = options.positions;
+    table_.length = Cols(shape);
+    table_.pools.assign(options.positions, static_cast<uint32_t>(options.choices));
+    table_.codebook.resize(options.positions * options.choices * table_.length);
+    table_.codes.resize(rows_ * options.positions);
+  }
+
+  Status FindFirstCodes() {
+    SplitMix64 seeds(options_.clustering.seed);
+    for (uint64_t position = 0; position < options_.positions; ++position) {
+      KMeansOptions clustering = options_.clustering;
+      clustering.seed = seeds.Next();
+      clustering.progress = nullptr;
+      if (options_.progress) {
+        clustering.progress = [&](const KMeansStep& step) { options_.progress(position, step); };
+      }
+      KINGLET_ASSIGN_OR_RETURN(const Clustering found,
+                               KMeans(Vectors(), options_.choices, {}, clustering));
+      std::copy(found.centroids.begin(), found.centroids.end(), Vector(position, 0));
+      for (uint64_t row = 0; row < rows_; ++row) Code(row, position) = found.codes[row];
+      AddShares(position, -1);
+    }
+    return {};
+  }
+
+  void TakeTurns() {
+    double error = Error();
+    for (uint64_t sweep = 0; sweep < options_.sweeps; ++sweep) {
+      for (uint64_t position = 0; position < options_.positions; ++position) ChooseAnew(position);
+      const double next = Error();
+      if (error - next <= options_.clustering.tolerance * error) return;
+      error = next;
+    }
+  }
+
+  CodedTable TakeTable() { return std::move(table_); }
+
+ private:
+  VectorsView Vectors() const { return {left_.data(), rows_, table_.length, table_.length}; }
+  float* Vector(uint64_t position, uint64_t choice) {
+    return table_.codebook.data() + (position * options_.choices + choice) * table_.length;
+  }
+  uint32_t& Code(uint64_t row, uint64_t position) {
+    return table_.codes[row * options_.positions + position];
+  }
+
+  void ChooseAnew(uint64_t position) {
+    AddShares(position, 1);
+    std::vector<uint32_t> codes(rows_);
+    const std::span<const float> vectors(Vector(position, 0), options_.choices * table_.length);
+    NearestCentroids(vectors, options_.choices, table_.length).Find(left_.data(), codes, threads_);
+    const std::vector<float> means =
+        MeansOfClusters(Vectors(), codes, {}, options_.choices, threads_);
+    std::copy(means.begin(), means.end(), Vector(position, 0));
+    for (uint64_t row = 0; row < rows_; ++row) Code(row, position) = codes[row];
+    AddShares(position, -1);
+  }
+
+  void AddShares(uint64_t position, float sign) {
+    RunShares(threads_, [&](size_t share) {
+      const ShareRange range = ShareOf(rows_, share, threads_);
+      for (uint64_t row = range.begin; row < range.end; ++row) {
+        const float* vector = Vector(position, Code(row, position));
+        float* left = left_.data() + row * table_.length;
+        for (uint64_t i = 0; i < table_.length; ++i) left[i] += sign * vector[i];
+      }
+    });
+  }
+
+  double Error() const {
+    double sum = 0;
+    for (const float value : left_) sum += double{value} * double{value};
+    return sum;
+  }
+
+  const SumQuantisation& options_;
+  uint64_t rows_;
+  std::vector<float> left_;  // [rows, length] what the positions do not stand for
+  size_t threads_;
+  CodedTable table_;
+};
 
 }  // namespace
 
-Result<CodedTable> SummedCodes(std::vector<float> codebook, uint64_t width,
-                               std::vector<uint32_t> codes, uint64_t positions) {
-  const auto refuse = [](const std::string& where, const std::string& expected, uint64_t found) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, where, expected,
-                           std::to_string(found));
-  };
-  if (width == 0) return refuse("width", "at least 1", width);
-  if (positions == 0) return refuse("positions", "at least 1", positions);
-  const uint64_t rows = codebook.size() / width;
-  if (rows == 0 || codebook.size() % width != 0) {
-    return refuse("codebook", "rows of " + std::to_string(width) + " entries", codebook.size());
-  }
-  if (rows % positions != 0 || rows / positions > UINT32_MAX) {
-    return refuse("codebook",
-                  "as many rows for each of " + std::to_string(positions) + " positions", rows);
-  }
-  if (codes.empty() || codes.size() % positions != 0) {
-    return refuse("codes", "rows of " + std::to_string(positions) + " entries", codes.size());
-  }
-  KINGLET_RETURN_IF_ERROR(CheckFinite(kWhat, "codebook", codebook));
-  const uint64_t choices = rows / positions;
-  const auto wrong = std::find_if(codes.begin(), codes.end(),
-                                  [choices](uint32_t code) { return code >= choices; });
-  if (wrong != codes.end()) {
-    const auto at = static_cast<uint64_t>(wrong - codes.begin());
-    return refuse(
-        "word " + std::to_string(at / positions) + ", position " + std::to_string(at % positions),
-        "a code below " + std::to_string(choices), *wrong);
-  }
-
-  CodedTable table;
-  table.combine = Combine::kSum;
-  table.rows = codes.size() / positions;
-  table.positions = positions;
-  table.length = width;
-  table.pools.assign(positions, static_cast<uint32_t>(choices));
-  table.codebook = std::move(codebook);
-  table.codes = std::move(codes);
-  return table;
+Result<CodedTable> QuantiseToSums(std::span<const float> values, const Shape& shape,
+                                  const SumQuantisation& options) {
+  KINGLET_RETURN_IF_ERROR(Check(values, shape, options));
+  Residual residual(values, shape, options);
+  KINGLET_RETURN_IF_ERROR(residual.FindFirstCodes());
+  residual.TakeTurns();
+  return residual.TakeTable();
 }
 
 }  // namespace kinglet

@@ -15,6 +15,7 @@
 #include "converters/passes/reconstruction.h"
 #include "converters/passes/slim_mapping.h"
 #include "converters/passes/sub_vectors.h"
+#include "converters/passes/summed_codes.h"
 #include "converters/quoted.h"
 #include "converters/recipe/project_table.h"
 #include "format/limits.h"
@@ -27,6 +28,7 @@ using std::string_view_literals::operator""sv;
 constexpr std::array kScales = {"row"sv, "tensor"sv};
 constexpr std::array kMappings = {"clustered"sv, "shuffled"sv, "hashed"sv};
 constexpr std::array kPools = {"one"sv, "each"sv};
+constexpr std::array kCombines = {"concatenate"sv, "sum"sv};
 
 Result<int> ReadBits(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode bits, node.Get("bits"));
@@ -44,8 +46,9 @@ Result<double> ReadFraction(const RecipeNode& node, std::string_view key) {
 }
 
 Result<CodeStep> ParseCode(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "mapping", "positions", "pools",
-                                          "sub_vectors", "seed", "iterations", "restarts"}));
+  KINGLET_RETURN_IF_ERROR(
+      node.CheckKeys({"pass", "tensors", "combine", "mapping", "positions", "pools", "sub_vectors",
+                      "seed", "iterations", "restarts", "sweeps"}));
   CodeStep step;
   KINGLET_ASSIGN_OR_RETURN(const size_t mapping, node.ChoiceOr("mapping", kMappings, 0));
   step.mapping = static_cast<CodeStep::Mapping>(mapping);
@@ -66,6 +69,23 @@ Result<CodeStep> ParseCode(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(step.seed, node.CountOr("seed", step.seed));
   KINGLET_ASSIGN_OR_RETURN(step.iterations, node.CountOr("iterations", step.iterations));
   KINGLET_ASSIGN_OR_RETURN(step.restarts, node.CountOr("restarts", step.restarts));
+  KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceOr("combine", kCombines, 0));
+  step.sum = combine == 1;
+  if (!step.sum) {
+    if (const auto sweeps = node.Find("sweeps"))
+      return sweeps->Refuse("sums to sweep over", "none");
+    return step;
+  }
+  KINGLET_ASSIGN_OR_RETURN(step.sweeps, node.CountOr("sweeps", step.sweeps));
+  for (const std::string_view other : {"mapping"sv, "pools"sv}) {
+    if (node.Find(other)) {
+      return node.Refuse("sums, or \"" + std::string(other) + "\"", "both");
+    }
+  }
+  if (step.sub_vectors % step.positions != 0) {
+    return sub_vectors.Refuse("a multiple of the positions, " + std::to_string(step.positions),
+                              sub_vectors.Outline());
+  }
   return step;
 }
 
@@ -98,13 +118,9 @@ std::string Report(const std::string& tensor, const std::string& what,
 // One pass over a model.
 class PassRunner {
  public:
-  PassRunner(const PassRecipe& pass, size_t index, const std::string& folder, size_t threads,
+  PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
              LoadedModel& model)
-      : pass_(pass),
-        where_("pass " + std::to_string(index)),
-        folder_(folder),
-        threads_(threads),
-        model_(model) {}
+      : pass_(pass), where_("pass " + std::to_string(index)), around_(around), model_(model) {}
 
   Status operator()(const PruneStep& step) {
     return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
@@ -160,7 +176,7 @@ class PassRunner {
         return Refuse(tensor.name, "a float32 tensor", "another");
       }
       const std::vector<float> before = DecodedValues(tensor);
-      Result<CodedTable> made = MakeCodes(step, before, tensor.shape);
+      Result<CodedTable> made = MakeCodes(step, tensor.name, before, tensor.shape);
       if (!made.ok()) return Placed(tensor.name, made.status());
       CodedTable coded = std::move(made).value();
       const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
@@ -183,9 +199,9 @@ class PassRunner {
         return Refuse(tensor.name, "a float32 matrix", "another tensor");
       }
       const std::vector<float> before = DecodedValues(tensor);
-      Result<LowRank> made = step.rank
-                                 ? FactoriseToRank(before, tensor.shape, *step.rank, threads_)
-                                 : FactoriseToError(before, tensor.shape, step.error, threads_);
+      Result<LowRank> made =
+          step.rank ? FactoriseToRank(before, tensor.shape, *step.rank, around_.threads)
+                    : FactoriseToError(before, tensor.shape, step.error, around_.threads);
       if (!made.ok()) return Placed(tensor.name, made.status());
       Reconstruction found = Compare(before, tensor.shape, *made);
       const std::string name = tensor.name;
@@ -206,7 +222,7 @@ class PassRunner {
         return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
       }
     }
-    return Calibrate((std::filesystem::path(folder_) / step.text).string(), step.bits,
+    return Calibrate((std::filesystem::path(around_.folder) / step.text).string(), step.bits,
                      model_.draft);
   }
 
@@ -250,8 +266,22 @@ class PassRunner {
     model_.notes.push_back(Report(tensor.name, what, Compare(before, tensor)));
   }
 
-  Result<CodedTable> MakeCodes(const CodeStep& step, std::span<const float> values,
-                               const Shape& shape) const {
+  Result<CodedTable> MakeCodes(const CodeStep& step, const std::string& tensor,
+                               std::span<const float> values, const Shape& shape) const {
+    KMeansOptions clustering;
+    clustering.seed = step.seed;
+    clustering.iterations = step.iterations;
+    clustering.restarts = step.restarts;
+    clustering.threads = around_.threads;
+    if (step.sum) {
+      SumQuantisation options;
+      options.positions = step.positions;
+      options.choices = step.sub_vectors / step.positions;
+      options.sweeps = step.sweeps;
+      options.clustering = std::move(clustering);
+      options.progress = ClusteringProgress(step, tensor, step.positions);
+      return QuantiseToSums(values, shape, options);
+    }
     std::vector<uint32_t> pools = step.pools == CodeStep::Pools::kOne
                                       ? std::vector{static_cast<uint32_t>(step.sub_vectors)}
                                       : EvenPools(step.sub_vectors, step.positions);
@@ -259,17 +289,30 @@ class PassRunner {
       ProductQuantisation options;
       options.positions = step.positions;
       options.pools = std::move(pools);
-      options.clustering.seed = step.seed;
-      options.clustering.iterations = step.iterations;
-      options.clustering.restarts = step.restarts;
-      options.clustering.threads = threads_;
+      options.clustering = std::move(clustering);
+      options.progress = ClusteringProgress(step, tensor, options.pools.size());
       return ProductQuantise(values, shape, options);
     }
     const auto mapping = step.mapping == CodeStep::Mapping::kHashed ? HashedCodes : ShuffledCodes;
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
                              mapping(shape, step.positions, pools, step.seed));
     return FitSubVectors(values, shape, step.positions, std::move(pools), std::move(codes),
-                         threads_);
+                         around_.threads);
+  }
+
+  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodeStep& step,
+                                                                      const std::string& tensor,
+                                                                      uint64_t pools) const {
+    if (!around_.progress) return {};
+    return [this, step, tensor, pools](uint64_t pool, const KMeansStep& done) {
+      const auto of = [](uint64_t number, uint64_t total) {
+        return std::to_string(number + 1) + " of " + std::to_string(total);
+      };
+      around_.progress(where_ + ", " + tensor + ": pool " + of(pool, pools) + ", restart " +
+                       of(done.restart, step.restarts) + ", iteration " +
+                       of(done.iteration, step.iterations) + ", squared error " +
+                       Grouped(done.error, "%.6g"));
+    };
   }
 
   // The tensor becomes coded; passes that follow find its codebook under its name.
@@ -289,8 +332,7 @@ class PassRunner {
 
   const PassRecipe& pass_;
   std::string where_;
-  const std::string& folder_;
-  size_t threads_;
+  const PassSurroundings& around_;
   LoadedModel& model_;
 };
 
@@ -368,11 +410,10 @@ bool MatchesPattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const std::string& folder,
-                         size_t threads, LoadedModel& model) {
+Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
+                         LoadedModel& model) {
   for (size_t i = 0; i < passes.size(); ++i) {
-    KINGLET_RETURN_IF_ERROR(
-        std::visit(PassRunner(passes[i], i, folder, threads, model), passes[i].step));
+    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(passes[i], i, around, model), passes[i].step));
   }
   return {};
 }

@@ -2,7 +2,9 @@
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_PASS_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_PASS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -24,8 +26,10 @@ struct QuantiseStep {
   bool per_tensor = false;  // one scale for a matrix instead of one for each row
 };
 struct HalveStep {};  // float32 -> float16
-// A table becomes coded: clustered, or fitted under a mapping chosen before.
+// A table becomes coded: its sub-vectors clustered, or fitted under a mapping chosen before; or,
+// with `sum`, its rows made of clustered vectors that are added up.
 struct CodeStep {
+  bool sum = false;
   enum class Mapping : uint8_t { kClustered, kShuffled, kHashed };
   Mapping mapping = Mapping::kClustered;
   uint64_t positions = 1;
@@ -35,6 +39,7 @@ struct CodeStep {
   uint64_t sub_vectors = 0;  // in all pools together
   uint64_t seed = 1;
   uint64_t iterations = 25, restarts = 1;
+  uint64_t sweeps = 8;  // of sums (converters/passes/summed_codes.h)
 };
 // A table becomes a thinner one and a projection, or takes the second factor into the projection it
 // has. Tables of the embedding, of tails, and of a softmax without tails.
@@ -60,11 +65,16 @@ Result<PassRecipe> ParsePass(const RecipeNode& node);
 // Whether `name` is what `pattern` says, where * stands for any text, also for none.
 bool MatchesPattern(std::string_view pattern, std::string_view name);
 
+struct PassSurroundings {
+  std::string folder;  // from which files are found
+  size_t threads = 1;
+  std::function<void(const std::string& text)> progress;  // as ConvertOptions::progress
+};
+
 // Applies the passes. What each did to each tensor is noted for the user: error, bytes, ratio.
-// Files are found from `folder`. Errors: KINGLET_INVALID_ARGUMENT naming the pass and tensor, and
-// those of the passes.
-Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const std::string& folder,
-                         size_t threads, LoadedModel& model);
+// Errors: KINGLET_INVALID_ARGUMENT naming the pass and tensor, and those of the passes.
+Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
+                         LoadedModel& model);
 
 }  // namespace kinglet
 

@@ -238,15 +238,16 @@ TEST(ExampleRecipes, LuongsEncoderEmbedding) {
 }
 
 // With fewer words than choices every sub-vector is stored: nothing is lost.
+// As many words as each position has choices, so that nothing is lost.
 TEST(ExampleRecipes, BertsWordTable) {
-  const auto table = RandomFloats(size_t{30} * 256, 5);
+  const auto table = RandomFloats(size_t{32} * 256, 5);
   TinyCheckpoint tensors;
-  tensors.Add("bert.embeddings.word_embeddings.weight", "30,256", table);
+  tensors.Add("bert.embeddings.word_embeddings.weight", "32,256", table);
   tensors.Add("bert.embeddings.LayerNorm.weight", "2", {1, 2});
   const auto embedder = ConvertByExample(tensors, "bert-word-table.json");
   ASSERT_EQ(embedder->width(), 256U);
   std::vector<double> vector(256);
-  for (uint32_t word = 0; word < 30; ++word) {
+  for (uint32_t word = 0; word < 32; ++word) {
     ASSERT_TRUE(embedder->Vector(word, std::span(vector)).ok());
     for (size_t i = 0; i < 256; ++i) EXPECT_NEAR(vector[i], double{table[word * 256 + i]}, 1e-6);
   }

@@ -154,27 +154,6 @@ TEST(KdEmbedding, RefusesWhatDoesNotFit) {
             std::string::npos);
 }
 
-TEST(CodesFrom, TakesWholeNumbersBelowTheChoices) {
-  const std::vector<float> floats = {0, 7, 3, 5};
-  const std::vector<int64_t> integers = {0, 7, 3, 5};
-  const std::vector<uint32_t> expected = {0, 7, 3, 5};
-  EXPECT_EQ(*CodesFrom(floats, 2, 8), expected);
-  EXPECT_EQ(*CodesFrom(integers, 2, 8), expected);
-  EXPECT_TRUE(CodesFrom(std::span<const float>(), 2, 8)->empty());
-  for (const float bad : {-1.0F, 8.0F, 0.5F, NAN, INFINITY, 1e30F}) {
-    const auto codes = CodesFrom(std::vector<float>{0, 1, 2, bad}, 2, 8);
-    ASSERT_FALSE(codes.ok()) << bad;
-    EXPECT_EQ(codes.status().message().find(
-                  "kd codes: word 1, position 1: expected a whole number below 8, found "),
-              0U);
-  }
-  for (const int64_t bad : {int64_t{-1}, int64_t{8}, INT64_MIN, INT64_MAX}) {
-    EXPECT_FALSE(CodesFrom(std::vector<int64_t>{bad}, 1, 8).ok()) << bad;
-  }
-  EXPECT_FALSE(CodesFrom(floats, 0, 8).ok());
-  EXPECT_FALSE(CodesFrom(floats, 2, 0).ok());
-}
-
 TEST(CodesFromLogits, TheFirstLargestWins) {
   const std::vector<float> logits = {0, 2, 2, -3, -1, -1};
   EXPECT_EQ(*CodesFromLogits(logits, 3), (std::vector<uint32_t>{1, 1}));

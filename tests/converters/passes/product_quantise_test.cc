@@ -120,11 +120,7 @@ TEST(ProductQuantise, TheExtremes) {
   EXPECT_EQ(ExpandedTable(entries), values);
   const CodedTable mean = Quantised(values, shape, Options(1, {1}));
   EXPECT_EQ(std::set<uint32_t>(mean.codes.begin(), mean.codes.end()), std::set<uint32_t>{0});
-  // More sub-vectors than can be used: none is made in vain.
-  EXPECT_EQ(Quantised(values, shape, Options(2, {256, 256})).pools,
-            (std::vector<uint32_t>{20, 20}));
-  EXPECT_EQ(Quantised(values, shape, Options(2, {256})).pools, (std::vector<uint32_t>{40}));
-  const CodedTable single = Quantised({3.5F}, {1, 1}, Options(1, {256}));
+  const CodedTable single = Quantised({3.5F}, {1, 1}, Options(1, {1}));
   EXPECT_EQ(single.codebook, std::vector<float>{3.5F});
 }
 
@@ -180,6 +176,11 @@ TEST(ProductQuantise, RefusesWhatDoesNotFit) {
             "cannot product-quantise: values: expected [3, 4] entries, found 8");
   EXPECT_EQ(refusal({2, 4}, Options(2, {2, 0})),
             "cannot product-quantise: pool 1: expected 1 to 2 sub-vectors, found 0");
+  // More than its positions' rows could draw.
+  EXPECT_EQ(refusal({2, 4}, Options(2, {2, 3})),
+            "cannot product-quantise: pool 1: expected 1 to 2 sub-vectors, found 3");
+  EXPECT_EQ(refusal({2, 4}, Options(2, {5})),
+            "cannot product-quantise: pool 0: expected 1 to 4 sub-vectors, found 5");
   EXPECT_NE(refusal({8}, Options(2, {2})), "");
   EXPECT_NE(refusal({2, 4}, Options(0, {2})), "");
   EXPECT_NE(refusal({uint64_t{1} << 33, uint64_t{1} << 33}, Options(1, {2})), "");

@@ -36,7 +36,8 @@ LoadedModel Model() {
   return *std::move(model);
 }
 
-Status Apply(const std::string& json, LoadedModel& model, const std::string& folder = "") {
+Status Apply(const std::string& json, LoadedModel& model, const std::string& folder = "",
+             const std::function<void(const std::string&)>& progress = {}) {
   std::vector<PassRecipe> passes;
   const RecipeNode list = Node(json);
   const std::vector<RecipeNode> items = *list.Items();
@@ -45,7 +46,7 @@ Status Apply(const std::string& json, LoadedModel& model, const std::string& fol
     if (!pass.ok()) return pass.status();
     passes.push_back(*std::move(pass));
   }
-  return ApplyRecipePasses(passes, folder, 2, model);
+  return ApplyRecipePasses(passes, {folder, 2, progress}, model);
 }
 
 const EncodedTensor& Named(const LoadedModel& model, const std::string& name) {
@@ -174,6 +175,51 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
             5u);
 }
 
+// Rows of 4 numbers as sums of 2 vectors of that length; with a vector for every row nothing is
+// lost.
+TEST(RecipePasses, CodesOfSumsStandForWholeRows) {
+  LoadedModel model = Model();
+  const std::vector<float> before = Values(model, "embedding.table");
+  ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "combine": "sum",
+                         "positions": 2, "sub_vectors": 24, "sweeps": 1},
+                        {"pass": "quantise", "bits": 12, "tensors": ["embedding.table.codebook"]}])",
+                    model)
+                  .ok());
+  const auto& coded = std::get<Coded>(Named(model, "embedding.table").values);
+  EXPECT_EQ(coded.scheme.combine, Combine::kSum);
+  EXPECT_EQ(coded.scheme.pools, (std::vector<uint32_t>{12, 12}));
+  EXPECT_EQ(Named(model, "embedding.table.codebook").shape, (Shape{24, 4}));
+  const auto& codes = std::get<std::vector<uint32_t>>(coded.codes);
+  const std::vector<float> book = Values(model, "embedding.table.codebook");
+  for (size_t i = 0; i < before.size(); ++i) {
+    const size_t row = i / 4;
+    EXPECT_NEAR(book[codes[2 * row] * 4 + i % 4] + book[(12 + codes[2 * row + 1]) * 4 + i % 4],
+                before[i], 2e-3);
+  }
+  EXPECT_TRUE(SerialiseModel(model.draft).ok());
+}
+
+TEST(RecipePasses, ClusteringSaysHowFarItIs) {
+  LoadedModel model = Model();
+  std::vector<std::string> said;
+  ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "positions": 2,
+                         "sub_vectors": 6, "restarts": 2}])",
+                    model, "", [&](const std::string& text) { said.push_back(text); })
+                  .ok());
+  ASSERT_GE(said.size(), 4u);
+  EXPECT_TRUE(said.front().starts_with(
+      "pass 0, embedding.table: pool 1 of 2, restart 1 of 2, iteration 1 of 25, squared error "));
+  EXPECT_TRUE(said.back().starts_with("pass 0, embedding.table: pool 2 of 2, restart 2 of 2, "));
+  said.clear();
+  ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["softmax.tails.0.table"], "positions": 2,
+                         "sub_vectors": 4, "combine": "sum"}])",
+                    model, "", [&](const std::string& text) { said.push_back(text); })
+                  .ok());
+  ASSERT_FALSE(said.empty());
+  EXPECT_TRUE(said.back().starts_with("pass 0, softmax.tails.0.table: pool 2 of 2, restart 1 of 1"))
+      << said.back();
+}
+
 TEST(RecipePasses, LowRankOfFullRankIsTheSameMapping) {
   LoadedModel model = Model();
   const auto embedding = Product(Values(model, "embedding.table"),
@@ -250,6 +296,20 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
        "recipe: pass 1, embedding.table: expected a tensor that is not coded, found codes"},
       {R"({"pass": "code", "mapping": "shuffled", "positions": 2, "sub_vectors": 99, "tensors": ["embedding.table"]})",
        "pool 0: expected 1 to 12 sub-vectors, found 50"},
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 26, "tensors": ["embedding.table"]})",
+       "pool 0: expected 1 to 12 sub-vectors, found 13"},
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "mean"})",
+       "/0/combine: expected \"concatenate\" or \"sum\", found"},
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "sweeps": 3})",
+       "/0/sweeps: expected sums to sweep over, found none"},
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "pools": "one"})",
+       "/0: expected sums, or \"pools\", found both"},
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "mapping": "hashed"})",
+       "/0: expected sums, or \"mapping\", found both"},
+      {R"({"pass": "code", "positions": 3, "sub_vectors": 8, "combine": "sum"})",
+       "/0/sub_vectors: expected a multiple of the positions, 3, found 8"},
+      {R"({"pass": "code", "positions": 1, "sub_vectors": 13, "combine": "sum", "tensors": ["embedding.table"]})",
+       "choices: expected 1 to 12, found 13"},
       {R"({"pass": "low_rank", "tensors": ["embedding.table"]})",
        "/0: expected \"error\", found none"},
       {R"({"pass": "low_rank", "rank": 2, "error": 0.5})",

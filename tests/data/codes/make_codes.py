@@ -7,7 +7,7 @@ float64. Shares nothing with kinglet. Needs numpy and PyTorch (made with 1.13: D
 Each file is one flat float64 array.
 dpq_*.npy: query, keys, values (none for VQ), batch norm mean and variance (none without), codes [50, 4], rows [50, d].
 kd_*.npy: codes [50, 4], code embeddings, (with a dense layer: batch norm gain, offset, mean and variance, kernel and
-bias), rows. summed.npy: codebook, codes, rows.
+bias), rows.
 """
 import os
 
@@ -83,8 +83,3 @@ write_dpq("vq_shared_additive", 6, True, True, None, True, 6, 6)
 write_kd("mean", 7, False, 6)
 write_kd("mean_shared", 8, True, 6)
 write_kd("mean_linear", 9, False, 5, 7)
-
-DRAW = drawer(10)
-CODEBOOK = DRAW(POSITIONS * CHOICES, 6)
-CODES = torch.randint(CHOICES, (WORDS, POSITIONS), generator=torch.Generator().manual_seed(10))
-write("summed", CODEBOOK, CODES, CODEBOOK[CODES + CHOICES * torch.arange(POSITIONS)].sum(1))

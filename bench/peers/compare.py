@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""kinglet and each installed peer on the same network, weights and tokens, in turns; prints a table.
+
+    bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER [--rounds 5] [--only best,demo]
+
+Needs PyTorch; ONNX Runtime where it is installed (pip install onnxruntime). Checkpoints with random weights are made in
+FOLDER once, the demo model is examples/wikitext2. Each figure is the median over the rounds of the median time of a token.
+Peers compute float32; "nll" is the mean negative log-probability that each gave to the same tokens, where it says so.
+"""
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
+DEMO = os.path.join(ROOT, "examples", "wikitext2")
+
+
+class Bench:
+    def __init__(self, kinglet: str, work: str):
+        self.kinglet, self.work = kinglet, work
+        self.has_onnx = importlib.util.find_spec("onnxruntime") is not None
+
+    def path(self, *names: str) -> str:
+        return os.path.join(self.work, *names)
+
+    def python(self, script: str, *arguments: str) -> str:
+        return subprocess.run([sys.executable, os.path.join(HERE, script), *arguments], check=True, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    def convert(self, checkpoint: str, output: str, *options: str) -> str:
+        if not os.path.exists(output):
+            subprocess.run([self.kinglet, "convert", checkpoint, "-o", output, *options], check=True,
+                           stdout=subprocess.DEVNULL)
+        return output
+
+    def models(self, checkpoint: str, stem: str, vocabulary: str, text: str) -> tuple:
+        """Its float32 and its calibrated 9-bit file."""
+        return (self.convert(checkpoint, self.path(stem + ".float32.kgl")),
+                self.convert(checkpoint, self.path(stem + ".9bit.kgl"), "--vocab", vocabulary, "--bits", "9",
+                             "--calibrate", text))
+
+    def ours(self, name: str, model: str, ids: str, mode="full", threads=1, lanes=1, skip=False, tokens=300):
+        arguments = ["bench", model, "--ids", ids, "--json", "--mode", mode, "--threads", str(threads), "--lanes",
+                     str(lanes), "--tokens", str(tokens)] + ([] if skip else ["--no-skip"])
+
+        def run() -> dict:
+            out = subprocess.run([self.kinglet, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
+            found = json.loads(out.splitlines()[0])
+            return {"us": found["us_per_token"]["p50"], "floor": found["read_floor_us"] / lanes}
+        return name, run
+
+    def peer(self, name: str, script: str, *arguments: str):
+        def run() -> dict:
+            found = json.loads(self.python(script, *arguments))
+            return {"us": found["us_per_token"]["p50"], "nll": found["nll"]}
+        return name, run
+
+    def micronet_peers(self, folder: str, ids: str, threads: int) -> list:
+        arguments = (folder, "--ids", ids, "--threads", str(threads))
+        peers = [self.peer("PyTorch, float32", "stream_pytorch.py", *arguments)]
+        if self.has_onnx:
+            peers.append(self.peer("ONNX Runtime, float32", "stream_onnxruntime.py", *arguments))
+        return peers
+
+    def best(self) -> str:
+        folder = self.path("best")
+        if not os.path.exists(os.path.join(folder, "text.txt")):
+            self.python("make_micronet.py", os.path.join(ROOT, "tests", "data", "micronet-best-shapes.json"), folder)
+        return folder
+
+    def best_models(self) -> tuple:
+        folder = self.best()
+        return self.models(folder, "best", os.path.join(folder, "vocab.txt"), os.path.join(folder, "text.txt"))
+
+    def best_rows(self, threads: int) -> list:
+        ids = os.path.join(self.best(), "tokens.txt")
+        float32, nine = self.best_models()
+        return [self.ours("kinglet, 9 bits", nine, ids, threads=threads),
+                self.ours("kinglet, float32", float32, ids, threads=threads),
+                *self.micronet_peers(self.best(), ids, threads)]
+
+    def best_score_rows(self) -> list:
+        return [self.ours("kinglet, 9 bits", self.best_models()[1], os.path.join(self.best(), "tokens.txt"), "score")]
+
+    def lanes_rows(self) -> list:
+        folder = self.best()
+        ids = os.path.join(folder, "tokens.txt")
+        return [self.ours("kinglet, 9 bits", self.best_models()[1], ids, "topk", 2, 64, tokens=20),
+                self.peer("PyTorch, float32", "stream_pytorch.py", folder, "--ids", ids, "--threads", "2", "--lanes", "64",
+                          "--tokens", "15")]
+
+    def demo_rows(self) -> list:
+        ids = self.path("demo.tokens.txt")  # its real text twice: timing starts when the cache is full
+        with open(os.path.join(DEMO, "tokens.txt")) as text, open(ids, "w") as twice:
+            twice.write(" ".join(2 * text.read().split()))
+        float32, nine = self.models(DEMO, "demo", os.path.join(DEMO, "vocab.txt"), os.path.join(DEMO, "calibration.txt"))
+        return [self.ours("kinglet, 9 bits", nine, ids, skip=True), self.ours("kinglet, float32", float32, ids, skip=True),
+                *self.micronet_peers(DEMO, ids, 1)]
+
+    def lstm_rows(self) -> list:
+        checkpoint, ids = self.path("lstm.pt"), self.path("lstm.tokens.txt")
+        if not os.path.exists(ids):
+            self.python("stream_lstm.py", "make", checkpoint, "--ids-out", ids)
+        float32, nine = self.models(checkpoint, "lstm", checkpoint + ".vocab.txt", checkpoint + ".text.txt")
+        return [self.ours("kinglet, 9 bits", nine, ids), self.ours("kinglet, float32", float32, ids),
+                self.peer("PyTorch, float32", "stream_lstm.py", "run", checkpoint, "--ids", ids)]
+
+
+# name: (what is asked, rows)
+CASES = {
+    "best": ("best MicroNet, full distribution, 1 thread", lambda bench: bench.best_rows(1)),
+    "best2": ("best MicroNet, full distribution, 2 threads", lambda bench: bench.best_rows(2)),
+    "score": ("best MicroNet, the next word alone, 1 thread", Bench.best_score_rows),
+    "lanes": ("best MicroNet, 64 lanes, ten best words, 2 threads", Bench.lanes_rows),
+    "demo": ("demo model on real text, full distribution, 1 thread", Bench.demo_rows),
+    "lstm": ("LSTM 2 x 1500, 10,000 words, DPQ input, full distribution, 1 thread", Bench.lstm_rows),
+}
+
+
+def compare(title: str, rows: list, rounds: int):
+    found = {name: [] for name, _ in rows}
+    for number in range(rounds):
+        for name, run in rows if number % 2 == 0 else rows[::-1]:
+            found[name].append(run())
+    first = statistics.median(one["us"] for one in found[rows[0][0]])
+    print(f"\n{title}\n\n| | us per token | times the first | read floor, us | times its floor | nll |\n|---|--:|--:|--:|--:|--:|")
+    for name, results in found.items():
+        us = statistics.median(one["us"] for one in results)
+        floors = [one["floor"] for one in results if "floor" in one]
+        floor = statistics.median(floors) if floors else None
+        nll = results[0].get("nll")
+        print(f"| {name} | {us:,.1f} | {us / first:.2f} | " + (f"{floor:,.1f} | {us / floor:.2f}" if floor else "- | -") +
+              " | " + (f"{nll:.6f}" if nll else "-") + " |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinglet", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default=",".join(CASES))
+    options = parser.parse_args()
+    os.makedirs(options.work, exist_ok=True)
+    bench = Bench(os.path.abspath(options.kinglet), options.work)
+    for name in options.only.split(","):
+        title, rows = CASES[name]
+        compare(title, rows(bench), options.rounds)
+
+
+if __name__ == "__main__":
+    main()
