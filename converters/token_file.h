@@ -12,8 +12,8 @@
 
 namespace kinglet {
 
-// Token ids: decimal numbers apart from each other by ASCII white space, or a .npy array of
-// integers (recognised by content). Whether an id is in a vocabulary is the caller's question. No
+// Token ids from a file or a pipe: decimal numbers apart from each other by ASCII white space, or a
+// .npy array of integers (recognised by content). Whether an id is in a vocabulary is the caller's question. No
 // ids at all is a valid file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY;
 // KINGLET_INVALID_ARGUMENT naming the byte offset of what is no id.
 Result<std::vector<uint32_t>> ReadIds(const std::string& path);

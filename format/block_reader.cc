@@ -116,8 +116,10 @@ class BlockReader : private SchemaReader {
                  : shared                   ? DefineLayer::Bias::kShared
                                             : DefineLayer::Bias::kPerGroup;
     layer.norm_epsilon = stored.norm_epsilon();
-    layer.norm_gain = stored.norm_gain().has_value();
-    layer.norm_offset = stored.norm_offset().has_value();
+    // Where there is no norm they say nothing, and any tensor is refused.
+    const bool normless = layer.norm == DefineLayer::Norm::kNone;
+    layer.norm_gain = normless || stored.norm_gain().has_value();
+    layer.norm_offset = normless || stored.norm_offset().has_value();
     return layer;
   }
 

@@ -94,12 +94,13 @@ TEST(FaultsOf, NamesEachInconsistency) {
 
 TEST(FaultsOf, NamesAllFaultsInOneLineOfBoundedLength) {
   DefineUnit unit = Small();
-  unit.entry_layers = 9;
+  unit.layers[0].norm = Layer::Norm::kWhole;
+  unit.layers[0].norm_epsilon = NAN;
   unit.layers[1].in = 27;
   unit.layers[2].in = 19;
   EXPECT_EQ(
       FaultsOf(unit),
-      "entry layers: expected at most the 3 layers, found 9; layer 1, in: expected 28 "
+      "layer 0, norm epsilon: expected a number above 0, found nan; layer 1, in: expected 28 "
       "(16 of the previous output and 12 of e), found 27; layer 1, groups: expected a divisor "
       "of the 27 features of in, found 2; layer 2, in: expected 20, found 19");
   unit.layers.assign(100'000, {.in = 0, .out = 0, .groups = 0});

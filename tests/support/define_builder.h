@@ -11,7 +11,7 @@
 namespace kinglet {
 
 struct TinyDefineOptions {
-  DefineUnit unit;  // map_width 0: the mixing HGT of DefineUnits
+  DefineUnit unit = {};  // map_width 0: the mixing HGT of DefineUnits
   uint32_t cache_rows = 4;
   bool decoder = true;  // none: an embedding alone
   int bits = 0;         // of every matrix; 0: dense float32

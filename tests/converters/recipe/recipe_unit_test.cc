@@ -5,6 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "converters/recipe/recipe_model.h"
+#include "converters/source_file.h"
+#include "format/writer.h"
+#include "runtime/embedder.h"
+#include "tests/converters/passes/flat_fixture.h"
 #include "tests/converters/recipe/recipe_source.h"
 
 namespace kinglet {
@@ -97,6 +102,68 @@ TEST_F(ReadUnitTest, RefusalsNameTheTensor) {
             std::string::npos);
   EXPECT_NE(refusal(R"([{"groups": 2, "weights": "shared", "weight": "one", "skip": "mix"}])"),
             "accepted");
+}
+
+// Public implementations' checkpoints (tests/data/define/make_define.py) and their tables by PyTorch,
+// both as the table and as a unit that stays in the model.
+class PublicUnit : public testing::TestWithParam<const char*> {};
+
+TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
+  const std::string name = GetParam(), path = KINGLET_TEST_DATA "/define/" + name;
+  const auto source = OpenSourceFile(path + ".pt");
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  const auto node = RecipeNode::Read(path + ".json");
+  ASSERT_TRUE(node.ok()) << node.status().message();
+  auto recipe = ParseRecipe(*node);
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  const std::vector<double> expected = ReadDoubles("define/" + name + "_table.npy");
+  const auto table = ModelFromRecipe(*recipe, source->tensors, 1);
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  // One rounding to float32.
+  EXPECT_LT(LargestDifference(DecodedValues(table->draft.tensors[0]), expected), 6.1e-8);
+
+  KeepUnit(4, *recipe);
+  const auto kept = ModelFromRecipe(*recipe, source->tensors, 1);
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  const auto bytes = SerialiseModel(kept->draft);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto embedder = *Embedder::Create(*Model::FromBytes(*bytes, {.backend = "ref64"}));
+  std::vector<double> found;
+  for (uint32_t word = 0; word < kept->draft.description.vocabulary_size; ++word) {
+    std::vector<double> row(embedder->width());
+    ASSERT_TRUE(embedder->Vector(word, std::span(row)).ok());
+    found.insert(found.end(), row.begin(), row.end());
+  }
+  EXPECT_LT(LargestDifference(found, expected), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PublicUnit,
+                         testing::Values("delight_full", "delight_adaptive", "delight_shuffled",
+                                         "plain"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+// A unit stays only where it is the whole input.
+TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
+  const SourceWeights weights = {RandomTensor("t", {5, 4}), RandomTensor("w", {4, 3}),
+                                 RandomTensor("p", {2, 3})};
+  const std::string unit =
+      R"({"define": {"map": [{"table": "t"}], "layers": [{"weight": "w"}], "cache_rows": )";
+  const auto message = [&](const std::string& json) {
+    const auto model = ModelFromRecipe(RecipeOf(json), weights, 1);
+    return model.ok() ? "accepted" : model.status().message();
+  };
+  EXPECT_EQ(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "4}}}}"), "accepted");
+  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "0}}}}")
+                .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
+            std::string::npos);
+  const std::string elsewhere = "define, cache_rows: expected none, but for the embedding's one";
+  EXPECT_NE(message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}")
+                .find(elsewhere),
+            std::string::npos);
+  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"bins": [{"table": )" + unit +
+                    R"(4}}}, {"table": "t"}]}})")
+                .find(elsewhere),
+            std::string::npos);
 }
 
 }  // namespace
