@@ -64,8 +64,9 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
         const Family* family,
         ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-    KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
-                                                  source.modules, root, options.define_cache_rows}));
+    KINGLET_ASSIGN_OR_RETURN(
+        model, family->load({path, options.config, source.step, source.tensors, source.modules,
+                             root, options.define_cache_rows}));
     summary.family = family->name;
   }
   const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);

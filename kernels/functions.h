@@ -1,7 +1,8 @@
 // The elementary functions of docs/NUMERICS.md, rule 6: exponential, logarithm, logistic sigmoid
-// hyperbolic tangent and Gaussian error linear unit from additions, multiplications, fused multiply-adds and (but for the
-// exponential) one IEEE division, so that every backend gets the same bits from the same sequence.
-// This file is C++17 and device-clean: it is compiled by nvcc too.
+// hyperbolic tangent and Gaussian error linear unit from additions, multiplications, fused
+// multiply-adds and (but for the exponential) one IEEE division, so that every backend gets the
+// same bits from the same sequence. This file is C++17 and device-clean: it is compiled by nvcc
+// too.
 //
 // float: our own, checked by tests/kernels/functions_test.cc: error at most 1.1 ulp (exp), 0.9 ulp
 // (log), 1.6 ulp (sigmoid) and 1.4 ulp (tanh); exp and log are monotone, exp(0) = 1 and

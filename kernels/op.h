@@ -34,8 +34,8 @@ struct DefineRows {
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
   RowCacheShape cache;
-  BufferId work;   // [DefineWork(unit).total] of reals: vectors on their way through the layers
-  BufferId rows;   // [cache.rows(), width] of reals; with `words` what a token leaves for later ones
+  BufferId work;  // [DefineWork(unit).total] of reals: vectors on their way through the layers
+  BufferId rows;  // [cache.rows(), width] of reals; with `words` what a token leaves for later ones
   BufferId words;  // [cache.memory_words()] of kWord: RowCache's
 };
 
@@ -52,8 +52,8 @@ struct DefineWork {
 };
 
 // out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
-// holds the token, or what the DeFINE unit makes of that. The row of a coded table is made of reals,
-// from the first position to the last. A row that a cache holds is not computed again.
+// holds the token, or what the DeFINE unit makes of that. The row of a coded table is made of
+// reals, from the first position to the last. A row that a cache holds is not computed again.
 struct EmbedRow {
   std::vector<EmbeddingBin> bins;
   double scale;

@@ -1,6 +1,6 @@
 // Which rows a cache of bounded size holds. Its memory is the caller's and only words: the rows lie
-// elsewhere, row i of the cache in slot i. What it holds follows from the tokens that were asked for
-// and nothing else.
+// elsewhere, row i of the cache in slot i. What it holds follows from the tokens that were asked
+// for and nothing else.
 #ifndef KINGLET_KERNELS_ROW_CACHE_H_
 #define KINGLET_KERNELS_ROW_CACHE_H_
 

@@ -32,8 +32,8 @@ DefineOperations OperationsOf(const DefineLayer& layer) {
     const bool whole = layer.norm == DefineLayer::Norm::kWhole;
     const double parts = whole ? 1 : static_cast<double>(layer.groups);
     // As LayerNorm, part by part; a gain or an offset that there is not takes nothing.
-    operations.norm = {(layer.norm_gain ? 2 : 1) * out,
-                       (layer.norm_offset ? 5 : 4) * out - parts, out + 3 * parts};
+    operations.norm = {(layer.norm_gain ? 2 : 1) * out, (layer.norm_offset ? 5 : 4) * out - parts,
+                       out + 3 * parts};
   }
   operations.activation = ActivationOf(layer.activation, out);
   if (layer.residual != DefineLayer::Residual::kNone) operations.residual = {0, out, 0};

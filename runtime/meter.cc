@@ -395,8 +395,8 @@ Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
   CachedRows rows(plan);
   Trace trace;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters,
-                   rows.Step(ids[i])}];
+    ++trace
+          .paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters, rows.Step(ids[i])}];
     trace.distribution += FullDistribution(plan, i);
   }
   return trace;

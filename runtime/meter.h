@@ -41,9 +41,9 @@ std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids)
 
 // Where the path of a token can part from another token's.
 struct TokenPath {
-  uint64_t position = 0;  // tokens before it: how full the window and the cache are
-  size_t bin = 0;         // of the embedding
-  ClusterSet clusters;    // that were computed
+  uint64_t position = 0;       // tokens before it: how full the window and the cache are
+  size_t bin = 0;              // of the embedding
+  ClusterSet clusters;         // that were computed
   bool row_is_cached = false;  // the embedding's row was computed for an earlier token
 
   bool operator==(const TokenPath&) const = default;

@@ -61,8 +61,8 @@ class StepRules {
         components_(components) {}
 
   // Looking rows up, coded ones too, and scaling them is free; sums of sub-vectors and a projection
-  // run for the tokens of their bin. The notebook has no cache of rows: a DeFINE unit runs for every
-  // token.
+  // run for the tokens of their bin. The notebook has no cache of rows: a DeFINE unit runs for
+  // every token.
   void operator()(const EmbedRow& op) const {
     for (size_t i = 0; i < op.bins.size(); ++i) {
       const TensorView& table = plan_.weights[op.bins[i].table];
@@ -158,8 +158,8 @@ class StepRules {
     const double units = Real(plan_.buffer(hidden).count);
     Add("", OperationTally{products, sums, functions} * units);
   }
-  // Its groups are linear layers, which may share a matrix or a bias; the notebook has no sigmoid or
-  // tangent, so those are functions of one number.
+  // Its groups are linear layers, which may share a matrix or a bias; the notebook has no sigmoid
+  // or tangent, so those are functions of one number.
   void AddUnit(const DefineRows& define) const {
     for (size_t i = 0; i < define.unit.layers.size(); ++i) {
       const DefineLayer& layer = define.unit.layers[i];

@@ -118,10 +118,10 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   for (Share& share : shares_) {
     for (const uint32_t lane : share.lanes) {
       const uint32_t id = share.ids[lane];
-      last_steps_[share.first + lane] = {PathOf(model_->plan(), position_, id,
-                                                share.session->clusters_opened(lane),
-                                                share.rows[lane].Step(id)),
-                                         share.session->last_work(lane).arithmetic};
+      last_steps_[share.first + lane] = {
+          PathOf(model_->plan(), position_, id, share.session->clusters_opened(lane),
+                 share.rows[lane].Step(id)),
+          share.session->last_work(lane).arithmetic};
     }
   }
   ++position_;

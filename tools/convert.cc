@@ -74,8 +74,9 @@ Command AddConvert(CLI::App& app) {
       ->type_name("TEXT");
   command->add_option("--recipe", convert.recipe,
                       "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
-  command->add_option("--keep-define", convert.define_cache_rows,
-                      "keep a DeFINE unit in the model and cache N of its rows")
+  command
+      ->add_option("--keep-define", convert.define_cache_rows,
+                   "keep a DeFINE unit in the model and cache N of its rows")
       ->type_name("N");
   command->add_option("--mem-len", convert.memory_length,
                       "not for this version's families: refused");

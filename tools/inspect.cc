@@ -61,10 +61,10 @@ struct BlockText {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
            NumberText(block.scale) + ", words by bin " +
            Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) +
-           (block.define ? ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) +
-                               " layers, " + std::to_string(block.define->cache_rows) +
-                               " rows cached"
-                         : "");
+           (block.define
+                ? ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) +
+                      " layers, " + std::to_string(block.define->cache_rows) + " rows cached"
+                : "");
   }
   std::string operator()(const MicronetDecoder& block) const {
     std::string text =

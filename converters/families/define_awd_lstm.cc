@@ -198,7 +198,7 @@ class Loader {
   uint64_t words_ = 0;
   std::optional<uint32_t> cache_rows_;  // of a unit that is kept
   std::vector<TensorId> tables_;        // of the bands
-  std::deque<SourceTensor> made_;  // from the checkpoint's; the builder points to them
+  std::deque<SourceTensor> made_;       // from the checkpoint's; the builder points to them
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The DeFINE input of pranavajitnair/DeFINE-AWD-LSTM by its names in a checkpoint. Sizes, groups and
-// depth are read off the tensors' shapes. Units of other names, sacmehta/delight's and the reference
-// module's among them, are what recipes are for (docs/RECIPES.md).
+// The DeFINE input of pranavajitnair/DeFINE-AWD-LSTM by its names in a checkpoint. Sizes, groups
+// and depth are read off the tensors' shapes. Units of other names, sacmehta/delight's and the
+// reference module's among them, are what recipes are for (docs/RECIPES.md).
 #ifndef KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
 #define KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
 

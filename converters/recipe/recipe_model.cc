@@ -203,8 +203,8 @@ class ModelMaker {
       const DefineRecipe::Band& from = recipe.map[i];
       const std::string name =
           recipe.map.size() == 1 ? "embedding.map." : "embedding.map." + std::to_string(i) + ".";
-      KINGLET_ASSIGN_OR_RETURN(const AddedTable table,
-                               AddTable(name + "table", from.table[0], from.projection.has_value()));
+      KINGLET_ASSIGN_OR_RETURN(const AddedTable table, AddTable(name + "table", from.table[0],
+                                                                from.projection.has_value()));
       std::optional<TensorId> projection = table.projection;
       if (from.projection) {
         KINGLET_ASSIGN_OR_RETURN(projection,

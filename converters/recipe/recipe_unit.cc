@@ -48,8 +48,8 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTen
   const uint64_t outputs = shape[shape.size() - (out_in ? 2 : 1)];
   layer.out = outputs * groups;
   DefineWeights weights;
-  weights.weight = out_in ? std::move(weight.values)
-                          : FromInOut(weight.values, layer.in / groups, outputs);
+  weights.weight =
+      out_in ? std::move(weight.values) : FromInOut(weight.values, layer.in / groups, outputs);
   const auto read = [&](const std::optional<TensorRef>& ref, std::vector<float>& to) -> Status {
     if (!ref) return {};
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> values, tensors.Read(*ref));

@@ -40,8 +40,8 @@ class LayerNormKernel {
         epsilon_(static_cast<T>(op.epsilon)) {}
 
   void operator()(Frame& frame) const {
-    NormaliseVector(x_.At<T>(frame), x_.count, epsilon_, gain_->values.data(),
-                    bias_->values.data(), y_.At<T>(frame));
+    NormaliseVector(x_.At<T>(frame), x_.count, epsilon_, gain_->values.data(), bias_->values.data(),
+                    y_.At<T>(frame));
   }
   std::vector<MemoryRange> WeightMemory() const {
     return {gain_->Memory(false)[0], bias_->Memory(false)[0]};

@@ -43,8 +43,8 @@ struct Binder {
   }
   Kernel operator()(const EmbedRow& op) const {
     if (op.define) {
-      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(
-          op, layout, plan.weights, BinRows<T>(op.bins, 1, plan, store)));
+      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(op, layout, plan.weights,
+                                                             BinRows<T>(op.bins, 1, plan, store)));
     }
     return WithTokenWeights(EmbedRowKernel<T>(op, plan, layout, store));
   }

@@ -9,7 +9,9 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
   EmbedRow row{block.bins, block.scale, residual};
   if (const auto& kept = block.define) {
     const auto cache = RowCacheShape::Of(kept->cache_rows, builder.plan().vocabulary_size);
-    row.define = DefineRows{kept->unit, kept->tensors, cache,
+    row.define = DefineRows{kept->unit,
+                            kept->tensors,
+                            cache,
                             builder.Reals("define.work", DefineWork(kept->unit).total),
                             builder.Reals("define.rows", cache.rows() * block.width),
                             builder.ScratchWords("define.words", cache.memory_words())};

@@ -64,10 +64,10 @@ TEST(ReferenceDefine, EqualsPyTorchWithItsUnitKept) {
   const CommandFolder folder;
   const std::string data = KINGLET_TEST_DATA "/recipes/reference-define/";
   for (const std::string rows : {"1", "2", "1000000"}) {
-    const Outcome converted = folder.Run(
-        "convert " + data + "model.pt -o m.kgl --recipe " + RecipePath("reference-define") +
-        " --keep-define " + rows + " --golden " + data + "golden_f64.tsv --ids " + data +
-        "tokens.txt --tolerance 1e-6");
+    const Outcome converted =
+        folder.Run("convert " + data + "model.pt -o m.kgl --recipe " +
+                   RecipePath("reference-define") + " --keep-define " + rows + " --golden " + data +
+                   "golden_f64.tsv --ids " + data + "tokens.txt --tolerance 1e-6");
     ASSERT_EQ(converted.exit_status, 0) << converted.error;
     const auto inspected = folder.Run("inspect m.kgl --json").Json().at(0);
     const auto& unit = inspected["blocks"][0]["define"];

@@ -67,7 +67,8 @@ class Builder {
     const float limit = std::sqrt(3.0F / static_cast<float>(columns));
     if (options_.bits == 0) {
       DenseF32 dense;
-      for (uint64_t i = 0; i < rows * columns; ++i) dense.values.push_back(limit * random_.Signed());
+      for (uint64_t i = 0; i < rows * columns; ++i)
+        dense.values.push_back(limit * random_.Signed());
       return Add({name, {rows, columns}, std::move(dense), false});
     }
     Quantised quantised;

@@ -77,9 +77,10 @@ OpCase DefineRowCase(const NamedUnit& named, const std::vector<float>& map,
   define.unit = named.unit;
   for (size_t i = 0; i < layers.size(); ++i) {
     const DefineShapes shapes = ShapesOf(named.unit.layers[i]);
-    define.tensors.push_back(
-        {*add(shapes.weight, layers[i].weight), add(shapes.bias, layers[i].bias),
-         add(shapes.norm_gain, layers[i].norm_gain), add(shapes.norm_offset, layers[i].norm_offset)});
+    define.tensors.push_back({*add(shapes.weight, layers[i].weight),
+                              add(shapes.bias, layers[i].bias),
+                              add(shapes.norm_gain, layers[i].norm_gain),
+                              add(shapes.norm_offset, layers[i].norm_offset)});
   }
   return Finished(builder, std::move(op), std::move(define), cache_rows, kNotComparable, token);
 }

@@ -151,8 +151,7 @@ void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, const d
       const uint64_t used = std::min<uint64_t>(kTileRows, rows - row);
       for (uint64_t i = 0; i < count; ++i) {
         for (uint64_t r = 0; r < kTileRows; ++r) {
-          panel[i * kTileRows + r] =
-              r < used ? matrix[(row + r) * columns + first + i] : 0.0F;
+          panel[i * kTileRows + r] = r < used ? matrix[(row + r) * columns + first + i] : 0.0F;
         }
       }
       double* tile = output + row * kDefineBlock;

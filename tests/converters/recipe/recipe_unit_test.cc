@@ -50,8 +50,11 @@ class ReadUnitTest : public testing::Test {
       // Two matrices [2, 3], and the same transposed.
       FloatTensor("in_out", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}),
       FloatTensor("out_in", {2, 3, 2}, {1, 4, 2, 5, 3, 6, 10, 40, 20, 50, 30, 60}),
-      FloatTensor("one", {2, 3}, {1, 2, 3, 4, 5, 6}), RandomTensor("reduce", {5, 10}),
-      RandomTensor("bias3", {3}), RandomTensor("bias6", {6}), RandomTensor("bias4", {4})};
+      FloatTensor("one", {2, 3}, {1, 2, 3, 4, 5, 6}),
+      RandomTensor("reduce", {5, 10}),
+      RandomTensor("bias3", {3}),
+      RandomTensor("bias6", {6}),
+      RandomTensor("bias4", {4})};
   const RecipeTensors tensors_{weights_};
 
   Result<RecipeUnit> Read(const std::string& layers) const {
@@ -104,8 +107,8 @@ TEST_F(ReadUnitTest, RefusalsNameTheTensor) {
             "accepted");
 }
 
-// Public implementations' checkpoints (tests/data/define/make_define.py) and their tables by PyTorch,
-// both as the table and as a unit that stays in the model.
+// Public implementations' checkpoints (tests/data/define/make_define.py) and their tables by
+// PyTorch, both as the table and as a unit that stays in the model.
 class PublicUnit : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
@@ -157,9 +160,9 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
                 .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
             std::string::npos);
   const std::string elsewhere = "define, cache_rows: expected none, but for the embedding's one";
-  EXPECT_NE(message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}")
-                .find(elsewhere),
-            std::string::npos);
+  EXPECT_NE(
+      message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}").find(elsewhere),
+      std::string::npos);
   EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"bins": [{"table": )" + unit +
                     R"(4}}}, {"table": "t"}]}})")
                 .find(elsewhere),
