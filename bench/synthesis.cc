@@ -177,11 +177,11 @@ class RandomStateDict {
     AddMatrix(prefix + "fc.3.weight", d, config_.inner, 0.5F);
     AddBias(prefix + "fc.3.bias", d);
     if (!config_.bits) return;
-    AddQuantiser(prefix + "quant_ln1", kLayerRanges.norm1);
+    AddQuantiser(prefix + "quant_ln1", kLayerRanges.attention_input);
     AddQuantiser(prefix + "quant_qkv", kLayerRanges.qkv);
     AddQuantiser(prefix + "quant_attn", kLayerRanges.weights);
     AddQuantiser(prefix + "quant_attnv", kLayerRanges.attended);
-    AddQuantiser(prefix + "quant_ln2", kLayerRanges.norm2);
+    AddQuantiser(prefix + "quant_ln2", kLayerRanges.inner_input);
     AddQuantiser(prefix + "fc.1", kLayerRanges.inner);
     AddQuantiser(prefix + "fc.4", kLayerRanges.outer);
   }

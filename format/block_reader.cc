@@ -20,13 +20,14 @@ class BlockReader : private SchemaReader {
   // With its name left empty.
   Result<Block> Read(const std::string& where, const schema::Block& block) const {
     const int kinds = (block.adaptive_embedding() != nullptr) +
-                      (block.micronet_decoder() != nullptr) +
+                      (block.transformer_decoder() != nullptr) +
                       (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
                       (block.recurrent_decoder() != nullptr) + (block.bag_classifier() != nullptr);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     if (const auto* stored = block.adaptive_embedding())
       return AsBlock(ReadEmbedding(where, *stored));
-    if (const auto* stored = block.micronet_decoder()) return AsBlock(ReadDecoder(where, *stored));
+    if (const auto* stored = block.transformer_decoder())
+      return AsBlock(ReadDecoder(where, *stored));
     if (const auto* stored = block.adaptive_softmax()) return AsBlock(ReadSoftmax(where, *stored));
     if (const auto* stored = block.neural_cache()) return AsBlock(ReadCache(where, *stored));
     if (const auto* stored = block.recurrent_decoder()) {
@@ -123,10 +124,10 @@ class BlockReader : private SchemaReader {
     return layer;
   }
 
-  Result<MicronetDecoder> ReadDecoder(const std::string& where,
-                                      const schema::MicronetDecoder& stored) const {
+  Result<TransformerDecoder> ReadDecoder(const std::string& where,
+                                         const schema::TransformerDecoder& stored) const {
     KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
-    MicronetDecoder decoder;
+    TransformerDecoder decoder;
     decoder.width = stored.width();
     decoder.heads = stored.heads();
     decoder.key_size = stored.key_size();
@@ -135,33 +136,65 @@ class BlockReader : private SchemaReader {
     KINGLET_ASSIGN_OR_RETURN(
         decoder.start,
         Enumerator<StreamStart>(where + ", start", stored.start(), schema::StreamStart::MAX));
-    for (const schema::MicronetLayer* layer : *stored.layers()) {
+    KINGLET_ASSIGN_OR_RETURN(
+        decoder.norm_order,
+        Enumerator<NormOrder>(where + ", norm order", stored.norm_order(), schema::NormOrder::MAX));
+    decoder.epsilon = stored.epsilon();
+    KINGLET_ASSIGN_OR_RETURN(decoder.positions, ReadPositions(where, stored));
+    for (const schema::TransformerLayer* layer : *stored.layers()) {
       decoder.layers.push_back(ToLayer(*layer));
     }
+    decoder.final_norm_gain = Optional(stored.final_norm_gain());
+    decoder.final_norm_bias = Optional(stored.final_norm_bias());
     if (stored.output() != nullptr) decoder.output = ToQuantiser(*stored.output());
     return decoder;
   }
 
-  static MicronetLayer ToLayer(const schema::MicronetLayer& stored) {
-    MicronetLayer layer{};
-    layer.norm1_gain = stored.norm1_gain();
-    layer.norm1_bias = stored.norm1_bias();
+  Result<Positions> ReadPositions(const std::string& where,
+                                  const schema::TransformerDecoder& stored) const {
+    const auto* relative = stored.relative_sinusoids();
+    const auto* absolute = stored.absolute_sinusoids();
+    const auto* table = stored.position_table();
+    const int kinds = (relative != nullptr) + (absolute != nullptr) + (table != nullptr);
+    if (kinds > 1) {
+      return Invalid(where + ", positions", "at most one kind", std::to_string(kinds));
+    }
+    if (relative != nullptr) {
+      return Positions(RelativeSinusoids{relative->frequencies(), Optional(relative->clamp())});
+    }
+    if (absolute != nullptr) {
+      return Positions(AbsoluteSinusoids{absolute->frequencies(), absolute->first()});
+    }
+    if (table != nullptr) return Positions(PositionTable{table->rows()});
+    return Positions(SlotPositions{});
+  }
+
+  static TransformerLayer ToLayer(const schema::TransformerLayer& stored) {
+    TransformerLayer layer{};
+    layer.attention_norm_gain = stored.attention_norm_gain();
+    layer.attention_norm_bias = stored.attention_norm_bias();
     layer.qkv_weight = stored.qkv_weight();
-    layer.qkv_bias = stored.qkv_bias();
-    layer.positions = stored.positions();
+    layer.qkv_bias = Optional(stored.qkv_bias());
+    layer.positions = Optional(stored.positions());
+    layer.content_bias = Optional(stored.content_bias());
+    layer.position_bias = Optional(stored.position_bias());
+    layer.start = Optional(stored.start());
     layer.out_weight = stored.out_weight();
-    layer.norm2_gain = stored.norm2_gain();
-    layer.norm2_bias = stored.norm2_bias();
-    layer.fc0_weight = stored.fc0_weight();
-    layer.fc0_bias = stored.fc0_bias();
-    layer.fc3_weight = stored.fc3_weight();
-    layer.fc3_bias = stored.fc3_bias();
-    if (const schema::MicronetLayerQuantisers* quantisers = stored.quantisers()) {
-      layer.quantisers = MicronetLayerQuantisers{
-          ToQuantiser(quantisers->norm1()),   ToQuantiser(quantisers->qkv()),
-          ToQuantiser(quantisers->weights()), ToQuantiser(quantisers->attended()),
-          ToQuantiser(quantisers->norm2()),   ToQuantiser(quantisers->inner()),
-          ToQuantiser(quantisers->outer())};
+    layer.out_bias = Optional(stored.out_bias());
+    layer.inner_norm_gain = stored.inner_norm_gain();
+    layer.inner_norm_bias = stored.inner_norm_bias();
+    layer.inner_weight = stored.inner_weight();
+    layer.inner_bias = stored.inner_bias();
+    layer.outer_weight = stored.outer_weight();
+    layer.outer_bias = stored.outer_bias();
+    if (const schema::TransformerLayerQuantisers* quantisers = stored.quantisers()) {
+      layer.quantisers = TransformerLayerQuantisers{ToQuantiser(quantisers->attention_input()),
+                                                    ToQuantiser(quantisers->qkv()),
+                                                    ToQuantiser(quantisers->weights()),
+                                                    ToQuantiser(quantisers->attended()),
+                                                    ToQuantiser(quantisers->inner_input()),
+                                                    ToQuantiser(quantisers->inner()),
+                                                    ToQuantiser(quantisers->outer())};
     }
     return layer;
   }

@@ -69,43 +69,103 @@ struct AdaptiveEmbedding {
 // What attention sees in window slots older than the first token of a stream.
 enum class StreamStart : uint8_t {
   kMasked = 0,  // nothing: those slots have no weight
-  kZeros = 1,   // zero keys and values that take part in the softmax (MicroNet's quantised network)
+  // Keys and values of zeros that take part in the softmax (MicroNet's quantised network, the zero
+  // memory of TransfoXL), or those of `TransformerLayer::start`.
+  kZeros = 1,
 };
 
-// The seven activation quantisers of one layer (spec of quantize.py: names in comments).
-struct MicronetLayerQuantisers {
-  ActivationQuantiser norm1;     // quant_ln1: input of qkv
-  ActivationQuantiser qkv;       // quant_qkv: queries, keys and values
-  ActivationQuantiser weights;   // quant_attn: attention weights after the softmax
-  ActivationQuantiser attended;  // quant_attnv: weighted values, input of `out`
-  ActivationQuantiser norm2;     // quant_ln2: input of fc.0
-  ActivationQuantiser inner;     // fc.1: after ReLU, input of fc.3
-  ActivationQuantiser outer;     // fc.4: fc.3's output before the residual sum
+// Where a layer normalises, for f the attention and the inner layer in turn.
+enum class NormOrder : uint8_t {
+  kPre = 0,   // x + f(LN(x))
+  kPost = 1,  // LN(x + f(x))
 };
 
-// One pre-norm layer of MicroNet's decoder (Yan et al. 2020, "MicroNet for Efficient Language
-// Modeling"). d = width, H = heads, inner = rows of fc0.
-struct MicronetLayer {
-  TensorId norm1_gain, norm1_bias;  // [d]
-  TensorId qkv_weight,
-      qkv_bias;         // [H * (2 key_size + value_size), d]: per head q, k, v; bias [rows]
-  TensorId positions;   // [key_size, window]: column = window slot, shared by all heads
-  TensorId out_weight;  // [d, H * value_size]
-  TensorId norm2_gain, norm2_bias;                    // [d]
-  TensorId fc0_weight, fc0_bias;                      // [inner, d], [inner]
-  TensorId fc3_weight, fc3_bias;                      // [d, inner], [d]
-  std::optional<MicronetLayerQuantisers> quantisers;  // all layers have them or none has
+// The alternatives of Positions: where a token's place enters. t: index of the token; D: how many
+// tokens a key is older than the query.
+
+// Each layer has a trained column for each window slot, which all heads share:
+// score += q . column / sqrt(key_size) (Yan et al. 2020).
+struct SlotPositions {};
+
+// Dai et al. 2019, "Transformer-XL", section 3.3, with a query's two biases u and w:
+// score = ((q + u) . k + (q + w) . r_D) / sqrt(key_size), r_D = `positions` of the layer times
+// R(D), R(D) = [sin(D f_0), .., sin(D f_n), cos(D f_0), .., cos(D f_n)], f = frequencies.
+struct RelativeSinusoids {
+  TensorId frequencies;           // [width / 2], float32, each in [0, kMaxFrequency]
+  std::optional<uint32_t> clamp;  // a larger D counts as this
 };
 
-// Sliding-window decoder: each token attends to `window` slots, itself in the last one.
-struct MicronetDecoder {
+// To the scaled embedding are added the sines and then the cosines of (first + t) f_j, angle and
+// function value rounded to float32 as in fairseq's table.
+struct AbsoluteSinusoids {
+  TensorId frequencies;  // [width / 2], float32, each in [0, kMaxFrequency]
+  uint32_t first;        // fairseq: 2, the index of its padding word and one more
+};
+
+// To the scaled embedding is added row t.
+struct PositionTable {
+  TensorId table;  // [window, width]
+};
+
+using Positions = std::variant<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable>;
+
+// Positions of tokens rather than distances. A stream has no more of them than the window.
+inline bool IsAbsolute(const Positions& positions) {
+  return std::holds_alternative<AbsoluteSinusoids>(positions) ||
+         std::holds_alternative<PositionTable>(positions);
+}
+
+// The seven activation quantisers of one layer; in comments MicroNet's names of them.
+struct TransformerLayerQuantisers {
+  ActivationQuantiser attention_input;  // quant_ln1: input of qkv
+  ActivationQuantiser qkv;              // quant_qkv: queries (content bias added), keys and values
+  ActivationQuantiser weights;          // quant_attn: attention weights after the softmax
+  ActivationQuantiser attended;         // quant_attnv: weighted values, input of `out`
+  ActivationQuantiser inner_input;      // quant_ln2: input of `inner`
+  ActivationQuantiser inner;            // fc.1: after ReLU, input of `outer`
+  ActivationQuantiser outer;            // fc.4: output of `outer` before the residual sum
+};
+
+// d = width, H = heads, i = rows of inner_weight.
+struct TransformerLayer {
+  TensorId attention_norm_gain, attention_norm_bias;  // [d]
+  TensorId qkv_weight;                                // [H (2 key_size + value_size), d]: per head
+                                                      // rows of q, of k, of v
+  std::optional<TensorId> qkv_bias;                   // [rows of qkv_weight]
+  // SlotPositions: [key_size, window], a column a slot. RelativeSinusoids: [H key_size, d]. Absent
+  // for all others.
+  std::optional<TensorId> positions;
+  // u and w of RelativeSinusoids, [H, key_size]; absent for all others. Layers may share them.
+  std::optional<TensorId> content_bias, position_bias;
+  // What the slots before the stream hold: keys [H, key_size], then values [H, value_size]. Only
+  // where the stream starts with zeros, the norm comes first and positions are RelativeSinusoids:
+  // there a normalised zero is the norm's bias. Absent: zeros.
+  std::optional<TensorId> start;                         // [H (key_size + value_size)]
+  TensorId out_weight;                                   // [d, H value_size]
+  std::optional<TensorId> out_bias;                      // [d]
+  TensorId inner_norm_gain, inner_norm_bias;             // [d]
+  TensorId inner_weight, inner_bias;                     // [i, d], [i]; ReLU after them
+  TensorId outer_weight, outer_bias;                     // [d, i], [d]
+  std::optional<TransformerLayerQuantisers> quantisers;  // all layers have them or none has
+};
+
+// A stack of attention and feed-forward layers that sees a window of tokens: Transformer-XL,
+// MicroNet's decoder (Yan et al. 2020, "MicroNet for Efficient Language Modeling"), fairseq's and
+// OpenNMT's decoders.
+struct TransformerDecoder {
   std::string name;
   uint32_t width, heads, key_size, value_size;
-  uint32_t window;  // n_seq + 1
-  StreamStart start;
-  std::vector<MicronetLayer> layers;
-  std::optional<ActivationQuantiser>
-      output;  // `quant`: the final hidden state; present iff the layers' are
+  // Slots a token attends to, itself in the last one. With absolute positions it is also their
+  // number, and the token after the last starts anew with position 0 and an empty window.
+  uint32_t window;
+  StreamStart start;  // absolute positions: kMasked
+  NormOrder norm_order;
+  double epsilon;  // of every norm
+  Positions positions;
+  std::vector<TransformerLayer> layers;
+  std::optional<TensorId> final_norm_gain, final_norm_bias;  // [d], both or none
+  // Of the final hidden state; present iff the layers' are.
+  std::optional<ActivationQuantiser> output;
 };
 
 // What a recurrent layer computes from its input x, its own previous output h and its cell state c;
@@ -242,7 +302,7 @@ struct BagClassifier {
   std::optional<TensorId> bias;  // [classes]
 };
 
-using Block = std::variant<AdaptiveEmbedding, MicronetDecoder, AdaptiveSoftmax, NeuralCache,
+using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftmax, NeuralCache,
                            RecurrentDecoder, BagClassifier>;
 
 // Where the file came from; free text, never interpreted.

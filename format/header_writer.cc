@@ -151,30 +151,51 @@ class HeaderBuilder {
                                       Optional(bin.projection), bin.tokens, bin.scale);
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const MicronetDecoder& decoder) {
+  flatbuffers::Offset<schema::Block> AddBlock(const TransformerDecoder& decoder) {
     const auto name = builder_.CreateString(decoder.name);
-    const auto layers = AddAll<schema::MicronetLayer>(decoder.layers);
+    const auto layers = AddAll<schema::TransformerLayer>(decoder.layers);
+    flatbuffers::Offset<schema::RelativeSinusoids> relative;
+    flatbuffers::Offset<schema::AbsoluteSinusoids> absolute;
+    flatbuffers::Offset<schema::PositionTable> table;
+    if (const auto* positions = std::get_if<RelativeSinusoids>(&decoder.positions)) {
+      relative = schema::CreateRelativeSinusoids(builder_, positions->frequencies,
+                                                 Optional(positions->clamp));
+    } else if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&decoder.positions)) {
+      absolute =
+          schema::CreateAbsoluteSinusoids(builder_, sinusoids->frequencies, sinusoids->first);
+    } else if (const auto* rows = std::get_if<PositionTable>(&decoder.positions)) {
+      table = schema::CreatePositionTable(builder_, rows->table);
+    }
     const schema::Quantiser output =
         decoder.output ? ToSchema(*decoder.output) : schema::Quantiser();
-    const auto stored = schema::CreateMicronetDecoder(
+    const auto stored = schema::CreateTransformerDecoder(
         builder_, decoder.width, decoder.heads, decoder.key_size, decoder.value_size,
-        decoder.window, static_cast<schema::StreamStart>(decoder.start), layers,
+        decoder.window, static_cast<schema::StreamStart>(decoder.start),
+        static_cast<schema::NormOrder>(decoder.norm_order), decoder.epsilon, relative, absolute,
+        table, layers, Optional(decoder.final_norm_gain), Optional(decoder.final_norm_bias),
         decoder.output ? &output : nullptr);
     return schema::CreateBlock(builder_, name, 0, stored);
   }
 
-  flatbuffers::Offset<schema::MicronetLayer> Add(const MicronetLayer& layer) {
-    schema::MicronetLayerQuantisers quantisers;
+  flatbuffers::Offset<schema::TransformerLayer> Add(const TransformerLayer& layer) {
+    schema::TransformerLayerQuantisers quantisers;
     if (layer.quantisers) {
-      const MicronetLayerQuantisers& from = *layer.quantisers;
-      quantisers = {ToSchema(from.norm1),    ToSchema(from.qkv),   ToSchema(from.weights),
-                    ToSchema(from.attended), ToSchema(from.norm2), ToSchema(from.inner),
+      const TransformerLayerQuantisers& from = *layer.quantisers;
+      quantisers = {ToSchema(from.attention_input),
+                    ToSchema(from.qkv),
+                    ToSchema(from.weights),
+                    ToSchema(from.attended),
+                    ToSchema(from.inner_input),
+                    ToSchema(from.inner),
                     ToSchema(from.outer)};
     }
-    return schema::CreateMicronetLayer(
-        builder_, layer.norm1_gain, layer.norm1_bias, layer.qkv_weight, layer.qkv_bias,
-        layer.positions, layer.out_weight, layer.norm2_gain, layer.norm2_bias, layer.fc0_weight,
-        layer.fc0_bias, layer.fc3_weight, layer.fc3_bias, layer.quantisers ? &quantisers : nullptr);
+    return schema::CreateTransformerLayer(
+        builder_, layer.attention_norm_gain, layer.attention_norm_bias, layer.qkv_weight,
+        Optional(layer.qkv_bias), Optional(layer.positions), Optional(layer.content_bias),
+        Optional(layer.position_bias), Optional(layer.start), layer.out_weight,
+        Optional(layer.out_bias), layer.inner_norm_gain, layer.inner_norm_bias, layer.inner_weight,
+        layer.inner_bias, layer.outer_weight, layer.outer_bias,
+        layer.quantisers ? &quantisers : nullptr);
   }
 
   flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveSoftmax& softmax) {
@@ -259,7 +280,7 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
   for (const Block& block : description.blocks) {
     bytes += 3 * kTable;
     std::visit([&](const auto& value) { bytes += value.name.size(); }, block);
-    if (const auto* decoder = std::get_if<MicronetDecoder>(&block)) {
+    if (const auto* decoder = std::get_if<TransformerDecoder>(&block)) {
       bytes += kTable * decoder->layers.size();
     } else if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
       bytes += kTable * embedding->bins.size();

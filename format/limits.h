@@ -12,6 +12,9 @@ inline constexpr uint64_t kMaxParameters = uint64_t{1} << 40;  // entries of all
 // Of a decoder: widths, heads, window. Products of three stay below 2^64, and 64-bit integer sums
 // of 16-bit weights and 21-bit activations over one of them below 2^57.
 inline constexpr uint64_t kMaxExtent = uint64_t{1} << 20;
+// Radians a token of a sinusoidal position; above pi, half a turn, they only repeat. Angles stay
+// below 2^23.
+inline constexpr float kMaxFrequency = 4;
 inline constexpr uint64_t kMaxNameBytes = 1024;
 inline constexpr uint64_t kMaxLayers = 4096;
 // Bins of an embedding; a softmax has at most one tail less, so that its clusters are as many.

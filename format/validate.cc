@@ -74,7 +74,7 @@ class DescriptionValidator : private BlockChecks {
                      std::to_string(classifiers));
     }
     KINGLET_RETURN_IF_ERROR(check("decoder", count([](const Block& block) {
-                                    return std::holds_alternative<MicronetDecoder>(block) ||
+                                    return std::holds_alternative<TransformerDecoder>(block) ||
                                            std::holds_alternative<RecurrentDecoder>(block);
                                   }),
                                   false));
@@ -127,7 +127,7 @@ class DescriptionValidator : private BlockChecks {
   };
   // REQUIRES: the model has a decoder.
   DecoderWidths Widths() const {
-    if (const auto* decoder = FindBlock<MicronetDecoder>(description_)) {
+    if (const auto* decoder = FindBlock<TransformerDecoder>(description_)) {
       return {decoder->width, decoder->width};
     }
     const auto* recurrent = FindBlock<RecurrentDecoder>(description_);
@@ -168,7 +168,7 @@ class DescriptionValidator : private BlockChecks {
     return ValidateCoverage(covered);
   }
 
-  Status ValidateBlock(const MicronetDecoder& decoder) const {
+  Status ValidateBlock(const TransformerDecoder& decoder) const {
     return ValidateDecoder(*this, decoder);
   }
   Status ValidateBlock(const RecurrentDecoder& decoder) const {

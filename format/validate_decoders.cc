@@ -1,7 +1,10 @@
 #include "format/validate_decoders.h"
 
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -13,7 +16,7 @@ class DecoderValidator : private BlockChecks {
  public:
   explicit DecoderValidator(const BlockChecks& checks) : BlockChecks(checks) {}
 
-  Status Validate(const MicronetDecoder& decoder) const {
+  Status Validate(const TransformerDecoder& decoder) const {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("width", decoder.width));
     KINGLET_RETURN_IF_ERROR(ValidateExtent("heads", decoder.heads));
     KINGLET_RETURN_IF_ERROR(ValidateExtent("key size", decoder.key_size));
@@ -27,6 +30,24 @@ class DecoderValidator : private BlockChecks {
       return InvalidPart("start", "a number up to 1",
                          std::to_string(static_cast<int>(decoder.start)));
     }
+    if (decoder.start != StreamStart::kMasked && IsAbsolute(decoder.positions)) {
+      return InvalidPart("start", "masked, as positions are absolute", "zeros");
+    }
+    if (decoder.norm_order > NormOrder::kPost) {
+      return InvalidPart("norm order", "a number up to 1",
+                         std::to_string(static_cast<int>(decoder.norm_order)));
+    }
+    KINGLET_RETURN_IF_ERROR(ValidatePositive("epsilon", decoder.epsilon));
+    KINGLET_RETURN_IF_ERROR(
+        std::visit([&](const auto& positions) { return ValidatePositions(decoder, positions); },
+                   decoder.positions));
+    if (decoder.final_norm_gain.has_value() != decoder.final_norm_bias.has_value()) {
+      return InvalidPart("final norm", "a gain and a bias, or neither", "one of them");
+    }
+    KINGLET_RETURN_IF_ERROR(
+        ValidateOptional("final_norm_gain", decoder.final_norm_gain, {decoder.width}));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateOptional("final_norm_bias", decoder.final_norm_bias, {decoder.width}));
     if (decoder.output)
       KINGLET_RETURN_IF_ERROR(ValidateQuantiser("output quantiser", *decoder.output));
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
@@ -35,40 +56,104 @@ class DecoderValidator : private BlockChecks {
     return {};
   }
 
-  Status ValidateLayer(const MicronetDecoder& decoder, const std::string& part,
-                       const MicronetLayer& layer) const {
+  Status ValidatePositions(const TransformerDecoder&, const SlotPositions&) const { return {}; }
+  Status ValidatePositions(const TransformerDecoder& decoder,
+                           const RelativeSinusoids& positions) const {
+    if (positions.clamp && *positions.clamp > kMaxExtent) {
+      return InvalidPart("clamp", "0 to " + std::to_string(kMaxExtent),
+                         std::to_string(*positions.clamp));
+    }
+    return ValidateFrequencies(decoder, positions.frequencies);
+  }
+  Status ValidatePositions(const TransformerDecoder& decoder,
+                           const AbsoluteSinusoids& positions) const {
+    // With the window below 2^24, so that every position is a float32.
+    if (positions.first > kMaxExtent) {
+      return InvalidPart("first position", "0 to " + std::to_string(kMaxExtent),
+                         std::to_string(positions.first));
+    }
+    return ValidateFrequencies(decoder, positions.frequencies);
+  }
+  Status ValidatePositions(const TransformerDecoder& decoder,
+                           const PositionTable& positions) const {
+    KINGLET_RETURN_IF_ERROR(
+        ValidateTensorShape("position table", positions.table, {decoder.window, decoder.width}));
+    return ValidateNotCoded("position table", positions.table);
+  }
+
+  Status ValidateFrequencies(const TransformerDecoder& decoder, TensorId frequencies) const {
+    if (decoder.width % 2 != 0) {
+      return InvalidPart("width", "an even number, half of it sines",
+                         std::to_string(decoder.width));
+    }
+    KINGLET_RETURN_IF_ERROR(
+        ValidateTensorShape("frequencies", frequencies, {uint64_t{decoder.width} / 2}));
+    const TensorView& tensor = tensors_[frequencies];
+    const auto* dense = std::get_if<DenseView>(&tensor.values);
+    if (dense == nullptr || dense->type != FloatType::kF32 || tensor.mask) {
+      return InvalidPart("frequencies", "float32 values, all stored",
+                         "tensor " + tensor.name + " in another encoding");
+    }
+    const std::vector<float> values = DecodedValues(tensor);
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (values[i] >= 0 && values[i] <= kMaxFrequency) continue;
+      return InvalidPart(Numbered("frequency", i), "0 to " + NumberText(kMaxFrequency),
+                         NumberText(values[i]));
+    }
+    return {};
+  }
+
+  Status ValidateOptional(const std::string& part, const std::optional<TensorId>& id,
+                          const Shape& shape) const {
+    return id ? ValidateTensorShape(part, *id, shape) : Status();
+  }
+
+  // Of what kernels index themselves and some kinds of positions have: there is one iff `needed`.
+  Status ValidateOwn(const std::string& part, const std::optional<TensorId>& id, bool needed,
+                     const Shape& shape) const {
+    if (id.has_value() != needed) {
+      return InvalidPart(part,
+                         needed ? "one, as the positions need it" : "none with these positions",
+                         id ? "one" : "none");
+    }
+    if (!id) return {};
+    KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part, *id, shape));
+    return ValidateNotCoded(part, *id);
+  }
+
+  Status ValidateLayer(const TransformerDecoder& decoder, const std::string& part,
+                       const TransformerLayer& layer) const {
     const uint64_t d = decoder.width, heads = decoder.heads;
     // Each factor is at most 2^20, so these stay below 2^64.
     const uint64_t qkv = heads * (2 * uint64_t{decoder.key_size} + decoder.value_size);
     const uint64_t attended = heads * decoder.value_size;
-    if (layer.fc0_weight >= tensors_.size()) {
-      return ValidateTensorShape(part + ", fc0_weight", layer.fc0_weight, {});
+    if (layer.inner_weight >= tensors_.size()) {
+      return ValidateTensorShape(part + ", inner_weight", layer.inner_weight, {});
     }
-    const uint64_t inner = Rows(tensors_[layer.fc0_weight].shape);
-    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of fc0_weight", inner));
+    const uint64_t inner = Rows(tensors_[layer.inner_weight].shape);
+    KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of inner_weight", inner));
     const struct {
       const char* name;
-      TensorId id;
+      std::optional<TensorId> id;
       Shape shape;
     } tensors[] = {
-        {"norm1_gain", layer.norm1_gain, {d}},
-        {"norm1_bias", layer.norm1_bias, {d}},
+        {"attention_norm_gain", layer.attention_norm_gain, {d}},
+        {"attention_norm_bias", layer.attention_norm_bias, {d}},
         {"qkv_weight", layer.qkv_weight, {qkv, d}},
         {"qkv_bias", layer.qkv_bias, {qkv}},
-        {"positions", layer.positions, {decoder.key_size, decoder.window}},
         {"out_weight", layer.out_weight, {d, attended}},
-        {"norm2_gain", layer.norm2_gain, {d}},
-        {"norm2_bias", layer.norm2_bias, {d}},
-        {"fc0_weight", layer.fc0_weight, {inner, d}},
-        {"fc0_bias", layer.fc0_bias, {inner}},
-        {"fc3_weight", layer.fc3_weight, {d, inner}},
-        {"fc3_bias", layer.fc3_bias, {d}},
+        {"out_bias", layer.out_bias, {d}},
+        {"inner_norm_gain", layer.inner_norm_gain, {d}},
+        {"inner_norm_bias", layer.inner_norm_bias, {d}},
+        {"inner_weight", layer.inner_weight, {inner, d}},
+        {"inner_bias", layer.inner_bias, {inner}},
+        {"outer_weight", layer.outer_weight, {d, inner}},
+        {"outer_bias", layer.outer_bias, {d}},
     };
     for (const auto& tensor : tensors) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", " + tensor.name, tensor.id, tensor.shape));
+      KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", " + tensor.name, tensor.id, tensor.shape));
     }
-    KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", positions", layer.positions));
+    KINGLET_RETURN_IF_ERROR(ValidateLayerPositions(decoder, part, layer));
     if (layer.quantisers.has_value() != decoder.output.has_value()) {
       return InvalidPart(
           part + ", quantisers",
@@ -78,12 +163,40 @@ class DecoderValidator : private BlockChecks {
     return layer.quantisers ? ValidateQuantisers(part, *layer.quantisers) : Status();
   }
 
+  // What of a layer depends on the kind of positions.
+  Status ValidateLayerPositions(const TransformerDecoder& decoder, const std::string& part,
+                                const TransformerLayer& layer) const {
+    const uint64_t heads = decoder.heads, key_size = decoder.key_size;
+    const bool slots = std::holds_alternative<SlotPositions>(decoder.positions);
+    const bool relative = std::holds_alternative<RelativeSinusoids>(decoder.positions);
+    KINGLET_RETURN_IF_ERROR(ValidateOwn(
+        part + ", positions", layer.positions, slots || relative,
+        slots ? Shape{key_size, decoder.window} : Shape{heads * key_size, decoder.width}));
+    const Shape bias = {heads, key_size};
+    KINGLET_RETURN_IF_ERROR(
+        ValidateOwn(part + ", content_bias", layer.content_bias, relative, bias));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateOwn(part + ", position_bias", layer.position_bias, relative, bias));
+    if (!layer.start) return {};
+    if (!relative || decoder.start != StreamStart::kZeros ||
+        decoder.norm_order != NormOrder::kPre) {
+      return InvalidPart(
+          part + ", start",
+          "none without relative positions, zeros before the stream and the norm first", "one");
+    }
+    return ValidateTensorShape(part + ", start", *layer.start,
+                               {heads * (key_size + decoder.value_size)});
+  }
+
   Status ValidateQuantisers(const std::string& part,
-                            const MicronetLayerQuantisers& quantisers) const {
+                            const TransformerLayerQuantisers& quantisers) const {
     const std::pair<const char*, const ActivationQuantiser&> named[] = {
-        {"norm1", quantisers.norm1},     {"qkv", quantisers.qkv},
-        {"weights", quantisers.weights}, {"attended", quantisers.attended},
-        {"norm2", quantisers.norm2},     {"inner", quantisers.inner},
+        {"attention_input", quantisers.attention_input},
+        {"qkv", quantisers.qkv},
+        {"weights", quantisers.weights},
+        {"attended", quantisers.attended},
+        {"inner_input", quantisers.inner_input},
+        {"inner", quantisers.inner},
         {"outer", quantisers.outer}};
     for (const auto& [name, quantiser] : named) {
       KINGLET_RETURN_IF_ERROR(ValidateQuantiser(part + ", quantiser " + name, quantiser));
@@ -151,7 +264,7 @@ class DecoderValidator : private BlockChecks {
 
 }  // namespace
 
-Status ValidateDecoder(const BlockChecks& checks, const MicronetDecoder& decoder) {
+Status ValidateDecoder(const BlockChecks& checks, const TransformerDecoder& decoder) {
   return DecoderValidator(checks).Validate(decoder);
 }
 

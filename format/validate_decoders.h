@@ -10,7 +10,7 @@ namespace kinglet {
 
 // Everything but how the widths fit the embedding and the softmax. Errors: KINGLET_INVALID_MODEL
 // naming the block that `checks` is in.
-Status ValidateDecoder(const BlockChecks& checks, const MicronetDecoder& decoder);
+Status ValidateDecoder(const BlockChecks& checks, const TransformerDecoder& decoder);
 Status ValidateDecoder(const BlockChecks& checks, const RecurrentDecoder& decoder);
 
 }  // namespace kinglet

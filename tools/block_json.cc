@@ -27,15 +27,21 @@ class BlockWriter {
     line_.EndObject();
   }
 
-  void operator()(const MicronetDecoder& decoder) {
-    Begin("micronet_decoder", decoder.name);
+  void operator()(const TransformerDecoder& decoder) {
+    Begin("transformer_decoder", decoder.name);
     line_.Key("width").Integer(decoder.width).Key("heads").Integer(decoder.heads);
     line_.Key("key_size").Integer(decoder.key_size).Key("value_size").Integer(decoder.value_size);
     line_.Key("window").Integer(decoder.window);
     line_.Key("start").Text(decoder.start == StreamStart::kZeros ? "zeros" : "masked");
-    line_.Key("layers").BeginArray();
-    for (const MicronetLayer& layer : decoder.layers) Layer(layer);
+    line_.Key("norm_order").Text(decoder.norm_order == NormOrder::kPre ? "pre" : "post");
+    line_.Key("epsilon").Number(decoder.epsilon);
+    line_.Key("positions").BeginObject();
+    std::visit([this](const auto& positions) { Describe(positions); }, decoder.positions);
+    line_.EndObject().Key("layers").BeginArray();
+    for (const TransformerLayer& layer : decoder.layers) Layer(layer);
     line_.EndArray();
+    Tensor("final_norm_gain", decoder.final_norm_gain);
+    Tensor("final_norm_bias", decoder.final_norm_bias);
     if (decoder.output) Quantiser("output", *decoder.output);
     line_.EndObject();
   }
@@ -162,27 +168,47 @@ class BlockWriter {
     line_.Key("step").Number(quantiser.step).EndObject();
   }
 
-  void Layer(const MicronetLayer& layer) {
+  void Describe(const SlotPositions&) { line_.Key("kind").Text("slots"); }
+  void Describe(const RelativeSinusoids& positions) {
+    line_.Key("kind").Text("relative_sinusoids");
+    Tensor("frequencies", positions.frequencies);
+    if (positions.clamp) line_.Key("clamp").Integer(*positions.clamp);
+  }
+  void Describe(const AbsoluteSinusoids& positions) {
+    line_.Key("kind").Text("absolute_sinusoids");
+    Tensor("frequencies", positions.frequencies);
+    line_.Key("first").Integer(positions.first);
+  }
+  void Describe(const PositionTable& positions) {
+    line_.Key("kind").Text("table");
+    Tensor("table", positions.table);
+  }
+
+  void Layer(const TransformerLayer& layer) {
     line_.BeginObject();
-    Tensor("norm1_gain", layer.norm1_gain);
-    Tensor("norm1_bias", layer.norm1_bias);
+    Tensor("attention_norm_gain", layer.attention_norm_gain);
+    Tensor("attention_norm_bias", layer.attention_norm_bias);
     Tensor("qkv_weight", layer.qkv_weight);
     Tensor("qkv_bias", layer.qkv_bias);
     Tensor("positions", layer.positions);
+    Tensor("content_bias", layer.content_bias);
+    Tensor("position_bias", layer.position_bias);
+    Tensor("start", layer.start);
     Tensor("out_weight", layer.out_weight);
-    Tensor("norm2_gain", layer.norm2_gain);
-    Tensor("norm2_bias", layer.norm2_bias);
-    Tensor("fc0_weight", layer.fc0_weight);
-    Tensor("fc0_bias", layer.fc0_bias);
-    Tensor("fc3_weight", layer.fc3_weight);
-    Tensor("fc3_bias", layer.fc3_bias);
+    Tensor("out_bias", layer.out_bias);
+    Tensor("inner_norm_gain", layer.inner_norm_gain);
+    Tensor("inner_norm_bias", layer.inner_norm_bias);
+    Tensor("inner_weight", layer.inner_weight);
+    Tensor("inner_bias", layer.inner_bias);
+    Tensor("outer_weight", layer.outer_weight);
+    Tensor("outer_bias", layer.outer_bias);
     if (const auto& quantisers = layer.quantisers) {
       line_.Key("quantisers").BeginObject();
-      Quantiser("norm1", quantisers->norm1);
+      Quantiser("attention_input", quantisers->attention_input);
       Quantiser("qkv", quantisers->qkv);
       Quantiser("weights", quantisers->weights);
       Quantiser("attended", quantisers->attended);
-      Quantiser("norm2", quantisers->norm2);
+      Quantiser("inner_input", quantisers->inner_input);
       Quantiser("inner", quantisers->inner);
       Quantiser("outer", quantisers->outer);
       line_.EndObject();

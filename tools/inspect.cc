@@ -66,12 +66,20 @@ struct BlockText {
                       " layers, " + std::to_string(block.define->cache_rows) + " rows cached"
                 : "");
   }
-  std::string operator()(const MicronetDecoder& block) const {
+  std::string operator()(const TransformerDecoder& block) const {
+    static constexpr const char* kPositions[] = {"trained columns of window slots",
+                                                 "relative sinusoids", "absolute sinusoids",
+                                                 "a table of positions"};
     std::string text =
-        "micronet decoder    " + std::to_string(block.layers.size()) + " layers, width " +
+        "transformer decoder " + std::to_string(block.layers.size()) + " layers, width " +
         std::to_string(block.width) + ", " + std::to_string(block.heads) + " heads (key " +
         std::to_string(block.key_size) + ", value " + std::to_string(block.value_size) +
-        "), window " + std::to_string(block.window);
+        "), window " + std::to_string(block.window) + ", " + kPositions[block.positions.index()];
+    if (const auto* relative = std::get_if<RelativeSinusoids>(&block.positions)) {
+      if (relative->clamp) text += " up to " + std::to_string(*relative->clamp);
+    }
+    text += block.norm_order == NormOrder::kPre ? ", norms first" : ", norms last";
+    if (block.final_norm_gain) text += ", a final norm";
     text += block.start == StreamStart::kZeros ? ", zeros before the stream"
                                                : ", nothing before the stream";
     return text + (block.output ? ", activations quantised" : ", float activations");

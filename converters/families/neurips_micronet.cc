@@ -32,7 +32,7 @@ class MicronetLoader {
     builder_.model.draft.description.vocabulary_size = config_.vocabulary_size;
     DescribeTables();
     AdaptiveEmbedding embedding = DescribeEmbedding();
-    MicronetDecoder decoder = DescribeDecoder();
+    TransformerDecoder decoder = DescribeDecoder();
     AdaptiveSoftmax softmax = DescribeSoftmax();
     std::optional<NeuralCache> cache = DescribeCache();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kMicronetFamily) +
@@ -129,8 +129,8 @@ class MicronetLoader {
     return embedding;
   }
 
-  MicronetDecoder DescribeDecoder() {
-    MicronetDecoder decoder;
+  TransformerDecoder DescribeDecoder() {
+    TransformerDecoder decoder;
     decoder.name = "decoder";
     decoder.width = config_.width;
     decoder.heads = config_.heads;
@@ -138,6 +138,9 @@ class MicronetLoader {
     decoder.value_size = config_.value_size;
     decoder.window = config_.context + 1;
     decoder.start = config_.bits ? StreamStart::kZeros : StreamStart::kMasked;
+    decoder.norm_order = NormOrder::kPre;
+    decoder.epsilon = 1e-5;
+    decoder.positions = SlotPositions{};
     for (uint32_t i = 0; i < config_.layers; ++i) {
       decoder.layers.push_back(DescribeLayer("layers." + std::to_string(i) + "."));
     }
@@ -145,29 +148,29 @@ class MicronetLoader {
     return decoder;
   }
 
-  MicronetLayer DescribeLayer(const std::string& prefix) {
+  TransformerLayer DescribeLayer(const std::string& prefix) {
     const uint64_t d = config_.width, inner = config_.inner;
     const uint64_t attended = uint64_t{config_.heads} * config_.value_size;
     const uint64_t qkv = attended + uint64_t{config_.heads} * config_.key_size * 2;
     const auto add = [&](const char* name, const Shape& shape, Role role) {
       return Add(prefix + name, shape, role);
     };
-    MicronetLayer layer{};
+    TransformerLayer layer{};
     layer.positions =
         add("pos_emb", {config_.key_size, uint64_t{config_.context} + 1}, Role::kKept);
-    layer.norm1_gain = add("ln1.weight", {d}, Role::kKept);
-    layer.norm1_bias = add("ln1.bias", {d}, Role::kKept);
+    layer.attention_norm_gain = add("ln1.weight", {d}, Role::kKept);
+    layer.attention_norm_bias = add("ln1.bias", {d}, Role::kKept);
     layer.qkv_weight = add("qkv.weight", {qkv, d}, Role::kPrunedAlso);
     layer.qkv_bias = add("qkv.bias", {qkv}, Role::kQuantised);
     layer.out_weight = add("out.weight", {d, attended}, Role::kPrunedAlso);
-    layer.norm2_gain = add("ln2.weight", {d}, Role::kKept);
-    layer.norm2_bias = add("ln2.bias", {d}, Role::kKept);
-    layer.fc0_weight = add("fc.0.weight", {inner, d}, Role::kPrunedAlso);
-    layer.fc0_bias = add("fc.0.bias", {inner}, Role::kQuantised);
-    layer.fc3_weight = add("fc.3.weight", {d, inner}, Role::kPrunedAlso);
-    layer.fc3_bias = add("fc.3.bias", {d}, Role::kQuantised);
+    layer.inner_norm_gain = add("ln2.weight", {d}, Role::kKept);
+    layer.inner_norm_bias = add("ln2.bias", {d}, Role::kKept);
+    layer.inner_weight = add("fc.0.weight", {inner, d}, Role::kPrunedAlso);
+    layer.inner_bias = add("fc.0.bias", {inner}, Role::kQuantised);
+    layer.outer_weight = add("fc.3.weight", {d, inner}, Role::kPrunedAlso);
+    layer.outer_bias = add("fc.3.bias", {d}, Role::kQuantised);
     if (config_.bits) {
-      layer.quantisers = MicronetLayerQuantisers{
+      layer.quantisers = TransformerLayerQuantisers{
           Quantiser(prefix + "quant_ln1"),  Quantiser(prefix + "quant_qkv"),
           Quantiser(prefix + "quant_attn"), Quantiser(prefix + "quant_attnv"),
           Quantiser(prefix + "quant_ln2"),  Quantiser(prefix + "fc.1"),

@@ -77,11 +77,11 @@ Result<Points> FindPoints(const Model& model, ActivationRanges& ranges) {
       const char* buffer;
       float& range;
     } wanted[] = {
-        {"norm1", "norm1", range.norm1},
+        {"norm1", "norm1", range.attention_input},
         {"qkv", "qkv", range.qkv},
         {"attention", "attention_weights", range.weights},
         {"attention", "attended", range.attended},
-        {"norm2", "norm2", range.norm2},
+        {"norm2", "norm2", range.inner_input},
         {"fc0", "inner", range.inner},
         {"fc3", "outer", range.outer},
     };
@@ -174,8 +174,8 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 }
 
 Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens) {
-  const auto* decoder = FindBlock<MicronetDecoder>(draft.description);
-  if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a MicroNet decoder");
+  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
+  if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a Transformer decoder");
   ActivationRanges ranges;
   ranges.layers.resize(decoder->layers.size());
   KINGLET_RETURN_IF_ERROR(
@@ -211,12 +211,16 @@ ActivationQuantiser QuantiserFor(float range, int bits) {
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) {
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
   for (Block& block : draft.description.blocks) {
-    if (auto* decoder = std::get_if<MicronetDecoder>(&block)) {
+    if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
       for (size_t i = 0; i < decoder->layers.size(); ++i) {
         const LayerRanges& range = ranges.layers[i];
-        decoder->layers[i].quantisers = MicronetLayerQuantisers{
-            make(range.norm1), make(range.qkv),   make(range.weights), make(range.attended),
-            make(range.norm2), make(range.inner), make(range.outer)};
+        decoder->layers[i].quantisers = TransformerLayerQuantisers{make(range.attention_input),
+                                                                   make(range.qkv),
+                                                                   make(range.weights),
+                                                                   make(range.attended),
+                                                                   make(range.inner_input),
+                                                                   make(range.inner),
+                                                                   make(range.outer)};
       }
       decoder->output = make(ranges.output);
     } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {

@@ -14,9 +14,10 @@
 
 namespace kinglet {
 
-// Largest absolute values at the seven points of a layer (as MicronetLayerQuantisers).
+// Largest absolute values at the seven points of a layer (as TransformerLayerQuantisers).
 struct LayerRanges {
-  float norm1 = 0, qkv = 0, weights = 0, attended = 0, norm2 = 0, inner = 0, outer = 0;
+  float attention_input = 0, qkv = 0, weights = 0, attended = 0, inner_input = 0, inner = 0,
+        outer = 0;
 };
 struct ActivationRanges {
   std::vector<LayerRanges> layers;

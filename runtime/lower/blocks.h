@@ -18,7 +18,7 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
 
 // Updates the residual stream in place, layer by layer. Buffers carry the names
 // "layers.<i>.<what>".
-void LowerDecoder(const MicronetDecoder& block, BufferId residual, PlanBuilder& builder);
+void LowerDecoder(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder);
 
 // A recurrent decoder: what the previous token left is multiplied before anything of this token is
 // written, so that no state is held twice. Buffers carry the names "layers.<i>.<what>"; the last

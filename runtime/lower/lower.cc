@@ -1,6 +1,7 @@
 #include "runtime/lower/lower.h"
 
 #include <optional>
+#include <variant>
 
 #include "runtime/lower/blocks.h"
 #include "runtime/lower/builder.h"
@@ -21,7 +22,7 @@ std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
   return LowerCacheAppend(*cache, hidden, builder);
 }
 
-Context LowerContext(const MicronetDecoder& decoder, const AdaptiveEmbedding& embedding,
+Context LowerContext(const TransformerDecoder& decoder, const AdaptiveEmbedding& embedding,
                      const NeuralCache* cache, PlanBuilder& builder) {
   // The residual stream ends as the last hidden state.
   const BufferId residual = builder.Reals("hidden", decoder.width, !decoder.output.has_value());
@@ -63,15 +64,23 @@ Result<Plan> Lower(const ModelFile& file) { return Lower(file.description(), fil
 
 Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors) {
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
-  const auto* micronet = FindBlock<MicronetDecoder>(description);
+  const auto* transformer = FindBlock<TransformerDecoder>(description);
   const auto* recurrent = FindBlock<RecurrentDecoder>(description);
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
   const auto* cache = FindBlock<NeuralCache>(description);
   const bool predicts = IsLanguageModel(description);
   if (embedding == nullptr ||
-      (predicts && ((micronet == nullptr && recurrent == nullptr) || softmax == nullptr))) {
+      (predicts && ((transformer == nullptr && recurrent == nullptr) || softmax == nullptr))) {
     return Status::Refusal(KINGLET_INVALID_MODEL, "model", "blocks",
                            "an embedding, or also a decoder and a softmax", "one of them missing");
+  }
+
+  if (transformer != nullptr &&
+      !(std::holds_alternative<SlotPositions>(transformer->positions) &&
+        transformer->norm_order == NormOrder::kPre && !transformer->final_norm_gain)) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "model", "block " + transformer->name,
+                           "positions by window slot, the norm first and none at the end",
+                           "what this version cannot run yet");
   }
 
   Plan plan;
@@ -83,8 +92,8 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
     return plan;
   }
 
-  const Context context = micronet != nullptr
-                              ? LowerContext(*micronet, *embedding, cache, builder)
+  const Context context = transformer != nullptr
+                              ? LowerContext(*transformer, *embedding, cache, builder)
                               : LowerContext(*recurrent, *embedding, cache, builder);
   plan.context = {0, builder.step_count()};
   plan.hidden = context.hidden;

@@ -210,33 +210,33 @@ TEST(Synthesis, FilesSayHowOftenTheWordsOfEachBinOccur) {
 TEST(Synthesis, QuantisersHaveTheRangesTheNetworkReaches) {
   SynthesisSpec spec = FindPreset("best")->spec;
   const ModelDraft quantised = *Synthesise(spec);
-  const auto* decoder = FindBlock<MicronetDecoder>(quantised.description);
+  const auto* decoder = FindBlock<TransformerDecoder>(quantised.description);
   spec.bits = 0;
   const auto ranges = MeasureRanges(*Synthesise(spec), RandomIds(40, spec));
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   LayerRanges most;
   const auto widen = [](float& range, float found) { range = std::max(range, found); };
   for (const LayerRanges& layer : ranges->layers) {
-    widen(most.norm1, layer.norm1);
+    widen(most.attention_input, layer.attention_input);
     widen(most.qkv, layer.qkv);
     widen(most.weights, layer.weights);
     widen(most.attended, layer.attended);
-    widen(most.norm2, layer.norm2);
+    widen(most.inner_input, layer.inner_input);
     widen(most.inner, layer.inner);
     widen(most.outer, layer.outer);
   }
-  for (const MicronetLayer& layer : decoder->layers) {
+  for (const TransformerLayer& layer : decoder->layers) {
     ASSERT_TRUE(layer.quantisers);
     const auto fits = [](const ActivationQuantiser& quantiser, float reached) {
       EXPECT_LE(reached, quantiser.max_abs);
       EXPECT_GE(reached, quantiser.max_abs / 2);
       EXPECT_NEAR(quantiser.max_abs / quantiser.step, 255, 0.1);
     };
-    fits(layer.quantisers->norm1, most.norm1);
+    fits(layer.quantisers->attention_input, most.attention_input);
     fits(layer.quantisers->qkv, most.qkv);
     fits(layer.quantisers->weights, most.weights);
     fits(layer.quantisers->attended, most.attended);
-    fits(layer.quantisers->norm2, most.norm2);
+    fits(layer.quantisers->inner_input, most.inner_input);
     fits(layer.quantisers->inner, most.inner);
     fits(layer.quantisers->outer, most.outer);
   }

@@ -57,7 +57,7 @@ std::unique_ptr<Converted> ConvertOriginal(const Original& original) {
   if (!file.ok()) return nullptr;
   converted->file = std::move(file).value();
   converted->quantised =
-      FindBlock<MicronetDecoder>(converted->file->description())->output.has_value();
+      FindBlock<TransformerDecoder>(converted->file->description())->output.has_value();
   return converted;
 }
 
@@ -259,7 +259,7 @@ TEST(ConvertOriginal, QuantisingTheFloatNetwork) {
     Converted converted;
     converted.file = ModelFile::Open(options.output).value();
     EXPECT_NEAR(Mean(Score(converted, *golden, "cpu")), expected, c.bound);
-    const auto* decoder = FindBlock<MicronetDecoder>(converted.file->description());
+    const auto* decoder = FindBlock<TransformerDecoder>(converted.file->description());
     EXPECT_EQ(decoder->output.has_value(), c.calibrated);
     EXPECT_EQ(decoder->start, StreamStart::kMasked);
   }

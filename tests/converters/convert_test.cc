@@ -191,7 +191,7 @@ TEST_F(ConvertTest, Calibration) {
   options_.calibration_text = run_.Write("text", "the w3 w4 w22\n\nw9 unheard-of\n");
   ConvertWell();
   const ModelDescription description = Open()->description();
-  const auto* decoder = FindBlock<MicronetDecoder>(description);
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
   ASSERT_TRUE(decoder->output.has_value());
   EXPECT_EQ(decoder->start, StreamStart::kMasked);
   EXPECT_EQ(FindBlock<AdaptiveSoftmax>(description)->tail_input, TailInput::kFixedPoint15);

@@ -144,9 +144,9 @@ schema::AdaptiveEmbeddingT& EditableFile::Embedding() {
   return FindKind<schema::AdaptiveEmbeddingT>(
       header, [](auto& block) -> auto& { return block.adaptive_embedding; });
 }
-schema::MicronetDecoderT& EditableFile::Decoder() {
-  return FindKind<schema::MicronetDecoderT>(
-      header, [](auto& block) -> auto& { return block.micronet_decoder; });
+schema::TransformerDecoderT& EditableFile::Decoder() {
+  return FindKind<schema::TransformerDecoderT>(
+      header, [](auto& block) -> auto& { return block.transformer_decoder; });
 }
 schema::AdaptiveSoftmaxT& EditableFile::Softmax() {
   return FindKind<schema::AdaptiveSoftmaxT>(

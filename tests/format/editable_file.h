@@ -34,7 +34,7 @@ struct EditableFile {
   std::vector<std::byte>& Scales(const std::string& name);  // of a packed tensor
   std::vector<std::byte>& Values(const std::string& name);  // of a dense tensor
   schema::AdaptiveEmbeddingT& Embedding();
-  schema::MicronetDecoderT& Decoder();
+  schema::TransformerDecoderT& Decoder();
   schema::AdaptiveSoftmaxT& Softmax();
   schema::NeuralCacheT& Cache();
   schema::RecurrentDecoderT& Recurrent();

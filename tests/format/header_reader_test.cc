@@ -89,7 +89,7 @@ TEST(HeaderReaderTest, LongLists) {
        [](EditableFile& file) {
          auto& layers = file.Decoder().layers;
          while (layers.size() <= kMaxLayers) {
-           layers.push_back(std::make_unique<schema::MicronetLayerT>(*layers[0]));
+           layers.push_back(std::make_unique<schema::TransformerLayerT>(*layers[0]));
          }
        }},
       {"block embed, bins",
@@ -224,11 +224,12 @@ TEST(HeaderReaderTest, StructureIsVerified) {
 // blocks that are one decoder of 20,000 layers that are one layer.
 TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto layer = schema::CreateMicronetLayer(builder);
-  const auto layers =
-      builder.CreateVector(std::vector<flatbuffers::Offset<schema::MicronetLayer>>(20000, layer));
+  const auto layer = schema::CreateTransformerLayer(builder);
+  const auto layers = builder.CreateVector(
+      std::vector<flatbuffers::Offset<schema::TransformerLayer>>(20000, layer));
   const auto decoder =
-      schema::CreateMicronetDecoder(builder, 1, 1, 1, 1, 1, schema::StreamStart::Masked, layers);
+      schema::CreateTransformerDecoder(builder, 1, 1, 1, 1, 1, schema::StreamStart::Masked,
+                                       schema::NormOrder::Pre, 1e-5, 0, 0, 0, layers);
   const auto block = schema::CreateBlock(builder, builder.CreateString("d"), 0, decoder);
   const auto blocks =
       builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>(20000, block));

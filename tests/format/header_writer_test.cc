@@ -9,6 +9,7 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 
 namespace kinglet {
 namespace {
@@ -55,6 +56,7 @@ std::vector<ModelDraft> Drafts() {
   TinyRecurrentOptions recurrent{.quantised = true, .bits = 9, .cache_capacity = 5};
   recurrent.cells.assign(9, RecurrentCell::kGru);
   drafts.push_back(TinyRecurrent(recurrent));
+  drafts.push_back(TinyTransformer({.biases = true, .final_norm = true, .layers = 200}));
   drafts.push_back(TinyClassifier({.classes = 0}));
   drafts.push_back(TinyClassifier({.positions = 2, .hidden = 5, .max_pool = true}));
   return drafts;

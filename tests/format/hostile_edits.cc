@@ -5,6 +5,7 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 
 namespace kinglet {
 
@@ -21,6 +22,15 @@ EditableFile GoodRecurrentFile() {
                                                 .quantised = true,
                                                 .bits = 5,
                                                 .cache_capacity = 4}));
+}
+
+EditableFile GoodTransformerFile() {
+  return EditableFile::FromDraft(TinyTransformer({.norm_order = NormOrder::kPre,
+                                                  .start = StreamStart::kZeros,
+                                                  .clamp = 3,
+                                                  .start_rows = true,
+                                                  .biases = true,
+                                                  .final_norm = true}));
 }
 
 EditableFile GoodClassifierFile() {

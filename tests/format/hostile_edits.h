@@ -21,6 +21,9 @@ struct HostileEdit {
 EditableFile GoodFile();
 // A valid file of a calibrated recurrent model: QRNN, GRU and LSTM, two tails, a neural cache.
 EditableFile GoodRecurrentFile();
+// A valid file of a pre-norm Transformer with relative positions and a start, biases and a final
+// norm.
+EditableFile GoodTransformerFile();
 // A valid file of an embedding with a classifier: padding, maximum and hidden layer.
 EditableFile GoodClassifierFile();
 

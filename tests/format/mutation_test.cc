@@ -144,6 +144,8 @@ TEST(MutationTest, NothingCrashesAndWhatIsAcceptedDecodes) { MutateAndOpen(GoodF
 
 TEST(MutationTest, NorDoesARecurrentModel) { MutateAndOpen(GoodRecurrentFile(), 10000); }
 
+TEST(MutationTest, NorDoesATransformer) { MutateAndOpen(GoodTransformerFile(), 10000); }
+
 TEST(MutationTest, NorDoCodedTables) {
   TinyRecurrentOptions options;
   options.tails = 0;

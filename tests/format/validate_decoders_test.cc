@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "tests/format/hostile_edits.h"
+#include "tests/support/transformer_builder.h"
 
 namespace kinglet {
 namespace {
@@ -39,39 +41,43 @@ TEST(ValidateDecoders, Decoder) {
       {"block decoder, window", [](EditableFile& file) { file.Decoder().window = 0x7FFFFFFF; }},
       {"layer 0, positions", [](EditableFile& file) { file.Decoder().window = 7; }},
       // 2 (2 * 3 + 5) rows are also 2 (2 * 2 + 7), which the other tensors contradict.
-      {"layer 0, positions",
+      {"layer 0, out_weight",
        [](EditableFile& file) {
          file.Decoder().key_size = 2;
          file.Decoder().value_size = 7;
        }},
       {"layer 0, out_weight",
        [](EditableFile& file) {
-         file.Decoder().layers[0]->out_weight = file.Decoder().layers[0]->fc3_weight;
+         file.Decoder().layers[0]->out_weight = file.Decoder().layers[0]->outer_weight;
        }},
-      {"layer 1, norm1_gain",
-       [](EditableFile& file) { file.Decoder().layers[1]->norm1_gain = 0xFFFFFFFF; }},
-      {"layer 1, norm1_bias", [](EditableFile& file) { file.Decoder().layers[1]->norm1_bias = 0; }},
+      {"layer 1, attention_norm_gain",
+       [](EditableFile& file) { file.Decoder().layers[1]->attention_norm_gain = 0xFFFFFFFF; }},
+      {"layer 1, attention_norm_bias",
+       [](EditableFile& file) { file.Decoder().layers[1]->attention_norm_bias = 0; }},
       {"layer 0, qkv_weight",
        [](EditableFile& file) { file.Decoder().layers[0]->qkv_weight = 1000; }},
       {"layer 0, qkv_bias", [](EditableFile& file) { file.Decoder().layers[0]->qkv_bias = 0; }},
       {"layer 0, positions", [](EditableFile& file) { file.Decoder().layers[0]->positions = 0; }},
-      {"layer 0, norm2_gain", [](EditableFile& file) { file.Decoder().layers[0]->norm2_gain = 0; }},
-      {"layer 0, norm2_bias", [](EditableFile& file) { file.Decoder().layers[0]->norm2_bias = 0; }},
-      {"layer 0, fc0_weight",
-       [](EditableFile& file) { file.Decoder().layers[0]->fc0_weight = 1000; }},
+      {"layer 0, inner_norm_gain",
+       [](EditableFile& file) { file.Decoder().layers[0]->inner_norm_gain = 0; }},
+      {"layer 0, inner_norm_bias",
+       [](EditableFile& file) { file.Decoder().layers[0]->inner_norm_bias = 0; }},
+      {"layer 0, inner_weight",
+       [](EditableFile& file) { file.Decoder().layers[0]->inner_weight = 1000; }},
       // A vector where a matrix must be.
-      {"layer 0, fc0_weight",
+      {"layer 0, inner_weight",
        [](EditableFile& file) {
-         file.Decoder().layers[0]->fc0_weight = file.Decoder().layers[0]->fc0_bias;
+         file.Decoder().layers[0]->inner_weight = file.Decoder().layers[0]->inner_bias;
        }},
-      {"layer 0, fc0_bias", [](EditableFile& file) { file.Decoder().layers[0]->fc0_bias = 0; }},
-      {"layer 0, fc3_weight", [](EditableFile& file) { file.Decoder().layers[0]->fc3_weight = 0; }},
-      {"layer 0, fc3_bias", [](EditableFile& file) { file.Decoder().layers[0]->fc3_bias = 0; }},
+      {"layer 0, inner_bias", [](EditableFile& file) { file.Decoder().layers[0]->inner_bias = 0; }},
+      {"layer 0, outer_weight",
+       [](EditableFile& file) { file.Decoder().layers[0]->outer_weight = 0; }},
+      {"layer 0, outer_bias", [](EditableFile& file) { file.Decoder().layers[0]->outer_bias = 0; }},
   };
   ExpectRefused(edits);
 }
 
-schema::MicronetLayerQuantisers Quantisers(const schema::Quantiser& inner) {
+schema::TransformerLayerQuantisers Quantisers(const schema::Quantiser& inner) {
   const schema::Quantiser good(1.0f, 0.1f);
   return {good, good, good, good, good, inner, good};
 }
@@ -103,6 +109,125 @@ TEST(ValidateDecoders, Quantisers) {
   EXPECT_TRUE(OpenStatus(file.Build()).ok()) << "2^20 levels are allowed";
 }
 
+TEST(ValidateDecoders, Transformers) {
+  const auto layer = [](EditableFile& file, size_t i) -> schema::TransformerLayerT& {
+    return *file.Decoder().layers[i];
+  };
+  const HostileEdit edits[] = {
+      {"block decoder, norm order",
+       [](EditableFile& file) { file.Decoder().norm_order = static_cast<schema::NormOrder>(2); }},
+      {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = 0; }},
+      {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = -1e-5; }},
+      {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = kNanFloat; }},
+      {"block decoder, final norm",
+       [](EditableFile& file) { file.Decoder().final_norm_bias = flatbuffers::nullopt; }},
+      {"block decoder, final_norm_gain",
+       [](EditableFile& file) { file.Decoder().final_norm_gain = 0xFFFFFFFF; }},
+      {"block decoder, final_norm_bias",
+       [](EditableFile& file) { file.Decoder().final_norm_bias = 0; }},
+      {"layer 0, qkv_bias", [&](EditableFile& file) { layer(file, 0).qkv_bias = 0; }},
+      {"layer 1, out_bias",
+       [&](EditableFile& file) { layer(file, 1).out_bias = layer(file, 1).qkv_bias; }},
+      {"layer 1, start",
+       [&](EditableFile& file) { layer(file, 1).start = layer(file, 1).qkv_bias; }},
+      {"layer 0, start",
+       [](EditableFile& file) { file.Decoder().start = schema::StreamStart::Masked; }},
+      {"layer 0, start",
+       [](EditableFile& file) { file.Decoder().norm_order = schema::NormOrder::Post; }},
+      // Width 8 and 4 columns a head: the largest there may be does not wrap.
+      {"layer 0, qkv_weight", [](EditableFile& file) { file.Decoder().heads = 1 << 20; }},
+  };
+  ExpectRefused(edits, GoodTransformerFile());
+}
+
+TEST(ValidateDecoders, Positions) {
+  const auto layer = [](EditableFile& file, size_t i) -> schema::TransformerLayerT& {
+    return *file.Decoder().layers[i];
+  };
+  const auto set_frequency = [](float value) {
+    return [value](EditableFile& file) {
+      std::memcpy(&file.Values("pos_emb.inv_freq")[4], &value, sizeof(value));
+    };
+  };
+  const HostileEdit edits[] = {
+      {"block decoder, positions",
+       [](EditableFile& file) {
+         file.Decoder().position_table = std::make_unique<schema::PositionTableT>();
+       }},
+      {"block decoder, clamp",
+       [](EditableFile& file) { file.Decoder().relative_sinusoids->clamp = (1 << 20) + 1; }},
+      {"block decoder, frequencies",
+       [](EditableFile& file) { file.Decoder().relative_sinusoids->frequencies = 1000; }},
+      {"block decoder, frequencies",
+       [&](EditableFile& file) {
+         file.Decoder().relative_sinusoids->frequencies = layer(file, 0).attention_norm_gain;
+       }},
+      {"block decoder, frequency 1", set_frequency(-0.5f)},
+      {"block decoder, frequency 1", set_frequency(4.5f)},
+      // Not finite: refused as any tensor's.
+      {"tensor pos_emb.inv_freq", set_frequency(kNanFloat)},
+      {"layer 0, positions",
+       [&](EditableFile& file) { layer(file, 0).positions = flatbuffers::nullopt; }},
+      {"layer 1, positions",
+       [&](EditableFile& file) { layer(file, 1).positions = layer(file, 1).qkv_weight; }},
+      {"layer 1, content_bias",
+       [&](EditableFile& file) { layer(file, 1).content_bias = flatbuffers::nullopt; }},
+      {"layer 1, content_bias",
+       [&](EditableFile& file) { layer(file, 1).content_bias = layer(file, 1).positions; }},
+      {"layer 0, position_bias",
+       [&](EditableFile& file) { layer(file, 0).position_bias = flatbuffers::nullopt; }},
+      {"layer 0, position_bias",
+       [&](EditableFile& file) { layer(file, 0).position_bias = 0xFFFFFFFF; }},
+      // Columns of window slots are [key_size, window].
+      {"layer 0, positions", [](EditableFile& file) { file.Decoder().relative_sinusoids.reset(); }},
+      // Absolute positions need none of what the layers have, and a masked start.
+      {"block decoder, start",
+       [](EditableFile& file) {
+         const uint32_t frequencies = file.Decoder().relative_sinusoids->frequencies;
+         file.Decoder().relative_sinusoids.reset();
+         file.Decoder().absolute_sinusoids = std::make_unique<schema::AbsoluteSinusoidsT>();
+         file.Decoder().absolute_sinusoids->frequencies = frequencies;
+       }},
+      {"layer 0, positions",
+       [](EditableFile& file) {
+         const uint32_t frequencies = file.Decoder().relative_sinusoids->frequencies;
+         file.Decoder().relative_sinusoids.reset();
+         file.Decoder().absolute_sinusoids = std::make_unique<schema::AbsoluteSinusoidsT>();
+         file.Decoder().absolute_sinusoids->frequencies = frequencies;
+         file.Decoder().start = schema::StreamStart::Masked;
+       }},
+  };
+  ExpectRefused(edits, GoodTransformerFile());
+
+  const HostileEdit absolute[] = {
+      {"block decoder, first position",
+       [](EditableFile& file) { file.Decoder().absolute_sinusoids->first = 0xFFFFFFFF; }},
+      {"block decoder, frequency 1", set_frequency(5)},
+      {"layer 0, content_bias",
+       [&](EditableFile& file) { layer(file, 0).content_bias = layer(file, 0).qkv_weight; }},
+  };
+  ExpectRefused(absolute,
+                EditableFile::FromDraft(TinyTransformer({.positions = TinyPositions::kAbsolute})));
+
+  const HostileEdit table[] = {
+      {"block decoder, position table",
+       [](EditableFile& file) { file.Decoder().position_table->rows = 1000; }},
+      {"block decoder, position table", [](EditableFile& file) { file.Decoder().window = 6; }},
+  };
+  ExpectRefused(table,
+                EditableFile::FromDraft(TinyTransformer({.positions = TinyPositions::kTable})));
+}
+
+TEST(ValidateDecoders, OddWidthsHaveNoSinusoids) {
+  ModelDraft draft = TinyTransformer({.positions = TinyPositions::kTable, .width = 7});
+  EXPECT_TRUE(SerialiseModel(draft).ok());
+  auto& decoder = std::get<TransformerDecoder>(draft.description.blocks[1]);
+  decoder.positions = AbsoluteSinusoids{0, 0};
+  EXPECT_EQ(
+      SerialiseModel(draft).status().message(),
+      "model draft: block decoder, width: expected an even number, half of it sines, found 7");
+}
+
 TEST(ValidateDecoders, RecurrentDecoder) {
   const auto layer = [](EditableFile& file, size_t i) -> schema::RecurrentLayerT& {
     return *file.Recurrent().layers[i];
@@ -115,7 +240,7 @@ TEST(ValidateDecoders, RecurrentDecoder) {
          // Two decoders of different kinds.
          auto& blocks = file.header.blocks;
          blocks[3]->neural_cache.reset();
-         blocks[3]->micronet_decoder = std::make_unique<schema::MicronetDecoderT>();
+         blocks[3]->transformer_decoder = std::make_unique<schema::TransformerDecoderT>();
        }},
       {"block encoder, width", [](EditableFile& file) { file.Recurrent().inputs = 7; }},
       {"block encoder, width", [](EditableFile& file) { file.Recurrent().inputs = 0; }},

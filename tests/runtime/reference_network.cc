@@ -55,7 +55,7 @@ Vector LogSoftmax(const Vector& logits) {
 
 struct Evaluation {
   const ModelDraft& draft;
-  const MicronetDecoder& decoder;
+  const TransformerDecoder& decoder;
 
   Vector Get(TensorId id) const { return Tensor(draft, id); }
 
@@ -74,19 +74,19 @@ struct Evaluation {
   }
 
   // One layer over the whole sequence x[t].
-  void Layer(const MicronetLayer& layer, std::vector<Vector>& x) const {
+  void Layer(const TransformerLayer& layer, std::vector<Vector>& x) const {
     const auto quantisers = layer.quantisers;
     const auto at = [&](auto member) {
       return quantisers ? std::optional<ActivationQuantiser>((*quantisers).*member) : std::nullopt;
     };
-    using Q = MicronetLayerQuantisers;
+    using Q = TransformerLayerQuantisers;
     const size_t dk = decoder.key_size, dv = decoder.value_size, window = decoder.window;
-    const Vector positions = Get(layer.positions);
+    const Vector positions = Get(*layer.positions);
     std::vector<Vector> qkv(x.size());
     for (size_t t = 0; t < x.size(); ++t) {
-      Vector u = Normalise(x[t], Get(layer.norm1_gain), Get(layer.norm1_bias));
-      Round(u, at(&Q::norm1));
-      qkv[t] = Multiply(Get(layer.qkv_weight), u, Get(layer.qkv_bias));
+      Vector u = Normalise(x[t], Get(layer.attention_norm_gain), Get(layer.attention_norm_bias));
+      Round(u, at(&Q::attention_input));
+      qkv[t] = Multiply(Get(layer.qkv_weight), u, Get(*layer.qkv_bias));
       Round(qkv[t], at(&Q::qkv));
     }
     for (size_t t = 0; t < x.size(); ++t) {
@@ -123,12 +123,12 @@ struct Evaluation {
       Round(attended, at(&Q::attended));
       const Vector out = Multiply(Get(layer.out_weight), attended);
       for (size_t i = 0; i < out.size(); ++i) x[t][i] += out[i];
-      Vector u = Normalise(x[t], Get(layer.norm2_gain), Get(layer.norm2_bias));
-      Round(u, at(&Q::norm2));
-      Vector inner = Multiply(Get(layer.fc0_weight), u, Get(layer.fc0_bias));
+      Vector u = Normalise(x[t], Get(layer.inner_norm_gain), Get(layer.inner_norm_bias));
+      Round(u, at(&Q::inner_input));
+      Vector inner = Multiply(Get(layer.inner_weight), u, Get(layer.inner_bias));
       for (double& value : inner) value = std::max(value, 0.0);
       Round(inner, at(&Q::inner));
-      Vector outer = Multiply(Get(layer.fc3_weight), inner, Get(layer.fc3_bias));
+      Vector outer = Multiply(Get(layer.outer_weight), inner, Get(layer.outer_bias));
       Round(outer, at(&Q::outer));
       for (size_t i = 0; i < outer.size(); ++i) x[t][i] += outer[i];
     }
@@ -173,12 +173,12 @@ struct Evaluation {
 std::vector<std::vector<double>> EvaluateDensely(const ModelDraft& draft,
                                                  const std::vector<uint32_t>& ids,
                                                  bool normalised) {
-  const Evaluation evaluation{draft, *FindBlock<MicronetDecoder>(draft.description)};
+  const Evaluation evaluation{draft, *FindBlock<TransformerDecoder>(draft.description)};
   const auto* cache = FindBlock<NeuralCache>(draft.description);
   std::vector<Vector> x;
   for (uint32_t id : ids)
     x.push_back(evaluation.Embed(*FindBlock<AdaptiveEmbedding>(draft.description), id));
-  for (const MicronetLayer& layer : evaluation.decoder.layers) evaluation.Layer(layer, x);
+  for (const TransformerLayer& layer : evaluation.decoder.layers) evaluation.Layer(layer, x);
   for (Vector& hidden : x) Round(hidden, evaluation.decoder.output);
   std::vector<Vector> result;
   for (size_t t = 0; t < ids.size(); ++t) {

@@ -105,33 +105,33 @@ class Builder {
     return {max_abs, TruncateMantissa(max_abs / largest, bits_)};
   }
 
-  MicronetLayer MakeLayer(const std::string& name) {
+  TransformerLayer MakeLayer(const std::string& name) {
     const uint32_t d = options_.width;
     const uint32_t attended = options_.heads * options_.value_size;
     const uint32_t qkv_rows = options_.heads * (2 * options_.key_size + options_.value_size);
-    MicronetLayer layer{};
+    TransformerLayer layer{};
     layer.positions = AddDense(name + "pos_emb", {options_.key_size, options_.window}, 0.0f, 1.0f);
-    layer.norm1_gain = AddDense(name + "ln1.weight", {d}, 1.0f, 0.25f);
-    layer.norm1_bias = AddDense(name + "ln1.bias", {d}, 0.0f, 0.25f);
+    layer.attention_norm_gain = AddDense(name + "ln1.weight", {d}, 1.0f, 0.25f);
+    layer.attention_norm_bias = AddDense(name + "ln1.bias", {d}, 0.0f, 0.25f);
     layer.qkv_weight = AddMatrix(name + "qkv.weight", qkv_rows, d, true);
     layer.qkv_bias = AddBias(name + "qkv.bias", qkv_rows, false);
     layer.out_weight = AddMatrix(name + "out.weight", d, attended, true);
-    layer.norm2_gain = AddDense(name + "ln2.weight", {d}, 1.0f, 0.25f);
-    layer.norm2_bias = AddDense(name + "ln2.bias", {d}, 0.0f, 0.25f);
-    layer.fc0_weight = AddMatrix(name + "fc.0.weight", options_.inner, d, true);
-    layer.fc0_bias = AddBias(name + "fc.0.bias", options_.inner, false);
-    layer.fc3_weight = AddMatrix(name + "fc.3.weight", d, options_.inner, true);
-    layer.fc3_bias = AddBias(name + "fc.3.bias", d, false);
+    layer.inner_norm_gain = AddDense(name + "ln2.weight", {d}, 1.0f, 0.25f);
+    layer.inner_norm_bias = AddDense(name + "ln2.bias", {d}, 0.0f, 0.25f);
+    layer.inner_weight = AddMatrix(name + "fc.0.weight", options_.inner, d, true);
+    layer.inner_bias = AddBias(name + "fc.0.bias", options_.inner, false);
+    layer.outer_weight = AddMatrix(name + "fc.3.weight", d, options_.inner, true);
+    layer.outer_bias = AddBias(name + "fc.3.bias", d, false);
     if (options_.quantised) {
-      layer.quantisers = MicronetLayerQuantisers{
+      layer.quantisers = TransformerLayerQuantisers{
           MakeQuantiser(3.0f), MakeQuantiser(4.0f), MakeQuantiser(1.0f), MakeQuantiser(3.0f),
           MakeQuantiser(3.0f), MakeQuantiser(4.0f), MakeQuantiser(2.5f)};
     }
     return layer;
   }
 
-  MicronetDecoder MakeDecoder() {
-    MicronetDecoder decoder;
+  TransformerDecoder MakeDecoder() {
+    TransformerDecoder decoder;
     decoder.name = "decoder";
     decoder.width = options_.width;
     decoder.heads = options_.heads;
@@ -139,6 +139,9 @@ class Builder {
     decoder.value_size = options_.value_size;
     decoder.window = options_.window;
     decoder.start = options_.quantised ? StreamStart::kZeros : StreamStart::kMasked;
+    decoder.norm_order = NormOrder::kPre;
+    decoder.epsilon = 1e-5;
+    decoder.positions = SlotPositions{};
     for (uint32_t i = 0; i < options_.layers; ++i) {
       decoder.layers.push_back(MakeLayer("layers." + std::to_string(i) + "."));
     }

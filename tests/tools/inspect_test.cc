@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -73,17 +74,47 @@ TEST(Inspect, DescribesTheBlocks) {
   EXPECT_EQ(blocks[0]["bins"][1]["projection"], "embed.projections.0.weight");
   EXPECT_FALSE(blocks[0]["bins"][0].contains("projection"));
   EXPECT_FALSE(blocks[0]["bins"][0].contains("tokens"));  // not known
-  EXPECT_EQ(blocks[1]["block"], "micronet_decoder");
+  EXPECT_EQ(blocks[1]["block"], "transformer_decoder");
   EXPECT_EQ(blocks[1]["window"], 6);
   EXPECT_EQ(blocks[1]["start"], "zeros");
   EXPECT_EQ(blocks[1]["layers"].size(), 2u);
-  EXPECT_EQ(blocks[1]["layers"][1]["fc3_weight"], "layers.1.fc.3.weight");
+  EXPECT_EQ(blocks[1]["layers"][1]["outer_weight"], "layers.1.fc.3.weight");
+  EXPECT_EQ(blocks[1]["positions"]["kind"], "slots");
+  EXPECT_EQ(blocks[1]["norm_order"], "pre");
   EXPECT_EQ(blocks[1]["layers"][1]["quantisers"]["outer"]["max_abs"], 2.5);
   EXPECT_EQ(blocks[2]["block"], "adaptive_softmax");
   EXPECT_EQ(blocks[2]["tails"].size(), 2u);
   EXPECT_EQ(blocks[3]["block"], "neural_cache");
   EXPECT_EQ(blocks[3]["capacity"], 7);
   EXPECT_EQ(blocks[3]["lambda"], 0.125);
+}
+
+TEST(Inspect, DescribesTransformers) {
+  const CommandFolder folder;
+  folder.WriteModel("m.kgl", TinyTransformer({.clamp = 3, .biases = true, .final_norm = true}));
+  const auto block = folder.Run("inspect m.kgl --json").Json().at(0)["blocks"][1];
+  EXPECT_EQ(block["block"], "transformer_decoder");
+  EXPECT_EQ(block["norm_order"], "post");
+  EXPECT_EQ(block["epsilon"], 1e-5);
+  EXPECT_EQ(block["positions"]["kind"], "relative_sinusoids");
+  EXPECT_EQ(block["positions"]["frequencies"], "pos_emb.inv_freq");
+  EXPECT_EQ(block["positions"]["clamp"], 3);
+  EXPECT_EQ(block["final_norm_bias"], "norm.bias");
+  EXPECT_EQ(block["layers"][1]["content_bias"], "layers.1.r_w_bias");
+  EXPECT_EQ(block["layers"][1]["out_bias"], "layers.1.out.bias");
+  EXPECT_FALSE(block["layers"][1].contains("start"));
+  const std::string text = folder.Run("inspect m.kgl").out;
+  EXPECT_NE(text.find("window 5, relative sinusoids up to 3, norms last, a final norm"),
+            std::string::npos)
+      << text;
+
+  folder.WriteModel("a.kgl", TinyTransformer({.positions = TinyPositions::kAbsolute}));
+  const auto absolute = folder.Run("inspect a.kgl --json").Json().at(0)["blocks"][1];
+  EXPECT_EQ(absolute["positions"]["kind"], "absolute_sinusoids");
+  EXPECT_EQ(absolute["positions"]["first"], 2);
+  folder.WriteModel("t.kgl", TinyTransformer({.positions = TinyPositions::kTable}));
+  const auto table = folder.Run("inspect t.kgl --json").Json().at(0)["blocks"][1];
+  EXPECT_EQ(table["positions"]["table"], "pe");
 }
 
 TEST(Inspect, DescribesRecurrentBlocks) {

@@ -62,15 +62,15 @@ TEST(Micronet, BlocksOfTheFloatNetwork) {
   EXPECT_EQ(embedding.bins[2].first, 14U);
   EXPECT_EQ(embedding.bins[2].size, 9U);
 
-  const auto& decoder = BlockOf<MicronetDecoder>(loaded);
+  const auto& decoder = BlockOf<TransformerDecoder>(loaded);
   EXPECT_EQ(decoder.window, 6U);
   EXPECT_EQ(decoder.start, StreamStart::kMasked);
   EXPECT_FALSE(decoder.output.has_value());
   ASSERT_EQ(decoder.layers.size(), 2U);
   EXPECT_FALSE(decoder.layers[1].quantisers.has_value());
-  EXPECT_EQ(TensorOf(loaded, decoder.layers[1].positions).name, "layers.1.pos_emb");
-  EXPECT_EQ(TensorOf(loaded, decoder.layers[1].fc3_bias).name, "layers.1.fc.3.bias");
-  EXPECT_EQ(TensorOf(loaded, decoder.layers[0].norm2_gain).name, "layers.0.ln2.weight");
+  EXPECT_EQ(TensorOf(loaded, *decoder.layers[1].positions).name, "layers.1.pos_emb");
+  EXPECT_EQ(TensorOf(loaded, decoder.layers[1].outer_bias).name, "layers.1.fc.3.bias");
+  EXPECT_EQ(TensorOf(loaded, decoder.layers[0].inner_norm_gain).name, "layers.0.ln2.weight");
 
   const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
   EXPECT_EQ(softmax.head_size, 6U);
@@ -106,19 +106,19 @@ TEST(Micronet, BlocksOfTheQuantisedNetwork) {
   model.Get("layers.1.fc.1.inv_scale") = {"layers.1.fc.1.inv_scale", {1}, {0.0625F}};
   const LoadedModel loaded = Loaded(model);
   EXPECT_EQ(loaded.bits, 9);
-  const auto& decoder = BlockOf<MicronetDecoder>(loaded);
+  const auto& decoder = BlockOf<TransformerDecoder>(loaded);
   EXPECT_EQ(decoder.start, StreamStart::kZeros);
   ASSERT_TRUE(decoder.output.has_value());
   EXPECT_EQ(decoder.output->max_abs, model.Get("quant.max_abs").values[0]);
   EXPECT_EQ(decoder.output->step, model.Get("quant.inv_scale").values[0]);
   ASSERT_TRUE(decoder.layers[1].quantisers.has_value());
-  const MicronetLayerQuantisers& quantisers = *decoder.layers[1].quantisers;
+  const TransformerLayerQuantisers& quantisers = *decoder.layers[1].quantisers;
   EXPECT_EQ(quantisers.inner.max_abs, 3.5F);
   EXPECT_EQ(quantisers.inner.step, 0.0625F);
   const std::pair<const char*, const ActivationQuantiser&> named[] = {
-      {"quant_ln1", quantisers.norm1},    {"quant_qkv", quantisers.qkv},
-      {"quant_attn", quantisers.weights}, {"quant_attnv", quantisers.attended},
-      {"quant_ln2", quantisers.norm2},    {"fc.4", quantisers.outer}};
+      {"quant_ln1", quantisers.attention_input}, {"quant_qkv", quantisers.qkv},
+      {"quant_attn", quantisers.weights},        {"quant_attnv", quantisers.attended},
+      {"quant_ln2", quantisers.inner_input},     {"fc.4", quantisers.outer}};
   for (const auto& [name, quantiser] : named) {
     EXPECT_EQ(quantiser.max_abs, model.Get("layers.1." + std::string(name) + ".max_abs").values[0])
         << name;

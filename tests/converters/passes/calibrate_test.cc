@@ -63,14 +63,14 @@ TEST(MeasureRanges, FindsEachPoint) {
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   ASSERT_EQ(ranges->layers.size(), 2U);
   const LayerRanges& layer = ranges->layers[1];
-  EXPECT_EQ(layer.norm1, 1.5F);
+  EXPECT_EQ(layer.attention_input, 1.5F);
   EXPECT_EQ(layer.qkv, 7.0F);
   EXPECT_EQ(layer.weights, 1.0F);  // the first token sees itself alone
   EXPECT_EQ(layer.attended, 5.0F);
-  EXPECT_EQ(layer.norm2, 2.25F);
+  EXPECT_EQ(layer.inner_input, 2.25F);
   EXPECT_EQ(layer.inner, 3.75F);
   EXPECT_EQ(layer.outer, 4.5F);
-  EXPECT_EQ(ranges->layers[0].norm1, 0.0F);
+  EXPECT_EQ(ranges->layers[0].attention_input, 0.0F);
   EXPECT_EQ(ranges->layers[0].outer, 0.0F);
   EXPECT_FLOAT_EQ(ranges->output, static_cast<float>(std::max(3.0 * scale, 4.5)));
 
@@ -161,16 +161,16 @@ TEST(QuantiserFor, NothingMeasured) {
 TEST(SetQuantisers, GivesALayerAllSevenAndTheModelItsTails) {
   ModelDraft draft = TinyMicronet();
   SetQuantisers({{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}}, 15}, 9, draft);
-  const auto* decoder = FindBlock<MicronetDecoder>(draft.description);
-  const MicronetLayerQuantisers& quantisers = *decoder->layers[1].quantisers;
-  EXPECT_EQ(quantisers.norm1.max_abs, 8.0F);
+  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
+  const TransformerLayerQuantisers& quantisers = *decoder->layers[1].quantisers;
+  EXPECT_EQ(quantisers.attention_input.max_abs, 8.0F);
   EXPECT_EQ(quantisers.qkv.max_abs, 9.0F);
   EXPECT_EQ(quantisers.weights.max_abs, 10.0F);
   EXPECT_EQ(quantisers.attended.max_abs, 11.0F);
-  EXPECT_EQ(quantisers.norm2.max_abs, 12.0F);
+  EXPECT_EQ(quantisers.inner_input.max_abs, 12.0F);
   EXPECT_EQ(quantisers.inner.max_abs, 13.0F);
   EXPECT_EQ(quantisers.outer.max_abs, 14.0F);
-  EXPECT_EQ(decoder->layers[0].quantisers->norm1.max_abs, 1.0F);
+  EXPECT_EQ(decoder->layers[0].quantisers->attention_input.max_abs, 1.0F);
   EXPECT_EQ(decoder->output->max_abs, 15.0F);
   EXPECT_EQ(decoder->start, StreamStart::kMasked);
   EXPECT_EQ(FindBlock<AdaptiveSoftmax>(draft.description)->tail_input, TailInput::kFixedPoint15);
