@@ -37,6 +37,16 @@ TEST_F(CheckOptionsTest, Everything) {
   EXPECT_EQ(ShapingOptions(options_),
             "prune 0.36, bits 9, calibrated, cache 2000, cache theta 0.5, cache lambda 0.25");
   EXPECT_EQ(ShapingOptions({}), "");
+  ConvertOptions kept;
+  kept.define_cache_rows = 64;
+  EXPECT_EQ(ShapingOptions(kept), "DeFINE unit kept, 64 rows cached");
+}
+
+TEST_F(CheckOptionsTest, RowsOfAKeptUnit) {
+  options_.define_cache_rows = 1;
+  EXPECT_TRUE(CheckOptions(options_).ok());
+  options_.define_cache_rows = 0;
+  ExpectRefused("keep-define: expected 1 to 2147483647 rows, found 0");
 }
 
 TEST_F(CheckOptionsTest, Bits) {
