@@ -15,7 +15,7 @@ namespace kinglet {
 
 namespace {
 
-// No backend lays the matrices of products out in less: 16 bits for an integer, 32 for a real.
+// No backend lays the matrices of products out in less: an integer in its own bits, a real in 32.
 uint64_t LeastBytes(const Plan& plan) {
   std::set<WeightId> matrices;
   for (const Step& step : plan.steps) {
@@ -26,8 +26,8 @@ uint64_t LeastBytes(const Plan& plan) {
   }
   uint64_t bytes = 0;
   for (const WeightId id : matrices) {
-    const bool integer = RowReader::IntegerBits(plan.weights[id]) != 0;
-    bytes += Count(plan.weights[id].shape) * (integer ? sizeof(int16_t) : sizeof(float));
+    const auto bits = static_cast<uint64_t>(RowReader::IntegerBits(plan.weights[id]));
+    bytes += Count(plan.weights[id].shape) / 8 * (bits != 0 ? bits : 32);
   }
   return bytes;
 }

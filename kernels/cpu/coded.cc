@@ -28,7 +28,7 @@ class PartialProductsKernel {
                           j * length, partials[j]});
       }
     }
-    chunk_pairs_ = x.ChunkPairsWith(parts_[0].pool->bits);
+    chunk_pairs_ = x.ChunkPairsWith(parts_[0].pool->bits());
   }
 
   void operator()(Frame& frame) const {

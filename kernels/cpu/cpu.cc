@@ -15,8 +15,8 @@
 namespace kinglet::cpu {
 namespace {
 
-constexpr std::array<Target, 4> kBestFirst = {Target::kAvx512, Target::kAvx2, Target::kNeon,
-                                              Target::kScalar};
+constexpr std::array<Target, 5> kBestFirst = {Target::kAvx512Vnni, Target::kAvx512, Target::kAvx2,
+                                              Target::kNeon, Target::kScalar};
 
 bool Supported(Target target) {
   return target == Target::kScalar || FindVectorFunctions(target) != nullptr;
@@ -44,6 +44,8 @@ std::string_view TargetName(Target target) {
       return "avx2";
     case Target::kAvx512:
       return "avx512";
+    case Target::kAvx512Vnni:
+      return "avx512vnni";
   }
   return "";
 }

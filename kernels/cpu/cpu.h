@@ -14,7 +14,7 @@
 
 namespace kinglet::cpu {
 
-// "scalar", "neon", "avx2", "avx512".
+// "scalar", "neon", "avx2", "avx512", "avx512vnni".
 std::string_view TargetName(Target target);
 // What this machine can run, best first; kScalar is always there, last.
 std::vector<Target> SupportedTargets();

@@ -28,19 +28,19 @@ class StoredRows {
     context.weights.Keep(id);
   }
 
-  size_t cols() const { return panels_ ? panels_->cols : reader_->cols(); }
-  int integer_bits() const { return panels_ ? panels_->bits : reader_->integer_bits(); }
+  size_t cols() const { return panels_ ? panels_->cols() : reader_->cols(); }
+  int integer_bits() const { return panels_ ? panels_->bits() : reader_->integer_bits(); }
   void Codes(uint64_t row, int16_t* out) const {
     panels_ ? panels_->CopyCodes(row, out) : reader_->Codes(row, out);
   }
-  float Scale(uint64_t row) const { return panels_ ? panels_->scales[row] : reader_->Scale(row); }
+  float Scale(uint64_t row) const { return panels_ ? panels_->scale(row) : reader_->Scale(row); }
   void Reals(uint64_t row, const VectorFunctions& vector, float* out) const {
     if (!panels_) {
       reader_->Reals(row, out);
     } else if (panels_->integer()) {
       int16_t codes[kMaxColumns];
       panels_->CopyCodes(row, codes);
-      vector.dequantise(codes, panels_->cols, panels_->scales[row], out);
+      vector.dequantise(codes, panels_->cols(), panels_->scale(row), out);
     } else {
       panels_->CopyReals(row, out);
     }
@@ -186,11 +186,10 @@ class BinRows {
       Multiply(*vector_, *bin.projection, {nullptr, 1.0f, values}, 1, Finish{}, out);
       return;
     }
-    int16_t codes[kMaxColumns + 1];
-    codes[bin.table.cols()] = 0;  // the partner of an odd last column
+    int16_t codes[kMaxColumns];
     bin.table.stored().Codes(row, codes);
     Multiply(*vector_, *bin.projection, {codes, bin.table.stored().Scale(row), nullptr},
-             RowChunkPairs(table_bits, bin.projection->bits), Finish{}, out);
+             RowChunkPairs(table_bits, bin.projection->bits()), Finish{}, out);
   }
 
   const VectorFunctions* vector_;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
@@ -17,21 +18,35 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// sums[i] + a[2i] * b[2i] + a[2i+1] * b[2i+1]: pairs of 16-bit products.
-template <class D32, class V32, class V16>
-HWY_INLINE V32 AddPairProducts(D32 d32, V32 sums, V16 a, V16 b) {
+// Add gives sums[i] + a[2i] * b[2i] + a[2i+1] * b[2i+1]: pairs of 16-bit products.
+struct PairProducts {
+  template <class D32, class V32, class V16>
+  static HWY_INLINE V32 Add(D32 d32, V32 sums, V16 a, V16 b) {
 #if HWY_ARCH_X86
-  // One multiply-add instruction, which on x86 pairs neighbours; other machines may reorder.
-  V32 unused = hn::Zero(d32);
-  return hn::ReorderWidenMulAccumulate(d32, a, b, sums, unused);
+    // One multiply-add instruction, which on x86 pairs neighbours; other machines may reorder.
+    V32 unused = hn::Zero(d32);
+    return hn::ReorderWidenMulAccumulate(d32, a, b, sums, unused);
 #else
-  const V32 a32 = hn::BitCast(d32, a), b32 = hn::BitCast(d32, b);
-  const V32 odd = hn::Mul(hn::ShiftRight<16>(a32), hn::ShiftRight<16>(b32));
-  const V32 even = hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a32)),
-                           hn::ShiftRight<16>(hn::ShiftLeft<16>(b32)));
-  return hn::Add(sums, hn::Add(even, odd));
+    const V32 a32 = hn::BitCast(d32, a), b32 = hn::BitCast(d32, b);
+    const V32 odd = hn::Mul(hn::ShiftRight<16>(a32), hn::ShiftRight<16>(b32));
+    const V32 even = hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a32)),
+                             hn::ShiftRight<16>(hn::ShiftLeft<16>(b32)));
+    return hn::Add(sums, hn::Add(even, odd));
 #endif
-}
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// The same in one instruction. Highway 1.0.3 has neither it nor a target that enables its
+// intrinsic.
+struct VnniPairProducts {
+  template <class D32, class V32, class V16>
+  static HWY_INLINE V32 Add(D32, V32 sums, V16 a, V16 b) {
+    asm("vpdpwssd %2, %1, %0" : "+v"(sums.raw) : "v"(a.raw), "v"(b.raw));
+    return sums;
+  }
+};
+#endif
 
 HWY_INLINE int32_t LoadPair(const int16_t* x) {
   int32_t pair;
@@ -54,89 +69,231 @@ HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t row
   }
 }
 
-// 32-bit sums of kPanels panels over pairs [begin, end), to sums[kPanels * 16].
-template <size_t kPanels>
-HWY_INLINE void PanelSums(const int16_t* codes, size_t panel_codes, const int16_t* x, size_t begin,
-                          size_t end, int32_t* sums) {
-  const hn::CappedTag<int32_t, kPanelRows> d32;
-  const hn::Repartition<int16_t, decltype(d32)> d16;
-  hn::Vec<decltype(d32)> accumulators[kPanels * kGroups];
-  for (auto& accumulator : accumulators) accumulator = hn::Zero(d32);
-  for (size_t pair = begin; pair < end; ++pair) {
-    const auto both = hn::BitCast(d16, hn::Set(d32, LoadPair(x + 2 * pair)));
+using Sums = hn::CappedTag<int32_t, kPanelRows>;
+using Codes = hn::Repartition<int16_t, Sums>;
+
+// The codes of kWidth rows, from `row` of their panel on, in one block: a vector of pairs for each
+// pair of columns. The interleaving instructions stay within 128 bits, as the order of entries
+// does.
+template <CodeForm kForm>
+struct BlockCodes;
+
+template <>
+struct BlockCodes<CodeForm::kBytes> {
+  static constexpr size_t kPairs = 2;
+  hn::Vec<Codes> pairs[kPairs];
+  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
+    const hn::Repartition<int8_t, Sums> d8;
+    const Codes d16;
+    const auto bytes = hn::Load(d8, reinterpret_cast<const int8_t*>(block) + row * 4);
+    pairs[0] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes)));
+    pairs[1] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes)));
+  }
+};
+
+template <>
+struct BlockCodes<CodeForm::kPlanes> {
+  static constexpr size_t kPairs = 2;
+  hn::Vec<Codes> pairs[kPairs];
+  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t* signs, size_t row) {
+    const hn::Repartition<uint8_t, Sums> d8;
+    const Codes d16;
+    const auto low = hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4);
+    const auto* sign_bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
+    const auto high = hn::VecFromMask(d8, hn::LoadMaskBits(d8, sign_bytes));
+    pairs[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
+    pairs[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));
+  }
+};
+
+template <>
+struct BlockCodes<CodeForm::kWords> {
+  static constexpr size_t kPairs = 1;
+  hn::Vec<Codes> pairs[kPairs];
+  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
+    pairs[0] = hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2);
+  }
+};
+
+// x of an integer product, cut into what blocks of kCols columns are multiplied with.
+template <size_t kCols>
+struct BlockInput {
+  BlockInput(const int16_t* codes, size_t cols) : x(codes), whole(cols / kCols) {
+    std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
+  }
+  const int16_t* x;
+  size_t whole;              // blocks that lie in x
+  int16_t last[kCols] = {};  // of the block after them
+};
+
+// A product's share of some neighbouring panels, which share a broadcast of x and hide the latency
+// of additions.
+template <class Products, CodeForm kForm, size_t kPanels>
+struct IntegerPanels {
+  static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
+  static constexpr size_t kCols = 2 * kPairs;
+  static constexpr size_t kVectors = kPanels * kGroups;
+  // Far enough ahead that a line has come from the third-level cache when it is needed.
+  static constexpr size_t kAhead = 4096;
+  using Accumulators = hn::Vec<Sums>[kVectors];
+
+  // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
+  // on.
+  static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
+                                  const int16_t* x, Accumulators& sums) {
+    const Sums d32;
+    hn::Vec<Codes> both[kPairs];
+    for (size_t pair = 0; pair < kPairs; ++pair) {
+      both[pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
+    }
     for (size_t p = 0; p < kPanels; ++p) {
-      const int16_t* at = codes + p * panel_codes + pair * 2 * kPanelRows;
+      const std::byte* at = codes + p * stride * kBlockBytes;
+      hwy::Prefetch(at + kAhead);
       for (size_t g = 0; g < kGroups; ++g) {
-        auto& accumulator = accumulators[p * kGroups + g];
-        accumulator = AddPairProducts(d32, accumulator, hn::Load(d16, at + g * 2 * kWidth), both);
+        const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
+        auto& sum = sums[p * kGroups + g];
+        for (size_t pair = 0; pair < kPairs; ++pair) {
+          sum = Products::Add(d32, sum, block.pairs[pair], both[pair]);
+        }
       }
     }
   }
-  for (size_t a = 0; a < kPanels * kGroups; ++a) {
-    hn::Store(accumulators[a], d32, sums + a * kWidth);
+
+  // 32-bit sums over blocks [begin, end).
+  static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, const BlockInput<kCols>& x,
+                             size_t begin, size_t end, Accumulators& sums) {
+    for (auto& sum : sums) sum = hn::Zero(Sums());
+    const size_t stride = BlocksOf(kForm, weight.cols);
+    const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
+    const uint64_t* signs = weight.signs + panel * stride;
+    const size_t whole = end < x.whole ? end : x.whole;
+    for (size_t block = begin; block < whole; ++block) {
+      AddBlock(codes + block * kBlockBytes, signs + block, stride, x.x + block * kCols, sums);
+    }
+    if (end > x.whole) {
+      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, x.last, sums);
+    }
+  }
+
+  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
+                                  const BlockInput<kCols>& x, float step, size_t chunk,
+                                  const Finish& finish, float* y) {
+    const Reals d;
+    const Sums d32;
+    const size_t blocks = BlocksOf(kForm, weight.cols);
+    hn::Vec<Reals> products[kVectors];
+    Accumulators sums;
+    if (blocks <= chunk) {
+      Sum(weight, panel, x, 0, blocks, sums);
+      for (size_t v = 0; v < kVectors; ++v) products[v] = hn::ConvertTo(d, sums[v]);
+    } else {
+      int64_t totals[kVectors * kWidth] = {};
+      for (size_t begin = 0; begin < blocks; begin += chunk) {
+        Sum(weight, panel, x, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
+        for (size_t v = 0; v < kVectors; ++v) {
+          alignas(64) int32_t lanes[kWidth];
+          hn::Store(sums[v], d32, lanes);
+          for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
+        }
+      }
+      for (size_t v = 0; v < kVectors; ++v) {
+        alignas(64) float lanes[kWidth];
+        for (size_t lane = 0; lane < kWidth; ++lane) {
+          lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
+        }
+        products[v] = hn::Load(d, lanes);
+      }
+    }
+    const auto steps = hn::Set(d, step);
+    for (size_t v = 0; v < kVectors; ++v) {
+      const size_t row = panel * kPanelRows + v * kWidth;
+      const auto scale = hn::Mul(hn::Load(d, weight.scales + row), steps);
+      FinishRows(finish, hn::Mul(products[v], scale), row, weight.rows, y);
+    }
+  }
+};
+
+template <class Products, CodeForm kForm>
+void ProductOfForm(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
+                   const Finish& finish, float* y) {
+  constexpr size_t kTogether = 4;
+  using Together = IntegerPanels<Products, kForm, kTogether>;
+  const BlockInput<Together::kCols> input(x, weight.cols);
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  const size_t chunk = chunk_pairs / Together::kPairs;
+  size_t panel = 0;
+  for (; panel + kTogether <= panels; panel += kTogether) {
+    Together::Multiply(weight, panel, input, step, chunk, finish, y);
+  }
+  if (panels - panel >= 2) {
+    IntegerPanels<Products, kForm, 2>::Multiply(weight, panel, input, step, chunk, finish, y);
+    panel += 2;
+  }
+  if (panels - panel == 1) {
+    IntegerPanels<Products, kForm, 1>::Multiply(weight, panel, input, step, chunk, finish, y);
   }
 }
 
-template <size_t kPanels>
-HWY_INLINE void IntegerPanels(const CodePanels& weight, size_t panel, const int16_t* x, float step,
-                              size_t chunk_pairs, const Finish& finish, float* y) {
-  const Reals d;
-  const hn::RebindToSigned<Reals> d32;
-  const size_t pairs = (weight.cols + 1) / 2;
-  const size_t panel_codes = pairs * 2 * kPanelRows;
-  const int16_t* codes = weight.codes + panel * panel_codes;
-  alignas(64) float products[kPanels * kPanelRows];
-  alignas(64) int32_t sums[kPanels * kPanelRows];
-  if (pairs <= chunk_pairs) {
-    PanelSums<kPanels>(codes, panel_codes, x, 0, pairs, sums);
-    for (size_t r = 0; r < kPanels * kPanelRows; r += kWidth) {
-      hn::Store(hn::ConvertTo(d, hn::Load(d32, sums + r)), d, products + r);
-    }
-  } else {
-    int64_t totals[kPanels * kPanelRows] = {};
-    for (size_t begin = 0; begin < pairs; begin += chunk_pairs) {
-      const size_t end = pairs - begin < chunk_pairs ? pairs : begin + chunk_pairs;
-      PanelSums<kPanels>(codes, panel_codes, x, begin, end, sums);
-      for (size_t r = 0; r < kPanels * kPanelRows; ++r) totals[r] += sums[r];
-    }
-    for (size_t r = 0; r < kPanels * kPanelRows; ++r) products[r] = static_cast<float>(totals[r]);
-  }
-  const auto steps = hn::Set(d, step);
-  for (size_t r = 0; r < kPanels * kPanelRows; r += kWidth) {
-    const size_t row = panel * kPanelRows + r;
-    const auto scale = hn::Mul(hn::Load(d, weight.scales + row), steps);
-    FinishRows(finish, hn::Mul(hn::Load(d, products + r), scale), row, weight.rows, y);
+template <class Products>
+HWY_INLINE void IntegerProductWith(const CodePanels& weight, const int16_t* x, float step,
+                                   size_t chunk_pairs, const Finish& finish, float* y) {
+  switch (weight.form) {
+    case CodeForm::kBytes:
+      return ProductOfForm<Products, CodeForm::kBytes>(weight, x, step, chunk_pairs, finish, y);
+    case CodeForm::kPlanes:
+      return ProductOfForm<Products, CodeForm::kPlanes>(weight, x, step, chunk_pairs, finish, y);
+    case CodeForm::kWords:
+      return ProductOfForm<Products, CodeForm::kWords>(weight, x, step, chunk_pairs, finish, y);
   }
 }
 
 void IntegerProduct(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
                     const Finish& finish, float* y) {
-  // Panels that share a broadcast of x and hide the latency of the additions.
-  constexpr size_t kTogether = 4;
-  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-  size_t panel = 0;
-  for (; panel + kTogether <= panels; panel += kTogether) {
-    IntegerPanels<kTogether>(weight, panel, x, step, chunk_pairs, finish, y);
-  }
-  for (; panel < panels; ++panel) {
-    IntegerPanels<1>(weight, panel, x, step, chunk_pairs, finish, y);
+  IntegerProductWith<PairProducts>(weight, x, step, chunk_pairs, finish, y);
+}
+
+template <CodeForm kForm>
+void DecodedProductOfForm(const CodePanels& weight, const float* x, const Finish& finish,
+                          float* y) {
+  const Reals d;
+  const Sums d32;
+  using Block = BlockCodes<kForm>;
+  constexpr size_t kCols = 2 * Block::kPairs;  // divides the 16 of OrderedColumns
+  const size_t stride = BlocksOf(kForm, weight.cols);
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    const std::byte* codes = weight.codes + row / kPanelRows * stride * kBlockBytes;
+    const uint64_t* signs = weight.signs + row / kPanelRows * stride;
+    const auto scales = hn::Load(d, weight.scales + row);
+    alignas(64) float columns[kSumLanes * kWidth];
+    const auto decode = [&](size_t base, size_t count) HWY_ATTR {
+      for (size_t offset = 0; offset < count; offset += kCols) {
+        const size_t at = (base + offset) / kCols;
+        const Block block(codes + at * kBlockBytes, signs + at, row % kPanelRows);
+        float* out = columns + offset * kWidth;
+        for (const auto& codes16 : block.pairs) {
+          const auto pair = hn::BitCast(d32, codes16);
+          const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
+          const auto odd = hn::ShiftRight<16>(pair);
+          hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);
+          hn::Store(hn::Mul(hn::ConvertTo(d, odd), scales), d, out + kWidth);
+          out += 2 * kWidth;
+        }
+      }
+    };
+    const auto column = [&](size_t, size_t offset)
+                            HWY_ATTR { return hn::Load(d, columns + offset * kWidth); };
+    FinishRows(finish, OrderedColumns(d, x, weight.cols, decode, column), row, weight.rows, y);
   }
 }
 
 void DecodedProduct(const CodePanels& weight, const float* x, const Finish& finish, float* y) {
-  const Reals d;
-  const hn::RebindToSigned<Reals> d32;
-  const hn::Repartition<int16_t, decltype(d32)> d16;
-  const size_t panel_codes = (weight.cols + 1) / 2 * 2 * kPanelRows;
-  for (size_t row = 0; row < weight.rows; row += kWidth) {
-    const int16_t* codes = weight.codes + row / kPanelRows * panel_codes + row % kPanelRows * 2;
-    const auto scales = hn::Load(d, weight.scales + row);
-    const auto column = [&](size_t even, size_t odd) HWY_ATTR {
-      const auto pair = hn::BitCast(d32, hn::Load(d16, codes + even * kPanelRows));
-      const auto code = hn::ShiftRight<16>(odd != 0 ? pair : hn::ShiftLeft<16>(pair));
-      return hn::Mul(hn::ConvertTo(d, code), scales);
-    };
-    FinishRows(finish, OrderedColumns(d, x, weight.cols, column), row, weight.rows, y);
+  switch (weight.form) {
+    case CodeForm::kBytes:
+      return DecodedProductOfForm<CodeForm::kBytes>(weight, x, finish, y);
+    case CodeForm::kPlanes:
+      return DecodedProductOfForm<CodeForm::kPlanes>(weight, x, finish, y);
+    case CodeForm::kWords:
+      return DecodedProductOfForm<CodeForm::kWords>(weight, x, finish, y);
   }
 }
 
@@ -145,14 +302,15 @@ void RealProduct(const RealPanels& weight, const float* x, const Finish& finish,
   for (size_t row = 0; row < weight.rows; row += kWidth) {
     const float* values =
         weight.values + row / kPanelRows * weight.cols * kPanelRows + row % kPanelRows;
-    const auto column = [&](size_t even, size_t odd)
-                            HWY_ATTR { return hn::Load(d, values + (even + odd) * kPanelRows); };
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return hn::Load(d, values + (base + offset) * kPanelRows); };
     FinishRows(finish, OrderedColumns(d, x, weight.cols, column), row, weight.rows, y);
   }
 }
 
-void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
-                 float factor, float* out) {
+template <class Products>
+HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
+                                float scale, float factor, float* out) {
   // 16 codes at a time; the last vector of a row overlaps the one before, and x holds zeros where
   // it does, so that nothing outside the row is read.
   const hn::CappedTag<int16_t, 16> d16;
@@ -169,10 +327,10 @@ void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, f
     if (n >= kCodes) {
       auto sums = hn::Zero(d32);
       for (size_t i = 0; i < whole; i += kCodes) {
-        sums = AddPairProducts(d32, sums, hn::LoadU(d16, row + i), hn::LoadU(d16, x + i));
+        sums = Products::Add(d32, sums, hn::LoadU(d16, row + i), hn::LoadU(d16, x + i));
       }
       if (whole < n) {
-        sums = AddPairProducts(d32, sums, hn::LoadU(d16, row + n - kCodes), hn::Load(d16, tail));
+        sums = Products::Add(d32, sums, hn::LoadU(d16, row + n - kCodes), hn::Load(d16, tail));
       }
       sum = hn::GetLane(hn::SumOfLanes(d32, sums));
     } else {
@@ -181,6 +339,22 @@ void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, f
     out[r] = factor * (static_cast<float>(sum) * scale);
   }
 }
+
+void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
+                 float factor, float* out) {
+  IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
+}
+
+#if HWY_TARGET == HWY_AVX3
+void IntegerProductVnni(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
+                        const Finish& finish, float* y) {
+  IntegerProductWith<VnniPairProducts>(weight, x, step, chunk_pairs, finish, y);
+}
+void IntegerDotsVnni(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
+                     float factor, float* out) {
+  IntegerDotsWith<VnniPairProducts>(rows, x, n, scale, factor, out);
+}
+#endif
 
 void RealDots(const StridedRows<float>& rows, const float* x, size_t n, float factor, float* out) {
   for (size_t r = 0; r < rows.count; ++r) {

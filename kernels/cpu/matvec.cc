@@ -19,7 +19,7 @@ class MatVecKernel {
         x_(x),
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
-        chunk_pairs_(x.ChunkPairsWith(weight_->bits)),
+        chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
         finish_{bias_ ? bias_->data() : nullptr, op.rectify} {}
 
   void operator()(Frame& frame) const {

@@ -103,22 +103,25 @@ HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
   return hn::GetLane(blocks.Total());
 }
 
-// Per lane, the rule-4 sum over i < n of x[i] * column(i), fused in the chain. column(even, odd)
-// gives the vector of element even + odd, where odd is 0 or 1 and a constant once unrolled.
-template <class D, class Column>
+// Per lane, the rule-4 sum over i < n of x[i] * column(i), fused in the chain. column(base, offset)
+// gives the vector of element base + offset, where base is a multiple of 16 and offset below 16;
+// prepare(base, count) is called before the first of the `count` columns from base on.
+template <class D, class Prepare, class Column>
 HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
-                                  const Column& column) {
+                                  const Prepare& prepare, const Column& column) {
   hn::Vec<D> lanes[kSumLanes];
   for (auto& lane : lanes) lane = hn::Zero(d);
   size_t i = begin;
   for (; i + kSumLanes <= end; i += kSumLanes) {
+    prepare(i, kSumLanes);
     for (size_t j = 0; j < kSumLanes; ++j) {
-      lanes[j] = hn::MulAdd(column(i + (j & ~size_t{1}), j & 1), hn::Set(d, x[i + j]), lanes[j]);
+      lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
     }
   }
+  prepare(i, end - i);
   for (size_t j = 0; j < kSumLanes; ++j) {
     if (i + j >= end) continue;
-    lanes[j] = hn::MulAdd(column(i + (j & ~size_t{1}), j & 1), hn::Set(d, x[i + j]), lanes[j]);
+    lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
   }
   for (size_t j = 0; j < 8; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 8]);
   for (size_t j = 0; j < 4; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 4]);
@@ -126,22 +129,32 @@ HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
   return hn::Add(lanes[0], lanes[1]);
 }
 
-template <class D, class Column>
-HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Column& column) {
+template <class D, class Prepare, class Column>
+HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Prepare& prepare,
+                                     const Column& column) {
   if (n < kShortSum) {
     auto total = hn::Zero(d);
-    for (size_t i = 0; i < n; ++i) {
-      total = hn::MulAdd(column(i & ~size_t{1}, i & 1), hn::Set(d, x[i]), total);
+    for (size_t base = 0; base < n; base += kSumLanes) {
+      const size_t count = n - base < kSumLanes ? n - base : kSumLanes;
+      prepare(base, count);
+      for (size_t offset = 0; offset < count; ++offset) {
+        total = hn::MulAdd(column(base, offset), hn::Set(d, x[base + offset]), total);
+      }
     }
     return total;
   }
-  if (n <= kSumBlock) return ColumnBlock(d, x, 0, n, column);
+  if (n <= kSumBlock) return ColumnBlock(d, x, 0, n, prepare, column);
   PairwiseFold<D> blocks;
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-    blocks.Push(ColumnBlock(d, x, begin, end, column));
+    blocks.Push(ColumnBlock(d, x, begin, end, prepare, column));
   }
   return blocks.Total();
+}
+template <class D, class Column>
+HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Column& column) {
+  return OrderedColumns(
+      d, x, n, [](size_t, size_t) {}, column);
 }
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE

@@ -51,7 +51,6 @@ ProductVector ProductInput::Read(const Frame& frame, bool integers, Memory& memo
     x.reals = x_.slot.At<float>(frame);
     if (!fixed_point_) return x;
     // Rule 2: rounded to 15-bit fixed point with one step for the vector.
-    memory.codes[count_] = 0;  // the partner of an odd last column
     const float step =
         vector_->largest_magnitude(x.reals, count_) / static_cast<float>(kLargestFixedPoint);
     if (step == 0.0f) {

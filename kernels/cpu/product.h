@@ -28,7 +28,7 @@ struct ProductVector {
 };
 
 // y = weight * x and the finish: an integer product where both sides are integers, `chunk_pairs` at
-// a time. REQUIRES: a weight of reals has an x of reals; codes are readable up to an even count.
+// a time. REQUIRES: a weight of reals has an x of reals.
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y);
 
@@ -45,7 +45,7 @@ class ProductInput {
   // Holds what reading a vector has to compute; large, so it is a caller's, on its stack.
   struct Memory {
     float reals[kMaxColumns];
-    int16_t codes[kMaxColumns + 1];
+    int16_t codes[kMaxColumns];
   };
   // `integers`: of the weight.
   ProductVector Read(const Frame& frame, bool integers, Memory& memory) const;

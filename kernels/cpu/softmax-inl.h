@@ -146,8 +146,8 @@ void WeightedCodes(const int16_t* values, const size_t* offsets, const int16_t* 
 void WeightedReals(const float* values, const size_t* offsets, const float* weights, size_t count,
                    size_t width, float* out) {
   ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {
-    const auto column = [&](size_t even, size_t odd)
-                            HWY_ATTR { return hn::LoadU(d, values + offsets[even + odd] + c); };
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return hn::LoadU(d, values + offsets[base + offset] + c); };
     hn::StoreU(OrderedColumns(d, weights, count, column), d, out + c);
   });
 }

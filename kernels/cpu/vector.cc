@@ -57,6 +57,15 @@ constexpr VectorFunctions kFunctions = {
     .read_lines = ReadLines,
 };
 
+#if HWY_TARGET == HWY_AVX3
+constexpr VectorFunctions WithVnni(VectorFunctions functions) {
+  functions.integer_product = IntegerProductVnni;
+  functions.integer_dots = IntegerDotsVnni;
+  return functions;
+}
+constexpr VectorFunctions kVnniFunctions = WithVnni(kFunctions);
+#endif
+
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif  // HWY_NATIVE_FMA
@@ -74,6 +83,10 @@ const VectorFunctions* FindVectorFunctions(Target target) {
 #endif
 #if HWY_TARGETS & HWY_AVX3
   if (target == Target::kAvx512 && (supported & HWY_AVX3) != 0) return &N_AVX3::kFunctions;
+  if (target == Target::kAvx512Vnni && (supported & HWY_AVX3) != 0 &&
+      __builtin_cpu_supports("avx512vnni")) {
+    return &N_AVX3::kVnniFunctions;
+  }
 #endif
   return nullptr;
 }

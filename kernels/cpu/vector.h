@@ -16,12 +16,33 @@ namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
 
-// Integer weights: codes[panel][pair of columns][row of panel][2], an odd last column followed by a
-// zero, rows padded with zeros. 64-byte aligned.
+// How integer weights lie: codes[panel][block] of 64 bytes each, a block being two or four columns
+// of 16 rows. Padding, of rows and of columns, is zero. An entry (row r of its panel, column c) of
+// two columns is number 2 r + c; of four columns, four rows of the first pair of columns take turns
+// with the same four of the second: entries 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
+enum class CodeForm : uint8_t {
+  kBytes,   // 2 to 8 bits: int8, four columns
+  kPlanes,  // 9 bits: the low 8 of them, four columns; the sign of entry i is bit i of
+            // signs[panel][block]
+  kWords,   // 10 to 16 bits: int16, two columns
+};
+constexpr CodeForm CodeFormOf(int bits) {
+  if (bits <= 8) return CodeForm::kBytes;
+  return bits == 9 ? CodeForm::kPlanes : CodeForm::kWords;
+}
+inline constexpr size_t kBlockBytes = 64;
+constexpr size_t BlockCols(CodeForm form) { return form == CodeForm::kWords ? 2 : 4; }
+constexpr size_t BlocksOf(CodeForm form, size_t cols) {
+  return (cols + BlockCols(form) - 1) / BlockCols(form);
+}
+
+// Integer weights. 64-byte aligned.
 struct CodePanels {
   uint64_t rows, cols;
-  const int16_t* codes;
-  const float* scales;  // [rows], padded with zeros to a whole panel
+  CodeForm form;
+  const std::byte* codes;
+  const uint64_t* signs;  // of kPlanes
+  const float* scales;    // [rows], padded with zeros to a whole panel
 };
 
 // Real weights: values[panel][column][row of panel], padded with zeros. 64-byte aligned.
@@ -56,9 +77,9 @@ struct StridedRows {
 };
 
 struct VectorFunctions {
-  // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. x is readable up
-  // to an even count. Sums are held in 32 bits for `chunk_pairs` pairs of columns (>= 1), which the
-  // caller knows cannot overflow; with fewer than the matrix has, chunks are added in 64 bits.
+  // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
+  // 32 bits for `chunk_pairs` pairs of columns (>= 1, and >= 2 up to 9 bits), which the caller
+  // knows cannot overflow; with fewer than the matrix has, chunks are added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const int16_t* x, float step,
                           size_t chunk_pairs, const Finish& finish, float* y);
   // Float products (rule 4) of decoded integer weights, or of real weights, with x [cols].
@@ -131,7 +152,7 @@ struct VectorFunctions {
 };
 
 // An instruction set this source is compiled for. kScalar is the reference kernels.
-enum class Target : uint8_t { kScalar, kNeon, kAvx2, kAvx512 };
+enum class Target : uint8_t { kScalar, kNeon, kAvx2, kAvx512, kAvx512Vnni };
 
 // Null where this build or this machine lacks the target, and for kScalar.
 const VectorFunctions* FindVectorFunctions(Target target);

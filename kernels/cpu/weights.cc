@@ -14,50 +14,29 @@ namespace {
 uint64_t RoundedUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 uint64_t PaddedRows(uint64_t rows) { return RoundedUp(rows, kPanelRows); }
 
-// Places of entry (row, col) in the two layouts.
-uint64_t CodeAt(uint64_t cols, uint64_t row, uint64_t col) {
-  const uint64_t pairs = (cols + 1) / 2;
-  return ((row / kPanelRows * pairs + col / 2) * kPanelRows + row % kPanelRows) * 2 + col % 2;
-}
-uint64_t RealAt(uint64_t cols, uint64_t row, uint64_t col) {
-  return (row / kPanelRows * cols + col) * kPanelRows + row % kPanelRows;
-}
-
-// One row of the tensor at a time to its place in the panels; rows beyond the last are padding.
+// One row of the tensor at a time to its place in the panels.
 class PanelWriter {
  public:
   PanelWriter(const RowReader& reader, Panels& panels)
-      : reader_(reader), panels_(panels), codes_(panels.cols + 1), values_(panels.cols) {}
+      : reader_(reader),
+        panels_(panels),
+        codes_(panels.integer() ? panels.cols() : 0),
+        values_(panels.integer() ? 0 : panels.cols()) {}
 
   void Write(uint64_t from, uint64_t row) {
-    const uint64_t cols = panels_.cols;
-    const bool padding = row >= panels_.rows;
     if (panels_.integer()) {
-      if (padding) {
-        std::fill(codes_.begin(), codes_.end(), int16_t{0});
-      } else {
-        reader_.Codes(from, codes_.data());
-      }
-      panels_.scales[row] = padding ? 0.0f : reader_.Scale(from);
-      for (uint64_t col = 0; col < RoundedUp(cols, 2); ++col) {
-        panels_.codes[CodeAt(cols, row, col)] = codes_[col];
-      }
-      return;
-    }
-    if (padding) {
-      std::fill(values_.begin(), values_.end(), 0.0f);
+      reader_.Codes(from, codes_.data());
+      panels_.WriteCodes(row, codes_.data(), reader_.Scale(from));
     } else {
       reader_.Reals(from, values_.data());
-    }
-    for (uint64_t col = 0; col < cols; ++col) {
-      panels_.values[RealAt(cols, row, col)] = values_[col];
+      panels_.WriteReals(row, values_.data());
     }
   }
 
  private:
   const RowReader& reader_;
   Panels& panels_;
-  std::vector<int16_t> codes_;  // an odd last column is followed by a zero
+  std::vector<int16_t> codes_;
   std::vector<float> values_;
 };
 
@@ -90,30 +69,6 @@ class Releaser {
 
 }  // namespace
 
-void Panels::CopyCodes(uint64_t row, int16_t* out) const {
-  for (uint64_t col = 0; col < cols; ++col) out[col] = codes[CodeAt(cols, row, col)];
-}
-
-void Panels::CopyReals(uint64_t row, float* out) const {
-  for (uint64_t col = 0; col < cols; ++col) out[col] = values[RealAt(cols, row, col)];
-}
-
-std::vector<MemoryRange> Panels::Memory() const {
-  if (!integer()) return {std::as_bytes(std::span(values))};
-  return {std::as_bytes(std::span(codes)), std::as_bytes(std::span(scales))};
-}
-
-std::vector<MemoryRange> Panels::RowMemory(uint64_t row) const {
-  const uint64_t panel = row / kPanelRows;
-  if (!integer()) {
-    const uint64_t size = cols * kPanelRows;
-    return {std::as_bytes(std::span(values).subspan(panel * size, size))};
-  }
-  const uint64_t size = (cols + 1) / 2 * 2 * kPanelRows;
-  return {std::as_bytes(std::span(codes).subspan(panel * size, size)),
-          std::as_bytes(std::span(scales).subspan(row, 1))};
-}
-
 WeightStore::WeightStore(const Plan& plan, ReleaseBytes release)
     : plan_(plan), release_(std::move(release)) {
   for (const Step& step : plan.steps) {
@@ -124,17 +79,10 @@ WeightStore::WeightStore(const Plan& plan, ReleaseBytes release)
 SharedPanels WeightStore::MatrixRows(WeightId id, uint64_t first, uint64_t count) {
   std::shared_ptr<Panels>& shared = matrices_[{id, first, count}];
   if (shared) return shared;
-  auto panels = std::make_shared<Panels>();
-  panels->rows = count;
-  panels->cols = Cols(plan_.weights[id].shape);
-  panels->bits = RowReader::IntegerBits(plan_.weights[id]);
-  if (panels->integer()) {
-    panels->codes.resize(PaddedRows(count) * RoundedUp(panels->cols, 2));
-    panels->scales.resize(PaddedRows(count));
-  } else {
-    panels->values.resize(PaddedRows(count) * panels->cols);
-  }
-  shared = std::move(panels);
+  const uint64_t cols = Cols(plan_.weights[id].shape);
+  const int bits = RowReader::IntegerBits(plan_.weights[id]);
+  shared = std::make_shared<Panels>(bits != 0 ? Panels::OfIntegers(count, cols, bits)
+                                              : Panels::OfReals(count, cols));
   return shared;
 }
 
@@ -157,16 +105,13 @@ SharedPanels WeightStore::TransposedReals(WeightId id) {
   SharedPanels& shared = transposed_[id];
   if (shared) return shared;
   const TensorView& view = plan_.weights[id];
-  auto panels = std::make_shared<Panels>();
   const uint64_t rows = Cols(view.shape), cols = Rows(view.shape);
-  panels->rows = rows;
-  panels->cols = cols;
-  panels->values.assign(PaddedRows(rows) * cols, 0.0f);
+  auto panels = std::make_shared<Panels>(Panels::OfReals(rows, cols));
   const std::vector<float> values = DecodedValues(view);
+  std::vector<float> column(cols);
   for (uint64_t row = 0; row < rows; ++row) {
-    for (uint64_t col = 0; col < cols; ++col) {
-      panels->values[RealAt(cols, row, col)] = values[col * rows + row];
-    }
+    for (uint64_t col = 0; col < cols; ++col) column[col] = values[col * rows + row];
+    panels->WriteReals(row, column.data());
   }
   Keep(id);
   shared = std::move(panels);
@@ -204,10 +149,9 @@ void WeightStore::LayOutMatrix(WeightId id) {
     const uint64_t next_first = next == end ? reader.rows() : std::get<1>(next->first);
     Panels& panels = *at->second;
     PanelWriter writer(reader, panels);
-    for (uint64_t row = 0; row < PaddedRows(panels.rows); ++row) {
+    for (uint64_t row = 0; row < panels.rows(); ++row) {
       writer.Write(first + row, row);
-      releaser.ReachedRow(std::min(first + std::min(row + 1, panels.rows), next_first), false,
-                          memory);
+      releaser.ReachedRow(std::min(first + row + 1, next_first), false, memory);
     }
   }
   releaser.ReachedRow(reader.rows(), true, memory);

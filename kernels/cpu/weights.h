@@ -1,4 +1,4 @@
-// Weights as the `cpu` kernels want them: matrices in 16-row panels (kernels/cpu/vector.h), vectors
+// Weights as the `cpu` kernels want them: matrices in 16-row panels (kernels/cpu/panels.h), vectors
 // padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per bound
 // program, however many steps use it, and shared by their kernels.
 //
@@ -7,65 +7,21 @@
 #ifndef KINGLET_KERNELS_CPU_WEIGHTS_H_
 #define KINGLET_KERNELS_CPU_WEIGHTS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <new>
 #include <set>
 #include <tuple>
 #include <vector>
 
 #include "format/row_reader.h"
 #include "kernels/backend.h"
+#include "kernels/cpu/panels.h"
 #include "kernels/cpu/vector.h"
 #include "kernels/op.h"
 #include "kernels/plan.h"
 
 namespace kinglet::cpu {
-
-// Memory for numbers, not touched until they are written.
-template <class T>
-struct AlignedAllocator {
-  using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
-  AlignedAllocator() = default;
-  template <class U>
-  explicit AlignedAllocator(const AlignedAllocator<U>&) {}
-  T* allocate(size_t n) {
-    if (n > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(::operator new(n * sizeof(T), kAlignment));
-  }
-  void deallocate(T* memory, size_t) { ::operator delete(memory, kAlignment); }
-  template <class U>
-  void construct(U* place) {
-    ::new (static_cast<void*>(place)) U;
-  }
-  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
-};
-
-template <class T>
-using AlignedVector = std::vector<T, AlignedAllocator<T>>;
-
-// A matrix, either of integers with one scale per row or of reals.
-struct Panels {
-  uint64_t rows = 0, cols = 0;
-  int bits = 0;                  // of an integer; 0: reals
-  AlignedVector<int16_t> codes;  // laid out as CodePanels::codes
-  AlignedVector<float> scales;   // as CodePanels::scales
-  AlignedVector<float> values;   // as RealPanels::values
-
-  bool integer() const { return bits != 0; }
-  CodePanels code_panels() const { return {rows, cols, codes.data(), scales.data()}; }
-  RealPanels real_panels() const { return {rows, cols, values.data()}; }
-  // All of it, padding included.
-  std::vector<MemoryRange> Memory() const;
-  // What a row shares its cache lines with: its whole panel, and its scale.
-  std::vector<MemoryRange> RowMemory(uint64_t row) const;
-  // One row's integers (REQUIRES: integer()), or its reals (REQUIRES: !integer()), to out[cols].
-  void CopyCodes(uint64_t row, int16_t* out) const;
-  void CopyReals(uint64_t row, float* out) const;
-};
 
 // A coded table's codes, laid out as CodeBlocks::codes.
 struct BlockedCodes {

@@ -68,12 +68,14 @@ TinyOptions DemoShapes() {
   return options;
 }
 
-// Bytes of weights when rows are padded to a multiple of `pad`: 16-bit codes with a float32 scale
-// for each row, and float32 vectors.
+// Bytes of weights when rows are padded to a multiple of `pad`: codes of `code_bits` with a float32
+// scale for each row, and float32 vectors.
 struct WeightBytes {
-  uint64_t pad;
+  uint64_t pad, code_bits;
   uint64_t Padded(uint64_t rows) const { return (rows + pad - 1) / pad * pad; }
-  uint64_t Matrix(uint64_t rows, uint64_t cols) const { return Padded(rows) * (2 * cols + 4); }
+  uint64_t Matrix(uint64_t rows, uint64_t cols) const {
+    return Padded(rows) * (cols * code_bits / 8 + 4);
+  }
   uint64_t Vector(uint64_t rows) const { return Padded(rows) * 4; }
 
   // A token of the first bin, whose embedding row lies in the head's matrix.
@@ -120,11 +122,12 @@ TEST(TrafficOf, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {
   const auto model = Open(DemoShapes(), "ref");
   // The reference reads the embedding row of a bin without projection as reals, apart from the
   // codes that the head reads.
-  const uint64_t expected = WeightBytes{1}.FullStep() + 128 * 4 + StreamBytes();
+  const WeightBytes weights{1, 16};
+  const uint64_t expected = weights.FullStep() + 128 * 4 + StreamBytes();
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, kEvery})), expected);
   // A row of the second bin is among the codes of its tail, but its projection is read besides.
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 1, kEvery})),
-            expected - 128 * 4 + WeightBytes{1}.Matrix(128, 64));
+            expected - 128 * 4 + weights.Matrix(128, 64));
 }
 
 TEST(TrafficOf, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
@@ -133,10 +136,11 @@ TEST(TrafficOf, AFullStepOfTheVectorKernelsTouchesWhatTheShapesSay) {
     GTEST_SKIP() << "this machine has no vector target";
   }
   const auto model = Open(DemoShapes(), "cpu");
-  const uint64_t expected = WeightBytes{16}.FullStep() + StreamBytes();
+  const WeightBytes weights{16, 9};
+  const uint64_t expected = weights.FullStep() + StreamBytes();
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 0, kEvery})), expected);
   EXPECT_EQ(Distinct(*model, FullTraffic(*model, {2000, 2, kEvery})),
-            expected + WeightBytes{16}.Matrix(128, 32));
+            expected + weights.Matrix(128, 32));
 #else
   GTEST_SKIP() << "this build has no vector kernels";
 #endif

@@ -105,9 +105,17 @@ void AddMatVecEdges(std::vector<OpCase>& cases) {
   cases.push_back(MatVecCase("MatVec", {0, 5}));
   cases.push_back(MatVecCase("MatVec", {2, 9001, Storage::kF32, 0}));
   cases.push_back(MatVecCase("MatVec", {2, 9001, Storage::kPerRow, 9, false, 9}));
+  // Every width, beside every end of a block of four columns.
+  for (int bits = 2; bits <= 16; ++bits) {
+    for (const uint64_t cols : {1u, 2u, 3u, 4u, 29u, 30u, 31u, 60u}) {
+      const uint64_t rows = 16 + static_cast<uint64_t>(bits) * 11;
+      cases.push_back(MatVecCase("MatVec", {rows, cols, Storage::kPerRow, bits, false, 0}));
+      cases.push_back(MatVecCase("MatVec", {rows, cols, Storage::kPerRow, bits, true, 9}));
+    }
+  }
   // Sums that leave 31 bits: alone, and only when columns are many.
   for (const uint64_t cols : {2u, 3u, 511u, 512u, 513u, 2049u, 8192u}) {
-    for (const int bits : {9, 16}) {
+    for (const int bits : {8, 9, 10, 16}) {
       for (const int x_bits : {0, 9, 16}) {
         MatVecShape shape{21, cols, Storage::kPerRow, bits, false, x_bits};
         shape.fill = Fill::kExtreme;

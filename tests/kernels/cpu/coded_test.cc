@@ -94,7 +94,7 @@ TEST(CodedProducts, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   };
   EXPECT_EQ(bytes({.pools = {17}}), 32u * 4 * 4);  // all positions share it
   EXPECT_EQ(bytes({.pools = {17, 1, 16}}), (32u + 16 + 16) * 4 * 4);
-  EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * (4 * 2 + 4));
+  EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * 4 * 9 / 8 + 32 * 4);
 }
 
 // Lane l of 16 holds words l, l + 16, ..: the blocked form, read bit by bit.

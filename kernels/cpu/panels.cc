@@ -1,0 +1,120 @@
+#include "kernels/cpu/panels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace kinglet::cpu {
+namespace {
+
+uint64_t PanelsOf(uint64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
+
+// Where a column of row r of its panel lies in its block: the number of the entry.
+uint64_t EntryOf(CodeForm form, uint64_t r, uint64_t col) {
+  const uint64_t entry = r % kPanelRows * 2 + col % 2;
+  if (form == CodeForm::kWords) return entry;
+  // Eight entries of the first pair, then the same four rows' of the second.
+  return entry / 8 * 16 + col / 2 % 2 * 8 + entry % 8;
+}
+
+// Place of entry (row, col) of a real matrix.
+uint64_t RealAt(uint64_t cols, uint64_t row, uint64_t col) {
+  return (row / kPanelRows * cols + col) * kPanelRows + row % kPanelRows;
+}
+
+}  // namespace
+
+Panels::Panels(uint64_t rows, uint64_t cols, int bits)
+    : rows_(rows), cols_(cols), bits_(bits), form_(CodeFormOf(bits)) {}
+
+Panels Panels::OfIntegers(uint64_t rows, uint64_t cols, int bits) {
+  Panels panels(rows, cols, bits);
+  const uint64_t blocks = PanelsOf(rows) * BlocksOf(panels.form_, cols);
+  panels.codes_.resize(blocks * kBlockBytes);
+  if (panels.form_ == CodeForm::kPlanes) panels.signs_.resize(blocks);
+  panels.scales_.resize(PanelsOf(rows) * kPanelRows);
+  return panels;
+}
+
+Panels Panels::OfReals(uint64_t rows, uint64_t cols) {
+  Panels panels(rows, cols, 0);
+  panels.values_.resize(PanelsOf(rows) * kPanelRows * cols);
+  return panels;
+}
+
+void Panels::WriteCodes(uint64_t row, const int16_t* codes, float scale) {
+  const uint64_t blocks = BlocksOf(form_, cols_), first = row / kPanelRows * blocks;
+  std::byte* panel = codes_.data() + first * kBlockBytes;
+  uint64_t* signs = form_ == CodeForm::kPlanes ? signs_.data() + first : nullptr;
+  if (row % kPanelRows == 0) {
+    std::fill_n(panel, blocks * kBlockBytes, std::byte{0});
+    if (signs != nullptr) std::fill_n(signs, blocks, 0u);
+    std::fill_n(&scales_[row], kPanelRows, 0.0f);
+  }
+  scales_[row] = scale;
+  const uint64_t block_cols = BlockCols(form_);
+  for (uint64_t col = 0; col < cols_; ++col) {
+    const uint64_t block = col / block_cols, entry = EntryOf(form_, row, col);
+    std::byte* at = panel + block * kBlockBytes;
+    if (form_ == CodeForm::kWords) {
+      std::memcpy(at + entry * sizeof(int16_t), &codes[col], sizeof(int16_t));
+      continue;
+    }
+    at[entry] = static_cast<std::byte>(codes[col]);
+    if (signs != nullptr) signs[block] |= uint64_t{codes[col] < 0} << entry;
+  }
+}
+
+void Panels::WriteReals(uint64_t row, const float* values) {
+  if (row % kPanelRows == 0) {
+    std::fill_n(values_.data() + RealAt(cols_, row, 0), cols_ * kPanelRows, 0.0f);
+  }
+  for (uint64_t col = 0; col < cols_; ++col) values_[RealAt(cols_, row, col)] = values[col];
+}
+
+void Panels::CopyCodes(uint64_t row, int16_t* out) const {
+  const uint64_t first = row / kPanelRows * BlocksOf(form_, cols_);
+  const uint64_t block_cols = BlockCols(form_);
+  for (uint64_t col = 0; col < cols_; ++col) {
+    const uint64_t block = first + col / block_cols, entry = EntryOf(form_, row, col);
+    const std::byte* at = codes_.data() + block * kBlockBytes;
+    if (form_ == CodeForm::kWords) {
+      std::memcpy(&out[col], at + entry * sizeof(int16_t), sizeof(int16_t));
+      continue;
+    }
+    const int low = std::to_integer<int>(at[entry]);
+    const bool negative =
+        form_ == CodeForm::kBytes ? low > INT8_MAX : (signs_[block] >> entry & 1) != 0;
+    out[col] = static_cast<int16_t>(negative ? low - 256 : low);
+  }
+}
+
+void Panels::CopyReals(uint64_t row, float* out) const {
+  for (uint64_t col = 0; col < cols_; ++col) out[col] = values_[RealAt(cols_, row, col)];
+}
+
+std::vector<MemoryRange> Panels::Memory() const {
+  if (!integer()) return {std::as_bytes(std::span(values_))};
+  std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_)),
+                                     std::as_bytes(std::span(scales_))};
+  if (!signs_.empty()) memory.push_back(std::as_bytes(std::span(signs_)));
+  return memory;
+}
+
+std::vector<MemoryRange> Panels::RowMemory(uint64_t row) const {
+  const uint64_t panel = row / kPanelRows;
+  if (!integer()) {
+    const uint64_t size = cols_ * kPanelRows;
+    return {std::as_bytes(std::span(values_).subspan(panel * size, size))};
+  }
+  const uint64_t blocks = BlocksOf(form_, cols_);
+  std::vector<MemoryRange> memory = {
+      std::span(codes_).subspan(panel * blocks * kBlockBytes, blocks * kBlockBytes),
+      std::as_bytes(std::span(scales_).subspan(row, 1))};
+  if (!signs_.empty()) {
+    memory.push_back(std::as_bytes(std::span(signs_).subspan(panel * blocks, blocks)));
+  }
+  return memory;
+}
+
+}  // namespace kinglet::cpu

@@ -1,0 +1,82 @@
+// A matrix in panels, as the `cpu` kernels read it (kernels/cpu/vector.h says how entries lie).
+#ifndef KINGLET_KERNELS_CPU_PANELS_H_
+#define KINGLET_KERNELS_CPU_PANELS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/vector.h"
+
+namespace kinglet::cpu {
+
+// Memory for numbers, not touched until they are written.
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kAlignment{64};
+  AlignedAllocator() = default;
+  template <class U>
+  explicit AlignedAllocator(const AlignedAllocator<U>&) {}
+  T* allocate(size_t n) {
+    if (n > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(::operator new(n * sizeof(T), kAlignment));
+  }
+  void deallocate(T* memory, size_t) { ::operator delete(memory, kAlignment); }
+  template <class U>
+  void construct(U* place) {
+    ::new (static_cast<void*>(place)) U;
+  }
+  friend bool operator==(const AlignedAllocator&, const AlignedAllocator&) { return true; }
+};
+
+template <class T>
+using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+// Either integers with one scale per row, or reals. Its size and place in memory are set when it is
+// made, its contents row by row, in order. Making one throws std::bad_alloc.
+class Panels {
+ public:
+  static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
+  static Panels OfReals(uint64_t rows, uint64_t cols);
+
+  uint64_t rows() const { return rows_; }
+  uint64_t cols() const { return cols_; }
+  int bits() const { return bits_; }  // of an integer; 0: reals
+  bool integer() const { return bits_ != 0; }
+  CodePanels code_panels() const {
+    return {rows_, cols_, form_, codes_.data(), signs_.data(), scales_.data()};
+  }
+  RealPanels real_panels() const { return {rows_, cols_, values_.data()}; }
+
+  // Row `row` from codes [cols] and its scale (REQUIRES: integer()), or from values [cols]. The
+  // last row brings the padding with it, so writing is complete with it.
+  void WriteCodes(uint64_t row, const int16_t* codes, float scale);
+  void WriteReals(uint64_t row, const float* values);
+  // The way back, to out[cols].
+  void CopyCodes(uint64_t row, int16_t* out) const;
+  void CopyReals(uint64_t row, float* out) const;
+  float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
+
+  // All of it, padding included.
+  std::vector<MemoryRange> Memory() const;
+  // What a row shares its cache lines with: its whole panel, and its scale.
+  std::vector<MemoryRange> RowMemory(uint64_t row) const;
+
+ private:
+  Panels(uint64_t rows, uint64_t cols, int bits);
+
+  uint64_t rows_, cols_;
+  int bits_;
+  CodeForm form_;
+  AlignedVector<std::byte> codes_;  // as CodePanels::codes
+  AlignedVector<uint64_t> signs_;   // as CodePanels::signs
+  AlignedVector<float> scales_;     // as CodePanels::scales
+  AlignedVector<float> values_;     // as RealPanels::values
+};
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_PANELS_H_

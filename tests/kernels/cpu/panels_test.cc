@@ -1,0 +1,141 @@
+// How matrices lie in memory, entry by entry, against the layout that kernels/cpu/vector.h
+// describes in words.
+#include "kernels/cpu/panels.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace kinglet::cpu {
+namespace {
+
+bool Aligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
+
+uint64_t Total(const std::vector<MemoryRange>& ranges) {
+  uint64_t bytes = 0;
+  for (const MemoryRange& range : ranges) bytes += range.size();
+  return bytes;
+}
+
+// The smallest, the largest and zero among them.
+int16_t Entry(int bits, uint64_t row, uint64_t col) {
+  const auto span = int64_t{1} << bits;
+  const auto value = static_cast<int64_t>((row * 7919 + col * 104729) * 31 % (span + 2));
+  const int64_t capped = value < span ? value : (value == span ? 0 : span - 1);
+  return static_cast<int16_t>(capped - span / 2);
+}
+
+Panels Filled(uint64_t rows, uint64_t cols, int bits) {
+  Panels panels = Panels::OfIntegers(rows, cols, bits);
+  std::vector<int16_t> codes(cols);
+  for (uint64_t row = 0; row < rows; ++row) {
+    for (uint64_t col = 0; col < cols; ++col) codes[col] = Entry(bits, row, col);
+    panels.WriteCodes(row, codes.data(), static_cast<float>(row) + 0.5f);
+  }
+  return panels;
+}
+
+// The entry's integer, or padding, from the bytes.
+int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
+  const uint64_t r = row % 16;
+  if (panels.form == CodeForm::kWords) {
+    const uint64_t blocks = (panels.cols + 1) / 2;
+    int16_t words[32];
+    std::memcpy(words, panels.codes + (row / 16 * blocks + col / 2) * 64, 64);
+    return words[2 * r + col % 2];
+  }
+  const uint64_t block = row / 16 * ((panels.cols + 3) / 4) + col / 4;
+  const uint64_t entry = 16 * (r / 4) + 8 * (col % 4 / 2) + 2 * (r % 4) + col % 2;
+  const auto byte = std::to_integer<uint8_t>(panels.codes[block * 64 + entry]);
+  if (panels.form == CodeForm::kBytes) return static_cast<int8_t>(byte);
+  return (panels.signs[block] >> entry & 1) != 0 ? byte - 256 : byte;
+}
+
+TEST(Panels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
+  for (int bits = 2; bits <= 16; ++bits) {
+    for (const uint64_t rows : {1u, 15u, 16u, 17u, 40u}) {
+      for (const uint64_t cols : {1u, 2u, 3u, 4u, 5u, 7u, 32u}) {
+        const Panels panels = Filled(rows, cols, bits);
+        const CodePanels codes = panels.code_panels();
+        ASSERT_TRUE(Aligned(codes.codes) && Aligned(codes.scales));
+        const uint64_t padded_rows = (rows + 15) / 16 * 16;
+        const uint64_t padded_cols = bits > 9 ? (cols + 1) / 2 * 2 : (cols + 3) / 4 * 4;
+        for (uint64_t row = 0; row < padded_rows; ++row) {
+          for (uint64_t col = 0; col < padded_cols; ++col) {
+            const bool inside = row < rows && col < cols;
+            ASSERT_EQ(Stored(codes, row, col), inside ? Entry(bits, row, col) : 0)
+                << bits << " bits, row " << row << " of " << rows << ", col " << col << " of "
+                << cols;
+          }
+          EXPECT_EQ(codes.scales[row], row < rows ? static_cast<float>(row) + 0.5f : 0.0f);
+        }
+      }
+    }
+  }
+}
+
+TEST(Panels, RowsComeBack) {
+  for (int bits = 2; bits <= 16; ++bits) {
+    const Panels panels = Filled(35, 11, bits);
+    EXPECT_EQ(panels.bits(), bits);
+    std::vector<int16_t> codes(11);
+    for (uint64_t row = 0; row < 35; ++row) {
+      panels.CopyCodes(row, codes.data());
+      for (uint64_t col = 0; col < 11; ++col) ASSERT_EQ(codes[col], Entry(bits, row, col)) << bits;
+      EXPECT_EQ(panels.scale(row), static_cast<float>(row) + 0.5f);
+    }
+  }
+}
+
+TEST(Panels, RealsLieColumnByColumn) {
+  Panels panels = Panels::OfReals(19, 5);
+  std::vector<float> values(5);
+  for (uint64_t row = 0; row < 19; ++row) {
+    for (uint64_t col = 0; col < 5; ++col) values[col] = static_cast<float>(row * 10 + col + 1);
+    panels.WriteReals(row, values.data());
+  }
+  const RealPanels reals = panels.real_panels();
+  ASSERT_TRUE(Aligned(reals.values));
+  for (uint64_t row = 0; row < 32; ++row) {
+    for (uint64_t col = 0; col < 5; ++col) {
+      EXPECT_EQ(reals.values[(row / 16 * 5 + col) * 16 + row % 16],
+                row < 19 ? static_cast<float>(row * 10 + col + 1) : 0.0f);
+    }
+  }
+  panels.CopyReals(18, values.data());
+  EXPECT_EQ(values, (std::vector<float>{181, 182, 183, 184, 185}));
+}
+
+TEST(Panels, NoRowsTakeNoMemory) {
+  EXPECT_EQ(Total(Panels::OfIntegers(0, 5, 9).Memory()), 0u);
+  EXPECT_EQ(Total(Panels::OfReals(0, 5).Memory()), 0u);
+}
+
+// 40 rows are 3 panels of 16; 7 columns are 2 blocks of four, or 4 of two.
+TEST(Panels, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
+  struct Size {
+    int bits;
+    uint64_t panel;  // bytes
+  };
+  for (const auto& [bits, panel] : {Size{8, 2 * 64}, Size{9, 2 * (64 + 8)}, Size{10, 4 * 64}}) {
+    const Panels panels = Filled(40, 7, bits);
+    EXPECT_EQ(Total(panels.Memory()), 3 * (panel + 16 * 4)) << bits;
+    const std::vector<MemoryRange> row = panels.RowMemory(17), all = panels.Memory();
+    EXPECT_EQ(Total(row), panel + 4) << bits;
+    ASSERT_EQ(row.size(), all.size());
+    EXPECT_EQ(row[0].data(), all[0].data() + row[0].size());  // the second panel
+    EXPECT_EQ(row[1].data(), all[1].data() + 17 * 4);
+    if (bits == 9) {
+      EXPECT_EQ(row[2].data(), all[2].data() + row[2].size());
+    }
+  }
+  const Panels reals = Panels::OfReals(40, 7);
+  EXPECT_EQ(Total(reals.Memory()), 3u * 16 * 7 * 4);
+  EXPECT_EQ(Total(reals.RowMemory(39)), 16u * 7 * 4);
+  EXPECT_EQ(reals.RowMemory(39)[0].data(), reals.Memory()[0].data() + 2 * 16 * 7 * 4);
+}
+
+}  // namespace
+}  // namespace kinglet::cpu
