@@ -79,7 +79,8 @@ TEST(DefineAwdLstm, TheBlocks) {
 
 // The unit as it is, on the tables that the softmax has anyway.
 TEST(DefineAwdLstm, AUnitThatIsKept) {
-  const SourceWeights weights = Source().Weights();
+  const RecurrentSource source = Source();
+  const SourceWeights weights = source.Weights();
   FamilyInput input{"model.pth", "", std::nullopt, weights};
   input.define_cache_rows = 4;
   const auto loaded = LoadDefineAwdLstm(input);

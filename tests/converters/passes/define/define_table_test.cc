@@ -142,7 +142,7 @@ TEST(DefineTable, RefusesTablesBeyondTheLimitBeforeAllocating) {
   map[0].table.resize(65537);
   DefineUnit unit;
   unit.map_width = 1;
-  unit.layers = {{.in = 1, .out = kLargestDefineWidth, .bias = Layer::Bias::kNone}};
+  unit.layers = {{.in = 1, .out = kLargestDefineWidth, .bias = DefineLayer::Bias::kNone}};
   std::vector<DefineWeights> weights(1);
   weights[0].weight.resize(kLargestDefineWidth);
   const auto table = DefineTable(map, unit, weights, 1);
