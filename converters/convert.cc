@@ -37,7 +37,9 @@ std::string FolderOf(const std::string& path) {
 }
 
 // The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
-Result<LoadedModel> LoadByRecipe(const Recipe& recipe, const SourceFile& source) {
+Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_cache_rows,
+                                 const SourceFile& source) {
+  if (define_cache_rows) KeepUnit(*define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
   for (const auto& [name, file] : recipe.sources) {
     const auto path = std::filesystem::path(FolderOf(source.path)) / file;
@@ -61,7 +63,7 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
                              "none with a recipe that names its own blocks",
                              std::to_string(*options.memory_length));
     }
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, source));
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options.define_cache_rows, source));
     summary.family = "recipe";
   } else {
     KINGLET_ASSIGN_OR_RETURN(
@@ -69,9 +71,15 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
         ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
     KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-    KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
-                                                  source.modules, root, options.memory_length}));
+    KINGLET_ASSIGN_OR_RETURN(
+        model, family->load({path, options.config, source.step, source.tensors, source.modules,
+                             root, options.memory_length, options.define_cache_rows}));
     summary.family = family->name;
+  }
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
+  if (options.define_cache_rows && !embedding->define) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
+                           "a DeFINE unit that is the whole input", "none");
   }
   if (model.bits && options.bits) {
     return Status::Refusal(

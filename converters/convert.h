@@ -27,6 +27,9 @@ struct ConvertOptions {
   std::optional<int> bits;
   std::string calibration_text;  // text file; needs bits and a vocabulary
   std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
+  // The embedding's DeFINE unit stays in the model, which caches so many rows a stream; none: as
+  // the recipe says, or else the unit becomes its table.
+  std::optional<uint32_t> define_cache_rows;
   // In place of the checkpoint's number of earlier tokens that a token sees, for the families that
   // can have another.
   std::optional<uint32_t> memory_length;

@@ -10,6 +10,7 @@
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "format/validate_decoders.h"
+#include "format/validate_define.h"
 
 namespace kinglet {
 namespace {
@@ -149,13 +150,18 @@ class DescriptionValidator : private BlockChecks {
       return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
                          std::to_string(embedding.bins.size()));
     }
-    uint64_t covered = 0;
+    uint64_t covered = 0, width = embedding.width;
+    if (const auto& define = embedding.define) {
+      KINGLET_RETURN_IF_ERROR(ValidateDefine(*this, *define, width));
+      width = define->unit.map_width;
+    }
     for (size_t i = 0; i < embedding.bins.size(); ++i) {
       const EmbeddingBin& bin = embedding.bins[i];
       const std::string part = Numbered("bin", i);
       KINGLET_RETURN_IF_ERROR(ValidateRange(part, bin.first, bin.size, covered));
+      KINGLET_RETURN_IF_ERROR(ValidatePositive((part + ", scale").c_str(), bin.scale));
       KINGLET_RETURN_IF_ERROR(
-          ValidateTable(part, bin.table, bin.size, bin.projection, embedding.width, false));
+          ValidateTable(part, bin.table, bin.size, bin.projection, width, false));
       if (bin.projection) {
         KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", projection", *bin.projection));
       }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/cached_rows.h"
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
 #include "runtime/session.h"
@@ -63,13 +64,14 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
                         std::span<const uint32_t> ids) {
   const bool score = options.mode == "score";
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  CachedRows rows(model->plan());
   Trace trace;
   for (size_t t = 0; t + (score ? 1 : 0) < ids.size(); ++t) {
     KINGLET_RETURN_IF_ERROR(session->StepToken(ids[t]));
     KINGLET_RETURN_IF_ERROR(score ? session->LogProbability(ids[t + 1]).status()
                                   : session->TopK(options.top).status());
     const QueryWork& work = session->last_work();
-    ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters)];
+    ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters, rows.Step(ids[t]))];
     trace.distribution += work.arithmetic;
   }
   return trace;

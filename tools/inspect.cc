@@ -63,7 +63,11 @@ struct BlockText {
   std::string operator()(const AdaptiveEmbedding& block) const {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
            NumberText(block.scale) + ", words by bin " +
-           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; });
+           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) +
+           (block.define
+                ? ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) +
+                      " layers, " + std::to_string(block.define->cache_rows) + " rows cached"
+                : "");
   }
   std::string operator()(const TransformerDecoder& block) const {
     static constexpr const char* kPositions[] = {"trained columns of window slots",

@@ -42,6 +42,8 @@ struct FamilyInput {
   const PickleNode* root = nullptr;
   // In place of the number of earlier tokens that the checkpoint says a network sees.
   std::optional<uint32_t> memory_length = {};
+  // A DeFINE unit stays in the model, and a stream keeps so many rows that it made.
+  std::optional<uint32_t> define_cache_rows = {};
 };
 
 struct Family {

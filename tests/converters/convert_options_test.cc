@@ -40,6 +40,16 @@ TEST_F(CheckOptionsTest, Everything) {
   options_.memory_length = 640;
   EXPECT_EQ(ShapingOptions(options_), "mem-len 640");
   EXPECT_EQ(ShapingOptions({}), "");
+  ConvertOptions kept;
+  kept.define_cache_rows = 64;
+  EXPECT_EQ(ShapingOptions(kept), "DeFINE unit kept, 64 rows cached");
+}
+
+TEST_F(CheckOptionsTest, RowsOfAKeptUnit) {
+  options_.define_cache_rows = 1;
+  EXPECT_TRUE(CheckOptions(options_).ok());
+  options_.define_cache_rows = 0;
+  ExpectRefused("keep-define: expected 1 to 2147483647 rows, found 0");
 }
 
 TEST_F(CheckOptionsTest, Bits) {

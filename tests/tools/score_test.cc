@@ -248,6 +248,9 @@ TEST_F(ScoreTest, TextIsLookedUp) {
   EXPECT_EQ(text.back()["oov"], 1);
   text.back()["oov"] = 0;
   EXPECT_EQ(text, ids);
+  EXPECT_EQ(
+      folder_.RunShell("cat same.txt | kinglet score m.kgl --ids /dev/stdin --json", "").Json(),
+      ids);
   const Outcome piped = folder_.Run("score m.kgl --text - --json", "the w3 dog\n\nw22");
   EXPECT_EQ(piped.Json().size(), ids.size());
 }
