@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "format/write_file.h"
 #include "format/writer.h"
 #include "runtime/model.h"
 #include "runtime/session.h"

@@ -14,6 +14,7 @@
 #include "bench/presets.h"
 #include "bench/synthesis.h"
 #include "converters/quoted.h"
+#include "format/write_file.h"
 #include "format/writer.h"
 
 namespace kinglet {

@@ -30,6 +30,8 @@ class CodesReader {
       code_ = 10 * code_ + static_cast<uint64_t>(c - '0');
       in_code_ = true;
       if (code_ > kMostCode) Refuse("an integer below 2^32", "a larger one");
+    } else if (c == '-' && !in_code_ && !negative_) {
+      negative_ = true;  // refused at its end, when the whole number is known
     } else if (c == '\n') {
       EndLine();
     } else if (IsBlank(c)) {
@@ -49,7 +51,11 @@ class CodesReader {
 
  private:
   void EndCode() {
-    if (!in_code_) return;
+    if (!in_code_) {
+      if (negative_) Refuse("digits after the sign", "none");
+      return;
+    }
+    if (negative_) return Refuse("an integer from 0", "-" + std::to_string(code_));
     ++found_;
     if (line_ > 1 && found_ > expected_) return Refuse(Expected(), "more");
     take_(static_cast<int64_t>(code_));
@@ -78,7 +84,7 @@ class CodesReader {
   uint64_t line_ = 1, column_ = 1;
   uint64_t expected_ = 0, found_ = 0;  // codes in the first line; in this one, so far
   uint64_t code_ = 0;
-  bool in_code_ = false;
+  bool in_code_ = false, negative_ = false;
   Status status_;
 };
 
@@ -119,7 +125,7 @@ bool LooksLikeCodes(const InputFile& file) {
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   const auto fits = [](std::byte byte) {
     const char c = static_cast<char>(byte);
-    return (c >= '0' && c <= '9') || IsBlank(c) || c == '\n';
+    return (c >= '0' && c <= '9') || c == '-' || IsBlank(c) || c == '\n';
   };
   return !head.empty() && file.ReadAt(0, head).ok() && std::all_of(head.begin(), head.end(), fits);
 }

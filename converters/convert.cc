@@ -23,10 +23,10 @@
 #include "converters/source_file.h"
 #include "converters/thread_shares.h"
 #include "converters/vocabulary_file.h"
-#include "format/coded_rows.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
-#include "format/writer.h"
+#include "format/packed_model.h"
+#include "format/write_file.h"
 #include "runtime/scored_stream.h"
 
 namespace kinglet {
@@ -37,7 +37,9 @@ std::string FolderOf(const std::string& path) {
 }
 
 // The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
-Result<LoadedModel> LoadByRecipe(const Recipe& recipe, const SourceFile& source) {
+Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_cache_rows,
+                                 const SourceFile& source) {
+  if (define_cache_rows) KeepUnit(*define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
   for (const auto& [name, file] : recipe.sources) {
     const auto path = std::filesystem::path(FolderOf(source.path)) / file;
@@ -56,16 +58,28 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
   KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
   LoadedModel model;
   if (recipe.embedding) {
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, source));
+    if (options.memory_length) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
+                             "none with a recipe that names its own blocks",
+                             std::to_string(*options.memory_length));
+    }
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options.define_cache_rows, source));
     summary.family = "recipe";
   } else {
     KINGLET_ASSIGN_OR_RETURN(
         const Family* family,
         ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
+    KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-    KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
-                                                  source.modules, root}));
+    KINGLET_ASSIGN_OR_RETURN(
+        model, family->load({path, options.config, source.step, source.tensors, source.modules,
+                             root, options.memory_length, options.define_cache_rows}));
     summary.family = family->name;
+  }
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
+  if (options.define_cache_rows && !embedding->define) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
+                           "a DeFINE unit that is the whole input", "none");
   }
   if (model.bits && options.bits) {
     return Status::Refusal(
@@ -116,43 +130,15 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
   return {};
 }
 
-bool SameCodes(const Coded& coded, const TensorView& view) {
-  const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
-  if (codes == nullptr) return view.coded()->seed.has_value();
-  const CodedRows rows(view);
-  std::vector<uint32_t> row(rows.positions());
-  for (uint64_t i = 0; i < Rows(view.shape); ++i) {
-    rows.Codes(i, row.data());
-    if (!std::equal(row.begin(), row.end(),
-                    codes->begin() + static_cast<ptrdiff_t>(i * row.size()))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// What the runtime will read is what was meant: every tensor of the file decodes to the draft's
-// values, bit for bit but for the sign of zeros.
-Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
-  for (size_t i = 0; i < draft.tensors.size(); ++i) {
-    const auto* coded = std::get_if<Coded>(&draft.tensors[i].values);
-    const bool equal = coded != nullptr
-                           ? SameCodes(*coded, file.tensors()[i])
-                           // No value is NaN, and unequal bits of equal floats are the two zeros.
-                           : DecodedValues(draft.tensors[i]) == DecodedValues(file.tensors()[i]);
-    if (equal) continue;
-    return Status::Refusal(KINGLET_INTERNAL, "converted file", "tensor " + draft.tensors[i].name,
-                           "the values that were written", "others");
-  }
-  return {};
-}
-
-void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
+void SummariseTensors(const ModelDraft& draft, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
   for (const EncodedTensor& tensor : draft.tensors) {
-    if (!tensor.coded()) summary.parameters += Count(tensor.shape);
-    summary.nonzero_parameters += CountNonzeros(tensor);
+    summary.parameters += Parameters(tensor);
+    if (!tensor.derived) summary.nonzero_parameters += CountNonzeros(tensor);
   }
+}
+
+void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   summary.file_bytes = file.file_size();
   summary.digest = file.digest();
   for (const LedgerPart part :
@@ -174,6 +160,27 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
+// Packs the draft, writes the file beside its place and puts it there once the runtime's own reader
+// has read it and the golden values, if any, were replayed.
+Status WriteChecked(ModelDraft draft, std::span<const GoldenFile> golden,
+                    const ConvertOptions& options, ConvertSummary& summary) {
+  std::optional<NewFile> written;
+  {
+    KINGLET_ASSIGN_OR_RETURN(const PackedModel packed, PackModel(std::move(draft)));
+    KINGLET_ASSIGN_OR_RETURN(written, NewFile::Write(packed.Pieces(), options.output));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
+                           ModelFile::Open(written->temporary_path()));
+  SummariseFile(*file, summary);
+  if (!golden.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
+                             ReplayGolden(file, golden, options.tolerance));
+    summary.golden_positions = replay.positions;
+    summary.golden_largest_difference = replay.largest_difference;
+  }
+  return written->Commit();
+}
+
 Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   ConvertSummary summary;
   Recipe recipe;
@@ -192,18 +199,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   }
   KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model));
 
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
-  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
-                           ModelFile::FromBytes(bytes));
-  KINGLET_RETURN_IF_ERROR(CheckDecoded(draft, *file));
-  if (!golden.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
-                             ReplayGolden(file, golden, options.tolerance));
-    summary.golden_positions = replay.positions;
-    summary.golden_largest_difference = replay.largest_difference;
-  }
-  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(bytes, options.output));
-  Summarise(draft, *file, summary);
+  SummariseTensors(draft, summary);
+  KINGLET_RETURN_IF_ERROR(WriteChecked(std::move(draft), golden, options, summary));
   summary.notes = std::move(model.notes);
   return summary;
 }

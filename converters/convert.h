@@ -1,7 +1,7 @@
 // Checkpoint -> model file: the life of a checkpoint, top to bottom.
 //   open (never executes anything) -> family maps names to blocks -> passes prune, quantise,
-//   calibrate, pack -> serialise -> reopened with the runtime's own reader -> golden values
-//   replayed with ref64 -> written.
+//   calibrate, pack -> written beside the output's place, each tensor freed as it is packed ->
+//   reopened with the runtime's own reader -> golden values replayed with ref64 -> put in place.
 // Nothing is left at the output path unless every step succeeded.
 #ifndef KINGLET_CONVERTERS_CONVERT_H_
 #define KINGLET_CONVERTERS_CONVERT_H_
@@ -27,7 +27,11 @@ struct ConvertOptions {
   std::optional<int> bits;
   std::string calibration_text;  // text file; needs bits and a vocabulary
   std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
-  // Of the command's contract, but of no family that this version knows: refused in one line.
+  // The embedding's DeFINE unit stays in the model, which caches so many rows a stream; none: as
+  // the recipe says, or else the unit becomes its table.
+  std::optional<uint32_t> define_cache_rows;
+  // In place of the checkpoint's number of earlier tokens that a token sees, for the families that
+  // can have another.
   std::optional<uint32_t> memory_length;
   std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
@@ -44,7 +48,7 @@ struct ConvertOptions {
 struct ConvertSummary {
   std::string family;
   uint64_t tensors = 0;
-  uint64_t parameters = 0;  // entries of all tensors
+  uint64_t parameters = 0;  // entries of all tensors but derived ones
   uint64_t nonzero_parameters = 0;
   uint64_t checkpoint_bytes = 0;
   uint64_t file_bytes = 0;

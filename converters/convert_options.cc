@@ -48,10 +48,10 @@ Status CheckOptions(const ConvertOptions& options) {
   if (!options.recipe.empty() && !options.family.empty()) {
     return Refuse("recipe", "no family beside it", options.family);
   }
-  if (options.memory_length) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
-                           "none, as a MicroNet's window is its trained positions",
-                           std::to_string(*options.memory_length));
+  if (options.define_cache_rows &&
+      (*options.define_cache_rows == 0 || *options.define_cache_rows > kMaxDimension)) {
+    return Refuse("keep-define", "1 to " + std::to_string(kMaxDimension) + " rows",
+                  std::to_string(*options.define_cache_rows));
   }
   if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
     return Refuse("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
@@ -75,6 +75,10 @@ std::string ShapingOptions(const ConvertOptions& options) {
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (!options.recipe.empty()) {
     add("recipe " + std::filesystem::path(options.recipe).filename().string());
+  }
+  if (options.memory_length) add("mem-len " + std::to_string(*options.memory_length));
+  if (options.define_cache_rows) {
+    add("DeFINE unit kept, " + std::to_string(*options.define_cache_rows) + " rows cached");
   }
   if (options.prune) add("prune " + NumberText(*options.prune));
   if (options.bits) add("bits " + std::to_string(*options.bits));

@@ -121,6 +121,37 @@ Result<std::string> ReadWholeFile(const std::string& path) {
   }
 }
 
+Result<std::string> ReadWholeFileOrPipe(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return ReadWholeFile(path);
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) {
+    return Status::Refusal(KINGLET_IO_ERROR, path, "open", "a readable pipe", ErrorText(errno));
+  }
+  const InputFile pipe(path, descriptor, 0);  // closes it
+  const auto too_long = [&path](const std::string& found) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "read",
+                           "at most " + std::to_string(kMostPipeBytes) + " bytes of a pipe", found);
+  };
+  try {
+    std::string bytes;
+    std::vector<char> piece(kPieceBytes);
+    while (true) {
+      const ssize_t got = ::read(descriptor, piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) {
+        return Status::Refusal(KINGLET_IO_ERROR, path, "byte " + std::to_string(bytes.size()),
+                               "readable bytes", ErrorText(errno));
+      }
+      if (got == 0) return bytes;
+      if (bytes.size() + static_cast<size_t>(got) > kMostPipeBytes) return too_long("more");
+      bytes.append(piece.data(), static_cast<size_t>(got));
+    }
+  } catch (const std::bad_alloc&) {
+    return too_long("no memory for as many");
+  }
+}
+
 Status InFile(const std::string& path, const Status& status) {
   return status.ok() ? status : Status(status.code(), path + ": " + status.message());
 }

@@ -40,6 +40,7 @@ class InputFile {
   Status ReadInPieces(uint64_t offset, uint64_t bytes, const ByteSink& sink) const;
 
  private:
+  friend Result<std::string> ReadWholeFileOrPipe(const std::string& path);
   InputFile(std::string path, int descriptor, uint64_t size);
   std::string path_;
   int descriptor_ = -1;
@@ -51,6 +52,11 @@ Result<std::string> DigestOf(const InputFile& file);
 
 // A whole file as bytes. Errors: as above, and KINGLET_OUT_OF_MEMORY.
 Result<std::string> ReadWholeFile(const std::string& path);
+
+// The same, or all that comes out of a pipe until its writers are done, as long as that takes. More
+// than kMostPipeBytes are refused: KINGLET_OUT_OF_MEMORY.
+inline constexpr uint64_t kMostPipeBytes = uint64_t{1} << 30;
+Result<std::string> ReadWholeFileOrPipe(const std::string& path);
 
 // `status` with the path in front of its text.
 Status InFile(const std::string& path, const Status& status);

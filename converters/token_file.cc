@@ -111,7 +111,7 @@ Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string&
 }
 
 Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   try {
     return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes))) ? IdsOfArray(path, bytes)
                                                                      : ParseIds(bytes, path);
@@ -121,7 +121,7 @@ Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
 }
 
 Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) try {
-  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   std::vector<std::vector<uint32_t>> lines;
   for (std::string_view rest = bytes; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());

@@ -17,10 +17,10 @@ namespace kinglet {
 inline constexpr std::string_view kEndOfLine = "<eos>";
 inline constexpr std::string_view kSentenceEnd = "</s>";
 
-// Token ids: decimal numbers apart from each other by ASCII white space, or a .npy array of
-// integers (recognised by content). Whether an id is in a vocabulary is the caller's question. No
-// ids at all is a valid file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY;
-// KINGLET_INVALID_ARGUMENT naming the byte offset of what is no id.
+// Token ids from a file or a pipe: decimal numbers apart from each other by ASCII white space, or a
+// .npy array of integers (recognised by content). Whether an id is in a vocabulary is the caller's
+// question. No ids at all is a valid file. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+// KINGLET_OUT_OF_MEMORY; KINGLET_INVALID_ARGUMENT naming the byte offset of what is no id.
 Result<std::vector<uint32_t>> ReadIds(const std::string& path);
 
 // The ids of a text; `where` stands in front of the byte in refusals.

@@ -36,6 +36,11 @@ class BlockChecks {
     return Invalid(where_ + ", " + part, expected, found);
   }
 
+  // The same where `fault` has the part, what was expected and what was found.
+  Status InvalidPart(const std::string& fault) const {
+    return Status(KINGLET_INVALID_MODEL, source_ + ": " + where_ + ", " + fault);
+  }
+
   Status ValidateExtent(const std::string& part, uint64_t value) const {
     if (value >= 1 && value <= kMaxExtent) return {};
     return InvalidPart(part, "1 to " + std::to_string(kMaxExtent), std::to_string(value));

@@ -1,6 +1,8 @@
 #include "format/block_reader.h"
 
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 #include "format/limits.h"
@@ -59,10 +61,71 @@ class BlockReader : private SchemaReader {
     embedding.width = stored.width();
     embedding.scale = stored.scale();
     for (const schema::EmbeddingBin* bin : *stored.bins()) {
-      embedding.bins.push_back(
-          {bin->first(), bin->size(), bin->rows(), Optional(bin->projection()), bin->tokens()});
+      embedding.bins.push_back({bin->first(), bin->size(), bin->rows(), Optional(bin->projection()),
+                                bin->tokens(), bin->scale()});
+    }
+    if (stored.define() != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(embedding.define, ReadUnit(where + ", unit", *stored.define()));
     }
     return embedding;
+  }
+
+  Result<KeptDefineUnit> ReadUnit(const std::string& where,
+                                  const schema::DefineUnit& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
+    KeptDefineUnit kept;
+    kept.unit.map_width = stored.map_width();
+    kept.unit.entry_layers = stored.entry_layers();
+    kept.cache_rows = stored.cache_rows();
+    uint64_t e_width = stored.map_width(), previous = stored.map_width();
+    for (const schema::DefineLayer* from : *stored.layers()) {
+      const size_t index = kept.unit.layers.size();
+      KINGLET_ASSIGN_OR_RETURN(DefineLayer layer,
+                               ReadUnitLayer(where + ", layer " + std::to_string(index), *from));
+      if (index == kept.unit.entry_layers) e_width = previous;
+      layer.in = InputWidth(layer, e_width, previous);
+      previous = layer.out;
+      kept.unit.layers.push_back(layer);
+      kept.tensors.push_back({from->weight(), Optional(from->bias()), Optional(from->norm_gain()),
+                              Optional(from->norm_offset())});
+    }
+    return kept;
+  }
+
+  // Without `in`, which follows from the layers before it.
+  Result<DefineLayer> ReadUnitLayer(const std::string& where,
+                                    const schema::DefineLayer& stored) const {
+    DefineLayer layer;
+    layer.out = stored.out();
+    layer.groups = stored.groups();
+    const auto read = [&](auto& to, const char* name, auto from, auto last) -> Status {
+      KINGLET_ASSIGN_OR_RETURN(
+          to, Enumerator<std::remove_reference_t<decltype(to)>>(where + ", " + name, from, last));
+      return {};
+    };
+    bool shared = false;
+    KINGLET_RETURN_IF_ERROR(
+        read(layer.weights, "weights", stored.weights(), schema::DefineSharing::MAX));
+    KINGLET_RETURN_IF_ERROR(
+        read(shared, "bias sharing", stored.bias_sharing(), schema::DefineSharing::MAX));
+    KINGLET_RETURN_IF_ERROR(
+        read(layer.shuffle, "shuffle", stored.shuffle(), schema::DefineShuffle::MAX));
+    KINGLET_RETURN_IF_ERROR(read(layer.norm, "norm", stored.norm(), schema::DefineNorm::MAX));
+    KINGLET_RETURN_IF_ERROR(
+        read(layer.activation, "activation", stored.activation(), schema::DefineActivation::MAX));
+    KINGLET_RETURN_IF_ERROR(read(layer.skip, "skip", stored.skip(), schema::DefineSkip::MAX));
+    KINGLET_RETURN_IF_ERROR(read(layer.order, "order", stored.order(), schema::DefineOrder::MAX));
+    KINGLET_RETURN_IF_ERROR(
+        read(layer.residual, "residual", stored.residual(), schema::DefineResidual::MAX));
+    layer.bias = !stored.bias().has_value() ? DefineLayer::Bias::kNone
+                 : shared                   ? DefineLayer::Bias::kShared
+                                            : DefineLayer::Bias::kPerGroup;
+    layer.norm_epsilon = stored.norm_epsilon();
+    // Where there is no norm they say nothing, and any tensor is refused.
+    const bool normless = layer.norm == DefineLayer::Norm::kNone;
+    layer.norm_gain = normless || stored.norm_gain().has_value();
+    layer.norm_offset = normless || stored.norm_offset().has_value();
+    return layer;
   }
 
   Result<TransformerDecoder> ReadDecoder(const std::string& where,

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "format/define_unit.h"
 #include "format/encoding.h"
 
 namespace kinglet {
@@ -27,8 +28,9 @@ struct ActivationQuantiser {
 };
 
 // Words [first, first + size) have rows of `table`; a projection, where present, maps a row (cols
-// of the table) to the model width: projection is [width, cols(table)]. Without one, cols(table) ==
-// width.
+// of the table) to the width of the bins: projection is [width, cols(table)]. Without one,
+// cols(table) == width. The bins' width is the embedding's, or, where a DeFINE unit comes after
+// them, its map_width.
 struct EmbeddingBin {
   uint32_t first;
   uint32_t size;
@@ -37,15 +39,31 @@ struct EmbeddingBin {
   // How many tokens of a text of the model's kind lie in the bin, for measuring with made-up ids; 0
   // in every bin: not known. Computes nothing.
   uint64_t tokens = 0;
+  double scale = 1;  // multiplies the (projected) row
+};
+
+// The values of one layer of a DeFINE unit, of ShapesOf(layer).
+struct DefineTensors {
+  TensorId weight;  // not coded
+  std::optional<TensorId> bias, norm_gain, norm_offset;
+};
+
+// A DeFINE unit that stays in the file: its output for a word is computed when a stream first needs
+// it, and then kept in a cache of the stream.
+struct KeptDefineUnit {
+  DefineUnit unit;
+  std::vector<DefineTensors> tensors;  // of the unit's layers
+  uint32_t cache_rows;                 // of a stream, at most; at least 1
 };
 
 // Adaptive input representations (Baevski & Auli 2019); one bin is an ordinary embedding. Bins are
-// adjacent, start at word 0 and cover the vocabulary.
+// adjacent, start at word 0 and cover the vocabulary. With a DeFINE unit the bins are its Map.
 struct AdaptiveEmbedding {
   std::string name;
-  uint32_t width;
-  double scale;  // multiplies the (projected) row; sqrt(width) in most Transformers, 1 elsewhere
+  uint32_t width;  // of the bins' rows, or of the unit's output
+  double scale;    // multiplies the row or the output; sqrt(width) in most Transformers, else 1
   std::vector<EmbeddingBin> bins;
+  std::optional<KeptDefineUnit> define = {};
 };
 
 // What attention sees in window slots older than the first token of a stream.
@@ -360,6 +378,14 @@ const T* FindBlock(const ModelDescription& description) {
 inline uint32_t SourceVocabularySize(const ModelDescription& description) {
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   return encoder == nullptr ? 0 : encoder->vocabulary_size;
+}
+
+// How many tokens the positions of a stream count before they begin anew
+// (TransformerDecoder::window); none: a stream has no end.
+inline std::optional<uint32_t> PositionsOf(const ModelDescription& description) {
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
+  if (decoder == nullptr || !IsAbsolute(decoder->positions)) return std::nullopt;
+  return decoder->window;
 }
 
 // Whether it has what predicts words; otherwise it is an embedding, perhaps with a classifier.

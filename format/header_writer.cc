@@ -52,7 +52,8 @@ class HeaderBuilder {
     if (tensor.view.mask) {
       mask = schema::CreateMask(builder_, tensor.view.mask->nonzeros, tensor.mask);
     }
-    return schema::CreateTensor(builder_, name, shape, dense, packed, mask, coded);
+    return schema::CreateTensor(builder_, name, shape, dense, packed, mask, coded,
+                                tensor.view.derived);
   }
 
   flatbuffers::Offset<schema::Block> Add(const Block& block) {
@@ -121,12 +122,41 @@ class HeaderBuilder {
 
   flatbuffers::Offset<schema::AdaptiveEmbedding> Add(const AdaptiveEmbedding& embedding) {
     const auto bins = AddAll<schema::EmbeddingBin>(embedding.bins);
-    return schema::CreateAdaptiveEmbedding(builder_, embedding.width, embedding.scale, bins);
+    flatbuffers::Offset<schema::DefineUnit> unit;
+    if (embedding.define) unit = Add(*embedding.define);
+    return schema::CreateAdaptiveEmbedding(builder_, embedding.width, embedding.scale, bins, unit);
+  }
+
+  flatbuffers::Offset<schema::DefineUnit> Add(const KeptDefineUnit& kept) {
+    std::vector<flatbuffers::Offset<schema::DefineLayer>> layers;
+    for (size_t i = 0; i < kept.unit.layers.size(); ++i) {
+      layers.push_back(Add(kept.unit.layers[i], kept.tensors[i]));
+    }
+    return schema::CreateDefineUnit(builder_, static_cast<uint32_t>(kept.unit.map_width),
+                                    static_cast<uint32_t>(kept.unit.entry_layers),
+                                    builder_.CreateVector(layers), kept.cache_rows);
+  }
+
+  flatbuffers::Offset<schema::DefineLayer> Add(const DefineLayer& layer,
+                                               const DefineTensors& tensors) {
+    const auto sharing = [](bool shared) {
+      return shared ? schema::DefineSharing::Shared : schema::DefineSharing::PerGroup;
+    };
+    return schema::CreateDefineLayer(
+        builder_, static_cast<uint32_t>(layer.out), static_cast<uint32_t>(layer.groups),
+        tensors.weight, sharing(layer.weights == DefineLayer::Weights::kShared),
+        Optional(tensors.bias), sharing(layer.bias == DefineLayer::Bias::kShared),
+        static_cast<schema::DefineShuffle>(layer.shuffle),
+        static_cast<schema::DefineNorm>(layer.norm), layer.norm_epsilon,
+        Optional(tensors.norm_gain), Optional(tensors.norm_offset),
+        static_cast<schema::DefineActivation>(layer.activation),
+        static_cast<schema::DefineSkip>(layer.skip), static_cast<schema::DefineOrder>(layer.order),
+        static_cast<schema::DefineResidual>(layer.residual));
   }
 
   flatbuffers::Offset<schema::EmbeddingBin> Add(const EmbeddingBin& bin) {
     return schema::CreateEmbeddingBin(builder_, bin.first, bin.size, bin.table,
-                                      Optional(bin.projection), bin.tokens);
+                                      Optional(bin.projection), bin.tokens, bin.scale);
   }
 
   flatbuffers::Offset<schema::Block> AddBlock(const TransformerDecoder& decoder) {
@@ -283,6 +313,7 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
       bytes += kTable * (encoder->stack.layers.size() + encoder->embedding.bins.size() + 4);
     } else if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
       bytes += kTable * embedding->bins.size();
+      if (embedding->define) bytes += kTable * (1 + embedding->define->tensors.size());
     } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
       bytes += kTable * softmax->tails.size();
     } else if (const auto* recurrent = std::get_if<RecurrentDecoder>(&block)) {

@@ -56,7 +56,7 @@ ModelDraft UnpackModel(const ModelFile& file) {
   draft.description = file.description();
   for (const TensorView& view : file.tensors()) {
     draft.tensors.push_back({view.name, view.shape, std::visit(UnpackValues{view}, view.values),
-                             view.mask.has_value()});
+                             view.mask.has_value(), view.derived});
   }
   draft.vocabulary = WordsOf(file.vocabulary());
   draft.source_vocabulary = WordsOf(file.source_vocabulary());

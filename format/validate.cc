@@ -10,6 +10,7 @@
 #include "format/limits.h"
 #include "format/message_text.h"
 #include "format/validate_decoders.h"
+#include "format/validate_define.h"
 #include "format/validate_encoder.h"
 
 namespace kinglet {
@@ -176,6 +177,9 @@ class DescriptionValidator : private BlockChecks {
       return InvalidPart("width", "the stack's " + std::to_string(encoder.stack.width),
                          std::to_string(encoder.embedding.width));
     }
+    if (encoder.embedding.define) {
+      return InvalidPart("embedding", "rows that are stored", "a DeFINE unit");
+    }
     return ValidateEmbedding(encoder.embedding, words);
   }
 
@@ -186,13 +190,18 @@ class DescriptionValidator : private BlockChecks {
       return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
                          std::to_string(embedding.bins.size()));
     }
-    uint64_t covered = 0;
+    uint64_t covered = 0, width = embedding.width;
+    if (const auto& define = embedding.define) {
+      KINGLET_RETURN_IF_ERROR(ValidateDefine(*this, *define, width));
+      width = define->unit.map_width;
+    }
     for (size_t i = 0; i < embedding.bins.size(); ++i) {
       const EmbeddingBin& bin = embedding.bins[i];
       const std::string part = Numbered("bin", i);
       KINGLET_RETURN_IF_ERROR(ValidateRange(part, bin.first, bin.size, words, covered));
+      KINGLET_RETURN_IF_ERROR(ValidatePositive((part + ", scale").c_str(), bin.scale));
       KINGLET_RETURN_IF_ERROR(
-          ValidateTable(part, bin.table, bin.size, bin.projection, embedding.width, false));
+          ValidateTable(part, bin.table, bin.size, bin.projection, width, false));
       if (bin.projection) {
         KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", projection", *bin.projection));
       }

@@ -1,4 +1,5 @@
-// Writing a file so that a reader sees the old one or the whole new one.
+#include "format/write_file.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +14,6 @@
 #include <utility>
 
 #include "format/message_text.h"
-#include "format/writer.h"
 
 namespace kinglet {
 namespace {
@@ -60,6 +60,7 @@ class TemporaryFile {
   }
 
   int descriptor() const { return descriptor_; }
+  const std::string& name() const { return name_; }
 
   // Returns 0 or errno.
   int Close() {
@@ -81,15 +82,14 @@ class TemporaryFile {
   std::string name_;
 };
 
-// Returns 0 or errno; `written` counts what was written.
+// Returns 0 or errno; `written` grows by what was written.
 int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
-  written = 0;
-  while (written < bytes.size()) {
-    const size_t piece = std::min(kPieceBytes, bytes.size() - written);
-    const ssize_t done = ::write(descriptor, bytes.data() + written, piece);
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno;
     if (done == 0) return ENOSPC;
+    bytes = bytes.subspan(static_cast<size_t>(done));
     written += static_cast<uint64_t>(done);
   }
   return 0;
@@ -127,27 +127,45 @@ Status ResolveTarget(const std::string& path, std::string& target, std::optional
 
 }  // namespace
 
-Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path) {
-  std::string target;
+struct NewFile::Contents {
+  ~Contents() {
+    if (folder_descriptor >= 0) ::close(folder_descriptor);
+  }
+  std::string path, folder, target;
+  int folder_descriptor = -1;
+  TemporaryFile file;
+};
+
+NewFile::NewFile(std::unique_ptr<Contents> contents) : contents_(std::move(contents)) {}
+NewFile::NewFile(NewFile&&) noexcept = default;
+NewFile& NewFile::operator=(NewFile&&) noexcept = default;
+NewFile::~NewFile() = default;
+
+const std::string& NewFile::temporary_path() const { return contents_->file.name(); }
+
+Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> pieces,
+                               const std::string& path) {
+  auto contents = std::make_unique<Contents>();
+  contents->path = path;
   std::optional<mode_t> mode;
-  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, target, mode));
-  const std::string folder = FolderOf(target);
+  KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, mode));
+  const std::string& folder = contents->folder = FolderOf(contents->target);
   // Opened before anything is written, so that a folder that cannot be synchronised is refused
   // while the old file is still there.
-  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_descriptor < 0) return Failed(path, "folder " + folder, "a readable folder", errno);
-  struct FolderCloser {
-    int descriptor;
-    ~FolderCloser() { ::close(descriptor); }
-  } const closer{folder_descriptor};
-
-  TemporaryFile file;
+  contents->folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (contents->folder_descriptor < 0) {
+    return Failed(path, "folder " + folder, "a readable folder", errno);
+  }
+  TemporaryFile& file = contents->file;
   if (const int reason = file.Create(folder)) {
     return Failed(path, "folder " + folder, "a writable folder", reason);
   }
-  uint64_t written = 0;
-  if (const int reason = WriteAll(file.descriptor(), bytes, written)) {
-    return Failed(path, Numbered("byte", written), BytesText(bytes.size()) + " written", reason);
+  uint64_t size = 0, written = 0;
+  for (const std::span<const std::byte> piece : pieces) size += piece.size();
+  for (const std::span<const std::byte> piece : pieces) {
+    if (const int reason = WriteAll(file.descriptor(), piece, written)) {
+      return Failed(path, Numbered("byte", written), BytesText(size) + " written", reason);
+    }
   }
   if (mode && ::fchmod(file.descriptor(), *mode) != 0) {
     return Failed(path, "permissions", "those of the file that is replaced", errno);
@@ -156,14 +174,24 @@ Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& 
     return Failed(path, "fsync", "bytes on the disk", errno);
   }
   if (const int reason = file.Close()) return Failed(path, "close", "bytes on the disk", reason);
-  if (const int reason = file.RenameTo(target)) {
+  return NewFile(std::move(contents));
+}
+
+Status NewFile::Commit() {
+  const std::string& path = contents_->path;
+  if (const int reason = contents_->file.RenameTo(contents_->target)) {
     return Failed(path, "rename", "the new file in place", reason);
   }
   // Some file systems cannot synchronise a folder and say so with EINVAL.
-  if (::fsync(folder_descriptor) != 0 && errno != EINVAL) {
-    return Failed(path, "folder " + folder, "the new name on the disk", errno);
+  if (::fsync(contents_->folder_descriptor) != 0 && errno != EINVAL) {
+    return Failed(path, "folder " + contents_->folder, "the new name on the disk", errno);
   }
   return {};
+}
+
+Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path) {
+  KINGLET_ASSIGN_OR_RETURN(NewFile file, NewFile::Write({&bytes, 1}, path));
+  return file.Commit();
 }
 
 }  // namespace kinglet

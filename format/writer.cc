@@ -2,6 +2,7 @@
 #include "format/writer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <new>
@@ -9,11 +10,14 @@
 #include <utility>
 
 #include "format/bitpack.h"
+#include "format/coded_rows.h"
 #include "format/digest.h"
 #include "format/frame.h"
 #include "format/header_writer.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
+#include "format/packed_model.h"
+#include "format/row_reader.h"
 #include "format/validate.h"
 #include "format/vocabulary.h"
 
@@ -35,14 +39,58 @@ std::vector<std::byte> ToBytes(std::span<const Value> values) {
   return bytes;
 }
 
+bool ReadsAs(const Coded& coded, const TensorView& view) {
+  const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
+  if (codes == nullptr) return view.coded()->seed.has_value();
+  const CodedRows rows(view);
+  std::vector<uint32_t> row(rows.positions());
+  for (uint64_t i = 0; i < Rows(view.shape); ++i) {
+    rows.Codes(i, row.data());
+    if (!std::equal(row.begin(), row.end(),
+                    codes->begin() + static_cast<ptrdiff_t>(i * row.size()))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ReadsAs(std::span<const float> values, const TensorView& view) {
+  const RowReader reader(view);
+  std::vector<float> row(reader.cols());
+  for (uint64_t i = 0; i < reader.rows(); ++i) {
+    reader.Reals(i, row.data());
+    // No value is NaN, and unequal bits of equal floats are the two zeros.
+    if (!std::equal(row.begin(), row.end(), values.subspan(i * row.size(), row.size()).begin())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// What the runtime will read is what was meant, bit for bit but for the sign of zeros.
+Status CheckPacked(const EncodedTensor& tensor, const TensorView& view) {
+  const auto* coded = std::get_if<Coded>(&tensor.values);
+  const auto* dense = std::get_if<DenseF32>(&tensor.values);
+  const bool equal = coded != nullptr   ? ReadsAs(*coded, view)
+                     : dense != nullptr ? ReadsAs(dense->values, view)
+                                        : ReadsAs(DecodedValues(tensor), view);
+  if (equal) return {};
+  return Status::Refusal(KINGLET_INTERNAL, kSource, "tensor " + tensor.name,
+                         "the values that were packed", "others");
+}
+
 class Packer {
  public:
   explicit Packer(const ModelDraft& draft) : draft_(draft) {}
 
-  Result<std::vector<std::byte>> Pack() {
-    for (const EncodedTensor& tensor : draft_.tensors) {
-      KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
-      PackTensor(tensor);
+  // `consumed`: the draft itself, whose tensors are checked and freed one by one, or null.
+  Result<PackedModel> Pack(ModelDraft* consumed) {
+    for (size_t i = 0; i < draft_.tensors.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(CheckTensor(draft_.tensors[i]));
+      PackTensor(draft_.tensors[i]);
+      if (consumed == nullptr) continue;
+      KINGLET_RETURN_IF_ERROR(CheckPacked(draft_.tensors[i], tensors_[i].view));
+      consumed->tensors[i].values = DenseF32{};
     }
     const ModelDescription& description = draft_.description;
     KINGLET_ASSIGN_OR_RETURN(vocabularies_.target, PackVocabulary("vocabulary", draft_.vocabulary,
@@ -145,34 +193,37 @@ class Packer {
 
   // The entries that are stored: all, or with a mask those that are not zero (a negative zero is
   // zero; it decodes to +0, which no sum can tell from it).
+  // `kept` is room for the latter.
   template <class Value, class IsZero>
-  std::vector<Value> Stored(const EncodedTensor& tensor, const std::vector<Value>& values,
-                            IsZero is_zero, PlacedTensor& placed) {
+  std::span<const Value> Stored(const EncodedTensor& tensor, const std::vector<Value>& values,
+                                IsZero is_zero, PlacedTensor& placed, std::vector<Value>& kept) {
     if (!tensor.pruned) return values;
     BitPacker bits(1, values.size());
-    std::vector<Value> stored;
     for (const Value& value : values) {
-      const bool kept = !is_zero(value);
-      bits.Append(kept ? 1 : 0);
-      if (kept) stored.push_back(value);
+      const bool is_kept = !is_zero(value);
+      bits.Append(is_kept ? 1 : 0);
+      if (is_kept) kept.push_back(value);
     }
     placed.mask = AddSegment(bits.Finish());
-    placed.view.mask = MaskView{segments_[placed.mask], stored.size()};
-    return stored;
+    placed.view.mask = MaskView{segments_[placed.mask], kept.size()};
+    return kept;
   }
 
   void PackTensor(const EncodedTensor& tensor) {
     PlacedTensor placed;
     placed.view.name = tensor.name;
     placed.view.shape = tensor.shape;
+    placed.view.derived = tensor.derived;
     if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-      const std::vector<float> stored = Stored(
-          tensor, dense->values, [](float value) { return value == 0.0f; }, placed);
+      std::vector<float> kept;
+      const std::span<const float> stored = Stored(
+          tensor, dense->values, [](float value) { return value == 0.0f; }, placed, kept);
       placed.values = AddSegment(ToBytes<uint32_t, float>(stored));
       placed.view.values = DenseView{FloatType::kF32, segments_[placed.values]};
     } else if (const auto* half = std::get_if<DenseF16>(&tensor.values)) {
-      const std::vector<uint16_t> stored = Stored(
-          tensor, half->words, [](uint16_t word) { return (word & 0x7FFF) == 0; }, placed);
+      std::vector<uint16_t> kept;
+      const std::span<const uint16_t> stored = Stored(
+          tensor, half->words, [](uint16_t word) { return (word & 0x7FFF) == 0; }, placed, kept);
       placed.values = AddSegment(ToBytes<uint16_t, uint16_t>(stored));
       placed.view.values = DenseView{FloatType::kF16, segments_[placed.values]};
     } else if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
@@ -185,8 +236,9 @@ class Packer {
 
   void PackQuantised(const EncodedTensor& tensor, const Quantised& quantised,
                      PlacedTensor& placed) {
-    const std::vector<int16_t> stored = Stored(
-        tensor, quantised.codes, [](int16_t code) { return code == 0; }, placed);
+    std::vector<int16_t> kept;
+    const std::span<const int16_t> stored = Stored(
+        tensor, quantised.codes, [](int16_t code) { return code == 0; }, placed, kept);
     BitPacker codes(quantised.bits, stored.size());
     for (int16_t code : stored) codes.Append(static_cast<uint32_t>(code));
     placed.values = AddSegment(codes.Finish());
@@ -242,7 +294,7 @@ class Packer {
     return Refuse("header", "at most " + BytesText(kMaxHeaderBytes), BytesText(estimate));
   }
 
-  Result<std::vector<std::byte>> LayOut() const {
+  Result<PackedModel> LayOut() {
     std::vector<PlacedSegment> placed;
     for (const std::vector<std::byte>& segment : segments_) {
       placed.push_back({0, segment.size(), Digest64(segment)});
@@ -261,15 +313,12 @@ class Packer {
       return Status::Refusal(KINGLET_INTERNAL, kSource, "header", BytesText(header_size),
                              BytesText(header.size()));
     }
-    std::vector<std::byte> file(position);
+    PackedModel packed;
     const auto frame = EncodeFrame({position, header_size, DigestOf(header)});
-    std::copy(frame.begin(), frame.end(), file.begin());
-    std::copy(header.begin(), header.end(), file.begin() + kFrameBytes);
-    for (size_t i = 0; i < segments_.size(); ++i) {
-      std::copy(segments_[i].begin(), segments_[i].end(),
-                file.begin() + static_cast<ptrdiff_t>(placed[i].offset));
-    }
-    return file;
+    packed.head.assign(frame.begin(), frame.end());
+    packed.head.insert(packed.head.end(), header.begin(), header.end());
+    packed.segments = std::move(segments_);
+    return packed;
   }
 
   const ModelDraft& draft_;
@@ -281,8 +330,36 @@ class Packer {
 
 }  // namespace
 
+std::vector<std::span<const std::byte>> PackedModel::Pieces() const {
+  static constexpr std::array<std::byte, kSegmentAlignment> kZeros{};
+  std::vector<std::span<const std::byte>> pieces = {head};
+  uint64_t position = head.size();
+  for (const std::vector<std::byte>& segment : segments) {
+    const uint64_t offset = NextSegmentOffset(position);
+    pieces.push_back(std::span(kZeros).first(offset - position));
+    pieces.emplace_back(segment);
+    position = offset + segment.size();
+  }
+  return pieces;
+}
+
+Result<PackedModel> PackModel(ModelDraft draft) try {
+  return Packer(draft).Pack(&draft);
+} catch (const std::bad_alloc&) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", "room for the packed tensors",
+                         "no free memory");
+}
+
 Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft) try {
-  return Packer(draft).Pack();
+  KINGLET_ASSIGN_OR_RETURN(const PackedModel packed, Packer(draft).Pack(nullptr));
+  std::vector<std::byte> file;
+  uint64_t size = 0;
+  for (const std::span<const std::byte> piece : packed.Pieces()) size += piece.size();
+  file.reserve(size);
+  for (const std::span<const std::byte> piece : packed.Pieces()) {
+    file.insert(file.end(), piece.begin(), piece.end());
+  }
+  return file;
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", "room for the file's bytes",
                          "no free memory");

@@ -27,14 +27,6 @@ struct ModelDraft {
 // KINGLET_INVALID_ARGUMENT.
 Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft);
 
-// Writes `bytes` to `path` so that after a crash either the old file or the whole new one is there:
-// a temporary file in the same folder, fsync, rename, fsync of the folder. On any error the
-// temporary file is removed and `path` is untouched (but if only the last fsync fails, the new file
-// is in place and may not survive a crash). A symbolic link stays and its target is replaced, with
-// the target's permissions; a new file gets 0644 less the umask. Only a regular file is replaced.
-// Errors: KINGLET_IO_ERROR naming the path and the system's reason.
-Status WriteFileAtomically(std::span<const std::byte> bytes, const std::string& path);
-
 }  // namespace kinglet
 
 #endif  // KINGLET_FORMAT_WRITER_H_

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "format/blocks.h"
+#include "kernels/row_cache.h"
 
 namespace kinglet {
 
@@ -28,12 +29,36 @@ struct CacheAppend {
   uint32_t capacity;
 };
 
-// out = scale * (projection * table[token - first]) for the bin that holds the token. The row of a
-// coded table is made of reals, from the first position to the last.
+// The layers of a DeFINE unit, and where a stream keeps the rows it has computed.
+struct DefineRows {
+  DefineUnit unit;
+  std::vector<DefineTensors> tensors;  // of the unit's layers
+  RowCacheShape cache;
+  BufferId work;  // [DefineWork(unit).total] of reals: vectors on their way through the layers
+  BufferId rows;  // [cache.rows(), width] of reals; with `words` what a token leaves for later ones
+  BufferId words;  // [cache.memory_words()] of kWord: RowCache's
+};
+
+// Where a row's vectors lie in DefineRows::work: Map's output at 0, then what skips bring back, the
+// joined input of a layer, and three that the layers' outputs alternate between.
+struct DefineWork {
+  explicit DefineWork(const DefineUnit& unit)
+      : skip(unit.map_width),
+        joined(skip + WidestOf(unit).out),
+        output(joined + WidestOf(unit).in),
+        width(WidestOf(unit).out),
+        total(output + 3 * width) {}
+  uint64_t skip, joined, output, width, total;
+};
+
+// out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
+// holds the token, or what the DeFINE unit makes of that. The row of a coded table is made of
+// reals, from the first position to the last. A row that a cache holds is not computed again.
 struct EmbedRow {
   std::vector<EmbeddingBin> bins;
   double scale;
   BufferId out;  // [width] of reals
+  std::optional<DefineRows> define = {};
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias, biased variance, two passes.

@@ -36,7 +36,9 @@ struct BufferSpec {
   std::string name;
   Element element;
   uint64_t count;
-  bool state = false;  // kept from token to token; starts as zeros
+  // Kept from token to token. Every buffer starts as zeros; what a token leaves in one that is no
+  // state may save a later token work, but changes none of its bits.
+  bool state = false;
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
   Ring ring = {};                                               // of a state buffer
 };

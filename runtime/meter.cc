@@ -4,6 +4,9 @@
 #include <iterator>
 #include <variant>
 
+#include "runtime/cached_rows.h"
+#include "runtime/define_operations.h"
+
 namespace kinglet {
 namespace {
 
@@ -45,13 +48,16 @@ class StepMeter {
 
   void operator()(const CacheAppend&) const {}  // copies only
 
+  // A row that the cache holds takes nothing.
   void operator()(const EmbedRow& op) const {
+    const double made = path_.row_is_cached ? 0 : 1;
     const double width = Real(plan_.buffer(op.out).count);
+    const double mapped = op.define ? Real(op.define->unit.map_width) : width;
     OperationTally decode, rescale;
     bool decodes = false, rescales = false;
     for (size_t i = 0; i < op.bins.size(); ++i) {
       const EmbeddingBin& bin = op.bins[i];
-      const double taken = i == path_.bin ? 1 : 0;
+      const double taken = i == path_.bin ? made : 0;
       const TensorView& table = plan_.weights[bin.table];
       const double cols = Real(Cols(table.shape));
       if (const CodedView* coded = table.coded()) {
@@ -72,18 +78,22 @@ class StepMeter {
       }
       if (!bin.projection) continue;
       AddProducts(".projection." + std::to_string(i), *bin.projection,
-                  DotProducts(cols, width) * taken);
+                  DotProducts(cols, mapped) * taken);
       if (integer) {
         rescales = true;
-        rescale.multiplications += taken * kRescale * width;
+        rescale.multiplications += taken * kRescale * mapped;
       } else if (traits_.decodes_in_products && IsInteger(plan_.weights[*bin.projection])) {
         decodes = true;
-        decode.multiplications += taken * cols * width;
+        decode.multiplications += taken * cols * mapped;
       }
     }
     if (decodes) Add(".decode", decode);
     if (rescales) Add(".rescale", rescale);
-    Add(".scale", {width, 0, 0});
+    if (op.define) {
+      Add(".map_scale", OperationTally{mapped, 0, 0} * made);
+      AddUnit(*op.define, made);
+    }
+    Add(".scale", OperationTally{width, 0, 0} * made);
   }
 
   // Mean: n - 1 additions and a division. Variance: n differences, n products, n - 1 additions and
@@ -238,6 +248,19 @@ class StepMeter {
  private:
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  }
+  void AddUnit(const DefineRows& define, double made) const {
+    for (size_t i = 0; i < define.unit.layers.size(); ++i) {
+      const DefineOperations operations = OperationsOf(define.unit.layers[i]);
+      const std::string part = ".unit." + std::to_string(i);
+      AddProducts(part, define.tensors[i].weight, operations.products * made);
+      const auto add_some = [&](const char* what, const OperationTally& tally) {
+        if (tally.Total() > 0) Add(part + what, tally * made);
+      };
+      add_some(".norm", operations.norm);
+      add_some(".activation", operations.activation);
+      add_some(".residual", operations.residual);
+    }
   }
   // `outputs` sums of `inputs` products with x, of which `cols` elements are read, and `additions`
   // more.
@@ -396,16 +419,19 @@ uint64_t Trace::tokens() const {
   return sum;
 }
 
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters) {
-  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters};
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
+                 bool row_is_cached) {
+  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters, row_is_cached};
 }
 
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
   const uint64_t steady = SteadyPosition(plan);
   const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
+  CachedRows rows(plan);
   Trace trace;
   for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace.paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters}];
+    ++trace
+          .paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters, rows.Step(ids[i])}];
     trace.distribution += FullDistribution(plan, i);
   }
   return trace;

@@ -44,12 +44,14 @@ struct TokenPath {
   uint64_t position = 0;       // tokens before it: how full the window and the cache are
   size_t bin = 0;              // of the embedding
   ClusterSet clusters;         // that were computed
+  bool row_is_cached = false;  // the embedding's row was computed for an earlier token
   uint64_t source_length = 0;  // tokens of the encoded source
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {
-    return std::tie(position, bin, clusters, source_length) <
-           std::tie(other.position, other.bin, other.clusters, other.source_length);
+    return std::tie(position, bin, clusters, row_is_cached, source_length) <
+           std::tie(other.position, other.bin, other.clusters, other.row_is_cached,
+                    other.source_length);
   }
 };
 // Positions from this one on take the same path: every window and cache is full.
@@ -68,13 +70,16 @@ struct Trace {
   uint64_t tokens() const;
 };
 
-// The path of a token at `position`, after which these clusters were computed.
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters);
+// The path of a token at `position`, after which these clusters were computed. CachedRows of the
+// stream says whether its row was there.
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
+                 bool row_is_cached = false);
 // `ids` from a fresh stream, the full distribution being asked for after each: without running it,
 // so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
 // additions and 4 others that are not counted here.
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids);
-// The same far into a stream, window and cache full, for tokens of known bins.
+// The same far into a stream, window and neural cache full, for tokens of known bins; the words
+// being unknown, each row that a DeFINE unit makes counts as made.
 Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts);
 
 // What backends do differently on the same plan.

@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/define_operations.h"
+
 namespace kinglet {
 namespace {
 
@@ -59,7 +61,8 @@ class StepRules {
         components_(components) {}
 
   // Looking rows up, coded ones too, and scaling them is free; sums of sub-vectors and a projection
-  // run for the tokens of their bin.
+  // run for the tokens of their bin. The notebook has no cache of rows: a DeFINE unit runs for
+  // every token.
   void operator()(const EmbedRow& op) const {
     for (size_t i = 0; i < op.bins.size(); ++i) {
       const TensorView& table = plan_.weights[op.bins[i].table];
@@ -71,6 +74,7 @@ class StepRules {
       AddLinear(".projection." + std::to_string(i), *op.bins[i].projection, std::nullopt,
                 Frequency(i));
     }
+    if (op.define) AddUnit(*op.define);
   }
 
   void operator()(const LayerNorm& op) const {
@@ -175,6 +179,28 @@ class StepRules {
     const double units = Real(plan_.buffer(hidden).count);
     Add("", OperationTally{products, sums, functions} * units);
   }
+  // Its groups are linear layers, which may share a matrix or a bias; the notebook has no sigmoid
+  // or tangent, so those are functions of one number.
+  void AddUnit(const DefineRows& define) const {
+    for (size_t i = 0; i < define.unit.layers.size(); ++i) {
+      const DefineLayer& layer = define.unit.layers[i];
+      const DefineTensors& tensors = define.tensors[i];
+      const std::string part = ".unit." + std::to_string(i);
+      const double out = Real(layer.out), groups = Real(layer.groups);
+      const bool shared = layer.weights == DefineLayer::Weights::kShared;
+      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1);
+      if (tensors.bias) {
+        const bool repeated = layer.bias == DefineLayer::Bias::kShared;
+        const double used = Real(nonzeros_[*tensors.bias]) * (repeated ? groups : 1);
+        components_.back().operations.additions += used;
+      }
+      if (layer.norm != DefineLayer::Norm::kNone) Add(part + ".norm", LayerNormalisation(out));
+      if (layer.activation != DefineLayer::Activation::kNone) {
+        Add(part + ".activation", OperationsOf(layer).activation);
+      }
+      if (layer.residual != DefineLayer::Residual::kNone) Add(part + ".residual", Residual(out));
+    }
+  }
   void AddLinear(const std::string& part, WeightId weight, std::optional<WeightId> bias,
                  double frequency) const {
     const Shape& shape = plan_.weights[weight].shape;
@@ -205,6 +231,11 @@ class StorageRules {
     for (const EmbeddingBin& bin : op.bins) {
       Charge(bin.table);
       if (bin.projection) Charge(*bin.projection);
+    }
+    if (!op.define) return;
+    for (const DefineTensors& tensors : op.define->tensors) {
+      Charge(tensors.weight);
+      if (tensors.bias) Charge(*tensors.bias);
     }
   }
   // Gain and bias could be folded into the layer that follows: free.

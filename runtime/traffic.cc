@@ -41,7 +41,21 @@ class StepTracer {
     Write(op.keys, slot * width, width);
     Write(op.words, slot, 1);
   }
-  void operator()(const EmbedRow& op) const { Write(op.out); }
+  void operator()(const EmbedRow& op) const {
+    if (const auto& define = op.define) {
+      const uint64_t width = buffers_.Size(op.out);
+      // Any set, and any of its slots: all are of one size.
+      Read(define->words, 0, 2 * define->cache.ways);
+      Write(define->words, 0, 2 * define->cache.ways);
+      if (path_.row_is_cached) {
+        Read(define->rows, 0, width);
+      } else {
+        Write(define->work);
+        Write(define->rows, 0, width);
+      }
+    }
+    Write(op.out);
+  }
   void operator()(const LayerNorm& op) const {
     Read(op.x);
     Write(op.y);
@@ -189,8 +203,9 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
     StepTraffic& step = traffic[i];
-    step.weights = kernels[i].weights;
-    if (kernels[i].token_weights) {
+    const bool makes_row = !(path.row_is_cached && i == EmbeddingStep(plan));
+    if (makes_row) step.weights = kernels[i].weights;
+    if (makes_row && kernels[i].token_weights) {
       for (const MemoryRange& range : kernels[i].token_weights(token)) {
         step.weights.push_back(range);
       }

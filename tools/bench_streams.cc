@@ -44,6 +44,7 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
     share.lanes.resize(count);
     std::iota(share.lanes.begin(), share.lanes.end(), 0U);
     share.ids.resize(count);
+    share.rows.assign(count, CachedRows(model->plan()));
     share.first = first;
     const bool doubles = model->backend().real_bytes == sizeof(double);
     if (doubles) {
@@ -97,6 +98,9 @@ Status BenchStreams::AskShare(Share& share, const BenchQuery& query) const {
 Status BenchStreams::Feed(uint64_t tokens) {
   for (uint64_t i = 0; i < tokens; ++i) {
     KINGLET_RETURN_IF_ERROR(RunTogether([this](Share& share) { return StepShare(share); }));
+    for (Share& share : shares_) {
+      for (const uint32_t lane : share.lanes) share.rows[lane].Step(share.ids[lane]);
+    }
     ++position_;
   }
   return Status();
@@ -111,10 +115,12 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   const Status status = RunTogether(work);
   const double seconds = SecondsSince(start);
   KINGLET_RETURN_IF_ERROR(status);
-  for (const Share& share : shares_) {
+  for (Share& share : shares_) {
     for (const uint32_t lane : share.lanes) {
+      const uint32_t id = share.ids[lane];
       last_steps_[share.first + lane] = {
-          PathOf(model_->plan(), position_, share.ids[lane], share.session->clusters_opened(lane)),
+          PathOf(model_->plan(), position_, id, share.session->clusters_opened(lane),
+                 share.rows[lane].Step(id)),
           share.session->last_work(lane).arithmetic};
     }
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/cached_rows.h"
 #include "runtime/meter.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
@@ -71,6 +72,7 @@ class BenchStreams {
   struct Share {
     std::unique_ptr<Session> session;
     std::vector<uint32_t> lanes, ids;  // 0, 1, ...; what is fed to each
+    std::vector<CachedRows> rows;      // of each lane
     size_t first = 0;                  // the first one's number among all lanes
     std::vector<float> floats;         // answers, in the backend's real type
     std::vector<double> doubles;

@@ -105,6 +105,41 @@ class BlockWriter {
   }
 
  private:
+  // Choices by the names that recipes have for them.
+  void Unit(const KeptDefineUnit& kept) {
+    static constexpr const char* kShuffles[] = {"none", "before_norm", "after_norm"};
+    static constexpr const char* kNorms[] = {"none", "whole", "per_group"};
+    static constexpr const char* kActivations[] = {"none",  "relu", "gelu",
+                                                   "swish", "tanh", "sigmoid"};
+    static constexpr const char* kSkips[] = {"none", "concatenate", "mix"};
+    static constexpr const char* kOrders[] = {"input_first", "previous_first"};
+    static constexpr const char* kResiduals[] = {"none", "before_activation", "after_activation"};
+    const auto choice = [this](const char* key, const auto& names, auto value) {
+      line_.Key(key).Text(names[static_cast<size_t>(value)]);
+    };
+    line_.Key("define").BeginObject().Key("map_width").Integer(kept.unit.map_width);
+    line_.Key("entry_layers").Integer(kept.unit.entry_layers);
+    line_.Key("cache_rows").Integer(kept.cache_rows).Key("layers").BeginArray();
+    for (size_t i = 0; i < kept.unit.layers.size(); ++i) {
+      const DefineLayer& layer = kept.unit.layers[i];
+      const DefineTensors& tensors = kept.tensors[i];
+      line_.BeginObject().Key("in").Integer(layer.in).Key("out").Integer(layer.out);
+      line_.Key("groups").Integer(layer.groups);
+      Tensor("weight", tensors.weight);
+      Tensor("bias", tensors.bias);
+      choice("skip", kSkips, layer.skip);
+      choice("order", kOrders, layer.order);
+      choice("shuffle", kShuffles, layer.shuffle);
+      choice("norm", kNorms, layer.norm);
+      Tensor("norm_gain", tensors.norm_gain);
+      Tensor("norm_offset", tensors.norm_offset);
+      choice("activation", kActivations, layer.activation);
+      choice("residual", kResiduals, layer.residual);
+      line_.EndObject();
+    }
+    line_.EndArray().EndObject();
+  }
+
   void Begin(const char* kind, const std::string& name) {
     line_.BeginObject().Key("block").Text(kind).Key("name").Text(name);
   }
@@ -143,9 +178,11 @@ class BlockWriter {
       Tensor("table", bin.table);
       Tensor("projection", bin.projection);
       if (bin.tokens > 0) line_.Key("tokens").Integer(bin.tokens);
+      if (bin.scale != 1) line_.Key("scale").Number(bin.scale);
       line_.EndObject();
     }
     line_.EndArray();
+    if (embedding.define) Unit(*embedding.define);
   }
 
   void Stack(const TransformerDecoder& decoder) {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/cached_rows.h"
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
 #include "runtime/session.h"
@@ -64,13 +64,14 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
                         std::span<const uint32_t> ids) {
   const bool score = options.mode == "score";
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  CachedRows rows(model->plan());
   Trace trace;
   for (size_t t = 0; t + (score ? 1 : 0) < ids.size(); ++t) {
     KINGLET_RETURN_IF_ERROR(session->StepToken(ids[t]));
     KINGLET_RETURN_IF_ERROR(score ? session->LogProbability(ids[t + 1]).status()
                                   : session->TopK(options.top).status());
     const QueryWork& work = session->last_work();
-    ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters)];
+    ++trace.paths[PathOf(model->plan(), t, ids[t], work.clusters, rows.Step(ids[t]))];
     trace.distribution += work.arithmetic;
   }
   return trace;
@@ -154,11 +155,13 @@ Status CountModel(const CountOptions& options, Console& console) {
   };
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
-    uint64_t total = 0;
-    for (const TensorView& tensor : plan.weights) total += Parameters(tensor);
+    uint64_t total = 0, total_nonzeros = 0;
+    for (size_t i = 0; i < plan.weights.size(); ++i) {
+      total += Parameters(plan.weights[i]);
+      if (!plan.weights[i].derived) total_nonzeros += nonzeros[i];
+    }
     const ExecutedStorage storage =
-        ExecutedStorageOf(model->file().ledger(),
-                          std::accumulate(nonzeros.begin(), nonzeros.end(), uint64_t{0}), total);
+        ExecutedStorageOf(model->file().ledger(), total_nonzeros, total);
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }

@@ -35,13 +35,16 @@ std::string JsonReport(const ModelFile& file) {
     line.EndArray().Key("encoding").Text(tensor.encoding);
     line.Key("codes").Integer(tensor.codes).Key("mask").Integer(tensor.mask);
     line.Key("scales").Integer(tensor.scales).Key("values").Integer(tensor.values);
-    line.Key("stored").Integer(tensor.stored).EndObject();
+    line.Key("stored").Integer(tensor.stored);
+    if (tensor.derived) line.Key("derived").Boolean(true);
+    line.EndObject();
   }
   line.EndArray().Key("blocks").BeginArray();
   for (const Block& block : description.blocks) AppendBlock(block, file, line);
   line.EndArray().Key("stored").Integer(facts.stored);
   line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
   line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
+  if (description.start_token) line.Key("start_token").Integer(*description.start_token);
   line.Key("bytes").BeginObject();
   for (const auto& [part, bytes] : facts.bytes_by_part) line.Key(part).Integer(bytes);
   line.EndObject();
@@ -60,7 +63,11 @@ struct BlockText {
   std::string operator()(const AdaptiveEmbedding& block) const {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
            NumberText(block.scale) + ", words by bin " +
-           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; });
+           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) +
+           (block.define
+                ? ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) +
+                      " layers, " + std::to_string(block.define->cache_rows) + " rows cached"
+                : "");
   }
   std::string operator()(const TransformerDecoder& block) const {
     const bool cross = !block.layers.empty() && block.layers[0].cross_attention;

@@ -18,6 +18,7 @@ struct TensorFacts {
   std::string encoding;  // "f32", "packed9/row+mask", "packed9/divisor"
   uint64_t entries = 0;
   uint64_t stored = 0;  // entries that are not masked away
+  bool derived = false;
   uint64_t values = 0, codes = 0, mask = 0, scales = 0;
 
   uint64_t Bytes() const { return values + codes + mask + scales; }
@@ -25,8 +26,8 @@ struct TensorFacts {
 
 struct ModelFacts {
   std::vector<TensorFacts> tensors;
-  uint64_t parameters = 0;                                      // entries of all tensors
-  uint64_t stored = 0;                                          // of them not masked away
+  uint64_t parameters = 0;  // entries of all tensors that are not derived
+  uint64_t stored = 0;      // of them not masked away
   std::vector<std::pair<std::string, uint64_t>> bytes_by_part;  // ledger parts that occur, in order
 };
 ModelFacts DescribeModel(const ModelFile& file);

@@ -199,6 +199,15 @@ class Scorer {
   ExactSum total_;
 };
 
+// A block is no longer than the model's positions.
+Status CheckBlock(const ScoreOptions& options, const ModelDescription& description) {
+  const std::optional<uint32_t> positions = PositionsOf(description);
+  if (!options.block || !positions || *options.block <= *positions) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "score", "--block",
+                         "at most " + std::to_string(*positions) + ", the model's positions",
+                         std::to_string(*options.block));
+}
+
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (!options.pairs.empty()) {
@@ -214,6 +223,7 @@ Status Score(const ScoreOptions& options, Console& console) {
                            options.text.empty() ? options.ids : options.text, "tokens",
                            "at least one", "none");
   }
+  KINGLET_RETURN_IF_ERROR(CheckBlock(options, model->file().description()));
   SessionOptions session_options;
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;

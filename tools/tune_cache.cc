@@ -10,6 +10,7 @@
 
 #include "converters/output_path.h"
 #include "format/limits.h"
+#include "format/write_file.h"
 #include "format/writer.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"

@@ -40,11 +40,11 @@ SourceTensor Transposed(const SourceTensor& source) {
 
 class Loader {
  public:
-  explicit Loader(std::span<const SourceTensor> weights)
-      : builder_(weights), layers_(builder_, RecurrentCell::kLstm) {}
+  Loader(std::span<const SourceTensor> weights, std::optional<uint32_t> cache_rows)
+      : builder_(weights), layers_(builder_, RecurrentCell::kLstm), cache_rows_(cache_rows) {}
 
   Result<LoadedModel> Load() {
-    define_ = ClaimAwdDefine(builder_, "");
+    define_ = ClaimDefine(builder_);
     // Without its last layer the unit's width is not known.
     const bool whole = !define_.layers.empty() && define_.layers.back().weight->name == kReduce;
     if (whole) layers_.SetInputs(OutputWidth(define_.unit));
@@ -52,6 +52,7 @@ class Loader {
     ClaimClasses();
     KINGLET_RETURN_IF_ERROR(
         builder_.CheckNames("a " + std::string(kDefineAwdLstmFamily) + " network"));
+    KINGLET_RETURN_IF_ERROR(CheckUnit(define_.unit));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
     Describe();
     KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
@@ -110,21 +111,55 @@ class Loader {
     description.blocks.emplace_back(DescribeSoftmax());
   }
 
-  // The unit's table stands for a tensor that the checkpoint does not hold.
   AdaptiveEmbedding DescribeEmbedding() {
-    const uint64_t width = OutputWidth(define_.unit);
+    AdaptiveEmbedding embedding;
+    embedding.name = "define";
+    embedding.width = static_cast<uint32_t>(OutputWidth(define_.unit));
+    embedding.scale = 1;
+    if (cache_rows_) {
+      DescribeUnit(embedding);
+    } else {
+      embedding.bins.push_back({0, static_cast<uint32_t>(words_), AddTable(), std::nullopt});
+    }
+    return embedding;
+  }
+
+  // The unit's table stands for a tensor that the checkpoint does not hold.
+  TensorId AddTable() {
     const auto compute = [this]() -> Result<std::vector<float>> {
       KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(define_));
       return DefineTable(input.map, input.unit, input.weights, MachineThreads());
     };
-    made_.push_back({"define.table", {words_, width}, compute});
-    AdaptiveEmbedding embedding;
-    embedding.name = "define";
-    embedding.width = static_cast<uint32_t>(width);
-    embedding.scale = 1;
-    const TensorId table = builder_.AddWhole(made_.back(), Role::kQuantised);
-    embedding.bins.push_back({0, static_cast<uint32_t>(words_), table, std::nullopt});
-    return embedding;
+    made_.push_back({"define.table", {words_, OutputWidth(define_.unit)}, compute});
+    return builder_.AddWhole(made_.back(), Role::kQuantised);
+  }
+
+  // The unit as it is, on Map's tables, which are the softmax's too.
+  void DescribeUnit(AdaptiveEmbedding& embedding) {
+    uint32_t first = 0;
+    for (size_t i = 0; i < define_.bands.size(); ++i) {
+      const DefineSource::Band& band = define_.bands[i];
+      const auto size = static_cast<uint32_t>(band.table->shape[0]);
+      embedding.bins.push_back(
+          {first, size, TableOf(i), builder_.AddWhole(*band.projection, Role::kPrunedAlso)});
+      first += size;
+    }
+    embedding.define = KeptDefineUnit{define_.unit, {}, *cache_rows_};
+    for (const DefineSource::Layer& layer : define_.layers) {
+      embedding.define->tensors.push_back({builder_.AddWhole(*layer.weight, Role::kPrunedAlso),
+                                           builder_.AddWhole(*layer.bias, Role::kQuantised),
+                                           std::nullopt, std::nullopt});
+    }
+  }
+
+  // Of the words of a band.
+  TensorId TableOf(size_t band) {
+    if (tables_.empty()) {
+      for (const DefineSource::Band& from : define_.bands) {
+        tables_.push_back(builder_.AddWhole(*from.table, Role::kPrunedAlso));
+      }
+    }
+    return tables_[band];
   }
 
   AdaptiveSoftmax DescribeSoftmax() {
@@ -136,7 +171,7 @@ class Loader {
     for (size_t i = 0; i < define_.bands.size(); ++i) {
       const DefineSource::Band& band = define_.bands[i];
       const auto size = static_cast<uint32_t>(band.table->shape[0]);
-      const TensorId table = builder_.AddWhole(*band.table, Role::kPrunedAlso);
+      const TensorId table = TableOf(i);
       if (i == 0) {
         softmax.head_size = size;
         softmax.head_table = table;
@@ -161,7 +196,9 @@ class Loader {
   const SourceTensor* classes_ = nullptr;
   const SourceTensor* class_bias_ = nullptr;
   uint64_t words_ = 0;
-  std::deque<SourceTensor> made_;  // from the checkpoint's; the builder points to them
+  std::optional<uint32_t> cache_rows_;  // of a unit that is kept
+  std::vector<TensorId> tables_;        // of the bands
+  std::deque<SourceTensor> made_;       // from the checkpoint's; the builder points to them
 };
 
 }  // namespace
@@ -175,7 +212,7 @@ bool LooksLikeDefineAwdLstm(std::span<const SourceTensor> weights) {
 }
 
 Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) {
-  return Loader(input.weights).Load();
+  return Loader(input.weights, input.define_cache_rows).Load();
 }
 
 }  // namespace kinglet

@@ -74,6 +74,29 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
   return id;
 }
 
+TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape, Role role,
+                                     const SourceTensor* source) {
+  const auto transpose = [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
+    std::vector<float> transposed(values.size());
+    for (uint64_t row = 0; row < rows; ++row) {
+      for (uint64_t column = 0; column < columns; ++column) {
+        transposed[column * rows + row] = values[row * columns + column];
+      }
+    }
+    return transposed;
+  };
+  const TensorId id = AddMade(name, shape, role, source, transpose);
+  model.draft.tensors.back().derived = true;
+  return id;
+}
+
+TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> values) {
+  const TensorId id = Add(name, {values.size()}, Role::kKept, nullptr);
+  model.draft.tensors.back().values = DenseF32{std::move(values)};
+  model.draft.tensors.back().derived = true;
+  return id;
+}
+
 Status DraftBuilder::CheckNames(const std::string& network) const {
   std::vector<std::string> unused;
   for (const SourceTensor& tensor : order_) {
@@ -93,6 +116,7 @@ Status DraftBuilder::ReadValues() {
   std::vector<float> values;
   for (size_t id = 0; id < sources_.size(); ++id) {
     const auto& [source, origin, make] = sources_[id];
+    if (source == nullptr) continue;  // computed
     if (source != read) {
       KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(*source));
       read = source;

@@ -74,6 +74,14 @@ class DraftBuilder {
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
                    const SourceTensor* source, Make make);
 
+  // The transpose of a matrix that is a parameter elsewhere; `shape` is the result's.
+  TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
+                         const SourceTensor* source);
+  // What the training code computes rather than stores: a vector, always float32.
+  TensorId AddComputed(const std::string& name, std::vector<float> values);
+  // What the tensor holds is no parameter of its own (EncodedTensor::derived).
+  void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
+
   // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
   // says whose tensors were expected.
   Status CheckNames(const std::string& network) const;
@@ -84,7 +92,7 @@ class DraftBuilder {
 
  private:
   struct Source {
-    const SourceTensor* tensor;
+    const SourceTensor* tensor;  // null: computed
     Origin origin;
     Make make;  // empty: the values from the origin on
   };

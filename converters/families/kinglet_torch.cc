@@ -456,7 +456,8 @@ Result<LoadedModel> LoadKingletTorch(const FamilyInput& input) {
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string json, KingletTorchRecipe(*config));
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Parse(input.checkpoint, json));
-  KINGLET_ASSIGN_OR_RETURN(const Recipe recipe, ParseRecipe(node));
+  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ParseRecipe(node));
+  if (input.define_cache_rows) KeepUnit(*input.define_cache_rows, recipe);
   return ModelFromRecipe(recipe, input.weights, MachineThreads());
 }
 

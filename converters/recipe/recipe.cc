@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/recipe/recipe_unit.h"
+
 namespace kinglet {
 namespace {
 
@@ -19,25 +21,6 @@ constexpr std::array kCells = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "q
 constexpr std::array kOrders = {"forward"sv, "reversed"sv};
 constexpr std::array kReads = {"projected"sv, "hidden"sv};
 constexpr std::array kStarts = {"first_pair"sv, "past_capacity"sv};
-constexpr std::array kWeights = {"per_group"sv, "shared"sv};
-constexpr std::array kLayouts = {"in_out"sv, "out_in"sv};
-constexpr std::array kShuffles = {"none"sv, "before_norm"sv, "after_norm"sv};
-constexpr std::array kNorms = {"none"sv, "whole"sv, "per_group"sv};
-constexpr std::array kActivations = {"none"sv,  "relu"sv, "gelu"sv,
-                                     "swish"sv, "tanh"sv, "sigmoid"sv};
-constexpr std::array kSkips = {"none"sv, "concatenate"sv, "mix"sv};
-constexpr std::array kSkipOrders = {"input_first"sv, "previous_first"sv};
-constexpr std::array kResiduals = {"none"sv, "before_activation"sv, "after_activation"sv};
-
-// The enumerator of a member, by the order of its names.
-template <class Enum, size_t kCount>
-Status ReadEnum(const RecipeNode& node, std::string_view key,
-                const std::array<std::string_view, kCount>& names, Enum& value) {
-  KINGLET_ASSIGN_OR_RETURN(const size_t index,
-                           node.ChoiceOr(key, names, static_cast<size_t>(value)));
-  value = static_cast<Enum>(index);
-  return {};
-}
 
 class Parser {
  public:
@@ -288,8 +271,12 @@ class Parser {
   }
 
   Result<TableRecipe> ParseDefine(const RecipeNode& node) {
-    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"map", "map_scale", "entry_layers", "layers"}));
+    KINGLET_RETURN_IF_ERROR(
+        node.CheckKeys({"map", "map_scale", "entry_layers", "layers", "cache_rows"}));
     DefineRecipe define;
+    if (const auto rows = node.Find("cache_rows")) {
+      KINGLET_ASSIGN_OR_RETURN(define.cache_rows, rows->Count());
+    }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode map, node.Get("map"));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> bands, map.Items());
     for (const RecipeNode& from : bands) {
@@ -320,24 +307,13 @@ class Parser {
     KINGLET_RETURN_IF_ERROR(
         node.CheckKeys({"weight", "bias", "groups", "weights", "layout", "shuffle", "norm",
                         "epsilon", "gain", "offset", "activation", "skip", "order", "residual"}));
-    DefineRecipe::Layer parsed;
-    DefineLayer& layer = parsed.layer;
+    KINGLET_ASSIGN_OR_RETURN(DefineRecipe::Layer parsed, ParseUnitLayer(node));
     KINGLET_ASSIGN_OR_RETURN(parsed.weight, ParseRef(node, "weight"));
     KINGLET_ASSIGN_OR_RETURN(parsed.bias, ParseOptionalRef(node, "bias"));
     KINGLET_ASSIGN_OR_RETURN(parsed.norm_gain, ParseOptionalRef(node, "gain"));
     KINGLET_ASSIGN_OR_RETURN(parsed.norm_offset, ParseOptionalRef(node, "offset"));
-    KINGLET_ASSIGN_OR_RETURN(layer.groups, node.CountOr("groups", 1));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", kWeights, layer.weights));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "layout", kLayouts, layer.layout));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
-    KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, node.NumberOr("epsilon", layer.norm_epsilon));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "activation", kActivations, layer.activation));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "order", kSkipOrders, layer.order));
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "residual", kResiduals, layer.residual));
-    layer.norm_gain = parsed.norm_gain.has_value();
-    layer.norm_offset = parsed.norm_offset.has_value();
+    parsed.layer.norm_gain = parsed.norm_gain.has_value();
+    parsed.layer.norm_offset = parsed.norm_offset.has_value();
     return parsed;
   }
 

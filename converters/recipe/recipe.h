@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "converters/passes/define/define_unit.h"
+#include "converters/passes/define/define_weights.h"
 #include "converters/passes/dpq.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
@@ -83,7 +83,7 @@ struct KdRecipe {
 };
 
 struct TableRecipe;
-// A DeFINE unit, computed for every word when the model is converted.
+// A DeFINE unit.
 struct DefineRecipe {
   struct Band {
     std::vector<TableRecipe> table;  // one
@@ -92,6 +92,7 @@ struct DefineRecipe {
   };
   struct Layer {
     DefineLayer layer;  // without its widths, which the tensors tell
+    DefineLayout layout = DefineLayout::kInOut;
     TensorRef weight;
     std::optional<TensorRef> bias, norm_gain, norm_offset;
   };
@@ -99,6 +100,9 @@ struct DefineRecipe {
   double map_scale = 1;
   uint64_t entry_layers = 0;
   std::vector<Layer> layers;
+  // The unit stays in the model, and a stream keeps so many rows that it made. None: the unit is
+  // computed for every word when the model is converted.
+  std::optional<uint64_t> cache_rows;
 };
 
 struct TableRecipe {

@@ -11,6 +11,7 @@
 #include "converters/quoted.h"
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"
+#include "converters/recipe/recipe_unit.h"
 #include "format/limits.h"
 #include "format/message_text.h"
 
@@ -19,6 +20,14 @@ namespace {
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
+}
+
+// The unit that is the embedding's one table; null if there is none. `Embedding` is an
+// EmbeddingRecipe, const or not.
+template <class Embedding>
+auto* OnlyUnit(Embedding& recipe) {
+  const bool alone = recipe.bins.size() == 1 && !recipe.bins[0].projection;
+  return alone ? std::get_if<DefineRecipe>(&recipe.bins[0].table.form) : nullptr;
 }
 
 class ModelMaker {
@@ -154,6 +163,11 @@ class ModelMaker {
       return Refuse("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
                     std::to_string(recipe.bins.size()));
     }
+    const DefineRecipe* unit = OnlyUnit(recipe);
+    if (unit != nullptr && unit->cache_rows) {
+      KINGLET_RETURN_IF_ERROR(AddUnit(*unit, embedding));
+      return embedding;
+    }
     for (size_t i = 0; i < recipe.bins.size(); ++i) {
       const EmbeddingRecipe::Bin& from = recipe.bins[i];
       const std::string name =
@@ -176,6 +190,58 @@ class ModelMaker {
     KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
     model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
     return embedding;
+  }
+
+  // The bands of its Map become the embedding's bins.
+  Status AddUnit(const DefineRecipe& recipe, AdaptiveEmbedding& embedding) {
+    uint64_t words = 0, map_width = 0;
+    if (recipe.map.empty() || recipe.map.size() > kMaxBins) {
+      return Refuse("embedding, map", "1 to " + std::to_string(kMaxBins) + " bands",
+                    std::to_string(recipe.map.size()));
+    }
+    for (size_t i = 0; i < recipe.map.size(); ++i) {
+      const DefineRecipe::Band& from = recipe.map[i];
+      const std::string name =
+          recipe.map.size() == 1 ? "embedding.map." : "embedding.map." + std::to_string(i) + ".";
+      KINGLET_ASSIGN_OR_RETURN(const AddedTable table, AddTable(name + "table", from.table[0],
+                                                                from.projection.has_value()));
+      std::optional<TensorId> projection = table.projection;
+      if (from.projection) {
+        KINGLET_ASSIGN_OR_RETURN(projection,
+                                 AddRef(name + "projection", *from.projection, Use::kMatrix));
+      }
+      if (i == 0) map_width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
+      embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection, 0,
+                                from.scale * recipe.map_scale});
+      words += table.words;
+    }
+    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
+    model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
+
+    KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, tensors_));
+    if (*recipe.cache_rows == 0 || *recipe.cache_rows > kMaxDimension) {
+      return Refuse("embedding, cache_rows", "1 to " + std::to_string(kMaxDimension),
+                    std::to_string(*recipe.cache_rows));
+    }
+    embedding.width = static_cast<uint32_t>(OutputWidth(read.unit));
+    embedding.define = KeptDefineUnit{read.unit, {}, static_cast<uint32_t>(*recipe.cache_rows)};
+    for (size_t i = 0; i < read.weights.size(); ++i) {
+      const DefineShapes shapes = ShapesOf(read.unit.layers[i]);
+      DefineWeights& values = read.weights[i];
+      const auto add = [&](const char* part, const Shape& shape, std::vector<float>& entries,
+                           Use use) -> std::optional<TensorId> {
+        if (shape.empty()) return std::nullopt;
+        return AddTensor("embedding.unit." + std::to_string(i) + "." + part, shape,
+                         DenseF32{std::move(entries)}, use);
+      };
+      DefineTensors tensors{};
+      tensors.weight = *add("weight", shapes.weight, values.weight, Use::kMatrix);
+      tensors.bias = add("bias", shapes.bias, values.bias, Use::kVector);
+      tensors.norm_gain = add("norm_gain", shapes.norm_gain, values.norm_gain, Use::kNorm);
+      tensors.norm_offset = add("norm_offset", shapes.norm_offset, values.norm_offset, Use::kNorm);
+      embedding.define->tensors.push_back(tensors);
+    }
+    return {};
   }
 
   Result<RecurrentDecoder> MakeRecurrent(const RecurrentRecipe& recipe, uint32_t inputs) {
@@ -381,6 +447,10 @@ class ModelMaker {
 };
 
 }  // namespace
+
+void KeepUnit(uint32_t cache_rows, Recipe& recipe) {
+  if (DefineRecipe* unit = OnlyUnit(*recipe.embedding)) unit->cache_rows = cache_rows;
+}
 
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
                                     size_t threads) {

@@ -21,6 +21,10 @@ namespace kinglet {
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
                                     size_t threads);
 
+// The embedding's one table, where it is a DeFINE unit's, stays a unit, and a stream keeps so many
+// rows that it made.
+void KeepUnit(uint32_t cache_rows, Recipe& recipe);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_

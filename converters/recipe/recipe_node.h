@@ -2,6 +2,8 @@
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -64,6 +66,16 @@ class RecipeNode {
   const nlohmann::json* value_;
   std::string source_, where_;
 };
+
+// The enumerator of a member, by the order of its names; without the member `value` stays.
+template <class Enum, size_t kCount>
+Status ReadEnum(const RecipeNode& node, std::string_view key,
+                const std::array<std::string_view, kCount>& names, Enum& value) {
+  KINGLET_ASSIGN_OR_RETURN(const size_t index,
+                           node.ChoiceOr(key, names, static_cast<size_t>(value)));
+  value = static_cast<Enum>(index);
+  return {};
+}
 
 }  // namespace kinglet
 

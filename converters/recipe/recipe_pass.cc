@@ -107,13 +107,55 @@ std::string Grouped(double number, const char* format) {
   return text;
 }
 
+std::string BytesReport(const Reconstruction& found) {
+  return std::to_string(found.bytes_before) + " -> " + std::to_string(found.bytes_after) +
+         " bytes, ratio " + Grouped(found.Ratio(), "%.2f");
+}
+
 std::string Report(const std::string& tensor, const std::string& what,
                    const Reconstruction& found) {
   return tensor + ": " + what + ", relative error " + Grouped(found.relative_error, "%.4g") +
          ", mean squared error " + Grouped(found.mean_squared_error, "%.4g") + ", " +
-         std::to_string(found.bytes_before) + " -> " + std::to_string(found.bytes_after) +
-         " bytes, ratio " + Grouped(found.Ratio(), "%.2f");
+         BytesReport(found);
 }
+
+// What a pass did to each of its tensors: told one by one, or, where those would be many lines, all
+// together.
+class PassReports {
+ public:
+  void Add(std::string tensor, std::string what, const Reconstruction& found) {
+    reports_.push_back({std::move(tensor), std::move(what), found});
+  }
+
+  std::vector<std::string> Notes() const {
+    constexpr size_t kMostNotes = 3;
+    std::vector<std::string> notes;
+    if (reports_.size() <= kMostNotes) {
+      for (const auto& [tensor, what, found] : reports_) {
+        notes.push_back(Report(tensor, what, found));
+      }
+      return notes;
+    }
+    Reconstruction sum;
+    const auto* worst = &reports_[0];
+    for (const TensorReport& report : reports_) {
+      sum.bytes_before += report.found.bytes_before;
+      sum.bytes_after += report.found.bytes_after;
+      if (report.found.relative_error > worst->found.relative_error) worst = &report;
+    }
+    notes.push_back(std::to_string(reports_.size()) + " tensors: " + reports_[0].what +
+                    ", relative error up to " + Grouped(worst->found.relative_error, "%.4g") +
+                    " (" + worst->tensor + "), " + BytesReport(sum));
+    return notes;
+  }
+
+ private:
+  struct TensorReport {
+    std::string tensor, what;
+    Reconstruction found;
+  };
+  std::vector<TensorReport> reports_;
+};
 
 // One pass over a model.
 class PassRunner {
@@ -259,11 +301,12 @@ class PassRunner {
       }
       KINGLET_RETURN_IF_ERROR(apply(id));
     }
+    for (std::string& note : reports_.Notes()) model_.notes.push_back(std::move(note));
     return {};
   }
 
   void Note(const EncodedTensor& tensor, const std::string& what, std::span<const float> before) {
-    model_.notes.push_back(Report(tensor.name, what, Compare(before, tensor)));
+    reports_.Add(tensor.name, what, Compare(before, tensor));
   }
 
   Result<CodedTable> MakeCodes(const CodeStep& step, const std::string& tensor,
@@ -334,6 +377,7 @@ class PassRunner {
   std::string where_;
   const PassSurroundings& around_;
   LoadedModel& model_;
+  PassReports reports_;  // of tensors whose encoding alone changed
 };
 
 }  // namespace

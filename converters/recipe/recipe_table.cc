@@ -7,6 +7,7 @@
 #include "converters/passes/kd_codes.h"
 #include "converters/passes/reconstruction.h"
 #include "converters/quoted.h"
+#include "converters/recipe/recipe_unit.h"
 #include "format/hashed_codes.h"
 #include "format/limits.h"
 
@@ -246,32 +247,26 @@ class TableMaker {
   }
 
   Result<RecipeTable> operator()(const DefineRecipe& recipe) const {
+    if (recipe.cache_rows) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
+                             "none, but for the embedding's one table, without a projection",
+                             std::to_string(*recipe.cache_rows));
+    }
     DefineMap map;
     for (const DefineRecipe::Band& from : recipe.map) {
       KINGLET_ASSIGN_OR_RETURN(DefineBand band, Band(from));
+      band.scale = from.scale * recipe.map_scale;
       map.push_back(std::move(band));
     }
-    DefineUnit unit;
-    unit.map_scale = recipe.map_scale;
-    unit.entry_layers = recipe.entry_layers;
+    uint64_t map_width = 0;
     if (!map.empty()) {
       const DefineBand& band = map[0];
-      unit.map_width = band.projection.empty() ? band.width : band.projection.size() / band.width;
+      map_width = band.projection.empty() ? band.width : band.projection.size() / band.width;
     }
-    std::vector<DefineWeights> weights;
-    uint64_t e = unit.map_width, previous = unit.map_width;
-    for (size_t i = 0; i < recipe.layers.size(); ++i) {
-      DefineLayer layer = recipe.layers[i].layer;
-      layer.in = previous + (layer.skip == DefineLayer::Skip::kNone ? 0 : e);
-      KINGLET_ASSIGN_OR_RETURN(DefineWeights read, ReadLayer(recipe.layers[i], layer));
-      previous = layer.out;
-      if (i + 1 == recipe.entry_layers) e = layer.out;
-      unit.layers.push_back(layer);
-      weights.push_back(std::move(read));
-    }
+    KINGLET_ASSIGN_OR_RETURN(const RecipeUnit read, ReadUnit(recipe, map_width, tensors_));
     RecipeTable table;
-    KINGLET_ASSIGN_OR_RETURN(table.dense, DefineTable(map, unit, weights, threads_));
-    table.shape = {Words(map), OutputWidth(unit)};
+    KINGLET_ASSIGN_OR_RETURN(table.dense, DefineTable(map, read.unit, read.weights, threads_));
+    table.shape = {Words(map), OutputWidth(read.unit)};
     return table;
   }
 
@@ -320,7 +315,6 @@ class TableMaker {
     }
     DefineBand band;
     band.words = table.shape[0];
-    band.scale = from.scale;
     band.table = FullTable(table);
     band.width = band.table.size() / band.words;
     if (!from.projection) return band;
@@ -331,45 +325,6 @@ class TableMaker {
     }
     band.projection = std::move(read.values);
     return band;
-  }
-
-  // The layer's values; sets its width and what its bias is, which their shapes tell.
-  Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, DefineLayer& layer) const {
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> weight, tensors_.Read(from.weight));
-    const Shape& shape = weight.shape;
-    const bool out_in = layer.layout == DefineLayer::Layout::kOutIn;
-    const bool has_groups = HasRank(shape, 3);
-    const uint64_t groups = layer.groups;
-    const uint64_t matrices = layer.weights == DefineLayer::Weights::kShared ? 1 : groups;
-    if ((!has_groups && !HasRank(shape, 2)) || groups == 0 || layer.in % groups != 0 ||
-        shape[shape.size() - (out_in ? 1 : 2)] != layer.in / groups ||
-        (has_groups ? shape[0] : 1) != matrices) {
-      return RefuseTensor(from.weight,
-                          std::to_string(matrices) + " matrices " + (out_in ? "[outputs, " : "[") +
-                              std::to_string(groups == 0 ? 0 : layer.in / groups) +
-                              (out_in ? "]" : ", outputs]") + " for " + std::to_string(layer.in) +
-                              " inputs in " + std::to_string(groups) + " groups",
-                          ShapeText(shape));
-    }
-    layer.out = shape[shape.size() - (out_in ? 2 : 1)] * groups;
-    DefineWeights weights;
-    weights.weight = std::move(weight.values);
-    layer.bias = DefineLayer::Bias::kNone;
-    if (from.bias) {
-      KINGLET_ASSIGN_OR_RETURN(TensorValues<float> bias, tensors_.Read(*from.bias));
-      const bool shared = groups > 1 && bias.values.size() == layer.out / groups;
-      layer.bias = shared ? DefineLayer::Bias::kShared : DefineLayer::Bias::kPerGroup;
-      weights.bias = std::move(bias.values);
-    }
-    if (from.norm_gain) {
-      KINGLET_ASSIGN_OR_RETURN(TensorValues<float> gain, tensors_.Read(*from.norm_gain));
-      weights.norm_gain = std::move(gain.values);
-    }
-    if (from.norm_offset) {
-      KINGLET_ASSIGN_OR_RETURN(TensorValues<float> offset, tensors_.Read(*from.norm_offset));
-      weights.norm_offset = std::move(offset.values);
-    }
-    return weights;
   }
 
   const RecipeTensors& tensors_;

@@ -128,6 +128,18 @@ KINGLET_API void kinglet_model_close(kinglet_model* model);
 // The number of words; ids are 0 .. vocabulary size - 1.
 KINGLET_API kinglet_status kinglet_model_vocabulary_size(const kinglet_model* model, uint32_t* out);
 
+// The word that a stream begins with: what the model's training fed before each text, so that the
+// text's first word is predicted too (fairseq's </s>). Step it first, on every lane that starts or
+// was reset. Errors: KINGLET_UNSUPPORTED (a model whose streams begin with the text).
+KINGLET_API kinglet_status kinglet_model_start_token(const kinglet_model* model, uint32_t* out);
+
+// How many tokens a stream has positions for, in a model with absolute ones; a start token is one
+// of them. The token after the last has position 0 again and sees nothing before it, as if the
+// lane had been reset; kinglet_session_position goes on counting. For other answers there, reset
+// the lane before and feed it again as many of the last tokens as it shall see.
+// Errors: KINGLET_UNSUPPORTED (a model whose streams have no end).
+KINGLET_API kinglet_status kinglet_model_positions(const kinglet_model* model, uint32_t* out);
+
 // 1 if the model knows its words' texts, 0 if it has ids only.
 KINGLET_API kinglet_status kinglet_model_has_words(const kinglet_model* model, int32_t* out);
 

@@ -89,6 +89,16 @@ class Model {
     const kinglet_status status = kinglet_model_vocabulary_size(get(), &size);
     return ResultOf(status, size);
   }
+  Result<uint32_t> StartToken() const {
+    uint32_t id = 0;
+    const kinglet_status status = kinglet_model_start_token(get(), &id);
+    return ResultOf(status, id);
+  }
+  Result<uint32_t> Positions() const {
+    uint32_t positions = 0;
+    const kinglet_status status = kinglet_model_positions(get(), &positions);
+    return ResultOf(status, positions);
+  }
   Result<bool> HasWords() const {
     int32_t has_words = 0;
     const kinglet_status status = kinglet_model_has_words(get(), &has_words);

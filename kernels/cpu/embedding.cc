@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "format/row_reader.h"
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/product.h"
+#include "kernels/ref/define.h"
 
 namespace kinglet::cpu {
 namespace {
@@ -125,29 +127,31 @@ size_t RowChunkPairs(int table_bits, int projection_bits) {
   return ChunkPairs(projection_bits, int64_t{1} << (table_bits - 1));
 }
 
-class EmbedRowKernel {
+// Rows of an embedding's bins.
+class BinRows {
  public:
-  EmbedRowKernel(const EmbedRow& op, const BindContext& context)
-      : vector_(&context.vector),
-        scale_(static_cast<float>(op.scale)),
-        out_(context.layout[op.out]) {
-    for (const EmbeddingBin& bin : op.bins) {
+  // `scale` multiplies every row beside its bin's own.
+  BinRows(std::span<const EmbeddingBin> bins, double scale, const BindContext& context)
+      : vector_(&context.vector) {
+    for (const EmbeddingBin& bin : bins) {
       bins_.push_back({bin.first, bin.size, TableRows(bin.table, context),
-                       bin.projection ? context.weights.Matrix(*bin.projection) : nullptr});
+                       bin.projection ? context.weights.Matrix(*bin.projection) : nullptr,
+                       static_cast<float>(bin.scale * scale)});
     }
   }
 
-  void operator()(Frame& frame) const {
-    const Bin* bin = BinOf(frame.token);
-    if (bin == nullptr) return;
-    const size_t row = frame.token - bin->first;
-    float* out = out_.At<float>(frame);
+  // False where no bin has the word.
+  bool Row(uint32_t token, float* out) const {
+    const Bin* bin = BinOf(token);
+    if (bin == nullptr) return false;
+    const size_t row = token - bin->first;
     if (bin->projection) {
       Project(*bin, row, out);
     } else {
       bin->table.Row(row, *vector_, out);
     }
-    vector_->scale(scale_, out_.count, out);
+    vector_->scale(bin->scale, bin->projection ? bin->projection->rows : bin->table.cols(), out);
+    return true;
   }
   // The token's row, and all of its bin's projection.
   std::vector<MemoryRange> TokenMemory(uint32_t token) const {
@@ -164,6 +168,7 @@ class EmbedRowKernel {
     uint32_t first, size;
     TableRows table;
     SharedPanels projection;  // null: none
+    float scale;
   };
 
   const Bin* BinOf(uint32_t token) const {
@@ -189,7 +194,18 @@ class EmbedRowKernel {
 
   const VectorFunctions* vector_;
   std::vector<Bin> bins_;
-  float scale_;
+};
+
+class EmbedRowKernel {
+ public:
+  EmbedRowKernel(const EmbedRow& op, const BindContext& context)
+      : rows_(op.bins, op.scale, context), out_(context.layout[op.out]) {}
+
+  void operator()(Frame& frame) const { rows_.Row(frame.token, out_.At<float>(frame)); }
+  std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
+
+ private:
+  BinRows rows_;
   Slot out_;
 };
 
@@ -203,6 +219,14 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     if (!bin.projection || table_bits == 0) continue;
     const int bits = RowReader::IntegerBits(context.plan.weights[*bin.projection]);
     if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
+  }
+  if (op.define) {
+    // The layers run on first use only, and as the reference has them; rows of Map are read from
+    // the file's form all the same.
+    const ref::DefineRowKernel<float, BinRows> kernel(op, context.layout, context.plan.weights,
+                                                      BinRows(op.bins, 1, context));
+    return {kernel, kernel.WeightMemory(),
+            [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   }
   const EmbedRowKernel kernel(op, context);
   return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};

@@ -12,7 +12,23 @@
 
 namespace kinglet::ref {
 
-// Two passes, a division and a square root (no reciprocal root): rule 4.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias over n numbers; a gain or bias that is
+// null is left out. Two passes, a division and a square root (no reciprocal root): rule 4. y may be
+// x.
+template <class T>
+void NormaliseVector(const T* x, size_t n, T epsilon, const float* gain, const float* bias, T* y) {
+  const T mean = Sum(x, n) / static_cast<T>(n);
+  const auto centred = [x, mean](size_t i) { return x[i] - mean; };
+  const T variance = Dot<T>(n, centred, centred) / static_cast<T>(n);
+  const T deviation = std::sqrt(variance + epsilon);
+  for (size_t i = 0; i < n; ++i) {
+    T value = centred(i) / deviation;
+    if (gain != nullptr) value *= static_cast<T>(gain[i]);
+    if (bias != nullptr) value += static_cast<T>(bias[i]);
+    y[i] = value;
+  }
+}
+
 template <class T>
 class LayerNormKernel {
  public:
@@ -24,17 +40,8 @@ class LayerNormKernel {
         epsilon_(static_cast<T>(op.epsilon)) {}
 
   void operator()(Frame& frame) const {
-    const T* x = x_.At<T>(frame);
-    T* y = y_.At<T>(frame);
-    const size_t n = x_.count;
-    const T mean = Sum(x, n) / static_cast<T>(n);
-    const auto centred = [x, mean](size_t i) { return x[i] - mean; };
-    const T variance = Dot<T>(n, centred, centred) / static_cast<T>(n);
-    const T deviation = std::sqrt(variance + epsilon_);
-    for (size_t i = 0; i < n; ++i) {
-      const T scaled = centred(i) / deviation * static_cast<T>(gain_->values[i]);
-      y[i] = scaled + static_cast<T>(bias_->values[i]);
-    }
+    NormaliseVector(x_.At<T>(frame), x_.count, epsilon_, gain_->values.data(), bias_->values.data(),
+                    y_.At<T>(frame));
   }
   std::vector<MemoryRange> WeightMemory() const {
     return {gain_->Memory(false)[0], bias_->Memory(false)[0]};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "format/coded_rows.h"
@@ -74,26 +75,28 @@ class TableRows {
   Combine combine_ = Combine::kConcatenate;
 };
 
+// Rows of an embedding's bins.
 template <class T>
-class EmbedRowKernel {
+class BinRows {
  public:
-  EmbedRowKernel(const EmbedRow& op, const Plan& plan, const BufferLayout& layout,
-                 WeightStore& store)
-      : scale_(static_cast<T>(op.scale)), out_(layout[op.out]) {
-    for (const EmbeddingBin& bin : op.bins) {
+  // `scale` multiplies every row beside its bin's own.
+  BinRows(std::span<const EmbeddingBin> bins, double scale, const Plan& plan, WeightStore& store) {
+    for (const EmbeddingBin& bin : bins) {
       bins_.push_back({bin.first, bin.size, TableRows(bin.table, plan, store),
-                       bin.projection ? store.Get(*bin.projection) : nullptr});
+                       bin.projection ? store.Get(*bin.projection) : nullptr,
+                       static_cast<T>(bin.scale * scale)});
     }
   }
 
-  void operator()(Frame& frame) const {
-    const Bin* bin = BinOf(frame.token);
-    if (bin == nullptr) return;
-    const size_t row = frame.token - bin->first;
-    T* out = out_.At<T>(frame);
+  // False where no bin has the word.
+  bool Row(uint32_t token, T* out) const {
+    const Bin* bin = BinOf(token);
+    if (bin == nullptr) return false;
+    const size_t row = token - bin->first;
     const std::vector<T> values =
         bin->projection ? Projected(*bin, row) : bin->table.template Row<T>(row);
-    for (size_t i = 0; i < out_.count; ++i) out[i] = values[i] * scale_;
+    for (size_t i = 0; i < values.size(); ++i) out[i] = values[i] * bin->scale;
+    return true;
   }
   // The token's row, and all of its bin's projection.
   std::vector<MemoryRange> TokenMemory(uint32_t token) const {
@@ -111,6 +114,7 @@ class EmbedRowKernel {
     uint32_t first, size;
     TableRows table;
     SharedWeights projection;
+    T scale;
     // Both sides quantised: an integer product of two weight rows.
     bool IntegerProduct() const {
       return projection && projection->integer && table.integers() != nullptr;
@@ -142,9 +146,23 @@ class EmbedRowKernel {
     return out;
   }
 
-  T scale_;
-  Slot out_;
   std::vector<Bin> bins_;
+};
+
+template <class T>
+class EmbedRowKernel {
+ public:
+  // REQUIRES: no unit.
+  EmbedRowKernel(const EmbedRow& op, const Plan& plan, const BufferLayout& layout,
+                 WeightStore& store)
+      : rows_(op.bins, op.scale, plan, store), out_(layout[op.out]) {}
+
+  void operator()(Frame& frame) const { rows_.Row(frame.token, out_.At<T>(frame)); }
+  std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
+
+ private:
+  BinRows<T> rows_;
+  Slot out_;
 };
 
 }  // namespace kinglet::ref

@@ -6,6 +6,7 @@
 #include "kernels/ref/attention.h"
 #include "kernels/ref/bag.h"
 #include "kernels/ref/cache.h"
+#include "kernels/ref/define.h"
 #include "kernels/ref/elementwise.h"
 #include "kernels/ref/embedding.h"
 #include "kernels/ref/matvec.h"
@@ -24,6 +25,14 @@ Kernel WithWeights(K kernel) {
   return {std::move(kernel), std::move(weights)};
 }
 
+// A kernel that reads others, or others besides, by the token.
+template <class K>
+Kernel WithTokenWeights(const K& kernel) {
+  Kernel made = {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+  if constexpr (requires { kernel.WeightMemory(); }) made.weights = kernel.WeightMemory();
+  return made;
+}
+
 // One overload per operation: adding an operation without a definition here does not compile.
 template <class T>
 struct Binder {
@@ -35,8 +44,11 @@ struct Binder {
     return {CacheAppendKernel<T>(op, plan, layout)};
   }
   Kernel operator()(const EmbedRow& op) const {
-    const EmbedRowKernel<T> kernel(op, plan, layout, store);
-    return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+    if (op.define) {
+      return WithTokenWeights(DefineRowKernel<T, BinRows<T>>(op, layout, plan.weights,
+                                                             BinRows<T>(op.bins, 1, plan, store)));
+    }
+    return WithTokenWeights(EmbedRowKernel<T>(op, plan, layout, store));
   }
   Kernel operator()(const LayerNorm& op) const {
     return WithWeights(LayerNormKernel<T>(op, layout, store));

@@ -55,6 +55,14 @@ Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* mod
   return vocabulary;
 }
 
+// A fact that not every model has.
+Status CopyKnown(const char* function, const char* expected, const std::optional<uint32_t>& fact,
+                 uint32_t& out) {
+  if (!fact) return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", expected, "another");
+  out = *fact;
+  return Status();
+}
+
 Status RequireId(const char* function, uint32_t id, uint32_t vocabulary_size) {
   if (id < vocabulary_size) return Status();
   return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "id",
@@ -111,6 +119,26 @@ kinglet_status kinglet_model_vocabulary_size(const kinglet_model* model, uint32_
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
     *out = model->model->vocabulary_size();
     return Status();
+  });
+}
+
+kinglet_status kinglet_model_start_token(const kinglet_model* model, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    const auto start = model->model->file().description().start_token;
+    return kinglet::CopyKnown(function, "a model with a start token", start, *out);
+  });
+}
+
+kinglet_status kinglet_model_positions(const kinglet_model* model, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
+    const auto positions = kinglet::PositionsOf(model->model->file().description());
+    return kinglet::CopyKnown(function, "a model with absolute positions", positions, *out);
   });
 }
 

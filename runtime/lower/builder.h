@@ -22,6 +22,9 @@ class PlanBuilder {
   BufferId Words(std::string name, const Ring& ring) {
     return AddBuffer({std::move(name), Element::kWord, ring.slots, true, std::nullopt, ring});
   }
+  BufferId ScratchWords(std::string name, uint64_t count) {
+    return AddBuffer({std::move(name), Element::kWord, count});
+  }
   BufferId Codes(std::string name, uint64_t count, const ActivationQuantiser& quantiser,
                  bool state = false) {
     const Element element =

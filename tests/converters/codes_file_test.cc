@@ -49,8 +49,15 @@ TEST(Codes, LongerThanOnePieceOfReading) {
 TEST(Codes, RefusalsNameLineAndColumn) {
   EXPECT_EQ(Refusal("1 2\n3 x\n"),
             "codes: line 2, column 3: expected digits or blanks, found another character");
-  EXPECT_EQ(Refusal("1 -2\n"),
-            "codes: line 1, column 3: expected digits or blanks, found another character");
+  EXPECT_EQ(Refusal("1 2\n1 -27\n"),
+            "codes: line 2, column 6: expected an integer from 0, found -27");
+  EXPECT_EQ(Refusal("-1"), "codes: line 1, column 3: expected an integer from 0, found -1");
+  EXPECT_EQ(Refusal("1 -\n"),
+            "codes: line 1, column 4: expected digits after the sign, found none");
+  EXPECT_EQ(Refusal("1-2\n"),
+            "codes: line 1, column 2: expected digits or blanks, found another character");
+  EXPECT_EQ(Refusal("--2\n"),
+            "codes: line 1, column 2: expected digits or blanks, found another character");
   EXPECT_EQ(Refusal("1 2\n3\n"),
             "codes: line 2, column 2: expected 2 integers as in line 1, found 1");
   EXPECT_EQ(Refusal("1 2\n3 4 5\n"),
@@ -65,6 +72,9 @@ TEST(Codes, RefusalsNameLineAndColumn) {
 }
 
 TEST(Codes, AreRecognisedByContent) {
+  // To be refused for what is wrong with it.
+  const TemporaryFile negative("-1 4\n");
+  EXPECT_TRUE(LooksLikeCodes(*OpenInput(negative.path())));
   for (const std::string& content : {std::string(), std::string("the 3\n"), Fixture("zip.pt"),
                                      Fixture("f4.npy"), std::string("0.25 1\n")}) {
     const TemporaryFile file(content);

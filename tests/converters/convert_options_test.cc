@@ -36,7 +36,20 @@ TEST_F(CheckOptionsTest, Everything) {
   EXPECT_TRUE(CheckOptions(options_).ok());
   EXPECT_EQ(ShapingOptions(options_),
             "prune 0.36, bits 9, calibrated, cache 2000, cache theta 0.5, cache lambda 0.25");
+  options_ = {};
+  options_.memory_length = 640;
+  EXPECT_EQ(ShapingOptions(options_), "mem-len 640");
   EXPECT_EQ(ShapingOptions({}), "");
+  ConvertOptions kept;
+  kept.define_cache_rows = 64;
+  EXPECT_EQ(ShapingOptions(kept), "DeFINE unit kept, 64 rows cached");
+}
+
+TEST_F(CheckOptionsTest, RowsOfAKeptUnit) {
+  options_.define_cache_rows = 1;
+  EXPECT_TRUE(CheckOptions(options_).ok());
+  options_.define_cache_rows = 0;
+  ExpectRefused("keep-define: expected 1 to 2147483647 rows, found 0");
 }
 
 TEST_F(CheckOptionsTest, Bits) {
@@ -61,11 +74,6 @@ TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   EXPECT_TRUE(CheckOptions(options_).ok());
   options_.family = "awd-lstm";
   ExpectRefused("recipe: expected no family beside it");
-}
-
-TEST_F(CheckOptionsTest, WhatThisVersionLacksIsRefusedInOneLine) {
-  options_.memory_length = 100;
-  EXPECT_EQ(CheckOptions(options_).code(), KINGLET_UNSUPPORTED);
 }
 
 TEST_F(CheckOptionsTest, Fractions) {

@@ -112,6 +112,21 @@ TEST_P(ConvertRecurrent, StatesAndLanesKeepEveryBit) {
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
 }
 
+// A DeFINE unit that stays a unit was never rounded to a table.
+TEST(ConvertKeptUnit, IsAsExactAsTheOtherLayers) {
+  for (const char* name : {"define-awd-three-bands", "define-awd-one-band-dropped"}) {
+    const TemporaryFolder folder;
+    ConvertOptions options = OptionsFor(
+        std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name, folder.Path("model.kgl"));
+    options.define_cache_rows = 3;
+    options.tolerance = 1e-9;
+    const auto summary = Convert(options);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    const std::vector<uint32_t> ids = *ReadIds(options.ids);
+    EXPECT_EQ(Distributions(options.output, "ref", ids), Distributions(options.output, "cpu", ids));
+  }
+}
+
 // Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
 // `cpu` still agree in every bit.
 TEST_P(ConvertRecurrent, QuantisedFormsStayNear) {

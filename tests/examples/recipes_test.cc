@@ -59,6 +59,29 @@ TEST_P(ReferenceRecipe, EqualsPyTorch) {
 INSTANTIATE_TEST_SUITE_P(All, ReferenceRecipe, testing::Values("define", "dpq", "slim"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+// The DeFINE unit stays in the file; the numbers are the same.
+TEST(ReferenceDefine, EqualsPyTorchWithItsUnitKept) {
+  const CommandFolder folder;
+  const std::string data = KINGLET_TEST_DATA "/recipes/reference-define/";
+  for (const std::string rows : {"1", "2", "1000000"}) {
+    const Outcome converted =
+        folder.Run("convert " + data + "model.pt -o m.kgl --recipe " +
+                   RecipePath("reference-define") + " --keep-define " + rows + " --golden " + data +
+                   "golden_f64.tsv --ids " + data + "tokens.txt --tolerance 1e-6");
+    ASSERT_EQ(converted.exit_status, 0) << converted.error;
+    const auto inspected = folder.Run("inspect m.kgl --json").Json().at(0);
+    const auto& unit = inspected["blocks"][0]["define"];
+    EXPECT_EQ(std::to_string(unit["cache_rows"].get<uint64_t>()), rows);
+    EXPECT_EQ(unit["layers"].size(), 4u);
+    for (const std::string rules : {"executed", "micronet-2019"}) {
+      const Outcome count =
+          folder.Run("count m.kgl --json --rules " + rules + " --ids " + data + "tokens.txt");
+      ASSERT_EQ(count.exit_status, 0) << count.error;
+      EXPECT_GT(count.Json().at(0)["ops"]["total"].get<double>(), 1000);
+    }
+  }
+}
+
 // A cached DeFINE unit, DPQ codes, pruned LSTM layers, a slim softmax and the neural cache, all of
 // 9 bits. The golden values are of the PyTorch modules with the same pruned and quantised weights,
 // to which examples/torch/quantise.py applied the rules itself.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "format/write_file.h"
 #include "tests/format/editable_file.h"
 #include "tests/support/model_builder.h"
 

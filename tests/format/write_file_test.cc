@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
-#include "format/writer.h"
+#include "format/write_file.h"
 
 namespace kinglet {
 namespace {
@@ -45,6 +46,30 @@ class WriteFileTest : public ::testing::Test {
 
   fs::path folder_;
 };
+
+// Until it takes its place a new file can be read and changes nothing; unless it does, it vanishes.
+TEST_F(WriteFileTest, AFileIsWholeBeforeItIsInPlace) {
+  const std::string path = Path("model.kgl");
+  ASSERT_TRUE(Write("old", path).ok());
+  const std::string texts[] = {"new", "", "er"};
+  std::vector<std::span<const std::byte>> pieces;
+  for (const std::string& text : texts) pieces.push_back(std::as_bytes(std::span(text)));
+  {
+    const auto file = NewFile::Write(pieces, path);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    EXPECT_EQ(Contents(file->temporary_path()), "newer");
+    EXPECT_EQ(Contents(path), "old");
+    EXPECT_EQ(FilesInFolder(), 2u);
+  }
+  EXPECT_EQ(FilesInFolder(), 1u);
+  EXPECT_EQ(Contents(path), "old");
+  auto file = NewFile::Write(pieces, path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(Contents(path), "newer");
+  EXPECT_EQ(FilesInFolder(), 1u);
+  EXPECT_EQ(NewFile::Write(pieces, Path("none/model.kgl")).status().code(), KINGLET_IO_ERROR);
+}
 
 TEST_F(WriteFileTest, WritesAndReplaces) {
   const std::string path = Path("model.kgl");

@@ -1,6 +1,6 @@
-// exp, log, sigmoid and tanh of kernels/functions.h against the C library in double precision, over
-// as many floats as time allows (KINGLET_FUNCTIONS_STRIDE floats apart; 1 is all of them), and the
-// vector forms against the scalar ones.
+// exp, log, sigmoid, tanh and gelu of kernels/functions.h against the C library in double
+// precision, over as many floats as time allows (KINGLET_FUNCTIONS_STRIDE floats apart; 1 is all of
+// them), and the vector forms against the scalar ones.
 #include "kernels/functions.h"
 
 #include <gtest/gtest.h>
@@ -151,6 +151,31 @@ TEST(Sigmoid, HasExactSpecialValues) {
   EXPECT_EQ(Sigmoid(0.0), 0.5);
   EXPECT_EQ(Sigmoid(-1000.0), 0.0);
   EXPECT_DOUBLE_EQ(Sigmoid(-1.0), 0.26894142136999512075);
+}
+
+TEST(Gelu, IsWithinARoundingAndATinyShareOfItsNumber) {
+  const uint32_t stride = 17 * Stride();
+  for (const uint32_t sign : {0U, 0x80000000U}) {
+    for (uint32_t bits = 0; bits < 0x42000000U; bits += stride) {  // up to 32
+      const float x = FromBits(sign | bits);
+      const double exact = 0.5 * double{x} * std::erfc(-double{x} / std::sqrt(2.0));
+      const double rounding = std::max(std::fabs(exact) * 0x1p-24, 0x1p-150);
+      ASSERT_LE(std::fabs(double{Gelu(x)} - exact), 1.01 * rounding + 1e-15 * std::fabs(x)) << x;
+      ASSERT_NEAR(Gelu(double{x}), exact, 1e-15 * std::fabs(x));
+    }
+  }
+}
+
+TEST(Gelu, HasKnownValues) {
+  EXPECT_EQ(Gelu(0.0f), 0.0f);
+  // From tables of the normal distribution: x Phi(x) with Phi(1), Phi(-1), Phi(2).
+  EXPECT_EQ(Gelu(1.0f), 0.84134474606854293f);
+  EXPECT_EQ(Gelu(-1.0f), -0.15865525393145705f);
+  EXPECT_EQ(Gelu(2.0f), 1.9544997361036416f);
+  EXPECT_EQ(Gelu(100.0f), 100.0f);
+  EXPECT_EQ(Gelu(-100.0f), 0.0f);
+  EXPECT_EQ(Gelu(kInfinity), kInfinity);
+  EXPECT_TRUE(std::isnan(Gelu(kNaN)));
 }
 
 TEST(Tanh, IsWithin1Point4Ulp) {

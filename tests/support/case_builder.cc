@@ -88,6 +88,11 @@ BufferId CaseBuilder::Words(uint64_t count) {
   return Add({"words", Element::kWord, count, true}, {{}, std::vector<int32_t>(count, 9)});
 }
 
+BufferId CaseBuilder::GivenWords(const std::string& name, std::vector<int32_t> words) {
+  const uint64_t count = words.size();
+  return Add({name, Element::kWord, count}, {{}, std::move(words)});
+}
+
 BufferId CaseBuilder::Vector(const std::string& name, uint64_t count, int bits, Fill fill,
                              bool state) {
   return bits == 0 ? Reals(name, count, fill, state) : Codes(name, count, bits, fill, state);

@@ -49,6 +49,7 @@ class CaseBuilder {
   // Codes of a quantiser of `bits` bits; over 16 bits they are 32-bit codes.
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
   BufferId Words(uint64_t count);
+  BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
   // `bits` 0: reals, else codes of that many bits.
   BufferId Vector(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
 

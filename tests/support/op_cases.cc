@@ -8,6 +8,7 @@
 
 #include "tests/support/case_builder.h"
 #include "tests/support/coded_cases.h"
+#include "tests/support/define_cases.h"
 #include "tests/support/recurrent_cases.h"
 #include "tests/support/transformer_cases.h"
 
@@ -415,6 +416,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddAttentionEdges(cases);
   AddRecurrentEdges(cases);
   AddTransformerEdges(cases);
+  AddDefineEdges(cases);
   AddCodedEdges(cases);
   AddCacheEdges(cases);
   return cases;
@@ -449,6 +451,7 @@ std::vector<OpCase> RealisticOpCases() {
   // AWD-LSTM of Penn Treebank: 1,150 units.
   AddRealisticRecurrentCases(cases);
   AddRealisticTransformerCases(cases);
+  AddRealisticDefineCases(cases);
   cases.push_back(MatVecCase("recurrent.awd", {4600, 1150, Storage::kPerRow, 9, false, 9}));
   cases.push_back(LayerNormCase("norm.best", 256, Fill::kRandom));
   cases.push_back(QuantiseCase("quantise.best", 256, 9, Fill::kRandom));

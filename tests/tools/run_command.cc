@@ -9,6 +9,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "format/write_file.h"
 #include "runtime/session.h"
 
 namespace kinglet {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -182,6 +183,20 @@ TEST_F(ScoreTest, AContextLeavesTokensToScore) {
   EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --block 0").exit_status, 2);
 }
 
+TEST_F(ScoreTest, ABlockHasNoMorePositionsThanTheModel) {
+  folder_.WriteModel(
+      "p.kgl",
+      TinyTransformer({.positions = TinyPositions::kAbsolute, .vocabulary_size = 23, .window = 5}));
+  const Outcome outcome = folder_.Run("score p.kgl --ids ids.txt --block 6 --context 2");
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_EQ(outcome.error,
+            "kinglet: score: --block: expected at most 5, the model's positions, found 6\n");
+  EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --block 5").exit_status, 0);
+  // Without blocks the positions begin anew after the fifth, with nothing before them.
+  EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --json --tokens").Json()[9],
+            folder_.Run("score p.kgl --ids ids.txt --json --block 5").Json()[9]);
+}
+
 // The same model with a start token says of a text what it says, without one, of that token and
 // the text; positions are those in the text.
 TEST_F(ScoreTest, AStartTokenIsFedBeforeTheText) {
@@ -233,6 +248,9 @@ TEST_F(ScoreTest, TextIsLookedUp) {
   EXPECT_EQ(text.back()["oov"], 1);
   text.back()["oov"] = 0;
   EXPECT_EQ(text, ids);
+  EXPECT_EQ(
+      folder_.RunShell("cat same.txt | kinglet score m.kgl --ids /dev/stdin --json", "").Json(),
+      ids);
   const Outcome piped = folder_.Run("score m.kgl --text - --json", "the w3 dog\n\nw22");
   EXPECT_EQ(piped.Json().size(), ids.size());
 }

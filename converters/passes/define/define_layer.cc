@@ -140,8 +140,8 @@ void AddFeatures(const FeatureBlock& from, uint64_t features, FeatureBlock& to) 
 
 }  // namespace
 
-void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, uint64_t row_step,
-                   uint64_t column_step, const double* input, double* output) {
+void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, const double* input,
+                   double* output) {
   std::fill_n(output, rows * kDefineBlock, 0.0);
   Panel panel;
   std::array<double, kTileRows * kDefineBlock> last;  // a tile that reaches beyond the last output
@@ -151,8 +151,7 @@ void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, uint64_
       const uint64_t used = std::min<uint64_t>(kTileRows, rows - row);
       for (uint64_t i = 0; i < count; ++i) {
         for (uint64_t r = 0; r < kTileRows; ++r) {
-          panel[i * kTileRows + r] =
-              r < used ? matrix[(row + r) * row_step + (first + i) * column_step] : 0.0F;
+          panel[i * kTileRows + r] = r < used ? matrix[(row + r) * columns + first + i] : 0.0F;
         }
       }
       double* tile = output + row * kDefineBlock;
@@ -185,11 +184,10 @@ void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const Fe
 
   FeatureBlock& product = shuffles ? unshuffled : output;
   const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
-  const bool out_in = layer.layout == DefineLayer::Layout::kOutIn;
   for (uint64_t group = 0; group < layer.groups; ++group) {
     const uint64_t matrix = layer.weights == DefineLayer::Weights::kPerGroup ? group : 0;
-    MultiplyBlock(weights.weight.data() + matrix * in * out, out, in, out_in ? in : 1,
-                  out_in ? 1 : out, input.Feature(group * in), product.Feature(group * out));
+    MultiplyBlock(weights.weight.data() + matrix * in * out, out, in, input.Feature(group * in),
+                  product.Feature(group * out));
   }
   AddBias(layer, weights.bias, product);
   if (layer.shuffle == DefineLayer::Shuffle::kBeforeNorm) {

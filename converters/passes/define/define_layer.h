@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "converters/passes/define/define_unit.h"
+#include "converters/passes/define/define_weights.h"
 
 namespace kinglet {
 
@@ -28,10 +28,9 @@ class FeatureBlock {
 };
 
 // output[f, w] = sum over i of matrix[f, i] * input[i, w], added in order of i from 0: the same
-// bits on every machine. `input` and `output` are whole features. Entry (f, i) of the matrix is
-// matrix[f * row_step + i * column_step].
-void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, uint64_t row_step,
-                   uint64_t column_step, const double* input, double* output);
+// bits on every machine. `matrix` is [rows, columns]; `input` and `output` are whole features.
+void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, const double* input,
+                   double* output);
 
 // The output of `layer` for the e of its unit and the previous layer's output. `joined` and
 // `unshuffled` are work space as wide as the layer's input and output. Nothing is allocated.

@@ -51,12 +51,6 @@ uint64_t Widest(const DefineMap& map) {
   return widest;
 }
 
-uint64_t Widest(const DefineUnit& unit, uint64_t DefineLayer::*width) {
-  uint64_t widest = unit.map_width;
-  for (const DefineLayer& layer : unit.layers) widest = std::max(widest, layer.*width);
-  return widest;
-}
-
 // The vectors of one block of words on their way through Map and the unit.
 class BlockOfWords {
  public:
@@ -64,11 +58,11 @@ class BlockOfWords {
       : unit_(unit),
         weights_(weights),
         looked_up_(Widest(map)),
-        e_(Widest(unit, &DefineLayer::out)),
-        joined_(Widest(unit, &DefineLayer::in)),
-        unshuffled_(Widest(unit, &DefineLayer::out)),
-        previous_(Widest(unit, &DefineLayer::out)),
-        output_(Widest(unit, &DefineLayer::out)) {}
+        e_(WidestOf(unit).out),
+        joined_(WidestOf(unit).in),
+        unshuffled_(WidestOf(unit).out),
+        previous_(WidestOf(unit).out),
+        output_(WidestOf(unit).out) {}
 
   // The table's rows of `count` words of `band`, its word `first` and the next, into `rows`. False
   // where one is not finite. REQUIRES: count <= kDefineBlock.
@@ -88,8 +82,7 @@ class BlockOfWords {
     bool finite = true;
     for (uint64_t word = 0; word < count; ++word) {
       for (uint64_t feature = 0; feature < width; ++feature) {
-        const double value = previous_.Feature(feature)[word] * unit_.table_scale;
-        rows[word * width + feature] = static_cast<float>(value);
+        rows[word * width + feature] = static_cast<float>(previous_.Feature(feature)[word]);
         finite = finite && std::isfinite(rows[word * width + feature]);
       }
     }
@@ -107,11 +100,9 @@ class BlockOfWords {
       std::fill(words + count, words + kDefineBlock, 0.0);
     }
     if (!band.projection.empty()) {
-      MultiplyBlock(band.projection.data(), unit_.map_width, band.width, band.width, 1,
-                    looked_up_.Feature(0), previous_.Feature(0));
+      MultiplyBlock(band.projection.data(), unit_.map_width, band.width, looked_up_.Feature(0),
+                    previous_.Feature(0));
     }
-    double* scaled = previous_.Feature(0);
-    for (uint64_t i = 0; i < unit_.map_width * kDefineBlock; ++i) scaled[i] *= unit_.map_scale;
   }
 
   const DefineUnit& unit_;

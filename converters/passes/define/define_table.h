@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "converters/passes/define/define_unit.h"
+#include "converters/passes/define/define_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

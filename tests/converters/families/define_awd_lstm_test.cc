@@ -77,6 +77,30 @@ TEST(DefineAwdLstm, TheBlocks) {
   EXPECT_FALSE(softmax->tails[1].bias);
 }
 
+// The unit as it is, on the tables that the softmax has anyway.
+TEST(DefineAwdLstm, AUnitThatIsKept) {
+  const RecurrentSource source = Source();
+  const SourceWeights weights = source.Weights();
+  FamilyInput input{"model.pth", "", std::nullopt, weights};
+  input.define_cache_rows = 4;
+  const auto loaded = LoadDefineAwdLstm(input);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const ModelDescription& description = loaded->draft.description;
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(description);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
+  ASSERT_EQ(embedding->bins.size(), 3u);
+  EXPECT_EQ(embedding->width, 9u);
+  EXPECT_EQ(embedding->bins[0].table, softmax->head_table);
+  EXPECT_EQ(embedding->bins[2].table, softmax->tails[1].table);
+  EXPECT_EQ(embedding->bins[2].first, 9u);
+  ASSERT_TRUE(embedding->define);
+  EXPECT_EQ(embedding->define->cache_rows, 4u);
+  EXPECT_EQ(embedding->define->unit.layers.size(), 3u);
+  EXPECT_EQ(ParameterCount(embedding->define->unit), 24u + 6 + 200 + 10 + 180 + 9);
+  const EncodedTensor& bias = loaded->draft.tensors[*embedding->define->tensors[1].bias];
+  EXPECT_EQ(bias.name, "define.weights.1.bias");
+}
+
 TEST(DefineAwdLstm, AProjectionIsStoredTransposed) {
   RecurrentSource source = Source();
   const auto loaded = Load(source);

@@ -12,8 +12,6 @@
 namespace kinglet {
 namespace {
 
-using Layer = DefineLayer;
-
 // A state dict that tests/data/define/make_define.py saved, and the table it amounts to.
 class Saved {
  public:
@@ -47,33 +45,11 @@ class Saved {
 
 TEST(DefineSource, AwdEqualsPyTorch) {
   const DefineUnit unit =
-      Saved("awd").ExpectTable([](DraftBuilder& builder) { return ClaimAwdDefine(builder, ""); });
+      Saved("awd").ExpectTable([](DraftBuilder& builder) { return ClaimDefine(builder); });
   ASSERT_EQ(unit.layers.size(), 4U);
   EXPECT_EQ(unit.layers[0].groups, 8U);
   EXPECT_EQ(unit.layers[1].groups, 4U);
   EXPECT_EQ(unit.layers[2].groups, 2U);
-}
-
-TEST(DefineSource, DelightEqualsPyTorch) {
-  const auto claim = [](const DelightDefineOptions& options) {
-    return [options](DraftBuilder& builder) {
-      return ClaimDelightDefine(builder, "decoder.embed_tokens.", options);
-    };
-  };
-  const DefineUnit unit = Saved("delight_full").ExpectTable(claim({}));
-  EXPECT_EQ(unit.entry_layers, 1U);
-  ASSERT_EQ(unit.layers.size(), 6U);
-  EXPECT_EQ(unit.layers[2].groups, 4U);
-  EXPECT_EQ(unit.layers[4].skip, Layer::Skip::kConcatenate);
-  Saved("delight_adaptive").ExpectTable(claim({}));
-  Saved("delight_shuffled")
-      .ExpectTable(
-          claim({.activation = Layer::Activation::kGelu, .scaled_map = false, .shuffled = true}));
-}
-
-TEST(DefineSource, PlainEqualsPyTorch) {
-  Saved("plain").ExpectTable(
-      [](DraftBuilder& builder) { return ClaimPlainDefine(builder, "inp."); });
 }
 
 // Tensors with shapes alone: nothing reads their values.
@@ -122,13 +98,13 @@ Shapes AwdOfWikiText103() {
 }
 
 std::string AwdFaults(const Shapes& shapes) {
-  return shapes.Faults([](DraftBuilder& builder) { ClaimAwdDefine(builder, ""); });
+  return shapes.Faults([](DraftBuilder& builder) { ClaimDefine(builder); });
 }
 
 TEST(DefineSource, CountsOfTheWikiText103SettingFollowFromShapes) {
   const Shapes shapes = AwdOfWikiText103();
   DraftBuilder builder(shapes.weights());
-  const DefineSource source = ClaimAwdDefine(builder, "");
+  const DefineSource source = ClaimDefine(builder);
   EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
   EXPECT_TRUE(CheckUnit(source.unit).ok());
   EXPECT_EQ(ParameterCount(source.unit), 564'224U);
@@ -177,41 +153,6 @@ TEST(DefineSource, NamesWhatIsMissingOrMisshaped) {
       }
     }
   }
-}
-
-TEST(DefineSource, NamesFaultsOfTheOtherForms) {
-  Shapes plain;
-  plain.Add("base.emb.0.weight", {10, 8});
-  plain.Add("base.proj.0.weight", {8, 8});
-  plain.Add("layers.0.weight", {3, 2, 4});
-  plain.Add("layers.0.bias", {3, 4});
-  plain.Add("reduce.weight", {5, 12});
-  plain.Add("reduce.bias", {5});
-  const auto claim_plain = [](DraftBuilder& builder) { ClaimPlainDefine(builder, ""); };
-  EXPECT_NE(plain.Faults(claim_plain)
-                .find("shape layers.0.weight: expected [groups, 8 / groups, out / groups], found "
-                      "[3, 2, 4]"),
-            std::string::npos);
-  plain.Replace("layers.0.weight", {4, 2, 3});
-  plain.Replace("layers.0.bias", {4, 3});
-  EXPECT_EQ(plain.Faults(claim_plain), "");
-
-  Shapes delight;
-  const auto claim = [](DraftBuilder& builder) { ClaimDelightDefine(builder, "", {}); };
-  EXPECT_NE(delight.Faults(claim).find("missing map_layer.weight"), std::string::npos);
-  delight.Add("map_layer.weight", {10, 8});
-  delight.Add("dextra_layer.input_layer.weights", {6, 8});
-  delight.Add("dextra_layer.dextra_layers.0.weights", {2, 3, 4});
-  delight.Add("dextra_layer.output_layer.weights", {12, 14});
-  EXPECT_EQ(delight.Faults(claim), "");
-  delight.Replace("map_layer.weight", {10, 9});
-  EXPECT_NE(
-      delight.Faults(claim).find("shape map_layer.weight: expected [words, 8], found [10, 9]"),
-      std::string::npos);
-  delight.Replace("map_layer.weight", {10, 8});
-  // Other normalisations have running statistics, which nothing here reads.
-  delight.Add("dextra_layer.output_layer.normalization_fn.running_mean", {12});
-  EXPECT_NE(delight.Faults(claim).find("unused"), std::string::npos);
 }
 
 }  // namespace

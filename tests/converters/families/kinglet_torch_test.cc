@@ -92,6 +92,74 @@ INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(Networks()),
                            return name;
                          });
 
+// Networks whose whole input is a DeFINE unit: group-linear and hierarchical layers, mixed, joined
+// and residual, with norms, a shuffle, shared matrices and other Maps. The unit stays in the model.
+class KeptUnit : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    folder_name_ = KINGLET_TEST_DATA "/kinglet-torch/" + GetParam();
+    options_.checkpoint = folder_name_ + "/model.pt";
+    options_.output = folder_.Path("model.kgl");
+    ids_ = *ReadIds(folder_name_ + "/tokens.txt");
+  }
+  std::string folder_name_;
+  TemporaryFolder folder_;
+  ConvertOptions options_;
+  std::vector<uint32_t> ids_;
+};
+
+TEST_P(KeptUnit, EqualsPyTorchWithACacheOfAnySize) {
+  options_.golden = folder_name_ + "/golden_f64.tsv";
+  options_.ids = folder_name_ + "/tokens.txt";
+  options_.tolerance = 1e-6;
+  std::vector<std::vector<float>> expected;
+  for (const uint32_t rows : {1U, 2U, 16U, 100'000U}) {
+    options_.define_cache_rows = rows;
+    const auto summary = Convert(options_);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    EXPECT_EQ(summary->golden_positions, ids_.size() - 1);
+    const auto found = Distributions(options_.output, "ref", ids_);
+    EXPECT_EQ(found, Distributions(options_.output, "cpu", ids_));
+    if (rows == 1) expected = found;
+    EXPECT_EQ(found, expected) << rows;
+  }
+}
+
+TEST_P(KeptUnit, QuantisedFormsAreEqualOnBothBackends) {
+  options_.define_cache_rows = 5;
+  options_.bits = 9;
+  options_.prune = 0.3;
+  const auto summary = Convert(options_);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(Distributions(options_.output, "ref", ids_),
+            Distributions(options_.output, "cpu", ids_));
+  ExpectStatesAndLanesKeepEveryBit(options_.output, ids_);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KeptUnit,
+                         testing::Values("define-hgt", "define-concat-adaptive",
+                                         "define-residual-low-rank", "define-shared-output-first"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(KingletTorchNetworks, WithoutAUnitHaveNoneToKeep) {
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.output = folder.Path("model.kgl");
+  options.define_cache_rows = 5;
+  for (const char* name : {"full", "everything"}) {  // the latter's is one of two bins
+    options.checkpoint = std::string(KINGLET_TEST_DATA "/kinglet-torch/") + name + "/model.pt";
+    EXPECT_EQ(Convert(options).status().message(),
+              "convert: keep-define: expected a DeFINE unit that is the whole input, found none");
+  }
+  options.define_cache_rows = 0;
+  EXPECT_EQ(Convert(options).status().message(),
+            "convert: keep-define: expected 1 to 2147483647 rows, found 0");
+}
+
 TEST(KingletTorchNetworks, AreAllThere) { EXPECT_EQ(Networks().size(), 29u); }
 
 // --- the configuration alone ---

@@ -37,12 +37,10 @@ class Source:
         return value.double()
 
 
-def group_product(x, weight, groups, layout):
-    """weight is [groups or 1, in/g, out/g] or, with layout out_in, [groups or 1, out/g, in/g]."""
+def group_product(x, weight, groups):
+    """weight is [groups or 1, out/g, in/g]."""
     chunks = x.view(len(x), groups, -1)
-    if layout == "out_in":
-        weight = weight.transpose(1, 2)
-    return torch.matmul(chunks.transpose(0, 1), weight).transpose(0, 1).reshape(len(x), -1)
+    return torch.matmul(chunks.transpose(0, 1), weight.transpose(1, 2)).transpose(0, 1).reshape(len(x), -1)
 
 
 def transpose_features(x, groups):
@@ -56,12 +54,11 @@ def join(e, previous, skip, groups, order):
     return torch.cat([part.reshape(len(e), groups, -1) for part in pair], 2).reshape(len(e), -1)
 
 
-def layer(source, e, previous, out, groups=1, shared=False, layout="in_out", bias="group", shuffle=None, norm=None,
+def layer(source, e, previous, out, groups=1, shared=False, bias="group", shuffle=None, norm=None,
           eps=1e-5, gain=True, offset=True, act="none", skip=None, order="input", residual=None):
     x = previous if skip is None else join(e, previous, skip, groups, order)
     i, o = x.shape[1] // groups, out // groups
-    shape = (i, o) if layout == "in_out" else (o, i)
-    y = group_product(x, source.draw(1 if shared else groups, *shape, spread=i ** -0.5), groups, layout)
+    y = group_product(x, source.draw(1 if shared else groups, o, i, spread=i ** -0.5), groups)
     if bias == "group":
         y = y + source.draw(out, spread=0.3)
     if bias == "shared":
@@ -91,15 +88,15 @@ UNITS = {
                    dict(out=24, act="relu", skip="concat", order="previous"), dict(out=6)],
     "hgt_mix": [dict(out=16, groups=4, act="gelu"), dict(out=20, groups=2, act="gelu", skip="mix"),
                 dict(out=25, act="gelu", skip="mix"), dict(out=7)],
-    "shared": [dict(out=16, groups=4, shared=True, layout="out_in", bias="shared"),
-               dict(out=20, groups=2, shared=True, layout="out_in", bias="group", skip="mix", order="previous"),
+    "shared": [dict(out=16, groups=4, shared=True, bias="shared"),
+               dict(out=20, groups=2, shared=True, bias="group", skip="mix", order="previous"),
                dict(out=24, groups=2, shared=True, bias="none", skip="mix", order="previous"),
-               dict(out=6, layout="out_in")],
+               dict(out=6)],
     "residual": [dict(out=12, groups=2, act="relu", residual="before"),
                  dict(out=12, groups=3, act="sigmoid", residual="after"),
                  dict(out=12, skip="mix", groups=4, shuffle="after_norm", act="tanh", residual="after")],
-    "no_reduce": [dict(out=18, groups=6, layout="out_in", bias="shared", norm="group", gain=False, eps=0.01),
-                  dict(out=24, groups=3, layout="out_in", bias="none", skip="mix", norm="whole", offset=False)],
+    "no_reduce": [dict(out=18, groups=6, bias="shared", norm="group", gain=False, eps=0.01),
+                  dict(out=24, groups=3, bias="none", skip="mix", norm="whole", offset=False)],
     "reduce_sees_e": [dict(out=16, groups=4, act="swish"), dict(out=24, groups=2, act="swish", skip="mix"),
                       dict(out=6, skip="concat", order="previous")],
 }
@@ -112,12 +109,12 @@ def write_units():
         for options in layers:
             previous = layer(source, e, previous, **options)
         write_unit(name, source, previous)
-    # The first layer makes the e of the others; Map's output and the table are scaled.
+    # The first layer makes the e of the others; Map's output is scaled.
     source = Source(100)
     e = previous = layer(source, None, source.draw(WORDS, N) * 3.5, 8, norm="whole", act="swish")
     previous = layer(source, e, previous, 16, groups=4, act="swish")
     previous = layer(source, e, previous, 24, groups=2, act="swish", skip="mix")
-    write_unit("entry", source, layer(source, e, previous, 6, skip="concat") * 0.25)
+    write_unit("entry", source, layer(source, e, previous, 6, skip="concat"))
 
 
 def write_unit(name, source, table):

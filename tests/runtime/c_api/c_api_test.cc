@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "format/write_file.h"
 #include "kinglet/kinglet.h"
 #include "runtime/meter.h"
 #include "runtime/session.h"

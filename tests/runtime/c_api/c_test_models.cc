@@ -8,11 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "format/write_file.h"
 #include "format/writer.h"
 #include "tests/format/editable_file.h"
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
 
 namespace kinglet {
@@ -24,6 +26,11 @@ ModelDraft DraftOf(test_model which) {
   }
   if (which == TEST_MODEL_TRANSLATION) {
     return TinyTranslation({.source_words = TEST_SOURCE_WORDS, .target_words = TEST_WORDS});
+  }
+  if (which == TEST_MODEL_POSITIONS) {
+    ModelDraft draft = TinyTransformer({.positions = TinyPositions::kAbsolute, .window = 5});
+    draft.description.start_token = 2;
+    return draft;
   }
   TinyOptions options;
   options.vocabulary_size = TEST_WORDS;

@@ -26,6 +26,7 @@ enum test_model {
   TEST_MODEL_OF_ANOTHER_VERSION,  // format version 2
   TEST_MODEL_SENSELESS,           // whole, but says what cannot be
   TEST_MODEL_CLASSIFIER,          // no language model: vectors of 6 and 4 classes, padding word 0
+  TEST_MODEL_POSITIONS,           // start token 2, five positions; 17 words
   TEST_MODEL_TRANSLATION,         // an encoder of 7 positions, words "s0", "s1", ..; "<s>" is 2
 };
 enum { TEST_WORDS = 23, TEST_SOURCE_WORDS = 13 };

@@ -46,6 +46,11 @@ TEST(KingletHpp, Models) {
   const Model model = OpenModel(TEST_MODEL_CACHE, options);
   EXPECT_EQ(*model.VocabularySize(), uint32_t{TEST_WORDS});
   EXPECT_TRUE(*model.HasWords());
+  EXPECT_EQ(model.StartToken().status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(model.Positions().status().code(), KINGLET_UNSUPPORTED);
+  const kinglet::Model positioned = OpenModel(TEST_MODEL_POSITIONS);
+  EXPECT_EQ(*positioned.StartToken(), 2u);
+  EXPECT_EQ(*positioned.Positions(), 5u);
   EXPECT_EQ(*model.TokenText(3), "w3");
   EXPECT_EQ(*model.FindToken("the"), 0U);
   EXPECT_EQ(model.FindToken("").status().code(), KINGLET_UNKNOWN_WORD);

@@ -174,6 +174,21 @@ const char* TestModelsAnswer(void) {
   EXPECT_OK(kinglet_model_vocabulary_size(ids_only, &words));
   EXPECT(words == TEST_WORDS);
 
+  uint32_t fact = 77;
+  kinglet_model* positioned = OpenTest(TEST_MODEL_POSITIONS);
+  EXPECT_INVALID(kinglet_model_start_token(NULL, &fact));
+  EXPECT_INVALID(kinglet_model_start_token(model, NULL));
+  EXPECT(kinglet_model_start_token(model, &fact) == KINGLET_UNSUPPORTED);
+  EXPECT_INVALID(kinglet_model_positions(NULL, &fact));
+  EXPECT_INVALID(kinglet_model_positions(model, NULL));
+  EXPECT(kinglet_model_positions(model, &fact) == KINGLET_UNSUPPORTED);
+  EXPECT(fact == 77);
+  EXPECT_OK(kinglet_model_start_token(positioned, &fact));
+  EXPECT(fact == 2);
+  EXPECT_OK(kinglet_model_positions(positioned, &fact));
+  EXPECT(fact == 5);
+  kinglet_model_close(positioned);
+
   int32_t has_words = -1;
   EXPECT_INVALID(kinglet_model_has_words(NULL, &has_words));
   EXPECT_INVALID(kinglet_model_has_words(model, NULL));

@@ -10,138 +10,13 @@
 
 #include "converters/passes/define/define_layer.h"
 #include "tests/converters/passes/flat_fixture.h"
+#include "tests/support/define_units.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
 namespace {
 
-using Layer = DefineLayer;
-constexpr uint64_t kWords = 35, kMapWidth = 12;
-
-// The units that tests/data/define/make_define.py evaluates: every choice that the paper leaves
-// open, in at least one of them.
-std::vector<std::pair<std::string, DefineUnit>> Units() {
-  const auto unit = [](std::vector<Layer> layers) {
-    DefineUnit made;
-    made.map_width = kMapWidth;
-    made.layers = std::move(layers);
-    return made;
-  };
-  using enum Layer::Activation;
-  constexpr auto kMix = Layer::Skip::kMix, kConcatenate = Layer::Skip::kConcatenate;
-  constexpr auto kOutIn = Layer::Layout::kOutIn;
-  constexpr auto kPreviousFirst = Layer::Order::kPreviousFirst;
-  constexpr auto kShared = Layer::Weights::kShared;
-
-  std::vector<std::pair<std::string, DefineUnit>> units;
-  units.emplace_back("linear",
-                     unit({{.in = 12, .out = 16}, {.in = 16, .out = 20}, {.in = 20, .out = 6}}));
-  units.emplace_back("glt", unit({{.in = 12, .out = 16, .groups = 2},
-                                  {.in = 16, .out = 24, .groups = 2, .activation = kTanh},
-                                  {.in = 24, .out = 6}}));
-  units.emplace_back("glt_shuffle", unit({{.in = 12,
-                                           .out = 18,
-                                           .groups = 3,
-                                           .shuffle = Layer::Shuffle::kBeforeNorm,
-                                           .norm = Layer::Norm::kPerGroup,
-                                           .activation = kSwish},
-                                          {.in = 18,
-                                           .out = 24,
-                                           .groups = 3,
-                                           .shuffle = Layer::Shuffle::kAfterNorm,
-                                           .norm = Layer::Norm::kWhole,
-                                           .norm_epsilon = 0.1,
-                                           .activation = kRelu},
-                                          {.in = 24, .out = 6}}));
-  units.emplace_back(
-      "hgt_concat",
-      unit({{.in = 12, .out = 16, .groups = 4, .activation = kRelu},
-            {.in = 28, .out = 20, .groups = 2, .activation = kRelu, .skip = kConcatenate},
-            {.in = 32,
-             .out = 24,
-             .activation = kRelu,
-             .skip = kConcatenate,
-             .order = kPreviousFirst},
-            {.in = 24, .out = 6}}));
-  units.emplace_back("hgt_mix",
-                     unit({{.in = 12, .out = 16, .groups = 4, .activation = kGelu},
-                           {.in = 28, .out = 20, .groups = 2, .activation = kGelu, .skip = kMix},
-                           {.in = 32, .out = 25, .activation = kGelu, .skip = kMix},
-                           {.in = 25, .out = 7}}));
-  units.emplace_back("shared", unit({{.in = 12,
-                                      .out = 16,
-                                      .groups = 4,
-                                      .weights = kShared,
-                                      .layout = kOutIn,
-                                      .bias = Layer::Bias::kShared},
-                                     {.in = 28,
-                                      .out = 20,
-                                      .groups = 2,
-                                      .weights = kShared,
-                                      .layout = kOutIn,
-                                      .skip = kMix,
-                                      .order = kPreviousFirst},
-                                     {.in = 32,
-                                      .out = 24,
-                                      .groups = 2,
-                                      .weights = kShared,
-                                      .bias = Layer::Bias::kNone,
-                                      .skip = kMix,
-                                      .order = kPreviousFirst},
-                                     {.in = 24, .out = 6, .layout = kOutIn}}));
-  units.emplace_back("residual", unit({{.in = 12,
-                                        .out = 12,
-                                        .groups = 2,
-                                        .activation = kRelu,
-                                        .residual = Layer::Residual::kBeforeActivation},
-                                       {.in = 12,
-                                        .out = 12,
-                                        .groups = 3,
-                                        .activation = kSigmoid,
-                                        .residual = Layer::Residual::kAfterActivation},
-                                       {.in = 24,
-                                        .out = 12,
-                                        .groups = 4,
-                                        .shuffle = Layer::Shuffle::kAfterNorm,
-                                        .activation = kTanh,
-                                        .skip = kMix,
-                                        .residual = Layer::Residual::kAfterActivation}}));
-  units.emplace_back("no_reduce", unit({{.in = 12,
-                                         .out = 18,
-                                         .groups = 6,
-                                         .layout = kOutIn,
-                                         .bias = Layer::Bias::kShared,
-                                         .norm = Layer::Norm::kPerGroup,
-                                         .norm_epsilon = 0.01,
-                                         .norm_gain = false},
-                                        {.in = 30,
-                                         .out = 24,
-                                         .groups = 3,
-                                         .layout = kOutIn,
-                                         .bias = Layer::Bias::kNone,
-                                         .norm = Layer::Norm::kWhole,
-                                         .norm_offset = false,
-                                         .skip = kMix}}));
-  units.emplace_back("reduce_sees_e",
-                     unit({{.in = 12, .out = 16, .groups = 4, .activation = kSwish},
-                           {.in = 28, .out = 24, .groups = 2, .activation = kSwish, .skip = kMix},
-                           {.in = 36, .out = 6, .skip = kConcatenate, .order = kPreviousFirst}}));
-  DefineUnit entry = unit({{.in = 12, .out = 8, .norm = Layer::Norm::kWhole, .activation = kSwish},
-                           {.in = 8, .out = 16, .groups = 4, .activation = kSwish},
-                           {.in = 24, .out = 24, .groups = 2, .activation = kSwish, .skip = kMix},
-                           {.in = 32, .out = 6, .skip = kConcatenate}});
-  entry.map_scale = 3.5;
-  entry.entry_layers = 1;
-  entry.table_scale = 0.25;
-  units.emplace_back("entry", entry);
-  return units;
-}
-
-uint64_t Product(const std::vector<uint64_t>& shape) {
-  uint64_t product = shape.empty() ? 0 : 1;
-  for (const uint64_t dimension : shape) product *= dimension;
-  return product;
-}
+constexpr uint64_t kWords = kDefineWords, kMapWidth = kDefineMapWidth;
 
 struct Example {
   DefineMap map;
@@ -149,20 +24,24 @@ struct Example {
   std::vector<double> table;
 };
 
-Example ReadExample(const std::string& name, const DefineUnit& unit) {
+uint64_t Entries(const Shape& shape) { return shape.empty() ? 0 : Count(shape); }
+
+Example ReadExample(const NamedUnit& named) {
+  const auto& [name, unit, map_scale] = named;
   FlatFixture fixture("define/unit_" + name + ".npy");
   Example example;
   DefineBand& band = example.map.emplace_back();
   band.words = kWords;
   band.width = kMapWidth;
+  band.scale = map_scale;
   band.table = fixture.Take<float>(kWords * kMapWidth);
-  for (const Layer& layer : unit.layers) {
+  for (const DefineLayer& layer : unit.layers) {
     const DefineShapes shapes = ShapesOf(layer);
     DefineWeights& values = example.weights.emplace_back();
-    values.weight = fixture.Take<float>(Product(shapes.weight));
-    values.bias = fixture.Take<float>(Product(shapes.bias));
-    values.norm_gain = fixture.Take<float>(Product(shapes.norm_gain));
-    values.norm_offset = fixture.Take<float>(Product(shapes.norm_offset));
+    values.weight = fixture.Take<float>(Entries(shapes.weight));
+    values.bias = fixture.Take<float>(Entries(shapes.bias));
+    values.norm_gain = fixture.Take<float>(Entries(shapes.norm_gain));
+    values.norm_offset = fixture.Take<float>(Entries(shapes.norm_offset));
   }
   example.table = fixture.Take<double>(kWords * OutputWidth(unit));
   EXPECT_EQ(fixture.left(), 0U) << name;
@@ -170,19 +49,20 @@ Example ReadExample(const std::string& name, const DefineUnit& unit) {
 }
 
 TEST(DefineTable, EqualsPyTorchInDoublePrecision) {
-  for (const auto& [name, unit] : Units()) {
-    const Example example = ReadExample(name, unit);
-    const auto table = DefineTable(example.map, unit, example.weights, 1);
-    ASSERT_TRUE(table.ok()) << name << ": " << table.status().message();
+  for (const NamedUnit& named : DefineUnits()) {
+    const Example example = ReadExample(named);
+    const auto table = DefineTable(example.map, named.unit, example.weights, 1);
+    ASSERT_TRUE(table.ok()) << named.name << ": " << table.status().message();
     // One rounding to float32.
-    EXPECT_LT(LargestDifference(*table, example.table), 6.1e-8) << name;
+    EXPECT_LT(LargestDifference(*table, example.table), 6.1e-8) << named.name;
   }
 }
 
 TEST(DefineTable, TheSameBitsForAnyNumberOfThreads) {
   TestRandom random(3);
-  const DefineUnit unit = Units()[4].second;
-  Example example = ReadExample("hgt_mix", unit);
+  const NamedUnit named = DefineUnits()[4];
+  const DefineUnit& unit = named.unit;
+  Example example = ReadExample(named);
   for (const uint64_t words : {1, 31, 32, 33, 200}) {
     DefineBand& band = example.map[0];
     band.words = words;
@@ -204,17 +84,16 @@ TEST(DefineTable, BandsAreCountedThroughAndProjected) {
   DefineMap map(3);
   map[0].words = 40;
   map[0].width = 2;
-  map[0].scale = 2;
+  map[0].scale = 1;
   for (int i = 0; i < 80; ++i) map[0].table.push_back(static_cast<float>(i));
   map[1].width = 2;
   map[2].words = 3;
   map[2].width = 1;
-  map[2].scale = 10;
+  map[2].scale = 5;
   map[2].table = {1, 2, 3};
   map[2].projection = {1, -1};
   DefineUnit unit;
   unit.map_width = 2;
-  unit.table_scale = 0.5;
   ASSERT_EQ(Words(map), 43U);
   for (const size_t threads : {1, 2}) {
     const auto table = DefineTable(map, unit, {}, threads);
@@ -226,8 +105,8 @@ TEST(DefineTable, BandsAreCountedThroughAndProjected) {
 }
 
 TEST(DefineTable, RefusesMapsThatDoNotFit) {
-  const DefineUnit unit = Units()[0].second;
-  const Example example = ReadExample("linear", unit);
+  const DefineUnit unit = DefineUnits()[0].unit;
+  const Example example = ReadExample(DefineUnits()[0]);
   const auto refusal = [&](auto change) {
     DefineMap map = example.map;
     change(map);
@@ -263,7 +142,7 @@ TEST(DefineTable, RefusesTablesBeyondTheLimitBeforeAllocating) {
   map[0].table.resize(65537);
   DefineUnit unit;
   unit.map_width = 1;
-  unit.layers = {{.in = 1, .out = kLargestDefineWidth, .bias = Layer::Bias::kNone}};
+  unit.layers = {{.in = 1, .out = kLargestDefineWidth, .bias = DefineLayer::Bias::kNone}};
   std::vector<DefineWeights> weights(1);
   weights[0].weight.resize(kLargestDefineWidth);
   const auto table = DefineTable(map, unit, weights, 1);
@@ -281,8 +160,7 @@ TEST(DefineTable, NamesTheFirstWordThatFloat32CannotHold) {
   map[0].table[2 * 99] = std::numeric_limits<float>::max();
   DefineUnit unit;
   unit.map_width = 2;
-  unit.map_scale = 1e300;
-  unit.table_scale = 1e-299;
+  map[0].scale = 10;
   for (const size_t threads : {1, 4}) {
     const auto table = DefineTable(map, unit, {}, threads);
     ASSERT_FALSE(table.ok());

@@ -1,14 +1,14 @@
-#include "converters/passes/define/define_unit.h"
+#include "format/define_unit.h"
 
+#include <algorithm>
 #include <cmath>
-#include <utility>
 
-#include "converters/entries.h"
+#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
 
-// Longer lists of faults are cut, so that a hostile recipe cannot make an endless line.
+// Longer lists of faults are cut, so that a hostile declaration cannot make an endless line.
 constexpr size_t kMostFaults = 20;
 
 class Faults {
@@ -21,11 +21,9 @@ class Faults {
     Note(where, expected, std::to_string(found));
   }
 
-  Status status() const {
-    if (count_ == 0) return {};
-    const std::string more =
-        count_ > kMostFaults ? " and " + std::to_string(count_ - kMostFaults) + " more" : "";
-    return {KINGLET_INVALID_ARGUMENT, "define unit: " + text_ + more};
+  std::string Text() const {
+    if (count_ <= kMostFaults) return text_;
+    return text_ + " and " + std::to_string(count_ - kMostFaults) + " more";
   }
 
  private:
@@ -40,23 +38,15 @@ const std::string& WidthsText() {
   return kText;
 }
 
-std::string NumberText(double number) {
-  return std::isnan(number) ? "NaN" : std::to_string(number);
-}
-
-void CheckScale(const char* name, double scale, Faults& faults) {
-  if (!std::isfinite(scale)) faults.Note(name, "a finite number", NumberText(scale));
-}
-
 // What layer `index` of `unit` says, given the widths of e and of the previous layer's output.
-void CheckLayer(const DefineUnit& unit, size_t index, uint64_t input, uint64_t previous,
+void CheckLayer(const DefineUnit& unit, size_t index, uint64_t e_width, uint64_t previous,
                 Faults& faults) {
   const DefineLayer& layer = unit.layers[index];
-  const std::string place = "layer " + std::to_string(index) + ", ";
+  const std::string place = Numbered("layer", index) + ", ";
   if (!IsWidth(layer.out)) faults.Note(place + "out", WidthsText(), layer.out);
 
   const bool skips = layer.skip != DefineLayer::Skip::kNone;
-  const uint64_t joined = previous + (skips ? input : 0);
+  const uint64_t joined = InputWidth(layer, e_width, previous);
   if (skips && index <= unit.entry_layers) {
     faults.Note(place + "skip", "none, for the previous output is e or comes before it",
                 layer.skip == DefineLayer::Skip::kMix ? "mix" : "concat");
@@ -64,7 +54,7 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t input, uint64_t p
     faults.Note(place + "in",
                 std::to_string(joined) +
                     (skips ? " (" + std::to_string(previous) + " of the previous output and " +
-                                 std::to_string(input) + " of e)"
+                                 std::to_string(e_width) + " of e)"
                            : std::string()),
                 layer.in);
   }
@@ -79,7 +69,7 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t input, uint64_t p
   divides("in", layer.in);
   divides("out", layer.out);
   if (layer.skip == DefineLayer::Skip::kMix) {
-    divides("e", input);
+    divides("e", e_width);
     divides("the previous output", previous);
   }
   if (layer.residual != DefineLayer::Residual::kNone && layer.out != previous) {
@@ -92,23 +82,15 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t input, uint64_t p
   }
 }
 
-uint64_t Product(const std::vector<uint64_t>& shape) {
-  uint64_t product = shape.empty() ? 0 : 1;
-  for (const uint64_t dimension : shape) product *= dimension;
-  return product;
-}
+uint64_t Entries(const Shape& shape) { return shape.empty() ? 0 : Count(shape); }
 
 }  // namespace
 
 DefineShapes ShapesOf(const DefineLayer& layer) {
   const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
   DefineShapes shapes;
-  if (layer.weights == DefineLayer::Weights::kPerGroup) shapes.weight.push_back(layer.groups);
-  if (layer.layout == DefineLayer::Layout::kInOut) {
-    shapes.weight.insert(shapes.weight.end(), {in, out});
-  } else {
-    shapes.weight.insert(shapes.weight.end(), {out, in});
-  }
+  const bool shared = layer.weights == DefineLayer::Weights::kShared;
+  shapes.weight = {shared ? out : out * layer.groups, in};
   if (layer.bias == DefineLayer::Bias::kPerGroup) shapes.bias = {layer.out};
   if (layer.bias == DefineLayer::Bias::kShared) shapes.bias = {out};
   if (layer.norm != DefineLayer::Norm::kNone) {
@@ -119,56 +101,50 @@ DefineShapes ShapesOf(const DefineLayer& layer) {
   return shapes;
 }
 
+uint64_t InputWidth(const DefineLayer& layer, uint64_t e_width, uint64_t previous) {
+  return previous + (layer.skip == DefineLayer::Skip::kNone ? 0 : e_width);
+}
+
 uint64_t OutputWidth(const DefineUnit& unit) {
   return unit.layers.empty() ? unit.map_width : unit.layers.back().out;
+}
+
+uint64_t SkipWidth(const DefineUnit& unit) {
+  return unit.entry_layers == 0 ? unit.map_width : unit.layers[unit.entry_layers - 1].out;
+}
+
+DefineWidths WidestOf(const DefineUnit& unit) {
+  DefineWidths widest{unit.map_width, unit.map_width};
+  for (const DefineLayer& layer : unit.layers) {
+    widest = {std::max(widest.in, layer.in), std::max(widest.out, layer.out)};
+  }
+  return widest;
 }
 
 uint64_t ParameterCount(const DefineUnit& unit) {
   uint64_t count = 0;
   for (const DefineLayer& layer : unit.layers) {
     const DefineShapes shapes = ShapesOf(layer);
-    count += Product(shapes.weight) + Product(shapes.bias) + Product(shapes.norm_gain) +
-             Product(shapes.norm_offset);
+    count += Entries(shapes.weight) + Entries(shapes.bias) + Entries(shapes.norm_gain) +
+             Entries(shapes.norm_offset);
   }
   return count;
 }
 
-Status CheckUnit(const DefineUnit& unit) {
+std::string FaultsOf(const DefineUnit& unit) {
   Faults faults;
   if (!IsWidth(unit.map_width)) faults.Note("map width", WidthsText(), unit.map_width);
-  CheckScale("map scale", unit.map_scale, faults);
-  CheckScale("table scale", unit.table_scale, faults);
   if (unit.entry_layers > unit.layers.size()) {
     faults.Note("entry layers", "at most the " + std::to_string(unit.layers.size()) + " layers",
                 unit.entry_layers);
   }
-  uint64_t input = unit.map_width, previous = unit.map_width;
+  uint64_t e_width = unit.map_width, previous = unit.map_width;
   for (size_t index = 0; index < unit.layers.size(); ++index) {
-    if (index == unit.entry_layers) input = previous;
-    CheckLayer(unit, index, input, previous, faults);
+    if (index == unit.entry_layers) e_width = previous;
+    CheckLayer(unit, index, e_width, previous, faults);
     previous = unit.layers[index].out;
   }
-  return faults.status();
-}
-
-Status CheckWeights(const DefineUnit& unit, std::span<const DefineWeights> weights) {
-  KINGLET_RETURN_IF_ERROR(
-      CheckEntries("define unit", "layers with values", {unit.layers.size()}, weights.size()));
-  for (size_t index = 0; index < weights.size(); ++index) {
-    const DefineShapes shapes = ShapesOf(unit.layers[index]);
-    const DefineWeights& values = weights[index];
-    const auto check = [index](const char* name, const std::vector<uint64_t>& shape,
-                               const std::vector<float>& entries) {
-      const std::string place = "layer " + std::to_string(index) + ", " + name;
-      KINGLET_RETURN_IF_ERROR(CheckEntries("define unit", place, shape, entries.size()));
-      return CheckFinite("define unit", place, entries);
-    };
-    KINGLET_RETURN_IF_ERROR(check("weight", shapes.weight, values.weight));
-    KINGLET_RETURN_IF_ERROR(check("bias", shapes.bias, values.bias));
-    KINGLET_RETURN_IF_ERROR(check("norm gain", shapes.norm_gain, values.norm_gain));
-    KINGLET_RETURN_IF_ERROR(check("norm offset", shapes.norm_offset, values.norm_offset));
-  }
-  return {};
+  return faults.Text();
 }
 
 }  // namespace kinglet

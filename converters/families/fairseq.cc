@@ -1,0 +1,225 @@
+#include "converters/families/fairseq.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/fairseq_tables.h"
+#include "format/blocks.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint32_t kPadding = 1;
+constexpr uint32_t kEndOfSentence = 2;
+constexpr double kEpsilon = 1e-5;  // PyTorch's default, of all norms
+
+// f_j = exp(-j ln(10000) / (width / 2 - 1)), each operation rounded to float32 as in fairseq's
+// SinusoidalPositionalEmbedding.
+std::vector<float> Frequencies(uint32_t width) {
+  const uint32_t half = width / 2;
+  const auto slope = static_cast<float>(-std::log(10000.0) / (half - 1));
+  std::vector<float> frequencies(half);
+  for (uint32_t j = 0; j < half; ++j) {
+    const float exponent = static_cast<float>(j) * slope;
+    frequencies[j] = static_cast<float>(std::exp(double{exponent}));
+  }
+  return frequencies;
+}
+
+// Rows of queries, keys and values, each [heads size, columns] -> a head's query, key and value,
+// head after head.
+std::vector<float> RowsByHead(std::span<const float> queries, std::span<const float> keys,
+                              std::span<const float> values, uint64_t heads) {
+  std::vector<float> by_head;
+  by_head.reserve(3 * queries.size());
+  const size_t part = queries.size() / heads;
+  for (uint64_t head = 0; head < heads; ++head) {
+    for (const std::span<const float> all : {queries, keys, values}) {
+      const auto rows = all.subspan(head * part, part);
+      by_head.insert(by_head.end(), rows.begin(), rows.end());
+    }
+  }
+  return by_head;
+}
+
+class FairseqLoader {
+ public:
+  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights)
+      : config_(config), builder_(weights), tables_(config, builder_) {}
+
+  Result<LoadedModel> Load() {
+    KINGLET_RETURN_IF_ERROR(FindVersion());
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, tables_.DescribeEmbedding());
+    TransformerDecoder decoder = DescribeDecoder();
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, tables_.DescribeSoftmax());
+    ClaimLeftovers();
+    KINGLET_RETURN_IF_ERROR(
+        builder_.CheckNames("a fairseq language model with these "
+                            "hyper-parameters"));
+    KINGLET_RETURN_IF_ERROR(tables_.CheckTies());
+    ModelDescription& description = builder_.model.draft.description;
+    description.vocabulary_size = tables_.words();
+    description.start_token = kEndOfSentence;
+    description.blocks.emplace_back(std::move(embedding));
+    description.blocks.emplace_back(std::move(decoder));
+    description.blocks.emplace_back(std::move(softmax));
+    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    return std::move(builder_.model);
+  }
+
+ private:
+  // Decoders up to version 2, and those that say none, have no final norm.
+  Status FindVersion() {
+    const SourceTensor* version = builder_.ClaimUnshaped("decoder.version", false);
+    final_norm_ = false;
+    if (version == nullptr || CountEntries(version->shape) != 1) return {};
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> value, ReadFinite(*version));
+    final_norm_ = config_.final_norm && value[0] > 2;
+    return {};
+  }
+
+  // What says nothing about the network; the values of some are uninitialised memory.
+  void ClaimLeftovers() {
+    for (const char* name :
+         {"embed_tokens._float_tensor", "embed_positions._float_tensor", "embed_positions.weights",
+          "adaptive_softmax.head._float_tensor", "adaptive_softmax.version"}) {
+      builder_.ClaimUnshaped(std::string("decoder.") + name, false);
+    }
+  }
+
+  TransformerDecoder DescribeDecoder() {
+    TransformerDecoder decoder{};
+    decoder.name = "decoder";
+    decoder.width = config_.width;
+    decoder.heads = config_.heads;
+    decoder.key_size = decoder.value_size = config_.width / config_.heads;
+    decoder.window = config_.positions;
+    decoder.start = StreamStart::kMasked;
+    decoder.norm_order = NormOrder::kPre;
+    decoder.epsilon = kEpsilon;
+    decoder.positions = DescribePositions();
+    for (uint32_t i = 0; i < config_.layers; ++i) {
+      decoder.layers.push_back(DescribeLayer("decoder.layers." + std::to_string(i) + "."));
+    }
+    if (final_norm_) {
+      decoder.final_norm_gain = Kept("decoder.layer_norm.weight", {config_.width});
+      decoder.final_norm_bias = Kept("decoder.layer_norm.bias", {config_.width});
+    }
+    return decoder;
+  }
+
+  Positions DescribePositions() {
+    const uint64_t first = kPadding + 1;
+    if (!config_.learned_positions) {
+      return AbsoluteSinusoids{
+          builder_.AddComputed("decoder.embed_positions.frequencies", Frequencies(config_.width)),
+          static_cast<uint32_t>(first)};
+    }
+    const std::string name = "decoder.embed_positions.weight";
+    const SourceTensor* table =
+        builder_.Claim(name, {config_.positions + first, uint64_t{config_.width}});
+    return PositionTable{
+        builder_.Add(name, {config_.positions, config_.width}, Role::kKept, table, {first, 0})};
+  }
+
+  TensorId Kept(const std::string& name, const Shape& shape) {
+    return builder_.Add(name, shape, Role::kKept);
+  }
+
+  TransformerLayer DescribeLayer(const std::string& prefix) {
+    const uint64_t d = config_.width, inner = config_.inner;
+    // The first of the names that the file has.
+    const auto norm = [&](std::initializer_list<const char*> names) {
+      const auto* has = std::find_if(names.begin(), names.end(), [&](const char* name) {
+        return builder_.Has(prefix + name + ".weight");
+      });
+      const std::string name = prefix + (has != names.end() ? *has : *names.begin());
+      return std::pair(Kept(name + ".weight", {d}), Kept(name + ".bias", {d}));
+    };
+    TransformerLayer layer{};
+    std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
+        norm({"self_attn_layer_norm", "layer_norms.0"});
+    const std::string attention = prefix + "self_attn.";
+    layer.qkv_weight = DescribeProjections(attention, "weight", {d, d}, Role::kPrunedAlso);
+    layer.qkv_bias = DescribeProjections(attention, "bias", {d}, Role::kQuantised);
+    layer.out_weight = builder_.Add(attention + "out_proj.weight", {d, d}, Role::kPrunedAlso);
+    layer.out_bias = builder_.Add(attention + "out_proj.bias", {d}, Role::kQuantised);
+    // A layer has no attention to an encoder, so its second norm is the last.
+    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
+        norm({"final_layer_norm", "layer_norms.1", "layer_norms.2"});
+    layer.inner_weight = builder_.Add(prefix + "fc1.weight", {inner, d}, Role::kPrunedAlso);
+    layer.inner_bias = builder_.Add(prefix + "fc1.bias", {inner}, Role::kQuantised);
+    layer.outer_weight = builder_.Add(prefix + "fc2.weight", {d, inner}, Role::kPrunedAlso);
+    layer.outer_bias = builder_.Add(prefix + "fc2.bias", {d}, Role::kQuantised);
+    return layer;
+  }
+
+  // Queries, keys and values; `part` is weight or bias, `shape` that of one of the three.
+  TensorId DescribeProjections(const std::string& attention, const std::string& part,
+                               const Shape& shape, Role role) {
+    Shape all = shape;
+    all[0] *= 3;
+    const std::string name = attention + "qkv." + part;
+    const std::string joined = attention + "in_proj_" + part;
+    if (builder_.Has(joined)) {
+      return builder_.AddMade(name, all, role, builder_.Claim(joined, all),
+                              [heads = config_.heads](const std::vector<float>& values) {
+                                const std::span<const float> rows(values);
+                                const size_t third = rows.size() / 3;
+                                return RowsByHead(rows.first(third), rows.subspan(third, third),
+                                                  rows.last(third), heads);
+                              });
+    }
+    const SourceTensor* queries = builder_.Claim(attention + "q_proj." + part, shape);
+    const SourceTensor* keys = builder_.Claim(attention + "k_proj." + part, shape);
+    const SourceTensor* values = builder_.Claim(attention + "v_proj." + part, shape);
+    return builder_.AddMade(name, all, role, queries,
+                            [heads = config_.heads, keys,
+                             values](const std::vector<float>& rows) -> Result<std::vector<float>> {
+                              KINGLET_ASSIGN_OR_RETURN(const auto key_rows, ReadFinite(*keys));
+                              KINGLET_ASSIGN_OR_RETURN(const auto value_rows, ReadFinite(*values));
+                              return RowsByHead(rows, key_rows, value_rows, heads);
+                            });
+  }
+
+  const FairseqConfig& config_;
+  DraftBuilder builder_;
+  FairseqTables tables_;
+  bool final_norm_ = false;
+};
+
+}  // namespace
+
+bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
+  const auto any = [weights](std::string_view prefix) {
+    return std::any_of(weights.begin(), weights.end(), [prefix](const SourceTensor& tensor) {
+      return tensor.name.starts_with(prefix);
+    });
+  };
+  return any("decoder.layers.0.self_attn.") && any("decoder.embed_tokens.") && !any("encoder.");
+}
+
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
+                                 std::span<const SourceTensor> weights) {
+  return FairseqLoader(config, weights).Load();
+}
+
+Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
+  if (input.root == nullptr) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
+                           "a file of torch.save with fairseq's 'args' or 'cfg'",
+                           "tensors without hyper-parameters");
+  }
+  KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config, ReadFairseqConfig(*input.root));
+  return FairseqDraft(config, input.weights);
+}
+
+}  // namespace kinglet

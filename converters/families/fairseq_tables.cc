@@ -1,0 +1,238 @@
+#include "converters/families/fairseq_tables.h"
+
+#include <cmath>
+#include <optional>
+
+#include "converters/quoted.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+const std::string kInput = "decoder.embed_tokens.";
+const std::string kSoftmax = "decoder.adaptive_softmax.";
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
+}
+
+std::string TableName(size_t band) {
+  return kInput + "embeddings." + std::to_string(band) + ".0.weight";
+}
+std::string ProjectionName(size_t band) {
+  return kInput + "embeddings." + std::to_string(band) + ".1.weight";
+}
+
+}  // namespace
+
+Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBands& bands,
+                                                                uint32_t width,
+                                                                const char* name) const {
+  std::vector<Band> found;
+  if (words_ == 0) return found;
+  std::vector<uint64_t> ends(bands.cutoffs.begin(), bands.cutoffs.end());
+  if (ends.back() > words_) {
+    return Refuse(name, "words up to " + std::to_string(words_) + ", as many as the embedding has",
+                  std::to_string(ends.back()));
+  }
+  if (ends.back() < words_) ends.push_back(words_);
+  uint64_t first = 0, columns = width;
+  for (const uint64_t end : ends) {
+    if (columns == 0) {
+      return Refuse(name, "rows of at least one number in every band",
+                    "none in band " + std::to_string(found.size()));
+    }
+    found.push_back({first, end - first, columns});
+    first = end;
+    columns /= bands.factor;
+  }
+  return found;
+}
+
+// The last band's table says how many words there are.
+Status FairseqTables::FindWords() {
+  std::string name = kInput + "weight";
+  uint64_t before = 0;
+  if (const std::vector<uint32_t>& cutoffs = config_.input.cutoffs; !cutoffs.empty()) {
+    const size_t last =
+        builder_.Has(TableName(cutoffs.size())) ? cutoffs.size() : cutoffs.size() - 1;
+    name = TableName(last);
+    before = last == 0 ? 0 : cutoffs[last - 1];
+  }
+  const SourceTensor* table = builder_.ClaimUnshaped(name);
+  if (table == nullptr) return {};
+  if (table->shape.size() != 2 || table->shape[0] == 0) {
+    builder_.NoteMisshaped(*table, "[words, width]");
+    return {};
+  }
+  if (table->shape[0] > kMaxDimension - before) {
+    return Refuse("tensor " + name, "at most " + std::to_string(kMaxDimension) + " words",
+                  std::to_string(before) + " and " + std::to_string(table->shape[0]));
+  }
+  words_ = before + table->shape[0];
+  return {};
+}
+
+Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
+  KINGLET_RETURN_IF_ERROR(FindWords());
+  AdaptiveEmbedding embedding;
+  embedding.name = "embed_tokens";
+  embedding.width = config_.width;
+  embedding.scale = config_.scaled ? std::sqrt(static_cast<double>(config_.width)) : 1;
+  if (config_.input.cutoffs.empty()) {
+    DescribePlainEmbedding(embedding);
+  } else {
+    KINGLET_RETURN_IF_ERROR(DescribeAdaptiveEmbedding(embedding));
+  }
+  return embedding;
+}
+
+Status FairseqTables::DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<Band> bands,
+                           BandsOf(config_.input, config_.input_width, "adaptive_input_cutoff"));
+  for (size_t b = 0; b < bands.size(); ++b) {
+    const auto& [first, size, columns] = bands[b];
+    const Shape table = {size, columns}, projection = {config_.width, columns};
+    tables_.push_back(builder_.Claim(TableName(b), table));
+    projections_.push_back(builder_.Claim(ProjectionName(b), projection));
+    bins_.push_back(
+        {static_cast<uint32_t>(first), static_cast<uint32_t>(size),
+         builder_.Add(TableName(b), table, Role::kPrunedAlso, tables_.back()),
+         builder_.Add(ProjectionName(b), projection, Role::kQuantised, projections_.back())});
+  }
+  embedding.bins = bins_;
+  return {};
+}
+
+void FairseqTables::DescribePlainEmbedding(AdaptiveEmbedding& embedding) {
+  if (words_ == 0) return;
+  const Shape shape = {words_, config_.input_width};
+  tables_.push_back(builder_.Claim(kInput + "weight", shape));
+  EmbeddingBin bin{0, words(),
+                   builder_.Add(kInput + "weight", shape, Role::kPrunedAlso, tables_.back()),
+                   std::nullopt};
+  if (config_.input_width != config_.width) {
+    bin.projection = builder_.Add("decoder.project_in_dim.weight",
+                                  {config_.width, config_.input_width}, Role::kQuantised);
+  }
+  bins_.push_back(bin);
+  embedding.bins = bins_;
+}
+
+Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
+  AdaptiveSoftmax softmax{};
+  softmax.name = "adaptive_softmax";
+  softmax.width = config_.width;
+  if (config_.output.cutoffs.empty()) {
+    softmax.name = "output_projection";
+    DescribePlainSoftmax(softmax);
+  } else {
+    KINGLET_RETURN_IF_ERROR(DescribeAdaptiveSoftmax(softmax));
+  }
+  return softmax;
+}
+
+Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
+  if (config_.output_width != config_.width) {
+    return Status::Refusal(
+        KINGLET_UNSUPPORTED, "checkpoint", "decoder_output_dim",
+        std::to_string(config_.width) + ", decoder_embed_dim, as the softmax is adaptive",
+        std::to_string(config_.output_width));
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::vector<Band> bands,
+      BandsOf(config_.output, config_.output_width, "adaptive_softmax_cutoff"));
+  if (bands.empty()) return {};
+  DescribeHead(softmax, bands[0].size, bands.size() - 1);
+  for (size_t b = 1; b < bands.size(); ++b) {
+    softmax.tails.push_back(DescribeTail(bands[b], b - 1));
+  }
+  return {};
+}
+
+// Words first, then the clusters in the order of the tails.
+void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails) {
+  const uint64_t width = config_.output_width;
+  softmax.head_size = static_cast<uint32_t>(size);
+  const Shape clusters = {tails, width};
+  if (config_.tied_tables) {
+    NoteTie(kSoftmax + "head.word_proj.weight", {size, width}, tables_[0]);
+    softmax.head_table = bins_[0].table;
+    const std::string name = kSoftmax + "head.class_proj.weight";
+    if (tails > 0) {
+      softmax.cluster_weight = builder_.Add(name, clusters, Role::kQuantised);
+    } else {
+      builder_.Claim(name, clusters, false);  // a matrix without rows says nothing
+    }
+    return;
+  }
+  const std::string name = kSoftmax + "head.weight";
+  const SourceTensor* rows = builder_.Claim(name, {size + tails, width});
+  softmax.head_table = builder_.Add(name, {size, width}, Role::kPrunedAlso, rows);
+  if (tails == 0) return;
+  softmax.cluster_weight =
+      builder_.Add(name + ".clusters", clusters, Role::kQuantised, rows, {size, 0});
+}
+
+SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
+  const uint64_t width = config_.output_width;
+  const std::string prefix = kSoftmax + "tail." + std::to_string(index) + ".";
+  const std::string projection = prefix + "0.weight", table = prefix + "2.weight";
+  const Shape rows = {band.size, band.columns}, projected = {band.columns, width};
+  SoftmaxTail tail{};
+  tail.first = static_cast<uint32_t>(band.first);
+  tail.size = static_cast<uint32_t>(band.size);
+  tail.cluster_row = static_cast<uint32_t>(index);
+  if (config_.tied_projections) {
+    const SourceTensor* original = projections_[index + 1];
+    NoteTie(projection, {width, band.columns}, original);
+    tail.projection = builder_.AddTransposed(projection, projected, Role::kQuantised, original);
+  } else {
+    tail.projection = builder_.Add(projection, projected, Role::kQuantised);
+  }
+  if (config_.tied_tables) {
+    NoteTie(table, rows, tables_[index + 1]);
+    tail.table = bins_[index + 1].table;
+  } else {
+    tail.table = builder_.Add(table, rows, Role::kPrunedAlso);
+  }
+  return tail;
+}
+
+void FairseqTables::DescribePlainSoftmax(AdaptiveSoftmax& softmax) {
+  if (words_ == 0) return;
+  softmax.head_size = words();
+  const Shape shape = {words_, config_.output_width};
+  const std::string older = "decoder.embed_out";
+  const std::string name = builder_.Has(older) ? older : "decoder.output_projection.weight";
+  if (config_.tied_tables) {
+    NoteTie(name, shape, tables_[0]);
+    softmax.head_table = bins_[0].table;
+  } else {
+    softmax.head_table = builder_.Add(name, shape, Role::kPrunedAlso);
+  }
+  if (config_.output_width != config_.width) {
+    softmax.head_projection = builder_.Add("decoder.project_out_dim.weight",
+                                           {config_.output_width, config_.width}, Role::kQuantised);
+  }
+}
+
+// A tied tensor may be in the file a second time.
+void FairseqTables::NoteTie(const std::string& copy, const Shape& shape,
+                            const SourceTensor* original) {
+  const SourceTensor* found = builder_.Claim(copy, shape, false);
+  if (found != nullptr && original != nullptr) ties_.emplace_back(found, original);
+}
+
+Status FairseqTables::CheckTies() const {
+  for (const auto& [copy, original] : ties_) {
+    KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*copy, *original));
+    if (same) continue;
+    return Refuse("tensor " + copy->name,
+                  "the values of " + original->name + ", as the hyper-parameters tie them",
+                  "others");
+  }
+  return {};
+}
+
+}  // namespace kinglet

@@ -1,0 +1,107 @@
+#include "converters/recipe/recipe_unit.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kinglet {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::array kWeights = {"per_group"sv, "shared"sv};
+constexpr std::array kLayouts = {"in_out"sv, "out_in"sv};
+constexpr std::array kShuffles = {"none"sv, "before_norm"sv, "after_norm"sv};
+constexpr std::array kNorms = {"none"sv, "whole"sv, "per_group"sv};
+constexpr std::array kActivations = {"none"sv,  "relu"sv, "gelu"sv,
+                                     "swish"sv, "tanh"sv, "sigmoid"sv};
+constexpr std::array kSkips = {"none"sv, "concatenate"sv, "mix"sv};
+constexpr std::array kOrders = {"input_first"sv, "previous_first"sv};
+constexpr std::array kResiduals = {"none"sv, "before_activation"sv, "after_activation"sv};
+
+bool IsMatrices(const Shape& shape) {
+  return (shape.size() == 2 || shape.size() == 3) &&
+         std::find(shape.begin(), shape.end(), 0u) == shape.end();
+}
+
+// The layer's values; sets its width and what its bias is, which their shapes tell.
+Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTensors& tensors,
+                                DefineLayer& layer) {
+  KINGLET_ASSIGN_OR_RETURN(TensorValues<float> weight, tensors.Read(from.weight));
+  const Shape& shape = weight.shape;
+  const bool out_in = from.layout == DefineLayout::kOutIn;
+  const uint64_t groups = layer.groups;
+  const uint64_t matrices = layer.weights == DefineLayer::Weights::kShared ? 1 : groups;
+  if (!IsMatrices(shape) || groups == 0 || layer.in % groups != 0 ||
+      shape[shape.size() - (out_in ? 1 : 2)] != layer.in / groups ||
+      (shape.size() == 3 ? shape[0] : 1) != matrices) {
+    return RefuseTensor(from.weight,
+                        std::to_string(matrices) + " matrices " + (out_in ? "[outputs, " : "[") +
+                            std::to_string(groups == 0 ? 0 : layer.in / groups) +
+                            (out_in ? "]" : ", outputs]") + " for " + std::to_string(layer.in) +
+                            " inputs in " + std::to_string(groups) + " groups",
+                        ShapeText(shape));
+  }
+  const uint64_t outputs = shape[shape.size() - (out_in ? 2 : 1)];
+  layer.out = outputs * groups;
+  DefineWeights weights;
+  weights.weight =
+      out_in ? std::move(weight.values) : FromInOut(weight.values, layer.in / groups, outputs);
+  const auto read = [&](const std::optional<TensorRef>& ref, std::vector<float>& to) -> Status {
+    if (!ref) return {};
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> values, tensors.Read(*ref));
+    to = std::move(values.values);
+    return {};
+  };
+  KINGLET_RETURN_IF_ERROR(read(from.bias, weights.bias));
+  KINGLET_RETURN_IF_ERROR(read(from.norm_gain, weights.norm_gain));
+  KINGLET_RETURN_IF_ERROR(read(from.norm_offset, weights.norm_offset));
+  const bool shared = groups > 1 && weights.bias.size() == outputs;
+  layer.bias = !from.bias ? DefineLayer::Bias::kNone
+               : shared   ? DefineLayer::Bias::kShared
+                          : DefineLayer::Bias::kPerGroup;
+  return weights;
+}
+
+}  // namespace
+
+Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
+  DefineRecipe::Layer parsed;
+  DefineLayer& layer = parsed.layer;
+  KINGLET_ASSIGN_OR_RETURN(layer.groups, node.CountOr("groups", 1));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", kWeights, layer.weights));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "layout", kLayouts, parsed.layout));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
+  KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, node.NumberOr("epsilon", layer.norm_epsilon));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "activation", kActivations, layer.activation));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "order", kOrders, layer.order));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "residual", kResiduals, layer.residual));
+  return parsed;
+}
+
+Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width,
+                            const RecipeTensors& tensors) {
+  RecipeUnit read;
+  read.unit.map_width = map_width;
+  read.unit.entry_layers = recipe.entry_layers;
+  uint64_t e_width = map_width, previous = map_width;
+  for (size_t i = 0; i < recipe.layers.size(); ++i) {
+    if (i == recipe.entry_layers) e_width = previous;
+    DefineLayer layer = recipe.layers[i].layer;
+    layer.in = InputWidth(layer, e_width, previous);
+    KINGLET_ASSIGN_OR_RETURN(DefineWeights weights, ReadLayer(recipe.layers[i], tensors, layer));
+    previous = layer.out;
+    read.unit.layers.push_back(layer);
+    read.weights.push_back(std::move(weights));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckUnit(read.unit));
+  KINGLET_RETURN_IF_ERROR(CheckWeights(read.unit, read.weights));
+  return read;
+}
+
+}  // namespace kinglet

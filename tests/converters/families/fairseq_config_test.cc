@@ -1,0 +1,218 @@
+#include "converters/families/fairseq_config.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/converters/fairseq_nodes.h"
+
+namespace kinglet {
+namespace {
+
+using Words = std::vector<uint32_t>;
+
+FairseqConfig Read(FairseqNodes& nodes) {
+  const auto config = ReadFairseqConfig(nodes.Args());
+  EXPECT_TRUE(config.ok()) << config.status().message();
+  return config.ok() ? *config : FairseqConfig();
+}
+
+void ExpectRefused(FairseqNodes& nodes, const std::string& part,
+                   kinglet_status code = KINGLET_INVALID_CHECKPOINT) {
+  for (const bool newer : {false, true}) {
+    const Status status = ReadFairseqConfig(newer ? nodes.Config() : nodes.Args()).status();
+    EXPECT_EQ(status.code(), code) << part;
+    EXPECT_NE(status.message().find((newer ? "cfg.model." : "args.") + part), std::string::npos)
+        << status.message();
+    EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  }
+}
+
+TEST(FairseqConfig, ArgsAndCfgSayTheSame) {
+  FairseqNodes nodes;
+  for (const PickleNode* root : {&nodes.Args(), &nodes.Config()}) {
+    const auto config = ReadFairseqConfig(*root);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_EQ(config->layers, 2u);
+    EXPECT_EQ(config->width, 16u);
+    EXPECT_EQ(config->input_width, 16u);
+    EXPECT_EQ(config->output_width, 16u);
+    EXPECT_EQ(config->inner, 20u);
+    EXPECT_EQ(config->heads, 4u);
+    EXPECT_EQ(config->positions, 24u);
+    EXPECT_FALSE(config->learned_positions);
+    EXPECT_TRUE(config->scaled);
+    EXPECT_TRUE(config->final_norm);
+    EXPECT_EQ(config->input.cutoffs, (Words{12, 26}));
+    EXPECT_EQ(config->input.factor, 2u);
+    EXPECT_EQ(config->output.cutoffs, (Words{12, 26}));
+    EXPECT_TRUE(config->tied_tables);
+    EXPECT_TRUE(config->tied_projections);
+  }
+}
+
+TEST(FairseqConfig, WithoutHyperParameters) {
+  ModuleNodes nodes;
+  PickleDict nothing;
+  EXPECT_NE(ReadFairseqConfig(*nodes.Add(nothing)).status().message().find("found neither"),
+            std::string::npos);
+  nothing.items.emplace_back(nodes.Add(std::string("cfg")), nodes.Add(PickleDict{}));
+  EXPECT_NE(ReadFairseqConfig(*nodes.Add(nothing)).status().message().find("'cfg' without 'model'"),
+            std::string::npos);
+  // `args` that is no object has no hyper-parameters; nothing crashes.
+  for (const FairseqNodes::Value& value :
+       {FairseqNodes::Value(int64_t{3}), FairseqNodes::Value(PickleObject{})}) {
+    PickleDict dict;
+    dict.items.emplace_back(nodes.Add(std::string("args")), nodes.Add(value));
+    EXPECT_NE(ReadFairseqConfig(*nodes.Add(dict)).status().message().find("args.decoder_layers"),
+              std::string::npos);
+  }
+  EXPECT_FALSE(ReadFairseqConfig(*nodes.Add(int64_t{3})).ok());
+}
+
+// fairseq's two rules for names of older versions, one after the other.
+TEST(FairseqConfig, FinalNorm) {
+  const struct {
+    std::vector<std::pair<const char*, bool>> given;
+    bool norm, tied_projections;
+  } cases[] = {
+      {{{"no_decoder_final_norm", true}}, false, false},
+      {{{"no_decoder_final_norm", false}}, true, false},
+      {{{"no_tie_adaptive_proj", false}}, false, true},
+      {{{"no_tie_adaptive_proj", true}}, false, false},
+      {{{"decoder_final_norm", true}}, true, false},
+      {{{"decoder_final_norm", false}}, false, false},
+      {{{"no_tie_adaptive_proj", false}, {"decoder_final_norm", true}}, true, true},
+      {{{"no_decoder_final_norm", true}, {"decoder_final_norm", true}}, true, false},
+  };
+  for (const auto& [given, norm, tied_projections] : cases) {
+    FairseqNodes nodes;
+    nodes.Remove("tie_adaptive_proj");
+    for (const auto& [name, value] : given) nodes.Set(name, value);
+    EXPECT_EQ(Read(nodes).final_norm, norm) << given[0].first;
+    EXPECT_EQ(Read(nodes).tied_projections, tied_projections) << given[0].first;
+  }
+}
+
+TEST(FairseqConfig, LongestBlocks) {
+  FairseqNodes nodes;
+  nodes.Set("max_target_positions", int64_t{7});
+  EXPECT_EQ(Read(nodes).positions, 7u);
+  nodes.Remove("max_target_positions");
+  EXPECT_EQ(Read(nodes).positions, 24u);
+  nodes.Remove("tokens_per_sample");
+  EXPECT_EQ(Read(nodes).positions, 1024u);
+  nodes.Set("max_target_positions", int64_t{0});
+  ExpectRefused(nodes, "max_target_positions: expected 1 to 1048576, found 0");
+}
+
+TEST(FairseqConfig, FormsOfLists) {
+  for (const char* text : {"12,26", "12, 26", "[12, 26]", "(12,26)", "12,26,"}) {
+    FairseqNodes nodes;
+    nodes.Set("adaptive_input_cutoff", std::string(text));
+    EXPECT_EQ(Read(nodes).input.cutoffs, (Words{12, 26})) << text;
+  }
+  FairseqNodes nodes;
+  nodes.SetList("adaptive_input_cutoff", {int64_t{12}, int64_t{26}});
+  EXPECT_EQ(Read(nodes).input.cutoffs, (Words{12, 26}));
+
+  for (const char* text : {"12;26", "a", "12,,26", ",12", "26,12", "12,12", "0,12", "-1,2",
+                           "99999999999", "99999999999999999999"}) {
+    nodes.Set("adaptive_input_cutoff", std::string(text));
+    ExpectRefused(nodes, "adaptive_input_cutoff: expected ascending words from 1");
+  }
+  nodes.SetList("adaptive_input_cutoff", {int64_t{12}, std::string("26")});
+  ExpectRefused(nodes, "adaptive_input_cutoff");
+  nodes.Set("adaptive_input_cutoff", 12.5);
+  ExpectRefused(nodes, "adaptive_input_cutoff");
+  for (const FairseqNodes::Value& none :
+       {FairseqNodes::Value(PickleNone{}), FairseqNodes::Value(std::string())}) {
+    nodes.Set("adaptive_input_cutoff", none);
+    ExpectRefused(nodes, "adaptive_input_cutoff: expected a list, as adaptive_input is set");
+  }
+  PickleList many;
+  PickleNode one{int64_t{1}};
+  many.items.assign(5000, &one);
+  nodes.Set("adaptive_input_cutoff", many);
+  ExpectRefused(nodes, "adaptive_input_cutoff");
+}
+
+TEST(FairseqConfig, Sizes) {
+  for (const char* name :
+       {"decoder_layers", "decoder_embed_dim", "decoder_ffn_embed_dim", "decoder_attention_heads",
+        "decoder_input_dim", "decoder_output_dim", "adaptive_input_factor"}) {
+    for (const int64_t value : {int64_t{0}, int64_t{-3}, int64_t{1} << 40}) {
+      FairseqNodes nodes;
+      nodes.Set(name, value);
+      ExpectRefused(nodes, name);
+    }
+    FairseqNodes nodes;
+    nodes.Set(name, std::string("16"));
+    ExpectRefused(nodes, std::string(name) + ": expected a number, found");
+  }
+  for (const char* name : {"decoder_layers", "decoder_embed_dim", "decoder_ffn_embed_dim"}) {
+    FairseqNodes nodes;
+    nodes.Remove(name);
+    ExpectRefused(nodes, std::string(name) + ": expected a number, found none");
+  }
+  FairseqNodes nodes;
+  nodes.Set("decoder_attention_heads", int64_t{3});
+  ExpectRefused(nodes, "decoder_attention_heads: expected a divisor of 16, found 3");
+  for (const int64_t width : {2, 15}) {
+    nodes.Set("decoder_embed_dim", width);
+    ExpectRefused(nodes, "decoder_embed_dim: expected an even number from 4");
+  }
+}
+
+TEST(FairseqConfig, OtherNetworks) {
+  for (const char* name :
+       {"character_embeddings", "layernorm_embedding", "no_token_positional_embeddings",
+        "add_bos_token", "scale_attn", "scale_fc", "scale_heads", "scale_resids"}) {
+    FairseqNodes nodes;
+    nodes.Set(name, false);
+    EXPECT_EQ(Read(nodes).layers, 2u);
+    nodes.Set(name, true);
+    ExpectRefused(nodes, name, KINGLET_UNSUPPORTED);
+    nodes.Set(name, std::string("yes"));
+    ExpectRefused(nodes, name);
+  }
+  FairseqNodes nodes;
+  nodes.Set("base_layers", int64_t{2});
+  ExpectRefused(nodes, "base_layers", KINGLET_UNSUPPORTED);
+  nodes.Remove("base_layers");
+  nodes.Set("decoder_layers_to_keep", std::string("0,1"));
+  ExpectRefused(nodes, "decoder_layers_to_keep", KINGLET_UNSUPPORTED);
+  nodes.Remove("decoder_layers_to_keep");
+  nodes.Set("activation_fn", std::string("gelu"));
+  ExpectRefused(nodes, "activation_fn: expected relu, found 'gelu'", KINGLET_UNSUPPORTED);
+  nodes.Remove("activation_fn");
+  EXPECT_EQ(Read(nodes).layers, 2u);
+}
+
+TEST(FairseqConfig, TiesThatCannotBe) {
+  const auto expect = [](const char* name, FairseqNodes::Value value, const char* tie) {
+    FairseqNodes nodes;
+    nodes.Set(name, std::move(value));
+    ExpectRefused(nodes, tie);
+  };
+  expect("adaptive_softmax_factor", int64_t{4}, "tie_adaptive_weights");
+  expect("adaptive_softmax_cutoff", std::string("12"), "tie_adaptive_weights");
+  expect("adaptive_input", false, "tie_adaptive_weights");
+  expect("decoder_input_dim", int64_t{8}, "tie_adaptive_weights");
+  FairseqNodes nodes;
+  nodes.Set("decoder_input_dim", int64_t{8});
+  nodes.Set("decoder_output_dim", int64_t{8});
+  ExpectRefused(nodes, "tie_adaptive_weights");
+  nodes.Set("adaptive_softmax_cutoff", PickleNone{});
+  nodes.Set("share_decoder_input_output_embed", true);
+  ExpectRefused(nodes, "share_decoder_input_output_embed");
+  nodes.Set("adaptive_input", false);
+  const FairseqConfig plain = Read(nodes);
+  EXPECT_TRUE(plain.tied_tables);
+  EXPECT_FALSE(plain.tied_projections);
+  EXPECT_TRUE(plain.input.cutoffs.empty() && plain.output.cutoffs.empty());
+}
+
+}  // namespace
+}  // namespace kinglet

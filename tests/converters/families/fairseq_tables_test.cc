@@ -1,0 +1,253 @@
+#include "converters/families/fairseq_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/converters/recurrent_source.h"
+
+namespace kinglet {
+namespace {
+
+const std::string kInput = "decoder.embed_tokens.embeddings.";
+const std::string kSoftmax = "decoder.adaptive_softmax.";
+
+// 40 words in bands of 12, 14 and 14; width 16, factor 2.
+FairseqConfig Adaptive() {
+  FairseqConfig config;
+  config.layers = 1;
+  config.width = config.input_width = config.output_width = 16;
+  config.input = config.output = {{12, 26}, 2};
+  return config;
+}
+
+RecurrentSource AdaptiveInput() {
+  RecurrentSource source;
+  const uint64_t sizes[] = {12, 14, 14}, columns[] = {16, 8, 4};
+  for (size_t b = 0; b < 3; ++b) {
+    source.Add(kInput + std::to_string(b) + ".0.weight", {sizes[b], columns[b]});
+    source.Add(kInput + std::to_string(b) + ".1.weight", {16, columns[b]});
+  }
+  return source;
+}
+
+void AddSoftmax(RecurrentSource& source) {
+  source.Add(kSoftmax + "head.weight", {14, 16});
+  source.Add(kSoftmax + "tail.0.0.weight", {8, 16});
+  source.Add(kSoftmax + "tail.0.2.weight", {14, 8});
+  source.Add(kSoftmax + "tail.1.0.weight", {4, 16});
+  source.Add(kSoftmax + "tail.1.2.weight", {14, 4});
+}
+
+struct Ends {
+  Status status;
+  AdaptiveEmbedding embedding;
+  AdaptiveSoftmax softmax;
+  ModelDraft draft;
+  uint32_t words = 0;
+
+  std::vector<float> Values(TensorId id) const { return DecodedValues(draft.tensors[id]); }
+};
+
+Ends Describe(const FairseqConfig& config, const RecurrentSource& source) {
+  Ends ends;
+  const SourceWeights weights = source.Weights();
+  DraftBuilder builder(weights);
+  FairseqTables tables(config, builder);
+  ends.status = [&]() -> Status {
+    KINGLET_ASSIGN_OR_RETURN(ends.embedding, tables.DescribeEmbedding());
+    KINGLET_ASSIGN_OR_RETURN(ends.softmax, tables.DescribeSoftmax());
+    KINGLET_RETURN_IF_ERROR(builder.CheckNames("a test"));
+    KINGLET_RETURN_IF_ERROR(tables.CheckTies());
+    return builder.ReadValues();
+  }();
+  ends.words = tables.words();
+  ends.draft = std::move(builder.model.draft);
+  return ends;
+}
+
+void ExpectRefused(const Ends& ends, const std::string& part,
+                   kinglet_status code = KINGLET_INVALID_CHECKPOINT) {
+  EXPECT_EQ(ends.status.code(), code) << part;
+  EXPECT_NE(ends.status.message().find(part), std::string::npos) << ends.status.message();
+}
+
+TEST(FairseqTables, UntiedBands) {
+  RecurrentSource source = AdaptiveInput();
+  AddSoftmax(source);
+  const Ends ends = Describe(Adaptive(), source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  EXPECT_EQ(ends.words, 40u);
+  EXPECT_EQ(ends.embedding.scale, 4.0);
+  ASSERT_EQ(ends.embedding.bins.size(), 3u);
+  EXPECT_EQ(ends.embedding.bins[2].first, 26u);
+  EXPECT_EQ(ends.embedding.bins[2].size, 14u);
+  EXPECT_TRUE(ends.embedding.bins[0].projection.has_value());  // band 0 too
+  const std::vector<float>& head = source.Values(kSoftmax + "head.weight");
+  EXPECT_EQ(ends.softmax.head_size, 12u);
+  EXPECT_EQ(ends.Values(*ends.softmax.head_table),
+            std::vector<float>(head.begin(), head.begin() + 12 * 16));
+  EXPECT_EQ(ends.Values(*ends.softmax.cluster_weight),
+            std::vector<float>(head.begin() + 12 * 16, head.end()));
+  EXPECT_FALSE(ends.softmax.head_projection.has_value());
+  ASSERT_EQ(ends.softmax.tails.size(), 2u);
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(ends.softmax.tails[i].cluster_row, i);  // forward order
+    const std::string tail = kSoftmax + "tail." + std::to_string(i);
+    EXPECT_EQ(ends.Values(*ends.softmax.tails[i].projection), source.Values(tail + ".0.weight"));
+    EXPECT_EQ(ends.Values(ends.softmax.tails[i].table), source.Values(tail + ".2.weight"));
+    EXPECT_FALSE(ends.draft.tensors[*ends.softmax.tails[i].projection].derived);
+  }
+}
+
+RecurrentSource Tied() {
+  RecurrentSource source = AdaptiveInput();
+  source.Add(kSoftmax + "head.class_proj.weight", {2, 16});
+  return source;
+}
+
+TEST(FairseqTables, TiedBands) {
+  FairseqConfig config = Adaptive();
+  config.tied_tables = config.tied_projections = true;
+  RecurrentSource source = Tied();
+  for (const bool copies : {false, true}) {
+    if (copies) {
+      source.Add(kSoftmax + "head.word_proj.weight", {12, 16});
+      source.Copy(kInput + "0.0.weight", kSoftmax + "head.word_proj.weight");
+      source.Add(kSoftmax + "tail.0.0.weight", {16, 8});
+      source.Copy(kInput + "1.1.weight", kSoftmax + "tail.0.0.weight");
+      source.Add(kSoftmax + "tail.1.2.weight", {14, 4});
+      source.Copy(kInput + "2.0.weight", kSoftmax + "tail.1.2.weight");
+    }
+    const Ends ends = Describe(config, source);
+    ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+    EXPECT_EQ(ends.softmax.head_table, ends.embedding.bins[0].table);
+    for (size_t i = 0; i < 2; ++i) {
+      const SoftmaxTail& tail = ends.softmax.tails[i];
+      const EmbeddingBin& bin = ends.embedding.bins[i + 1];
+      EXPECT_EQ(tail.table, bin.table);
+      EXPECT_TRUE(ends.draft.tensors[*tail.projection].derived);
+      const std::vector<float> transposed = ends.Values(*tail.projection);
+      const std::vector<float> original = ends.Values(*bin.projection);
+      const size_t columns = original.size() / 16;
+      EXPECT_EQ(ends.draft.tensors[*tail.projection].shape, (Shape{columns, 16}));
+      for (size_t row = 0; row < 16; ++row) {
+        for (size_t column = 0; column < columns; ++column) {
+          EXPECT_EQ(transposed[column * 16 + row], original[row * columns + column]);
+        }
+      }
+    }
+  }
+  source.Values(kSoftmax + "tail.0.0.weight")[5] += 1;
+  ExpectRefused(Describe(config, source),
+                "tensor decoder.adaptive_softmax.tail.0.0.weight: expected the values of "
+                "decoder.embed_tokens.embeddings.1.1.weight");
+}
+
+// gbw: the words' tables are tied, the projections the softmax's own.
+TEST(FairseqTables, TiedWordsAlone) {
+  FairseqConfig config = Adaptive();
+  config.tied_tables = true;
+  RecurrentSource source = Tied();
+  source.Add(kSoftmax + "tail.0.0.weight", {8, 16});
+  source.Add(kSoftmax + "tail.1.0.weight", {4, 16});
+  const Ends ends = Describe(config, source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  EXPECT_EQ(ends.softmax.tails[1].table, ends.embedding.bins[2].table);
+  EXPECT_EQ(ends.Values(*ends.softmax.tails[1].projection),
+            source.Values(kSoftmax + "tail.1.0.weight"));
+  config.tied_projections = true;  // of a transposed shape
+  ExpectRefused(Describe(config, source),
+                "shape decoder.adaptive_softmax.tail.0.0.weight: expected [16, 8]");
+}
+
+TEST(FairseqTables, TheLastCutoffMayBeTheVocabulary) {
+  FairseqConfig config = Adaptive();
+  config.input.cutoffs = config.output.cutoffs = {12, 26, 40};
+  RecurrentSource source = AdaptiveInput();
+  AddSoftmax(source);
+  Ends ends = Describe(config, source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  EXPECT_EQ(ends.embedding.bins.size(), 3u);
+  EXPECT_EQ(ends.softmax.tails.size(), 2u);
+
+  config.output.cutoffs = {40};  // a head alone
+  for (const char* name : {"tail.0.0", "tail.0.2", "tail.1.0", "tail.1.2"}) {
+    source.Remove(kSoftmax + name + ".weight");
+  }
+  source.Add(kSoftmax + "head.weight", {40, 16});
+  ends = Describe(config, source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  EXPECT_TRUE(ends.softmax.tails.empty());
+  EXPECT_FALSE(ends.softmax.cluster_weight.has_value());
+
+  config.output.cutoffs = {12, 41};
+  ExpectRefused(Describe(config, source), "adaptive_softmax_cutoff: expected words up to 40");
+  config.output = {{12, 26}, 17};
+  ExpectRefused(Describe(config, source),
+                "adaptive_softmax_cutoff: expected rows of at least one number in every band, "
+                "found none in band 1");
+}
+
+TEST(FairseqTables, PlainTables) {
+  FairseqConfig config;
+  config.width = 16;
+  config.input_width = 6;
+  config.output_width = 10;
+  config.scaled = false;
+  RecurrentSource source;
+  source.Add("decoder.embed_tokens.weight", {9, 6});
+  source.Add("decoder.project_in_dim.weight", {16, 6});
+  source.Add("decoder.project_out_dim.weight", {10, 16});
+  source.Add("decoder.embed_out", {9, 10});  // as older versions call it
+  Ends ends = Describe(config, source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  EXPECT_EQ(ends.words, 9u);
+  EXPECT_EQ(ends.embedding.scale, 1.0);
+  EXPECT_EQ(ends.Values(*ends.embedding.bins[0].projection),
+            source.Values("decoder.project_in_dim.weight"));
+  EXPECT_EQ(ends.Values(*ends.softmax.head_projection),
+            source.Values("decoder.project_out_dim.weight"));
+  EXPECT_EQ(ends.Values(*ends.softmax.head_table), source.Values("decoder.embed_out"));
+  EXPECT_EQ(ends.softmax.head_size, 9u);
+
+  source.Remove("decoder.embed_out");
+  ExpectRefused(Describe(config, source), "missing decoder.output_projection.weight");
+  config.tied_tables = true;
+  config.output_width = 6;
+  source.Add("decoder.project_out_dim.weight", {6, 16});
+  ends = Describe(config, source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  EXPECT_EQ(ends.softmax.head_table, ends.embedding.bins[0].table);
+}
+
+TEST(FairseqTables, WhatIsMissingIsNamedAndCrashesNothing) {
+  for (const bool tied : {false, true}) {
+    FairseqConfig config = Adaptive();
+    config.tied_tables = config.tied_projections = tied;
+    RecurrentSource complete = tied ? Tied() : AdaptiveInput();
+    if (!tied) AddSoftmax(complete);
+    for (const SourceTensor& tensor : complete.Weights()) {
+      RecurrentSource source = complete;
+      source.Remove(tensor.name);
+      EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+      source.Add(tensor.name, {3, 3});
+      EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+      source.Add(tensor.name, {});
+      EXPECT_EQ(Describe(config, source).status.code(), KINGLET_INVALID_CHECKPOINT) << tensor.name;
+    }
+  }
+  FairseqConfig plain;
+  plain.width = plain.input_width = plain.output_width = 4;
+  ExpectRefused(Describe(plain, {}), "missing decoder.embed_tokens.weight");
+}
+
+TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
+  FairseqConfig config = Adaptive();
+  config.output_width = 8;
+  ExpectRefused(Describe(config, AdaptiveInput()), "decoder_output_dim: expected 16",
+                KINGLET_UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,173 @@
+#include "converters/recipe/recipe_unit.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "converters/recipe/recipe_model.h"
+#include "converters/source_file.h"
+#include "format/writer.h"
+#include "runtime/embedder.h"
+#include "tests/converters/passes/flat_fixture.h"
+#include "tests/converters/recipe/recipe_source.h"
+
+namespace kinglet {
+namespace {
+
+TEST(ParseUnitLayer, ReadsEveryChoice) {
+  const auto parsed = ParseUnitLayer(Node(
+      R"({"groups": 4, "weights": "shared", "layout": "out_in", "shuffle": "after_norm",
+          "norm": "per_group", "epsilon": 0.5, "activation": "gelu", "skip": "mix",
+          "order": "previous_first", "residual": "before_activation"})"));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed->layout, DefineLayout::kOutIn);
+  const DefineLayer expected{.groups = 4,
+                             .weights = DefineLayer::Weights::kShared,
+                             .shuffle = DefineLayer::Shuffle::kAfterNorm,
+                             .norm = DefineLayer::Norm::kPerGroup,
+                             .norm_epsilon = 0.5,
+                             .activation = DefineLayer::Activation::kGelu,
+                             .skip = DefineLayer::Skip::kMix,
+                             .order = DefineLayer::Order::kPreviousFirst,
+                             .residual = DefineLayer::Residual::kBeforeActivation};
+  EXPECT_EQ(parsed->layer, expected);
+  const auto defaults = ParseUnitLayer(Node("{}"));
+  ASSERT_TRUE(defaults.ok());
+  EXPECT_EQ(defaults->layer, DefineLayer());
+  EXPECT_EQ(defaults->layout, DefineLayout::kInOut);
+  EXPECT_FALSE(ParseUnitLayer(Node(R"({"skip": "sum"})")).ok());
+}
+
+DefineRecipe UnitOf(const std::string& layers) {
+  return std::get<DefineRecipe>(
+      TableOf(R"({"define": {"map": [{"table": "t"}], "layers": )" + layers + "}}").form);
+}
+
+class ReadUnitTest : public testing::Test {
+ protected:
+  const SourceWeights weights_ = {
+      // Two matrices [2, 3], and the same transposed.
+      FloatTensor("in_out", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}),
+      FloatTensor("out_in", {2, 3, 2}, {1, 4, 2, 5, 3, 6, 10, 40, 20, 50, 30, 60}),
+      FloatTensor("one", {2, 3}, {1, 2, 3, 4, 5, 6}),
+      RandomTensor("reduce", {5, 10}),
+      RandomTensor("bias3", {3}),
+      RandomTensor("bias6", {6}),
+      RandomTensor("bias4", {4})};
+  const RecipeTensors tensors_{weights_};
+
+  Result<RecipeUnit> Read(const std::string& layers) const {
+    return ReadUnit(UnitOf(layers), 4, tensors_);
+  }
+};
+
+TEST_F(ReadUnitTest, WidthsAndBiasesFollowFromTheTensors) {
+  const auto unit = Read(
+      R"([{"groups": 2, "weight": "in_out", "bias": "bias3"},
+          {"skip": "concatenate", "weight": "reduce", "layout": "out_in"}])");
+  ASSERT_TRUE(unit.ok()) << unit.status().message();
+  ASSERT_EQ(unit->unit.layers.size(), 2U);
+  EXPECT_EQ(unit->unit.layers[0].in, 4U);
+  EXPECT_EQ(unit->unit.layers[0].out, 6U);
+  EXPECT_EQ(unit->unit.layers[0].bias, DefineLayer::Bias::kShared);
+  EXPECT_EQ(unit->unit.layers[1].in, 10U);
+  EXPECT_EQ(unit->unit.layers[1].out, 5U);
+  EXPECT_EQ(unit->unit.layers[1].bias, DefineLayer::Bias::kNone);
+  const auto whole = Read(R"([{"groups": 2, "weight": "in_out", "bias": "bias6"}])");
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_EQ(whole->unit.layers[0].bias, DefineLayer::Bias::kPerGroup);
+}
+
+TEST_F(ReadUnitTest, BothLayoutsGiveTheSameMatrices) {
+  const auto in_out = Read(R"([{"groups": 2, "weight": "in_out"}])");
+  const auto out_in = Read(R"([{"groups": 2, "weight": "out_in", "layout": "out_in"}])");
+  ASSERT_TRUE(in_out.ok() && out_in.ok());
+  EXPECT_EQ(in_out->weights[0].weight, out_in->weights[0].weight);
+  EXPECT_EQ(in_out->weights[0].weight[1], 4);
+}
+
+TEST_F(ReadUnitTest, RefusalsNameTheTensor) {
+  const auto refusal = [this](const std::string& layers) {
+    const auto unit = Read(layers);
+    return unit.ok() ? "accepted" : unit.status().message();
+  };
+  EXPECT_NE(refusal(R"([{"groups": 4, "weight": "in_out"}])")
+                .find("tensor 'in_out': expected 4 matrices [1, outputs] for 4 inputs in 4 groups"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"([{"groups": 0, "weight": "in_out"}])").find("in 0 groups"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"([{"groups": 2, "weights": "shared", "weight": "in_out"}])")
+                .find("expected 1 matrices"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"([{"groups": 2, "weight": "in_out", "bias": "bias4"}])")
+                .find("layer 0, bias: expected 6 entries, found 4"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"([{"groups": 2, "weights": "shared", "weight": "one", "skip": "mix"}])"),
+            "accepted");
+}
+
+// Public implementations' checkpoints (tests/data/define/make_define.py) and their tables by
+// PyTorch, both as the table and as a unit that stays in the model.
+class PublicUnit : public testing::TestWithParam<const char*> {};
+
+TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
+  const std::string name = GetParam(), path = KINGLET_TEST_DATA "/define/" + name;
+  const auto source = OpenSourceFile(path + ".pt");
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  const auto node = RecipeNode::Read(path + ".json");
+  ASSERT_TRUE(node.ok()) << node.status().message();
+  auto recipe = ParseRecipe(*node);
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  const std::vector<double> expected = ReadDoubles("define/" + name + "_table.npy");
+  const auto table = ModelFromRecipe(*recipe, source->tensors, 1);
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  // One rounding to float32.
+  EXPECT_LT(LargestDifference(DecodedValues(table->draft.tensors[0]), expected), 6.1e-8);
+
+  KeepUnit(4, *recipe);
+  const auto kept = ModelFromRecipe(*recipe, source->tensors, 1);
+  ASSERT_TRUE(kept.ok()) << kept.status().message();
+  const auto bytes = SerialiseModel(kept->draft);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto embedder = *Embedder::Create(*Model::FromBytes(*bytes, {.backend = "ref64"}));
+  std::vector<double> found;
+  for (uint32_t word = 0; word < kept->draft.description.vocabulary_size; ++word) {
+    std::vector<double> row(embedder->width());
+    ASSERT_TRUE(embedder->Vector(word, std::span(row)).ok());
+    found.insert(found.end(), row.begin(), row.end());
+  }
+  EXPECT_LT(LargestDifference(found, expected), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PublicUnit,
+                         testing::Values("delight_full", "delight_adaptive", "delight_shuffled",
+                                         "plain"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+// A unit stays only where it is the whole input.
+TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
+  const SourceWeights weights = {RandomTensor("t", {5, 4}), RandomTensor("w", {4, 3}),
+                                 RandomTensor("p", {2, 3})};
+  const std::string unit =
+      R"({"define": {"map": [{"table": "t"}], "layers": [{"weight": "w"}], "cache_rows": )";
+  const auto message = [&](const std::string& json) {
+    const auto model = ModelFromRecipe(RecipeOf(json), weights, 1);
+    return model.ok() ? "accepted" : model.status().message();
+  };
+  EXPECT_EQ(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "4}}}}"), "accepted");
+  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "0}}}}")
+                .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
+            std::string::npos);
+  const std::string elsewhere = "define, cache_rows: expected none, but for the embedding's one";
+  EXPECT_NE(
+      message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}").find(elsewhere),
+      std::string::npos);
+  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"bins": [{"table": )" + unit +
+                    R"(4}}}, {"table": "t"}]}})")
+                .find(elsewhere),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""Writes the checkpoints of this folder: language models with random weights, laid out as fairseq's transformer_lm
+saves them (names of tensors and hyper-parameters, old and new containers, dummies), with the log-probabilities that the
+published equations (Baevski & Auli 2019; Vaswani et al. 2017; fairseq's position table in float32) give in float64.
+Shares nothing with fairseq or kinglet. Needs PyTorch (made with 1.13: Debian's python3-torch).
+
+    python3 make_variants.py          writes beside itself
+
+Each folder: model.pt, dict.txt, tokens.txt and
+    golden_f64.tsv      position, id, log-probability; the text in blocks of the longest length
+    golden_context.tsv  the same in blocks of 16 tokens of which 6 are context
+"""
+import argparse
+import math
+import os
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORDS, TOKENS = 40, 60
+PADDING, END = 1, 2
+BLOCK, CONTEXT = 16, 6
+DOUBLE = torch.float64
+
+DEFAULTS = dict(
+    decoder_layers=2, decoder_embed_dim=16, decoder_input_dim=16, decoder_output_dim=16, decoder_ffn_embed_dim=20,
+    decoder_attention_heads=2, adaptive_input=True, adaptive_input_cutoff="12,26", adaptive_softmax_cutoff="12,26",
+    adaptive_input_factor=2, adaptive_softmax_factor=2, tie_adaptive_weights=True, tie_adaptive_proj=True,
+    no_decoder_final_norm=True, no_scale_embedding=False, share_decoder_input_output_embed=False,
+    decoder_learned_pos=False, activation_fn="relu", max_target_positions=None, tokens_per_sample=24,
+    decoder_normalize_before=True, dropout=0.1)
+
+
+def has_final_norm(given, version):
+    """The rules of old and new hyper-parameters."""
+    norm = not given.get("no_decoder_final_norm", False)
+    if "no_tie_adaptive_proj" in given:
+        norm = False
+    if "decoder_final_norm" in given:
+        norm = bool(given["decoder_final_norm"])
+    return norm and version > 2
+
+
+def cutoffs(given, name):
+    value = given.get(name)
+    if value is None:
+        return None
+    ends = [int(x) for x in value.split(",")] if isinstance(value, str) else list(value)
+    return ends if ends[-1] == WORDS else ends + [WORDS]
+
+
+class Weights:
+    """Tensors by name, made as they are asked for."""
+
+    def __init__(self, seed):
+        self.generator = torch.Generator().manual_seed(seed)
+        self.state = {}
+
+    def __call__(self, name, *shape):
+        if name not in self.state:
+            ends = "embed" in name or "softmax" in name or "output_projection" in name
+            scale = (0.6 if ends else 1.2) / math.sqrt(shape[-1]) if len(shape) == 2 else 0.3
+            value = torch.randn(*shape, generator=self.generator) * scale
+            self.state[name] = value + 1 if "norm" in name and name.endswith("weight") else value
+        return self.state[name]
+
+
+def positions_of(width, count):
+    """[count, width]: rows of places PADDING + 1, ...; every operation in float32."""
+    half = width // 2
+    frequency = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(10000.0) / (half - 1)))
+    angle = (torch.arange(count, dtype=torch.float32) + (PADDING + 1))[:, None] * frequency[None, :]
+    return torch.cat([torch.sin(angle), torch.cos(angle)], dim=1)
+
+
+def norm(x, gain, bias):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / torch.sqrt((centred**2).mean(-1, keepdim=True) + 1e-5) * gain + bias
+
+
+class Network:
+    def __init__(self, given, version, weights):
+        self.given, self.weights, self.half = given, weights, False
+        self.width, self.heads = given["decoder_embed_dim"], given["decoder_attention_heads"]
+        self.final_norm = has_final_norm(given, version)
+        self.most = given.get("max_target_positions") or given["tokens_per_sample"]
+
+    def w(self, name, *shape):
+        value = self.weights("decoder." + name, *shape)
+        return (value.half() if self.half else value).to(DOUBLE)
+
+    def embed(self, ids):
+        given, rows = self.given, []
+        ends = cutoffs(given, "adaptive_input_cutoff") if given["adaptive_input"] else None
+        for word in ids:
+            if ends is None:
+                row = self.w("embed_tokens.weight", WORDS, given["decoder_input_dim"])[word]
+                if given["decoder_input_dim"] != self.width:
+                    row = self.w("project_in_dim.weight", self.width, given["decoder_input_dim"]) @ row
+            else:
+                band = sum(word >= end for end in ends)
+                first = 0 if band == 0 else ends[band - 1]
+                columns = given["decoder_input_dim"] // given["adaptive_input_factor"]**band
+                table = self.w(f"embed_tokens.embeddings.{band}.0.weight", ends[band] - first, columns)
+                row = self.w(f"embed_tokens.embeddings.{band}.1.weight", self.width, columns) @ table[word - first]
+            rows.append(row)
+        scale = 1.0 if given["no_scale_embedding"] else math.sqrt(self.width)
+        if given["decoder_learned_pos"]:
+            places = self.w("embed_positions.weight", self.most + PADDING + 1, self.width)[PADDING + 1:]
+        else:
+            places = positions_of(self.width, self.most).to(DOUBLE)
+        return torch.stack(rows) * scale + places[:len(ids)]
+
+    def attend(self, x, name):
+        d, size = self.width, self.width // self.heads
+        def linear(part):
+            return x @ self.w(f"{name}.{part}_proj.weight", d, d).T + self.w(f"{name}.{part}_proj.bias", d)
+        q, k, v = (linear(part).view(-1, self.heads, size).transpose(0, 1) for part in "qkv")
+        scores = q @ k.transpose(1, 2) / math.sqrt(size)
+        future = torch.ones(len(x), len(x)).triu(1).bool()
+        mixed = torch.softmax(scores.masked_fill(future, -math.inf), -1) @ v
+        joined = mixed.transpose(0, 1).reshape(len(x), d)
+        return joined @ self.w(f"{name}.out_proj.weight", d, d).T + self.w(f"{name}.out_proj.bias", d)
+
+    def layer(self, x, name):
+        d, inner = self.width, self.given["decoder_ffn_embed_dim"]
+        def normed(part):
+            return norm(x, self.w(f"{name}.{part}.weight", d), self.w(f"{name}.{part}.bias", d))
+        x = x + self.attend(normed("self_attn_layer_norm"), f"{name}.self_attn")
+        h = torch.relu(normed("final_layer_norm") @ self.w(f"{name}.fc1.weight", inner, d).T
+                       + self.w(f"{name}.fc1.bias", inner))
+        return x + h @ self.w(f"{name}.fc2.weight", d, inner).T + self.w(f"{name}.fc2.bias", d)
+
+    def logits_of_words(self, x):
+        """log p of every word after every row of x."""
+        given, out = self.given, self.given["decoder_output_dim"]
+        ends = cutoffs(given, "adaptive_softmax_cutoff")
+        if ends is None:
+            if out != self.width:
+                x = x @ self.w("project_out_dim.weight", out, self.width).T
+            shared = given["share_decoder_input_output_embed"]
+            table = self.w("embed_tokens.weight" if shared else "output_projection.weight", WORDS, out)
+            return torch.log_softmax(x @ table.T, -1)
+        tied, tails = given["tie_adaptive_weights"], len(ends) - 1
+        if tied:
+            rows = torch.cat([self.w("embed_tokens.embeddings.0.0.weight", ends[0], out),
+                              self.w("adaptive_softmax.head.class_proj.weight", tails, out)])
+        else:
+            rows = self.w("adaptive_softmax.head.weight", ends[0] + tails, out)
+        head = torch.log_softmax(x @ rows.T, -1)
+        parts = [head[:, :ends[0]]]
+        for i in range(tails):
+            columns = out // given["adaptive_softmax_factor"]**(i + 1)
+            size = ends[i + 1] - ends[i]
+            if tied and given["tie_adaptive_proj"]:
+                down = x @ self.w(f"embed_tokens.embeddings.{i + 1}.1.weight", self.width, columns)
+            else:
+                down = x @ self.w(f"adaptive_softmax.tail.{i}.0.weight", columns, out).T
+            name = f"embed_tokens.embeddings.{i + 1}.0.weight" if tied else f"adaptive_softmax.tail.{i}.2.weight"
+            tail = torch.log_softmax(down @ self.w(name, size, columns).T, -1)
+            parts.append(head[:, ends[0] + i, None] + tail)
+        return torch.cat(parts, 1)
+
+    def score(self, source):
+        """log p of every word after each token of a block."""
+        x = self.embed(source)
+        for i in range(self.given["decoder_layers"]):
+            x = self.layer(x, f"layers.{i}")
+        if self.final_norm:
+            x = norm(x, self.w("layer_norm.weight", self.width), self.w("layer_norm.bias", self.width))
+        return self.logits_of_words(x)
+
+    def score_text(self, ids, block, context):
+        """A block's source is shifted by one and keeps the last `context` source tokens before it."""
+        source, out, new = [END] + ids[:-1], [], block - context
+        for first in range(0, len(ids), new):
+            begin, end = max(0, first - context), min(len(ids), first + new)
+            values = self.score(source[begin:end])
+            out += [values[at - begin, ids[at]].item() for at in range(first, end)]
+        return out
+
+
+def tie(state, given):
+    """What tied modules add to the state dict: the same tensors under the softmax's names."""
+    if given["share_decoder_input_output_embed"]:
+        state["decoder.output_projection.weight"] = state["decoder.embed_tokens.weight"]
+    if not given["tie_adaptive_weights"] or given["adaptive_softmax_cutoff"] is None:
+        return
+    bands = "decoder.embed_tokens.embeddings."
+    state["decoder.adaptive_softmax.head.word_proj.weight"] = state[bands + "0.0.weight"]
+    for i in range(len(cutoffs(given, "adaptive_softmax_cutoff")) - 1):
+        tail = f"decoder.adaptive_softmax.tail.{i}."
+        state[tail + "2.weight"] = state[f"{bands}{i + 1}.0.weight"]
+        if given["tie_adaptive_proj"]:
+            state[tail + "0.weight"] = state[f"{bands}{i + 1}.1.weight"]
+
+
+def join_projections(state):
+    """Queries, keys and values in one tensor, and norms by number, as older versions have them."""
+    for name in list(state):
+        for part in ("weight", "bias"):
+            if name.endswith("self_attn.q_proj." + part):
+                joined = [state.pop(name.replace("q_proj", letter + "_proj")) for letter in "qkv"]
+                state[name.replace("q_proj.", "in_proj_")] = torch.cat(joined)
+        for number, norm_name in enumerate(("self_attn_layer_norm", "final_layer_norm")):
+            if norm_name in name:
+                state[name.replace(norm_name, f"layer_norms.{number}")] = state.pop(name)
+
+
+def text(seed):
+    generator = torch.Generator().manual_seed(1000 + seed)
+    return torch.randint(END, WORDS, (TOKENS,), generator=generator).tolist()
+
+
+def write(name, seed, version=3, style="args", half=False, joined=False, legacy=False, older=(), **changes):
+    given = dict(DEFAULTS, **changes)
+    for key in older:
+        del given[key]
+    full = dict(dict.fromkeys(DEFAULTS), **given)
+    for key in ("adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj", "no_scale_embedding",
+                "share_decoder_input_output_embed", "decoder_learned_pos"):
+        full[key] = bool(full[key])
+    if "no_tie_adaptive_proj" in given:
+        full["tie_adaptive_proj"] = full["tie_adaptive_proj"] or not given["no_tie_adaptive_proj"]
+    weights = Weights(seed)
+    network = Network(full, version, weights)
+    network.half = half
+    ids = text(seed)
+    with torch.no_grad():
+        golden = network.score_text(ids, network.most, 0)
+        with_context = network.score_text(ids, BLOCK, CONTEXT)
+        for word in range(WORDS):  # every tensor exists now, whatever the text
+            network.embed([word])
+    state = {key: value.half() if half else value for key, value in weights.state.items()}
+    tie(state, full)
+    if joined:
+        join_projections(state)
+    if version:
+        state["decoder.version"] = torch.tensor([float(version)])
+    if full["adaptive_input"]:
+        # Memory that nobody set.
+        state["decoder.embed_tokens._float_tensor"] = torch.tensor([math.nan])
+        state["decoder.adaptive_softmax.version"] = torch.tensor([1])
+    if joined:
+        state["decoder.embed_positions._float_tensor"] = torch.tensor([math.inf])
+    checkpoint = {"extra_state": {"epoch": 3}, "last_optimizer_state": None, "optimizer_history": [{"num_updates": 7}]}
+    if style == "args":
+        checkpoint["args"] = argparse.Namespace(**given)
+    else:
+        task = {"_name": "language_modeling", "tokens_per_sample": given.pop("tokens_per_sample")}
+        checkpoint["args"] = None
+        checkpoint["cfg"] = {"_name": None, "model": dict(given, _name="transformer_lm"), "task": task}
+    checkpoint["model"] = state
+    folder = os.path.join(HERE, name)
+    os.makedirs(folder, exist_ok=True)
+    torch.save(checkpoint, os.path.join(folder, "model.pt"), _use_new_zipfile_serialization=not legacy)
+    with open(os.path.join(folder, "dict.txt"), "w") as out:
+        for word in range(4, WORDS):
+            out.write(f"madeupword{word - 38:04d} 0\n" if word >= 38 else f"w{word} {1000 - word}\n")
+    with open(os.path.join(folder, "tokens.txt"), "w") as out:
+        out.write(" ".join(map(str, ids)) + "\n")
+    for file, values in (("golden_f64.tsv", golden), ("golden_context.tsv", with_context)):
+        with open(os.path.join(folder, file), "w") as out:
+            for at, value in enumerate(values):
+                out.write(f"{at}\t{ids[at]}\t{value:.15g}\n")
+
+
+# As the published wikitext-103 model: everything tied, no final norm, said as older versions said it.
+write("args-tied-legacy", 1, legacy=True, no_tie_adaptive_proj=False, older=("no_decoder_final_norm", "tie_adaptive_proj"))
+# As the published gbw model: projections of their own; the newest container.
+write("cfg-tied-words", 2, style="cfg", tie_adaptive_proj=False, no_decoder_final_norm=False, tokens_per_sample=30)
+write("args-untied-final-norm", 3, tie_adaptive_weights=False, tie_adaptive_proj=False, decoder_final_norm=True,
+      adaptive_softmax_cutoff="9,20,31", adaptive_input_factor=4,
+      older=("no_decoder_final_norm",))
+write("args-joined-fp16-legacy", 4, version=0, half=True, joined=True, legacy=True, no_decoder_final_norm=False)
+# Every band as wide as the network: only the flag says whether a projection is to be transposed.
+write("cfg-square-tied", 5, style="cfg", adaptive_input_factor=1, adaptive_softmax_factor=1,
+      adaptive_input_cutoff=[12, 40], adaptive_softmax_cutoff=[12, 40], decoder_embed_dim=8, decoder_input_dim=8,
+      decoder_output_dim=8)
+write("args-square-untied-projections", 6, adaptive_input_factor=1, adaptive_softmax_factor=1, tie_adaptive_proj=False,
+      decoder_embed_dim=8, decoder_input_dim=8, decoder_output_dim=8, decoder_attention_heads=8)
+write("args-learned-positions-unscaled", 7, decoder_learned_pos=True, no_scale_embedding=True, max_target_positions=20,
+      decoder_layers=1)
+write("cfg-plain-shared", 8, style="cfg", adaptive_input=False, adaptive_input_cutoff=None, adaptive_softmax_cutoff=None,
+      tie_adaptive_weights=False, tie_adaptive_proj=False, share_decoder_input_output_embed=True,
+      no_decoder_final_norm=False, decoder_attention_heads=1, decoder_layers=1)
+write("args-plain-projected", 9, adaptive_input=False, adaptive_input_cutoff=None, adaptive_softmax_cutoff=None,
+      tie_adaptive_weights=False, tie_adaptive_proj=False, decoder_input_dim=6, decoder_output_dim=10,
+      decoder_layers=1, version=2, no_decoder_final_norm=False)

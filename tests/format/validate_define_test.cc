@@ -1,0 +1,133 @@
+// Files with DeFINE units: what they say comes back, and every rule they can break is refused.
+#include "format/validate_define.h"
+
+#include <gtest/gtest.h>
+
+#include "format/model_file.h"
+#include "tests/format/hostile_edits.h"
+#include "tests/support/define_builder.h"
+#include "tests/support/define_units.h"
+
+namespace kinglet {
+namespace {
+
+// A shuffled unit with both norms, between an adaptive Map of two bands and a recurrent decoder.
+ModelDraft GoodDraft() { return TinyDefine({.unit = DefineUnits()[2].unit, .cache_rows = 7}); }
+
+schema::DefineUnitT& Unit(EditableFile& file) { return *file.Embedding().define; }
+
+TEST(DefineUnitInFile, ComesBackAsItWasWritten) {
+  for (const NamedUnit& named : DefineUnits()) {
+    const ModelDraft draft = TinyDefine({.unit = named.unit, .cache_rows = 9});
+    const auto bytes = SerialiseModel(draft);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    const auto file = ModelFile::FromBytes(*bytes);
+    ASSERT_TRUE(file.ok()) << named.name << ": " << file.status().message();
+    const auto& written = *FindBlock<AdaptiveEmbedding>(draft.description);
+    const auto& read = *FindBlock<AdaptiveEmbedding>((*file)->description());
+    ASSERT_TRUE(read.define);
+    EXPECT_EQ(read.define->unit, written.define->unit) << named.name;
+    EXPECT_EQ(read.define->cache_rows, 9U);
+    EXPECT_EQ(read.bins[0].scale, 1);
+    EXPECT_EQ(read.bins[1].scale, 2);
+    for (size_t i = 0; i < written.define->tensors.size(); ++i) {
+      EXPECT_EQ(read.define->tensors[i].weight, written.define->tensors[i].weight);
+      EXPECT_EQ(read.define->tensors[i].bias, written.define->tensors[i].bias);
+      EXPECT_EQ(read.define->tensors[i].norm_gain, written.define->tensors[i].norm_gain);
+      EXPECT_EQ(read.define->tensors[i].norm_offset, written.define->tensors[i].norm_offset);
+    }
+  }
+}
+
+TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
+  const HostileEdit edits[] = {
+      {"block embedding, unit, map width", [](EditableFile& f) { Unit(f).map_width = 0; }},
+      {"block embedding, unit, map width", [](EditableFile& f) { Unit(f).map_width = UINT32_MAX; }},
+      {"block embedding, bin 0, table",
+       [](EditableFile& f) {
+         // A unit that is sound in itself, for a wider Map.
+         Unit(f).map_width = 18;
+         Unit(f).layers.erase(Unit(f).layers.begin());
+       }},
+      {"block embedding, unit, entry layers", [](EditableFile& f) { Unit(f).entry_layers = 4; }},
+      {"block embedding, unit, cache rows", [](EditableFile& f) { Unit(f).cache_rows = 0; }},
+      {"block embedding, unit, cache rows",
+       [](EditableFile& f) { Unit(f).cache_rows = UINT32_MAX; }},
+      {"block embedding, unit, output", [](EditableFile& f) { Unit(f).layers.pop_back(); }},
+      {"block embedding, unit, layers",
+       [](EditableFile& f) {
+         auto& layers = Unit(f).layers;
+         while (layers.size() <= kMaxLayers) {
+           layers.push_back(std::make_unique<schema::DefineLayerT>(*layers[0]));
+         }
+       }},
+      {"block embedding, unit, layer 1, groups",
+       [](EditableFile& f) { Unit(f).layers[1]->groups = 0; }},
+      {"block embedding, unit, layer 1, groups",
+       [](EditableFile& f) { Unit(f).layers[1]->groups = 5; }},
+      {"block embedding, unit, layer 0, out",
+       [](EditableFile& f) { Unit(f).layers[0]->out = UINT32_MAX; }},
+      {"block embedding, unit, layer 0, out", [](EditableFile& f) { Unit(f).layers[0]->out = 0; }},
+      {"block embedding, unit, layer 0, skip",
+       [](EditableFile& f) { Unit(f).layers[0]->skip = schema::DefineSkip::Mix; }},
+      {"block embedding, unit, layer 1, out",
+       [](EditableFile& f) {
+         Unit(f).layers[1]->residual = schema::DefineResidual::AfterActivation;
+       }},
+      {"block embedding, unit, layer 0, norm epsilon",
+       [](EditableFile& f) { Unit(f).layers[0]->norm_epsilon = 0; }},
+      {"block embedding, unit, layer 0, weight",
+       [](EditableFile& f) { Unit(f).layers[0]->weight = 10'000; }},
+      {"block embedding, unit, layer 0, weight",
+       [](EditableFile& f) { Unit(f).layers[0]->weights = schema::DefineSharing::Shared; }},
+      {"block embedding, unit, layer 0, bias",
+       [](EditableFile& f) { Unit(f).layers[0]->bias = UINT32_MAX; }},
+      {"block embedding, unit, layer 0, bias",
+       [](EditableFile& f) { Unit(f).layers[0]->bias_sharing = schema::DefineSharing::Shared; }},
+      {"block embedding, unit, layer 0, norm gain",
+       [](EditableFile& f) { Unit(f).layers[0]->norm_gain = Unit(f).layers[1]->norm_gain; }},
+      {"block embedding, unit, layer 0, norm offset",
+       [](EditableFile& f) { Unit(f).layers[0]->norm_offset = Unit(f).layers[0]->weight; }},
+      {"block embedding, unit, layer 2, norm gain",
+       [](EditableFile& f) { Unit(f).layers[2]->norm_gain = Unit(f).layers[1]->norm_gain; }},
+      {"block embedding, bin 1, scale", [](EditableFile& f) { f.Embedding().bins[1]->scale = 0; }},
+  };
+  ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
+}
+
+TEST(DefineUnitInFile, EnumeratorsAreInRange) {
+  const HostileEdit edits[] = {
+      {"unit, layer 1, weights",
+       [](EditableFile& f) { Unit(f).layers[1]->weights = schema::DefineSharing(2); }},
+      {"unit, layer 1, bias sharing",
+       [](EditableFile& f) { Unit(f).layers[1]->bias_sharing = schema::DefineSharing(2); }},
+      {"unit, layer 1, shuffle",
+       [](EditableFile& f) { Unit(f).layers[1]->shuffle = schema::DefineShuffle(3); }},
+      {"unit, layer 1, norm",
+       [](EditableFile& f) { Unit(f).layers[1]->norm = schema::DefineNorm(3); }},
+      {"unit, layer 1, activation",
+       [](EditableFile& f) { Unit(f).layers[1]->activation = schema::DefineActivation(6); }},
+      {"unit, layer 1, skip",
+       [](EditableFile& f) { Unit(f).layers[1]->skip = schema::DefineSkip(3); }},
+      {"unit, layer 1, order",
+       [](EditableFile& f) { Unit(f).layers[1]->order = schema::DefineOrder(2); }},
+      {"unit, layer 1, residual",
+       [](EditableFile& f) { Unit(f).layers[1]->residual = schema::DefineResidual(3); }},
+  };
+  ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
+}
+
+// What a file cannot say but a draft can.
+TEST(DefineUnitInDraft, IsRefusedWithoutItsTensors) {
+  ModelDraft draft = GoodDraft();
+  auto& embedding = std::get<AdaptiveEmbedding>(draft.description.blocks[0]);
+  embedding.define->tensors.pop_back();
+  const auto bytes = SerialiseModel(draft);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.status().message().find("unit, layers with tensors: expected 3, found 2"),
+            std::string::npos)
+      << bytes.status().message();
+}
+
+}  // namespace
+}  // namespace kinglet

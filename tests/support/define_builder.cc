@@ -1,0 +1,104 @@
+#include "tests/support/define_builder.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/support/define_units.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/recurrent_builder.h"
+
+namespace kinglet {
+namespace {
+
+class Builder {
+ public:
+  explicit Builder(const TinyDefineOptions& options)
+      : options_(options), unit_(options.unit), random_(options.seed) {
+    if (unit_.map_width == 0) unit_ = DefineUnits()[4].unit;
+  }
+
+  ModelDraft Build() {
+    const uint32_t words = options_.vocabulary_size;
+    if (options_.decoder) {
+      TinyRecurrentOptions recurrent;
+      recurrent.inputs = static_cast<uint32_t>(OutputWidth(unit_));
+      recurrent.vocabulary_size = words;
+      recurrent.bits = options_.bits;
+      draft_ = TinyRecurrent(recurrent);
+    } else {
+      draft_.description.provenance = {"kinglet tests", "recipe", "m", std::string(32, '0'), ""};
+      draft_.description.vocabulary_size = words;
+      draft_.description.blocks.emplace_back(AdaptiveEmbedding{});
+      Matrix("table", 1, 1);
+    }
+    auto& embedding = std::get<AdaptiveEmbedding>(draft_.description.blocks[0]);
+    embedding.name = "embedding";
+    embedding.width = static_cast<uint32_t>(OutputWidth(unit_));
+    embedding.scale = 1.5;
+    // The first band's table takes the place of the one that was there.
+    const TensorId table = Matrix("map.0", 10, unit_.map_width);
+    std::swap(draft_.tensors[0], draft_.tensors[table]);
+    draft_.tensors.pop_back();
+    embedding.bins = {{0, 10, 0, std::nullopt},
+                      {10, words - 10, Matrix("map.1", words - 10, 3),
+                       Matrix("map.1.projection", unit_.map_width, 3), 0, 2}};
+    embedding.define = KeptDefineUnit{unit_, {}, options_.cache_rows};
+    for (size_t i = 0; i < unit_.layers.size(); ++i) {
+      const std::string name = "unit." + std::to_string(i) + ".";
+      const DefineShapes shapes = ShapesOf(unit_.layers[i]);
+      DefineTensors tensors{};
+      tensors.weight = Matrix(name + "weight", shapes.weight[0], shapes.weight[1]);
+      tensors.bias = Vector(name + "bias", shapes.bias, 0);
+      tensors.norm_gain = Vector(name + "norm_gain", shapes.norm_gain, 1);
+      tensors.norm_offset = Vector(name + "norm_offset", shapes.norm_offset, 0);
+      embedding.define->tensors.push_back(tensors);
+    }
+    return std::move(draft_);
+  }
+
+ private:
+  TensorId Add(EncodedTensor tensor) {
+    draft_.tensors.push_back(std::move(tensor));
+    return static_cast<TensorId>(draft_.tensors.size() - 1);
+  }
+  TensorId Matrix(const std::string& name, uint64_t rows, uint64_t columns) {
+    const float limit = std::sqrt(3.0F / static_cast<float>(columns));
+    if (options_.bits == 0) {
+      DenseF32 dense;
+      for (uint64_t i = 0; i < rows * columns; ++i)
+        dense.values.push_back(limit * random_.Signed());
+      return Add({name, {rows, columns}, std::move(dense), false});
+    }
+    Quantised quantised;
+    quantised.bits = options_.bits;
+    const int largest = (1 << (options_.bits - 1)) - 1;
+    for (uint64_t i = 0; i < rows * columns; ++i) {
+      const auto code = static_cast<int>(random_.Below(2 * static_cast<uint64_t>(largest) + 1));
+      quantised.codes.push_back(static_cast<int16_t>(code - largest));
+    }
+    // A power of two, so that decoding is exact.
+    quantised.scales.assign(rows, std::exp2(-static_cast<float>(options_.bits)));
+    return Add({name, {rows, columns}, std::move(quantised), false});
+  }
+  std::optional<TensorId> Vector(const std::string& name, const Shape& shape, float centre) {
+    if (shape.empty()) return std::nullopt;
+    DenseF32 dense;
+    for (uint64_t i = 0; i < shape[0]; ++i) {
+      dense.values.push_back(centre + 0.3F * random_.Signed());
+    }
+    return Add({name, shape, std::move(dense), false});
+  }
+
+  const TinyDefineOptions options_;
+  DefineUnit unit_;
+  TestRandom random_;
+  ModelDraft draft_;
+};
+
+}  // namespace
+
+ModelDraft TinyDefine(const TinyDefineOptions& options) { return Builder(options).Build(); }
+
+}  // namespace kinglet

@@ -1,0 +1,116 @@
+#include "tests/support/define_cases.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/support/case_builder.h"
+
+namespace kinglet {
+namespace {
+
+// The buffers of a row's way through its unit, and the step.
+OpCase Finished(CaseBuilder& builder, EmbedRow op, DefineRows define, uint32_t cache_rows,
+                double tolerance, uint32_t token) {
+  const uint64_t width = OutputWidth(define.unit);
+  const auto words = static_cast<uint32_t>(op.bins.back().first + op.bins.back().size);
+  define.cache = RowCacheShape::Of(cache_rows, words);
+  op.out = builder.Reals("out", width, Fill::kRandom);
+  define.work = builder.Reals("work", DefineWork(define.unit).total, Fill::kZero);
+  define.rows = builder.Reals("rows", define.cache.rows() * width, Fill::kZero);
+  define.words = builder.GivenWords("words", std::vector<int32_t>(define.cache.memory_words()));
+  op.define = std::move(define);
+  return builder.Finish(op, tolerance, 0, token);
+}
+
+std::optional<TensorId> VectorOf(CaseBuilder& builder, const Shape& shape) {
+  return shape.empty() ? std::nullopt : std::optional(builder.DenseVector(shape[0]));
+}
+
+struct RandomUnit {
+  NamedUnit named;
+  Storage storage;
+  int bits;
+  uint32_t token;
+};
+
+OpCase RandomCase(const std::string& prefix, const RandomUnit& unit) {
+  const DefineUnit& declared = unit.named.unit;
+  CaseBuilder builder(CaseName(prefix + "." + unit.named.name,
+                               {static_cast<int64_t>(unit.storage), unit.bits, unit.token}),
+                      unit.token + 1);
+  EmbedRow op{};
+  op.scale = 1.75;
+  const uint64_t n = declared.map_width;
+  op.bins = {{0, 5, builder.Matrix(5, n, unit.storage, unit.bits), std::nullopt, 0, 3},
+             {5, 4, builder.Matrix(4, 7, unit.storage, unit.bits),
+              builder.Matrix(n, 7, unit.storage, unit.bits)}};
+  DefineRows define{};
+  define.unit = declared;
+  for (const DefineLayer& layer : declared.layers) {
+    const DefineShapes shapes = ShapesOf(layer);
+    define.tensors.push_back(
+        {builder.Matrix(shapes.weight[0], shapes.weight[1], unit.storage, unit.bits),
+         VectorOf(builder, shapes.bias), VectorOf(builder, shapes.norm_gain),
+         VectorOf(builder, shapes.norm_offset)});
+  }
+  return Finished(builder, std::move(op), std::move(define), 2, 1e-7, unit.token);
+}
+
+}  // namespace
+
+OpCase DefineRowCase(const NamedUnit& named, const std::vector<float>& map,
+                     std::span<const LayerValues> layers, uint32_t cache_rows, uint32_t token) {
+  CaseBuilder builder(named.name, 1);
+  const auto add = [&builder](const Shape& shape,
+                              const std::vector<float>& values) -> std::optional<TensorId> {
+    if (shape.empty()) return std::nullopt;
+    return builder.Tensor({"unit", shape, DenseF32{values}, false});
+  };
+  const uint64_t words = map.size() / named.unit.map_width;
+  EmbedRow op{};
+  op.scale = 1;
+  op.bins = {{0, static_cast<uint32_t>(words), *add({words, named.unit.map_width}, map),
+              std::nullopt, 0, named.map_scale}};
+  DefineRows define{};
+  define.unit = named.unit;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const DefineShapes shapes = ShapesOf(named.unit.layers[i]);
+    define.tensors.push_back({*add(shapes.weight, layers[i].weight),
+                              add(shapes.bias, layers[i].bias),
+                              add(shapes.norm_gain, layers[i].norm_gain),
+                              add(shapes.norm_offset, layers[i].norm_offset)});
+  }
+  return Finished(builder, std::move(op), std::move(define), cache_rows, kNotComparable, token);
+}
+
+void AddDefineEdges(std::vector<OpCase>& cases) {
+  for (const NamedUnit& named : DefineUnits()) {
+    for (const uint32_t token : {0U, 8U}) {
+      cases.push_back(RandomCase("EmbedRow.define", {named, Storage::kF32, 0, token}));
+      cases.push_back(RandomCase("EmbedRow.define", {named, Storage::kPerRow, 9, token}));
+    }
+  }
+  const NamedUnit none{"none", {kDefineMapWidth, 0, {}}};
+  cases.push_back(RandomCase("EmbedRow.define", {none, Storage::kF16, 0, 6}));
+}
+
+void AddRealisticDefineCases(std::vector<OpCase>& cases) {
+  NamedUnit named{"define", {512, 0, {}}};
+  uint64_t previous = 512;
+  for (uint64_t i = 0; i < 11; ++i) {
+    DefineLayer layer;
+    layer.groups = std::max<uint64_t>(16 >> i, 1);
+    layer.out = 512 + (i + 1) * 512 / 11 / 16 * 16;
+    layer.skip = i > 0 ? DefineLayer::Skip::kMix : DefineLayer::Skip::kNone;
+    layer.in = InputWidth(layer, 512, previous);
+    layer.activation = DefineLayer::Activation::kGelu;
+    previous = layer.out;
+    named.unit.layers.push_back(layer);
+  }
+  named.unit.layers.push_back({.in = previous, .out = 512});
+  cases.push_back(RandomCase("embedding", {named, Storage::kF32, 0, 3}));
+}
+
+}  // namespace kinglet

@@ -1,0 +1,26 @@
+// The units that tests/data/define/make_define.py evaluates: every choice that the paper leaves
+// open, in at least one of them.
+#ifndef KINGLET_TESTS_SUPPORT_DEFINE_UNITS_H_
+#define KINGLET_TESTS_SUPPORT_DEFINE_UNITS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/define_unit.h"
+
+namespace kinglet {
+
+// Of every unit's Map.
+inline constexpr uint64_t kDefineWords = 35, kDefineMapWidth = 12;
+
+struct NamedUnit {
+  std::string name;  // unit_NAME.npy
+  DefineUnit unit;
+  double map_scale = 1;
+};
+std::vector<NamedUnit> DefineUnits();
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_SUPPORT_DEFINE_UNITS_H_
