@@ -19,11 +19,10 @@ namespace {
 Status Score(const SentencePair& pair, uint32_t start_token, Session& session,
              std::vector<double>& answers) {
   // Behind the last position a stream would start anew, without its first words.
-  const uint32_t positions =
-      FindBlock<TransformerDecoder>(session.model().file().description())->window;
-  if (pair.target.size() > positions) {
+  const auto positions = PositionsOf(session.model().file().description());
+  if (positions && pair.target.size() > *positions) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", "target",
-                           "at most the decoder's " + std::to_string(positions) + " positions",
+                           "at most the decoder's " + std::to_string(*positions) + " positions",
                            std::to_string(pair.target.size()));
   }
   KINGLET_RETURN_IF_ERROR(session.Encode(pair.source));

@@ -54,7 +54,7 @@ std::span<const Family> Families() {
       {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true},
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},
       {kFairseqFamily, LooksLikeFairseq, LoadFairseq},
-      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt},
+      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true},
   }};
   return kFamilies;
 }

@@ -1,7 +1,6 @@
 #include "converters/families/opennmt.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -39,8 +38,10 @@ std::vector<float> RowsByHead(const std::vector<std::vector<float>>& matrices, u
 
 class OpenNmtLoader {
  public:
-  OpenNmtLoader(OpenNmtSettings settings, std::span<const SourceTensor> weights)
-      : settings_(std::move(settings)), builder_(weights) {}
+  OpenNmtLoader(OpenNmtSettings settings, const FamilyInput& input)
+      : settings_(std::move(settings)),
+        memory_length_(input.memory_length),
+        builder_(input.weights) {}
 
   Result<LoadedModel> Load() {
     const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
@@ -125,26 +126,27 @@ class OpenNmtLoader {
                                std::to_string(side->positions->shape[0]) + " positions and " +
                                    std::to_string(side->width) + " columns");
       }
+      if (memory_length_ && *memory_length_ >= side->positions->shape[0]) {
+        return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "mem-len",
+                               "less than the " + std::to_string(side->positions->shape[0]) +
+                                   " positions of the checkpoint",
+                               std::to_string(*memory_length_));
+      }
     }
     return {};
   }
 
-  // Whether two tensors of one shape have the same bits: one parameter, whatever they share.
-  static Result<bool> Same(const SourceTensor& a, const SourceTensor& b) {
-    if (a.shape != b.shape) return false;
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> left, ReadFinite(a));
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> right, ReadFinite(b));
-    return std::equal(left.begin(), left.end(), right.begin(), [](float x, float y) {
-      return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
-    });
+  // Rows of the table that are kept: as many tokens as one sees, itself included.
+  uint64_t Positions(const Side& side) const {
+    return memory_length_ ? uint64_t{*memory_length_} + 1 : side.positions->shape[0];
   }
 
   // share_embeddings and share_decoder_embeddings; the tables of positions are equal always.
   Status FindTies(const Side& source, const Side& target, const SourceTensor* generator) {
-    KINGLET_ASSIGN_OR_RETURN(one_words_, Same(*source.words, *target.words));
-    KINGLET_ASSIGN_OR_RETURN(one_positions_, Same(*source.positions, *target.positions));
+    KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
+    KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
     if (generator == nullptr) return {};
-    KINGLET_ASSIGN_OR_RETURN(one_output_, Same(*target.words, *generator));
+    KINGLET_ASSIGN_OR_RETURN(one_output_, SameParameter(*target.words, *generator));
     return {};
   }
 
@@ -161,11 +163,15 @@ class OpenNmtLoader {
 
   TransformerDecoder Stack(const std::string& prefix, const std::string& layers, const Side& side) {
     const bool encodes = prefix == "encoder.";
-    const uint64_t d = side.width, positions = side.positions->shape[0];
+    const uint64_t d = side.width, positions = Positions(side);
     if (encodes || !one_positions_) {
       positions_id_ =
           builder_.AddMade(side.positions->name, {positions, d}, Role::kKept, side.positions,
-                           [](std::vector<float> values) { return values; });
+                           [size = positions * d](std::vector<float> values) {
+                             values.resize(size);
+                             return values;
+                           });
+      builder_.model.draft.tensors[positions_id_].derived = true;  // sinusoids
     }
     TransformerDecoder stack;
     stack.width = static_cast<uint32_t>(d);
@@ -264,6 +270,7 @@ class OpenNmtLoader {
   }
 
   OpenNmtSettings settings_;
+  std::optional<uint32_t> memory_length_;
   DraftBuilder builder_;
   bool one_words_ = false, one_positions_ = false, one_output_ = false;
   TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
@@ -284,7 +291,7 @@ Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
                            "tensors alone");
   }
   KINGLET_ASSIGN_OR_RETURN(OpenNmtSettings settings, ReadOpenNmtSettings(*input.root));
-  return OpenNmtLoader(std::move(settings), input.weights).Load();
+  return OpenNmtLoader(std::move(settings), input).Load();
 }
 
 }  // namespace kinglet

@@ -199,6 +199,32 @@ TEST(OpenNmt, FewerBitsStillTranslate) {
   EXPECT_FALSE(Convert(options).ok());
 }
 
+TEST(OpenNmt, FewerPositionsTakeLessMemory) {
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt";
+  options.output = folder.Path("m.kgl");
+  options.memory_length = 8;
+  ASSERT_TRUE(Convert(options).ok());
+  const auto session = *Session::Create(OpenOn(options.output, "ref64"));
+  EXPECT_EQ(session->Encode(std::vector<uint32_t>(10, 1)).code(), KINGLET_INVALID_ARGUMENT);
+  ASSERT_TRUE(session->Encode(std::vector<uint32_t>(9, 1)).ok());
+  // The positions are the first ones.
+  const auto pairs = *ReadPairs(KINGLET_TEST_DATA "/opennmt/plain/pairs.txt", kStart);
+  ASSERT_TRUE(session->Encode(pairs[2].source).ok());
+  ASSERT_TRUE(session->StepToken(kStart).ok());
+  const auto answers = Fields(KINGLET_TEST_DATA "/opennmt/plain/golden.tsv");
+  const auto third = std::find_if(answers.begin(), answers.end(),
+                                  [](const auto& fields) { return fields[0] == "2"; });
+  EXPECT_NEAR(*session->LogProbability(pairs[2].target[0]), std::stod(third->back()), 1e-9);
+
+  options.memory_length = 40;
+  const Status refused = Convert(options).status();
+  EXPECT_NE(refused.message().find("mem-len: expected less than the 40 positions"),
+            std::string::npos)
+      << refused.message();
+}
+
 // Tensors of the fixture with one edit, by the family alone.
 Status LoadEdited(const std::function<void(SourceWeights&)>& edit) {
   const auto source = OpenSourceFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
