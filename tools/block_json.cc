@@ -128,7 +128,7 @@ class BlockWriter {
     static constexpr const char* kSkips[] = {"none", "concatenate", "mix"};
     static constexpr const char* kOrders[] = {"input_first", "previous_first"};
     static constexpr const char* kResiduals[] = {"none", "before_activation", "after_activation"};
-    const auto choice = [this](const char* key, const auto& names, auto value) {
+    const auto choice = [this](const char* key, std::span<const char* const> names, auto value) {
       line_.Key(key).Text(names[static_cast<size_t>(value)]);
     };
     line_.Key("define").BeginObject().Key("map_width").Integer(kept.unit.map_width);
