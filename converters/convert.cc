@@ -26,6 +26,7 @@
 #include "format/coded_rows.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
+#include "format/parameters.h"
 #include "format/writer.h"
 
 namespace kinglet {
@@ -144,7 +145,9 @@ Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
 
 void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
-  for (const EncodedTensor& tensor : draft.tensors) {
+  for (size_t i = 0; i < draft.tensors.size(); ++i) {
+    const EncodedTensor& tensor = draft.tensors[i];
+    if (IsBuffer(draft.description, static_cast<TensorId>(i))) continue;
     if (!tensor.coded()) summary.parameters += Count(tensor.shape);
     summary.nonzero_parameters += CountNonzeros(tensor);
   }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "format/parameters.h"
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
 #include "runtime/session.h"
@@ -153,11 +153,13 @@ Status CountModel(const CountOptions& options, Console& console) {
   };
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
-    uint64_t total = 0;
-    for (const TensorView& tensor : plan.weights) total += Parameters(tensor);
-    const ExecutedStorage storage =
-        ExecutedStorageOf(model->file().ledger(),
-                          std::accumulate(nonzeros.begin(), nonzeros.end(), uint64_t{0}), total);
+    uint64_t total = 0, nonzero = 0;
+    for (size_t i = 0; i < plan.weights.size(); ++i) {
+      if (IsBuffer(model->file().description(), static_cast<TensorId>(i))) continue;
+      total += Parameters(plan.weights[i]);
+      nonzero += nonzeros[i];
+    }
+    const ExecutedStorage storage = ExecutedStorageOf(model->file().ledger(), nonzero, total);
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }

@@ -137,8 +137,172 @@ ModelFacts DescribeModel(const ModelFile& file) {
     described.encoding = EncodingName(tensor);
     described.entries = Parameters(tensor);
     described.stored = tensor.mask ? tensor.mask->nonzeros : described.entries;
-    facts.parameters += described.entries;
-    facts.stored += described.stored;
+    if (!IsBuffer(file.description(), static_cast<TensorId>(facts.tensors.size()))) {
+      facts.parameters += described.entries;
+      facts.stored += described.stored;
+    }
+    index_of.emplace(tensor.name, facts.tensors.size());
+    facts.tensors.push_back(std::move(described));
+  }
+  const Ledger& ledger = file.ledger();
+  for (const LedgerEntry& entry : ledger.entries) {
+    const auto found = index_of.find(entry.owner);
+    if (found != index_of.end()) AddBytes(entry, facts.tensors[found->second]);
+  }
+  for (const LedgerPart part :
+       {LedgerPart::kFrame, LedgerPart::kHeader, LedgerPart::kValues, LedgerPart::kCodes,
+        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kPadding}) {
+    const uint64_t bytes = ledger.Total(part);
+    if (bytes > 0) facts.bytes_by_part.emplace_back(LedgerPartName(part), bytes);
+  }
+  return facts;
+}
+
+}  // namespace kinglet
+#include <cstdio>
+#include <map>
+#include <string_view>
+#include <variant>
+
+#include "format/parameters.h"
+#include "tools/model_facts.h"
+
+namespace kinglet {
+namespace {
+
+const char* ScaleName(ScaleRule rule) {
+  switch (rule) {
+    case ScaleRule::kMultiplyPerRow:
+      return "row";
+    case ScaleRule::kMultiplyPerTensor:
+      return "tensor";
+    case ScaleRule::kDividePerTensor:
+      return "divisor";
+  }
+  return "unknown";
+}
+
+const char* ScaleText(ScaleRule rule) {
+  switch (rule) {
+    case ScaleRule::kMultiplyPerRow:
+      return "a scale per row";
+    case ScaleRule::kMultiplyPerTensor:
+      return "one scale";
+    case ScaleRule::kDividePerTensor:
+      return "one divisor";
+  }
+  return "unknown scales";
+}
+
+const char* CombineName(Combine combine) {
+  switch (combine) {
+    case Combine::kConcatenate:
+      return "concatenate";
+    case Combine::kSum:
+      return "sum";
+    case Combine::kMean:
+      return "mean";
+  }
+  return "unknown";
+}
+
+const char* CombineText(Combine combine) {
+  switch (combine) {
+    case Combine::kConcatenate:
+      return "one after the other";
+    case Combine::kSum:
+      return "added";
+    case Combine::kMean:
+      return "averaged";
+  }
+  return "combined";
+}
+
+struct NameOfValues {
+  std::string operator()(const DenseView& dense) const {
+    return dense.type == FloatType::kF16 ? "f16" : "f32";
+  }
+  std::string operator()(const PackedView& packed) const {
+    return "packed" + std::to_string(packed.bits) + "/" + ScaleName(packed.rule);
+  }
+  std::string operator()(const CodedView& coded) const {
+    const CodingScheme& scheme = coded.scheme;
+    const std::string codes = std::to_string(scheme.positions);
+    return (coded.seed ? "hashed" + codes
+                       : "coded" + codes + "x" + std::to_string(scheme.CodeBits())) +
+           "/" + CombineName(scheme.combine);
+  }
+};
+
+struct TextOfValues {
+  std::string operator()(const DenseView& dense) const {
+    return dense.type == FloatType::kF16 ? "float16" : "float32";
+  }
+  std::string operator()(const PackedView& packed) const {
+    return std::to_string(packed.bits) + "-bit, " + ScaleText(packed.rule);
+  }
+  std::string operator()(const CodedView& coded) const {
+    const CodingScheme& scheme = coded.scheme;
+    const std::string codes =
+        coded.seed ? " hashed codes" : " codes of " + std::to_string(scheme.CodeBits()) + " bits";
+    return std::to_string(scheme.positions) + codes + ", " + CombineText(scheme.combine);
+  }
+};
+
+// Adds a ledger entry to the tensor part it is about; frame, header and padding have no tensor.
+void AddBytes(const LedgerEntry& entry, TensorFacts& tensor) {
+  switch (entry.part) {
+    case LedgerPart::kValues:
+      tensor.values += entry.bytes;
+      break;
+    case LedgerPart::kCodes:
+      tensor.codes += entry.bytes;
+      break;
+    case LedgerPart::kScales:
+      tensor.scales += entry.bytes;
+      break;
+    case LedgerPart::kMask:
+      tensor.mask += entry.bytes;
+      break;
+    case LedgerPart::kFrame:
+    case LedgerPart::kHeader:
+    case LedgerPart::kVocabulary:
+    case LedgerPart::kPadding:
+      break;
+  }
+}
+
+}  // namespace
+
+std::string EncodingName(const TensorView& tensor) {
+  return std::visit(NameOfValues{}, tensor.values) + (tensor.mask ? "+mask" : "");
+}
+
+std::string EncodingText(const TensorView& tensor) {
+  std::string text = std::visit(TextOfValues{}, tensor.values);
+  const uint64_t entries = Count(tensor.shape);
+  if (!tensor.mask || entries == 0) return text;
+  char pruned[40];
+  std::snprintf(
+      pruned, sizeof(pruned), ", pruned %.1f %%",
+      100.0 * (1.0 - static_cast<double>(tensor.mask->nonzeros) / static_cast<double>(entries)));
+  return text + pruned;
+}
+
+ModelFacts DescribeModel(const ModelFile& file) {
+  ModelFacts facts;
+  std::map<std::string_view, size_t> index_of;
+  for (const TensorView& tensor : file.tensors()) {
+    TensorFacts described;
+    described.name = tensor.name;
+    described.shape = tensor.shape;
+    described.encoding = EncodingName(tensor);
+    described.entries = Parameters(tensor);
+    described.stored = tensor.mask ? tensor.mask->nonzeros : described.entries;
+    if (!IsBuffer(file.description(), static_cast<TensorId>(facts.tensors.size()))) {
+      facts.parameters += described.entries;
+      facts.stored += described.stored;
+    }
     index_of.emplace(tensor.name, facts.tensors.size());
     facts.tensors.push_back(std::move(described));
   }

@@ -25,8 +25,8 @@ struct TensorFacts {
 
 struct ModelFacts {
   std::vector<TensorFacts> tensors;
-  uint64_t parameters = 0;                                      // entries of all tensors
-  uint64_t stored = 0;                                          // of them not masked away
+  uint64_t parameters = 0;  // entries of all tensors but buffers
+  uint64_t stored = 0;      // of them not masked away
   std::vector<std::pair<std::string, uint64_t>> bytes_by_part;  // ledger parts that occur, in order
 };
 ModelFacts DescribeModel(const ModelFile& file);
