@@ -15,6 +15,9 @@ inline constexpr uint64_t kMaxExtent = uint64_t{1} << 20;
 // Radians a token of a sinusoidal position; above pi, half a turn, they only repeat. Angles stay
 // below 2^23.
 inline constexpr float kMaxFrequency = 4;
+// Multiplications that make the rows of relative positions when a model is loaded, all layers
+// together, rows counting as 64 wide at least: 24 layers of width 1,536 with 4,096 slots take less.
+inline constexpr uint64_t kMaxRelativeProducts = uint64_t{1} << 38;
 inline constexpr uint64_t kMaxNameBytes = 1024;
 inline constexpr uint64_t kMaxLayers = 4096;
 // Bins of an embedding; a softmax has at most one tail less, so that its clusters are as many.

@@ -1,5 +1,6 @@
 #include "format/validate_decoders.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -62,6 +63,15 @@ class DecoderValidator : private BlockChecks {
     if (positions.clamp && *positions.clamp > kMaxExtent) {
       return InvalidPart("clamp", "0 to " + std::to_string(kMaxExtent),
                          std::to_string(*positions.clamp));
+    }
+    const uint64_t rows = std::min<uint64_t>(
+        decoder.window, positions.clamp ? uint64_t{*positions.clamp} + 1 : decoder.window);
+    const uint64_t entries = rows * decoder.heads * decoder.key_size;  // below 2^61
+    const uint64_t width = std::max<uint64_t>(decoder.width, 64);
+    if (entries > kMaxRelativeProducts / width / decoder.layers.size()) {
+      return InvalidPart(
+          "window", "at most 2^38 multiplications for the rows of its distances",
+          std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");
     }
     return ValidateFrequencies(decoder, positions.frequencies);
   }

@@ -36,6 +36,8 @@ struct Kernel {
   std::vector<MemoryRange> weights = {};
   // What the run for one token reads besides; empty where that is nothing.
   std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
+  // And what the run at one position of a stream reads.
+  std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // A reference kernel, slower, because the backend has none of its own for this step.
   bool is_substitute = false;
 };

@@ -66,7 +66,7 @@ struct LayerNorm {
   BufferId x;  // [n] of reals
   WeightId gain, bias;
   double epsilon;
-  BufferId y;  // [n] of reals
+  BufferId y;  // [n] of reals; may be x
 };
 
 // y = weight * x + bias, then max(., 0) where `rectify`; the weight is not coded. Integer products
@@ -145,21 +145,77 @@ struct AddScalar {
   uint32_t first, count;
 };
 
-// One token of sliding-window attention with trained positions. For each head:
-//   score[s] = (q . k[s] + q . positions[:, s]) * key_size^-1/2, s = window slot, oldest first
+// y += row position mod window of `table`: trained or stored positions.
+struct AddPositionRow {
+  WeightId table;  // [window, n]; not coded
+  uint32_t window;
+  BufferId y;  // [n] of reals
+};
+
+// y += sines and cosines of the position first + position mod window (AbsoluteSinusoids).
+struct AddSinusoids {
+  WeightId frequencies;  // [n / 2]
+  uint32_t first, window;
+  BufferId y;  // [n] of reals
+};
+
+// Adds the content bias of relative positions to the queries, before they are quantised:
+// y[h, i] += bias[h, i], i < key_size.
+struct AddQueryBias {
+  WeightId bias;  // [heads, key_size]
+  BufferId y;     // [heads, n] of reals: the first key_size of each n are a query
+};
+
+// The alternatives of WindowAttention::positions.
+
+// score[s] += q . columns[:, s]
+struct SlotColumns {
+  WeightId columns;  // [key_size, window]
+};
+
+// score[s] += q . r[h, D] + (position_bias[h] - content_bias[h]) . r[h, D], for D = window - 1 - s,
+// or `clamp` where that is less, and r[h, D] = projection[h] R(D) (format/blocks.h,
+// RelativeSinusoids), made when bound. q has the content bias already.
+struct RelativeRows {
+  WeightId projection;                   // [heads * key_size, width]
+  WeightId frequencies;                  // [width / 2]
+  WeightId content_bias, position_bias;  // [heads, key_size]
+  std::optional<uint32_t> clamp;
+
+  // Distances that differ.
+  uint64_t Count(uint32_t window) const {
+    return clamp ? std::min<uint64_t>(window, uint64_t{*clamp} + 1) : window;
+  }
+};
+
+// One token of sliding-window attention. For each head h:
+//   score[s] = (q . k[s] + what `positions` says) * key_size^-1/2, s = window slot, oldest first
 //   weights = softmax(score); out = sum_s weights[s] v[s]
 // The token's own k and v are first stored in ring slot position mod window.
 struct WindowAttention {
-  BufferId qkv;        // [heads, 2 key_size + value_size]: reals or codes
-  BufferId keys;       // state, [window, heads, key_size], same element as qkv
-  BufferId values;     // state, [window, heads, value_size], same element as qkv
-  WeightId positions;  // [key_size, window]
+  BufferId qkv;     // [heads, 2 key_size + value_size]: reals or codes
+  BufferId keys;    // state, [window, heads, key_size], same element as qkv
+  BufferId values;  // state, [window, heads, value_size], same element as qkv
+  std::variant<std::monostate, SlotColumns, RelativeRows> positions;
   uint32_t heads, key_size, value_size, window;
   StreamStart start;
+  // With kZeros: what slots before the stream hold in place of zeros, quantised as qkv is.
+  std::optional<WeightId> start_row;  // [heads * key_size + heads * value_size]
+  // Every `window` tokens a stream starts anew: no slot older than position mod window is seen.
+  bool restarts = false;
   std::optional<ActivationQuantiser> weights_quantiser;
   BufferId weights;  // [heads, window] of reals: softmax output, before its quantiser
   BufferId out;      // [heads, value_size] of reals
 };
+
+// The position that counts for attention.
+inline uint64_t AttentionPosition(const WindowAttention& op, uint64_t position) {
+  return op.restarts ? position % op.window : position;
+}
+// Ring slots that tokens of the stream have filled, the token at `position` included: 0 .. n - 1.
+inline uint64_t FilledSlots(const WindowAttention& op, uint64_t position) {
+  return std::min<uint64_t>(AttentionPosition(op, position) + 1, op.window);
+}
 
 // out[0] = max x, out[1] = log sum exp(x - max).
 struct LogSumExp {
@@ -249,10 +305,10 @@ struct ScaleShiftRectify {
   BufferId y;             // [n] of reals; may be x
 };
 
-using Op =
-    std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums, Quantise,
-                 Add, AddScalar, WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates,
-                 RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRectify>;
+using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
+                        Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
+                        WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates,
+                        QrnnGates, BagAppend, BagFeatures, ScaleShiftRectify>;
 
 }  // namespace kinglet
 

@@ -141,27 +141,49 @@ class StepMeter {
 
   void operator()(const AddScalar& op) const { Add("", {0, Real(op.count), 0}); }
 
+  void operator()(const AddPositionRow& op) const {
+    Add("", {0, Real(plan_.buffer(op.y).count), 0});
+  }
+  // An angle for each sine and its cosine.
+  void operator()(const AddSinusoids& op) const {
+    const double n = Real(plan_.buffer(op.y).count);
+    Add("", {n / 2, n, n});
+  }
+  void operator()(const AddQueryBias& op) const {
+    Add("", {0, Real(Count(plan_.weights[op.bias].shape)), 0});
+  }
+
   void operator()(const WindowAttention& op) const {
     const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
-    const uint64_t filled = std::min<uint64_t>(path_.position + 1, op.window);
-    const double visible = Real(op.start == StreamStart::kZeros ? op.window : filled);
-    const double scored = traits_.scores_masked_slots ? op.window : visible;
+    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
+    const double filled = Real(FilledSlots(op, path_.position));
+    const double visible = op.start == StreamStart::kZeros ? op.window : filled;
+    // Columns of window slots are multiplied whole; what is not seen is then no number of ours.
+    const double scored = traits_.scores_masked_slots && columns ? op.window : visible;
     Add(".query_keys", DotProducts(key_size, scored * heads));
     OperationTally positions = DotProducts(key_size, scored * heads);
     positions.additions += scored * heads;  // the sum of both scores
-    AddProducts(".query_positions", op.positions, positions);
+    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
+      AddProducts(".query_positions", slots->columns, positions);
+    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
+      // Distances that count as one share their product; each row has a constant of its own.
+      const double rows = std::min(scored, Real(relative->Count(op.window)));
+      positions = DotProducts(key_size, rows * heads);
+      positions.additions += (rows + scored) * heads;
+      Add(".query_positions", positions);
+    }
     Add(".scale", {scored * heads, 0, 0});
     if (codes) {
       Add(".rescale", {kRescale * (scored * heads + heads * value_size), 0, 0});
-      Add(".dequantise", {heads * key_size, 0, 0});  // the query, for the positions
+      if (op.positions.index() != 0) Add(".dequantise", {heads * key_size, 0, 0});  // the query
     }
     OperationTally softmax = Exponentials(visible) * heads;
     softmax.others += visible * heads;  // divisions
     Add(".softmax", softmax);
     if (op.weights_quantiser) Add(".quantise_weights", {0, 0, kRoundToCode * heads * op.window});
-    // Masked slots have weight 0 and are multiplied like the others.
-    Add(".values", DotProducts(op.window, heads * value_size));
+    // With columns masked slots have weight 0 and are multiplied like the others.
+    Add(".values", DotProducts(columns ? op.window : visible, heads * value_size));
   }
 
   void operator()(const LogSumExp& op) const {

@@ -114,12 +114,28 @@ class StepRules {
   void operator()(const WindowAttention& op) const {
     const double window = op.window, heads = op.heads;
     Add(".query_keys", Matmul(op.key_size, window * heads));
-    // The notebook has one product of query and positions and one softmax, not one for each head.
-    OperationTally positions = Matmul(op.key_size, window);
-    positions.additions += window;  // the sum of both scores
-    Add(".query_positions", positions);
-    Add(".softmax", Softmax(window));
+    // Of MicroNet's positions the notebook has one product with the query and one softmax, not one
+    // for each head. Others it does not know: they are counted for each head.
+    const double scored = window * (std::holds_alternative<SlotColumns>(op.positions) ? 1 : heads);
+    if (op.positions.index() != 0) {
+      OperationTally positions = Matmul(op.key_size, scored);
+      positions.additions += scored;  // the sum of both scores
+      if (std::holds_alternative<RelativeRows>(op.positions))
+        positions.additions += scored;  // bias
+      Add(".query_positions", positions);
+    }
+    Add(".softmax", Softmax(window) * (scored / window));
     Add(".values", Matmul(window, heads * op.value_size));
+  }
+  // Sums, as in the residual; a stored table of sinusoids would be free to make.
+  void operator()(const AddPositionRow& op) const {
+    Add("", Residual(Real(plan_.buffer(op.y).count)));
+  }
+  void operator()(const AddSinusoids& op) const {
+    Add("", Residual(Real(plan_.buffer(op.y).count)));
+  }
+  void operator()(const AddQueryBias& op) const {
+    Add("", Residual(Real(Count(plan_.weights[op.bias].shape))));
   }
 
   void operator()(const LogSumExp& op) const { Add("", Softmax(Real(plan_.buffer(op.x).count))); }
@@ -230,8 +246,19 @@ class StorageRules {
   void operator()(const Quantise&) const { ++quantisers_; }
   void operator()(const kinglet::Add&) const {}
   void operator()(const AddScalar&) const {}
+  void operator()(const AddPositionRow& op) const { Charge(op.table); }
+  void operator()(const AddSinusoids&) const {}
+  void operator()(const AddQueryBias& op) const { Charge(op.bias); }
   void operator()(const WindowAttention& op) const {
-    charged_[op.positions] = true;
+    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
+      Charge(slots->columns);
+    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
+      // The frequencies are a formula's.
+      Charge(relative->projection);
+      Charge(relative->content_bias);
+      Charge(relative->position_bias);
+    }
+    if (op.start_row) Charge(*op.start_row);
     if (op.weights_quantiser) ++quantisers_;
   }
   void operator()(const LogSumExp&) const {}

@@ -15,7 +15,8 @@ namespace kinglet {
 
 namespace {
 
-// No backend lays the matrices of products out in less: an integer in its own bits, a real in 32.
+// No backend lays the matrices of products out in less: an integer in its own bits, a real in 32;
+// the rows of relative positions are reals.
 uint64_t LeastBytes(const Plan& plan) {
   std::set<WeightId> matrices;
   for (const Step& step : plan.steps) {
@@ -25,6 +26,14 @@ uint64_t LeastBytes(const Plan& plan) {
     }
   }
   uint64_t bytes = 0;
+  for (const Step& step : plan.steps) {
+    const auto* attention = std::get_if<WindowAttention>(&step.op);
+    if (attention == nullptr) continue;
+    if (const auto* relative = std::get_if<RelativeRows>(&attention->positions)) {
+      bytes += relative->Count(attention->window) * attention->heads * attention->key_size *
+               sizeof(float);
+    }
+  }
   for (const WeightId id : matrices) {
     const auto bits = static_cast<uint64_t>(RowReader::IntegerBits(plan.weights[id]));
     bytes += Count(plan.weights[id].shape) / 8 * (bits != 0 ? bits : 32);

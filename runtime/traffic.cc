@@ -86,6 +86,9 @@ class StepTracer {
     Read(op.y, op.first, op.count);
     Write(op.y, op.first, op.count);
   }
+  void operator()(const AddPositionRow& op) const { Update(op.y); }
+  void operator()(const AddSinusoids& op) const { Update(op.y); }
+  void operator()(const AddQueryBias& op) const { Update(op.y); }
   void operator()(const WindowAttention& op) const {
     const uint64_t key_row = uint64_t{op.heads} * op.key_size;
     const uint64_t value_row = uint64_t{op.heads} * op.value_size;
@@ -93,9 +96,10 @@ class StepTracer {
     Read(op.qkv);
     Write(op.keys, slot * key_row, key_row);
     Write(op.values, slot * value_row, value_row);
-    // The ring fills from slot 0 on; slots older than the stream take part only as zeros.
-    const uint64_t filled = std::min<uint64_t>(path_.position + 1, op.window);
-    const uint64_t visible = op.start == StreamStart::kZeros ? op.window : filled;
+    // The ring fills from slot 0 on; slots older than the stream take part only as zeros, or as
+    // the start row.
+    const bool zeros = op.start == StreamStart::kZeros && !op.start_row;
+    const uint64_t visible = zeros ? op.window : FilledSlots(op, path_.position);
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
     Write(op.weights);
@@ -188,6 +192,11 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
     if (makes_row) step.weights = kernels[i].weights;
     if (makes_row && kernels[i].token_weights) {
       for (const MemoryRange& range : kernels[i].token_weights(token)) {
+        step.weights.push_back(range);
+      }
+    }
+    if (kernels[i].position_weights) {
+      for (const MemoryRange& range : kernels[i].position_weights(path.position)) {
         step.weights.push_back(range);
       }
     }

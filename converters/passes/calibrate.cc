@@ -66,32 +66,38 @@ class PointFinder {
   std::unordered_map<std::string_view, Slot> slots_;
 };
 
-Result<Points> FindPoints(const Model& model, ActivationRanges& ranges) {
+// With the norm first a sublayer's input has a buffer of its own; otherwise it is the residual
+// stream, as the step before the sublayer leaves it.
+Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
+                          ActivationRanges& ranges) {
   PointFinder finder(model);
   Points points;
+  const bool pre = decoder.norm_order == NormOrder::kPre;
+  std::string before = IsAbsolute(decoder.positions)
+                           ? "positions"
+                           : model.plan().steps[EmbeddingStep(model.plan())].name;
   for (size_t i = 0; i < ranges.layers.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".";
     LayerRanges& range = ranges.layers[i];
     const struct {
-      const char* step;
-      const char* buffer;
+      std::string step, buffer;
       float& range;
     } wanted[] = {
-        {"norm1", "norm1", range.attention_input},
-        {"qkv", "qkv", range.qkv},
-        {"attention", "attention_weights", range.weights},
-        {"attention", "attended", range.attended},
-        {"norm2", "norm2", range.inner_input},
-        {"fc0", "inner", range.inner},
-        {"fc3", "outer", range.outer},
+        {pre ? layer + "norm1" : before, pre ? layer + "norm1" : "hidden", range.attention_input},
+        {layer + (decoder.layers[i].content_bias ? "query_bias" : "qkv"), layer + "qkv", range.qkv},
+        {layer + "attention", layer + "attention_weights", range.weights},
+        {layer + "attention", layer + "attended", range.attended},
+        {layer + (pre ? "norm2" : "norm1"), pre ? layer + "norm2" : "hidden", range.inner_input},
+        {layer + "fc0", layer + "inner", range.inner},
+        {layer + "fc3", layer + "outer", range.outer},
     };
     for (const auto& point : wanted) {
-      KINGLET_RETURN_IF_ERROR(
-          finder.Add(layer + point.step, layer + point.buffer, point.range, points));
+      KINGLET_RETURN_IF_ERROR(finder.Add(point.step, point.buffer, point.range, points));
     }
+    before = layer + (pre ? "residual2" : "norm2");
   }
-  const std::string last = "layers." + std::to_string(ranges.layers.size() - 1) + ".residual2";
-  KINGLET_RETURN_IF_ERROR(finder.Add(last, "hidden", ranges.output, points));
+  if (decoder.final_norm_gain) before = "final_norm";
+  KINGLET_RETURN_IF_ERROR(finder.Add(before, "hidden", ranges.output, points));
   return points;
 }
 
@@ -178,8 +184,8 @@ Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const 
   if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a Transformer decoder");
   ActivationRanges ranges;
   ranges.layers.resize(decoder->layers.size());
-  KINGLET_RETURN_IF_ERROR(
-      Measure(draft, tokens, [&](const Model& model) { return FindPoints(model, ranges); }));
+  KINGLET_RETURN_IF_ERROR(Measure(
+      draft, tokens, [&](const Model& model) { return FindPoints(model, *decoder, ranges); }));
   // Every overflow ends in the residual stream, which is the final hidden state.
   if (std::isfinite(ranges.output)) return ranges;
   return Overflow("final hidden state");

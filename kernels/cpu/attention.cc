@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "kernels/cpu/bind.h"
@@ -11,7 +13,7 @@
 namespace kinglet::cpu {
 namespace {
 
-// T is what the buffers hold: int16_t codes, or float.
+// With a column for each window slot. T is what the buffers hold: int16_t codes, or float.
 template <class T>
 class WindowAttentionKernel {
  public:
@@ -21,7 +23,7 @@ class WindowAttentionKernel {
         qkv_(context, op.qkv),
         keys_(context, op.keys),
         values_(context, op.values),
-        positions_(context.weights.TransposedReals(op.positions)),
+        positions_(context.weights.TransposedReals(std::get<SlotColumns>(op.positions).columns)),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
         scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {}
@@ -171,6 +173,7 @@ Kernel WithWeights(WindowAttentionKernel<T> kernel) {
 }  // namespace
 
 Kernel BindOp(const WindowAttention& op, const BindContext& context) {
+  if (!std::holds_alternative<SlotColumns>(op.positions)) return BindStreamedAttention(op, context);
   const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
   if (op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
   if (qkv.real()) {

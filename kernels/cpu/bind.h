@@ -52,6 +52,11 @@ Kernel BindOp(const Quantise& op, const BindContext& context);
 Kernel BindOp(const Add& op, const BindContext& context);
 Kernel BindOp(const AddScalar& op, const BindContext& context);
 Kernel BindOp(const WindowAttention& op, const BindContext& context);
+// With relative positions or none.
+Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context);
+Kernel BindOp(const AddPositionRow& op, const BindContext& context);
+Kernel BindOp(const AddSinusoids& op, const BindContext& context);
+Kernel BindOp(const AddQueryBias& op, const BindContext& context);
 Kernel BindOp(const LogSumExp& op, const BindContext& context);
 Kernel BindOp(const CacheWeights& op, const BindContext& context);
 Kernel BindOp(const LstmGates& op, const BindContext& context);

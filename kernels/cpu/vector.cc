@@ -11,6 +11,7 @@
 #include "hwy/highway.h"
 
 #if HWY_NATIVE_FMA
+#include "kernels/cpu/attention-inl.h"
 #include "kernels/cpu/cluster_words-inl.h"
 #include "kernels/cpu/coded-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
@@ -29,6 +30,13 @@ constexpr VectorFunctions kFunctions = {
     .coded_sums = CodedSums,
     .integer_dots = IntegerDots,
     .real_dots = RealDots,
+    .real_head_dots = RealHeadDots,
+    .integer_head_dots = IntegerHeadDots,
+    .add_relative_scores = AddRelativeScores,
+    .shift_and_scale = ShiftAndScale,
+    .add_weighted_reals = AddWeightedReals,
+    .add_weighted_codes = AddWeightedCodes,
+    .rescale_sums = RescaleSums,
     .combine_scores = CombineScores,
     .softmax = Softmax,
     .weighted_codes = WeightedCodes,

@@ -76,6 +76,20 @@ struct StridedRows {
   size_t count;
 };
 
+// For each of `count` places in a stream a row of `heads` vectors of `size` elements; rows lie
+// `stride` elements apart.
+template <class T>
+struct HeadRows {
+  const T* data;
+  size_t stride, count, heads, size;
+};
+// A vector for each head.
+template <class T>
+struct HeadVectors {
+  const T* data;
+  size_t stride;
+};
+
 struct VectorFunctions {
   // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
   // 32 bits for `chunk_pairs` pairs of columns (>= 1, and >= 2 up to 9 bits), which the caller
@@ -97,6 +111,27 @@ struct VectorFunctions {
   // out[r] = factor * (rows[r] . x), rule 4.
   void (*real_dots)(const StridedRows<float>& rows, const float* x, size_t n, float factor,
                     float* out);
+
+  // scores[h * score_stride + r] = rows[r][h] . queries[h], rule 4; of integers that sum as a float
+  // times scale. REQUIRES of these: the sums fit in 31 bits.
+  void (*real_head_dots)(const HeadRows<float>& rows, const HeadVectors<float>& queries,
+                         size_t score_stride, float* scores);
+  void (*integer_head_dots)(const HeadRows<int16_t>& rows, const HeadVectors<int16_t>& queries,
+                            float scale, size_t score_stride, float* scores);
+  // With score = scores[h * score_stride + r]:
+  // score = (score + (rows[r][h] . queries[h] + constants[r * heads + h])) * scale.
+  void (*add_relative_scores)(const HeadRows<float>& rows, const float* constants,
+                              const HeadVectors<float>& queries, float scale, size_t score_stride,
+                              float* scores);
+  void (*shift_and_scale)(float shift, float scale, size_t n, float* x);  // x = (x + shift) * scale
+  // Row r is number first + r of a sum in `lanes` lanes (rule 4):
+  // sums[lane][h, c] += values[r][h, c] * weights[h * weight_stride + r], fused.
+  void (*add_weighted_reals)(const HeadRows<float>& values, const float* weights,
+                             size_t weight_stride, size_t first, size_t lanes, float* sums);
+  // sums[h, c] += the same products of integers. REQUIRES: the sums fit in 31 bits.
+  void (*add_weighted_codes)(const HeadRows<int16_t>& values, const int16_t* weights,
+                             size_t weight_stride, int32_t* sums);
+  void (*rescale_sums)(const int32_t* sums, size_t n, float scale, float* out);
 
   // scores[i] = (scores[i] + positions[i]) * scale.
   void (*combine_scores)(const float* positions, float scale, size_t n, float* scores);

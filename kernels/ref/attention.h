@@ -1,16 +1,20 @@
-// Sliding-window attention with trained positions (kernels/op.h, WindowAttention).
+// Sliding-window attention (kernels/op.h, WindowAttention).
 #ifndef KINGLET_KERNELS_REF_ATTENTION_H_
 #define KINGLET_KERNELS_REF_ATTENTION_H_
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "kernels/functions.h"
 #include "kernels/ref/matvec.h"
 #include "kernels/ref/operand.h"
 #include "kernels/ref/quantise.h"
+#include "kernels/ref/relative_rows.h"
 #include "kernels/ref/sum.h"
 #include "kernels/ref/weights.h"
 
@@ -25,29 +29,93 @@ class WindowAttentionKernel {
         qkv_(plan, layout, op.qkv),
         keys_(plan, layout, op.keys),
         values_(plan, layout, op.values),
-        positions_(store.Get(op.positions)),
         weights_(layout[op.weights]),
         out_(layout[op.out]),
-        scale_(static_cast<T>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {}
+        scale_(static_cast<T>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {
+    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
+      columns_ = store.Get(slots->columns);
+    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
+      rows_ = std::make_shared<const RelativeTable<T>>(*relative, op.heads, op.window, store);
+    }
+    if (op.start_row) {
+      start_ = std::make_shared<const Start>(
+          StartRow(*store.Get(*op.start_row), plan.buffer(op.qkv).quantiser));
+    }
+  }
 
   void operator()(Frame& frame) const {
     Store(frame);
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
-  std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(false); }
+  std::vector<MemoryRange> WeightMemory() const {
+    if (columns_) return columns_->Memory(false);
+    std::vector<MemoryRange> memory;
+    if (rows_) memory = rows_->Memory();
+    if (start_) {
+      memory.push_back(std::as_bytes(std::span(start_->reals)));
+      memory.push_back(std::as_bytes(std::span(start_->codes)));
+    }
+    return memory;
+  }
 
  private:
   size_t QueryAt(size_t head) const { return head * (2 * op_.key_size + op_.value_size); }
 
+  // What the start row stands for: reals, or the codes that the quantiser of qkv makes of it.
+  struct Start {
+    std::vector<T> reals;
+    std::vector<int32_t> codes;
+  };
+  static Start StartRow(const Weights& row, const std::optional<ActivationQuantiser>& quantiser) {
+    Start start;
+    for (const float value : row.values) {
+      start.reals.push_back(static_cast<T>(value));
+      if (quantiser) start.codes.push_back(QuantisedCode(static_cast<T>(value), *quantiser));
+    }
+    return start;
+  }
+
   // Ring slot of window slot s. The ring starts as zeros, so slots before the stream's first token
-  // hold zero keys and values.
+  // hold zero keys and values where there is no start row.
   size_t RingSlot(const Frame& frame, size_t s) const {
     return (frame.position + 1 + s) % op_.window;
   }
+  // Window slots [FirstFilled, window) hold tokens of the stream.
+  size_t FirstFilled(const Frame& frame) const {
+    return op_.window - FilledSlots(op_, frame.position);
+  }
   // Window slots [FirstVisible, window) take part.
   size_t FirstVisible(const Frame& frame) const {
-    if (op_.start == StreamStart::kZeros || frame.position + 1 >= op_.window) return 0;
-    return op_.window - 1 - frame.position;
+    return op_.start == StreamStart::kZeros ? 0 : FirstFilled(frame);
+  }
+  bool HoldsStart(const Frame& frame, size_t s) const {
+    return op_.start_row && s < FirstFilled(frame);
+  }
+
+  // Element i of a head's key in window slot s, and of its value.
+  size_t KeyAt(const Frame& frame, size_t head, size_t s) const {
+    const size_t slot = HoldsStart(frame, s) ? 0 : RingSlot(frame, s);
+    return (slot * op_.heads + head) * op_.key_size;
+  }
+  int64_t KeyCode(const Frame& frame, size_t head, size_t s, size_t i) const {
+    const size_t at = KeyAt(frame, head, s) + i;
+    return HoldsStart(frame, s) ? start_->codes[at] : keys_.Code(frame, at);
+  }
+  T Key(const Frame& frame, size_t head, size_t s, size_t i) const {
+    const size_t at = KeyAt(frame, head, s) + i;
+    return HoldsStart(frame, s) ? start_->reals[at] : keys_.Value(frame, at);
+  }
+  size_t ValueAt(const Frame& frame, size_t head, size_t s) const {
+    if (!HoldsStart(frame, s)) return (RingSlot(frame, s) * op_.heads + head) * op_.value_size;
+    return size_t{op_.heads} * op_.key_size + head * op_.value_size;
+  }
+  int64_t ValueCode(const Frame& frame, size_t head, size_t s, size_t i) const {
+    const size_t at = ValueAt(frame, head, s) + i;
+    return HoldsStart(frame, s) ? start_->codes[at] : values_.Code(frame, at);
+  }
+  T Value(const Frame& frame, size_t head, size_t s, size_t i) const {
+    const size_t at = ValueAt(frame, head, s) + i;
+    return HoldsStart(frame, s) ? start_->reals[at] : values_.Value(frame, at);
   }
 
   void Store(Frame& frame) const {
@@ -73,24 +141,34 @@ class WindowAttentionKernel {
 
   T Score(const Frame& frame, size_t head, size_t s) const {
     const size_t query_at = QueryAt(head);
-    const size_t key_at = (RingSlot(frame, s) * op_.heads + head) * op_.key_size;
     T content;
     if (qkv_.integer()) {
       int64_t sum = 0;
       for (size_t i = 0; i < op_.key_size; ++i) {
-        sum += qkv_.Code(frame, query_at + i) * keys_.Code(frame, key_at + i);
+        sum += qkv_.Code(frame, query_at + i) * KeyCode(frame, head, s, i);
       }
       content = ScaledSum<T>(sum, qkv_.step(), keys_.step());
     } else {
       const T* q = qkv_.Reals(frame) + query_at;
-      const T* k = keys_.Reals(frame) + key_at;
       content = Dot<T>(
-          op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
+          op_.key_size, [q](size_t i) { return q[i]; },
+          [&](size_t i) { return Key(frame, head, s, i); });
     }
-    const T position = Dot<T>(
-        op_.key_size, [&](size_t i) { return qkv_.Value(frame, query_at + i); },
-        [&](size_t i) { return static_cast<T>(positions_->Value(i, s)); });
-    return (content + position) * scale_;
+    return (content + PositionScore(frame, head, s)) * scale_;
+  }
+
+  T PositionScore(const Frame& frame, size_t head, size_t s) const {
+    const size_t query_at = QueryAt(head);
+    const auto query = [&](size_t i) { return qkv_.Value(frame, query_at + i); };
+    if (columns_) {
+      return Dot<T>(op_.key_size, query,
+                    [&](size_t i) { return static_cast<T>(columns_->Value(i, s)); });
+    }
+    if (!rows_) return T{0};
+    const size_t row = rows_->RowOfDistance(op_.window - 1 - s);
+    const T* key = rows_->Key(row, head);
+    return Dot<T>(op_.key_size, query, [key](size_t i) { return key[i]; }) +
+           rows_->Constant(row, head);
   }
 
   // In place over [first, window); the slots before hold +0 and add +0.
@@ -103,26 +181,27 @@ class WindowAttentionKernel {
     for (size_t s = 0; s < op_.window; ++s) weights[s] = weights[s] / total;
   }
 
+  // Slots that are not visible have weight 0, and what their ring slots hold is not read.
   T WeightedValue(const Frame& frame, size_t head, size_t c, const T* weights) const {
-    const auto value_at = [&](size_t s) {
-      return (RingSlot(frame, s) * op_.heads + head) * op_.value_size + c;
-    };
+    const size_t first = FirstVisible(frame);
     if (op_.weights_quantiser) {
       int64_t sum = 0;
-      for (size_t s = 0; s < op_.window; ++s) {
+      for (size_t s = first; s < op_.window; ++s) {
         sum += int64_t{QuantisedCode(weights[s], *op_.weights_quantiser)} *
-               values_.Code(frame, value_at(s));
+               ValueCode(frame, head, s, c);
       }
       return ScaledSum<T>(sum, static_cast<T>(op_.weights_quantiser->step), values_.step());
     }
     return Dot<T>(
         op_.window, [&](size_t s) { return weights[s]; },
-        [&](size_t s) { return values_.Value(frame, value_at(s)); });
+        [&](size_t s) { return s < first ? T{0} : Value(frame, head, s, c); });
   }
 
   WindowAttention op_;
   Operand<T> qkv_, keys_, values_;
-  SharedWeights positions_;
+  SharedWeights columns_;                         // of SlotColumns
+  std::shared_ptr<const RelativeTable<T>> rows_;  // of RelativeRows
+  std::shared_ptr<const Start> start_;
   Slot weights_, out_;
   T scale_;
 };

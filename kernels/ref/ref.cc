@@ -10,6 +10,7 @@
 #include "kernels/ref/elementwise.h"
 #include "kernels/ref/embedding.h"
 #include "kernels/ref/matvec.h"
+#include "kernels/ref/positions.h"
 #include "kernels/ref/recurrent.h"
 #include "kernels/ref/softmax.h"
 
@@ -63,6 +64,17 @@ struct Binder {
   Kernel operator()(const Quantise& op) const { return {QuantiseKernel<T>(op, plan, layout)}; }
   Kernel operator()(const Add& op) const { return {AddKernel<T>(op, plan, layout)}; }
   Kernel operator()(const AddScalar& op) const { return {AddScalarKernel<T>(op, layout)}; }
+  Kernel operator()(const AddPositionRow& op) const {
+    const AddPositionRowKernel<T> kernel(op, layout, store);
+    return {
+        kernel, {}, {}, [kernel](uint64_t position) { return kernel.PositionMemory(position); }};
+  }
+  Kernel operator()(const AddSinusoids& op) const {
+    return WithWeights(AddSinusoidsKernel<T>(op, layout, store));
+  }
+  Kernel operator()(const AddQueryBias& op) const {
+    return WithWeights(AddQueryBiasKernel<T>(op, layout, store));
+  }
   Kernel operator()(const WindowAttention& op) const {
     return WithWeights(WindowAttentionKernel<T>(op, plan, layout, store));
   }

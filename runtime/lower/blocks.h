@@ -16,8 +16,8 @@ namespace kinglet {
 // token -> residual stream [width] of reals.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
-// Updates the residual stream in place, layer by layer. Buffers carry the names
-// "layers.<i>.<what>".
+// Adds absolute positions to the residual stream, then updates it in place, layer by layer. Buffers
+// carry the names "layers.<i>.<what>".
 void LowerDecoder(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder);
 
 // A recurrent decoder: what the previous token left is multiplied before anything of this token is

@@ -1,7 +1,6 @@
 #include "runtime/lower/lower.h"
 
 #include <optional>
-#include <variant>
 
 #include "runtime/lower/blocks.h"
 #include "runtime/lower/builder.h"
@@ -73,14 +72,6 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
       (predicts && ((transformer == nullptr && recurrent == nullptr) || softmax == nullptr))) {
     return Status::Refusal(KINGLET_INVALID_MODEL, "model", "blocks",
                            "an embedding, or also a decoder and a softmax", "one of them missing");
-  }
-
-  if (transformer != nullptr &&
-      !(std::holds_alternative<SlotPositions>(transformer->positions) &&
-        transformer->norm_order == NormOrder::kPre && !transformer->final_norm_gain)) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "model", "block " + transformer->name,
-                           "positions by window slot, the norm first and none at the end",
-                           "what this version cannot run yet");
   }
 
   Plan plan;

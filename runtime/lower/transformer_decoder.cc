@@ -1,4 +1,5 @@
 #include <string>
+#include <variant>
 
 #include "runtime/lower/blocks.h"
 
@@ -12,73 +13,123 @@ std::optional<ActivationQuantiser> At(const TransformerLayer& layer, Member memb
   return (*layer.quantisers).*member;
 }
 
-// x + out(attention(qkv(norm1(x))))
-void LowerAttention(const TransformerDecoder& block, const TransformerLayer& layer,
-                    const std::string& name, BufferId residual, PlanBuilder& builder) {
+class DecoderLowering {
+ public:
+  DecoderLowering(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder)
+      : block_(block), residual_(residual), builder_(builder) {}
+
+  void Lower() {
+    if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&block_.positions)) {
+      builder_.AddStep("positions", AddSinusoids{sinusoids->frequencies, sinusoids->first,
+                                                 block_.window, residual_});
+    } else if (const auto* table = std::get_if<PositionTable>(&block_.positions)) {
+      builder_.AddStep("positions", AddPositionRow{table->table, block_.window, residual_});
+    }
+    for (size_t i = 0; i < block_.layers.size(); ++i) {
+      const TransformerLayer& layer = block_.layers[i];
+      name_ = "layers." + std::to_string(i);
+      LowerSublayer("1", layer.attention_norm_gain, layer.attention_norm_bias,
+                    At(layer, &Q::attention_input),
+                    [&](BufferId input) { return LowerAttention(layer, input); });
+      LowerSublayer("2", layer.inner_norm_gain, layer.inner_norm_bias, At(layer, &Q::inner_input),
+                    [&](BufferId input) { return LowerFeedForward(layer, input); });
+    }
+    if (!block_.final_norm_gain) return;
+    builder_.AddStep("final_norm",
+                     Norm(*block_.final_norm_gain, *block_.final_norm_bias, residual_, residual_));
+  }
+
+ private:
   using Q = TransformerLayerQuantisers;
-  const uint64_t per_head = uint64_t{2} * block.key_size + block.value_size;
-  const BufferId norm = builder.Reals(name + ".norm1", block.width);
-  builder.AddStep(name + ".norm1", LayerNorm{residual, layer.attention_norm_gain,
-                                             layer.attention_norm_bias, block.epsilon, norm});
-  const BufferId qkv_input =
-      builder.Quantised(name + ".norm1.quantise", norm, At(layer, &Q::attention_input));
 
-  const BufferId qkv_reals = builder.Reals(name + ".qkv", block.heads * per_head);
-  builder.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, qkv_input, qkv_reals});
-  const BufferId qkv = builder.Quantised(name + ".qkv.quantise", qkv_reals, At(layer, &Q::qkv));
+  LayerNorm Norm(TensorId gain, TensorId bias, BufferId x, BufferId y) const {
+    return {x, gain, bias, block_.epsilon, y};
+  }
 
-  const uint64_t heads = block.heads;
-  const Ring window{.slots = block.window};
-  const BufferId keys = builder.RingLike(name + ".keys", heads * block.key_size, window, qkv);
-  const BufferId values = builder.RingLike(name + ".values", heads * block.value_size, window, qkv);
-  const BufferId weights = builder.Reals(name + ".attention_weights", heads * block.window);
-  const BufferId attended =
-      builder.Reals(name + ".attended", uint64_t{block.heads} * block.value_size);
-  builder.AddStep(name + ".attention",
-                  WindowAttention{qkv, keys, values, *layer.positions, block.heads, block.key_size,
-                                  block.value_size, block.window, block.start,
-                                  At(layer, &Q::weights), weights, attended});
-  const BufferId out_input =
-      builder.Quantised(name + ".attention.quantise", attended, At(layer, &Q::attended));
+  // x + f(norm(x)), or norm(x + f(x)). `function` takes the input and gives what f makes of it.
+  template <class Function>
+  void LowerSublayer(const std::string& number, TensorId gain, TensorId bias,
+                     const std::optional<ActivationQuantiser>& quantiser,
+                     const Function& function) {
+    const std::string norm_name = name_ + ".norm" + number;
+    const bool pre = block_.norm_order == NormOrder::kPre;
+    BufferId input = residual_;
+    if (pre) {
+      input = builder_.Reals(norm_name, block_.width);
+      builder_.AddStep(norm_name, Norm(gain, bias, residual_, input));
+      input = builder_.Quantised(norm_name + ".quantise", input, quantiser);
+    } else if (quantiser) {
+      const std::string name = name_ + ".input" + number;
+      input = builder_.Codes(name + ".codes", block_.width, *quantiser);
+      builder_.AddStep(name + ".quantise", Quantise{residual_, input});
+    }
+    builder_.AddStep(name_ + ".residual" + number, Add{function(input), residual_});
+    if (!pre) builder_.AddStep(norm_name, Norm(gain, bias, residual_, residual_));
+  }
 
-  const BufferId out = builder.Reals(name + ".out", block.width);
-  builder.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, out_input, out});
-  builder.AddStep(name + ".residual1", Add{out, residual});
-}
+  BufferId LowerAttention(const TransformerLayer& layer, BufferId input) {
+    const uint64_t heads = block_.heads;
+    const uint64_t per_head = uint64_t{2} * block_.key_size + block_.value_size;
+    const BufferId reals = builder_.Reals(name_ + ".qkv", heads * per_head);
+    builder_.AddProduct(name_ + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, reals});
+    if (layer.content_bias) {
+      builder_.AddStep(name_ + ".query_bias", AddQueryBias{*layer.content_bias, reals});
+    }
+    const BufferId qkv = builder_.Quantised(name_ + ".qkv.quantise", reals, At(layer, &Q::qkv));
 
-// x + fc3(relu(fc0(norm2(x))))
-void LowerFeedForward(const TransformerDecoder& block, const TransformerLayer& layer,
-                      const std::string& name, BufferId residual, PlanBuilder& builder) {
-  using Q = TransformerLayerQuantisers;
-  const BufferId norm = builder.Reals(name + ".norm2", block.width);
-  builder.AddStep(name + ".norm2", LayerNorm{residual, layer.inner_norm_gain, layer.inner_norm_bias,
-                                             block.epsilon, norm});
-  const BufferId fc0_input =
-      builder.Quantised(name + ".norm2.quantise", norm, At(layer, &Q::inner_input));
+    const Ring window{.slots = block_.window};
+    WindowAttention attention{};
+    attention.qkv = qkv;
+    attention.keys = builder_.RingLike(name_ + ".keys", heads * block_.key_size, window, qkv);
+    attention.values = builder_.RingLike(name_ + ".values", heads * block_.value_size, window, qkv);
+    if (std::holds_alternative<SlotPositions>(block_.positions)) {
+      attention.positions = SlotColumns{*layer.positions};
+    } else if (const auto* relative = std::get_if<RelativeSinusoids>(&block_.positions)) {
+      attention.positions =
+          RelativeRows{*layer.positions, relative->frequencies, *layer.content_bias,
+                       *layer.position_bias, relative->clamp};
+    }
+    attention.heads = block_.heads;
+    attention.key_size = block_.key_size;
+    attention.value_size = block_.value_size;
+    attention.window = block_.window;
+    attention.start = block_.start;
+    attention.start_row = layer.start;
+    attention.restarts = IsAbsolute(block_.positions);
+    attention.weights_quantiser = At(layer, &Q::weights);
+    attention.weights = builder_.Reals(name_ + ".attention_weights", heads * block_.window);
+    attention.out = builder_.Reals(name_ + ".attended", heads * block_.value_size);
+    builder_.AddStep(name_ + ".attention", attention);
+    const BufferId attended =
+        builder_.Quantised(name_ + ".attention.quantise", attention.out, At(layer, &Q::attended));
 
-  const BufferId inner =
-      builder.Reals(name + ".inner", Rows(builder.plan().weights[layer.inner_weight].shape));
-  MatVec fc0{layer.inner_weight, layer.inner_bias, fc0_input, inner};
-  fc0.rectify = true;
-  builder.AddProduct(name + ".fc0", fc0);
-  const BufferId fc3_input = builder.Quantised(name + ".fc0.quantise", inner, At(layer, &Q::inner));
+    const BufferId out = builder_.Reals(name_ + ".out", block_.width);
+    builder_.AddProduct(name_ + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
+    return out;
+  }
 
-  const BufferId outer_reals = builder.Reals(name + ".outer", block.width);
-  builder.AddProduct(name + ".fc3",
-                     MatVec{layer.outer_weight, layer.outer_bias, fc3_input, outer_reals});
-  const BufferId outer =
-      builder.Quantised(name + ".fc3.quantise", outer_reals, At(layer, &Q::outer));
-  builder.AddStep(name + ".residual2", Add{outer, residual});
-}
+  BufferId LowerFeedForward(const TransformerLayer& layer, BufferId input) {
+    const BufferId inner =
+        builder_.Reals(name_ + ".inner", Rows(builder_.plan().weights[layer.inner_weight].shape));
+    MatVec fc0{layer.inner_weight, layer.inner_bias, input, inner};
+    fc0.rectify = true;
+    builder_.AddProduct(name_ + ".fc0", fc0);
+    const BufferId codes = builder_.Quantised(name_ + ".fc0.quantise", inner, At(layer, &Q::inner));
+    const BufferId outer = builder_.Reals(name_ + ".outer", block_.width);
+    builder_.AddProduct(name_ + ".fc3", MatVec{layer.outer_weight, layer.outer_bias, codes, outer});
+    return builder_.Quantised(name_ + ".fc3.quantise", outer, At(layer, &Q::outer));
+  }
+
+  const TransformerDecoder& block_;
+  BufferId residual_;
+  PlanBuilder& builder_;
+  std::string name_;  // of the layer
+};
 
 }  // namespace
 
 void LowerDecoder(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder) {
-  for (size_t i = 0; i < block.layers.size(); ++i) {
-    const std::string name = "layers." + std::to_string(i);
-    LowerAttention(block, block.layers[i], name, residual, builder);
-    LowerFeedForward(block, block.layers[i], name, residual, builder);
-  }
+  DecoderLowering(block, residual, builder).Lower();
 }
 
 }  // namespace kinglet

@@ -154,6 +154,14 @@ TEST(ValidateDecoders, Positions) {
        [](EditableFile& file) {
          file.Decoder().position_table = std::make_unique<schema::PositionTableT>();
        }},
+      // 2^20 slots with 12 columns in two layers would take 2^30.6 multiplications: allowed; as
+      // many heads would not be.
+      {"block decoder, window",
+       [](EditableFile& file) {
+         file.Decoder().relative_sinusoids->clamp = flatbuffers::nullopt;
+         file.Decoder().window = 1 << 20;
+         file.Decoder().heads = 1 << 20;
+       }},
       {"block decoder, clamp",
        [](EditableFile& file) { file.Decoder().relative_sinusoids->clamp = (1 << 20) + 1; }},
       {"block decoder, frequencies",

@@ -95,10 +95,13 @@ OpCase WithoutWeights(const OpCase& op_case, std::vector<TensorView>& views,
   return blanked;
 }
 
-std::vector<MemoryRange> WeightsRead(const Kernel& kernel, uint32_t token) {
+std::vector<MemoryRange> WeightsRead(const Kernel& kernel, uint32_t token, uint64_t position) {
   std::vector<MemoryRange> ranges = kernel.weights;
   if (kernel.token_weights) {
     for (const MemoryRange& range : kernel.token_weights(token)) ranges.push_back(range);
+  }
+  if (kernel.position_weights) {
+    for (const MemoryRange& range : kernel.position_weights(position)) ranges.push_back(range);
   }
   return ranges;
 }
@@ -117,8 +120,8 @@ TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
       const Kernels kernels = backend.bind(op_case.plan, layout, {});
       const Kernels blanks = backend.bind(blanked.plan, layout, {});
       ASSERT_TRUE(kernels.ok() && blanks.ok()) << op_case.name;
-      const auto from = WeightsRead(kernels->front(), op_case.token);
-      const auto to = WeightsRead(blanks->front(), op_case.token);
+      const auto from = WeightsRead(kernels->front(), op_case.token, op_case.position);
+      const auto to = WeightsRead(blanks->front(), op_case.token, op_case.position);
       ASSERT_EQ(from.size(), to.size()) << op_case.name << " on " << backend.name;
       reading += !from.empty();
       for (size_t i = 0; i < from.size(); ++i) {

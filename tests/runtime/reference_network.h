@@ -1,6 +1,6 @@
-// The MicroNet network written a second time, for tests: whole sequences in double with plain loops
-// over dense decoded weights, no rings, no laziness, no plan. It shares no code with the kernels.
-// Source: Yan et al. 2020 and the equations of Transformer decoders with trained positions.
+// Transformer language models written a second time, for tests: whole sequences in double with
+// plain loops over dense decoded weights, no rings, no laziness, no plan. It shares no code with
+// the kernels. Sources: Yan et al. 2020, Dai et al. 2019 and Vaswani et al. 2017.
 #ifndef KINGLET_TESTS_RUNTIME_REFERENCE_NETWORK_H_
 #define KINGLET_TESTS_RUNTIME_REFERENCE_NETWORK_H_
 

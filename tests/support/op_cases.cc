@@ -10,6 +10,7 @@
 #include "tests/support/coded_cases.h"
 #include "tests/support/define_cases.h"
 #include "tests/support/recurrent_cases.h"
+#include "tests/support/transformer_cases.h"
 
 namespace kinglet {
 namespace {
@@ -305,7 +306,7 @@ OpCase AttentionCase(const std::string& prefix, const AttentionShape& shape) {
                            true);
   op.values = builder.Vector("values", shape.window * heads * shape.value_size, shape.bits,
                              shape.fill, true);
-  op.positions = builder.Matrix(shape.key_size, shape.window, Storage::kF32, 0);
+  op.positions = SlotColumns{builder.Matrix(shape.key_size, shape.window, Storage::kF32, 0)};
   op.heads = shape.heads;
   op.key_size = shape.key_size;
   op.value_size = shape.value_size;
@@ -415,6 +416,7 @@ std::vector<OpCase> EdgeOpCases() {
   AddAttentionEdges(cases);
   AddRecurrentEdges(cases);
   AddDefineEdges(cases);
+  AddTransformerEdges(cases);
   AddCodedEdges(cases);
   AddCacheEdges(cases);
   return cases;
@@ -449,6 +451,7 @@ std::vector<OpCase> RealisticOpCases() {
   // AWD-LSTM of Penn Treebank: 1,150 units.
   AddRealisticRecurrentCases(cases);
   AddRealisticDefineCases(cases);
+  AddRealisticTransformerCases(cases);
   cases.push_back(MatVecCase("recurrent.awd", {4600, 1150, Storage::kPerRow, 9, false, 9}));
   cases.push_back(LayerNormCase("norm.best", 256, Fill::kRandom));
   cases.push_back(QuantiseCase("quantise.best", 256, 9, Fill::kRandom));

@@ -1,5 +1,6 @@
 #include "tests/support/transformer_builder.h"
 
+#include <bit>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -62,8 +63,10 @@ class Builder {
       quantised.codes.push_back(static_cast<int16_t>(code - largest));
     }
     for (uint64_t row = 0; row < rows; ++row) {
-      quantised.scales.push_back(limit * (1 + 0.5f * random_.Signed()) /
-                                 static_cast<float>(largest));
+      // As passes/quantise leaves them, so that code * scale is exact.
+      const float scale = limit * (1 + 0.5f * random_.Signed()) / static_cast<float>(largest);
+      quantised.scales.push_back(
+          std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & (~uint32_t{0} << options_.bits)));
     }
     return Add({name, {rows, cols}, std::move(quantised), false});
   }

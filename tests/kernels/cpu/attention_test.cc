@@ -22,7 +22,8 @@ OpCase EvenAttention(StreamStart start, uint64_t position) {
   op.qkv = builder.Reals("qkv", 2 * kKeySize + kValueSize, Fill::kZero);
   op.keys = builder.Reals("keys", kWindow * kKeySize, Fill::kRandom, true);
   op.values = builder.Reals("values", kWindow * kValueSize, Fill::kExtreme, true);
-  op.positions = builder.Matrix(kKeySize, kWindow, Storage::kF32, 0, false, Fill::kZero);
+  op.positions =
+      SlotColumns{builder.Matrix(kKeySize, kWindow, Storage::kF32, 0, false, Fill::kZero)};
   op.heads = 1;
   op.key_size = kKeySize;
   op.value_size = kValueSize;

@@ -224,8 +224,17 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
     const WeightId positions = one.Tensor({1, 2}, {0.0f, 0.0f});
     const BufferId qkv = one.Zeros(3), keys = one.Zeros(2, true), values = one.Zeros(2, true);
     const BufferId weights = one.Zeros(2), out = one.Zeros(1);
-    one.Bind(WindowAttention{qkv, keys, values, positions, 1, 1, 1, 2, start, std::nullopt, weights,
-                             out});
+    WindowAttention op{};
+    op.qkv = qkv;
+    op.keys = keys;
+    op.values = values;
+    op.positions = SlotColumns{positions};
+    op.heads = op.key_size = op.value_size = 1;
+    op.window = 2;
+    op.start = start;
+    op.weights = weights;
+    op.out = out;
+    one.Bind(op);
     const auto feed = [&](uint64_t position, TypeParam token) {
       TypeParam* z = one.template Values<TypeParam>(qkv);
       z[0] = z[1] = token;

@@ -1,0 +1,72 @@
+#include "kernels/cpu/relative_rows.h"
+
+#include <algorithm>
+#include <span>
+
+#include "format/row_reader.h"
+#include "kernels/sinusoids.h"
+
+namespace kinglet::cpu {
+namespace {
+
+// keys[row] = projection . sinusoids[row] for every row. A panel of the projection is multiplied
+// with all sinusoids while it is in the cache, so that the projection is read once.
+void Project(const TensorView& projection, std::span<const float> sinusoids,
+             const VectorFunctions& vector, RelativeTable& table) {
+  const RowReader reader(projection);
+  const size_t width = reader.cols(), columns = reader.rows();
+  AlignedVector<float> row(width), panel(width * kPanelRows);
+  for (size_t first = 0; first < columns; first += kPanelRows) {
+    const size_t together = std::min(kPanelRows, columns - first);
+    std::fill(panel.begin(), panel.end(), 0.0f);
+    for (size_t r = 0; r < together; ++r) {
+      reader.Reals(first + r, row.data());
+      for (size_t i = 0; i < width; ++i) panel[i * kPanelRows + r] = row[i];
+    }
+    const RealPanels weight = {together, width, panel.data()};
+    for (size_t distance = 0; distance < table.rows; ++distance) {
+      vector.real_product(weight, sinusoids.data() + distance * width, Finish{},
+                          table.keys.data() + distance * columns + first);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<MemoryRange> RelativeTable::Memory() const {
+  return {std::as_bytes(std::span(keys)), std::as_bytes(std::span(constants))};
+}
+
+std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, size_t heads,
+                                                       size_t key_size, uint32_t window,
+                                                       const BindContext& context) {
+  const std::span<const TensorView> weights = context.plan.weights;
+  auto table = std::make_shared<RelativeTable>();
+  table->rows = op.Count(window);
+  table->keys.resize(table->rows * heads * key_size);
+  table->constants.resize(table->rows * heads);
+
+  const std::vector<float> frequencies = DecodedValues(weights[op.frequencies]);
+  const size_t width = 2 * frequencies.size();
+  AlignedVector<float> sinusoids(table->rows * width);
+  for (size_t row = 0; row < table->rows; ++row) {
+    RelativeSinusoidRow(std::span(frequencies), static_cast<uint32_t>(table->rows - 1 - row),
+                        sinusoids.data() + row * width);
+  }
+  Project(weights[op.projection], sinusoids, context.vector, *table);
+
+  const std::vector<float> content = DecodedValues(weights[op.content_bias]);
+  std::vector<float> difference = DecodedValues(weights[op.position_bias]);
+  for (size_t i = 0; i < difference.size(); ++i) difference[i] -= content[i];
+  for (size_t head = 0; head < heads; ++head) {
+    for (size_t row = 0; row < table->rows; ++row) {
+      const size_t at = row * heads + head;
+      context.vector.real_dots({table->keys.data() + at * key_size, key_size, 1},
+                               difference.data() + head * key_size, key_size, 1.0f,
+                               &table->constants[at]);
+    }
+  }
+  return table;
+}
+
+}  // namespace kinglet::cpu

@@ -1,0 +1,291 @@
+// Attention over long windows: relative positions, or none. Keys, values and the rows of distances
+// are read from front to back, all heads of a slot together; what a slot adds to the sums of values
+// stays in the cache.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "kernels/cpu/bind.h"
+#include "kernels/cpu/relative_rows.h"
+#include "kernels/ref/quantise.h"
+
+namespace kinglet::cpu {
+namespace {
+
+constexpr size_t kSumLanes = 16, kSumBlock = 1024, kShortSum = 32;  // rule 4
+// Elements of values that are summed in one pass: their lanes fit in the first cache.
+constexpr size_t kPassColumns = 512;
+
+// A run of window slots whose rows lie one after the other: `stride` 0 repeats one row.
+template <class T>
+struct Run {
+  size_t first, count;  // window slots
+  const T* keys;        // [heads, key_size] of the first
+  const T* values;      // [heads, value_size] of the first
+  bool repeated;
+};
+
+// T is what the buffers hold: int16_t codes, or float.
+template <class T>
+class StreamedAttentionKernel {
+ public:
+  static constexpr bool kReals = std::is_same_v<T, float>;
+
+  StreamedAttentionKernel(const WindowAttention& op, const BindContext& context)
+      : vector_(&context.vector),
+        op_(op),
+        qkv_(context, op.qkv),
+        keys_(context, op.keys),
+        values_(context, op.values),
+        weights_(context.layout[op.weights]),
+        out_(context.layout[op.out]),
+        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {
+    if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
+      table_ = MakeRelativeTable(*relative, op.heads, op.key_size, op.window, context);
+    }
+    if (op.start_row) {
+      std::vector<T> start;
+      for (const float value : DecodedValues(context.plan.weights[*op.start_row])) {
+        if constexpr (kReals) {
+          start.push_back(value);
+        } else {
+          const auto& quantiser = *context.plan.buffer(op.qkv).quantiser;
+          start.push_back(static_cast<T>(ref::QuantisedCode(value, quantiser)));
+        }
+      }
+      start_ = std::make_shared<const std::vector<T>>(std::move(start));
+    }
+  }
+
+  void operator()(Frame& frame) const {
+    Store(frame);
+    const std::array<Run<T>, 3> runs = Runs(frame);
+    float* weights = weights_.At<float>(frame);
+    const size_t first = FirstVisible(frame);
+    for (const Run<T>& run : runs) ContentScores(frame, run, weights);
+    PositionScores(frame, first, weights);
+    for (size_t head = 0; head < op_.heads; ++head) {
+      std::fill_n(weights + head * op_.window, first, 0.0f);
+      vector_->softmax(weights + head * op_.window, first, op_.window);
+    }
+    const size_t together = std::max<size_t>(1, kPassColumns / op_.value_size);
+    for (size_t head = 0; head < op_.heads; head += together) {
+      SumValues(runs, weights, head, std::min<size_t>(together, op_.heads - head),
+                out_.At<float>(frame));
+    }
+  }
+  std::vector<MemoryRange> WeightMemory() const {
+    std::vector<MemoryRange> memory;
+    if (table_) memory = table_->Memory();
+    if (start_) memory.push_back(std::as_bytes(std::span(*start_)));
+    return memory;
+  }
+
+ private:
+  size_t QueryStride() const { return 2 * size_t{op_.key_size} + op_.value_size; }
+  HeadVectors<T> Queries(const Frame& frame) const {
+    return {qkv_.slot.At<T>(frame), QueryStride()};
+  }
+  size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
+  size_t ValueRow() const { return size_t{op_.heads} * op_.value_size; }
+
+  void Store(Frame& frame) const {
+    const size_t slot = frame.position % op_.window;
+    T* keys = keys_.slot.At<T>(frame) + slot * KeyRow();
+    T* values = values_.slot.At<T>(frame) + slot * ValueRow();
+    for (size_t head = 0; head < op_.heads; ++head) {
+      const T* key = qkv_.slot.At<T>(frame) + head * QueryStride() + op_.key_size;
+      std::memcpy(keys + head * op_.key_size, key, op_.key_size * sizeof(T));
+      std::memcpy(values + head * op_.value_size, key + op_.key_size, op_.value_size * sizeof(T));
+    }
+  }
+
+  size_t FirstFilled(const Frame& frame) const {
+    return op_.window - FilledSlots(op_, frame.position);
+  }
+  size_t FirstVisible(const Frame& frame) const {
+    return op_.start == StreamStart::kZeros ? 0 : FirstFilled(frame);
+  }
+
+  // What is visible, oldest first: the start row again and again, and two pieces of the ring.
+  // Without a start row the ring's own zeros are read.
+  std::array<Run<T>, 3> Runs(const Frame& frame) const {
+    const T* keys = keys_.slot.At<T>(frame);
+    const T* values = values_.slot.At<T>(frame);
+    const size_t window = op_.window, visible = FirstVisible(frame);
+    const size_t from = start_ ? FirstFilled(frame) : visible;
+    const T* start = start_ ? start_->data() : keys;
+    const size_t oldest = (frame.position + 1 + from) % window;  // ring slot of window slot `from`
+    const size_t older = std::min(window - oldest, window - from);
+    return {{{visible, from - visible, start, start + KeyRow(), true},
+             {from, older, keys + oldest * KeyRow(), values + oldest * ValueRow(), false},
+             {from + older, window - from - older, keys, values, false}}};
+  }
+
+  // weights[h][s] = q . key.
+  void ContentScores(const Frame& frame, const Run<T>& run, float* weights) const {
+    const size_t distinct = run.repeated ? std::min<size_t>(run.count, 1) : run.count;
+    const HeadRows<T> rows = {run.keys, KeyRow(), distinct, op_.heads, op_.key_size};
+    float* scores = weights + run.first;
+    if constexpr (kReals) {
+      vector_->real_head_dots(rows, Queries(frame), op_.window, scores);
+    } else {
+      vector_->integer_head_dots(rows, Queries(frame), qkv_.step * keys_.step, op_.window, scores);
+    }
+    if (distinct == run.count) return;
+    for (size_t head = 0; head < op_.heads; ++head) {
+      float* score = scores + head * op_.window;
+      std::fill_n(score, run.count, score[0]);
+    }
+  }
+
+  // Adds what positions say to the scores of slots [first, window) and scales them.
+  void PositionScores(const Frame& frame, size_t first, float* weights) const {
+    const size_t window = op_.window, heads = op_.heads, key_size = op_.key_size;
+    if (!table_) {
+      for (size_t head = 0; head < heads; ++head) {
+        vector_->scale(scale_, window - first, weights + head * window + first);
+      }
+      return;
+    }
+    float reals[kMaxColumns];
+    HeadVectors<float> queries = {reals, key_size};
+    if constexpr (kReals) {
+      queries = Queries(frame);
+    } else {
+      for (size_t head = 0; head < heads; ++head) {
+        vector_->dequantise(qkv_.slot.At<T>(frame) + head * QueryStride(), key_size, qkv_.step,
+                            reals + head * key_size);
+      }
+    }
+    // Slots before `clamped` are as far away as the oldest row.
+    const size_t clamped = window - table_->rows;
+    if (first < clamped) {
+      float shifts[kMaxColumns];
+      vector_->real_head_dots({table_->keys.data(), KeyRow(), 1, heads, key_size}, queries, 1,
+                              shifts);
+      for (size_t head = 0; head < heads; ++head) {
+        vector_->shift_and_scale(shifts[head] + table_->constants[head], scale_, clamped - first,
+                                 weights + head * window + first);
+      }
+    }
+    const size_t from = std::max(first, clamped);
+    const size_t row = from - clamped;
+    vector_->add_relative_scores(
+        {table_->keys.data() + row * KeyRow(), KeyRow(), window - from, heads, key_size},
+        table_->constants.data() + row * heads, queries, scale_, window, weights + from);
+  }
+
+  // out[h] = sum over slots of weight * value for heads [head, head + count).
+  void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t head, size_t count,
+                 float* out) const {
+    if constexpr (kReals) {
+      SumReals(runs, weights + head * op_.window, head, count, out + head * op_.value_size);
+    } else {
+      SumCodes(runs, weights + head * op_.window, head, count, out + head * op_.value_size);
+    }
+  }
+
+  // Calls use(rows, first slot) for what of the runs lies in window slots [begin, end).
+  template <class Use>
+  void ForEachPiece(const std::array<Run<T>, 3>& runs, size_t begin, size_t end, size_t head,
+                    size_t count, const Use& use) const {
+    for (const Run<T>& run : runs) {
+      const size_t from = std::max(begin, run.first);
+      const size_t to = std::min(end, run.first + run.count);
+      if (from >= to) continue;
+      const size_t stride = run.repeated ? 0 : ValueRow();
+      const T* values = run.values + (from - run.first) * stride + head * op_.value_size;
+      use(HeadRows<T>{values, stride, to - from, count, op_.value_size}, from);
+    }
+  }
+
+  void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t head, size_t count,
+                float* out) const {
+    const size_t window = op_.window, columns = count * op_.value_size;
+    const size_t lanes = window < kShortSum ? 1 : kSumLanes;
+    alignas(64) float sums[kSumLanes * kPassColumns];
+    // Results of blocks, folded pairwise as they come.
+    constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 blocks
+    alignas(64) float folded[kDepth * kPassColumns];
+    size_t depth = 0, blocks = 0;
+    for (size_t begin = 0; begin < window; begin += kSumBlock, ++blocks) {
+      const size_t end = std::min(window, begin + kSumBlock);
+      std::fill_n(sums, lanes * columns, 0.0f);
+      ForEachPiece(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
+        vector_->add_weighted_reals(rows, weights + from, window, from - begin, lanes, sums);
+      });
+      for (size_t half = lanes / 2; half > 0; half /= 2) {
+        vector_->add(sums + half * columns, half * columns, sums);
+      }
+      for (size_t merged = blocks; (merged & 1) != 0; merged >>= 1) {
+        vector_->add(folded + --depth * columns, columns, sums);
+      }
+      std::copy_n(sums, columns, folded + depth++ * columns);
+    }
+    while (--depth > 0)
+      vector_->add(folded + depth * columns, columns, folded + (depth - 1) * columns);
+    std::copy_n(folded, columns, out);
+  }
+
+  void SumCodes(const std::array<Run<T>, 3>& runs, const float* weights, size_t head, size_t count,
+                float* out) const {
+    constexpr size_t kSlots = 64;  // whose weights are rounded together
+    const ActivationQuantiser& quantiser = *op_.weights_quantiser;
+    const size_t columns = count * op_.value_size;
+    alignas(64) int32_t sums[kPassColumns] = {};
+    alignas(64) int16_t codes[kPassColumns * kSlots];  // a pass has no more heads than columns
+    for (size_t begin = 0; begin < op_.window; begin += kSlots) {
+      const size_t end = std::min<size_t>(op_.window, begin + kSlots);
+      for (size_t h = 0; h < count; ++h) {
+        vector_->quantise(weights + h * op_.window + begin, end - begin, quantiser.max_abs,
+                          quantiser.step, codes + h * kSlots);
+      }
+      ForEachPiece(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
+        vector_->add_weighted_codes(rows, codes + (from - begin), kSlots, sums);
+      });
+    }
+    vector_->rescale_sums(sums, columns, quantiser.step * values_.step, out);
+  }
+
+  const VectorFunctions* vector_;
+  WindowAttention op_;
+  Operand qkv_, keys_, values_;
+  std::shared_ptr<const RelativeTable> table_;   // of relative positions
+  std::shared_ptr<const std::vector<T>> start_;  // of one slot: keys, then values
+  Slot weights_, out_;
+  float scale_;
+};
+
+template <class T>
+Kernel Bind(const WindowAttention& op, const BindContext& context) {
+  StreamedAttentionKernel<T> kernel(op, context);
+  std::vector<MemoryRange> memory = kernel.WeightMemory();
+  return {std::move(kernel), std::move(memory)};
+}
+
+}  // namespace
+
+Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context) {
+  const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
+  if (op.value_size > kPassColumns || uint64_t{op.heads} * op.key_size > kMaxColumns) return {};
+  if (qkv.real()) return op.weights_quantiser ? Kernel{} : Bind<float>(op, context);
+  if (!qkv.code16() || !op.weights_quantiser) return {};
+  const int64_t largest_weight = LargestCode(*op.weights_quantiser);
+  if (largest_weight > std::numeric_limits<int16_t>::max() ||
+      !FitsInt32(op.key_size, qkv.largest, keys.largest) ||
+      !FitsInt32(op.window, largest_weight, values.largest)) {
+    return {};
+  }
+  return Bind<int16_t>(op, context);
+}
+
+}  // namespace kinglet::cpu

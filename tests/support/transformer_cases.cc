@@ -1,0 +1,163 @@
+#include "tests/support/transformer_cases.h"
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tests/support/case_builder.h"
+
+namespace kinglet {
+namespace {
+
+WeightId Frequencies(CaseBuilder& builder, uint64_t width) {
+  DenseF32 values;
+  for (uint64_t j = 0; j < width / 2; ++j) {
+    values.values.push_back(static_cast<float>(
+        std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(width))));
+  }
+  return builder.Tensor({"", {width / 2}, std::move(values), false});
+}
+
+enum class Form : uint8_t { kRelative, kNone, kRestarting };
+
+struct Shape4 {
+  uint32_t heads, key_size, value_size, window;
+};
+
+struct AttentionOptions {
+  Form form = Form::kRelative;
+  int bits = 0;  // of the buffers; 0: reals
+  StreamStart start = StreamStart::kMasked;
+  bool start_row = false;
+  std::optional<uint32_t> clamp = {};
+  Storage projection = Storage::kF32;
+  Fill fill = Fill::kRandom;
+  uint32_t width = 10;
+};
+
+OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t position,
+                     const AttentionOptions& options) {
+  CaseBuilder builder(
+      CaseName(prefix,
+               {static_cast<int>(options.form), shape.heads, shape.key_size, shape.value_size,
+                shape.window, options.bits, static_cast<int>(options.start), options.start_row,
+                options.clamp ? static_cast<int64_t>(*options.clamp) : -1,
+                static_cast<int>(options.projection), static_cast<int>(options.fill),
+                static_cast<int64_t>(position)}),
+      shape.window + position);
+  const uint64_t heads = shape.heads, keys = heads * shape.key_size;
+  WindowAttention op{};
+  op.qkv = builder.Vector("qkv", heads * (2 * shape.key_size + shape.value_size), options.bits,
+                          options.fill);
+  op.keys = builder.Vector("keys", shape.window * keys, options.bits, Fill::kRandom, true);
+  op.values = builder.Vector("values", shape.window * heads * shape.value_size, options.bits,
+                             options.fill, true);
+  if (options.form == Form::kRelative) {
+    RelativeRows relative{};
+    relative.projection = builder.Matrix(keys, options.width, options.projection,
+                                         options.projection == Storage::kF32 ? 0 : 9);
+    relative.frequencies = Frequencies(builder, options.width);
+    relative.content_bias = builder.Matrix(heads, shape.key_size, Storage::kF32, 0);
+    relative.position_bias = builder.Matrix(heads, shape.key_size, Storage::kF32, 0);
+    relative.clamp = options.clamp;
+    op.positions = relative;
+  }
+  op.heads = shape.heads;
+  op.key_size = shape.key_size;
+  op.value_size = shape.value_size;
+  op.window = shape.window;
+  op.start = options.start;
+  if (options.start_row) op.start_row = builder.DenseVector(keys + heads * shape.value_size);
+  op.restarts = options.form == Form::kRestarting;
+  if (options.bits != 0) {
+    op.weights_quantiser = QuantiserOf(options.bits < 9 ? 9 : options.bits, 1.0f);
+  }
+  op.weights = builder.Reals("weights", heads * shape.window, Fill::kRandom);
+  op.out = builder.Reals("out", heads * shape.value_size, Fill::kRandom);
+  const double tolerance = options.bits == 0 ? 1e-9 : 1e-3;
+  return builder.Finish(op, options.fill == Fill::kRandom ? tolerance : kNotComparable, position);
+}
+
+void AddAttention(std::vector<OpCase>& cases) {
+  constexpr StreamStart kZeros = StreamStart::kZeros;
+  constexpr Shape4 kShapes[] = {{1, 1, 1, 1},    {2, 3, 5, 6},    {3, 16, 8, 31},
+                                {2, 33, 17, 40}, {4, 32, 32, 97}, {10, 41, 41, 33},
+                                {1, 20, 512, 5}, {20, 2, 40, 70}};
+  for (const Shape4& shape : kShapes) {
+    for (const int bits : {0, 9, 16, 18}) {
+      for (const uint64_t position : {uint64_t{0}, uint64_t{shape.window} / 2,
+                                      uint64_t{shape.window} - 1, uint64_t{shape.window} * 3 + 2}) {
+        for (const Form form : {Form::kRelative, Form::kNone, Form::kRestarting}) {
+          cases.push_back(
+              AttentionCase("StreamedAttention", shape, position, {.form = form, .bits = bits}));
+        }
+        cases.push_back(AttentionCase("StreamedAttention", shape, position,
+                                      {.bits = bits, .start = kZeros, .clamp = 3}));
+        cases.push_back(
+            AttentionCase("StreamedAttention", shape, position,
+                          {.bits = bits, .start = kZeros, .start_row = true, .clamp = 0}));
+      }
+    }
+  }
+  // Several blocks of slots, whose results fold unevenly; heads that take two passes.
+  for (const uint64_t position : {uint64_t{900}, uint64_t{3000}}) {
+    for (const int bits : {0, 9}) {
+      cases.push_back(AttentionCase("StreamedAttention", {1, 2, 3, 5200}, position,
+                                    {.bits = bits, .start_row = true, .clamp = 700}));
+      cases.push_back(AttentionCase("StreamedAttention", {3, 16, 300, 1100}, position,
+                                    {.bits = bits, .projection = Storage::kPerRow, .width = 40}));
+    }
+  }
+  for (const Fill fill : {Fill::kSpecial, Fill::kExtreme, Fill::kZero}) {
+    for (const int bits : {0, 9}) {
+      cases.push_back(
+          AttentionCase("StreamedAttention", {2, 24, 32, 97}, 70, {.bits = bits, .fill = fill}));
+    }
+  }
+  // Larger than the vectors serve.
+  cases.push_back(AttentionCase("StreamedAttention", {1, 2, 513, 3}, 1, {}));
+  cases.push_back(AttentionCase("StreamedAttention", {2, 4097, 1, 2}, 1, {}));
+}
+
+void AddPositions(std::vector<OpCase>& cases) {
+  for (const uint64_t n : {2u, 16u, 34u, 1026u}) {
+    for (const uint64_t position : {uint64_t{0}, uint64_t{4}, uint64_t{5}, uint64_t{1} << 40}) {
+      const std::initializer_list<int64_t> sizes = {static_cast<int64_t>(n),
+                                                    static_cast<int64_t>(position)};
+      CaseBuilder sinusoids(CaseName("AddSinusoids", sizes), n);
+      const AddSinusoids add{Frequencies(sinusoids, n), 2, 5,
+                             sinusoids.Reals("y", n, Fill::kRandom)};
+      cases.push_back(sinusoids.Finish(add, 1e-9, position));
+      for (const Storage storage : {Storage::kF32, Storage::kPerRow}) {
+        CaseBuilder rows(
+            CaseName("AddPositionRow", {static_cast<int64_t>(n), static_cast<int64_t>(position),
+                                        static_cast<int>(storage)}),
+            n);
+        const WeightId table = rows.Matrix(5, n, storage, storage == Storage::kF32 ? 0 : 7);
+        cases.push_back(rows.Finish(AddPositionRow{table, 5, rows.Reals("y", n, Fill::kRandom)},
+                                    1e-9, position));
+      }
+    }
+    CaseBuilder bias(CaseName("AddQueryBias", {static_cast<int64_t>(n)}), n);
+    const WeightId heads = bias.Matrix(3, n, Storage::kF32, 0);
+    cases.push_back(bias.Finish(AddQueryBias{heads, bias.Reals("y", 3 * (n + 7), Fill::kRandom)}));
+  }
+}
+
+}  // namespace
+
+void AddTransformerEdges(std::vector<OpCase>& cases) {
+  AddAttention(cases);
+  AddPositions(cases);
+}
+
+void AddRealisticTransformerCases(std::vector<OpCase>& cases) {
+  // transfo-xl-wt103, but for the width that its rows are made from.
+  for (const int bits : {0, 9}) {
+    cases.push_back(AttentionCase("attention.transfo_xl", {16, 64, 64, 1600}, 5000,
+                                  {.bits = bits, .clamp = 1000}));
+  }
+}
+
+}  // namespace kinglet
