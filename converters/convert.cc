@@ -120,6 +120,10 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
   if (!options.calibration_text.empty()) {
+    if (FindBlock<TransformerEncoder>(draft.description) != nullptr) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "calibrate", "a language model",
+                             "one with an encoder, whose texts are pairs");
+    }
     KINGLET_RETURN_IF_ERROR(Calibrate(options.calibration_text, *options.bits, draft));
   }
   PackTensors(draft);
@@ -146,9 +150,19 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   }
 }
 
+// The known answers: of one stream, or of the pairs of a model with an encoder.
+Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
+                                            const ModelDescription& description) {
+  if (FindBlock<TransformerEncoder>(description) != nullptr) {
+    return ReadGoldenPairs(options.golden, options.ids, *description.start_token);
+  }
+  KINGLET_ASSIGN_OR_RETURN(GoldenFile golden, ReadGolden(options.golden, options.ids));
+  return std::vector<GoldenFile>{std::move(golden)};
+}
+
 // Packs the draft, writes the file beside its place and puts it there once the runtime's own reader
 // has read it and the golden values, if any, were replayed.
-Status WriteChecked(ModelDraft draft, const std::optional<GoldenFile>& golden,
+Status WriteChecked(ModelDraft draft, std::span<const GoldenFile> golden,
                     const ConvertOptions& options, ConvertSummary& summary) {
   std::optional<NewFile> written;
   {
@@ -158,9 +172,9 @@ Status WriteChecked(ModelDraft draft, const std::optional<GoldenFile>& golden,
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
                            ModelFile::Open(written->temporary_path()));
   SummariseFile(*file, summary);
-  if (golden) {
+  if (!golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
-                             ReplayGolden(file, *golden, options.tolerance));
+                             ReplayGolden(file, golden, options.tolerance));
     summary.golden_positions = replay.positions;
     summary.golden_largest_difference = replay.largest_difference;
   }
@@ -177,11 +191,11 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, recipe, summary));
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
-  std::optional<GoldenFile> golden;
+  std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(golden, ReadGolden(options.golden, options.ids));
+    KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));
     draft.description.golden =
-        LeadingGolden(*golden, FirstPredicted(draft.description), options.tolerance);
+        LeadingGolden(golden.front(), FirstPredicted(draft.description), options.tolerance);
   }
   KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model));
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "converters/input_file.h"
+#include "converters/pair_file.h"
 #include "converters/quoted.h"
 #include "converters/token_file.h"
 #include "runtime/model.h"
@@ -61,6 +62,23 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   return value;
 }
 
+// Calls Status parse(line, where) for each line of a file.
+template <class Parse>
+Status ForEachLine(const std::string& path, const Parse& parse) {
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  std::string_view rest = text;
+  for (uint64_t number = 1; !rest.empty(); ++number) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    KINGLET_RETURN_IF_ERROR(parse(line, path + ", line " + std::to_string(number)));
+  }
+  if (!text.empty()) return {};
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", path, "at least one line",
+                         "an empty file");
+}
+
 // A stream in double precision.
 Result<std::unique_ptr<Session>> StartSharp(std::shared_ptr<const ModelFile> file) {
   ModelOptions options;
@@ -75,39 +93,63 @@ Result<std::unique_ptr<Session>> StartSharp(std::shared_ptr<const ModelFile> fil
 Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids) {
   GoldenFile file;
   KINGLET_ASSIGN_OR_RETURN(file.ids, ReadIds(ids));
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(golden));
-  std::string_view rest = text;
-  uint64_t least = 0;
-  for (uint64_t number = 1; !rest.empty(); ++number) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const std::string where = golden + ", line " + std::to_string(number);
-    KINGLET_ASSIGN_OR_RETURN(const GoldenValue value, ParseLine(line, where, file.ids, least));
-    least = value.position + 1;
-    file.values.push_back(value);
-  }
-  if (!file.values.empty()) return file;
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", golden, "at least one line",
-                         "an empty file");
+  KINGLET_RETURN_IF_ERROR(
+      ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
+        const uint64_t least = file.values.empty() ? 0 : file.values.back().position + 1;
+        KINGLET_ASSIGN_OR_RETURN(const GoldenValue value, ParseLine(line, where, file.ids, least));
+        file.values.push_back(value);
+        return {};
+      }));
+  return file;
 }
 
-Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
-                                  double tolerance) {
-  const uint64_t first = FirstPredicted(file->description());
+Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
+                                                uint32_t start_token) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<SentencePair> sentences,
+                           ReadPairs(pairs, start_token));
+  std::vector<GoldenFile> files;
+  uint64_t sentence = 0;  // of files.back()
+  KINGLET_RETURN_IF_ERROR(
+      ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
+        const size_t tab = std::min(line.find('\t'), line.size());
+        uint64_t index = 0;
+        if (!Parse(line.substr(0, tab), index) || index < sentence || index >= sentences.size()) {
+          return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where,
+                                 "a sentence from " + std::to_string(sentence) + " and below the " +
+                                     std::to_string(sentences.size()) + " pairs",
+                                 QuotedName(line.substr(0, tab)));
+        }
+        const SentencePair& pair = sentences[index];
+        if (files.empty() || index != sentence) files.push_back({pair.target, {}, pair.source});
+        sentence = index;
+        std::vector<GoldenValue>& values = files.back().values;
+        const uint64_t least = values.empty() ? 0 : values.back().position + 1;
+        KINGLET_ASSIGN_OR_RETURN(
+            const GoldenValue value,
+            ParseLine(line.substr(std::min(tab + 1, line.size())), where, pair.target, least));
+        values.push_back(value);
+        return {};
+      }));
+  return files;
+}
+
+namespace {
+
+// Runs one stream in a session that is at its start, and adds to the replay.
+Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session,
+                    GoldenReplay& replay) {
+  const ModelDescription& description = session.model().file().description();
+  const uint64_t first = FirstPredicted(description);
   if (!golden.values.empty() && golden.values.front().position < first) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", "position 0",
                            "none, as the model has no start token", "one");
   }
-  const std::vector<uint32_t> stream = ScoredStream(file->description(), golden.ids);
-  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
-  GoldenReplay replay;
+  const std::vector<uint32_t> stream = ScoredStream(description, golden.ids);
   for (const GoldenValue& value : golden.values) {
-    while (session->position() < value.position + 1 - first) {
-      KINGLET_RETURN_IF_ERROR(session->StepToken(stream[session->position()]));
+    while (session.position() < value.position + 1 - first) {
+      KINGLET_RETURN_IF_ERROR(session.StepToken(stream[session.position()]));
     }
-    KINGLET_ASSIGN_OR_RETURN(const double found, session->LogProbability(value.id));
+    KINGLET_ASSIGN_OR_RETURN(const double found, session.LogProbability(value.id));
     const double difference = std::fabs(found - value.log_probability);
     // Written so that NaN fails.
     if (!(difference <= tolerance)) {
@@ -119,12 +161,40 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const G
     replay.largest_difference = std::max(replay.largest_difference, difference);
     ++replay.positions;
   }
+  return {};
+}
+
+// Back to the start of a stream, behind its source where it has one.
+Status Begin(std::span<const uint32_t> source, Session& session) {
+  return source.empty() ? session.Reset() : session.Encode(source);
+}
+
+}  // namespace
+
+Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
+                                  double tolerance) {
+  return ReplayGolden(std::move(file), {&golden, 1}, tolerance);
+}
+
+Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
+                                  std::span<const GoldenFile> streams, double tolerance) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
+  GoldenReplay replay;
+  for (const GoldenFile& golden : streams) {
+    KINGLET_RETURN_IF_ERROR(Begin(golden.source_ids, *session));
+    const Status status = ReplayStream(golden, tolerance, *session, replay);
+    if (status.ok()) continue;
+    if (streams.size() == 1) return status;
+    return Status(status.code(),
+                  "stream " + std::to_string(&golden - streams.data()) + ": " + status.message());
+  }
   return replay;
 }
 
 GoldenFile AsGoldenFile(const GoldenVector& vector) {
   GoldenFile golden;
   golden.ids = vector.ids;
+  golden.source_ids = vector.source_ids;
   const size_t first = vector.ids.size() - vector.log_probabilities.size();
   for (size_t i = 0; i < vector.log_probabilities.size(); ++i) {
     golden.values.push_back({first + i, vector.ids[first + i], vector.log_probabilities[i]});
@@ -137,6 +207,7 @@ Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
   const uint64_t first = FirstPredicted(file->description());
   const std::vector<uint32_t> stream = ScoredStream(file->description(), golden.ids);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, StartSharp(std::move(file)));
+  KINGLET_RETURN_IF_ERROR(Begin(golden.source_ids, *session));
   GoldenVector recomputed = golden;
   for (size_t i = 0; i < recomputed.log_probabilities.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(session->StepToken(stream[i]));
@@ -158,6 +229,7 @@ std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t fir
   constexpr size_t kIds = 64;
   GoldenVector vector;
   vector.tolerance = tolerance;
+  vector.source_ids = golden.source_ids;
   for (const GoldenValue& value : golden.values) {
     if (value.position != first + vector.log_probabilities.size() || value.position >= kIds) break;
     // A float32 run may round a certainty to just above 0.

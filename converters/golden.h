@@ -26,13 +26,21 @@ struct GoldenValue {
 
 struct GoldenFile {
   std::vector<uint32_t> ids;
-  std::vector<GoldenValue> values;  // positions grow; at least one
+  std::vector<GoldenValue> values;        // positions grow; at least one
+  std::vector<uint32_t> source_ids = {};  // of a model with an encoder: encoded first
 };
 
 // `golden` has lines "position<TAB>id<TAB>..<TAB>value"; fields between the id and the value are
 // passed over. `ids` as ReadIds reads it. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
 // KINGLET_INVALID_ARGUMENT naming the line.
 Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids);
+
+// Of a model with an encoder: a file of answers for each pair of `pairs` (converters/pair_file.h)
+// that has any. `golden` has lines "sentence<TAB>position<TAB>id<TAB>..<TAB>value", where the
+// sentence is a line of `pairs`, from 0, and position 0 follows the start token. Errors: as
+// ReadGolden's and ReadPairs'.
+Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
+                                                uint32_t start_token);
 
 struct GoldenReplay {
   uint64_t positions = 0;
@@ -44,6 +52,9 @@ struct GoldenReplay {
 // errors of running the model.
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const GoldenFile& golden,
                                   double tolerance);
+// The same of several streams, one after the other.
+Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
+                                  std::span<const GoldenFile> streams, double tolerance);
 
 // The vector a model carries, in the form of a file of known answers.
 GoldenFile AsGoldenFile(const GoldenVector& vector);

@@ -72,6 +72,18 @@ Result<StateDict> TensorsOf(const PickleNode& dict, const std::string& path) {
                          Describe(dict));
 }
 
+// The output layer that OpenNMT-py saves beside its "model".
+Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& tensors) {
+  const PickleNode* model = root.Find("model");
+  const PickleNode* generator = root.Find("generator");
+  if (model == nullptr || generator == nullptr || generator->As<PickleDict>() == nullptr) return {};
+  KINGLET_ASSIGN_OR_RETURN(const StateDict more, TensorsOf(*generator, path));
+  for (const NamedTensor& named : more) {
+    tensors.push_back({"generator." + named.name, named.tensor});
+  }
+  return {};
+}
+
 // A small file cannot ask for unbounded memory by views that share a storage.
 Status CheckEntries(const StateDict& tensors, const InputFile& file) {
   const uint64_t limit = 2 * file.size();
@@ -101,10 +113,11 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
   const PickleNode& root = source.checkpoint->root();
   source.modules = ModulesOf(root);
   const PickleNode* inside = NetworkInside(root);
-  KINGLET_ASSIGN_OR_RETURN(const StateDict tensors,
+  KINGLET_ASSIGN_OR_RETURN(StateDict tensors,
                            source.modules.network != nullptr
                                ? TensorsOf(source.modules)
                                : TensorsOf(inside != nullptr ? *inside : root, file->path()));
+  KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), tensors));
   KINGLET_RETURN_IF_ERROR(CheckEntries(tensors, *file));
   for (const NamedTensor& named : tensors) {
     source.tensors.push_back({named.name, named.tensor->shape,

@@ -42,35 +42,6 @@ Result<std::vector<uint32_t>> IdsOfArray(const std::string& path, const std::str
   return ids;
 }
 
-Result<std::vector<uint32_t>> IdsOfText(const std::string& path, std::string_view text) {
-  std::vector<uint32_t> ids;
-  size_t at = 0;
-  while (at < text.size()) {
-    if (IsSpace(text[at])) {
-      ++at;
-      continue;
-    }
-    const size_t begin = at;
-    uint64_t id = 0;
-    bool valid = true;
-    for (; at < text.size() && !IsSpace(text[at]); ++at) {
-      if (text[at] < '0' || text[at] > '9' || !valid) {
-        valid = false;
-        continue;
-      }
-      id = id * 10 + static_cast<uint64_t>(text[at] - '0');
-      valid = id <= kLargestId;
-    }
-    if (!valid) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, "byte " + std::to_string(begin),
-                             "a token id of 0 to " + std::to_string(kLargestId),
-                             QuotedName(text.substr(begin, at - begin)));
-    }
-    ids.push_back(static_cast<uint32_t>(id));
-  }
-  return ids;
-}
-
 // Cuts text that comes in pieces into words.
 class WordSplitter {
  public:
@@ -110,11 +81,40 @@ class WordSplitter {
 
 }  // namespace
 
+Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string& where) {
+  std::vector<uint32_t> ids;
+  size_t at = 0;
+  while (at < text.size()) {
+    if (IsSpace(text[at])) {
+      ++at;
+      continue;
+    }
+    const size_t begin = at;
+    uint64_t id = 0;
+    bool valid = true;
+    for (; at < text.size() && !IsSpace(text[at]); ++at) {
+      if (text[at] < '0' || text[at] > '9' || !valid) {
+        valid = false;
+        continue;
+      }
+      id = id * 10 + static_cast<uint64_t>(text[at] - '0');
+      valid = id <= kLargestId;
+    }
+    if (!valid) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, where, "byte " + std::to_string(begin),
+                             "a token id of 0 to " + std::to_string(kLargestId),
+                             QuotedName(text.substr(begin, at - begin)));
+    }
+    ids.push_back(static_cast<uint32_t>(id));
+  }
+  return ids;
+}
+
 Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   try {
     return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes))) ? IdsOfArray(path, bytes)
-                                                                     : IdsOfText(path, bytes);
+                                                                     : ParseIds(bytes, path);
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }
@@ -126,7 +126,7 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
   for (std::string_view rest = bytes; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::string where = path + ", line " + std::to_string(lines.size() + 1);
-    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, IdsOfText(where, rest.substr(0, end)));
+    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(rest.substr(0, end), where));
     lines.push_back(std::move(ids));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }

@@ -23,6 +23,9 @@ inline constexpr std::string_view kSentenceEnd = "</s>";
 // KINGLET_OUT_OF_MEMORY; KINGLET_INVALID_ARGUMENT naming the byte offset of what is no id.
 Result<std::vector<uint32_t>> ReadIds(const std::string& path);
 
+// The ids of a text; `where` stands in front of the byte in refusals.
+Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string& where);
+
 // The same where each line is a list of its own: one for each line, also for a blank one; an empty
 // last line behind the last newline is none. KINGLET_INVALID_ARGUMENT names line and byte.
 Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path);

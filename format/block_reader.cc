@@ -22,7 +22,8 @@ class BlockReader : private SchemaReader {
     const int kinds = (block.adaptive_embedding() != nullptr) +
                       (block.transformer_decoder() != nullptr) +
                       (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
-                      (block.recurrent_decoder() != nullptr) + (block.bag_classifier() != nullptr);
+                      (block.recurrent_decoder() != nullptr) + (block.bag_classifier() != nullptr) +
+                      (block.transformer_encoder() != nullptr);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     if (const auto* stored = block.adaptive_embedding())
       return AsBlock(ReadEmbedding(where, *stored));
@@ -32,6 +33,9 @@ class BlockReader : private SchemaReader {
     if (const auto* stored = block.neural_cache()) return AsBlock(ReadCache(where, *stored));
     if (const auto* stored = block.recurrent_decoder()) {
       return AsBlock(ReadRecurrent(where, *stored));
+    }
+    if (const auto* stored = block.transformer_encoder()) {
+      return AsBlock(ReadEncoder(where, *stored));
     }
     return Block(ToClassifier(*block.bag_classifier()));
   }
@@ -150,6 +154,15 @@ class BlockReader : private SchemaReader {
     return decoder;
   }
 
+  Result<TransformerEncoder> ReadEncoder(const std::string& where,
+                                         const schema::TransformerEncoder& stored) const {
+    TransformerEncoder encoder;
+    encoder.vocabulary_size = stored.vocabulary_size();
+    KINGLET_ASSIGN_OR_RETURN(encoder.embedding, ReadEmbedding(where, *stored.embedding()));
+    KINGLET_ASSIGN_OR_RETURN(encoder.stack, ReadDecoder(where, *stored.stack()));
+    return encoder;
+  }
+
   Result<Positions> ReadPositions(const std::string& where,
                                   const schema::TransformerDecoder& stored) const {
     const auto* relative = stored.relative_sinusoids();
@@ -195,6 +208,13 @@ class BlockReader : private SchemaReader {
                                                     ToQuantiser(quantisers->inner_input()),
                                                     ToQuantiser(quantisers->inner()),
                                                     ToQuantiser(quantisers->outer())};
+    }
+    if (const schema::CrossAttention* cross = stored.cross_attention()) {
+      layer.cross_attention =
+          CrossAttention{cross->norm_gain(),        cross->norm_bias(),
+                         cross->query_weight(),     Optional(cross->query_bias()),
+                         cross->key_value_weight(), Optional(cross->key_value_bias()),
+                         cross->out_weight(),       Optional(cross->out_bias())};
     }
     return layer;
   }

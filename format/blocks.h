@@ -126,6 +126,18 @@ struct TransformerLayerQuantisers {
   ActivationQuantiser outer;            // fc.4: output of `outer` before the residual sum
 };
 
+// Attention of a decoder's layer over the encoded source, between its attention over the target and
+// its inner layer, normalised as they are. The names are the layer's; e = the encoder's width.
+struct CrossAttention {
+  TensorId norm_gain, norm_bias;       // [d]
+  TensorId query_weight;               // [H key_size, d]
+  std::optional<TensorId> query_bias;  // [rows of query_weight]
+  TensorId key_value_weight;           // [H (key_size + value_size), e]: per head rows of k, of v
+  std::optional<TensorId> key_value_bias;  // [rows of key_value_weight]
+  TensorId out_weight;                     // [d, H value_size]
+  std::optional<TensorId> out_bias;        // [d]
+};
+
 // d = width, H = heads, i = rows of inner_weight.
 struct TransformerLayer {
   TensorId attention_norm_gain, attention_norm_bias;  // [d]
@@ -147,6 +159,8 @@ struct TransformerLayer {
   TensorId inner_weight, inner_bias;                     // [i, d], [i]; ReLU after them
   TensorId outer_weight, outer_bias;                     // [d, i], [d]
   std::optional<TransformerLayerQuantisers> quantisers;  // all layers have them or none has
+  // In every layer of a decoder beside an encoder, and in no other.
+  std::optional<CrossAttention> cross_attention;
 };
 
 // A stack of attention and feed-forward layers that sees a window of tokens: Transformer-XL,
@@ -166,6 +180,17 @@ struct TransformerDecoder {
   std::optional<TensorId> final_norm_gain, final_norm_bias;  // [d], both or none
   // Of the final hidden state; present iff the layers' are.
   std::optional<ActivationQuantiser> output;
+};
+
+// What the source of a translation becomes before the first target token (Vaswani et al. 2017):
+// layers as a decoder's, in which each token sees all of the source. The stack's window is the
+// longest source, its norm comes first and it has a final one, its positions are a PositionTable,
+// and it has neither quantisers nor cross-attention.
+struct TransformerEncoder {
+  std::string name;
+  uint32_t vocabulary_size;     // words of the source language
+  AdaptiveEmbedding embedding;  // of them
+  TransformerDecoder stack;
 };
 
 // What a recurrent layer computes from its input x, its own previous output h and its cell state c;
@@ -303,7 +328,7 @@ struct BagClassifier {
 };
 
 using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftmax, NeuralCache,
-                           RecurrentDecoder, BagClassifier>;
+                           RecurrentDecoder, BagClassifier, TransformerEncoder>;
 
 // Where the file came from; free text, never interpreted.
 struct Provenance {
@@ -321,6 +346,8 @@ struct GoldenVector {
   std::vector<uint32_t> ids;              // n >= 2; n >= 1 behind a start token
   std::vector<double> log_probabilities;  // n - 1, or n behind a start token; each <= 0
   double tolerance;
+  std::vector<uint32_t> source_ids =
+      {};  // encoded before them; at least one iff there is an encoder
 };
 
 // A whole model but for the tensors' values and the vocabulary's strings.
@@ -328,10 +355,12 @@ struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
   // Of a language model: what its training fed first in every text, so that the text's first token
-  // is predicted too (fairseq's </s>). Absent: a stream begins with the text.
+  // is predicted too (fairseq's </s>). Absent: a stream begins with the text. A translation model
+  // has one.
   std::optional<uint32_t> start_token;
   // A language model: exactly one embedding, softmax and decoder (of any kind), at most one cache.
-  // Or an embedding alone, or an embedding and a classifier.
+  // A translation model: also one encoder, and the decoder a TransformerDecoder; no cache. Or an
+  // embedding alone, or an embedding and a classifier.
   std::vector<Block> blocks;
   std::optional<GoldenVector> golden;  // of a language model
 };
@@ -343,6 +372,12 @@ const T* FindBlock(const ModelDescription& description) {
     if (const T* found = std::get_if<T>(&block)) return found;
   }
   return nullptr;
+}
+
+// Words of the encoder's source; 0 without an encoder.
+inline uint32_t SourceVocabularySize(const ModelDescription& description) {
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
+  return encoder == nullptr ? 0 : encoder->vocabulary_size;
 }
 
 // How many tokens the positions of a stream count before they begin anew

@@ -31,8 +31,8 @@ class Reader : private SchemaReader {
     KINGLET_RETURN_IF_ERROR(CheckFeatures());
     KINGLET_RETURN_IF_ERROR(ReadSegments());
     KINGLET_RETURN_IF_ERROR(ReadTensors());
-    KINGLET_RETURN_IF_ERROR(ReadVocabulary());
     KINGLET_RETURN_IF_ERROR(ReadDescription());
+    KINGLET_RETURN_IF_ERROR(ReadVocabularies());
     for (size_t i = 0; i < out_.segments.size(); ++i) {
       if (!out_.segments[i].used) {
         return Invalid(Numbered("segment", i), "a tensor or vocabulary that uses it", "none");
@@ -49,7 +49,7 @@ class Reader : private SchemaReader {
 
   Status CheckStructure() {
     flatbuffers::Verifier::Options options;
-    // Model, block, decoder, layer are the deepest nesting.
+    // Model, block, encoder, stack, layer, cross-attention are the deepest nesting.
     options.max_depth = 8;
     // A table takes 4 bytes and what refers to it 4 more. Tables may be shared, and nested sharing
     // would make the verifier's work quadratic; no writer of ours shares, so the count is linear.
@@ -269,21 +269,31 @@ class Reader : private SchemaReader {
     return coded;
   }
 
-  Status ReadVocabulary() {
-    const schema::Vocabulary* stored = model_->vocabulary();
-    if (stored == nullptr) return {};
+  Status ReadVocabularies() {
+    KINGLET_ASSIGN_OR_RETURN(out_.vocabulary, ReadVocabulary("vocabulary", model_->vocabulary(),
+                                                             out_.description.vocabulary_size));
+    KINGLET_ASSIGN_OR_RETURN(out_.source_vocabulary,
+                             ReadVocabulary("source_vocabulary", model_->source_vocabulary(),
+                                            SourceVocabularySize(out_.description)));
+    return {};
+  }
+
+  Result<std::optional<StoredVocabulary>> ReadVocabulary(const std::string& name,
+                                                         const schema::Vocabulary* stored,
+                                                         uint32_t size) {
+    if (stored == nullptr) return std::optional<StoredVocabulary>();
+    if (stored->size() != size) {
+      return Invalid(name + ", size", std::to_string(size) + " words",
+                     std::to_string(stored->size()));
+    }
     StoredVocabulary vocabulary{};
     vocabulary.size = stored->size();
-    if (vocabulary.size != model_->vocabulary_size()) {
-      return Invalid("vocabulary, size", std::to_string(model_->vocabulary_size()) + " words",
-                     std::to_string(vocabulary.size));
-    }
-    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, Use("vocabulary, words", stored->words(),
-                                                   "vocabulary.words", LedgerPart::kVocabulary));
-    KINGLET_ASSIGN_OR_RETURN(vocabulary.ranks, Use("vocabulary, ranks", stored->ranks(),
-                                                   "vocabulary.ranks", LedgerPart::kVocabulary));
-    out_.vocabulary = vocabulary;
-    return {};
+    const auto use = [&](const char* part, uint32_t segment) {
+      return Use(name + ", " + part, segment, name + "." + part, LedgerPart::kVocabulary);
+    };
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, use("words", stored->words()));
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.ranks, use("ranks", stored->ranks()));
+    return std::optional(vocabulary);
   }
 
   Status ReadDescription() {
@@ -307,6 +317,9 @@ class Reader : private SchemaReader {
       const auto& values = *golden->log_probabilities();
       description.golden = GoldenVector{
           {ids.begin(), ids.end()}, {values.begin(), values.end()}, golden->tolerance()};
+      if (const auto* source = golden->source_ids()) {
+        description.golden->source_ids.assign(source->begin(), source->end());
+      }
     }
     return {};
   }

@@ -37,7 +37,7 @@ struct StoredVocabulary {
 struct Header {
   ModelDescription description;
   std::vector<TensorView> tensors;  // views into the file's bytes
-  std::optional<StoredVocabulary> vocabulary;
+  std::optional<StoredVocabulary> vocabulary, source_vocabulary;
   std::vector<StoredSegment> segments;  // in file order
 };
 

@@ -72,19 +72,17 @@ class HeaderBuilder {
   flatbuffers::Offset<schema::Golden> Add(const GoldenVector& golden) {
     const auto ids = builder_.CreateVector(golden.ids);
     const auto values = builder_.CreateVector(golden.log_probabilities);
-    return schema::CreateGolden(builder_, ids, values, golden.tolerance);
+    const auto source = builder_.CreateVector(golden.source_ids);
+    return schema::CreateGolden(builder_, ids, values, golden.tolerance, source);
   }
 
   std::vector<std::byte> Build(const ModelDescription& description,
                                std::span<const PlacedTensor> tensors,
-                               const std::optional<PlacedVocabulary>& vocabulary,
+                               const PlacedVocabularies& vocabularies,
                                std::span<const PlacedSegment> segments) {
     const auto provenance = Add(description.provenance);
-    flatbuffers::Offset<schema::Vocabulary> words;
-    if (vocabulary) {
-      words = schema::CreateVocabulary(builder_, description.vocabulary_size, vocabulary->words,
-                                       vocabulary->ranks);
-    }
+    const auto words = Add(vocabularies.target, description.vocabulary_size);
+    const auto source_words = Add(vocabularies.source, SourceVocabularySize(description));
     const auto blocks = AddAll<schema::Block>(description.blocks);
     const auto directory = AddAll<schema::Tensor>(tensors);
     flatbuffers::Offset<schema::Golden> golden;
@@ -94,10 +92,10 @@ class HeaderBuilder {
       table.emplace_back(segment.offset, segment.size, segment.digest);
     }
     const auto stored = builder_.CreateVectorOfStructs(table);
-    builder_.Finish(
-        schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
-                            Optional(description.start_token), blocks, directory, golden, stored),
-        schema::ModelIdentifier());
+    builder_.Finish(schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
+                                        source_words, Optional(description.start_token), blocks,
+                                        directory, golden, stored),
+                    schema::ModelIdentifier());
     const auto bytes = std::as_bytes(std::span(builder_.GetBufferPointer(), builder_.GetSize()));
     return {bytes.begin(), bytes.end()};
   }
@@ -111,14 +109,22 @@ class HeaderBuilder {
     return builder_.CreateVector(offsets);
   }
 
+  flatbuffers::Offset<schema::Vocabulary> Add(const std::optional<PlacedVocabulary>& vocabulary,
+                                              uint32_t size) {
+    if (!vocabulary) return {};
+    return schema::CreateVocabulary(builder_, size, vocabulary->words, vocabulary->ranks);
+  }
+
   flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveEmbedding& embedding) {
     const auto name = builder_.CreateString(embedding.name);
+    return schema::CreateBlock(builder_, name, Add(embedding));
+  }
+
+  flatbuffers::Offset<schema::AdaptiveEmbedding> Add(const AdaptiveEmbedding& embedding) {
     const auto bins = AddAll<schema::EmbeddingBin>(embedding.bins);
     flatbuffers::Offset<schema::DefineUnit> unit;
     if (embedding.define) unit = Add(*embedding.define);
-    const auto stored =
-        schema::CreateAdaptiveEmbedding(builder_, embedding.width, embedding.scale, bins, unit);
-    return schema::CreateBlock(builder_, name, stored);
+    return schema::CreateAdaptiveEmbedding(builder_, embedding.width, embedding.scale, bins, unit);
   }
 
   flatbuffers::Offset<schema::DefineUnit> Add(const KeptDefineUnit& kept) {
@@ -155,6 +161,19 @@ class HeaderBuilder {
 
   flatbuffers::Offset<schema::Block> AddBlock(const TransformerDecoder& decoder) {
     const auto name = builder_.CreateString(decoder.name);
+    return schema::CreateBlock(builder_, name, 0, Add(decoder));
+  }
+
+  flatbuffers::Offset<schema::Block> AddBlock(const TransformerEncoder& encoder) {
+    const auto name = builder_.CreateString(encoder.name);
+    const auto embedding = Add(encoder.embedding);
+    const auto stack = Add(encoder.stack);
+    const auto stored =
+        schema::CreateTransformerEncoder(builder_, encoder.vocabulary_size, embedding, stack);
+    return schema::CreateBlock(builder_, name, 0, 0, 0, 0, 0, 0, stored);
+  }
+
+  flatbuffers::Offset<schema::TransformerDecoder> Add(const TransformerDecoder& decoder) {
     const auto layers = AddAll<schema::TransformerLayer>(decoder.layers);
     flatbuffers::Offset<schema::RelativeSinusoids> relative;
     flatbuffers::Offset<schema::AbsoluteSinusoids> absolute;
@@ -170,13 +189,12 @@ class HeaderBuilder {
     }
     const schema::Quantiser output =
         decoder.output ? ToSchema(*decoder.output) : schema::Quantiser();
-    const auto stored = schema::CreateTransformerDecoder(
+    return schema::CreateTransformerDecoder(
         builder_, decoder.width, decoder.heads, decoder.key_size, decoder.value_size,
         decoder.window, static_cast<schema::StreamStart>(decoder.start),
         static_cast<schema::NormOrder>(decoder.norm_order), decoder.epsilon, relative, absolute,
         table, layers, Optional(decoder.final_norm_gain), Optional(decoder.final_norm_bias),
         decoder.output ? &output : nullptr);
-    return schema::CreateBlock(builder_, name, 0, stored);
   }
 
   flatbuffers::Offset<schema::TransformerLayer> Add(const TransformerLayer& layer) {
@@ -191,13 +209,20 @@ class HeaderBuilder {
                     ToSchema(from.inner),
                     ToSchema(from.outer)};
     }
+    flatbuffers::Offset<schema::CrossAttention> cross_attention;
+    if (const auto& cross = layer.cross_attention) {
+      cross_attention = schema::CreateCrossAttention(
+          builder_, cross->norm_gain, cross->norm_bias, cross->query_weight,
+          Optional(cross->query_bias), cross->key_value_weight, Optional(cross->key_value_bias),
+          cross->out_weight, Optional(cross->out_bias));
+    }
     return schema::CreateTransformerLayer(
         builder_, layer.attention_norm_gain, layer.attention_norm_bias, layer.qkv_weight,
         Optional(layer.qkv_bias), Optional(layer.positions), Optional(layer.content_bias),
         Optional(layer.position_bias), Optional(layer.start), layer.out_weight,
         Optional(layer.out_bias), layer.inner_norm_gain, layer.inner_norm_bias, layer.inner_weight,
         layer.inner_bias, layer.outer_weight, layer.outer_bias,
-        layer.quantisers ? &quantisers : nullptr);
+        layer.quantisers ? &quantisers : nullptr, cross_attention);
   }
 
   flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveSoftmax& softmax) {
@@ -262,9 +287,9 @@ class HeaderBuilder {
 
 std::vector<std::byte> BuildHeader(const ModelDescription& description,
                                    std::span<const PlacedTensor> tensors,
-                                   const std::optional<PlacedVocabulary>& vocabulary,
+                                   const PlacedVocabularies& vocabularies,
                                    std::span<const PlacedSegment> segments) {
-  return HeaderBuilder().Build(description, tensors, vocabulary, segments);
+  return HeaderBuilder().Build(description, tensors, vocabularies, segments);
 }
 
 uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
@@ -283,7 +308,9 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
     bytes += 3 * kTable;
     std::visit([&](const auto& value) { bytes += value.name.size(); }, block);
     if (const auto* decoder = std::get_if<TransformerDecoder>(&block)) {
-      bytes += kTable * decoder->layers.size();
+      bytes += kTable * decoder->layers.size() * 2;
+    } else if (const auto* encoder = std::get_if<TransformerEncoder>(&block)) {
+      bytes += kTable * (encoder->stack.layers.size() + encoder->embedding.bins.size() + 4);
     } else if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
       bytes += kTable * embedding->bins.size();
       if (embedding->define) bytes += kTable * (1 + embedding->define->tensors.size());
@@ -293,7 +320,9 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
       bytes += kTable * recurrent->layers.size();
     }
   }
-  if (description.golden) bytes += 12 * uint64_t{description.golden->ids.size()};
+  if (const auto& golden = description.golden) {
+    bytes += 12 * uint64_t{golden->ids.size()} + 4 * uint64_t{golden->source_ids.size()};
+  }
   return bytes;
 }
 

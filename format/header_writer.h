@@ -26,6 +26,11 @@ struct PlacedVocabulary {
   uint32_t ranks = 0;
 };
 
+// Of the words a model predicts and of those of an encoder's source, where it has them.
+struct PlacedVocabularies {
+  std::optional<PlacedVocabulary> target, source;
+};
+
 struct PlacedSegment {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -37,7 +42,7 @@ struct PlacedSegment {
 // HeaderEstimate(..) <= kMaxHeaderBytes. May throw std::bad_alloc.
 std::vector<std::byte> BuildHeader(const ModelDescription& description,
                                    std::span<const PlacedTensor> tensors,
-                                   const std::optional<PlacedVocabulary>& vocabulary,
+                                   const PlacedVocabularies& vocabularies,
                                    std::span<const PlacedSegment> segments);
 
 // At least the size that BuildHeader would give.

@@ -84,6 +84,18 @@ Ledger MakeLedger(const Frame& frame, std::span<const StoredSegment> segments) {
   return ledger;
 }
 
+Result<std::optional<Vocabulary>> OpenVocabulary(const std::string& source,
+                                                 const std::optional<StoredVocabulary>& stored) {
+  if (!stored) return std::optional<Vocabulary>();
+  Result<Vocabulary> vocabulary =
+      Vocabulary::FromSegments(stored->size, stored->words, stored->ranks);
+  if (!vocabulary.ok()) {
+    const Status status = vocabulary.status();
+    return Status(status.code(), source + ": " + status.message());
+  }
+  return std::optional(std::move(vocabulary).value());
+}
+
 }  // namespace
 
 struct ModelFile::Contents {
@@ -92,7 +104,7 @@ struct ModelFile::Contents {
   uint64_t released = 0;
   ModelDescription description;
   std::vector<TensorView> tensors;
-  std::optional<Vocabulary> vocabulary;
+  std::optional<Vocabulary> vocabulary, source_vocabulary;
   Ledger ledger;
   std::string digest;
 };
@@ -115,16 +127,9 @@ struct ModelFileBuilder {
 
     std::shared_ptr<ModelFile> model(new ModelFile);
     ModelFile::Contents& contents = *model->contents_;
-    if (header.vocabulary) {
-      const StoredVocabulary& stored = *header.vocabulary;
-      Result<Vocabulary> vocabulary =
-          Vocabulary::FromSegments(stored.size, stored.words, stored.ranks);
-      if (!vocabulary.ok()) {
-        const Status status = vocabulary.status();
-        return Status(status.code(), source + ": " + status.message());
-      }
-      contents.vocabulary = std::move(vocabulary).value();
-    }
+    KINGLET_ASSIGN_OR_RETURN(contents.vocabulary, OpenVocabulary(source, header.vocabulary));
+    KINGLET_ASSIGN_OR_RETURN(contents.source_vocabulary,
+                             OpenVocabulary(source, header.source_vocabulary));
     contents.ledger = MakeLedger(frame, header.segments);
     contents.digest = HexText(digest);
     contents.description = std::move(header.description);
@@ -186,6 +191,9 @@ const ModelDescription& ModelFile::description() const { return contents_->descr
 std::span<const TensorView> ModelFile::tensors() const { return contents_->tensors; }
 const Vocabulary* ModelFile::vocabulary() const {
   return contents_->vocabulary ? &*contents_->vocabulary : nullptr;
+}
+const Vocabulary* ModelFile::source_vocabulary() const {
+  return contents_->source_vocabulary ? &*contents_->source_vocabulary : nullptr;
 }
 const Ledger& ModelFile::ledger() const { return contents_->ledger; }
 uint64_t ModelFile::file_size() const { return contents_->size; }

@@ -42,7 +42,8 @@ class ModelFile {
 
   const ModelDescription& description() const;
   std::span<const TensorView> tensors() const;
-  const Vocabulary* vocabulary() const;  // null: the model has ids only
+  const Vocabulary* vocabulary() const;         // null: the model has ids only
+  const Vocabulary* source_vocabulary() const;  // of an encoder's source, likewise
   const Ledger& ledger() const;
   uint64_t file_size() const;
   // Bytes of the file that are in memory: all, but for what was given up.

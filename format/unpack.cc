@@ -41,6 +41,14 @@ struct UnpackValues {
   }
 };
 
+std::vector<std::string> WordsOf(const Vocabulary* vocabulary) {
+  std::vector<std::string> words;
+  if (vocabulary == nullptr) return words;
+  words.reserve(vocabulary->size());
+  for (uint32_t id = 0; id < vocabulary->size(); ++id) words.push_back(vocabulary->Word(id));
+  return words;
+}
+
 }  // namespace
 
 ModelDraft UnpackModel(const ModelFile& file) {
@@ -50,12 +58,8 @@ ModelDraft UnpackModel(const ModelFile& file) {
     draft.tensors.push_back({view.name, view.shape, std::visit(UnpackValues{view}, view.values),
                              view.mask.has_value(), view.derived});
   }
-  if (const Vocabulary* vocabulary = file.vocabulary()) {
-    draft.vocabulary.reserve(vocabulary->size());
-    for (uint32_t id = 0; id < vocabulary->size(); ++id) {
-      draft.vocabulary.push_back(vocabulary->Word(id));
-    }
-  }
+  draft.vocabulary = WordsOf(file.vocabulary());
+  draft.source_vocabulary = WordsOf(file.source_vocabulary());
   return draft;
 }
 

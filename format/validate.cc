@@ -11,6 +11,7 @@
 #include "format/message_text.h"
 #include "format/validate_decoders.h"
 #include "format/validate_define.h"
+#include "format/validate_encoder.h"
 
 namespace kinglet {
 namespace {
@@ -79,6 +80,13 @@ class DescriptionValidator : private BlockChecks {
                                            std::holds_alternative<RecurrentDecoder>(block);
                                   }),
                                   false));
+    KINGLET_RETURN_IF_ERROR(check("encoder", count([](const Block& block) {
+                                    return std::holds_alternative<TransformerEncoder>(block);
+                                  }),
+                                  true));
+    if (FindBlock<TransformerEncoder>(description_) != nullptr) {
+      KINGLET_RETURN_IF_ERROR(ValidateBesideEncoder());
+    }
     KINGLET_RETURN_IF_ERROR(check("adaptive softmax", count([](const Block& block) {
                                     return std::holds_alternative<AdaptiveSoftmax>(block);
                                   }),
@@ -86,6 +94,17 @@ class DescriptionValidator : private BlockChecks {
     return check(
         "neural cache",
         count([](const Block& block) { return std::holds_alternative<NeuralCache>(block); }), true);
+  }
+
+  Status ValidateBesideEncoder() const {
+    if (FindBlock<TransformerDecoder>(description_) == nullptr) {
+      return Invalid("blocks", "a Transformer decoder beside an encoder", "another decoder");
+    }
+    if (FindBlock<NeuralCache>(description_) != nullptr) {
+      return Invalid("blocks", "no cache beside an encoder", "one");
+    }
+    if (description_.start_token) return {};
+    return Invalid("start token", "one, beside an encoder", "none");
   }
 
   // A table of `size` words and what maps between its columns and the width. `inward`: the
@@ -101,13 +120,13 @@ class DescriptionValidator : private BlockChecks {
                                inward ? Shape{columns, width} : Shape{width, columns});
   }
 
-  // Words [first, first + size) follow the `covered` words before them.
-  Status ValidateRange(const std::string& part, uint64_t first, uint64_t size,
+  // Words [first, first + size) of a vocabulary of `words` follow the `covered` words before them.
+  Status ValidateRange(const std::string& part, uint64_t first, uint64_t size, uint64_t words,
                        uint64_t& covered) const {
     if (first != covered) {
       return InvalidPart(part + ", first word", std::to_string(covered), std::to_string(first));
     }
-    const uint64_t left = description_.vocabulary_size - covered;
+    const uint64_t left = words - covered;
     if (size == 0 || size > left) {
       return InvalidPart(part + ", size", "1 to " + std::to_string(left) + " words",
                          std::to_string(size));
@@ -116,10 +135,9 @@ class DescriptionValidator : private BlockChecks {
     return {};
   }
 
-  Status ValidateCoverage(uint64_t covered) const {
-    if (covered == description_.vocabulary_size) return {};
-    return InvalidPart("words", std::to_string(description_.vocabulary_size) + " words covered",
-                       std::to_string(covered));
+  Status ValidateCoverage(uint64_t words, uint64_t covered) const {
+    if (covered == words) return {};
+    return InvalidPart("words", std::to_string(words) + " words covered", std::to_string(covered));
   }
 
   // What the decoder reads and what it leaves: the widths of the embedding and of the softmax.
@@ -145,6 +163,28 @@ class DescriptionValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(IsLanguageModel(description_)
                                 ? ValidateWidth(embedding.width, Widths().input)
                                 : ValidateExtent("width", embedding.width));
+    return ValidateEmbedding(embedding, description_.vocabulary_size);
+  }
+
+  Status ValidateBlock(const TransformerEncoder& encoder) const {
+    const uint64_t words = encoder.vocabulary_size;
+    if (words == 0 || words > kMaxDimension) {
+      return InvalidPart("vocabulary size", "1 to " + std::to_string(kMaxDimension),
+                         std::to_string(words));
+    }
+    KINGLET_RETURN_IF_ERROR(ValidateEncoder(*this, encoder));
+    if (encoder.embedding.width != encoder.stack.width) {
+      return InvalidPart("width", "the stack's " + std::to_string(encoder.stack.width),
+                         std::to_string(encoder.embedding.width));
+    }
+    if (encoder.embedding.define) {
+      return InvalidPart("embedding", "rows that are stored", "a DeFINE unit");
+    }
+    return ValidateEmbedding(encoder.embedding, words);
+  }
+
+  // Of a vocabulary of `words`. REQUIRES: its width is valid.
+  Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words) const {
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
     if (embedding.bins.empty() || embedding.bins.size() > kMaxBins) {
       return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
@@ -158,7 +198,7 @@ class DescriptionValidator : private BlockChecks {
     for (size_t i = 0; i < embedding.bins.size(); ++i) {
       const EmbeddingBin& bin = embedding.bins[i];
       const std::string part = Numbered("bin", i);
-      KINGLET_RETURN_IF_ERROR(ValidateRange(part, bin.first, bin.size, covered));
+      KINGLET_RETURN_IF_ERROR(ValidateRange(part, bin.first, bin.size, words, covered));
       KINGLET_RETURN_IF_ERROR(ValidatePositive((part + ", scale").c_str(), bin.scale));
       KINGLET_RETURN_IF_ERROR(
           ValidateTable(part, bin.table, bin.size, bin.projection, width, false));
@@ -166,11 +206,12 @@ class DescriptionValidator : private BlockChecks {
         KINGLET_RETURN_IF_ERROR(ValidateNotCoded(part + ", projection", *bin.projection));
       }
     }
-    return ValidateCoverage(covered);
+    return ValidateCoverage(words, covered);
   }
 
   Status ValidateBlock(const TransformerDecoder& decoder) const {
-    return ValidateDecoder(*this, decoder);
+    KINGLET_RETURN_IF_ERROR(ValidateDecoder(*this, decoder));
+    return ValidateCrossAttention(*this, decoder, FindBlock<TransformerEncoder>(description_));
   }
   Status ValidateBlock(const RecurrentDecoder& decoder) const {
     return ValidateDecoder(*this, decoder);
@@ -204,7 +245,7 @@ class DescriptionValidator : private BlockChecks {
       }
       taken[row] = true;
     }
-    return ValidateCoverage(covered);
+    return ValidateCoverage(description_.vocabulary_size, covered);
   }
 
   // Whether a part is there exactly where it must be.
@@ -227,7 +268,8 @@ class DescriptionValidator : private BlockChecks {
                                              tails > 0, tails_reason));
     uint64_t columns = softmax.width;
     if (words) {
-      KINGLET_RETURN_IF_ERROR(ValidateRange("head", 0, softmax.head_size, covered));
+      KINGLET_RETURN_IF_ERROR(
+          ValidateRange("head", 0, softmax.head_size, description_.vocabulary_size, covered));
       KINGLET_RETURN_IF_ERROR(ValidateTable("head", *softmax.head_table, softmax.head_size,
                                             softmax.head_projection, softmax.width, true));
       columns = Cols(tensors_[*softmax.head_table].shape);
@@ -256,7 +298,8 @@ class DescriptionValidator : private BlockChecks {
 
   Status ValidateTail(const AdaptiveSoftmax& softmax, const std::string& part,
                       const SoftmaxTail& tail, uint64_t& covered) const {
-    KINGLET_RETURN_IF_ERROR(ValidateRange(part, tail.first, tail.size, covered));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateRange(part, tail.first, tail.size, description_.vocabulary_size, covered));
     KINGLET_RETURN_IF_ERROR(
         ValidateTable(part, tail.table, tail.size, tail.projection, softmax.width, true));
     if (!tail.bias) return {};
@@ -333,13 +376,8 @@ class DescriptionValidator : private BlockChecks {
                      std::to_string(golden.ids.size() - unscored),
                      std::to_string(golden.log_probabilities.size()));
     }
-    for (size_t i = 0; i < golden.ids.size(); ++i) {
-      if (golden.ids[i] >= description_.vocabulary_size) {
-        return Invalid(Numbered("golden vector, id", i),
-                       "a number below " + std::to_string(description_.vocabulary_size),
-                       std::to_string(golden.ids[i]));
-      }
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateIds("id", golden.ids, description_.vocabulary_size));
+    KINGLET_RETURN_IF_ERROR(ValidateGoldenSource(golden));
     for (size_t i = 0; i < golden.log_probabilities.size(); ++i) {
       const double value = golden.log_probabilities[i];
       if (!std::isfinite(value) || value > 0) {
@@ -352,6 +390,27 @@ class DescriptionValidator : private BlockChecks {
                      NumberText(golden.tolerance));
     }
     return {};
+  }
+
+  Status ValidateIds(const char* what, std::span<const uint32_t> ids, uint32_t words) const {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < words) continue;
+      return Invalid("golden vector, " + Numbered(what, i),
+                     "a number below " + std::to_string(words), std::to_string(ids[i]));
+    }
+    return {};
+  }
+
+  Status ValidateGoldenSource(const GoldenVector& golden) const {
+    const auto* encoder = FindBlock<TransformerEncoder>(description_);
+    const uint64_t longest = encoder == nullptr ? 0 : encoder->stack.window;
+    const uint64_t shortest = encoder == nullptr ? 0 : 1;
+    if (golden.source_ids.size() < shortest || golden.source_ids.size() > longest) {
+      return Invalid("golden vector, source ids",
+                     std::to_string(shortest) + " to " + std::to_string(longest),
+                     std::to_string(golden.source_ids.size()));
+    }
+    return ValidateIds("source id", golden.source_ids, SourceVocabularySize(description_));
   }
 
   const ModelDescription& description_;

@@ -85,8 +85,7 @@ class TemporaryFile {
 // Returns 0 or errno; `written` grows by what was written.
 int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
   while (!bytes.empty()) {
-    const ssize_t done =
-        ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
+    const ssize_t done = ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno;
     if (done == 0) return ENOSPC;

@@ -92,7 +92,12 @@ class Packer {
       KINGLET_RETURN_IF_ERROR(CheckPacked(draft_.tensors[i], tensors_[i].view));
       consumed->tensors[i].values = DenseF32{};
     }
-    KINGLET_RETURN_IF_ERROR(PackVocabulary());
+    const ModelDescription& description = draft_.description;
+    KINGLET_ASSIGN_OR_RETURN(vocabularies_.target, PackVocabulary("vocabulary", draft_.vocabulary,
+                                                                  description.vocabulary_size));
+    KINGLET_ASSIGN_OR_RETURN(vocabularies_.source,
+                             PackVocabulary("source vocabulary", draft_.source_vocabulary,
+                                            SourceVocabularySize(description)));
     KINGLET_RETURN_IF_ERROR(CheckMeaning());
     return LayOut();
   }
@@ -260,14 +265,14 @@ class Packer {
     placed.view.values = std::move(view);
   }
 
-  Status PackVocabulary() {
-    if (draft_.vocabulary.empty()) return {};
-    if (draft_.vocabulary.size() != draft_.description.vocabulary_size) {
-      return Refuse("vocabulary, size",
-                    std::to_string(draft_.description.vocabulary_size) + " words",
-                    std::to_string(draft_.vocabulary.size()));
+  Result<std::optional<PlacedVocabulary>> PackVocabulary(const std::string& name,
+                                                         const std::vector<std::string>& words,
+                                                         uint32_t size) {
+    if (words.empty()) return std::optional<PlacedVocabulary>();
+    if (words.size() != size) {
+      return Refuse(name + ", size", std::to_string(size) + " words", std::to_string(words.size()));
     }
-    Result<VocabularySegments> packed = Vocabulary::Pack(draft_.vocabulary);
+    Result<VocabularySegments> packed = Vocabulary::Pack(words);
     if (!packed.ok()) {
       const Status status = packed.status();
       return Status(status.code(), std::string(kSource) + ": " + status.message());
@@ -275,8 +280,7 @@ class Packer {
     PlacedVocabulary placed;
     placed.words = AddSegment(std::move(packed->words));
     placed.ranks = AddSegment(std::move(packed->ranks));
-    vocabulary_ = placed;
-    return {};
+    return std::optional(placed);
   }
 
   Status CheckMeaning() const {
@@ -297,14 +301,14 @@ class Packer {
     }
     // Offsets depend on the header's size, which does not depend on the offsets.
     const uint64_t header_size =
-        BuildHeader(draft_.description, tensors_, vocabulary_, placed).size();
+        BuildHeader(draft_.description, tensors_, vocabularies_, placed).size();
     uint64_t position = kFrameBytes + header_size;
     for (PlacedSegment& segment : placed) {
       segment.offset = NextSegmentOffset(position);
       position = segment.offset + segment.size;
     }
     const std::vector<std::byte> header =
-        BuildHeader(draft_.description, tensors_, vocabulary_, placed);
+        BuildHeader(draft_.description, tensors_, vocabularies_, placed);
     if (header.size() != header_size) {
       return Status::Refusal(KINGLET_INTERNAL, kSource, "header", BytesText(header_size),
                              BytesText(header.size()));
@@ -321,7 +325,7 @@ class Packer {
   // Growing moves the inner vectors, which leaves the views into their bytes valid.
   std::vector<std::vector<std::byte>> segments_;
   std::vector<PlacedTensor> tensors_;
-  std::optional<PlacedVocabulary> vocabulary_;
+  PlacedVocabularies vocabularies_;
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace kinglet {
 struct ModelDraft {
   ModelDescription description;
   std::vector<EncodedTensor> tensors;
-  std::vector<std::string> vocabulary;  // index = id; empty: the model has ids only
+  std::vector<std::string> vocabulary;         // index = id; empty: the model has ids only
+  std::vector<std::string> source_vocabulary;  // of an encoder's source, likewise
 };
 
 // The file's bytes. Refuses values a file may not hold (a non-finite float or scale, a code out of

@@ -20,10 +20,11 @@ namespace kinglet {
 
 // One stream's memory while a step runs. Not owned.
 struct Frame {
-  std::byte* scratch;  // 64-byte aligned, layout.scratch_bytes
-  std::byte* state;    // 64-byte aligned, layout.state_bytes
-  uint64_t position;   // index of the token being processed, from 0
-  uint32_t token;      // its id, < vocabulary size
+  std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes
+  std::byte* state;            // 64-byte aligned, layout.state_bytes
+  uint64_t position;           // index of the token being processed, from 0
+  uint32_t token;              // its id, < vocabulary size
+  uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
 };
 
 using MemoryRange = std::span<const std::byte>;
@@ -60,8 +61,10 @@ struct StateRegion {
   uint64_t slot_bytes;
   Ring ring;
 
-  // The slots that the tokens at positions 0 .. tokens - 1 have written: the first ones.
-  uint64_t SlotsWritten(uint64_t tokens) const {
+  // The slots that the tokens at positions 0 .. tokens - 1 have written behind a source of so many
+  // tokens: the first ones.
+  uint64_t SlotsWritten(uint64_t tokens, uint64_t source_length) const {
+    if (ring.of_source) return source_length;
     const uint64_t written = tokens > ring.lag ? tokens - ring.lag : 0;
     return written < ring.slots ? written : ring.slots;
   }

@@ -305,10 +305,39 @@ struct ScaleShiftRectify {
   BufferId y;             // [n] of reals; may be x
 };
 
-using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
-                        Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
-                        WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates,
-                        QrnnGates, BagAppend, BagFeatures, ScaleShiftRectify>;
+// The rest is of models with an encoder (kernels/plan.h, EncoderPlan). In an encoder's pass
+// Frame::position is the index of a source token; everywhere Frame::source_length is how many there
+// are, which is at least 1 and at most the window.
+
+// rows[position] = x.
+struct StoreRow {
+  BufferId x;     // [n] of reals
+  BufferId rows;  // [window, n] of reals
+};
+
+// x = rows[position].
+struct LoadRow {
+  BufferId rows;  // [window, n] of reals
+  BufferId x;     // [n] of reals
+};
+
+// Attention to all tokens s of the source. For each head:
+//   score[s] = (q . k[s]) * key_size^-1/2; weights = softmax(score); out = sum_s weights[s] v[s]
+// A head's part of the query begins with q, and its part of a slot ends with k and then v, so that
+// rows of queries, keys and values together serve as either.
+struct SourceAttention {
+  BufferId query;   // [heads, key_size or more] of reals
+  BufferId memory;  // [window, heads, key_size + value_size or more] of reals
+  uint32_t heads, key_size, value_size, window;
+  BufferId weights;  // [heads, window] of reals; those of slots beyond the source are left alone
+  BufferId out;      // [heads, value_size] of reals
+};
+
+using Op =
+    std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums, Quantise,
+                 Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention,
+                 LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
+                 BagFeatures, ScaleShiftRectify, StoreRow, LoadRow, SourceAttention>;
 
 }  // namespace kinglet
 

@@ -28,6 +28,8 @@ int64_t LargestCode(const ActivationQuantiser& quantiser);
 struct Ring {
   uint64_t slots = 1;  // divides the buffer's count
   uint64_t lag = 0;
+  // Slot i is written when token i of the source is encoded; target tokens write none.
+  bool of_source = false;
 };
 
 struct BufferSpec {
@@ -80,23 +82,33 @@ struct ClassifierPlan {
   BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
 };
 
+// What turns the source of a translation into what the decoder's cross-attention reads. Every pass
+// runs for each source token in turn before the next pass begins.
+struct EncoderPlan {
+  std::vector<StepRange> passes;
+  uint32_t vocabulary_size;  // of the source
+  uint32_t window;           // tokens of the longest source
+};
+
 struct Plan {
   std::span<const TensorView>
       weights;  // the file's tensor directory; the model file outlives the plan
   std::vector<BufferSpec> buffers;
-  std::vector<Step> steps;  // context steps, then each query group's
+  std::vector<Step> steps;  // context steps, then each query group's, then the encoder's
   StepRange context;        // run for every token
   BufferId hidden{};        // what they leave and all queries read: reals, or codes
   std::vector<ClusterPlan>
       clusters;  // head first, then tails in word order; no language model: none
   std::optional<CachePlan> cache;
   std::optional<ClassifierPlan> classifier;
+  std::optional<EncoderPlan> encoder;
   uint32_t vocabulary_size = 0;
 
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 };
 
-// The step that makes a token's vector: an EmbedRow, of which every plan has one.
+// The step that makes a token's vector: the first EmbedRow, of which every plan has one. An encoder
+// has another, for the words of the source.
 size_t EmbeddingStep(const Plan& plan);
 
 }  // namespace kinglet

@@ -233,6 +233,18 @@ class StepMeter {
     Add("", {n, n, n});
   }
 
+  void operator()(const StoreRow&) const {}
+  void operator()(const LoadRow&) const {}
+  void operator()(const SourceAttention& op) const {
+    const double heads = op.heads, tokens = Real(path_.source_length);
+    Add(".query_keys", DotProducts(op.key_size, tokens * heads));
+    Add(".scale", {tokens * heads, 0, 0});
+    OperationTally softmax = Exponentials(tokens) * heads;
+    softmax.others += tokens * heads;  // divisions
+    Add(".softmax", softmax);
+    Add(".values", DotProducts(tokens, heads * op.value_size));
+  }
+
  private:
   void Add(const std::string& part, const OperationTally& tally) const {
     components_.push_back({name_ + part, tally, tally.multiplications, 1});
@@ -387,6 +399,7 @@ size_t BinOf(const Plan& plan, uint32_t id) {
 }
 
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
+  if (plan.encoder && step >= plan.encoder->passes.front().begin) return false;
   const auto after = std::upper_bound(
       plan.clusters.begin(), plan.clusters.end(), step,
       [](size_t s, const ClusterPlan& cluster) { return s < cluster.steps.begin; });

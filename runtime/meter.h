@@ -45,18 +45,21 @@ struct TokenPath {
   size_t bin = 0;              // of the embedding
   ClusterSet clusters;         // that were computed
   bool row_is_cached = false;  // the embedding's row was computed for an earlier token
+  uint64_t source_length = 0;  // tokens of the encoded source
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {
-    return std::tie(position, bin, clusters, row_is_cached) <
-           std::tie(other.position, other.bin, other.clusters, other.row_is_cached);
+    return std::tie(position, bin, clusters, row_is_cached, source_length) <
+           std::tie(other.position, other.bin, other.clusters, other.row_is_cached,
+                    other.source_length);
   }
 };
 // Positions from this one on take the same path: every window and cache is full.
 uint64_t SteadyPosition(const Plan& plan);
 // The bin that holds a word. REQUIRES: id < vocabulary size.
 size_t BinOf(const Plan& plan, uint32_t id);
-// Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened.
+// Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened, and
+// an encoder's never.
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
 
 // What tokens did together.

@@ -160,6 +160,11 @@ class StepRules {
   void operator()(const BagFeatures& op) const { AddGates(op.sum, 0, 0, 1); }
   void operator()(const ScaleShiftRectify& op) const { AddGates(op.x, 1, 1, 1); }
 
+  // The command refuses to count models with an encoder: they are no language models.
+  void operator()(const StoreRow&) const {}
+  void operator()(const LoadRow&) const {}
+  void operator()(const SourceAttention&) const {}
+
  private:
   // The share of tokens whose words are in the bin.
   double Frequency(size_t bin) const {
@@ -274,6 +279,9 @@ class StorageRules {
     Charge(op.scale);
     Charge(op.shift);
   }
+  void operator()(const StoreRow&) const {}
+  void operator()(const LoadRow&) const {}
+  void operator()(const SourceAttention&) const {}
 
  private:
   void Charge(TensorId id) const {

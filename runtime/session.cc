@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -139,6 +140,11 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
   for (size_t i = 0; i < lanes.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(FindLane(lanes[i]).status());
     KINGLET_RETURN_IF_ERROR(CheckId(ids[i], model().vocabulary_size()));
+    if (model().plan().encoder && contents_->lanes[lanes[i]].stream.source_length() == 0) {
+      return Status::Refusal(KINGLET_NO_SOURCE_YET, "session",
+                             "token of lane " + std::to_string(lanes[i]),
+                             "an encoded source before it", "none");
+    }
     if (is_named[lanes[i]] != 0) {
       return Invalid("lanes to step", "each of them once", std::to_string(lanes[i]) + " again");
     }
@@ -170,6 +176,50 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     }
   }
   return out_of_memory ? OutOfMemory() : status;
+}
+
+Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  const std::optional<EncoderPlan>& encoder = model().plan().encoder;
+  if (!encoder) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "session", "source", "a model with an encoder",
+                           "a language model");
+  }
+  if (source.empty() || source.size() > encoder->window) {
+    return Invalid("source", "1 to " + std::to_string(encoder->window) + " tokens",
+                   std::to_string(source.size()));
+  }
+  for (const uint32_t id : source) {
+    KINGLET_RETURN_IF_ERROR(CheckId(id, encoder->vocabulary_size));
+  }
+
+  const FloatEnvironment environment;
+  std::optional<State> before;
+  try {
+    before = found->stream.Save(contents_->model);
+    found->stream.BeginSource(source.size());
+    const Status status = RunEncoder(source, *found);
+    if (status.ok()) {
+      found->Invalidate();
+    } else {
+      found->stream.Restore(*before);
+    }
+    return status;
+  } catch (const std::bad_alloc&) {  // reference kernels allocate
+    if (before) found->stream.Restore(*before);
+    return OutOfMemory();
+  }
+}
+
+Status Session::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
+  for (const StepRange& pass : model().plan().encoder->passes) {
+    for (size_t i = 0; i < source.size(); ++i) {
+      Frame frame = lane.stream.SourceFrame(i, source[i]);
+      KINGLET_RETURN_IF_ERROR(
+          RunSteps(model(), pass, {&frame, 1}, contents_->cancel, contents_->observers));
+    }
+  }
+  return Status();
 }
 
 Status Session::Reset(uint32_t lane) {

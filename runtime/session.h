@@ -47,13 +47,20 @@ class Session {
 
   // --- tokens. KINGLET_INVALID_ARGUMENT, here and below, if there is no such lane.
 
-  // Processes one token. KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size; KINGLET_CANCELLED.
+  // Begins the lane's stream anew with the source of a translation: encodes it, so that target
+  // tokens may follow, the model's start token first. The time is that of the whole source; any
+  // number of forks share it. KINGLET_UNSUPPORTED for a model without an encoder;
+  // KINGLET_INVALID_ARGUMENT for a source that is empty or longer than the encoder's window;
+  // KINGLET_ID_OUT_OF_RANGE if an id >= size of the source's vocabulary; KINGLET_CANCELLED.
+  Status Encode(std::span<const uint32_t> source, uint32_t lane = 0);
+  // Processes one token. KINGLET_ID_OUT_OF_RANGE if id >= vocabulary size; KINGLET_NO_SOURCE_YET if
+  // the model has an encoder and the lane no source; KINGLET_CANCELLED.
   Status StepToken(uint32_t id, uint32_t lane = 0);
   // Processes ids[i] on lanes[i], for every i; no lane twice. All of them or, after an error, none.
   Status StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids);
   // Tokens processed so far. REQUIRES: lane < lanes().
   uint64_t position(uint32_t lane = 0) const;
-  // Back to the start of a stream.
+  // Back to the start of a stream, without a source.
   Status Reset(uint32_t lane = 0);
   // Called after each step, of tokens and of queries, lane by lane, from now on, and, where given,
   // `before` it; empty functions stop it.
@@ -119,6 +126,7 @@ class Session {
   struct Contents;
   explicit Session(std::unique_ptr<Contents> contents);
   Result<Lane*> FindLane(uint32_t lane) const;
+  Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
   template <class Query>
   auto Ask(uint32_t lane, const Query& query);
   template <class Out, class Query>

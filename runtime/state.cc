@@ -13,19 +13,24 @@ namespace kinglet {
 namespace {
 
 constexpr uint32_t kMagic = 0x534C474B;  // "KGLS"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kDigestDigits = 32;
-constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + sizeof(uint64_t) + kDigestDigits;
+constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + kDigestDigits;
 constexpr uint64_t kChecksumBytes = sizeof(uint64_t);
 // Far beyond any text, and far from overflow.
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
-uint64_t PayloadBytes(const Model& model, uint64_t tokens) {
+uint64_t PayloadBytes(const Model& model, uint64_t tokens, uint64_t source_length) {
   uint64_t bytes = 0;
   for (const StateRegion& region : model.layout().state_regions) {
-    bytes += region.SlotsWritten(tokens) * region.slot_bytes;
+    bytes += region.SlotsWritten(tokens, source_length) * region.slot_bytes;
   }
   return bytes;
+}
+
+// Tokens of the longest source; 0 without an encoder.
+uint64_t LongestSource(const Model& model) {
+  return model.plan().encoder ? model.plan().encoder->window : 0;
 }
 
 template <class T>
@@ -112,10 +117,11 @@ State::State(std::shared_ptr<const Model> model)
     : model_(std::move(model)), pages_(PageCount(model_->layout())) {}
 
 State::State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
-             std::vector<SharedPage> pages)
+             uint64_t source_length, std::vector<SharedPage> pages)
     : model_(std::move(model)),
       position_(position),
       last_token_(last_token),
+      source_length_(source_length),
       pages_(std::move(pages)) {}
 
 bool State::Fits(const Model& model) const {
@@ -130,7 +136,8 @@ bool State::operator==(const State& other) const {
     if (a == b) return true;
     return a && b && a->digest == b->digest && a->bytes == b->bytes;
   };
-  return position_ == other.position_ && last_token_ == other.last_token_ && Fits(*other.model_) &&
+  return position_ == other.position_ && last_token_ == other.last_token_ &&
+         source_length_ == other.source_length_ && Fits(*other.model_) &&
          std::equal(pages_.begin(), pages_.end(), other.pages_.begin(), other.pages_.end(),
                     same_page);
 }
@@ -144,16 +151,17 @@ uint64_t State::Hash() const {
   add(model_->backend().real_bytes);
   add(position_);
   add(last_token_);
+  add(source_length_);
   for (const SharedPage& page : pages_) add(page ? page->digest : 0);
   return digest.Finish().low;
 }
 
 uint64_t State::BlobBytes() const {
-  return kHeaderBytes + PayloadBytes(*model_, position_) + kChecksumBytes;
+  return kHeaderBytes + PayloadBytes(*model_, position_, source_length_) + kChecksumBytes;
 }
 
 uint64_t State::LargestBlobBytes(const Model& model) {
-  return kHeaderBytes + PayloadBytes(model, kMaxPosition) + kChecksumBytes;
+  return kHeaderBytes + PayloadBytes(model, kMaxPosition, LongestSource(model)) + kChecksumBytes;
 }
 
 void State::WriteBlob(std::span<std::byte> out) const {
@@ -163,11 +171,12 @@ void State::WriteBlob(std::span<std::byte> out) const {
   Put(to, static_cast<uint32_t>(model_->backend().real_bytes));
   Put(to, last_token_);
   Put(to, position_);
+  Put(to, source_length_);
   std::memcpy(to, model_->file().digest().data(), kDigestDigits);
   to += kDigestDigits;
   for (const StateRegion& region : model_->layout().state_regions) {
     uint64_t at = region.offset;
-    const uint64_t end = at + region.SlotsWritten(position_) * region.slot_bytes;
+    const uint64_t end = at + region.SlotsWritten(position_, source_length_) * region.slot_bytes;
     while (at < end) {
       const uint64_t within = at % StatePage::kBytes;
       const uint64_t bytes = std::min(end - at, StatePage::kBytes - within);
@@ -201,6 +210,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
   const auto real_bytes = Take<uint32_t>(from);
   const auto last_token = Take<uint32_t>(from);
   const auto position = Take<uint64_t>(from);
+  const auto source_length = Take<uint64_t>(from);
   const std::string digest(reinterpret_cast<const char*>(from), kDigestDigits);
   from += kDigestDigits;
 
@@ -231,7 +241,14 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
                   "an id below " + std::to_string(model->vocabulary_size()),
                   std::to_string(last_token));
   }
-  const uint64_t expected = kHeaderBytes + PayloadBytes(*model, position) + kChecksumBytes;
+  const uint64_t longest = LongestSource(*model), shortest = longest > 0 && position > 0 ? 1 : 0;
+  if (source_length < shortest || source_length > longest) {
+    return Refuse(KINGLET_CORRUPT, "tokens of the source",
+                  std::to_string(shortest) + " to " + std::to_string(longest),
+                  std::to_string(source_length));
+  }
+  const uint64_t expected =
+      kHeaderBytes + PayloadBytes(*model, position, source_length) + kChecksumBytes;
   if (blob.size() != expected) {
     return Refuse(KINGLET_CORRUPT, "size",
                   std::to_string(expected) + " bytes at position " + std::to_string(position),
@@ -242,7 +259,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
     const BufferLayout& layout = model->layout();
     std::vector<std::byte> memory(layout.state_bytes);
     for (const StateRegion& region : layout.state_regions) {
-      const uint64_t bytes = region.SlotsWritten(position) * region.slot_bytes;
+      const uint64_t bytes = region.SlotsWritten(position, source_length) * region.slot_bytes;
       KINGLET_RETURN_IF_ERROR(
           CheckEntries(*model, model->plan().buffer(region.buffer), {from, bytes}));
       std::copy_n(from, bytes, memory.data() + region.offset);
@@ -254,7 +271,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
       pages[i] = MakePage(std::span<const std::byte>(memory).subspan(
           at, std::min(StatePage::kBytes, memory.size() - at)));
     }
-    return State(std::move(model), position, last_token, std::move(pages));
+    return State(std::move(model), position, last_token, source_length, std::move(pages));
   } catch (const std::bad_alloc&) {
     return Status(KINGLET_OUT_OF_MEMORY, "state: out of memory for its pages");
   }

@@ -37,26 +37,29 @@ class State {
  public:
   // The start of a stream.
   explicit State(std::shared_ptr<const Model> model);
-  // As a stream is after its `position`th token, `last_token`. `pages` cover the model's state.
+  // As a stream is after its `position`th token, `last_token`, behind a source of `source_length`
+  // tokens (0: none). `pages` cover the model's state.
   State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
-        std::vector<SharedPage> pages);
+        uint64_t source_length, std::vector<SharedPage> pages);
 
   const Model& model() const { return *model_; }
   uint64_t position() const { return position_; }  // tokens processed
   uint32_t last_token() const { return last_token_; }
+  uint64_t source_length() const { return source_length_; }  // tokens encoded
   std::span<const SharedPage> pages() const { return pages_; }
 
   // Whether a session of `model` can take this state: the same file, and the same real type.
   bool Fits(const Model& model) const;
 
-  // Equal states answer every question alike for ever: the same model, position, token and bytes.
+  // Equal states answer every question alike for ever: the same model, position, token, length of
+  // the source and bytes.
   bool operator==(const State& other) const;
   // Equal for equal states, in every process on every machine.
   uint64_t Hash() const;
 
-  // As bytes, all little-endian: "KGLS", version, real bytes, last token (u32 each), position
-  // (u64), the model's digest (32 hexadecimal digits), every written slot of every state buffer,
-  // XXH3-64 of all that (u64). Slots no token has written are left out.
+  // As bytes, all little-endian: "KGLS", version, real bytes, last token (u32 each), position,
+  // tokens of the source (u64 each), the model's digest (32 hexadecimal digits), every written slot
+  // of every state buffer, XXH3-64 of all that (u64). Slots no token has written are left out.
   uint64_t BlobBytes() const;
   // No state of `model` needs more.
   static uint64_t LargestBlobBytes(const Model& model);
@@ -73,6 +76,7 @@ class State {
   std::shared_ptr<const Model> model_;
   uint64_t position_ = 0;
   uint32_t last_token_ = 0;
+  uint64_t source_length_ = 0;
   std::vector<SharedPage> pages_;
 };
 

@@ -11,7 +11,9 @@ namespace {
 
 uint64_t UndoBytes(const BufferLayout& layout) {
   uint64_t bytes = 0;
-  for (const StateRegion& region : layout.state_regions) bytes += region.slot_bytes;
+  for (const StateRegion& region : layout.state_regions) {
+    if (!region.ring.of_source) bytes += region.slot_bytes;
+  }
   return bytes;
 }
 
@@ -34,7 +36,7 @@ uint64_t Stream::Bytes(const Model& model) {
 }
 
 Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
-  if (position < region.ring.lag) return {region.offset, 0};
+  if (region.ring.of_source || position < region.ring.lag) return {region.offset, 0};
   const uint64_t slot = (position - region.ring.lag) % region.ring.slots;
   return {region.offset + slot * region.slot_bytes, region.slot_bytes};
 }
@@ -46,12 +48,25 @@ Frame Stream::Begin(uint32_t token) {
     if (write.bytes == 0) continue;
     std::memcpy(kept, state_.get() + write.offset, write.bytes);
     kept += write.bytes;
-    const uint64_t last = (write.offset + write.bytes - 1) / StatePage::kBytes;
-    for (uint64_t page = write.offset / StatePage::kBytes; page <= last; ++page) {
-      is_written_[page] = 1;
-    }
+    MarkWritten(write);
   }
-  return {scratch_.get(), state_.get(), position_, token};
+  return {scratch_.get(), state_.get(), position_, token, source_length_};
+}
+
+// REQUIRES: write.bytes > 0.
+void Stream::MarkWritten(const Write& write) {
+  const uint64_t last = (write.offset + write.bytes - 1) / StatePage::kBytes;
+  for (uint64_t page = write.offset / StatePage::kBytes; page <= last; ++page) {
+    is_written_[page] = 1;
+  }
+}
+
+void Stream::BeginSource(uint64_t tokens) {
+  Reset();
+  source_length_ = tokens;
+  for (const StateRegion& region : layout_->state_regions) {
+    if (region.ring.of_source) MarkWritten({region.offset, tokens * region.slot_bytes});
+  }
 }
 
 void Stream::Commit(uint32_t token) {
@@ -77,7 +92,7 @@ State Stream::Save(const std::shared_ptr<const Model>& model) {
     pages_[i] = MakePage(memory.subspan(at, std::min(StatePage::kBytes, memory.size() - at)));
     is_written_[i] = 0;
   }
-  return State(model, position_, last_token_, pages_);
+  return State(model, position_, last_token_, source_length_, pages_);
 }
 
 void Stream::SetPage(size_t index, const SharedPage& page) {
@@ -97,12 +112,14 @@ void Stream::Reset() {
   for (size_t i = 0; i < pages_.size(); ++i) SetPage(i, nullptr);
   position_ = 0;
   last_token_ = 0;
+  source_length_ = 0;
 }
 
 void Stream::Restore(const State& state) {
   for (size_t i = 0; i < pages_.size(); ++i) SetPage(i, state.pages()[i]);
   position_ = state.position();
   last_token_ = state.last_token();
+  source_length_ = state.source_length();
 }
 
 }  // namespace kinglet

@@ -158,6 +158,21 @@ class StepTracer {
     Write(op.y);
   }
 
+  void operator()(const StoreRow& op) const {
+    Read(op.x);
+    Write(op.rows, path_.position * buffers_.Size(op.x), buffers_.Size(op.x));
+  }
+  void operator()(const LoadRow& op) const {
+    Read(op.rows, path_.position * buffers_.Size(op.x), buffers_.Size(op.x));
+    Write(op.x);
+  }
+  void operator()(const SourceAttention& op) const {
+    Read(op.query);
+    Read(op.memory, 0, path_.source_length * (buffers_.Size(op.memory) / op.window));
+    Write(op.weights);
+    Write(op.out);
+  }
+
  private:
   void Read(BufferId id, uint64_t first, uint64_t count) const {
     traffic_.read.push_back(buffers_.Range(id, first, count));

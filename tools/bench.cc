@@ -50,6 +50,7 @@ Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
 
 Status Bench(const BenchOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "bench"));
   BenchSetup setup;
   setup.lanes = options.run.lanes;
   setup.threads = options.run.threads;

@@ -12,37 +12,23 @@ class BlockWriter {
 
   void operator()(const AdaptiveEmbedding& embedding) {
     Begin("adaptive_embedding", embedding.name);
-    line_.Key("width").Integer(embedding.width).Key("scale").Number(embedding.scale);
-    line_.Key("bins").BeginArray();
-    for (const EmbeddingBin& bin : embedding.bins) {
-      line_.BeginObject().Key("first").Integer(bin.first).Key("size").Integer(bin.size);
-      Tensor("table", bin.table);
-      Tensor("projection", bin.projection);
-      if (bin.tokens > 0) line_.Key("tokens").Integer(bin.tokens);
-      if (bin.scale != 1) line_.Key("scale").Number(bin.scale);
-      line_.EndObject();
-    }
-    line_.EndArray();
-    if (embedding.define) Unit(*embedding.define);
+    Embedding(embedding);
     line_.EndObject();
+  }
+
+  void operator()(const TransformerEncoder& encoder) {
+    Begin("transformer_encoder", encoder.name);
+    line_.Key("vocabulary_size").Integer(encoder.vocabulary_size);
+    line_.Key("embedding").BeginObject();
+    Embedding(encoder.embedding);
+    line_.EndObject().Key("stack").BeginObject();
+    Stack(encoder.stack);
+    line_.EndObject().EndObject();
   }
 
   void operator()(const TransformerDecoder& decoder) {
     Begin("transformer_decoder", decoder.name);
-    line_.Key("width").Integer(decoder.width).Key("heads").Integer(decoder.heads);
-    line_.Key("key_size").Integer(decoder.key_size).Key("value_size").Integer(decoder.value_size);
-    line_.Key("window").Integer(decoder.window);
-    line_.Key("start").Text(decoder.start == StreamStart::kZeros ? "zeros" : "masked");
-    line_.Key("norm_order").Text(decoder.norm_order == NormOrder::kPre ? "pre" : "post");
-    line_.Key("epsilon").Number(decoder.epsilon);
-    line_.Key("positions").BeginObject();
-    std::visit([this](const auto& positions) { Describe(positions); }, decoder.positions);
-    line_.EndObject().Key("layers").BeginArray();
-    for (const TransformerLayer& layer : decoder.layers) Layer(layer);
-    line_.EndArray();
-    Tensor("final_norm_gain", decoder.final_norm_gain);
-    Tensor("final_norm_bias", decoder.final_norm_bias);
-    if (decoder.output) Quantiser("output", *decoder.output);
+    Stack(decoder);
     line_.EndObject();
   }
 
@@ -184,6 +170,38 @@ class BlockWriter {
     Tensor("table", positions.table);
   }
 
+  void Embedding(const AdaptiveEmbedding& embedding) {
+    line_.Key("width").Integer(embedding.width).Key("scale").Number(embedding.scale);
+    line_.Key("bins").BeginArray();
+    for (const EmbeddingBin& bin : embedding.bins) {
+      line_.BeginObject().Key("first").Integer(bin.first).Key("size").Integer(bin.size);
+      Tensor("table", bin.table);
+      Tensor("projection", bin.projection);
+      if (bin.tokens > 0) line_.Key("tokens").Integer(bin.tokens);
+      if (bin.scale != 1) line_.Key("scale").Number(bin.scale);
+      line_.EndObject();
+    }
+    line_.EndArray();
+    if (embedding.define) Unit(*embedding.define);
+  }
+
+  void Stack(const TransformerDecoder& decoder) {
+    line_.Key("width").Integer(decoder.width).Key("heads").Integer(decoder.heads);
+    line_.Key("key_size").Integer(decoder.key_size).Key("value_size").Integer(decoder.value_size);
+    line_.Key("window").Integer(decoder.window);
+    line_.Key("start").Text(decoder.start == StreamStart::kZeros ? "zeros" : "masked");
+    line_.Key("norm_order").Text(decoder.norm_order == NormOrder::kPre ? "pre" : "post");
+    line_.Key("epsilon").Number(decoder.epsilon);
+    line_.Key("positions").BeginObject();
+    std::visit([this](const auto& positions) { Describe(positions); }, decoder.positions);
+    line_.EndObject().Key("layers").BeginArray();
+    for (const TransformerLayer& layer : decoder.layers) Layer(layer);
+    line_.EndArray();
+    Tensor("final_norm_gain", decoder.final_norm_gain);
+    Tensor("final_norm_bias", decoder.final_norm_bias);
+    if (decoder.output) Quantiser("output", *decoder.output);
+  }
+
   void Layer(const TransformerLayer& layer) {
     line_.BeginObject();
     Tensor("attention_norm_gain", layer.attention_norm_gain);
@@ -211,6 +229,18 @@ class BlockWriter {
       Quantiser("inner_input", quantisers->inner_input);
       Quantiser("inner", quantisers->inner);
       Quantiser("outer", quantisers->outer);
+      line_.EndObject();
+    }
+    if (const auto& cross = layer.cross_attention) {
+      line_.Key("cross_attention").BeginObject();
+      Tensor("norm_gain", cross->norm_gain);
+      Tensor("norm_bias", cross->norm_bias);
+      Tensor("query_weight", cross->query_weight);
+      Tensor("query_bias", cross->query_bias);
+      Tensor("key_value_weight", cross->key_value_weight);
+      Tensor("key_value_bias", cross->key_value_bias);
+      Tensor("out_weight", cross->out_weight);
+      Tensor("out_bias", cross->out_bias);
       line_.EndObject();
     }
     line_.EndObject();

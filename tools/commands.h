@@ -30,6 +30,7 @@ Command AddBench(CLI::App& app);
 Command AddEmbed(CLI::App& app);
 Command AddInspect(CLI::App& app);
 Command AddVerify(CLI::App& app);
+Command AddTranslate(CLI::App& app);
 Command AddTuneCache(CLI::App& app);
 
 }  // namespace kinglet

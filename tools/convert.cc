@@ -92,9 +92,13 @@ Command AddConvert(CLI::App& app) {
   command->add_option("--cache-lambda", convert.cache_lambda, "weight of the cache")
       ->type_name("L");
   CLI::Option* golden = command->add_option(
-      "--golden", convert.golden, "known answers to replay: position<TAB>id<TAB>...<TAB>value");
+      "--golden", convert.golden,
+      "known answers to replay: position<TAB>id<TAB>...<TAB>value, with an encoder behind "
+      "sentence<TAB>");
   CLI::Option* ids =
-      command->add_option("--ids", convert.ids, "the token ids the known answers belong to");
+      command->add_option("--ids", convert.ids,
+                          "the token ids the known answers belong to; with an encoder "
+                          "source ids ||| target ids, a pair on each line");
   golden->needs(ids)->type_name("G");
   ids->needs(golden)->type_name("I");
   command->add_option("--tolerance", convert.tolerance, "largest difference to a known answer")

@@ -137,6 +137,7 @@ Result<CountInput> ReadInput(const CountOptions& options,
 
 Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenWholeModel(options.run));
+  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "count"));
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
   const Plan& plan = model->plan();
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);

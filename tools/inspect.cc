@@ -70,14 +70,22 @@ struct BlockText {
                 : "");
   }
   std::string operator()(const TransformerDecoder& block) const {
+    const bool cross = !block.layers.empty() && block.layers[0].cross_attention;
+    return "transformer decoder " + Stack(block) + (cross ? ", attention to a source" : "");
+  }
+  std::string operator()(const TransformerEncoder& block) const {
+    return "transformer encoder " + std::to_string(block.vocabulary_size) + " words, " +
+           Stack(block.stack);
+  }
+  static std::string Stack(const TransformerDecoder& block) {
     static constexpr const char* kPositions[] = {"trained columns of window slots",
                                                  "relative sinusoids", "absolute sinusoids",
                                                  "a table of positions"};
-    std::string text =
-        "transformer decoder " + std::to_string(block.layers.size()) + " layers, width " +
-        std::to_string(block.width) + ", " + std::to_string(block.heads) + " heads (key " +
-        std::to_string(block.key_size) + ", value " + std::to_string(block.value_size) +
-        "), window " + std::to_string(block.window) + ", " + kPositions[block.positions.index()];
+    std::string text = std::to_string(block.layers.size()) + " layers, width " +
+                       std::to_string(block.width) + ", " + std::to_string(block.heads) +
+                       " heads (key " + std::to_string(block.key_size) + ", value " +
+                       std::to_string(block.value_size) + "), window " +
+                       std::to_string(block.window) + ", " + kPositions[block.positions.index()];
     if (const auto* relative = std::get_if<RelativeSinusoids>(&block.positions)) {
       if (relative->clamp) text += " up to " + std::to_string(*relative->clamp);
     }

@@ -72,9 +72,9 @@ int Main(int argc, const char* const* argv) {
   app.footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
       "`kinglet SUBCOMMAND --help` says more.");
-  const std::array commands = {AddConvert(app), AddScore(app),  AddPredict(app),
-                               AddCount(app),   AddBench(app),  AddEmbed(app),
-                               AddInspect(app), AddVerify(app), AddTuneCache(app)};
+  const std::array commands = {AddConvert(app),   AddScore(app),    AddPredict(app), AddCount(app),
+                               AddBench(app),     AddEmbed(app),    AddInspect(app), AddVerify(app),
+                               AddTranslate(app), AddTuneCache(app)};
   std::string names;
   for (const Command& command : commands) {
     names += (names.empty() ? "" : ", ") + command.arguments->get_name();

@@ -206,6 +206,7 @@ Status FeedStandardInput(Predictor& predictor, const Model& model, const Console
 
 Status Predict(const PredictOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "predict"));
   KINGLET_ASSIGN_OR_RETURN(
       Replicas replicas,
       Replicas::Create(model, SessionOptions{}, options.run.lanes, options.run.threads));

@@ -49,6 +49,12 @@ Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options) {
   return Model::FromFile(std::move(file), model_options);
 }
 
+Status RequireNoSource(const Model& model, const std::string& command) {
+  if (FindBlock<TransformerEncoder>(model.file().description()) == nullptr) return Status();
+  return Status::Refusal(KINGLET_UNSUPPORTED, command, "model", "a language model",
+                         "one with an encoder, for `translate` and `score --pairs`");
+}
+
 int NumberDigits(const Model& model) {
   return model.backend().real_bytes == sizeof(double) ? std::numeric_limits<double>::max_digits10
                                                       : std::numeric_limits<float>::max_digits10;

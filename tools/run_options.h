@@ -32,6 +32,10 @@ Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
 // The same with every weight of the file kept in memory, for those that read them.
 Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options);
 
+// KINGLET_UNSUPPORTED for a model with an encoder, which does nothing without a source: `command`
+// reads texts, not pairs.
+Status RequireNoSource(const Model& model, const std::string& command);
+
 // Significant digits that tell all numbers of the backend's real type apart: 9 or 17.
 int NumberDigits(const Model& model);
 

@@ -15,6 +15,7 @@
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
 #include "tools/run_options.h"
+#include "tools/score_pairs.h"
 #include "tools/token_text.h"
 #include "tools/words.h"
 
@@ -26,7 +27,7 @@ constexpr uint64_t kChunk = 256;
 
 struct ScoreOptions {
   RunOptions run;
-  std::string ids, text;
+  std::string ids, text, pairs;
   std::optional<uint64_t> block;
   uint64_t context = 0;
   std::string empty_cache = "reference";
@@ -209,6 +210,10 @@ Status CheckBlock(const ScoreOptions& options, const ModelDescription& descripti
 
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (!options.pairs.empty()) {
+    return ScorePairs(options.run, {options.pairs, options.tokens}, model, console);
+  }
+  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "score"));
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                            options.text.empty()
                                ? ReadIdSequence(options.ids, model->vocabulary_size())
@@ -232,9 +237,15 @@ Status Score(const ScoreOptions& options, Console& console) {
 }
 
 Status CheckInput(const ScoreOptions& options) {
-  if (options.ids.empty() == options.text.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "score", "--ids FILE or --text FILE",
-                           options.ids.empty() ? "neither" : "both");
+  const int inputs = !options.ids.empty() + !options.text.empty() + !options.pairs.empty();
+  if (inputs != 1) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "score",
+                           "--ids FILE, --text FILE or --pairs FILE",
+                           inputs == 0 ? "none of them" : "several");
+  }
+  if (!options.pairs.empty() && (options.block || options.hex)) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--pairs",
+                           "no --block and no --hex beside it", options.hex ? "--hex" : "--block");
   }
   if (!options.block || options.context < *options.block) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--context",
@@ -253,6 +264,10 @@ Command AddScore(CLI::App& app) {
   score
       ->add_option("--text", options->text,
                    "running text (\"-\": standard input); every line ends with <eos>")
+      ->type_name("FILE");
+  score
+      ->add_option("--pairs", options->pairs,
+                   "of a model with an encoder: source ids ||| target ids, a pair on each line")
       ->type_name("FILE");
   CLI::Option* block = score->add_option("--block", options->block,
                                          "score in blocks of N tokens, each from a fresh state");

@@ -8,6 +8,7 @@
 #include "converters/families/fairseq.h"
 #include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
+#include "converters/families/opennmt.h"
 #include "converters/families/pytorch_examples.h"
 #include "converters/families/transfo_xl_hf.h"
 #include "converters/families/transformer_xl.h"
@@ -43,7 +44,7 @@ std::string NamesOf(const Predicate& wanted) {
 }  // namespace
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 9> kFamilies = {{
+  static constexpr std::array<Family, 10> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
@@ -53,6 +54,7 @@ std::span<const Family> Families() {
       {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true},
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},
       {kFairseqFamily, LooksLikeFairseq, LoadFairseq},
+      {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true},
   }};
   return kFamilies;
 }

@@ -157,6 +157,17 @@ KINGLET_API kinglet_status kinglet_model_token_text(const kinglet_model* model, 
 KINGLET_API kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* text,
                                                     uint64_t length, uint32_t* id);
 
+// How many words the source of a translation has; 0 for a model without an encoder. The functions
+// above are about the words that the model predicts.
+KINGLET_API kinglet_status kinglet_model_source_vocabulary_size(const kinglet_model* model,
+                                                                uint32_t* out);
+
+// As kinglet_model_find_token, of the source's words. Errors: KINGLET_UNKNOWN_WORD,
+// KINGLET_UNSUPPORTED (no encoder, or ids only).
+KINGLET_API kinglet_status kinglet_model_find_source_token(const kinglet_model* model,
+                                                           const char* text, uint64_t length,
+                                                           uint32_t* id);
+
 // What names the model file's content: 32 hexadecimal digits and a NUL. Buffer, capacity and needed
 // as for kinglet_model_token_text. Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_model_digest(const kinglet_model* model, char* buffer,
@@ -221,7 +232,8 @@ KINGLET_API kinglet_status kinglet_session_lanes(const kinglet_session* session,
 
 // Processes one token on one lane. The "cpu" backend allocates nothing on the models it has kernels
 // for; where reference kernels run, a token allocates and may fail with KINGLET_OUT_OF_MEMORY.
-// Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED.
+// Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED, KINGLET_NO_SOURCE_YET (the model has an
+// encoder and kinglet_session_encode was not called since the start).
 KINGLET_API kinglet_status kinglet_session_step(kinglet_session* session, uint32_t lane,
                                                 uint32_t id);
 
@@ -232,7 +244,15 @@ KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
                                                       const uint32_t* lanes, const uint32_t* ids,
                                                       uint64_t count);
 
-// Takes the lane back to the start of a stream: position 0, nothing remembered.
+// Of a model with an encoder: begins the lane's stream anew with the `count` tokens of a source, at
+// least one. Then step the word that begins a translation (OpenNMT's "<s>") and ask for what
+// follows. Forks and saved states share the encoded source. It allocates.
+// Errors: KINGLET_UNSUPPORTED (no encoder), KINGLET_INVALID_ARGUMENT (no tokens, or more than the
+// encoder has positions), KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED, KINGLET_OUT_OF_MEMORY.
+KINGLET_API kinglet_status kinglet_session_encode(kinglet_session* session, uint32_t lane,
+                                                  const uint32_t* source, uint64_t count);
+
+// Takes the lane back to the start of a stream: position 0, nothing remembered, no source.
 KINGLET_API kinglet_status kinglet_session_reset(kinglet_session* session, uint32_t lane);
 
 // The number of tokens processed since the start.
@@ -245,7 +265,7 @@ KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32
                                                 uint32_t to);
 
 // From any thread, while another may be in a call with the session: the call that is running, or
-// else the next that computes something (a step or a query), stops before its next step and returns
+// else the next that computes something (a source, a step or a query), stops before its next step and returns
 // KINGLET_CANCELLED; calls after that one run as ever. The session must not be destroyed meanwhile.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 

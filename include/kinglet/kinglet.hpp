@@ -116,6 +116,18 @@ class Model {
     const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
     return ResultOf(status, id);
   }
+  // 0 without an encoder.
+  Result<uint32_t> SourceVocabularySize() const {
+    uint32_t size = 0;
+    const kinglet_status status = kinglet_model_source_vocabulary_size(get(), &size);
+    return ResultOf(status, size);
+  }
+  Result<uint32_t> FindSourceToken(std::string_view text) const {
+    uint32_t id = 0;
+    const char* const bytes = text.empty() ? "" : text.data();
+    const kinglet_status status = kinglet_model_find_source_token(get(), bytes, text.size(), &id);
+    return ResultOf(status, id);
+  }
   Result<std::string> Digest() const {
     return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
       return kinglet_model_digest(get(), buffer, capacity, needed);
@@ -220,6 +232,9 @@ class Session {
   }
   Status StepLanes(const uint32_t* lanes, const uint32_t* ids, size_t count) {
     return StatusOf(kinglet_session_step_lanes(get(), lanes, ids, count));
+  }
+  Status Encode(const uint32_t* source, size_t count, uint32_t lane = 0) {
+    return StatusOf(kinglet_session_encode(get(), lane, source, count));
   }
   Status Reset(uint32_t lane = 0) { return StatusOf(kinglet_session_reset(get(), lane)); }
   Result<uint64_t> Position(uint32_t lane = 0) const {

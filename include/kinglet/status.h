@@ -31,6 +31,7 @@ enum kinglet_status_code {
   // called it off.
   KINGLET_NO_TOKEN_YET = 500,
   KINGLET_CANCELLED = 501,
+  KINGLET_NO_SOURCE_YET = 502,
   // 6xx: this build or machine cannot do it.
   KINGLET_UNSUPPORTED = 600,
   // 7xx: the computation itself failed.

@@ -13,6 +13,7 @@
 #include "kernels/ref/positions.h"
 #include "kernels/ref/recurrent.h"
 #include "kernels/ref/softmax.h"
+#include "kernels/ref/source.h"
 
 namespace kinglet::ref {
 namespace {
@@ -90,6 +91,11 @@ struct Binder {
   Kernel operator()(const BagFeatures& op) const { return {BagFeaturesKernel<T>(op, layout)}; }
   Kernel operator()(const ScaleShiftRectify& op) const {
     return WithWeights(ScaleShiftRectifyKernel<T>(op, layout, store));
+  }
+  Kernel operator()(const StoreRow& op) const { return {StoreRowKernel<T>(op, layout)}; }
+  Kernel operator()(const LoadRow& op) const { return {LoadRowKernel<T>(op, layout)}; }
+  Kernel operator()(const SourceAttention& op) const {
+    return {SourceAttentionKernel<T>(op, layout)};
   }
 };
 

@@ -2,8 +2,12 @@
 #ifndef KINGLET_RUNTIME_C_API_HANDLES_H_
 #define KINGLET_RUNTIME_C_API_HANDLES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
@@ -35,6 +39,20 @@ inline Status RequireLane(const char* function, const kinglet_session* session, 
   const uint32_t lanes = session->session->lanes();
   if (lane < lanes) return Status();
   return Invalid(function, "lane", "a number below " + std::to_string(lanes), std::to_string(lane));
+}
+
+// *id of the word that is these `length` bytes.
+inline Status FindWord(const char* function, const Vocabulary& words, const char* text,
+                       uint64_t length, uint32_t* id) {
+  KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));
+  const std::string_view word(text, bytes);
+  const std::optional<uint32_t> found = words.Find(word);
+  if (!found) {
+    return Status::Refusal(KINGLET_UNKNOWN_WORD, function, "text", "a word of the model",
+                           "\"" + std::string(word.substr(0, 80)) + "\"");
+  }
+  *id = *found;
+  return Status();
 }
 
 }  // namespace kinglet

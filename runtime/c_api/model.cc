@@ -169,15 +169,7 @@ kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* 
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "id", id));
     KINGLET_ASSIGN_OR_RETURN(const kinglet::Vocabulary* words, kinglet::WordsOf(function, model));
-    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));
-    const std::string_view word(text, bytes);
-    const std::optional<uint32_t> found = words->Find(word);
-    if (!found) {
-      return Status::Refusal(KINGLET_UNKNOWN_WORD, function, "text", "a word of the model",
-                             "\"" + std::string(word.substr(0, 80)) + "\"");
-    }
-    *id = *found;
-    return Status();
+    return kinglet::FindWord(function, *words, text, length, id);
   });
 }
 

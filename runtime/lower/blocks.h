@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,41 @@
 
 namespace kinglet {
 
+// Rows of source tokens that attention reads: [window, ..] of reals.
+struct SourceMemory {
+  BufferId rows;
+  uint32_t window;
+};
+
 // token -> residual stream [width] of reals.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
 // Adds absolute positions to the residual stream, then updates it in place, layer by layer. Buffers
-// carry the names "layers.<i>.<what>".
-void LowerDecoder(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder);
+// carry the names "layers.<i>.<what>". `memories`: by layer what its cross-attention reads; empty
+// without an encoder.
+void LowerDecoder(const TransformerDecoder& block, BufferId residual,
+                  std::span<const SourceMemory> memories, PlanBuilder& builder);
+
+// Parts of layers, each what its sublayer makes of the (normalised) input; buffers carry the names
+// "<name>.<what>". A feed-forward network; it ends [width].
+BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,
+                          BufferId input, PlanBuilder& builder);
+// Attention to the encoded source.
+BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
+                             const SourceMemory& memory, const std::string& name, BufferId input,
+                             PlanBuilder& builder);
+// Attention of `query` (kernels/op.h, SourceAttention) to `memory`, with the block's heads: the
+// weighted values.
+BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
+                              const std::string& name, BufferId query, PlanBuilder& builder);
+
+// State for the keys and values of the source, a memory for each layer of the decoder.
+std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
+                                             const TransformerEncoder& encoder,
+                                             PlanBuilder& builder);
+// Fills the memories. Sets plan.encoder.
+void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
+                  std::span<const SourceMemory> memories, PlanBuilder& builder);
 
 // A recurrent decoder: what the previous token left is multiplied before anything of this token is
 // written, so that no state is held twice. Buffers carry the names "layers.<i>.<what>"; the last

@@ -31,6 +31,11 @@ class PlanBuilder {
         LargestCode(quantiser) <= INT16_MAX ? Element::kCode16 : Element::kCode32;
     return AddBuffer({std::move(name), element, count, state, quantiser});
   }
+  // A state buffer with a row of `size` reals for each of `window` source tokens.
+  BufferId SourceRows(std::string name, uint64_t size, uint64_t window) {
+    return AddBuffer({std::move(name), Element::kReal, size * window, true, std::nullopt,
+                      Ring{.slots = window, .of_source = true}});
+  }
   // A state buffer with the elements and the quantiser of another, `slot` of them in each slot.
   BufferId RingLike(std::string name, uint64_t slot, const Ring& ring, BufferId like) {
     BufferSpec spec = plan_.buffer(like);

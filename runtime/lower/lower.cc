@@ -22,7 +22,8 @@ std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
 }
 
 Context LowerContext(const TransformerDecoder& decoder, const AdaptiveEmbedding& embedding,
-                     const NeuralCache* cache, PlanBuilder& builder) {
+                     const NeuralCache* cache, std::span<const SourceMemory> memories,
+                     PlanBuilder& builder) {
   // The residual stream ends as the last hidden state.
   const BufferId residual = builder.Reals("hidden", decoder.width, !decoder.output.has_value());
   const BufferId hidden = decoder.output
@@ -30,7 +31,7 @@ Context LowerContext(const TransformerDecoder& decoder, const AdaptiveEmbedding&
                               : residual;
   const Context context{hidden, AppendTo(cache, hidden, builder)};
   LowerEmbedding(embedding, residual, builder);
-  LowerDecoder(decoder, residual, builder);
+  LowerDecoder(decoder, residual, memories, builder);
   if (decoder.output) builder.AddStep("hidden.quantise", Quantise{residual, hidden});
   return context;
 }
@@ -83,14 +84,18 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
     return plan;
   }
 
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
+  std::vector<SourceMemory> memories;
+  if (encoder != nullptr) memories = MakeSourceMemories(*transformer, *encoder, builder);
   const Context context = transformer != nullptr
-                              ? LowerContext(*transformer, *embedding, cache, builder)
+                              ? LowerContext(*transformer, *embedding, cache, memories, builder)
                               : LowerContext(*recurrent, *embedding, cache, builder);
   plan.context = {0, builder.step_count()};
   plan.hidden = context.hidden;
 
   LowerSoftmax(*softmax, context.hidden, builder);
   if (cache != nullptr) LowerCacheQuery(*cache, context.hidden, *context.cache, builder);
+  if (encoder != nullptr) LowerEncoder(*encoder, *transformer, memories, builder);
   return plan;
 }
 

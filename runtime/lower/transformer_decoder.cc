@@ -15,8 +15,9 @@ std::optional<ActivationQuantiser> At(const TransformerLayer& layer, Member memb
 
 class DecoderLowering {
  public:
-  DecoderLowering(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder)
-      : block_(block), residual_(residual), builder_(builder) {}
+  DecoderLowering(const TransformerDecoder& block, BufferId residual,
+                  std::span<const SourceMemory> memories, PlanBuilder& builder)
+      : block_(block), residual_(residual), memories_(memories), builder_(builder) {}
 
   void Lower() {
     if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&block_.positions)) {
@@ -31,8 +32,17 @@ class DecoderLowering {
       LowerSublayer("1", layer.attention_norm_gain, layer.attention_norm_bias,
                     At(layer, &Q::attention_input),
                     [&](BufferId input) { return LowerAttention(layer, input); });
+      if (const auto& cross = layer.cross_attention) {
+        LowerSublayer("_source", cross->norm_gain, cross->norm_bias, std::nullopt,
+                      [&](BufferId input) {
+                        return LowerCrossAttention(block_, *cross, memories_[i], name_ + ".source",
+                                                   input, builder_);
+                      });
+      }
       LowerSublayer("2", layer.inner_norm_gain, layer.inner_norm_bias, At(layer, &Q::inner_input),
-                    [&](BufferId input) { return LowerFeedForward(layer, input); });
+                    [&](BufferId input) {
+                      return LowerFeedForward(layer, block_.width, name_, input, builder_);
+                    });
     }
     if (!block_.final_norm_gain) return;
     builder_.AddStep("final_norm",
@@ -108,28 +118,32 @@ class DecoderLowering {
     return out;
   }
 
-  BufferId LowerFeedForward(const TransformerLayer& layer, BufferId input) {
-    const BufferId inner =
-        builder_.Reals(name_ + ".inner", Rows(builder_.plan().weights[layer.inner_weight].shape));
-    MatVec fc0{layer.inner_weight, layer.inner_bias, input, inner};
-    fc0.rectify = true;
-    builder_.AddProduct(name_ + ".fc0", fc0);
-    const BufferId codes = builder_.Quantised(name_ + ".fc0.quantise", inner, At(layer, &Q::inner));
-    const BufferId outer = builder_.Reals(name_ + ".outer", block_.width);
-    builder_.AddProduct(name_ + ".fc3", MatVec{layer.outer_weight, layer.outer_bias, codes, outer});
-    return builder_.Quantised(name_ + ".fc3.quantise", outer, At(layer, &Q::outer));
-  }
-
   const TransformerDecoder& block_;
   BufferId residual_;
+  std::span<const SourceMemory> memories_;  // by layer
   PlanBuilder& builder_;
   std::string name_;  // of the layer
 };
 
 }  // namespace
 
-void LowerDecoder(const TransformerDecoder& block, BufferId residual, PlanBuilder& builder) {
-  DecoderLowering(block, residual, builder).Lower();
+BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,
+                          BufferId input, PlanBuilder& builder) {
+  using Q = TransformerLayerQuantisers;
+  const BufferId inner =
+      builder.Reals(name + ".inner", Rows(builder.plan().weights[layer.inner_weight].shape));
+  MatVec fc0{layer.inner_weight, layer.inner_bias, input, inner};
+  fc0.rectify = true;
+  builder.AddProduct(name + ".fc0", fc0);
+  const BufferId codes = builder.Quantised(name + ".fc0.quantise", inner, At(layer, &Q::inner));
+  const BufferId outer = builder.Reals(name + ".outer", width);
+  builder.AddProduct(name + ".fc3", MatVec{layer.outer_weight, layer.outer_bias, codes, outer});
+  return builder.Quantised(name + ".fc3.quantise", outer, At(layer, &Q::outer));
+}
+
+void LowerDecoder(const TransformerDecoder& block, BufferId residual,
+                  std::span<const SourceMemory> memories, PlanBuilder& builder) {
+  DecoderLowering(block, residual, memories, builder).Lower();
 }
 
 }  // namespace kinglet

@@ -9,8 +9,10 @@
 #include "format/writer.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
+#include "tests/converters/files.h"
 #include "tests/converters/synthetic.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/translation_builder.h"
 
 namespace kinglet {
 namespace {
@@ -190,6 +192,69 @@ TEST_F(ReplayGoldenTest, LeadingValuesEndAtAGap) {
   EXPECT_EQ(leading->log_probabilities[0], 0.0);
   golden_.values.erase(golden_.values.begin());
   EXPECT_FALSE(LeadingGolden(golden_, 1, 0).has_value());
+}
+
+TEST(ReadGoldenPairs, AStreamForEachSentenceThatHasAnswers) {
+  const TemporaryFile pairs("4 5 ||| 2 7 8 3\n6 ||| 2 3\n9 ||| 2 9 3\n");
+  const TemporaryFile answers("0\t0\t7\t-1\t-1.5\n0\t2\t3\t-2\n2\t0\t9\t-0.25\r\n2\t1\t3\t-4");
+  const auto streams = ReadGoldenPairs(answers.path(), pairs.path(), 2);
+  ASSERT_TRUE(streams.ok()) << streams.status().message();
+  ASSERT_EQ(streams->size(), 2U);
+  EXPECT_EQ((*streams)[0].source_ids, (std::vector<uint32_t>{4, 5}));
+  EXPECT_EQ((*streams)[0].ids, (std::vector<uint32_t>{7, 8, 3}));
+  ASSERT_EQ((*streams)[0].values.size(), 2U);
+  EXPECT_EQ((*streams)[0].values[0].log_probability, -1.5);
+  EXPECT_EQ((*streams)[0].values[1].position, 2U);
+  EXPECT_EQ((*streams)[1].source_ids, (std::vector<uint32_t>{9}));
+  EXPECT_EQ((*streams)[1].values[1].log_probability, -4);
+}
+
+TEST(ReadGoldenPairs, AnythingElseIsRefusedWithItsLine) {
+  const TemporaryFile pairs("4 5 ||| 2 7 8 3\n6 ||| 2 3\n");
+  const struct {
+    const char* text;
+    const char* message;
+  } refused[] = {
+      {"", "at least one line"},
+      {"0\t7\t-1\n", "line 1: expected position, id and value"},
+      {"1\t0\t3\t-1\n0\t0\t7\t-1\n", "line 2: expected a sentence from 1 and below the 2 pairs"},
+      {"2\t0\t3\t-1\n", "line 1: expected a sentence from 0 and below the 2 pairs, found '2'"},
+      {"x\t0\t3\t-1\n", "found 'x'"},
+      {"0\t3\t3\t-1\n", "line 1: expected a position from 0 and below the 3 ids"},
+      {"0\t1\t8\t-1\n0\t1\t8\t-1\n", "line 2: expected a position from 2"},
+      {"0\t0\t8\t-1\n", "line 1: expected id 7"},
+      {"0\t0\t7\tnan\n", "line 1: expected a finite log-probability"},
+  };
+  for (const auto& one : refused) {
+    const TemporaryFile answers(one.text);
+    const Status status = ReadGoldenPairs(answers.path(), pairs.path(), 2).status();
+    EXPECT_EQ(status.code(), KINGLET_INVALID_ARGUMENT) << one.text;
+    EXPECT_NE(status.message().find(one.message), std::string::npos) << status.message();
+  }
+}
+
+TEST(ReplayGoldenOfPairs, EverySourceIsEncoded) {
+  const auto file = ModelFile::FromBytes(*SerialiseModel(TinyTranslation())).value();
+  std::vector<GoldenFile> streams = {{{5, 16, 3}, {}, {1, 12, 0}}, {{3}, {}, {7}}};
+  for (GoldenFile& stream : streams) {
+    GoldenVector vector{stream.ids, std::vector<double>(stream.ids.size(), -1), 0,
+                        stream.source_ids};
+    stream = AsGoldenFile(*RecomputeGolden(file, vector));
+  }
+  const auto replay = ReplayGolden(file, streams, 0);
+  ASSERT_TRUE(replay.ok()) << replay.status().message();
+  EXPECT_EQ(replay->positions, 4U);
+  const auto leading = LeadingGolden(streams[0], 0, 0.5);
+  EXPECT_EQ(leading->source_ids, streams[0].source_ids);
+  EXPECT_EQ(leading->log_probabilities.size(), 3U);
+
+  std::swap(streams[0].source_ids, streams[1].source_ids);
+  const Status status = ReplayGolden(file, streams, 1e-6).status();
+  EXPECT_EQ(status.code(), KINGLET_MISMATCH);
+  EXPECT_NE(status.message().find("stream 0: golden values: position 0"), std::string::npos)
+      << status.message();
+  streams[0].source_ids.clear();
+  EXPECT_EQ(ReplayGolden(file, streams, 1).status().code(), KINGLET_NO_SOURCE_YET);
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ TEST(HeaderWriterTest, FlatBuffersOwnVerifierAndAccessorsFindWhatWasWritten) {
   for (const ModelDraft& draft : Drafts()) {
     const Placed placed = Place(draft, 4096);
     const std::vector<std::byte> bytes =
-        BuildHeader(draft.description, placed.tensors, PlacedVocabulary{0, 1}, placed.segments);
+        BuildHeader(draft.description, placed.tensors,
+                    PlacedVocabularies{PlacedVocabulary{0, 1}, std::nullopt}, placed.segments);
     const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
     flatbuffers::Verifier verifier(data, bytes.size());
     ASSERT_TRUE(schema::VerifyModelBuffer(verifier));
@@ -90,11 +91,11 @@ TEST(HeaderWriterTest, TheSizeDependsOnNeitherOffsetsNorDigestsAndIsWithinTheEst
   for (const ModelDraft& draft : Drafts()) {
     Placed near = Place(draft, 0), far = Place(draft, uint64_t{1} << 40);
     for (PlacedSegment& segment : far.segments) segment.digest = ~uint64_t{0};
-    const auto a = BuildHeader(draft.description, near.tensors, std::nullopt, near.segments);
-    const auto b = BuildHeader(draft.description, far.tensors, std::nullopt, far.segments);
+    const auto a = BuildHeader(draft.description, near.tensors, {}, near.segments);
+    const auto b = BuildHeader(draft.description, far.tensors, {}, far.segments);
     EXPECT_EQ(a.size(), b.size());
     EXPECT_NE(a, b);
-    EXPECT_EQ(a, BuildHeader(draft.description, near.tensors, std::nullopt, near.segments));
+    EXPECT_EQ(a, BuildHeader(draft.description, near.tensors, {}, near.segments));
     EXPECT_GE(HeaderEstimate(draft.description, near.tensors, near.segments.size()), a.size());
   }
 }

@@ -6,6 +6,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
+#include "tests/support/translation_builder.h"
 
 namespace kinglet {
 
@@ -31,6 +32,12 @@ EditableFile GoodTransformerFile() {
                                                   .start_rows = true,
                                                   .biases = true,
                                                   .final_norm = true}));
+}
+
+EditableFile GoodTranslationFile() {
+  ModelDraft draft = TinyTranslation();
+  draft.description.golden = GoldenVector{{4, 3}, {-1.0, -2.0}, 0.5, {1, 12, 0}};
+  return EditableFile::FromDraft(draft);
 }
 
 EditableFile GoodClassifierFile() {

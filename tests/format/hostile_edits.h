@@ -24,6 +24,8 @@ EditableFile GoodRecurrentFile();
 // A valid file of a pre-norm Transformer with relative positions and a start, biases and a final
 // norm.
 EditableFile GoodTransformerFile();
+// A valid file of an encoder and a decoder, both vocabularies and a golden vector with its source.
+EditableFile GoodTranslationFile();
 // A valid file of an embedding with a classifier: padding, maximum and hidden layer.
 EditableFile GoodClassifierFile();
 

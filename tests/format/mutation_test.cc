@@ -146,6 +146,8 @@ TEST(MutationTest, NorDoesARecurrentModel) { MutateAndOpen(GoodRecurrentFile(), 
 
 TEST(MutationTest, NorDoesATransformer) { MutateAndOpen(GoodTransformerFile(), 10000); }
 
+TEST(MutationTest, NorDoesATranslationModel) { MutateAndOpen(GoodTranslationFile(), 10000); }
+
 TEST(MutationTest, NorDoCodedTables) {
   TinyRecurrentOptions options;
   options.tails = 0;

@@ -62,7 +62,7 @@ TEST(State, ABlobHoldsOnlyWhatTokensHaveWritten) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "ref");
   const auto session = Start(model);
   const uint64_t empty = session->Save()->BlobBytes();
-  EXPECT_EQ(empty, 64u);  // header 56, checksum 8
+  EXPECT_EQ(empty, 72u);  // header 64, checksum 8
   uint64_t slot = 0;
   for (const StateRegion& region : model->layout().state_regions) {
     if (region.ring.lag == 0) slot += region.slot_bytes;
@@ -178,7 +178,7 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   Put(blob, 0, uint32_t{7});
   refuses(blob, KINGLET_CORRUPT, "byte 0");
   blob = good;
-  Put(blob, 4, uint32_t{2});
+  Put(blob, 4, uint32_t{1});
   refuses(blob, KINGLET_UNSUPPORTED_VERSION, "version");
   blob = good;
   Put(blob, 12, uint32_t{40});
@@ -190,14 +190,18 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   Put(blob, 16, uint64_t{2});  // fewer slots than the blob holds
   refuses(blob, KINGLET_CORRUPT, "size");
 
+  blob = good;
+  Put(blob, 24, uint64_t{1});  // a source where there is no encoder
+  refuses(blob, KINGLET_CORRUPT, "tokens of the source");
+
   blob = Blob(State(model));
   Put(blob, 12, uint32_t{1});  // a last token where there was none
   refuses(blob, KINGLET_CORRUPT, "last token");
 
   // Each state buffer in turn, in its last written entry.
-  size_t at = 56;
+  size_t at = 64;
   for (const StateRegion& region : model->layout().state_regions) {
-    at += region.SlotsWritten(20) * region.slot_bytes;
+    at += region.SlotsWritten(20, 0) * region.slot_bytes;
     const BufferSpec& buffer = model->plan().buffer(region.buffer);
     blob = good;
     if (buffer.element == Element::kWord) {
@@ -214,7 +218,7 @@ TEST(State, RealsMustBeFinite) {
   const auto model = Open(TinyMicronet(WholeOptions(false)), "ref");
   const auto session = Start(model);
   auto blob = Blob(After(*session, Tokens(3, 40)));
-  Put(blob, 56, std::numeric_limits<float>::quiet_NaN());
+  Put(blob, 64, std::numeric_limits<float>::quiet_NaN());
   const auto state = State::ReadBlob(model, Resealed(blob));
   ASSERT_FALSE(state.ok());
   EXPECT_EQ(state.status().code(), KINGLET_CORRUPT);

@@ -60,15 +60,16 @@ TEST(ChooseFamily, SaysWhichWouldFit) {
             "'transformer.layers.0.dec_attn.r_net.weight'");
 }
 
-TEST(CheckMemoryLength, IsForTransformerXl) {
+TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
   for (const Family& family : Families()) {
     EXPECT_TRUE(CheckMemoryLength(family, std::nullopt).ok());
-    const bool has_memory = family.name == "transformer-xl" || family.name == "transfo-xl-hf";
+    const bool has_memory = family.name == "transformer-xl" || family.name == "transfo-xl-hf" ||
+                            family.name == "opennmt";
     EXPECT_EQ(CheckMemoryLength(family, 100).ok(), has_memory) << family.name;
   }
   EXPECT_EQ(CheckMemoryLength(Families().front(), 100).message(),
             "convert: mem-len: expected none for neurips-micronet (the memory of transformer-xl, "
-            "transfo-xl-hf may have another length), found 100");
+            "transfo-xl-hf, opennmt may have another length), found 100");
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {

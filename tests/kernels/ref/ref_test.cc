@@ -49,8 +49,9 @@ class OneStep {
     WeightStore store(plan_);
     kernel_ = BindStep<T>(plan_.steps[0], plan_, layout_, store);
   }
-  void Run(uint64_t position = 0, uint32_t token = 0) {
+  void Run(uint64_t position = 0, uint32_t token = 0, uint64_t source_length = 0) {
     Frame frame = FrameAt(position, token);
+    frame.source_length = source_length;
     kernel_.run(frame);
   }
   template <class Element>
@@ -360,6 +361,49 @@ TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
       EXPECT_NEAR(one.template Values<TypeParam>(hidden)[u], Sigma(a(2)) * c, 3e-7);
     }
   }
+}
+
+// Two heads; in the memory a query of 9s stands before each key, and the third slot is beyond the
+// source.
+TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
+  using T = TypeParam;
+  OneStep<T> one;
+  const BufferId query = one.Reals({1, 0, 0, 2});
+  const BufferId memory = one.Reals({9, 9, 1,  5,  10, 9, 9, 3,  4,  20,  //
+                                     9, 9, 2,  6,  30, 9, 9, 7,  8,  40,  //
+                                     9, 9, 50, 50, 99, 9, 9, 50, 50, 99});
+  const BufferId weights = one.Reals({7, 7, 7, 7, 7, 7}), out = one.Zeros(2);
+  one.Bind(SourceAttention{query, memory, 2, 2, 1, 3, weights, out});
+  one.Run(5, 0, 2);
+  const double root = std::sqrt(2.0);
+  const auto share = [](double a, double b) { return std::exp(a) / (std::exp(a) + std::exp(b)); };
+  const double first = share(1 / root, 2 / root), second = share(8 / root, 16 / root);
+  const T* found = one.template Values<T>(weights);
+  const double expected[] = {first, 1 - first, 7, second, 1 - second, 7};
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(found[i], expected[i], 3e-7) << i;
+  EXPECT_NEAR(one.template Values<T>(out)[0], 10 * first + 30 * (1 - first), 3e-6);
+  EXPECT_NEAR(one.template Values<T>(out)[1], 20 * second + 40 * (1 - second), 3e-6);
+
+  one.Run(0, 0, 1);  // one token has all the weight, exactly
+  EXPECT_EQ(one.template Values<T>(weights)[0], 1);
+  EXPECT_EQ(one.template Values<T>(out)[1], 20);
+}
+
+TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
+  using T = TypeParam;
+  OneStep<T> store;
+  const BufferId x = store.Reals({1, 2}), rows = store.Reals({7, 7, 7, 7, 7, 7});
+  store.Bind(StoreRow{x, rows});
+  store.Run(2, 0, 3);
+  const T* stored = store.template Values<T>(rows);
+  EXPECT_EQ((std::vector<T>(stored, stored + 6)), (std::vector<T>{7, 7, 7, 7, 1, 2}));
+
+  OneStep<T> load;
+  const BufferId from = load.Reals({1, 2, 3, 4, 5, 6}), to = load.Zeros(2);
+  load.Bind(LoadRow{from, to});
+  load.Run(1, 0, 3);
+  EXPECT_EQ(load.template Values<T>(to)[0], 3);
+  EXPECT_EQ(load.template Values<T>(to)[1], 4);
 }
 
 // The one declared difference between ref and ref64 but for exp and log: docs/NUMERICS.md, rule 2.

@@ -46,6 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
         CTest{"Cancel", TestCancel}, CTest{"CancelFromAnotherThread", TestCancelFromAnotherThread},
         CTest{"Queries", TestQueries}, CTest{"QueryErrors", TestQueryErrors},
         CTest{"Samples", TestSamples}, CTest{"Work", TestWork}, CTest{"NotFinite", TestNotFinite},
+        CTest{"Sources", TestSources}, CTest{"SourceErrors", TestSourceErrors},
         CTest{"States", TestStates}, CTest{"StateBytes", TestStateBytes},
         CTest{"StateErrors", TestStateErrors}),
     [](const auto& test) { return std::string(test.param.name); });

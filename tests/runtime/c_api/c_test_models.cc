@@ -15,6 +15,7 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/transformer_builder.h"
+#include "tests/support/translation_builder.h"
 
 namespace kinglet {
 namespace {
@@ -22,6 +23,9 @@ namespace {
 ModelDraft DraftOf(test_model which) {
   if (which == TEST_MODEL_CLASSIFIER) {
     return TinyClassifier({.vocabulary_size = TEST_WORDS, .hidden = 5});
+  }
+  if (which == TEST_MODEL_TRANSLATION) {
+    return TinyTranslation({.source_words = TEST_SOURCE_WORDS, .target_words = TEST_WORDS});
   }
   if (which == TEST_MODEL_POSITIONS) {
     ModelDraft draft = TinyTransformer({.positions = TinyPositions::kAbsolute, .window = 5});
@@ -67,7 +71,7 @@ std::vector<std::byte> MakeModel(test_model which) {
 test_bytes TestModel(test_model which) {
   static const auto models = [] {
     std::vector<std::vector<std::byte>> all;
-    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_POSITIONS; ++i) {
+    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_TRANSLATION; ++i) {
       all.push_back(kinglet::MakeModel(static_cast<test_model>(i)));
     }
     return all;

@@ -27,8 +27,9 @@ enum test_model {
   TEST_MODEL_SENSELESS,           // whole, but says what cannot be
   TEST_MODEL_CLASSIFIER,          // no language model: vectors of 6 and 4 classes, padding word 0
   TEST_MODEL_POSITIONS,           // start token 2, five positions; 17 words
+  TEST_MODEL_TRANSLATION,         // an encoder of 7 positions, words "s0", "s1", ..; "<s>" is 2
 };
-enum { TEST_WORDS = 23 };
+enum { TEST_WORDS = 23, TEST_SOURCE_WORDS = 13 };
 
 test_bytes TestModel(enum test_model which);
 // A file of these bytes, in a place for temporary files. The caller removes it.
@@ -51,6 +52,8 @@ const char* TestQueryErrors(void);
 const char* TestSamples(void);
 const char* TestWork(void);
 const char* TestNotFinite(void);
+const char* TestSources(void);
+const char* TestSourceErrors(void);
 const char* TestStates(void);
 const char* TestStateBytes(void);
 const char* TestStateErrors(void);

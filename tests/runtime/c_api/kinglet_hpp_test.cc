@@ -139,6 +139,20 @@ TEST(KingletHpp, Embeddings) {
   EXPECT_EQ(embedding.Width().status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
+TEST(KingletHpp, Sources) {
+  const Model model = OpenModel(TEST_MODEL_TRANSLATION);
+  EXPECT_EQ(*model.SourceVocabularySize(), uint32_t{TEST_SOURCE_WORDS});
+  EXPECT_EQ(*model.FindSourceToken("s12"), 12U);
+  EXPECT_EQ(model.FindSourceToken("").status().code(), KINGLET_UNKNOWN_WORD);
+  Session session = std::move(*Session::Create(model));
+  const uint32_t source[] = {1, 12, 0};
+  EXPECT_EQ(session.Step(2).code(), KINGLET_NO_SOURCE_YET);
+  ASSERT_TRUE(session.Encode(source, 3).ok());
+  ASSERT_TRUE(session.Step(2).ok());
+  EXPECT_TRUE(session.LogProbability(3).ok());
+  EXPECT_EQ(session.Encode(source, 3, 1).code(), KINGLET_INVALID_ARGUMENT);
+}
+
 TEST(KingletHpp, LanesAndStates) {
   const Model model = OpenModel(TEST_MODEL_CACHE);
   kinglet::SessionOptions options;

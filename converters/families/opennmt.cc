@@ -1,0 +1,297 @@
+#include "converters/families/opennmt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/opennmt_settings.h"
+#include "format/blocks.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+constexpr double kEpsilon = 1e-6;  // of all norms
+constexpr const char* kWords = "embeddings.make_embedding.emb_luts.0.weight";
+constexpr const char* kPositions = "embeddings.make_embedding.pe.pe";
+constexpr const char* kGenerator = "generator.0.weight";
+
+// Rows of several matrices, each [heads size, columns], head by head: those of the first, of the
+// second, and so on.
+std::vector<float> RowsByHead(const std::vector<std::vector<float>>& matrices, uint64_t heads) {
+  std::vector<float> by_head;
+  for (uint64_t head = 0; head < heads; ++head) {
+    for (const std::vector<float>& matrix : matrices) {
+      const size_t part = matrix.size() / heads;
+      const auto begin = matrix.begin() + static_cast<ptrdiff_t>(head * part);
+      by_head.insert(by_head.end(), begin, begin + static_cast<ptrdiff_t>(part));
+    }
+  }
+  return by_head;
+}
+
+class OpenNmtLoader {
+ public:
+  OpenNmtLoader(OpenNmtSettings settings, const FamilyInput& input)
+      : settings_(std::move(settings)),
+        memory_length_(input.memory_length),
+        builder_(input.weights) {}
+
+  Result<LoadedModel> Load() {
+    const Side source = ClaimSide("encoder."), target = ClaimSide("decoder.");
+    KINGLET_RETURN_IF_ERROR(CheckSizes(source, target));
+    const SourceTensor* generator = builder_.ClaimIf(target.words != nullptr, kGenerator,
+                                                     {settings_.target_words.size(), target.width});
+    KINGLET_RETURN_IF_ERROR(FindTies(source, target, generator));
+
+    TransformerEncoder encoder;
+    encoder.name = "encoder";
+    encoder.vocabulary_size = static_cast<uint32_t>(settings_.source_words.size());
+    encoder.embedding = Embedding("encoder.", source);
+    encoder.stack = Stack("encoder.", "transformer.", source);
+    AdaptiveEmbedding embedding = Embedding("decoder.", target);
+    embedding.name = "embedding";
+    TransformerDecoder decoder = Stack("decoder.", "transformer_layers.", target);
+    decoder.name = "decoder";
+    AdaptiveSoftmax softmax = Softmax(target, generator);
+    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("an OpenNMT-py Transformer of " +
+                                                std::to_string(settings_.heads) +
+                                                " heads with these vocabularies"));
+
+    ModelDraft& draft = builder_.model.draft;
+    draft.description.vocabulary_size = static_cast<uint32_t>(settings_.target_words.size());
+    draft.description.start_token = settings_.start_token;
+    draft.description.blocks = {std::move(encoder), std::move(embedding), std::move(decoder),
+                                std::move(softmax)};
+    draft.vocabulary = std::move(settings_.target_words);
+    draft.source_vocabulary = std::move(settings_.source_words);
+    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    return std::move(builder_.model);
+  }
+
+ private:
+  // What the encoder and the decoder have alike; tensors that are missing are null.
+  struct Side {
+    const SourceTensor* words;      // [vocabulary, width]
+    const SourceTensor* positions;  // [most tokens, 1, width]
+    uint64_t width = 0;             // 0: not known
+    TensorId words_id = 0, positions_id = 0;
+  };
+
+  Side ClaimSide(const std::string& prefix) {
+    const std::vector<std::string>& words =
+        prefix == "encoder." ? settings_.source_words : settings_.target_words;
+    Side side{};
+    side.words = builder_.ClaimUnshaped(prefix + kWords);
+    if (side.words != nullptr) {
+      const Shape& shape = side.words->shape;
+      if (shape.size() != 2 || shape[0] != words.size() || shape[1] == 0) {
+        builder_.NoteMisshaped(*side.words, "[" + std::to_string(words.size()) +
+                                                ", width], a row for each word of the vocabulary");
+      } else {
+        side.width = shape[1];
+      }
+    }
+    side.positions = builder_.ClaimUnshaped(prefix + kPositions);
+    if (side.positions != nullptr) {
+      const Shape& shape = side.positions->shape;
+      if (shape.size() != 3 || shape[0] == 0 || shape[1] != 1 || shape[2] != side.width) {
+        builder_.NoteMisshaped(*side.positions,
+                               "[positions, 1, " + std::to_string(side.width) + "]");
+        side.width = 0;
+      }
+    }
+    return side;
+  }
+
+  // What all shapes follow from. Faults that were noted are told here, as nothing can be added to
+  // them.
+  Status CheckSizes(const Side& source, const Side& target) {
+    for (const Side* side : {&source, &target}) {
+      if (side->width == 0 || side->positions == nullptr) {
+        return builder_.CheckNames("an OpenNMT-py Transformer with these vocabularies");
+      }
+      if (side->width > kMaxExtent || side->width % settings_.heads != 0 ||
+          side->positions->shape[0] > kMaxExtent) {
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", side->words->name,
+                               "up to " + std::to_string(kMaxExtent) +
+                                   " positions and columns, a multiple of the " +
+                                   std::to_string(settings_.heads) + " heads",
+                               std::to_string(side->positions->shape[0]) + " positions and " +
+                                   std::to_string(side->width) + " columns");
+      }
+      if (memory_length_ && *memory_length_ >= side->positions->shape[0]) {
+        return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "mem-len",
+                               "less than the " + std::to_string(side->positions->shape[0]) +
+                                   " positions of the checkpoint",
+                               std::to_string(*memory_length_));
+      }
+    }
+    return {};
+  }
+
+  // Rows of the table that are kept: as many tokens as one sees, itself included.
+  uint64_t Positions(const Side& side) const {
+    return memory_length_ ? uint64_t{*memory_length_} + 1 : side.positions->shape[0];
+  }
+
+  // share_embeddings and share_decoder_embeddings; the tables of positions are equal always.
+  Status FindTies(const Side& source, const Side& target, const SourceTensor* generator) {
+    KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
+    KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
+    if (generator == nullptr) return {};
+    KINGLET_ASSIGN_OR_RETURN(one_output_, SameParameter(*target.words, *generator));
+    return {};
+  }
+
+  AdaptiveEmbedding Embedding(const std::string& prefix, const Side& side) {
+    const bool shared = prefix == "decoder." && one_words_;
+    if (!shared) words_id_ = builder_.AddWhole(*side.words, Role::kPrunedAlso);
+    AdaptiveEmbedding embedding;
+    embedding.width = static_cast<uint32_t>(side.width);
+    embedding.scale = std::sqrt(static_cast<double>(side.width));
+    embedding.bins.push_back(
+        {0, static_cast<uint32_t>(side.words->shape[0]), words_id_, std::nullopt});
+    return embedding;
+  }
+
+  TransformerDecoder Stack(const std::string& prefix, const std::string& layers, const Side& side) {
+    const bool encodes = prefix == "encoder.";
+    const uint64_t d = side.width, positions = Positions(side);
+    if (encodes || !one_positions_) {
+      positions_id_ =
+          builder_.AddMade(side.positions->name, {positions, d}, Role::kKept, side.positions,
+                           [size = positions * d](std::vector<float> values) {
+                             values.resize(size);
+                             return values;
+                           });
+      builder_.model.draft.tensors[positions_id_].derived = true;  // sinusoids
+    }
+    TransformerDecoder stack;
+    stack.width = static_cast<uint32_t>(d);
+    stack.heads = settings_.heads;
+    stack.key_size = stack.value_size = static_cast<uint32_t>(d / settings_.heads);
+    stack.window = static_cast<uint32_t>(positions);
+    stack.start = StreamStart::kMasked;
+    stack.norm_order = NormOrder::kPre;
+    stack.epsilon = kEpsilon;
+    stack.positions = PositionTable{positions_id_};
+    const auto layer_name = [&](size_t i) { return prefix + layers + std::to_string(i) + "."; };
+    do {
+      stack.layers.push_back(Layer(layer_name(stack.layers.size()), d, encodes));
+    } while (builder_.Has(layer_name(stack.layers.size()) + "feed_forward.w_1.weight"));
+    std::tie(stack.final_norm_gain, stack.final_norm_bias) = Norm(prefix + "layer_norm", d);
+    return stack;
+  }
+
+  TransformerLayer Layer(const std::string& prefix, uint64_t d, bool encodes) {
+    TransformerLayer layer{};
+    const std::string own = prefix + "self_attn.", feed = prefix + "feed_forward.";
+    std::tie(layer.attention_norm_gain, layer.attention_norm_bias) =
+        Norm(prefix + (encodes ? "layer_norm" : "layer_norm_1"), d);
+    std::tie(layer.qkv_weight, layer.qkv_bias) =
+        Projections(own, "qkv", {"linear_query", "linear_keys", "linear_values"}, d);
+    std::tie(layer.out_weight, layer.out_bias) = Linear(own + "final_linear", d, d);
+    if (!encodes) layer.cross_attention = Cross(prefix, d);
+    std::tie(layer.inner_norm_gain, layer.inner_norm_bias) = Norm(feed + "layer_norm", d);
+    const SourceTensor* first = builder_.Find(feed + "w_1.weight");
+    const uint64_t inner = first != nullptr && !first->shape.empty() ? first->shape[0] : 0;
+    std::tie(layer.inner_weight, layer.inner_bias) = Linear(feed + "w_1", inner, d);
+    std::tie(layer.outer_weight, layer.outer_bias) = Linear(feed + "w_2", d, inner);
+    return layer;
+  }
+
+  CrossAttention Cross(const std::string& prefix, uint64_t d) {
+    CrossAttention cross{};
+    const std::string attention = prefix + "context_attn.";
+    std::tie(cross.norm_gain, cross.norm_bias) = Norm(prefix + "layer_norm_2", d);
+    std::tie(cross.query_weight, cross.query_bias) = Linear(attention + "linear_query", d, d);
+    std::tie(cross.key_value_weight, cross.key_value_bias) =
+        Projections(attention, "key_value", {"linear_keys", "linear_values"}, d);
+    std::tie(cross.out_weight, cross.out_bias) = Linear(attention + "final_linear", d, d);
+    return cross;
+  }
+
+  using Pair = std::pair<TensorId, TensorId>;  // weight and bias, gain and bias
+
+  Pair Norm(const std::string& name, uint64_t d) {
+    const bool old = builder_.Has(name + ".a_2");
+    return {builder_.Add(name + (old ? ".a_2" : ".weight"), {d}, Role::kKept),
+            builder_.Add(name + (old ? ".b_2" : ".bias"), {d}, Role::kKept)};
+  }
+
+  Pair Linear(const std::string& name, uint64_t rows, uint64_t columns) {
+    return {builder_.Add(name + ".weight", {rows, columns}, Role::kPrunedAlso),
+            builder_.Add(name + ".bias", {rows}, Role::kQuantised)};
+  }
+
+  // Several products with one input as one, head by head.
+  Pair Projections(const std::string& attention, const std::string& name,
+                   const std::vector<std::string>& parts, uint64_t d) {
+    const auto join = [&](const std::string& what, const Shape& shape, Role role) {
+      std::vector<const SourceTensor*> sources;
+      for (const std::string& part : parts) {
+        sources.push_back(builder_.Claim(attention + part + "." + what, shape));
+      }
+      Shape all = shape;
+      all[0] *= parts.size();
+      return builder_.AddMade(
+          attention + name + "." + what, all, role, sources[0],
+          [sources,
+           heads = settings_.heads](std::vector<float> values) -> Result<std::vector<float>> {
+            std::vector<std::vector<float>> matrices = {std::move(values)};
+            for (size_t i = 1; i < sources.size(); ++i) {
+              KINGLET_ASSIGN_OR_RETURN(std::vector<float> more, ReadFinite(*sources[i]));
+              matrices.push_back(std::move(more));
+            }
+            return RowsByHead(matrices, heads);
+          });
+    };
+    return {join("weight", {d, d}, Role::kPrunedAlso), join("bias", {d}, Role::kQuantised)};
+  }
+
+  AdaptiveSoftmax Softmax(const Side& target, const SourceTensor* generator) {
+    const uint64_t words = settings_.target_words.size();
+    AdaptiveSoftmax softmax{};
+    softmax.name = "generator";
+    softmax.width = static_cast<uint32_t>(target.width);
+    softmax.head_size = static_cast<uint32_t>(words);
+    softmax.head_table =
+        one_output_ ? words_id_
+                    : builder_.Add(kGenerator, {words, target.width}, Role::kPrunedAlso, generator);
+    softmax.head_bias = builder_.Add("generator.0.bias", {words}, Role::kQuantised);
+    return softmax;
+  }
+
+  OpenNmtSettings settings_;
+  std::optional<uint32_t> memory_length_;
+  DraftBuilder builder_;
+  bool one_words_ = false, one_positions_ = false, one_output_ = false;
+  TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
+};
+
+}  // namespace
+
+bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
+  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
+    return tensor.name == std::string("encoder.") + kWords;
+  });
+}
+
+Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {
+  if (input.root == nullptr) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", input.checkpoint,
+                           "a file of torch.save with OpenNMT's 'opt' and 'vocab'",
+                           "tensors alone");
+  }
+  KINGLET_ASSIGN_OR_RETURN(OpenNmtSettings settings, ReadOpenNmtSettings(*input.root));
+  return OpenNmtLoader(std::move(settings), input).Load();
+}
+
+}  // namespace kinglet

@@ -1,0 +1,161 @@
+#include "converters/families/opennmt_settings.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "converters/quoted.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
+}
+
+// An entry of a dict or an attribute of an object, or null.
+NodeRef Attribute(const PickleNode& node, std::string_view name) {
+  const auto* object = node.As<PickleObject>();
+  if (object == nullptr) return node.Find(name);
+  return object->state == nullptr ? nullptr : object->state->Find(name);
+}
+
+// What a pair whose first is a name has second; null for anything else.
+NodeRef SecondOf(const PickleNode& pair, std::string_view* name = nullptr) {
+  const auto* items = pair.As<PickleList>();
+  if (items == nullptr || items->items.size() != 2) return nullptr;
+  const auto* first = items->items[0]->As<std::string>();
+  if (first == nullptr) return nullptr;
+  if (name != nullptr) *name = *first;
+  return items->items[1];
+}
+
+std::string ValueText(const PickleNode& node) {
+  if (const auto* text = node.As<std::string>()) return QuotedName(*text);
+  if (const auto* number = node.As<int64_t>()) return std::to_string(*number);
+  if (const auto* truth = node.As<bool>()) return *truth ? "True" : "False";
+  return node.Describe();
+}
+
+// Options that change what the network computes, with the only values that it is converted for.
+// Absent ones have them by default.
+Status CheckOptions(const PickleNode& options) {
+  struct Text {
+    std::string_view name, expected;
+  };
+  for (const Text& text : {Text{"encoder_type", "transformer"}, Text{"decoder_type", "transformer"},
+                           Text{"model_type", "text"}, Text{"self_attn_type", "scaled-dot"},
+                           Text{"generator_function", "softmax"}}) {
+    const NodeRef found = Attribute(options, text.name);
+    if (found == nullptr) continue;
+    const auto* value = found->As<std::string>();
+    if (value == nullptr || *value != text.expected) {
+      return Refuse("option " + std::string(text.name), QuotedName(text.expected),
+                    ValueText(*found));
+    }
+  }
+  struct Truth {
+    std::string_view name;
+    bool expected;
+  };
+  for (const Truth& truth : {Truth{"position_encoding", true}, Truth{"copy_attn", false},
+                             Truth{"coverage_attn", false}, Truth{"aan_useffn", false}}) {
+    const NodeRef found = Attribute(options, truth.name);
+    if (found == nullptr) continue;
+    const auto* value = found->As<bool>();
+    if (value == nullptr || *value != truth.expected) {
+      return Refuse("option " + std::string(truth.name), truth.expected ? "True" : "False",
+                    ValueText(*found));
+    }
+  }
+  if (const NodeRef distance = Attribute(options, "max_relative_positions")) {
+    const auto* value = distance->As<int64_t>();
+    if (value == nullptr || *value != 0) {
+      return Refuse("option max_relative_positions", "0, positions of tokens",
+                    ValueText(*distance));
+    }
+  }
+  return {};
+}
+
+Result<uint32_t> ReadHeads(const PickleNode& options) {
+  const NodeRef found = Attribute(options, "heads");
+  const auto* heads = found == nullptr ? nullptr : found->As<int64_t>();
+  if (heads == nullptr || *heads < 1 || *heads > static_cast<int64_t>(kMaxExtent)) {
+    return Refuse("option heads", "1 to " + std::to_string(kMaxExtent),
+                  found == nullptr ? "none" : ValueText(*found));
+  }
+  return static_cast<uint32_t>(*heads);
+}
+
+// Of one side, "src" or "tgt", in `vocab`: an entry of a dict, or in older files the second of a
+// pair in a list.
+NodeRef SideOf(const PickleNode& vocabularies, std::string_view side) {
+  const auto* pairs = vocabularies.As<PickleList>();
+  if (pairs == nullptr) return vocabularies.Find(side);
+  for (const PickleNode* pair : pairs->items) {
+    std::string_view name;
+    const NodeRef second = SecondOf(*pair, &name);
+    if (second != nullptr && name == side) return second;
+  }
+  return nullptr;
+}
+
+// The list of words below torchtext's objects: a Vocab has `itos`, a Field a `vocab`, a
+// TextMultiField and a list pairs of name and Field, of which those after the first are features.
+Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::string_view side) {
+  const std::string where = "vocab, " + std::string(side);
+  NodeRef node = SideOf(vocabularies, side);
+  constexpr int kDeepest = 4;
+  for (int depth = 0; node != nullptr && depth < kDeepest; ++depth) {
+    if (const NodeRef words = Attribute(*node, "itos")) {
+      const auto* list = words->As<PickleList>();
+      if (list == nullptr) return Refuse(where, "a list of words as itos", words->Describe());
+      std::vector<std::string> texts;
+      texts.reserve(list->items.size());
+      for (const PickleNode* item : list->items) {
+        const auto* text = item->As<std::string>();
+        if (text == nullptr) {
+          return Refuse(where + ", word " + std::to_string(texts.size()), "text", item->Describe());
+        }
+        texts.push_back(*text);
+      }
+      return texts;
+    }
+    if (const NodeRef vocabulary = Attribute(*node, "vocab")) {
+      node = vocabulary;
+      continue;
+    }
+    const NodeRef inside = Attribute(*node, "fields");
+    const auto* fields = (inside != nullptr ? inside : node)->As<PickleList>();
+    if (fields == nullptr || fields->items.empty()) break;
+    if (fields->items.size() > 1) {
+      return Refuse(where, "words without features",
+                    std::to_string(fields->items.size()) + " fields");
+    }
+    node = SecondOf(*fields->items[0]);
+  }
+  return Refuse(where, "a torchtext vocabulary", node == nullptr ? "none" : node->Describe());
+}
+
+}  // namespace
+
+Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root) {
+  const NodeRef options = root.Find("opt"), vocabularies = root.Find("vocab");
+  if (options == nullptr || vocabularies == nullptr) {
+    return Refuse("entries", "OpenNMT's 'opt' and 'vocab' beside 'model'",
+                  options == nullptr ? "no 'opt'" : "no 'vocab'");
+  }
+  KINGLET_RETURN_IF_ERROR(CheckOptions(*options));
+  OpenNmtSettings settings;
+  KINGLET_ASSIGN_OR_RETURN(settings.heads, ReadHeads(*options));
+  KINGLET_ASSIGN_OR_RETURN(settings.source_words, ReadWords(*vocabularies, "src"));
+  KINGLET_ASSIGN_OR_RETURN(settings.target_words, ReadWords(*vocabularies, "tgt"));
+  const auto& words = settings.target_words;
+  const auto start = std::find(words.begin(), words.end(), "<s>");
+  if (start == words.end()) return Refuse("vocab, tgt", "a word <s>, which begins targets", "none");
+  settings.start_token = static_cast<uint32_t>(start - words.begin());
+  return settings;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,27 @@
+// What an OpenNMT-py checkpoint says beside its tensors: hyper-parameters and vocabularies, from
+// pickled objects read as data.
+#ifndef KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
+#define KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converters/pickle.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct OpenNmtSettings {
+  uint32_t heads = 0;
+  std::vector<std::string> source_words, target_words;  // index = id
+  uint32_t start_token = 0;                             // <s> of the target
+};
+
+// `root` is the whole of what torch.save wrote. Errors: KINGLET_INVALID_CHECKPOINT, naming the
+// option or the vocabulary.
+Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_

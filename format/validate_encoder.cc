@@ -1,0 +1,85 @@
+#include "format/validate_encoder.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "format/message_text.h"
+#include "format/validate_decoders.h"
+
+namespace kinglet {
+namespace {
+
+Status ValidateShapes(const BlockChecks& checks, const std::string& part,
+                      const TransformerDecoder& decoder, const CrossAttention& cross,
+                      uint64_t encoder_width) {
+  // Each factor is at most 2^20, so these stay below 2^64.
+  const uint64_t d = decoder.width, heads = decoder.heads;
+  const uint64_t queries = heads * decoder.key_size, attended = heads * decoder.value_size;
+  const struct {
+    const char* name;
+    std::optional<TensorId> id;
+    Shape shape;
+  } tensors[] = {
+      {"norm_gain", cross.norm_gain, {d}},
+      {"norm_bias", cross.norm_bias, {d}},
+      {"query_weight", cross.query_weight, {queries, d}},
+      {"query_bias", cross.query_bias, {queries}},
+      {"key_value_weight", cross.key_value_weight, {queries + attended, encoder_width}},
+      {"key_value_bias", cross.key_value_bias, {queries + attended}},
+      {"out_weight", cross.out_weight, {d, attended}},
+      {"out_bias", cross.out_bias, {d}},
+  };
+  for (const auto& tensor : tensors) {
+    if (!tensor.id) continue;
+    KINGLET_RETURN_IF_ERROR(
+        checks.ValidateTensorShape(part + ", " + tensor.name, *tensor.id, tensor.shape));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& encoder) {
+  const TransformerDecoder& stack = encoder.stack;
+  KINGLET_RETURN_IF_ERROR(ValidateDecoder(checks, stack));
+  KINGLET_RETURN_IF_ERROR(ValidateCrossAttention(checks, stack, nullptr));
+  const struct {
+    const char* part;
+    bool holds;
+    const char* expected;
+    const char* found;
+  } rules[] = {
+      {"stack, norm order", stack.norm_order == NormOrder::kPre, "the norm first", "the norm last"},
+      {"stack, final norm", stack.final_norm_gain.has_value(), "one", "none"},
+      {"stack, positions", std::holds_alternative<PositionTable>(stack.positions),
+       "a table of positions", "another kind"},
+      {"stack, output quantiser", !stack.output.has_value(), "none", "one"},
+  };
+  for (const auto& rule : rules) {
+    if (!rule.holds) return checks.InvalidPart(rule.part, rule.expected, rule.found);
+  }
+  return {};
+}
+
+Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecoder& decoder,
+                              const TransformerEncoder* encoder) {
+  if (encoder != nullptr && decoder.output) {
+    return checks.InvalidPart("output quantiser", "none beside an encoder", "one");
+  }
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    const auto& cross = decoder.layers[i].cross_attention;
+    const std::string part = Numbered("layer", i) + ", cross-attention";
+    if (cross.has_value() != (encoder != nullptr)) {
+      return checks.InvalidPart(
+          part, encoder != nullptr ? "one, beside an encoder" : "none, without an encoder",
+          cross ? "one" : "none");
+    }
+    if (cross) {
+      KINGLET_RETURN_IF_ERROR(ValidateShapes(checks, part, decoder, *cross, encoder->stack.width));
+    }
+  }
+  return {};
+}
+
+}  // namespace kinglet

@@ -1,0 +1,30 @@
+#include <string>
+
+#include "runtime/lower/blocks.h"
+
+namespace kinglet {
+
+BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
+                             const SourceMemory& memory, const std::string& name, BufferId input,
+                             PlanBuilder& builder) {
+  const uint64_t heads = block.heads;
+  const BufferId query = builder.Reals(name + ".query", heads * block.key_size);
+  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, input, query});
+  const BufferId attended = LowerSourceAttention(block, memory, name, query, builder);
+  const BufferId out = builder.Reals(name + ".out", block.width);
+  builder.AddProduct(name + ".out", MatVec{cross.out_weight, cross.out_bias, attended, out});
+  return out;
+}
+
+BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
+                              const std::string& name, BufferId query, PlanBuilder& builder) {
+  const uint64_t heads = block.heads;
+  const BufferId weights = builder.Reals(name + ".weights", heads * memory.window);
+  const BufferId attended = builder.Reals(name + ".attended", heads * block.value_size);
+  builder.AddStep(name + ".attention",
+                  SourceAttention{query, memory.rows, block.heads, block.key_size, block.value_size,
+                                  memory.window, weights, attended});
+  return attended;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,131 @@
+#include <array>
+#include <string>
+#include <variant>
+
+#include "runtime/lower/blocks.h"
+
+namespace kinglet {
+namespace {
+
+// Layer l's attention needs the keys and values that all source tokens have in layer l, so it
+// begins a pass over them: pass l ends layer l - 1 and makes the queries, keys and values of layer
+// l. Between passes a token is a row of the residual stream and one of these, of which each pass
+// reads those of the pass before and writes its own.
+class EncoderLowering {
+ public:
+  EncoderLowering(const TransformerEncoder& block, PlanBuilder& builder)
+      : block_(block),
+        stack_(block.stack),
+        builder_(builder),
+        qkv_size_(uint64_t{stack_.heads} * (2 * stack_.key_size + stack_.value_size)),
+        residual_(builder.Reals("encoder.hidden", stack_.width)),
+        norm_(builder.Reals("encoder.norm", stack_.width)),
+        qkv_(builder.Reals("encoder.qkv", qkv_size_)),
+        residuals_(Rows("encoder.hidden.rows", stack_.width)),
+        qkvs_{Rows("encoder.qkv.rows.0", qkv_size_), Rows("encoder.qkv.rows.1", qkv_size_)} {}
+
+  EncoderPlan Lower(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
+    EncoderPlan plan{{}, block_.vocabulary_size, stack_.window};
+    const auto pass = [&](const auto& lower) {
+      const size_t begin = builder_.step_count();
+      lower();
+      plan.passes.push_back({begin, builder_.step_count()});
+    };
+    pass([&] {
+      LowerEmbedding(block_.embedding, residual_, builder_);
+      builder_.AddStep("encoder.positions",
+                       AddPositionRow{std::get<PositionTable>(stack_.positions).table,
+                                      stack_.window, residual_});
+      LowerQkv(0);
+    });
+    for (size_t i = 0; i + 1 < stack_.layers.size(); ++i) {
+      pass([&] {
+        LowerRestOfLayer(i);
+        LowerQkv(i + 1);
+      });
+    }
+    pass([&] {
+      LowerRestOfLayer(stack_.layers.size() - 1);
+      LowerMemories(decoder, memories);
+    });
+    return plan;
+  }
+
+ private:
+  BufferId Rows(const std::string& name, uint64_t size) {
+    return builder_.Reals(name, size * stack_.window);
+  }
+  static std::string LayerName(size_t index) { return "encoder.layers." + std::to_string(index); }
+  void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
+    builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, norm_});
+  }
+
+  // The queries, keys and values of a layer, which with the residual stream wait for the next pass.
+  void LowerQkv(size_t index) {
+    const TransformerLayer& layer = stack_.layers[index];
+    const std::string name = LayerName(index);
+    builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
+    AddNorm(name + ".norm1", layer.attention_norm_gain, layer.attention_norm_bias);
+    builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, norm_, qkv_});
+    builder_.AddStep(name + ".qkv.store", StoreRow{qkv_, qkvs_[index % 2]});
+  }
+
+  void LowerRestOfLayer(size_t index) {
+    const TransformerLayer& layer = stack_.layers[index];
+    const std::string name = LayerName(index);
+    builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
+    builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index % 2], qkv_});
+    const BufferId attended =
+        LowerSourceAttention(stack_, {qkvs_[index % 2], stack_.window}, name, qkv_, builder_);
+    const BufferId out = builder_.Reals(name + ".out", stack_.width);
+    builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
+    builder_.AddStep(name + ".residual1", Add{out, residual_});
+    AddNorm(name + ".norm2", layer.inner_norm_gain, layer.inner_norm_bias);
+    builder_.AddStep(name + ".residual2",
+                     Add{LowerFeedForward(layer, stack_.width, name, norm_, builder_), residual_});
+  }
+
+  // What the cross-attention of each layer of the decoder reads.
+  void LowerMemories(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
+    AddNorm("encoder.final_norm", *stack_.final_norm_gain, *stack_.final_norm_bias);
+    for (size_t i = 0; i < decoder.layers.size(); ++i) {
+      const CrossAttention& cross = *decoder.layers[i].cross_attention;
+      const std::string name = "layers." + std::to_string(i) + ".source";
+      const uint64_t size = uint64_t{decoder.heads} * (decoder.key_size + decoder.value_size);
+      const BufferId row = builder_.Reals(name + ".key_value", size);
+      builder_.AddProduct(name + ".key_value",
+                          MatVec{cross.key_value_weight, cross.key_value_bias, norm_, row});
+      builder_.AddStep(name + ".key_value.store", StoreRow{row, memories[i].rows});
+    }
+  }
+
+  const TransformerEncoder& block_;
+  const TransformerDecoder& stack_;
+  PlanBuilder& builder_;
+  const uint64_t qkv_size_;  // of one token
+  const BufferId residual_, norm_, qkv_;
+  const BufferId residuals_;            // [window, width]
+  const std::array<BufferId, 2> qkvs_;  // [window, qkv_size_], of layers in turn
+};
+
+}  // namespace
+
+std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
+                                             const TransformerEncoder& encoder,
+                                             PlanBuilder& builder) {
+  const uint64_t size = uint64_t{decoder.heads} * (decoder.key_size + decoder.value_size);
+  const uint32_t window = encoder.stack.window;
+  std::vector<SourceMemory> memories;
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    memories.push_back(
+        {builder.SourceRows("layers." + std::to_string(i) + ".source", size, window), window});
+  }
+  return memories;
+}
+
+void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
+                  std::span<const SourceMemory> memories, PlanBuilder& builder) {
+  builder.plan().encoder = EncoderLowering(block, builder).Lower(decoder, memories);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,172 @@
+#include "runtime/translation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "format/blocks.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+// A sequence that may go on; its stream is in the lane of its rank.
+struct Hypothesis {
+  std::vector<uint32_t> ids;
+  double log_probability = 0;
+};
+
+// A hypothesis and one more word.
+struct Extension {
+  size_t hypothesis;
+  uint32_t id;
+  double log_probability;
+};
+
+class BeamSearch {
+ public:
+  BeamSearch(const TranslationOptions& options, Session& session)
+      : options_(options), session_(session), beam_(session.lanes()) {}
+
+  Result<std::vector<Translation>> Run(std::span<const uint32_t> source, uint32_t start_token) {
+    KINGLET_RETURN_IF_ERROR(session_.Encode(source));
+    KINGLET_RETURN_IF_ERROR(session_.StepToken(start_token));
+    live_.emplace_back();
+    for (uint32_t length = 1;; ++length) {
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<Extension> kept, BestExtensions());
+      std::vector<Extension> open;
+      for (const Extension& extension : kept) {
+        if (extension.id == options_.end_token) {
+          Finish(extension);
+        } else {
+          open.push_back(extension);
+        }
+      }
+      const bool last = length == options_.max_length;
+      if (open.empty() || last || finished_.size() >= beam_ || NoneCanWin(open.front())) {
+        return Results(open);
+      }
+      KINGLET_RETURN_IF_ERROR(Extend(open));
+    }
+  }
+
+ private:
+  double Score(double log_probability, size_t words) const {
+    return log_probability / std::pow(static_cast<double>(words), options_.length_penalty);
+  }
+
+  // As many as the beam is wide, most probable first. No hypothesis has more among them.
+  Result<std::vector<Extension>> BestExtensions() {
+    std::vector<Extension> extensions;
+    for (size_t i = 0; i < live_.size(); ++i) {
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> words,
+                               session_.TopK(beam_, static_cast<uint32_t>(i)));
+      for (const Candidate& word : words) {
+        extensions.push_back({i, word.id, live_[i].log_probability + word.log_probability});
+      }
+    }
+    // Stable: candidates of one hypothesis come by probability and id.
+    std::stable_sort(extensions.begin(), extensions.end(),
+                     [](const Extension& a, const Extension& b) {
+                       return a.log_probability > b.log_probability;
+                     });
+    if (extensions.size() > beam_) extensions.resize(beam_);
+    return extensions;
+  }
+
+  void Finish(const Extension& extension) {
+    const std::vector<uint32_t>& ids = live_[extension.hypothesis].ids;
+    finished_.push_back(
+        {ids, extension.log_probability, Score(extension.log_probability, ids.size() + 1), true});
+  }
+
+  // Extensions only become less probable.
+  bool NoneCanWin(const Extension& best) const {
+    return options_.length_penalty == 0 &&
+           std::any_of(finished_.begin(), finished_.end(), [&](const Translation& translation) {
+             return translation.log_probability >= best.log_probability;
+           });
+  }
+
+  // The open extensions become the hypotheses, each in a lane of its own.
+  Status Extend(const std::vector<Extension>& open) {
+    std::vector<std::optional<State>> states(live_.size());
+    for (const Extension& extension : open) {
+      std::optional<State>& state = states[extension.hypothesis];
+      if (state) continue;
+      KINGLET_ASSIGN_OR_RETURN(state, session_.Save(static_cast<uint32_t>(extension.hypothesis)));
+    }
+    std::vector<Hypothesis> next;
+    std::vector<uint32_t> lanes(open.size()), ids;
+    std::iota(lanes.begin(), lanes.end(), 0U);
+    for (size_t i = 0; i < open.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(session_.Restore(*states[open[i].hypothesis], lanes[i]));
+      next.push_back({live_[open[i].hypothesis].ids, open[i].log_probability});
+      next.back().ids.push_back(open[i].id);
+      ids.push_back(open[i].id);
+    }
+    live_ = std::move(next);
+    return session_.StepLanes(lanes, ids);
+  }
+
+  std::vector<Translation> Results(const std::vector<Extension>& open) {
+    std::vector<Translation> results = std::move(finished_);
+    if (results.empty()) {
+      for (const Extension& extension : open) {
+        std::vector<uint32_t> ids = live_[extension.hypothesis].ids;
+        ids.push_back(extension.id);
+        const double score = Score(extension.log_probability, ids.size());
+        results.push_back({std::move(ids), extension.log_probability, score, false});
+      }
+    }
+    std::stable_sort(results.begin(), results.end(),
+                     [](const Translation& a, const Translation& b) { return a.score > b.score; });
+    if (results.size() > beam_) results.resize(beam_);
+    return results;
+  }
+
+  const TranslationOptions& options_;
+  Session& session_;
+  const uint32_t beam_;
+  std::vector<Hypothesis> live_;
+  std::vector<Translation> finished_;
+};
+
+Status Invalid(const char* where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "translation", where, expected, found);
+}
+
+}  // namespace
+
+Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
+                                           const TranslationOptions& options, Session& session) {
+  const ModelDescription& description = session.model().file().description();
+  if (FindBlock<TransformerEncoder>(description) == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "translation", "model", "one with an encoder",
+                           "a language model");
+  }
+  if (options.end_token >= description.vocabulary_size) {
+    return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "translation", "end token",
+                           "a number below " + std::to_string(description.vocabulary_size),
+                           std::to_string(options.end_token));
+  }
+  const uint32_t positions = FindBlock<TransformerDecoder>(description)->window;
+  if (options.max_length == 0 || options.max_length > positions) {
+    return Invalid("longest length", "1 to the decoder's " + std::to_string(positions),
+                   std::to_string(options.max_length));
+  }
+  if (!std::isfinite(options.length_penalty) || options.length_penalty < 0) {
+    return Invalid("length penalty", "a finite number from 0", NumberText(options.length_penalty));
+  }
+  try {
+    return BeamSearch(options, session).Run(source, *description.start_token);
+  } catch (const std::bad_alloc&) {
+    return Status(KINGLET_OUT_OF_MEMORY, "translation: out of memory");
+  }
+}
+
+}  // namespace kinglet

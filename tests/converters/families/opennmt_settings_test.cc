@@ -1,0 +1,148 @@
+#include "converters/families/opennmt_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "tests/converters/files.h"
+
+namespace kinglet {
+namespace {
+
+// Nodes made by hand, as the pickle reader makes them of a checkpoint.
+class Nodes {
+ public:
+  template <class T>
+  PickleNode* Add(T value) {
+    nodes_.push_back({std::move(value)});
+    return &nodes_.back();
+  }
+  PickleNode* Text(const std::string& text) { return Add(text); }
+  PickleNode* List(std::vector<PickleNode*> items) { return Add(PickleList{std::move(items)}); }
+  PickleNode* Dict(std::vector<std::pair<std::string, PickleNode*>> entries) {
+    PickleDict dict;
+    for (auto& [key, value] : entries) dict.items.emplace_back(Text(key), value);
+    return Add(std::move(dict));
+  }
+  PickleNode* Object(const std::string& name,
+                     std::vector<std::pair<std::string, PickleNode*>> attributes) {
+    PickleObject object;
+    object.class_name = name;
+    object.state = Dict(std::move(attributes));
+    return Add(std::move(object));
+  }
+  PickleNode* Words(const std::vector<std::string>& words) {
+    std::vector<PickleNode*> items;
+    for (const std::string& word : words) items.push_back(Text(word));
+    return Object("torchtext.vocab.Vocab", {{"itos", List(items)}});
+  }
+
+ private:
+  std::deque<PickleNode> nodes_;
+};
+
+const std::vector<std::string> kTarget = {"<unk>", "<blank>", "<s>", "</s>", "a"};
+
+class OpenNmtSettingsTest : public testing::Test {
+ protected:
+  PickleNode* Options(const std::string& name = "", PickleNode* value = nullptr) {
+    std::vector<std::pair<std::string, PickleNode*>> options = {
+        {"heads", nodes_.Add(int64_t{8})}, {"encoder_type", nodes_.Text("transformer")}};
+    if (!name.empty()) options.emplace_back(name, value);
+    return nodes_.Object("argparse.Namespace", options);
+  }
+  PickleNode* Vocabularies() {
+    return nodes_.List({nodes_.List({nodes_.Text("src"), nodes_.Words({"<unk>", "b"})}),
+                        nodes_.List({nodes_.Text("tgt"), nodes_.Words(kTarget)})});
+  }
+  void ExpectRefused(PickleNode* options, PickleNode* vocabularies, const std::string& message) {
+    const auto read =
+        ReadOpenNmtSettings(*nodes_.Dict({{"opt", options}, {"vocab", vocabularies}}));
+    ASSERT_FALSE(read.ok()) << message;
+    EXPECT_EQ(read.status().code(), KINGLET_INVALID_CHECKPOINT);
+    EXPECT_NE(read.status().message().find(message), std::string::npos) << read.status().message();
+  }
+  Nodes nodes_;
+};
+
+TEST_F(OpenNmtSettingsTest, FormsOfVocabularies) {
+  const auto field = [&](const std::vector<std::string>& words) {
+    return nodes_.Object("torchtext.data.field.Field", {{"vocab", nodes_.Words(words)}});
+  };
+  const auto pairs = [&](PickleNode* inner) {
+    return nodes_.List({nodes_.List({nodes_.Text("src"), inner})});
+  };
+  const auto multi = [&](const std::vector<std::string>& words) {
+    return nodes_.Object("onmt.inputters.text_dataset.TextMultiField",
+                         {{"fields", pairs(field(words))}});
+  };
+  const std::vector<std::string> source = {"<unk>", "b"};
+  for (PickleNode* vocabularies :
+       {Vocabularies(), nodes_.Dict({{"src", multi(source)}, {"tgt", multi(kTarget)}}),
+        nodes_.Dict({{"src", pairs(field(source))}, {"tgt", pairs(field(kTarget))}})}) {
+    const auto read =
+        ReadOpenNmtSettings(*nodes_.Dict({{"opt", Options()}, {"vocab", vocabularies}}));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->heads, 8u);
+    EXPECT_EQ(read->source_words, source);
+    EXPECT_EQ(read->target_words, kTarget);
+    EXPECT_EQ(read->start_token, 2u);
+  }
+}
+
+TEST_F(OpenNmtSettingsTest, OptionsThatChangeTheNetwork) {
+  const auto text = [&](const char* name, const char* value, const std::string& message) {
+    ExpectRefused(Options(name, nodes_.Text(value)), Vocabularies(), message);
+  };
+  text("decoder_type", "rnn", "option decoder_type: expected 'transformer', found 'rnn'");
+  text("self_attn_type", "average", "option self_attn_type");
+  text("model_type", "img", "option model_type");
+  text("generator_function", "sparsemax", "option generator_function");
+  const auto truth = [&](const char* name, bool value) {
+    ExpectRefused(Options(name, nodes_.Add(value)), Vocabularies(),
+                  "option " + std::string(name) + ": expected " + (value ? "False" : "True"));
+  };
+  truth("position_encoding", false);
+  truth("copy_attn", true);
+  truth("coverage_attn", true);
+  truth("aan_useffn", true);
+  ExpectRefused(Options("max_relative_positions", nodes_.Add(int64_t{20})), Vocabularies(),
+                "option max_relative_positions: expected 0, positions of tokens, found 20");
+}
+
+TEST_F(OpenNmtSettingsTest, WhatIsMissingOrOfAnotherKind) {
+  ExpectRefused(nodes_.Object("argparse.Namespace", {}), Vocabularies(),
+                "option heads: expected 1 to 1048576, found none");
+  ExpectRefused(nodes_.Object("argparse.Namespace", {{"heads", nodes_.Add(int64_t{0})}}),
+                Vocabularies(), "option heads");
+  ExpectRefused(Options(), nodes_.Dict({}), "vocab, src: expected a torchtext vocabulary");
+  ExpectRefused(Options(), nodes_.Text("x"), "vocab, src");
+  const auto source = [&](PickleNode* node) {
+    return nodes_.Dict({{"src", node}, {"tgt", nodes_.Words(kTarget)}});
+  };
+  ExpectRefused(Options(), source(nodes_.Object("Vocab", {{"itos", nodes_.Text("a")}})),
+                "vocab, src: expected a list of words as itos, found str");
+  ExpectRefused(Options(),
+                source(nodes_.Object("V", {{"itos", nodes_.List({nodes_.Add(int64_t{1})})}})),
+                "vocab, src, word 0: expected text, found int");
+  const auto pair = nodes_.List({nodes_.Text("src"), nodes_.Words({"a"})});
+  ExpectRefused(Options(), source(nodes_.List({pair, pair})), "words without features");
+  ExpectRefused(Options(),
+                nodes_.Dict({{"src", nodes_.Words({"a"})}, {"tgt", nodes_.Words({"a", "</s>"})}}),
+                "vocab, tgt: expected a word <s>");
+  // Objects that contain themselves end somewhere.
+  PickleNode* field = nodes_.Object("Field", {});
+  PickleNode* inner = nodes_.Dict({{"vocab", field}});
+  std::get<PickleObject>(field->value).state = inner;
+  ExpectRefused(Options(), source(field), "vocab, src");
+
+  const auto none = ReadOpenNmtSettings(*nodes_.Dict({}));
+  EXPECT_NE(none.status().message().find("no 'opt'"), std::string::npos);
+  const auto half = ReadOpenNmtSettings(*nodes_.Dict({{"opt", Options()}}));
+  EXPECT_NE(half.status().message().find("no 'vocab'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

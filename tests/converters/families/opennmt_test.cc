@@ -1,0 +1,297 @@
+// Conversion of OpenNMT-py's Transformers against answers that PyTorch computed in float64:
+// tests/data/opennmt (make_fixtures.py there says how), and the folder opennmt-transformer, written
+// by the original training code, in the folder that the environment variable KINGLET_CHECKPOINTS
+// names.
+#include "converters/families/opennmt.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "converters/pair_file.h"
+#include "converters/source_file.h"
+#include "converters/token_file.h"
+#include "runtime/translation.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint32_t kStart = 2, kEnd = 3;
+
+struct Golden {
+  std::string folder, checkpoint, pairs;
+  double tolerance;
+};
+
+std::vector<Golden> Goldens() {
+  const std::string data = KINGLET_TEST_DATA "/opennmt/";
+  std::vector<Golden> goldens;
+  for (const char* name : {"plain", "shared-old-names"}) {
+    goldens.push_back(
+        {data + name, data + name + "/model_step_7.pt", data + name + "/pairs.txt", 1e-9});
+  }
+  if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
+    const std::string folder = std::string(more) + "/opennmt-transformer";
+    // Attention scores pass through float32 in the original.
+    if (fs::exists(folder)) {
+      goldens.push_back({folder, folder + "/model_step_900.pt", folder + "/tokens.txt", 2e-5});
+    }
+  }
+  return goldens;
+}
+
+ConvertOptions OptionsFor(const Golden& golden, const std::string& output) {
+  ConvertOptions options;
+  options.checkpoint = golden.checkpoint;
+  options.output = output;
+  options.golden = golden.folder + "/golden.tsv";
+  options.ids = golden.pairs;
+  options.tolerance = golden.tolerance;
+  return options;
+}
+
+std::shared_ptr<const Model> OpenOn(const std::string& path, const std::string& backend) {
+  ModelOptions options;
+  options.backend = backend;
+  auto model = Model::Open(path, options);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return *model;
+}
+
+std::vector<std::vector<std::string>> Fields(const std::string& path) {
+  std::vector<std::vector<std::string>> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    lines.emplace_back();
+    for (std::string word; words >> word;) lines.back().push_back(word);
+  }
+  EXPECT_FALSE(lines.empty()) << path;
+  return lines;
+}
+
+TEST(OpenNmt, TheAnswersOfTheOriginal) {
+  for (const Golden& golden : Goldens()) {
+    const TemporaryFolder folder;
+    const std::string path = folder.Path("m.kgl");
+    const auto summary = Convert(OptionsFor(golden, path));
+    ASSERT_TRUE(summary.ok()) << golden.folder << ": " << summary.status().message();
+    EXPECT_EQ(summary->family, kOpenNmtFamily);
+    const auto answers = Fields(golden.folder + "/golden.tsv");
+    EXPECT_EQ(summary->golden_positions, answers.size());
+    EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
+
+    // The first sentence's answers are in the file, for `kinglet verify`.
+    const auto file = ModelFile::Open(path);
+    ASSERT_TRUE((*file)->description().golden.has_value());
+    EXPECT_FALSE((*file)->description().golden->source_ids.empty());
+
+    // On the fast backend: every position, and the most probable words in their order.
+    const auto session = *Session::Create(OpenOn(path, "cpu"));
+    const auto pairs = *ReadPairs(golden.pairs, kStart);
+    const auto top = Fields(golden.folder + "/golden_topk.tsv");
+    size_t answer = 0, line = 0;
+    for (size_t sentence = 0; sentence < pairs.size(); ++sentence) {
+      ASSERT_TRUE(session->Encode(pairs[sentence].source).ok());
+      uint32_t fed = kStart;
+      for (const uint32_t id : pairs[sentence].target) {
+        ASSERT_TRUE(session->StepToken(fed).ok());
+        EXPECT_NEAR(*session->LogProbability(id), std::stod(answers[answer].back()), 1e-4);
+        ++answer;
+        const std::vector<Candidate> candidates = *session->TopK(20);
+        const std::string place = answers[answer - 1][1];
+        for (size_t rank = 0;
+             line < top.size() && top[line][0] == std::to_string(sentence) && top[line][1] == place;
+             ++rank, ++line) {
+          EXPECT_EQ(candidates.at(rank).id, std::stoul(top[line][3])) << sentence;
+          EXPECT_NEAR(candidates.at(rank).log_probability, std::stod(top[line][4]), 1e-4);
+        }
+        fed = id;
+      }
+    }
+    EXPECT_EQ(answer, answers.size());
+    EXPECT_EQ(line, top.size());
+  }
+}
+
+TEST(OpenNmt, TranslationsEqualAnotherProgramsSearch) {
+  for (const char* name : {"plain", "shared-old-names"}) {
+    const std::string data = std::string(KINGLET_TEST_DATA "/opennmt/") + name + "/";
+    const TemporaryFolder folder;
+    ConvertOptions options;
+    options.checkpoint = data + "model_step_7.pt";
+    options.output = folder.Path("m.kgl");
+    ASSERT_TRUE(Convert(options).ok());
+    const auto pairs = *ReadPairs(data + "pairs.txt", kStart);
+    const struct {
+      const char* file;
+      uint32_t beam;
+    } searches[] = {{"greedy.txt", 1}, {"beam3.txt", 3}};
+    for (const auto& search : searches) {
+      const auto expected = *ReadIdLines(data + search.file);
+      ASSERT_EQ(expected.size(), pairs.size());
+      for (const char* backend : {"ref64", "cpu"}) {
+        const auto session =
+            *Session::Create(OpenOn(options.output, backend), {.lanes = search.beam});
+        for (size_t i = 0; i < pairs.size(); ++i) {
+          const auto found = Translate(pairs[i].source, {kEnd, 9, 0}, *session);
+          ASSERT_TRUE(found.ok()) << found.status().message();
+          EXPECT_EQ(found->front().ids, expected[i]) << name << " " << search.file << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(OpenNmt, SharedTablesAreStoredOnce) {
+  const std::string words = "embeddings.make_embedding.emb_luts.0.weight";
+  const std::string positions = "embeddings.make_embedding.pe.pe";
+  const struct {
+    const char* folder;
+    bool shared;
+  } models[] = {{"plain", false}, {"shared-old-names", true}};
+  for (const auto& model : models) {
+    const TemporaryFolder folder;
+    ConvertOptions options;
+    options.checkpoint =
+        std::string(KINGLET_TEST_DATA "/opennmt/") + model.folder + "/model_step_7.pt";
+    options.output = folder.Path("m.kgl");
+    ASSERT_TRUE(Convert(options).ok());
+    const auto file = *ModelFile::Open(options.output);
+    const auto has = [&](const std::string& name) {
+      return std::any_of(file->tensors().begin(), file->tensors().end(),
+                         [&](const TensorView& tensor) { return tensor.name == name; });
+    };
+    EXPECT_TRUE(has("encoder." + words));
+    EXPECT_EQ(has("decoder." + words), !model.shared);
+    EXPECT_EQ(has("generator.0.weight"), !model.shared);
+    EXPECT_TRUE(has("encoder." + positions));
+    EXPECT_FALSE(has("decoder." + positions));
+  }
+}
+
+TEST(OpenNmt, FewerBitsStillTranslate) {
+  const std::string data = KINGLET_TEST_DATA "/opennmt/plain/";
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = data + "model_step_7.pt";
+  options.output = folder.Path("m.kgl");
+  options.bits = 9;
+  options.prune = 0.1;
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const auto session = *Session::Create(OpenOn(options.output, "cpu"));
+  EXPECT_TRUE(Translate(std::vector<uint32_t>{1, 2, 3}, {kEnd, 9, 0}, *session).ok());
+
+  options.calibration_text = data + "pairs.txt";
+  options.vocabulary = data + "pairs.txt";  // 23 lines or not: calibrating is refused before
+  EXPECT_FALSE(Convert(options).ok());
+}
+
+TEST(OpenNmt, FewerPositionsTakeLessMemory) {
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt";
+  options.output = folder.Path("m.kgl");
+  options.memory_length = 8;
+  ASSERT_TRUE(Convert(options).ok());
+  const auto session = *Session::Create(OpenOn(options.output, "ref64"));
+  EXPECT_EQ(session->Encode(std::vector<uint32_t>(10, 1)).code(), KINGLET_INVALID_ARGUMENT);
+  ASSERT_TRUE(session->Encode(std::vector<uint32_t>(9, 1)).ok());
+  // The positions are the first ones.
+  const auto pairs = *ReadPairs(KINGLET_TEST_DATA "/opennmt/plain/pairs.txt", kStart);
+  ASSERT_TRUE(session->Encode(pairs[2].source).ok());
+  ASSERT_TRUE(session->StepToken(kStart).ok());
+  const auto answers = Fields(KINGLET_TEST_DATA "/opennmt/plain/golden.tsv");
+  const auto third = std::find_if(answers.begin(), answers.end(),
+                                  [](const auto& fields) { return fields[0] == "2"; });
+  EXPECT_NEAR(*session->LogProbability(pairs[2].target[0]), std::stod(third->back()), 1e-9);
+
+  options.memory_length = 40;
+  const Status refused = Convert(options).status();
+  EXPECT_NE(refused.message().find("mem-len: expected less than the 40 positions"),
+            std::string::npos)
+      << refused.message();
+}
+
+// Tensors of the fixture with one edit, by the family alone.
+Status LoadEdited(const std::function<void(SourceWeights&)>& edit) {
+  const auto source = OpenSourceFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
+  EXPECT_TRUE(source.ok());
+  SourceWeights weights = source->tensors;
+  edit(weights);
+  const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &source->checkpoint->root()};
+  return LoadOpenNmt(input).status();
+}
+
+SourceTensor& Named(SourceWeights& weights, const std::string& name) {
+  const auto found = std::find_if(weights.begin(), weights.end(),
+                                  [&](const SourceTensor& tensor) { return tensor.name == name; });
+  EXPECT_NE(found, weights.end()) << name;
+  return *found;
+}
+
+TEST(OpenNmt, NamesAndShapesAreAllChecked) {
+  EXPECT_TRUE(LoadEdited([](SourceWeights&) {}).ok());
+  const struct {
+    std::function<void(SourceWeights&)> edit;
+    const char* message;
+  } edits[] = {
+      {[](SourceWeights& weights) {
+         Named(weights, "encoder.transformer.1.self_attn.linear_keys.bias").name = "x";
+       },
+       "missing encoder.transformer.1.self_attn.linear_keys.bias; unused 'x'"},
+      {[](SourceWeights& weights) {
+         Named(weights, "decoder.transformer_layers.2.context_attn.linear_query.weight").shape = {
+             16, 15};
+       },
+       "linear_query.weight: expected [16, 16], found [16, 15]"},
+      {[](SourceWeights& weights) {
+         Named(weights, "decoder.transformer_layers.0.feed_forward.w_2.weight").shape = {16, 21};
+       },
+       "w_2.weight: expected [16, 20], found [16, 21]"},
+      {[](SourceWeights& weights) {
+         Named(weights, "generator.0.weight").shape = {22, 16};
+       },
+       "generator.0.weight: expected [23, 16]"},
+      {[](SourceWeights& weights) {
+         Named(weights, "encoder.embeddings.make_embedding.emb_luts.0.weight").shape = {18, 16};
+       },
+       "emb_luts.0.weight: expected [19, width]"},
+      {[](SourceWeights& weights) {
+         Named(weights, "decoder.embeddings.make_embedding.pe.pe").shape = {40, 16};
+       },
+       "pe.pe: expected [positions, 1, 16], found [40, 16]"},
+      {[](SourceWeights& weights) {
+         Named(weights, "decoder.embeddings.make_embedding.pe.pe").name = "y";
+       },
+       "missing decoder.embeddings.make_embedding.pe.pe"},
+      {[](SourceWeights& weights) {
+         Named(weights, "decoder.embeddings.make_embedding.emb_luts.0.weight").shape = {23, 18};
+         Named(weights, "decoder.embeddings.make_embedding.pe.pe").shape = {40, 1, 18};
+       },
+       "a multiple of the 4 heads"},
+  };
+  for (const auto& one : edits) {
+    const Status status = LoadEdited(one.edit);
+    EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT) << one.message;
+    EXPECT_NE(status.message().find(one.message), std::string::npos) << status.message();
+  }
+
+  const FamilyInput alone{"model.safetensors", "", std::nullopt, SourceWeights{}};
+  EXPECT_NE(LoadOpenNmt(alone).status().message().find("'opt' and 'vocab'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

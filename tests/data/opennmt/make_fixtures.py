@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Writes small checkpoints in the layout of OpenNMT-py 1.0.0 with their known answers.
+
+Usage: python3 make_fixtures.py [folder]        (PyTorch 1.13, numpy; the folder of this file)
+
+Weights are random; no code or data of OpenNMT-py is used. The evaluation below is written from the
+formulas (Vaswani et al. 2017, with the norm first) in float64: every position of a sentence is
+computed at once under a causal mask, where kinglet streams token by token.
+
+  plain/               legacy stream, separate tables, vocabularies as torchtext fields
+  shared-old-names/    zip archive, one table for both languages and the output, norms called a_2 and
+                       b_2, vocabularies as a list of pairs
+
+Beside each checkpoint: pairs.txt (source ids ||| target ids), golden.tsv (sentence, position, id,
+log-probability), golden_topk.tsv (sentence, position, rank, id, log-probability), greedy.txt and
+beam3.txt (ids of the best translation of each source, at most MAX_LENGTH words with the end).
+"""
+import argparse
+import collections
+import math
+import pathlib
+import sys
+import types
+
+import torch
+
+WIDTH, HEADS, INNER, ENCODER_LAYERS, DECODER_LAYERS, POSITIONS = 16, 4, 20, 2, 3, 40
+START, END, MAX_LENGTH, EPSILON = 2, 3, 9, 1e-6
+
+
+def stand_in(module, name):
+    """A class of another program by its name alone, so that pickles refer to it."""
+    parts = module.split(".")
+    for i in range(1, len(parts) + 1):
+        sys.modules.setdefault(".".join(parts[:i]), types.ModuleType(".".join(parts[:i])))
+    made = type(name, (), {"__module__": module})
+    setattr(sys.modules[module], name, made)
+    return made
+
+
+Vocab = stand_in("torchtext.vocab", "Vocab")
+Field = stand_in("torchtext.data.field", "Field")
+TextMultiField = stand_in("onmt.inputters.text_dataset", "TextMultiField")
+
+
+def vocabulary(words):
+    made = Vocab()
+    made.freqs = collections.Counter(words)
+    made.itos = words
+    made.stoi = {word: i for i, word in enumerate(words)}
+    made.vectors = None
+    return made
+
+
+def field(name, words):
+    inner = Field()
+    inner.sequential = True
+    inner.vocab = vocabulary(words)
+    made = TextMultiField()
+    made.is_target = False
+    made.fields = [(name, inner)]
+    return made
+
+
+def position_table():
+    table = torch.zeros(POSITIONS, 1, WIDTH)
+    for position in range(POSITIONS):
+        for i in range(WIDTH // 2):
+            angle = position / 10000 ** (2 * i / WIDTH)
+            table[position, 0, 2 * i] = math.sin(angle)
+            table[position, 0, 2 * i + 1] = math.cos(angle)
+    return table
+
+
+def make_state(generator, source_words, target_words):
+    state = collections.OrderedDict()
+
+    def normal(name, *shape, scale):
+        state[name] = torch.randn(*shape, generator=generator) * scale
+
+    def linear(name, rows, cols):
+        # A decoder that hears much of the source, so that its translations differ.
+        gain = 2.5 if "context_attn" in name else 1.3
+        normal(name + ".weight", rows, cols, scale=gain / math.sqrt(cols))
+        normal(name + ".bias", rows, scale=0.3)
+
+    def norm(name):
+        state[name + ".weight"] = 1 + 0.3 * torch.randn(WIDTH, generator=generator)
+        state[name + ".bias"] = 0.3 * torch.randn(WIDTH, generator=generator)
+
+    def attention(name):
+        for part in ("linear_keys", "linear_values", "linear_query", "final_linear"):
+            linear(name + "." + part, WIDTH, WIDTH)
+
+    def feed_forward(name):
+        linear(name + ".w_1", INNER, WIDTH)
+        linear(name + ".w_2", WIDTH, INNER)
+        norm(name + ".layer_norm")
+
+    for side, words in (("encoder", source_words), ("decoder", target_words)):
+        normal(side + ".embeddings.make_embedding.emb_luts.0.weight", words, WIDTH, scale=0.6)
+        state[side + ".embeddings.make_embedding.pe.pe"] = position_table()
+    for i in range(ENCODER_LAYERS):
+        name = f"encoder.transformer.{i}."
+        attention(name + "self_attn")
+        feed_forward(name + "feed_forward")
+        norm(name + "layer_norm")
+    norm("encoder.layer_norm")
+    for i in range(DECODER_LAYERS):
+        name = f"decoder.transformer_layers.{i}."
+        attention(name + "self_attn")
+        attention(name + "context_attn")
+        feed_forward(name + "feed_forward")
+        norm(name + "layer_norm_1")
+        norm(name + "layer_norm_2")
+    norm("decoder.layer_norm")
+    output = collections.OrderedDict()
+    output["0.weight"] = torch.randn(target_words, WIDTH, generator=generator) * 0.6
+    output["0.bias"] = torch.randn(target_words, generator=generator) * 0.3
+    return state, output
+
+
+class Network:
+    """The forward pass in float64."""
+
+    def __init__(self, state, output):
+        self.state = {name: value.double() for name, value in state.items()}
+        self.output = {name: value.double() for name, value in output.items()}
+
+    def norm(self, name, x):
+        gain = self.state.get(name + ".weight", self.state.get(name + ".a_2"))
+        bias = self.state.get(name + ".bias", self.state.get(name + ".b_2"))
+        centred = x - x.mean(-1, keepdim=True)
+        return centred / (centred.pow(2).mean(-1, keepdim=True) + EPSILON).sqrt() * gain + bias
+
+    def linear(self, name, x):
+        return x @ self.state[name + ".weight"].T + self.state[name + ".bias"]
+
+    def attention(self, name, queries, memory, causal):
+        def heads(x):
+            return x.reshape(x.shape[0], HEADS, -1).transpose(0, 1)
+
+        q = heads(self.linear(name + ".linear_query", queries))
+        k = heads(self.linear(name + ".linear_keys", memory))
+        v = heads(self.linear(name + ".linear_values", memory))
+        scores = q @ k.transpose(1, 2) / math.sqrt(WIDTH // HEADS)
+        if causal:
+            scores += torch.full(scores.shape[1:], -math.inf, dtype=torch.float64).triu(1)
+        mixed = (scores.softmax(-1) @ v).transpose(0, 1).reshape(queries.shape[0], -1)
+        return self.linear(name + ".final_linear", mixed)
+
+    def feed_forward(self, name, x):
+        inner = self.linear(name + ".w_1", self.norm(name + ".layer_norm", x)).clamp(min=0)
+        return x + self.linear(name + ".w_2", inner)
+
+    def embed(self, side, ids):
+        table = self.state[side + ".embeddings.make_embedding.emb_luts.0.weight"]
+        positions = self.state[side + ".embeddings.make_embedding.pe.pe"]
+        return table[ids] * math.sqrt(WIDTH) + positions[: len(ids), 0]
+
+    def encode(self, source):
+        x = self.embed("encoder", source)
+        for i in range(ENCODER_LAYERS):
+            name = f"encoder.transformer.{i}."
+            u = self.norm(name + "layer_norm", x)
+            x = x + self.attention(name + "self_attn", u, u, False)
+            x = self.feed_forward(name + "feed_forward", x)
+        return self.norm("encoder.layer_norm", x)
+
+    def decode(self, memory, target):
+        """Log-probabilities of the word after each of `target`."""
+        x = self.embed("decoder", target)
+        for i in range(DECODER_LAYERS):
+            name = f"decoder.transformer_layers.{i}."
+            u = self.norm(name + "layer_norm_1", x)
+            x = x + self.attention(name + "self_attn", u, u, True)
+            u = self.norm(name + "layer_norm_2", x)
+            x = x + self.attention(name + "context_attn", u, memory, False)
+            x = self.feed_forward(name + "feed_forward", x)
+        x = self.norm("decoder.layer_norm", x)
+        return (x @ self.output["0.weight"].T + self.output["0.bias"]).log_softmax(-1)
+
+    def greedy(self, source):
+        memory, target = self.encode(source), [START]
+        while len(target) <= MAX_LENGTH:
+            best = int(self.decode(memory, target)[-1].argmax())
+            if best == END:
+                break
+            target.append(best)
+        return target[1:]
+
+    def beam(self, source, width):
+        """Every word after every sequence is scored and sorted: no top-k, no forks."""
+        memory, live, finished = self.encode(source), [(0.0, [START])], []
+        for length in range(1, MAX_LENGTH + 1):
+            extensions = []
+            for total, target in live:
+                values = self.decode(memory, target)[-1].tolist()
+                extensions += [(total + value, target + [word])
+                               for word, value in enumerate(values)]
+            extensions.sort(key=lambda extension: -extension[0])
+            kept = extensions[:width]
+            finished += [extension for extension in kept if extension[1][-1] == END]
+            live = [extension for extension in kept if extension[1][-1] != END]
+            best = max((total for total, _ in finished), default=-math.inf)
+            if not live or len(finished) >= width or best >= live[0][0]:
+                break
+        if finished:
+            return max(finished, key=lambda extension: extension[0])[1][1:-1]
+        return live[0][1][1:]
+
+
+def write(folder, state, output, vocab, legacy, source_words, target_words, generator):
+    folder.mkdir(parents=True, exist_ok=True)
+    options = argparse.Namespace(
+        encoder_type="transformer", decoder_type="transformer", model_type="text", heads=HEADS,
+        self_attn_type="scaled-dot", generator_function="softmax", position_encoding=True,
+        copy_attn=False, coverage_attn=False, aan_useffn=False, max_relative_positions=0,
+        rnn_size=WIDTH, transformer_ff=INNER, enc_layers=ENCODER_LAYERS, dec_layers=DECODER_LAYERS)
+    torch.save({"model": state, "generator": output, "vocab": vocab, "opt": options, "optim": None},
+               folder / "model_step_7.pt", _use_new_zipfile_serialization=not legacy)
+    network = Network(state, output)
+
+    def draw(low, high, size):
+        return torch.randint(low, high, (size,), generator=generator).tolist()
+
+    sources = [draw(0, source_words, size) for size in (1, 2, 3, 5, 8, 13, 33, POSITIONS)]
+    targets = [draw(4, target_words, size) + [END] for size in (0, 1, 4, 2, 7, 6, 5, 34)]
+    pairs, golden, top, greedy, beam = [], [], [], [], []
+    for sentence, (source, target) in enumerate(zip(sources, targets)):
+        pairs.append(" ".join(map(str, source)) + " ||| " + " ".join(map(str, [START] + target)))
+        values = network.decode(network.encode(source), [START] + target[:-1])
+        for position, word in enumerate(target):
+            golden.append(f"{sentence}\t{position}\t{word}\t{float(values[position, word]):.15g}")
+            ranked = values[position].sort(descending=True)
+            for rank in range(5):
+                top.append(f"{sentence}\t{position}\t{rank}\t{int(ranked.indices[rank])}\t"
+                           f"{float(ranked.values[rank]):.15g}")
+        greedy.append(" ".join(map(str, network.greedy(source))))
+        beam.append(" ".join(map(str, network.beam(source, 3))))
+    for name, lines in (("pairs.txt", pairs), ("golden.tsv", golden), ("golden_topk.tsv", top),
+                        ("greedy.txt", greedy), ("beam3.txt", beam)):
+        (folder / name).write_text("".join(line + "\n" for line in lines))
+
+
+def words(count, specials, prefix):
+    return specials + [f"{prefix}{i}" for i in range(len(specials), count)]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__)
+    folder = folder if folder.is_dir() else folder.parent
+    generator = torch.Generator().manual_seed(1)
+    target_specials = ["<unk>", "<blank>", "<s>", "</s>"]
+
+    source, target = words(19, ["<unk>", "<blank>"], "s"), words(23, target_specials, "t")
+    state, output = make_state(generator, len(source), len(target))
+    vocab = {"src": field("src", source), "tgt": field("tgt", target), "indices": Field()}
+    write(folder / "plain", state, output, vocab, True, len(source), len(target), generator)
+
+    shared = words(21, target_specials, "w")
+    state, output = make_state(generator, len(shared), len(shared))
+    table = state["encoder.embeddings.make_embedding.emb_luts.0.weight"]
+    state["decoder.embeddings.make_embedding.emb_luts.0.weight"] = table
+    output["0.weight"] = table
+    state = collections.OrderedDict(
+        (name.replace("norm.weight", "norm.a_2").replace("norm.bias", "norm.b_2")
+         .replace("norm_1.weight", "norm_1.a_2").replace("norm_1.bias", "norm_1.b_2")
+         .replace("norm_2.weight", "norm_2.a_2").replace("norm_2.bias", "norm_2.b_2"), value)
+        for name, value in state.items())
+    vocab = [("src", vocabulary(shared)), ("tgt", vocabulary(shared))]
+    write(folder / "shared-old-names", state, output, vocab, False, len(shared), len(shared),
+          generator)
+
+
+main()

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/runtime/lower/lowering.h"
+#include "tests/support/translation_builder.h"
+
+namespace kinglet {
+namespace {
+
+struct Lowered {
+  explicit Lowered(const TinyTranslationOptions& options)
+      : file(*ModelFile::FromBytes(*SerialiseModel(TinyTranslation(options)))),
+        plan(*Lower(*file)) {}
+  std::shared_ptr<const ModelFile> file;
+  Plan plan;
+};
+
+TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
+  const Lowered lowered({.encoder_layers = 3, .decoder_layers = 2});
+  const Plan& plan = lowered.plan;
+  ASSERT_TRUE(plan.encoder.has_value());
+  EXPECT_EQ(plan.encoder->vocabulary_size, 13u);
+  EXPECT_EQ(plan.encoder->window, 7u);
+  ASSERT_EQ(plan.encoder->passes.size(), 4u);
+  // One after the other, behind all other steps.
+  EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().steps.end);
+  for (size_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(plan.encoder->passes[i].begin, plan.encoder->passes[i - 1].end);
+  }
+  EXPECT_EQ(plan.encoder->passes.back().end, plan.steps.size());
+
+  std::set<std::string> steps, buffers;
+  for (const Step& step : plan.steps) EXPECT_TRUE(steps.insert(step.name).second) << step.name;
+  for (const BufferSpec& buffer : plan.buffers) {
+    EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
+  }
+  // The words that the model predicts are embedded first.
+  EXPECT_EQ(plan.steps[EmbeddingStep(plan)].name, "embed");
+}
+
+// A pass may not read rows that it writes: a token would see its neighbours in two layers.
+TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
+  const Lowered lowered({.encoder_layers = 4});
+  const Plan& plan = lowered.plan;
+  for (const StepRange& pass : plan.encoder->passes) {
+    std::set<uint32_t> written;
+    for (size_t i = pass.begin; i < pass.end; ++i) {
+      if (const auto* store = std::get_if<StoreRow>(&plan.steps[i].op)) {
+        written.insert(static_cast<uint32_t>(store->rows));
+      }
+    }
+    for (size_t i = pass.begin; i < pass.end; ++i) {
+      if (const auto* attention = std::get_if<SourceAttention>(&plan.steps[i].op)) {
+        EXPECT_FALSE(written.contains(static_cast<uint32_t>(attention->memory)));
+      }
+    }
+  }
+}
+
+TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
+  const Lowered lowered({.decoder_layers = 2});
+  std::set<std::string> of_source;
+  for (const BufferSpec& buffer : lowered.plan.buffers) {
+    if (!buffer.ring.of_source) continue;
+    EXPECT_TRUE(buffer.state);
+    EXPECT_EQ(buffer.ring.slots, 7u);
+    EXPECT_EQ(buffer.count, 7u * 2 * (4 + 5));
+    of_source.insert(buffer.name);
+  }
+  EXPECT_EQ(of_source, (std::set<std::string>{"layers.0.source", "layers.1.source"}));
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,142 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "runtime/translation.h"
+#include "tests/support/translation_builder.h"
+#include "tests/tools/run_command.h"
+
+namespace kinglet {
+namespace {
+
+const std::vector<std::vector<uint32_t>> kSources = {{1, 12, 0}, {}, {7}};
+
+class TranslateTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.WriteModel("m.kgl", TinyTranslation());
+    folder_.Write("ids.txt", "1 12 0\n\n7\n");
+  }
+  // What the library finds.
+  std::vector<Translation> Best(uint32_t beam, double length_penalty = 0) const {
+    ModelOptions options;
+    options.backend = "ref";
+    const auto model = *Model::Open(folder_.Path("m.kgl"), options);
+    const auto session = *Session::Create(model, {.lanes = beam});
+    std::vector<Translation> best;
+    for (const auto& source : kSources) {
+      if (source.empty()) {
+        best.emplace_back();
+      } else {
+        best.push_back(Translate(source, {3, 8, length_penalty}, *session)->front());
+      }
+    }
+    return best;
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(TranslateTest, IdsLineByLine) {
+  for (const uint32_t beam : {1u, 4u}) {
+    std::string expected;
+    for (const Translation& translation : Best(beam)) {
+      std::string line;
+      for (const uint32_t id : translation.ids) {
+        line += (line.empty() ? "" : " ") + std::to_string(id);
+      }
+      expected += line + "\n";
+    }
+    const Outcome outcome = folder_.Run(
+        "translate m.kgl --ids ids.txt --max-length 8 --backend ref"
+        " --beam " +
+        std::to_string(beam));
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    EXPECT_EQ(outcome.out, expected);
+  }
+}
+
+TEST_F(TranslateTest, WordsOfStandardInputAndOfAFile) {
+  std::string expected;
+  for (const Translation& translation : Best(1)) {
+    std::string line;
+    for (const uint32_t id : translation.ids) {
+      line += (line.empty() ? "" : " ") + (id == 2 ? "<s>" : "t" + std::to_string(id));
+    }
+    expected += line + "\n";
+  }
+  const std::string text = "s1 s12 s0\n\n s7";
+  folder_.Write("source.txt", text);
+  for (const char* form : {" < source.txt", " --text source.txt", " --text - < source.txt"}) {
+    const Outcome outcome =
+        folder_.Run("translate m.kgl --max-length 8 --backend ref" + std::string(form));
+    EXPECT_EQ(outcome.out, expected) << form << outcome.error;
+  }
+}
+
+TEST_F(TranslateTest, Json) {
+  const auto best = Best(2, 0.7);
+  const auto lines = folder_
+                         .Run(
+                             "translate m.kgl --ids ids.txt --max-length 8 --beam 2 --json "
+                             "--length-penalty 0.7 --backend ref")
+                         .Json();
+  ASSERT_EQ(lines.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(lines[i]["sentence"], i);
+    ASSERT_EQ(lines[i]["target"].size(), best[i].ids.size());
+    for (size_t t = 0; t < best[i].ids.size(); ++t) {
+      EXPECT_EQ(lines[i]["target"][t]["id"], best[i].ids[t]);
+      EXPECT_TRUE(lines[i]["target"][t]["token"].is_string());
+    }
+    EXPECT_NEAR(lines[i]["logprob"].get<double>(), best[i].log_probability, 1e-6);
+    EXPECT_NEAR(lines[i]["score"].get<double>(), best[i].score, 1e-6);
+  }
+  EXPECT_EQ(lines[1]["finished"], true);
+  EXPECT_EQ(lines[0]["finished"], best[0].finished);
+}
+
+TEST_F(TranslateTest, Refusals) {
+  const auto refused = [&](const std::string& arguments, int exit_status,
+                           const std::string& message) {
+    const Outcome outcome = folder_.Run(arguments);
+    EXPECT_EQ(outcome.exit_status, exit_status) << arguments;
+    EXPECT_NE(outcome.error.find(message), std::string::npos) << outcome.error;
+  };
+  folder_.WriteModel("lm.kgl", TinyMicronet());
+  folder_.WriteModel("ids.kgl", TinyTranslation({.vocabulary = false}));
+  folder_.Write("long.txt", "1 1 1 1 1 1 1 1\n");
+  folder_.Write("wrong.txt", "1\n13\n");
+  refused("translate m.kgl --ids ids.txt --text ids.txt", 2, "both files");
+  refused("translate m.kgl --beam 0", 2, "--beam");
+  refused("translate lm.kgl --ids ids.txt", 1, "a model with an encoder");
+  refused("translate ids.kgl --ids ids.txt", 1, "a word </s>");
+  refused("translate m.kgl --ids long.txt --max-length 8", 1, "sentence 0: ");
+  refused("translate m.kgl --ids wrong.txt --max-length 8", 1, "sentence 1: ");
+  refused("translate m.kgl --ids ids.txt", 1, "the decoder's 9");  // of 100 by default
+  refused("translate m.kgl --text ids.txt", 1, "expected words of the model's vocabulary");
+}
+
+// What reads texts says so of a model that needs pairs.
+TEST_F(TranslateTest, OtherCommands) {
+  for (const char* command : {"score m.kgl --ids ids.txt", "predict m.kgl --ids ids.txt",
+                              "bench m.kgl", "count m.kgl --ids ids.txt"}) {
+    const Outcome outcome = folder_.Run(command);
+    EXPECT_EQ(outcome.exit_status, 1) << command;
+    EXPECT_NE(outcome.error.find("expected a language model, found one with an encoder"),
+              std::string::npos)
+        << command << outcome.error;
+  }
+  EXPECT_EQ(folder_.Run("verify m.kgl").exit_status, 0);
+  const auto facts = folder_.Run("inspect m.kgl --json").Json()[0];
+  bool encoder = false;
+  for (const auto& block : facts["blocks"])
+    encoder = encoder || block["block"] == "transformer_encoder";
+  EXPECT_TRUE(encoder) << facts["blocks"];
+  EXPECT_NE(folder_.Run("inspect m.kgl").out.find("transformer encoder 13 words, 2 layers"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,28 @@
+// kinglet score --pairs: log-probability of every word of given translations.
+#ifndef KINGLET_TOOLS_SCORE_PAIRS_H_
+#define KINGLET_TOOLS_SCORE_PAIRS_H_
+
+#include <memory>
+#include <string>
+
+#include "kinglet/status.h"
+#include "runtime/model.h"
+#include "tools/console.h"
+#include "tools/run_options.h"
+
+namespace kinglet {
+
+struct ScorePairsOptions {
+  std::string pairs;    // path (converters/pair_file.h)
+  bool tokens = false;  // print each token also where the output is text
+};
+
+// Encodes each source and scores the target behind its start token: `pos` is the index behind it,
+// from 0 in each sentence. KINGLET_UNSUPPORTED for a model without an encoder; otherwise errors of
+// ReadPairs and of running the model, naming the sentence.
+Status ScorePairs(const RunOptions& run, const ScorePairsOptions& options,
+                  const std::shared_ptr<const Model>& model, Console& console);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_SCORE_PAIRS_H_

@@ -1,0 +1,196 @@
+// kinglet translate: the most probable translation of each line.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "converters/input_file.h"
+#include "converters/token_file.h"
+#include "runtime/translation.h"
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/run_options.h"
+#include "tools/token_text.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kStandardInput = "standard input";
+constexpr uint32_t kWidestBeam = 1024;
+
+struct TranslateOptions {
+  RunOptions run;
+  std::string ids, text;
+  uint32_t beam = 1;
+  uint32_t max_length = 100;
+  double length_penalty = 0;
+};
+
+class Translator {
+ public:
+  Translator(const TranslateOptions& options, const TranslationOptions& search, Session& session,
+             Console& console)
+      : options_(options),
+        search_(search),
+        session_(session),
+        console_(console),
+        words_(options.ids.empty() ? session.model().vocabulary() : nullptr) {}
+
+  // An empty source is an empty line and stays one.
+  Status Translate(const std::vector<uint32_t>& source) {
+    Translation best;
+    best.finished = true;
+    if (!source.empty()) {
+      Result<std::vector<Translation>> found = kinglet::Translate(source, search_, session_);
+      if (!found.ok()) {
+        const Status status = found.status();
+        return Status(status.code(),
+                      "sentence " + std::to_string(sentence_) + ": " + status.message());
+      }
+      best = std::move(found->front());
+    }
+    options_.run.json ? WriteJson(best) : WriteText(best);
+    ++sentence_;
+    return console_.out_is_terminal || console_.input_is_terminal ? console_.out.Flush()
+                                                                  : console_.out.status();
+  }
+
+ private:
+  void WriteText(const Translation& translation) {
+    std::string line;
+    for (const uint32_t id : translation.ids) {
+      if (!line.empty()) line += ' ';
+      line += words_ != nullptr ? DisplayText(words_->Word(id)) : std::to_string(id);
+    }
+    console_.out.Write(line + "\n");
+  }
+
+  void WriteJson(const Translation& translation) {
+    const Vocabulary* words = session_.model().vocabulary();
+    JsonLine line(NumberDigits(session_.model()));
+    line.Key("sentence").Integer(sentence_).Key("target").BeginArray();
+    for (const uint32_t id : translation.ids) {
+      line.BeginObject().Key("id").Integer(id);
+      if (words != nullptr) line.Token(words->Word(id));
+      line.EndObject();
+    }
+    line.EndArray().LogProbability(translation.log_probability);
+    line.Key("score").Number(translation.score);
+    line.Key("finished").Boolean(translation.finished);
+    console_.out.Write(line.Finish());
+  }
+
+  const TranslateOptions& options_;
+  const TranslationOptions& search_;
+  Session& session_;
+  Console& console_;
+  const Vocabulary* const words_;  // null: ids are printed
+  uint64_t sentence_ = 0;
+};
+
+// Each line of a text as it comes.
+Status TranslateText(const std::string& path, const Vocabulary& vocabulary,
+                     Translator& translator) {
+  WordLookup lookup(vocabulary);
+  WordSplitter splitter;
+  std::vector<uint32_t> line_ids;
+  const std::string source = path == "-" ? std::string(kStandardInput) : path;
+  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
+    if (word == kEndOfLine) return translator.Translate(std::exchange(line_ids, {}));
+    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, source, line));
+    line_ids.push_back(id);
+    return Status();
+  };
+  if (path != "-") {
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+    KINGLET_RETURN_IF_ERROR(splitter.Add(text, add));
+  } else {
+    KINGLET_RETURN_IF_ERROR(ReadPieces(
+        STDIN_FILENO, source, [&](std::string_view piece) { return splitter.Add(piece, add); }));
+  }
+  return splitter.Finish(add);
+}
+
+Result<uint32_t> EndToken(const Model& model) {
+  const Vocabulary* words = model.vocabulary();
+  const auto end = words == nullptr ? std::nullopt : words->Find(kSentenceEnd);
+  if (end) return *end;
+  return Status::Refusal(KINGLET_UNSUPPORTED, "translate", "model",
+                         "a word </s>, which ends translations",
+                         words == nullptr ? "ids only" : "none");
+}
+
+Status Translate(const TranslateOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  if (FindBlock<TransformerEncoder>(model->file().description()) == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "translate", options.run.model,
+                           "a model with an encoder", "a language model");
+  }
+  TranslationOptions search{0, options.max_length, options.length_penalty};
+  KINGLET_ASSIGN_OR_RETURN(search.end_token, EndToken(*model));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session,
+                           Session::Create(model, {.lanes = options.beam}));
+  Translator translator(options, search, *session, console);
+  if (!options.ids.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const auto lines, ReadIdLines(options.ids));
+    for (const std::vector<uint32_t>& ids : lines) {
+      KINGLET_RETURN_IF_ERROR(translator.Translate(ids));
+    }
+    return Status();
+  }
+  const Vocabulary* words = model->file().source_vocabulary();
+  if (words == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "translate", options.run.model,
+                           "a model with words of the source, or --ids", "ids only");
+  }
+  return TranslateText(options.text.empty() ? "-" : options.text, *words, translator);
+}
+
+Status CheckInput(const TranslateOptions& options) {
+  if (options.ids.empty() || options.text.empty()) return Status();
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "translate",
+                         "--ids FILE, --text FILE or standard input", "both files");
+}
+
+}  // namespace
+
+Command AddTranslate(CLI::App& app) {
+  const auto options = std::make_shared<TranslateOptions>();
+  CLI::App* translate = app.add_subcommand(
+      "translate", "The most probable translation of each line of standard input");
+  AddModelOptions(*translate, options->run);
+  translate
+      ->add_option("--ids", options->ids,
+                   "ids of source words, a sentence on each line; "
+                   "prints ids")
+      ->type_name("FILE");
+  translate->add_option("--text", options->text, "a text, a sentence on each line")
+      ->type_name("FILE");
+  translate->add_option("--beam", options->beam, "sequences kept in beam search; 1: greedy search")
+      ->check(CLI::Range(uint32_t{1}, kWidestBeam).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  translate
+      ->add_option("--max-length", options->max_length,
+                   "words of a translation, its end included, before it is cut")
+      ->check(CLI::Range(uint32_t{1}, std::numeric_limits<uint32_t>::max()).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  translate
+      ->add_option("--length-penalty", options->length_penalty,
+                   "rank translations of n words by log-probability / n^A")
+      ->type_name("A")
+      ->capture_default_str();
+  translate->footer("Example:\n  kinglet translate model.kgl --beam 5 < source.txt");
+  return {translate, [options] { return CheckInput(*options); },
+          [options](Console& console) { return Translate(*options, console); }};
+}
+
+}  // namespace kinglet
