@@ -122,14 +122,15 @@ struct IntegerPanels {
   static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
-  // Far enough ahead that a line has come from the third-level cache when it is needed.
-  static constexpr size_t kAhead = 4096;
+  // Blocks ahead that are fetched: a line has then come from the third-level cache when it is
+  // needed.
+  static constexpr size_t kAhead = 16;
   using Accumulators = hn::Vec<Sums>[kVectors];
 
   // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
-  // on.
+  // on. Fetches what lies `ahead` blocks on.
   static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
-                                  const int16_t* x, Accumulators& sums) {
+                                  size_t ahead, const int16_t* x, Accumulators& sums) {
     const Sums d32;
     hn::Vec<Codes> both[kPairs];
     for (size_t pair = 0; pair < kPairs; ++pair) {
@@ -137,9 +138,9 @@ struct IntegerPanels {
     }
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kBlockBytes;
-      hwy::Prefetch(at + kAhead);
+      hwy::Prefetch(at + ahead * kBlockBytes);
       if constexpr (kForm == CodeForm::kPlanes) {
-        hwy::Prefetch(signs + p * stride + kAhead / kBlockBytes);
+        hwy::Prefetch(signs + p * stride + ahead);
       }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
@@ -159,11 +160,15 @@ struct IntegerPanels {
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = weight.signs + panel * stride;
     const size_t whole = end < x.whole ? end : x.whole;
+    // After the last blocks of these panels come the first of the panels after them.
+    const size_t beyond = kAhead + (kPanels - 1) * stride;
+    const size_t turn = stride > kAhead ? stride - kAhead : 0;
     for (size_t block = begin; block < whole; ++block) {
-      AddBlock(codes + block * kBlockBytes, signs + block, stride, x.x + block * kCols, sums);
+      AddBlock(codes + block * kBlockBytes, signs + block, stride, block < turn ? kAhead : beyond,
+               x.x + block * kCols, sums);
     }
     if (end > x.whole) {
-      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, x.last, sums);
+      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, beyond, x.last, sums);
     }
   }
 

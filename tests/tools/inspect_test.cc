@@ -108,7 +108,12 @@ TEST(Inspect, DescribesTheBlocks) {
 TEST(Inspect, DescribesTransformers) {
   const CommandFolder folder;
   folder.WriteModel("m.kgl", TinyTransformer({.clamp = 3, .biases = true, .final_norm = true}));
-  const auto block = folder.Run("inspect m.kgl --json").Json().at(0)["blocks"][1];
+  const auto report = folder.Run("inspect m.kgl --json").Json().at(0);
+  // Frequencies are no parameters.
+  uint64_t entries = 0;
+  for (const auto& tensor : report["tensors"]) entries += Count(tensor["shape"].get<Shape>());
+  EXPECT_EQ(report["parameters"], entries - 4);
+  const auto block = report["blocks"][1];
   EXPECT_EQ(block["block"], "transformer_decoder");
   EXPECT_EQ(block["norm_order"], "post");
   EXPECT_EQ(block["epsilon"], 1e-5);

@@ -13,6 +13,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
 
 namespace kinglet {
 namespace {
@@ -44,6 +45,50 @@ ModelDraft TransparentModel() {
   }
   Fill(draft, "loss.layers.0.weight", 0);
   return draft;
+}
+
+// With the norm last, a sublayer reads the residual stream; queries count with their content bias.
+TEST(MeasureRanges, FindsThePointsOfEveryForm) {
+  using TP = TinyPositions;
+  for (const TP positions : {TP::kRelative, TP::kAbsolute}) {
+    for (const bool pre : {false, true}) {
+      ModelDraft draft = TinyTransformer({.positions = positions,
+                                          .norm_order = pre ? NormOrder::kPre : NormOrder::kPost,
+                                          .biases = true,
+                                          .final_norm = true});
+      for (const std::string layer : {"layers.0.", "layers.1."}) {
+        for (const char* name : {"attention_norm.weight", "attention_norm.bias", "qkv", "qkv.bias",
+                                 "out", "out.bias", "inner_norm.weight", "inner_norm.bias", "inner",
+                                 "inner.bias", "outer", "outer.bias"}) {
+          Fill(draft, layer + name, 0);
+        }
+      }
+      Fill(draft, "word_emb", 0);
+      Fill(draft, "norm.weight", 0);
+      Fill(draft, "norm.bias", -9);
+      SetEntry(draft, "layers.0.inner_norm.bias", 1, 3.5F);
+      SetEntry(draft, "layers.1.attention_norm.bias", 1, 1.5F);
+      SetEntry(draft, "layers.1.inner_norm.bias", 1, 2.5F);
+      SetEntry(draft, "layers.1.qkv.bias", 0, -4.0F);
+      if (positions == TP::kRelative) {
+        Fill(draft, "layers.1.r_w_bias", 0);
+        SetEntry(draft, "layers.1.r_w_bias", 0, -2.0F);
+      }
+      const auto ranges = MeasureRanges(draft, std::vector<uint32_t>{1, 4, 2});
+      ASSERT_TRUE(ranges.ok()) << ranges.status().message();
+      const LayerRanges& layer = ranges->layers[1];
+      EXPECT_EQ(layer.attention_input, pre ? 1.5F : 3.5F);
+      EXPECT_EQ(layer.inner_input, pre ? 2.5F : 1.5F);
+      EXPECT_EQ(layer.qkv, positions == TP::kRelative ? 6.0F : 4.0F);
+      EXPECT_EQ(ranges->output, 9.0F);
+      // Layer 0 of the other order reads the embedding, to which absolute positions were added.
+      if (!pre) {
+        EXPECT_EQ(ranges->layers[0].attention_input > 0, positions == TP::kAbsolute);
+      }
+      SetQuantisers(*ranges, 9, draft);
+      EXPECT_TRUE(SerialiseModel(draft).ok());
+    }
+  }
 }
 
 TEST(MeasureRanges, FindsEachPoint) {

@@ -225,7 +225,14 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
     const WeightId positions = one.Tensor({1, 2}, {0.0f, 0.0f});
     const BufferId qkv = one.Zeros(3), keys = one.Zeros(2, true), values = one.Zeros(2, true);
     const BufferId weights = one.Zeros(2), out = one.Zeros(1);
-    WindowAttention op{qkv, keys, values, SlotColumns{positions}, 1, 1, 1, 2, start};
+    WindowAttention op{};
+    op.qkv = qkv;
+    op.keys = keys;
+    op.values = values;
+    op.positions = SlotColumns{positions};
+    op.heads = op.key_size = op.value_size = 1;
+    op.window = 2;
+    op.start = start;
     op.weights = weights;
     op.out = out;
     one.Bind(op);
