@@ -381,8 +381,8 @@ TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
   const T* found = one.template Values<T>(weights);
   const double expected[] = {first, 1 - first, 7, second, 1 - second, 7};
   for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(found[i], expected[i], 3e-7) << i;
-  EXPECT_NEAR(one.template Values<T>(out)[0], 10 * first + 30 * (1 - first), 3e-6);
-  EXPECT_NEAR(one.template Values<T>(out)[1], 20 * second + 40 * (1 - second), 3e-6);
+  EXPECT_NEAR(one.template Values<T>(out)[0], 10 * first + 30 * (1 - first), 1e-5);
+  EXPECT_NEAR(one.template Values<T>(out)[1], 20 * second + 40 * (1 - second), 1e-5);
 
   one.Run(0, 0, 1);  // one token has all the weight, exactly
   EXPECT_EQ(one.template Values<T>(weights)[0], 1);
