@@ -12,21 +12,6 @@ namespace {
 
 double Real(uint64_t count) { return static_cast<double>(count); }
 
-// What rounding a real to a code takes: two comparisons of the clamp, a division, a rounding.
-constexpr double kRoundToCode = 4;
-// Multiplications that turn an integer sum into a real: the two scales, then the sum
-// (docs/NUMERICS.md, rule 3).
-constexpr double kRescale = 2;
-
-// `outputs` sums of `inputs` products each.
-OperationTally DotProducts(double inputs, double outputs) {
-  return {inputs * outputs, (inputs - 1) * outputs, 0};
-}
-
-// exp(x - max) of n reals and their sum: n - 1 comparisons for the maximum, n differences, n
-// exponentials, n - 1 sums.
-OperationTally Exponentials(double n) { return {0, 2 * n - 1, 2 * n - 1}; }
-
 // Products with this tensor may be integer (kernels/ref/weights.h): divided values are made real at
 // load.
 bool IsInteger(const TensorView& tensor) {

@@ -25,6 +25,23 @@ struct OperationTally {
   }
 };
 
+// --- what parts of many operations take
+
+// What rounding a real to a code takes: two comparisons of the clamp, a division, a rounding.
+inline constexpr double kRoundToCode = 4;
+// Multiplications that turn an integer sum into a real: the two scales, then the sum
+// (docs/NUMERICS.md, rule 3).
+inline constexpr double kRescale = 2;
+
+// `outputs` sums of `inputs` products each.
+inline OperationTally DotProducts(double inputs, double outputs) {
+  return {inputs * outputs, (inputs - 1) * outputs, 0};
+}
+
+// exp(x - max) of n reals and their sum: n - 1 comparisons for the maximum, n differences, n
+// exponentials, n - 1 sums.
+inline OperationTally Exponentials(double n) { return {0, 2 * n - 1, 2 * n - 1}; }
+
 }  // namespace kinglet
 
 #endif  // KINGLET_RUNTIME_OPERATIONS_H_
