@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -153,11 +152,13 @@ Status CountModel(const CountOptions& options, Console& console) {
   };
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
-    uint64_t total = 0;
-    for (const TensorView& tensor : plan.weights) total += Parameters(tensor);
+    uint64_t total = 0, total_nonzeros = 0;
+    for (size_t i = 0; i < plan.weights.size(); ++i) {
+      total += Parameters(plan.weights[i]);
+      if (!plan.weights[i].derived) total_nonzeros += nonzeros[i];
+    }
     const ExecutedStorage storage =
-        ExecutedStorageOf(model->file().ledger(),
-                          std::accumulate(nonzeros.begin(), nonzeros.end(), uint64_t{0}), total);
+        ExecutedStorageOf(model->file().ledger(), total_nonzeros, total);
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }

@@ -136,7 +136,7 @@ ModelFacts DescribeModel(const ModelFile& file) {
     described.shape = tensor.shape;
     described.encoding = EncodingName(tensor);
     described.entries = Parameters(tensor);
-    described.stored = tensor.mask ? tensor.mask->nonzeros : described.entries;
+    described.stored = tensor.mask && !tensor.derived ? tensor.mask->nonzeros : described.entries;
     facts.parameters += described.entries;
     facts.stored += described.stored;
     index_of.emplace(tensor.name, facts.tensors.size());
