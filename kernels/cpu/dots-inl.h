@@ -44,46 +44,64 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfLanes(D32 d, const V (&rows)[
   }
 }
 
-// Rows of at least one vector of D16, four at a time. The last vector of a row overlaps the one
-// before, and x holds zeros where it does, so that nothing outside the row is read.
+// A vector of at least one D16, cut into what rows are multiplied with. The last part of a row
+// overlaps the one before, and is multiplied with zeros where it does, so that nothing outside the
+// row is read.
 template <class Products, class D16>
-HWY_INLINE void LongIntegerDots(D16 d16, const StridedRows<int16_t>& rows, const int16_t* x,
-                                size_t n, float scale, float factor, float* out) {
-  const hn::Repartition<int32_t, D16> d32;
-  const hn::FixedTag<float, 4> reals;
-  constexpr size_t kCodes = hn::MaxLanes(d16), kTogether = 4;
-  const size_t whole = n / kCodes * kCodes;
-  alignas(64) int16_t tail[kCodes] = {};
-  std::memcpy(tail + kCodes - (n - whole), x + whole, (n - whole) * sizeof(int16_t));
-  for (size_t row = 0; row < rows.count; row += kTogether) {
-    const size_t count = rows.count - row < kTogether ? rows.count - row : kTogether;
-    const int16_t* at[kTogether];
-    for (size_t r = 0; r < kTogether; ++r) {
-      at[r] = rows.data + (row + (r < count ? r : 0)) * rows.stride;
-    }
-    hn::Vec<decltype(d32)> sums[kTogether];
-    for (auto& sum : sums) sum = hn::Zero(d32);
-    for (size_t i = 0; i < whole; i += kCodes) {
-      const auto part = hn::LoadU(d16, x + i);
-      for (size_t r = 0; r < kTogether; ++r) {
-        sums[r] = Products::Add(d32, sums[r], hn::LoadU(d16, at[r] + i), part);
+class DotParts {
+ public:
+  static constexpr size_t kCodes = hn::MaxLanes(D16());
+  using D32 = hn::Repartition<int32_t, D16>;
+
+  HWY_INLINE DotParts(const int16_t* x, size_t n) : x_(x), n_(n), whole_(n / kCodes * kCodes) {
+    std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
+  }
+  // sums[r] = rows[r] . x, spread over the lanes.
+  template <size_t kRows>
+  HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], hn::Vec<D32> (&sums)[kRows]) const {
+    for (auto& sum : sums) sum = hn::Zero(D32());
+    for (size_t i = 0; i < whole_; i += kCodes) {
+      const auto part = hn::LoadU(D16(), x_ + i);
+      for (size_t r = 0; r < kRows; ++r) {
+        sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + i), part);
       }
     }
-    if (whole < n) {
-      const auto part = hn::Load(d16, tail);
-      for (size_t r = 0; r < kTogether; ++r) {
-        sums[r] = Products::Add(d32, sums[r], hn::LoadU(d16, at[r] + n - kCodes), part);
-      }
+    if (whole_ == n_) return;
+    const auto part = hn::Load(D16(), tail_);
+    for (size_t r = 0; r < kRows; ++r) {
+      sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + n_ - kCodes), part);
     }
-    const auto products = hn::ConvertTo(reals, SumsOfLanes(d32, sums));
-    const auto scaled = hn::Mul(hn::Set(reals, factor), hn::Mul(products, hn::Set(reals, scale)));
-    if (count == kTogether) {
-      hn::StoreU(scaled, reals, out + row);
-    } else {
-      alignas(16) float last[kTogether];
-      hn::Store(scaled, reals, last);
-      std::memcpy(out + row, last, count * sizeof(float));
-    }
+  }
+
+ private:
+  const int16_t* x_;
+  size_t n_, whole_;
+  alignas(64) int16_t tail_[kCodes] = {};
+};
+
+template <class Products, class D16>
+HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
+                                float scale, float factor, float* out) {
+  const hn::FixedTag<float, 4> four;
+  const DotParts<Products, D16> parts(x, n);
+  const typename DotParts<Products, D16>::D32 d32;
+  size_t row = 0;
+  for (; row + 4 <= rows.count; row += 4) {
+    const int16_t* first = rows.data + row * rows.stride;
+    const int16_t* const at[4] = {first, first + rows.stride, first + 2 * rows.stride,
+                                  first + 3 * rows.stride};
+    hn::Vec<decltype(d32)> sums[4];
+    parts.Multiply(at, sums);
+    const auto products = hn::ConvertTo(four, SumsOfLanes(d32, sums));
+    const auto scaled = hn::Mul(products, hn::Set(four, scale));
+    hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out + row);
+  }
+  for (; row < rows.count; ++row) {
+    const int16_t* const at[1] = {rows.data + row * rows.stride};
+    hn::Vec<decltype(d32)> sums[1];
+    parts.Multiply(at, sums);
+    const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[0])));
+    out[row] = factor * (sum * scale);
   }
 }
 
