@@ -150,7 +150,7 @@ class BinRows {
     } else {
       bin->table.Row(row, *vector_, out);
     }
-    vector_->scale(bin->scale, bin->projection ? bin->projection->rows : bin->table.cols(), out);
+    vector_->scale(bin->scale, bin->projection ? bin->projection->rows() : bin->table.cols(), out);
     return true;
   }
   // The token's row, and all of its bin's projection.
