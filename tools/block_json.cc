@@ -1,6 +1,7 @@
 #include "tools/block_json.h"
 
 #include <optional>
+#include <span>
 #include <variant>
 
 namespace kinglet {
