@@ -237,7 +237,8 @@ TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
   const auto provenance = schema::CreateProvenance(builder, text, text, text, text, text);
   const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Tensor>>());
   const auto segments = builder.CreateVectorOfStructs(std::vector<schema::Segment>());
-  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, blocks, tensors, 0, segments),
+  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, 0, flatbuffers::nullopt, blocks,
+                                     tensors, 0, segments),
                  schema::ModelIdentifier());
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   const Status status = OpenStatus(Frame64(bytes, {}));
@@ -253,7 +254,8 @@ TEST(HeaderReaderTest, SharedStringsAreNotCopiedForEver) {
   const auto blocks = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>());
   const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Tensor>>());
   const auto segments = builder.CreateVectorOfStructs(std::vector<schema::Segment>());
-  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, blocks, tensors, 0, segments),
+  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, 0, flatbuffers::nullopt, blocks,
+                                     tensors, 0, segments),
                  schema::ModelIdentifier());
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   const Status status = OpenStatus(Frame64(bytes, {}));

@@ -157,8 +157,8 @@ TEST(Fairseq, OlderNamesGiveTheSameNetwork) {
       const std::string all = kLayer + "self_attn.in_proj_" + part;
       older.Add(all, part == std::string("weight") ? Shape{3 * kWidth, kWidth} : Shape{3 * kWidth});
       older.Values(all) = joined;
-      for (const auto& [name, number] :
-           {std::pair("self_attn_layer_norm", "layer_norms.0"), {"final_layer_norm", last}}) {
+      for (const auto& [name, number] : {std::pair("self_attn_layer_norm", "layer_norms.0"),
+                                         std::pair("final_layer_norm", last)}) {
         older.Add(kLayer + number + dot, {kWidth});
         older.Copy(kLayer + name + dot, kLayer + number + dot);
         older.Remove(kLayer + name + dot);
