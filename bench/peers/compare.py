@@ -117,7 +117,9 @@ class Bench:
             self.python("stream_transformer_xl.py", "make", "transfo-xl-wt103", folder)
         float32, nine = self.models(folder, "transfo-xl-wt103", os.path.join(folder, "vocab.txt"), text)
         return [self.ours("kinglet, 9 bits", nine, ids, tokens=200), self.ours("kinglet, float32", float32, ids, tokens=200),
-                self.peer("PyTorch, float32", "stream_transformer_xl.py", "run", folder, "--ids", ids)]
+                self.peer("PyTorch, float32", "stream_transformer_xl.py", "run", folder, "--ids", ids),
+                self.peer("PyTorch as the training code streams", "stream_transformer_xl.py", "run", folder, "--ids", ids,
+                          "--recompute", "--tokens", "8")]
 
 
 # name: (what is asked, rows)

@@ -3,11 +3,12 @@
 once, so that a token reads each weight once and recomputes nothing.
 
     stream_transformer_xl.py make transfo-xl-wt103 FOLDER [--ids 300] [--seed 1]
-    stream_transformer_xl.py run FOLDER --ids tokens.txt [--threads 1] [--tokens 200]
+    stream_transformer_xl.py run FOLDER --ids tokens.txt [--threads 1] [--tokens 200] [--recompute]
 
 `make` writes a folder as Hugging Face's TransfoXL has it, of published shapes and random weights: config.json,
 pytorch_model.bin, vocab.txt, tokens.txt and text.txt (words to calibrate with). `run` streams such a folder and prints
-what a token with the full distribution costs as one line of JSON. Memory starts as zeros that attention sees, so every
+what a token with the full distribution costs as one line of JSON; with --recompute as the training codes stream: they keep
+what entered each layer and make keys, values and position rows of it anew for every token. Memory starts as zeros that attention sees, so every
 token costs the same.
 """
 import argparse
@@ -95,7 +96,7 @@ def make(options):
 
 
 class Stream:
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, recompute: bool):
         with open(os.path.join(folder, "config.json")) as file:
             c = json.load(file)
         w = torch.load(os.path.join(folder, "pytorch_model.bin"))
@@ -121,7 +122,7 @@ class Stream:
             distances = distances.clamp(max=c["clamp_len"])
         angles = distances[:, None] * w["transformer.pos_emb.inv_freq"].double()
         sinusoids = torch.cat([angles.sin(), angles.cos()], 1).float()
-        self.layers = []
+        self.layers, self.sinusoids, self.recompute = [], sinusoids, recompute
         for i in range(c["n_layer"]):
             own = f"transformer.layers.{i}."
             part = {key[len(own):]: value for key, value in w.items() if key.startswith(own)}
@@ -132,10 +133,18 @@ class Stream:
             self.layers.append(part)
         shape = (c["n_layer"], self.heads, self.window, self.head)
         self.keys, self.values, self.seen = torch.zeros(shape), torch.zeros(shape), 0
+        self.memories = torch.zeros(c["n_layer"], self.window, self.width) if recompute else None
 
     def norm(self, x, layer, name):
         return F.layer_norm(x, (self.width,), layer[name + ".layer_norm.weight"], layer[name + ".layer_norm.bias"],
                             self.epsilon)
+
+    def make_anew(self, i: int, layer: dict, x: torch.Tensor, slot: int):
+        self.memories[i][slot] = x
+        made = self.memories[i] @ layer["dec_attn.qkv_net.weight"].t()
+        _, keys, values = made.view(self.window, 3, self.heads, self.head).permute(1, 2, 0, 3)
+        rows = (self.sinusoids @ layer["dec_attn.r_net.weight"].t()).view(self.window, self.heads, self.head)
+        return keys, values, rows.permute(1, 2, 0)
 
     def step(self, token: int) -> torch.Tensor:
         """Log-probabilities of the next word, [vocabulary]."""
@@ -147,13 +156,17 @@ class Stream:
         self.seen += 1
         for i, layer in enumerate(self.layers):
             qkv = torch.mv(layer["dec_attn.qkv_net.weight"], x).view(3, self.heads, self.head)
-            self.keys[i][:, slot], self.values[i][:, slot] = qkv[1], qkv[2]
+            if self.recompute:
+                keys, values, rows = self.make_anew(i, layer, x, slot)
+            else:
+                self.keys[i][:, slot], self.values[i][:, slot] = qkv[1], qkv[2]
+                keys, values, rows = self.keys[i], self.values[i], layer["rows"]
             content, position = qkv[0] + layer["dec_attn.r_w_bias"], qkv[0] + layer["dec_attn.r_r_bias"]
-            by_distance = torch.bmm(position[:, None], layer["rows"])[:, 0]
+            by_distance = torch.bmm(position[:, None], rows)[:, 0]
             # Slot s is (slot - s) mod window tokens old.
-            score = torch.matmul(self.keys[i], content[..., None])[..., 0] + by_distance.flip(1).roll(slot + 1, 1)
+            score = torch.matmul(keys, content[..., None])[..., 0] + by_distance.flip(1).roll(slot + 1, 1)
             weights = torch.softmax(score * self.head ** -0.5, -1)
-            attended = torch.bmm(weights[:, None], self.values[i]).view(-1)
+            attended = torch.bmm(weights[:, None], values).view(-1)
             x = self.norm(x + torch.mv(layer["dec_attn.o_net.weight"], attended), layer, "dec_attn")
             inner = torch.relu(torch.addmv(layer["pos_ff.CoreNet.0.bias"], layer["pos_ff.CoreNet.0.weight"], x))
             x = self.norm(x + torch.addmv(layer["pos_ff.CoreNet.3.bias"], layer["pos_ff.CoreNet.3.weight"], inner), layer,
@@ -172,7 +185,7 @@ class Stream:
 
 def run(options):
     torch.set_num_threads(options.threads)
-    stream = Stream(options.folder)
+    stream = Stream(options.folder, options.recompute)
     with open(options.ids) as file:
         ids = [int(token) for token in file.read().split()]
     times, total = [], 0.0
@@ -203,6 +216,7 @@ def main():
     running.add_argument("--ids", required=True)
     running.add_argument("--threads", type=int, default=1)
     running.add_argument("--tokens", type=int, default=200)
+    running.add_argument("--recompute", action="store_true")
     running.set_defaults(command=run)
     options = parser.parse_args()
     options.command(options)

@@ -185,7 +185,8 @@ TEST(ConvertTransformerXlFiles, MemoryLength) {
   EXPECT_FALSE(Convert(options).ok());  // trained with another memory than it was evaluated with
   options.golden = options.ids = "";
   ASSERT_TRUE(Convert(options).ok());
-  EXPECT_EQ(DecoderOf(**ModelFile::Open(options.output)).window, 6u);
+  const auto file = *ModelFile::Open(options.output);
+  EXPECT_EQ(DecoderOf(*file).window, 6u);
   for (const uint32_t length : {0u, 1u << 20}) {
     options.checkpoint = kVariants + "kimi-base";
     options.memory_length = length;
@@ -203,7 +204,8 @@ TEST(ConvertTransformerXlFiles, TiedTablesAreStoredOnce) {
     const ConvertOptions options = OptionsFor(kVariants + variant, folder.Path("model.kgl"));
     EXPECT_TRUE(Convert(options).ok());
     std::vector<std::string> found;
-    for (const TensorView& tensor : (*ModelFile::Open(options.output))->tensors()) {
+    const auto file = *ModelFile::Open(options.output);
+    for (const TensorView& tensor : file->tensors()) {
       const bool table = tensor.name.find("emb_") != std::string::npos ||
                          tensor.name.find("out_projs") != std::string::npos ||
                          (tensor.name.find("out_layers") != std::string::npos &&
