@@ -8,6 +8,7 @@ add_library(kinglet SHARED
   ${c_api}/model.cc
   ${c_api}/query.cc
   ${c_api}/session.cc
+  ${c_api}/source.cc
   ${c_api}/state.cc)
 add_library(kinglet::kinglet ALIAS kinglet)
 target_link_libraries(kinglet PRIVATE kinglet_runtime)

@@ -33,8 +33,8 @@ struct SourceFile {
 // criterion, whose names get "criterion." in front, and what follows (an optimiser) is not looked
 // at. Tensors of a "generator" beside "model" (OpenNMT-py's output layer) get "generator." in
 // front. Tensors may share storages (tied tables do), but all together may not have more entries
-// than twice the bytes of the file. An index (converters/shard_index.h) stands for the tensors of its
-// files, each where the index has it. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+// than twice the bytes of the file. An index (converters/shard_index.h) stands for the tensors of
+// its files, each where the index has it. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
 // KINGLET_INVALID_CHECKPOINT, KINGLET_OUT_OF_MEMORY.
 Result<SourceFile> OpenSourceFile(const std::string& path);
 

@@ -17,8 +17,8 @@ bool LooksLikeOpenNmt(std::span<const SourceTensor> weights);
 // The checkpoint says all: `model` and `generator` are the tensors, `opt` the hyper-parameters,
 // `vocab` the words of both languages. Norms may have their old names, a_2 and b_2. Tables with
 // equal values are stored once. FamilyInput::memory_length keeps so many positions and one more, of
-// sources and of targets, which take memory in every session. Refuses, with the option's name, what the blocks cannot say:
-// relative positions, average attention, copying, word features. Errors:
+// sources and of targets, which take memory in every session. Refuses, with the option's name, what
+// the blocks cannot say: relative positions, average attention, copying, word features. Errors:
 // KINGLET_INVALID_CHECKPOINT.
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input);
 

@@ -265,8 +265,9 @@ KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32
                                                 uint32_t to);
 
 // From any thread, while another may be in a call with the session: the call that is running, or
-// else the next that computes something (a source, a step or a query), stops before its next step and returns
-// KINGLET_CANCELLED; calls after that one run as ever. The session must not be destroyed meanwhile.
+// else the next that computes something (a source, a step or a query), stops before its next step
+// and returns KINGLET_CANCELLED; calls after that one run as ever. The session must not be
+// destroyed meanwhile.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- queries -------------------------------------------------------------------------------------

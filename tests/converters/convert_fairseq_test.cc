@@ -131,13 +131,15 @@ double MeanLoss(const std::vector<double>& scores) {
 
 // Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
 // `cpu` still agree in every bit.
+// One stream, as the text is calibrated: at the starts of blocks activations may be larger.
 TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
   ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
   const auto ids = *ReadIds(options.ids);
   ASSERT_TRUE(Convert(options).ok());
-  const double expected = MeanLoss(ScoreBlocks(options.output, "cpu", ids, 16, 0));
-  const auto vocabulary = (*Model::Open(options.output, {}))->vocabulary();
+  const double expected = MeanLoss(ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
+  const auto model = *Model::Open(options.output, {});
+  const auto vocabulary = model->vocabulary();
   std::string text;
   for (const uint32_t word : ids) {
     text += word == 2 ? "\n" : std::string(vocabulary->Word(word)) + " ";
@@ -149,8 +151,8 @@ TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
     if (calibrated) options.calibration_text = folder.Write("text", text);
     const auto summary = Convert(options);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
-    const auto reference = ScoreBlocks(options.output, "ref", ids, 16, 0);
-    EXPECT_EQ(reference, ScoreBlocks(options.output, "cpu", ids, 16, 0));
+    const auto reference = ScoreBlocks(options.output, "ref", ids, ids.size(), 0);
+    EXPECT_EQ(reference, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
     EXPECT_NEAR(MeanLoss(reference), expected, 0.02);
   }
   options.calibration_text = "";
@@ -159,7 +161,8 @@ TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   ASSERT_TRUE(Convert(options).ok());
   EXPECT_EQ(ScoreBlocks(options.output, "ref", ids, 16, 0),
             ScoreBlocks(options.output, "cpu", ids, 16, 0));
-  for (const TensorView& tensor : (*ModelFile::Open(options.output))->tensors()) {
+  const auto pruned = *ModelFile::Open(options.output);
+  for (const TensorView& tensor : pruned->tensors()) {
     if (!tensor.name.ends_with("fc1.weight")) continue;
     const std::vector<float> values = DecodedValues(tensor);
     EXPECT_GE(std::count(values.begin(), values.end(), 0.0f),

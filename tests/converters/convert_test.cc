@@ -309,7 +309,7 @@ TEST_F(ConvertTest, WhatIsNoMicronet) {
   const std::string message = ExpectRefused(KINGLET_UNSUPPORTED);
   EXPECT_NE(message.find("recognises (" + FamilyNames() + "), found a state dict of"),
             std::string::npos);
-  options_.family = "transformer-xl";
+  options_.family = "unheard-of";
   EXPECT_NE(ExpectRefused(KINGLET_UNSUPPORTED).find("no such family"), std::string::npos);
   options_.checkpoint = run_.Write("models/model-8.pth", "garbage");
   ExpectRefused(KINGLET_INVALID_CHECKPOINT);

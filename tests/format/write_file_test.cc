@@ -1,3 +1,5 @@
+#include "format/write_file.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,8 +11,6 @@
 #include <fstream>
 #include <sstream>
 #include <vector>
-
-#include "format/write_file.h"
 
 namespace kinglet {
 namespace {

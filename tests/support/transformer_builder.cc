@@ -83,7 +83,7 @@ class Builder {
       values.values.push_back(
           static_cast<float>(std::pow(100.0, -2.0 * j / static_cast<double>(options_.width))));
     }
-    return Add({"pos_emb.inv_freq", {options_.width / 2}, std::move(values), false});
+    return Add({"pos_emb.inv_freq", {options_.width / 2}, std::move(values), false, true});
   }
 
   Positions MakePositions() {

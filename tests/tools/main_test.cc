@@ -82,7 +82,7 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
 TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
   EXPECT_EQ(folder_.Run("unheard").error,
             "kinglet: usage: command: expected one of convert, score, predict, count, bench, "
-            "embed, inspect, verify, tune-cache, found \"unheard\"\n");
+            "embed, inspect, verify, translate, tune-cache, found \"unheard\"\n");
 }
 
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {
