@@ -54,22 +54,25 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
   KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder));
   if (found) return found->string();
-  if (fs::path model = folder / "model.pt"; fs::is_regular_file(model, error)) {
-    return model.string();
+  std::string names = "model-<step>.pth";
+  for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors",
+                           "pytorch_model.bin.index.json", "model.safetensors.index.json"}) {
+    if (fs::path model = folder / name; fs::is_regular_file(model, error)) return model.string();
+    names += std::string(", ") + name;
   }
-  return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
-                         "a file named model-<step>.pth or model.pt", "none");
+  return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(), "a file named " + names,
+                         "none");
 }
 
-Result<std::string> FindConfig(const std::string& checkpoint) {
+Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name) {
   std::error_code error;
   const fs::path folder = fs::absolute(checkpoint, error).parent_path();
   for (const fs::path& place : {folder, folder.parent_path()}) {
-    const fs::path config = place / "config.yaml";
+    const fs::path config = place / name;
     if (fs::exists(config, error)) return config.string();
   }
   return Status::Refusal(KINGLET_NOT_FOUND, "configuration", folder.string(),
-                         "config.yaml there or one folder up", "none");
+                         name + " there or one folder up, or one named by --config", "none");
 }
 
 }  // namespace kinglet

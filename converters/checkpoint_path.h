@@ -17,12 +17,13 @@ namespace kinglet {
 std::optional<int64_t> StepOf(std::string_view path);
 
 // `path` itself if it is a file. In a folder: the model-<step>.pth of the largest step, in its
-// `models` folder or, without one, in the folder itself. Errors: KINGLET_NOT_FOUND,
+// `models` folder or, without one, in the folder itself; then model.pt; then what Hugging Face's
+// library writes: weights in one file or the index of several. Errors: KINGLET_NOT_FOUND,
 // KINGLET_IO_ERROR.
 Result<std::string> FindCheckpoint(const std::string& path);
 
-// config.yaml beside the checkpoint, or else one folder up. Errors: KINGLET_NOT_FOUND.
-Result<std::string> FindConfig(const std::string& checkpoint);
+// The file of this name beside the checkpoint, or else one folder up. Errors: KINGLET_NOT_FOUND.
+Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name);
 
 }  // namespace kinglet
 

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -27,6 +28,17 @@ std::optional<Number> Parse(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// The spellings of YAML 1.1, which Python's library follows.
+std::optional<bool> ParseBoolean(std::string_view text) {
+  static constexpr std::array<std::string_view, 9> kTrue = {"true", "True", "TRUE", "yes", "Yes",
+                                                            "YES",  "on",   "On",   "ON"};
+  static constexpr std::array<std::string_view, 9> kFalse = {"false", "False", "FALSE", "no", "No",
+                                                             "NO",    "off",   "Off",   "OFF"};
+  if (std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end()) return true;
+  if (std::find(kFalse.begin(), kFalse.end(), text) != kFalse.end()) return false;
+  return std::nullopt;
 }
 
 int LineOf(const YAML::Mark& mark) { return mark.line + 1; }
@@ -178,37 +190,32 @@ Result<std::string> ConfigFile::Text(const std::string& key) const {
 }
 
 Result<bool> ConfigFile::Boolean(const std::string& key) const {
-  // The spellings of YAML 1.1, which Python's library follows.
-  static constexpr std::array<std::string_view, 9> kTrue = {"true", "True", "TRUE", "yes", "Yes",
-                                                            "YES",  "on",   "On",   "ON"};
-  static constexpr std::array<std::string_view, 9> kFalse = {"false", "False", "FALSE", "no", "No",
-                                                             "NO",    "off",   "Off",   "OFF"};
   const std::string expected = "true or false";
   KINGLET_ASSIGN_OR_RETURN(const Scalar* scalar, FindScalar(key, expected));
-  if (!scalar->quoted) {
-    for (const std::string_view word : kTrue) {
-      if (scalar->text == word) return true;
-    }
-    for (const std::string_view word : kFalse) {
-      if (scalar->text == word) return false;
-    }
-  }
-  return Refuse(key, *scalar, expected, QuotedName(scalar->text));
+  const std::optional<bool> value = ParseBoolean(scalar->text);
+  if (!value || scalar->quoted) return Refuse(key, *scalar, expected, QuotedName(scalar->text));
+  return *value;
 }
 
-Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const {
-  const std::string expected = "a list of integers of 64 bits";
+Result<const ConfigFile::Value*> ConfigFile::FindList(const std::string& key,
+                                                      const std::string& expected) const {
   KINGLET_ASSIGN_OR_RETURN(const Value* value, Find(key, expected));
   switch (value->kind) {
     case Kind::kList:
-      break;
+      return value;
     case Kind::kNull:
       return Refuse(key, value->scalar, expected, "no value");
     case Kind::kScalar:
       return Refuse(key, value->scalar, expected, QuotedName(value->scalar.text));
     case Kind::kOther:
-      return Refuse(key, value->scalar, expected, "a nested value");
+      break;
   }
+  return Refuse(key, value->scalar, expected, "a nested value");
+}
+
+Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const {
+  const std::string expected = "a list of integers of 64 bits";
+  KINGLET_ASSIGN_OR_RETURN(const Value* value, FindList(key, expected));
   std::vector<int64_t> integers;
   for (const Scalar& item : value->items) {
     const std::optional<int64_t> integer = Parse<int64_t>(item.text);
@@ -216,6 +223,18 @@ Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const 
     integers.push_back(*integer);
   }
   return integers;
+}
+
+Result<std::vector<bool>> ConfigFile::Booleans(const std::string& key) const {
+  const std::string expected = "a list of true and false";
+  KINGLET_ASSIGN_OR_RETURN(const Value* value, FindList(key, expected));
+  std::vector<bool> booleans;
+  for (const Scalar& item : value->items) {
+    const std::optional<bool> boolean = ParseBoolean(item.text);
+    if (!boolean || item.quoted) return Refuse(key, item, expected, QuotedName(item.text));
+    booleans.push_back(*boolean);
+  }
+  return booleans;
 }
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// A training code's configuration: a YAML file with a mapping of names to numbers, texts, truth
-// values and lists of integers. Immutable value.
+// A training code's configuration: a YAML (or JSON) file with a mapping of names to numbers, texts,
+// truth values and lists of integers or truth values. Immutable value.
 #ifndef KINGLET_CONVERTERS_CONFIG_FILE_H_
 #define KINGLET_CONVERTERS_CONFIG_FILE_H_
 
@@ -30,6 +30,7 @@ class ConfigFile {
   Result<std::string> Text(const std::string& key) const;
   Result<bool> Boolean(const std::string& key) const;
   Result<std::vector<int64_t>> Integers(const std::string& key) const;
+  Result<std::vector<bool>> Booleans(const std::string& key) const;
 
  private:
   enum class Kind { kNull, kScalar, kList, kOther };
@@ -46,6 +47,8 @@ class ConfigFile {
 
   ConfigFile() = default;
   Result<const Value*> Find(const std::string& key, const std::string& expected) const;
+  // The value, which is a list.
+  Result<const Value*> FindList(const std::string& key, const std::string& expected) const;
   Result<const Scalar*> FindScalar(const std::string& key, const std::string& expected) const;
   Status Refuse(const std::string& key, const Scalar& scalar, const std::string& expected,
                 const std::string& found) const;

@@ -26,7 +26,6 @@
 #include "format/coded_rows.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
-#include "format/parameters.h"
 #include "format/writer.h"
 
 namespace kinglet {
@@ -56,15 +55,21 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
   KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
   LoadedModel model;
   if (recipe.embedding) {
+    if (options.memory_length) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
+                             "none with a recipe that names its own blocks",
+                             std::to_string(*options.memory_length));
+    }
     KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, source));
     summary.family = "recipe";
   } else {
     KINGLET_ASSIGN_OR_RETURN(
         const Family* family,
         ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
+    KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
     KINGLET_ASSIGN_OR_RETURN(model, family->load({path, options.config, source.step, source.tensors,
-                                                  source.modules, root}));
+                                                  source.modules, root, options.memory_length}));
     summary.family = family->name;
   }
   if (model.bits && options.bits) {
@@ -145,11 +150,9 @@ Status CheckDecoded(const ModelDraft& draft, const ModelFile& file) {
 
 void Summarise(const ModelDraft& draft, const ModelFile& file, ConvertSummary& summary) {
   summary.tensors = draft.tensors.size();
-  for (size_t i = 0; i < draft.tensors.size(); ++i) {
-    const EncodedTensor& tensor = draft.tensors[i];
-    if (IsBuffer(draft.description, static_cast<TensorId>(i))) continue;
-    if (!tensor.coded()) summary.parameters += Count(tensor.shape);
-    summary.nonzero_parameters += CountNonzeros(tensor);
+  for (const EncodedTensor& tensor : draft.tensors) {
+    summary.parameters += Parameters(tensor);
+    if (!tensor.derived) summary.nonzero_parameters += CountNonzeros(tensor);
   }
   summary.file_bytes = file.file_size();
   summary.digest = file.digest();

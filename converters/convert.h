@@ -27,7 +27,8 @@ struct ConvertOptions {
   std::optional<int> bits;
   std::string calibration_text;  // text file; needs bits and a vocabulary
   std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
-  // Of the command's contract, but of no family that this version knows: refused in one line.
+  // In place of the checkpoint's number of earlier tokens that a token sees, for the families that
+  // can have another.
   std::optional<uint32_t> memory_length;
   std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
@@ -44,7 +45,7 @@ struct ConvertOptions {
 struct ConvertSummary {
   std::string family;
   uint64_t tensors = 0;
-  uint64_t parameters = 0;  // entries of all tensors
+  uint64_t parameters = 0;  // entries of all tensors but derived ones
   uint64_t nonzero_parameters = 0;
   uint64_t checkpoint_bytes = 0;
   uint64_t file_bytes = 0;

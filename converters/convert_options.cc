@@ -48,11 +48,6 @@ Status CheckOptions(const ConvertOptions& options) {
   if (!options.recipe.empty() && !options.family.empty()) {
     return Refuse("recipe", "no family beside it", options.family);
   }
-  if (options.memory_length) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
-                           "none, as a MicroNet's window is its trained positions",
-                           std::to_string(*options.memory_length));
-  }
   if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
     return Refuse("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
   }
@@ -76,6 +71,7 @@ std::string ShapingOptions(const ConvertOptions& options) {
   if (!options.recipe.empty()) {
     add("recipe " + std::filesystem::path(options.recipe).filename().string());
   }
+  if (options.memory_length) add("mem-len " + std::to_string(*options.memory_length));
   if (options.prune) add("prune " + NumberText(*options.prune));
   if (options.bits) add("bits " + std::to_string(*options.bits));
   if (!options.calibration_text.empty()) add("calibrated");

@@ -111,6 +111,36 @@ std::optional<int64_t> IntegerAttribute(const PickleNode& module, std::string_vi
   return number == nullptr ? std::nullopt : std::optional<int64_t>(*number);
 }
 
+std::optional<double> NumberAttribute(const PickleNode& module, std::string_view name) {
+  const NodeRef node = ModuleAttribute(module, name);
+  const auto* real = node == nullptr ? nullptr : node->As<double>();
+  if (real != nullptr) return *real;
+  const std::optional<int64_t> integer = IntegerAttribute(module, name);
+  return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> IntegersAttribute(const PickleNode& module,
+                                                      std::string_view name) {
+  const NodeRef node = ModuleAttribute(module, name);
+  const auto* list = node == nullptr ? nullptr : node->As<PickleList>();
+  if (list == nullptr) return std::nullopt;
+  std::vector<int64_t> integers;
+  for (const PickleNode* item : list->items) {
+    const auto* integer = item->As<int64_t>();
+    if (integer == nullptr) return std::nullopt;
+    integers.push_back(*integer);
+  }
+  return integers;
+}
+
+std::optional<bool> BooleanAttribute(const PickleNode& module, std::string_view name) {
+  const NodeRef node = ModuleAttribute(module, name);
+  const bool* truth = node == nullptr ? nullptr : node->As<bool>();
+  if (truth != nullptr) return *truth;
+  const std::optional<double> number = NumberAttribute(module, name);
+  return number ? std::optional(*number != 0) : std::nullopt;
+}
+
 NodeRef Submodule(const PickleNode& module, std::string_view path) {
   NodeRef at = &module;
   while (at != nullptr && !path.empty()) {

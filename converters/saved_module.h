@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "converters/checkpoint.h"
 #include "converters/pickle.h"
@@ -31,9 +32,14 @@ Result<StateDict> ModuleTensors(const PickleNode& module, const std::string& pre
 
 // An attribute of the module, or null. REQUIRES: IsModule(module).
 NodeRef ModuleAttribute(const PickleNode& module, std::string_view name);
-// The same, where it is text or an integer.
+// The same, where it is text, an integer, a number or a list of integers.
 std::optional<std::string> TextAttribute(const PickleNode& module, std::string_view name);
 std::optional<int64_t> IntegerAttribute(const PickleNode& module, std::string_view name);
+std::optional<double> NumberAttribute(const PickleNode& module, std::string_view name);
+std::optional<std::vector<int64_t>> IntegersAttribute(const PickleNode& module,
+                                                      std::string_view name);
+// Truth as Python has it of a bool and of a number.
+std::optional<bool> BooleanAttribute(const PickleNode& module, std::string_view name);
 
 // The submodule at a path like "rnns.0.module", or null.
 NodeRef Submodule(const PickleNode& module, std::string_view path);

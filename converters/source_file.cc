@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <new>
 #include <span>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "converters/numpy_tensors.h"
 #include "converters/quoted.h"
 #include "converters/safetensors.h"
+#include "converters/shard_index.h"
+#include "format/digest.h"
 
 namespace kinglet {
 namespace {
@@ -86,6 +89,13 @@ Status CheckEntries(const StateDict& tensors, const InputFile& file) {
   return {};
 }
 
+// Equal for tensors of one shape that read the same elements.
+std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
+  std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
+  for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
+  return place;
+}
+
 Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
   KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
   const PickleNode& root = source.checkpoint->root();
@@ -103,7 +113,8 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
                               },
                               [checkpoint = source.checkpoint, tensor = named.tensor] {
                                 return checkpoint->ReadIntegers(*tensor);
-                              }});
+                              },
+                              PlaceOf(*file, *named.tensor)});
   }
   const PickleNode* step = inside != nullptr ? root.Find("step") : nullptr;
   if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
@@ -152,18 +163,52 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& s
                          Head(*file));
 }
 
+Result<SourceFile> OpenOneFile(InputFile opened) {
+  const auto file = std::make_shared<const InputFile>(std::move(opened));
+  SourceFile source;
+  source.path = file->path();
+  source.bytes = file->size();
+  source.step = StepOf(source.path);
+  KINGLET_RETURN_IF_ERROR(ReadContainer(file, source));
+  KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
+  return source;
+}
+
+Result<SourceFile> OpenShards(const InputFile& opened) {
+  KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
+  SourceFile source;
+  source.path = opened.path();
+  const std::filesystem::path folder = std::filesystem::path(source.path).parent_path();
+  std::string digests;
+  for (const std::string& name : index.files) {
+    KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open((folder / name).string()));
+    KINGLET_ASSIGN_OR_RETURN(SourceFile shard, OpenOneFile(std::move(file)));
+    for (SourceTensor& tensor : shard.tensors) {
+      const auto place = index.file_of.find(tensor.name);
+      if (place == index.file_of.end() || place->second != name) {
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, shard.path,
+                               "only tensors that the index has there", QuotedName(tensor.name));
+      }
+      index.file_of.erase(place);
+      source.tensors.push_back(std::move(tensor));
+    }
+    source.bytes += shard.bytes;
+    digests += shard.digest;
+  }
+  if (!index.file_of.empty()) {
+    const auto& [tensor, name] = *index.file_of.begin();
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "tensor " + QuotedName(tensor),
+                           "it in " + QuotedName(name) + " as the index says", "none");
+  }
+  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return source;
+}
+
 }  // namespace
 
 Result<SourceFile> OpenSourceFile(const std::string& path) try {
   KINGLET_ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
-  const auto file = std::make_shared<const InputFile>(std::move(opened));
-  SourceFile source;
-  source.path = path;
-  source.bytes = file->size();
-  source.step = StepOf(path);
-  KINGLET_RETURN_IF_ERROR(ReadContainer(file, source));
-  KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
-  return source;
+  return LooksLikeShardIndex(opened) ? OpenShards(opened) : OpenOneFile(std::move(opened));
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");
 }

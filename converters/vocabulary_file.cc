@@ -10,6 +10,7 @@
 
 #include "converters/input_file.h"
 #include "converters/npy.h"
+#include "converters/pickled_vocabulary.h"
 
 namespace kinglet {
 namespace {
@@ -84,13 +85,10 @@ Result<std::vector<std::string>> WordsOfText(const std::string& path, std::strin
 }  // namespace
 
 Result<std::vector<std::string>> ReadVocabularyFile(const std::string& path) {
-  if (path.ends_with(".pkl") || path.ends_with(".bin")) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, path, "name",
-                           "a text file with one word per line, fairseq's dict.txt or .npy",
-                           "a pickled vocabulary, which is not read yet");
-  }
-  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
   try {
+    KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+    if (LooksPickled(file)) return ReadPickledVocabulary(path);
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
     const auto bytes = std::as_bytes(std::span<const char>(text));
     return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text);
   } catch (const std::bad_alloc&) {

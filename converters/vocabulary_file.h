@@ -15,9 +15,9 @@ namespace kinglet {
 //            the last space, "#fairseq:overwrite" may follow): its ids start behind the four
 //            specials <s> <pad> </s> <unk>, which are put in front
 //   .npy     an array of strings
+//   .pkl     or a file of torch.save: a pickled Vocab object (converters/pickled_vocabulary.h)
 // Repeated words are the vocabulary's to refuse. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
-// KINGLET_INVALID_CHECKPOINT (naming the line or entry), KINGLET_UNSUPPORTED for pickled
-// vocabularies, KINGLET_OUT_OF_MEMORY.
+// KINGLET_INVALID_CHECKPOINT (naming the line or entry), KINGLET_OUT_OF_MEMORY.
 Result<std::vector<std::string>> ReadVocabularyFile(const std::string& path);
 
 }  // namespace kinglet

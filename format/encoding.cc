@@ -194,7 +194,10 @@ void RequireHeld(const TensorView& view) {
 }
 
 uint64_t Parameters(const TensorView& view) {
-  return view.coded() != nullptr ? 0 : Count(view.shape);
+  return view.coded() != nullptr || view.derived ? 0 : Count(view.shape);
+}
+uint64_t Parameters(const EncodedTensor& tensor) {
+  return tensor.coded() || tensor.derived ? 0 : Count(tensor.shape);
 }
 
 std::vector<float> DecodeScales(const ScalesView& view) {

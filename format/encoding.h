@@ -109,6 +109,9 @@ struct EncodedTensor {
   Shape shape;
   std::variant<DenseF32, DenseF16, Quantised, Coded> values;
   bool pruned = false;  // store a mask and only the non-zero entries; never of a coded table
+  // Made of the model's other tensors (a transposed copy) or of constants (frequencies): its
+  // entries are no parameters. Computes nothing.
+  bool derived = false;
 
   bool coded() const { return std::holds_alternative<Coded>(values); }
 };
@@ -167,6 +170,7 @@ struct TensorView {
   Shape shape;
   std::variant<DenseView, PackedView, CodedView> values;
   std::optional<MaskView> mask;  // present: `values` hold only the entries whose bit is set
+  bool derived = false;          // as EncodedTensor's
   // The bytes were given up (ModelFile::Release): what reads entries ends the program.
   bool released = false;
 
@@ -188,8 +192,9 @@ void MarkReleased(TensorView& view);
 // input.
 void RequireHeld(const TensorView& view);
 
-// Entries of its own: none of a coded table, whose codebook has them.
+// Entries of its own: none of a coded table, whose codebook has them, nor of a derived one.
 uint64_t Parameters(const TensorView& view);
+uint64_t Parameters(const EncodedTensor& tensor);
 // The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded.
 std::vector<float> DecodedValues(const TensorView& view);
 DecodedCodes DecodeCodes(const TensorView& view);  // REQUIRES: view.quantised()

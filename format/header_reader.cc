@@ -195,6 +195,7 @@ class Reader : private SchemaReader {
       return Invalid(where + ", shape", "1 or 2 dimensions", std::to_string(shape.size()));
     }
     view.shape.assign(shape.begin(), shape.end());
+    view.derived = tensor.derived();
     const int encodings =
         (tensor.dense() != nullptr) + (tensor.packed() != nullptr) + (tensor.coded() != nullptr);
     if (encodings != 1) {

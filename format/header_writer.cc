@@ -52,7 +52,8 @@ class HeaderBuilder {
     if (tensor.view.mask) {
       mask = schema::CreateMask(builder_, tensor.view.mask->nonzeros, tensor.mask);
     }
-    return schema::CreateTensor(builder_, name, shape, dense, packed, mask, coded);
+    return schema::CreateTensor(builder_, name, shape, dense, packed, mask, coded,
+                                tensor.view.derived);
   }
 
   flatbuffers::Offset<schema::Block> Add(const Block& block) {

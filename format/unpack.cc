@@ -48,7 +48,7 @@ ModelDraft UnpackModel(const ModelFile& file) {
   draft.description = file.description();
   for (const TensorView& view : file.tensors()) {
     draft.tensors.push_back({view.name, view.shape, std::visit(UnpackValues{view}, view.values),
-                             view.mask.has_value()});
+                             view.mask.has_value(), view.derived});
   }
   if (const Vocabulary* vocabulary = file.vocabulary()) {
     draft.vocabulary.reserve(vocabulary->size());

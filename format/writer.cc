@@ -160,6 +160,7 @@ class Packer {
     PlacedTensor placed;
     placed.view.name = tensor.name;
     placed.view.shape = tensor.shape;
+    placed.view.derived = tensor.derived;
     if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
       const std::vector<float> stored = Stored(
           tensor, dense->values, [](float value) { return value == 0.0f; }, placed);

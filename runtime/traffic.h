@@ -3,8 +3,7 @@
 // plan, layout, kernels and path, so that a time can be compared with reading exactly that memory.
 //
 // Left out: the code, what a kernel keeps in registers and on the stack, the table in which a query
-// looks up a word's weight, and what keeps a half-run token undoable. Attention may skip values
-// whose weight rounds to zero; they count.
+// looks up a word's weight, and what keeps a half-run token undoable.
 #ifndef KINGLET_RUNTIME_TRAFFIC_H_
 #define KINGLET_RUNTIME_TRAFFIC_H_
 

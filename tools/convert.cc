@@ -74,8 +74,10 @@ Command AddConvert(CLI::App& app) {
       ->type_name("TEXT");
   command->add_option("--recipe", convert.recipe,
                       "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
-  command->add_option("--mem-len", convert.memory_length,
-                      "not for this version's families: refused");
+  command
+      ->add_option("--mem-len", convert.memory_length,
+                   "memory of a Transformer-XL, in place of the checkpoint's")
+      ->type_name("N");
   command->add_option("--prune", convert.prune, "fraction of smallest weights set to zero")
       ->check(CLI::Range(0.0, 1.0).description(""))
       ->type_name("S");

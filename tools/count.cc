@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "format/parameters.h"
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
 #include "runtime/session.h"
@@ -153,13 +152,13 @@ Status CountModel(const CountOptions& options, Console& console) {
   };
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
-    uint64_t total = 0, nonzero = 0;
+    uint64_t total = 0, total_nonzeros = 0;
     for (size_t i = 0; i < plan.weights.size(); ++i) {
-      if (IsBuffer(model->file().description(), static_cast<TensorId>(i))) continue;
       total += Parameters(plan.weights[i]);
-      nonzero += nonzeros[i];
+      if (!plan.weights[i].derived) total_nonzeros += nonzeros[i];
     }
-    const ExecutedStorage storage = ExecutedStorageOf(model->file().ledger(), nonzero, total);
+    const ExecutedStorage storage =
+        ExecutedStorageOf(model->file().ledger(), total_nonzeros, total);
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }

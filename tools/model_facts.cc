@@ -5,8 +5,6 @@
 #include <string_view>
 #include <variant>
 
-#include "format/parameters.h"
-
 namespace kinglet {
 namespace {
 
@@ -138,11 +136,9 @@ ModelFacts DescribeModel(const ModelFile& file) {
     described.shape = tensor.shape;
     described.encoding = EncodingName(tensor);
     described.entries = Parameters(tensor);
-    described.stored = tensor.mask ? tensor.mask->nonzeros : described.entries;
-    if (!IsBuffer(file.description(), static_cast<TensorId>(facts.tensors.size()))) {
-      facts.parameters += described.entries;
-      facts.stored += described.stored;
-    }
+    described.stored = tensor.mask && !tensor.derived ? tensor.mask->nonzeros : described.entries;
+    facts.parameters += described.entries;
+    facts.stored += described.stored;
     index_of.emplace(tensor.name, facts.tensors.size());
     facts.tensors.push_back(std::move(described));
   }

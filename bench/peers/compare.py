@@ -110,6 +110,17 @@ class Bench:
         return [self.ours("kinglet, 9 bits", nine, ids), self.ours("kinglet, float32", float32, ids),
                 self.peer("PyTorch, float32", "stream_lstm.py", "run", checkpoint, "--ids", ids)]
 
+    def transformer_xl_rows(self) -> list:
+        folder = self.path("transfo-xl-wt103")
+        ids, text = os.path.join(folder, "tokens.txt"), os.path.join(folder, "text.txt")
+        if not os.path.exists(text):
+            self.python("stream_transformer_xl.py", "make", "transfo-xl-wt103", folder)
+        float32, nine = self.models(folder, "transfo-xl-wt103", os.path.join(folder, "vocab.txt"), text)
+        return [self.ours("kinglet, 9 bits", nine, ids, tokens=200), self.ours("kinglet, float32", float32, ids, tokens=200),
+                self.peer("PyTorch, float32", "stream_transformer_xl.py", "run", folder, "--ids", ids),
+                self.peer("PyTorch as the training code streams", "stream_transformer_xl.py", "run", folder, "--ids", ids,
+                          "--recompute", "--tokens", "8")]
+
 
 # name: (what is asked, rows)
 CASES = {
@@ -118,6 +129,7 @@ CASES = {
     "score": ("best MicroNet, the next word alone, 1 thread", Bench.best_score_rows),
     "lanes": ("best MicroNet, 64 lanes, ten best words, 2 threads", Bench.lanes_rows),
     "demo": ("demo model on real text, full distribution, 1 thread", Bench.demo_rows),
+    "transformer-xl": ("Transformer-XL, transfo-xl-wt103's shapes, full distribution, 1 thread", Bench.transformer_xl_rows),
     "lstm": ("LSTM 2 x 1500, 10,000 words, DPQ input, full distribution, 1 thread", Bench.lstm_rows),
 }
 

@@ -60,10 +60,17 @@ void DraftBuilder::NoteMisshaped(const SourceTensor& tensor, const std::string& 
 TensorId DraftBuilder::Add(const std::string& name, const Shape& shape, Role role,
                            const SourceTensor* source, Origin origin) {
   const auto id = static_cast<TensorId>(sources_.size());
-  sources_.push_back({source, origin});
+  sources_.push_back({source, origin, {}});
   model.draft.tensors.push_back({name, shape, DenseF32{}, false});
   if (role != Role::kKept) model.quantisable.push_back(id);
   if (role == Role::kPrunedAlso) model.prunable.push_back(id);
+  return id;
+}
+
+TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
+                               const SourceTensor* source, Make make) {
+  const TensorId id = Add(name, shape, role, source);
+  sources_.back().make = std::move(make);
   return id;
 }
 
@@ -85,12 +92,17 @@ Status DraftBuilder::ReadValues() {
   const SourceTensor* read = nullptr;  // parts of one tensor follow each other
   std::vector<float> values;
   for (size_t id = 0; id < sources_.size(); ++id) {
-    const auto& [source, origin] = sources_[id];
+    const auto& [source, origin, make] = sources_[id];
     if (source != read) {
       KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(*source));
       read = source;
     }
     EncodedTensor& tensor = model.draft.tensors[id];
+    if (make) {
+      KINGLET_ASSIGN_OR_RETURN(std::vector<float> made, make(values));
+      tensor.values = DenseF32{std::move(made)};
+      continue;
+    }
     if (tensor.shape == source->shape) {
       tensor.values = DenseF32{std::exchange(values, {})};
       read = nullptr;

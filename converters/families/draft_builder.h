@@ -4,6 +4,7 @@
 #define KINGLET_CONVERTERS_FAMILIES_DRAFT_BUILDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,6 +69,14 @@ class DraftBuilder {
     return Add(name, shape, role, Claim(name, shape));
   }
 
+  // A tensor whose values `make` makes of all those of the source, as many as the shape has.
+  using Make = std::function<Result<std::vector<float>>(std::vector<float> values)>;
+  TensorId AddMade(const std::string& name, const Shape& shape, Role role,
+                   const SourceTensor* source, Make make);
+
+  // What the tensor holds is no parameter of its own (EncodedTensor::derived).
+  void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
+
   // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
   // says whose tensors were expected.
   Status CheckNames(const std::string& network) const;
@@ -80,6 +89,7 @@ class DraftBuilder {
   struct Source {
     const SourceTensor* tensor;
     Origin origin;
+    Make make;  // empty: the values from the origin on
   };
 
   std::span<const SourceTensor> order_;

@@ -8,6 +8,8 @@
 #include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/pytorch_examples.h"
+#include "converters/families/transfo_xl_hf.h"
+#include "converters/families/transformer_xl.h"
 #include "converters/families/zaremba_tf.h"
 #include "converters/quoted.h"
 
@@ -25,41 +27,72 @@ std::string Outline(std::span<const SourceTensor> weights) {
   return text;
 }
 
-}  // namespace
-
-std::span<const Family> Families() {
-  static constexpr std::array<Family, 6> kFamilies = {{
-      {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
-      {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
-      {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
-      {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
-      {kKingletTorchFamily, LooksLikeKingletTorch, LoadKingletTorch},
-      {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
-  }};
-  return kFamilies;
-}
-
-std::string FamilyNames() {
+// "neurips-micronet, ...": of the families that `wanted` wants.
+template <class Predicate>
+std::string NamesOf(const Predicate& wanted) {
   std::string names;
   for (const Family& family : Families()) {
+    if (!wanted(family)) continue;
     if (!names.empty()) names += ", ";
     names += family.name;
   }
   return names;
 }
 
+}  // namespace
+
+std::span<const Family> Families() {
+  static constexpr std::array<Family, 8> kFamilies = {{
+      {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
+      {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
+      {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
+      {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
+      {kKingletTorchFamily, LooksLikeKingletTorch, LoadKingletTorch},
+      {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
+      {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true},
+      {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},
+  }};
+  return kFamilies;
+}
+
+std::string FamilyNames() {
+  return NamesOf([](const Family&) { return true; });
+}
+
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
                                    std::span<const SourceTensor> weights) {
-  for (const Family& family : Families()) {
-    if (name.empty() ? family.recognises(weights) : family.name == name) return &family;
-  }
-  if (!name.empty()) {
+  const auto recognises = [weights](const Family& family) { return family.recognises(weights); };
+  const std::span<const Family> families = Families();
+  const auto chosen = std::find_if(families.begin(), families.end(), [&](const Family& family) {
+    return name.empty() ? recognises(family) : family.name == name;
+  });
+  if (chosen == families.end() && !name.empty()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "family", QuotedName(name),
                            "one of " + FamilyNames() + " in this build", "no such family");
   }
-  return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
-                         "a family that this build recognises (" + FamilyNames() + ")",
-                         Outline(weights));
+  if (chosen == families.end()) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
+                           "a family that this build recognises (" + FamilyNames() + ")",
+                           Outline(weights));
+  }
+  if (!recognises(*chosen)) {
+    if (const std::string fitting = NamesOf(recognises); !fitting.empty()) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", checkpoint,
+                             "tensors of the family " + QuotedName(name),
+                             "those of " + fitting + ": " + Outline(weights));
+    }
+  }
+  return &*chosen;
+}
+
+Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_length) {
+  if (!memory_length || family.takes_memory_length) return {};
+  return Status::Refusal(
+      KINGLET_UNSUPPORTED, "convert", "mem-len",
+      "none for " + std::string(family.name) + " (the memory of " +
+          NamesOf([](const Family& other) { return other.takes_memory_length; }) +
+          " may have another length)",
+      std::to_string(*memory_length));
 }
 
 }  // namespace kinglet

@@ -40,22 +40,30 @@ struct FamilyInput {
   SavedModules modules = {};
   // What torch.save wrote, whole; null for other containers. Lives as long as the weights.
   const PickleNode* root = nullptr;
+  // In place of the number of earlier tokens that the checkpoint says a network sees.
+  std::optional<uint32_t> memory_length = {};
 };
 
 struct Family {
   std::string_view name;
   bool (*recognises)(std::span<const SourceTensor> weights);
   Result<LoadedModel> (*load)(const FamilyInput& input);
+  bool takes_memory_length = false;  // otherwise FamilyInput::memory_length is none
 };
 
 std::span<const Family> Families();
 
 // The family called `name`, or with an empty name the one that recognises the weights. Errors:
-// KINGLET_UNSUPPORTED, saying what was found and what this build knows.
+// KINGLET_UNSUPPORTED, saying what was found and what this build knows;
+// KINGLET_INVALID_CHECKPOINT for a name whose family does not recognise the weights where another
+// does.
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
                                    std::span<const SourceTensor> weights);
 // "neurips-micronet, ...": for messages.
 std::string FamilyNames();
+
+// Errors: KINGLET_UNSUPPORTED, naming the families whose memory can have another length.
+Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_length);
 
 }  // namespace kinglet
 

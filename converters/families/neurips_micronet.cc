@@ -312,7 +312,7 @@ Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
 Result<LoadedModel> LoadMicronet(const FamilyInput& input) {
   std::string path = input.config;
   if (path.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint));
+    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.yaml"));
   }
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
   KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config, ReadMicronetConfig(file, input.step));

@@ -1,7 +1,5 @@
 #include "converters/families/recurrent_model.h"
 
-#include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "converters/families/draft_builder.h"
@@ -12,12 +10,6 @@ namespace {
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
-
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
-    return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
-  });
 }
 
 class RecurrentLoader {
@@ -34,7 +26,7 @@ class RecurrentLoader {
     ClaimSoftmax();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames(names_.network));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
-    KINGLET_RETURN_IF_ERROR(FindTie());
+    KINGLET_ASSIGN_OR_RETURN(tied_, SameParameter(*encoder_, *decoder_));
     builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
     builder_.model.cache_start = CacheStart::kPastCapacity;
     Describe();
@@ -79,16 +71,6 @@ class RecurrentLoader {
       }
       before = split;
     }
-    return {};
-  }
-
-  // Tied tables share a storage in the original; equal values are one parameter whatever they
-  // share.
-  Status FindTie() {
-    if (encoder_->shape != decoder_->shape) return {};
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> encoder, ReadFinite(*encoder_));
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> decoder, ReadFinite(*decoder_));
-    tied_ = SameBits(encoder, decoder);
     return {};
   }
 

@@ -1,5 +1,8 @@
 #include "converters/families/source_weights.h"
 
+#include <algorithm>
+#include <bit>
+#include <span>
 #include <utility>
 
 #include "converters/entries.h"
@@ -18,10 +21,16 @@ Status CheckCount(const SourceTensor& tensor, uint64_t found) {
   return Refuse(tensor, std::to_string(expected) + " values", std::to_string(found));
 }
 
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
+  });
+}
+
 }  // namespace
 
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
-  SourceTensor tensor = {std::move(name), view.shape, {}, {}};
+  SourceTensor tensor = {std::move(name), view.shape, {}, {}, {}};
   tensor.values = [elements, view] { return ReadFloats(elements, view); };
   tensor.integers = [elements = std::move(elements), view = std::move(view)] {
     return ReadIntegers(elements, view);
@@ -34,6 +43,14 @@ Result<std::vector<float>> ReadFinite(const SourceTensor& tensor) {
   KINGLET_RETURN_IF_ERROR(CheckCount(tensor, values.size()));
   KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values));
   return values;
+}
+
+Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b) {
+  if (a.shape != b.shape) return false;
+  if (&a == &b || (!a.place.empty() && a.place == b.place)) return true;
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> first, ReadFinite(a));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> second, ReadFinite(b));
+  return SameBits(first, second);
 }
 
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor) {

@@ -20,6 +20,8 @@ struct SourceTensor {
   // The same entries where they are integers: exact, which float32 is up to 2^24 only. Refuses a
   // tensor of a float type. Empty: the tensor has no integers.
   std::function<Result<std::vector<int64_t>>()> integers = {};
+  // Tensors of one shape and one place are one in the file. Empty: not known.
+  std::string place = {};
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
@@ -30,6 +32,10 @@ SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView
 // Reads one tensor and refuses a value that is not finite, naming the tensor and the entry's index.
 // Errors: KINGLET_INVALID_CHECKPOINT, and those of the tensor's reader.
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
+
+// Whether two tensors of a checkpoint are one parameter: tied parameters share a place where the
+// container can say so, and have equal bits, whatever they share. Errors: as ReadFinite's.
+Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
 
 // Reads one tensor of codes, indices or counts. Errors: the same, also for a tensor of a float
 // type.

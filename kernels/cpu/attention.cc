@@ -60,13 +60,7 @@ class WindowAttentionKernel {
     Scores(frame, head, oldest, weights);
     std::fill_n(weights, first, 0.0f);
     vector_->softmax(weights, first, window);
-
-    size_t offsets[kMaxWindow];
-    for (size_t s = 0; s < window; ++s) {
-      const size_t ring = oldest + s < window ? oldest + s : oldest + s - window;
-      offsets[s] = (ring * op_.heads + head) * op_.value_size;
-    }
-    Combine(values_.slot.At<T>(frame), weights, offsets,
+    Combine(values_.slot.At<T>(frame) + head * op_.value_size, weights, oldest,
             out_.At<float>(frame) + head * op_.value_size);
   }
 
@@ -98,23 +92,25 @@ class WindowAttentionKernel {
     }
   }
 
-  // out = sum over slots of weight * value.
-  void Combine(const T* values, const float* weights, size_t* offsets, float* out) const {
+  // out = sum over slots of weight * value; `values` is the head's in ring slot 0.
+  void Combine(const T* values, const float* weights, size_t oldest, float* out) const {
+    const size_t stride = op_.heads * op_.value_size, older = op_.window - oldest;
     if constexpr (std::is_same_v<T, float>) {
+      size_t offsets[kMaxWindow];
+      for (size_t s = 0; s < op_.window; ++s) {
+        offsets[s] = (s < older ? oldest + s : s - older) * stride;
+      }
       vector_->weighted_reals(values, offsets, weights, op_.window, op_.value_size, out);
     } else {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
       vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
-      // Most weights round to zero and add nothing.
-      size_t kept = 0;
-      for (size_t s = 0; s < op_.window; ++s) {
-        offsets[kept] = offsets[s];
-        codes[kept] = codes[s];
-        kept += codes[s] != 0;
-      }
-      vector_->weighted_codes(values, offsets, codes, kept, quantiser.step * values_.step,
-                              op_.value_size, out);
+      // The order in which integers are added does not matter: that of the ring.
+      int16_t ring_codes[kMaxWindow];
+      std::memcpy(ring_codes + oldest, codes, older * sizeof(int16_t));
+      std::memcpy(ring_codes, codes + older, oldest * sizeof(int16_t));
+      vector_->weighted_codes({values, stride, op_.window}, ring_codes,
+                              quantiser.step * values_.step, op_.value_size, out);
     }
   }
 

@@ -1,4 +1,4 @@
-// Matrix-vector products over panels, and dot products with rows that lie in a frame's buffers.
+// Matrix-vector products over panels.
 #if defined(KINGLET_KERNELS_CPU_MATVEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_MATVEC_INL_H_
 #undef KINGLET_KERNELS_CPU_MATVEC_INL_H_
@@ -9,50 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/pair_products-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
-
-// Add gives sums[i] + a[2i] * b[2i] + a[2i+1] * b[2i+1]: pairs of 16-bit products.
-struct PairProducts {
-  template <class D32, class V32, class V16>
-  static HWY_INLINE V32 Add(D32 d32, V32 sums, V16 a, V16 b) {
-#if HWY_ARCH_X86
-    // One multiply-add instruction, which on x86 pairs neighbours; other machines may reorder.
-    V32 unused = hn::Zero(d32);
-    return hn::ReorderWidenMulAccumulate(d32, a, b, sums, unused);
-#else
-    const V32 a32 = hn::BitCast(d32, a), b32 = hn::BitCast(d32, b);
-    const V32 odd = hn::Mul(hn::ShiftRight<16>(a32), hn::ShiftRight<16>(b32));
-    const V32 even = hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a32)),
-                             hn::ShiftRight<16>(hn::ShiftLeft<16>(b32)));
-    return hn::Add(sums, hn::Add(even, odd));
-#endif
-  }
-};
-
-#if HWY_TARGET == HWY_AVX3
-// The same in one instruction. Highway 1.0.3 has neither it nor a target that enables its
-// intrinsic.
-struct VnniPairProducts {
-  template <class D32, class V32, class V16>
-  static HWY_INLINE V32 Add(D32, V32 sums, V16 a, V16 b) {
-    asm("vpdpwssd %2, %1, %0" : "+v"(sums.raw) : "v"(a.raw), "v"(b.raw));
-    return sums;
-  }
-};
-#endif
-
-HWY_INLINE int32_t LoadPair(const int16_t* x) {
-  int32_t pair;
-  std::memcpy(&pair, x, sizeof pair);
-  return pair;
-}
 
 // Bias, rectifier and store of kWidth rows from `row` on.
 template <class V>
@@ -71,6 +37,29 @@ HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t row
 
 using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
+
+// The same for neighbouring vectors, from row `first` on.
+template <size_t kVectors, class V>
+HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
+                          float* y) {
+  const Reals d;
+  if (first + kVectors * kWidth > rows) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      FinishRows(finish, values[v], first + v * kWidth, rows, y);
+    }
+    return;
+  }
+  if (finish.bias != nullptr) {
+    const float* bias = finish.bias + first;
+    for (size_t v = 0; v < kVectors; ++v) {
+      values[v] = hn::Add(values[v], hn::Load(d, bias + v * kWidth));
+    }
+  }
+  if (finish.rectify) {
+    for (auto& value : values) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, y + first + v * kWidth);
+}
 
 // The codes of kWidth rows, from `row` of their panel on, in one block: a vector of pairs for each
 // pair of columns. The interleaving instructions stay within 128 bits, as the order of entries
@@ -133,14 +122,15 @@ struct IntegerPanels {
   static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
-  // Far enough ahead that a line has come from the third-level cache when it is needed.
-  static constexpr size_t kAhead = 4096;
+  // Blocks ahead that are fetched: a line has then come from the third-level cache when it is
+  // needed.
+  static constexpr size_t kAhead = 16;
   using Accumulators = hn::Vec<Sums>[kVectors];
 
   // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
-  // on.
+  // on. Fetches what lies `ahead` blocks on.
   static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
-                                  const int16_t* x, Accumulators& sums) {
+                                  size_t ahead, const int16_t* x, Accumulators& sums) {
     const Sums d32;
     hn::Vec<Codes> both[kPairs];
     for (size_t pair = 0; pair < kPairs; ++pair) {
@@ -148,7 +138,10 @@ struct IntegerPanels {
     }
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kBlockBytes;
-      hwy::Prefetch(at + kAhead);
+      hwy::Prefetch(at + ahead * kBlockBytes);
+      if constexpr (kForm == CodeForm::kPlanes) {
+        hwy::Prefetch(signs + p * stride + ahead);
+      }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
         auto& sum = sums[p * kGroups + g];
@@ -167,11 +160,15 @@ struct IntegerPanels {
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = weight.signs + panel * stride;
     const size_t whole = end < x.whole ? end : x.whole;
+    // After the last blocks of these panels come the first of the panels after them.
+    const size_t beyond = kAhead + (kPanels - 1) * stride;
+    const size_t turn = stride > kAhead ? stride - kAhead : 0;
     for (size_t block = begin; block < whole; ++block) {
-      AddBlock(codes + block * kBlockBytes, signs + block, stride, x.x + block * kCols, sums);
+      AddBlock(codes + block * kBlockBytes, signs + block, stride, block < turn ? kAhead : beyond,
+               x.x + block * kCols, sums);
     }
     if (end > x.whole) {
-      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, x.last, sums);
+      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, beyond, x.last, sums);
     }
   }
 
@@ -205,11 +202,12 @@ struct IntegerPanels {
       }
     }
     const auto steps = hn::Set(d, step);
+    const size_t first = panel * kPanelRows;
     for (size_t v = 0; v < kVectors; ++v) {
-      const size_t row = panel * kPanelRows + v * kWidth;
-      const auto scale = hn::Mul(hn::Load(d, weight.scales + row), steps);
-      FinishRows(finish, hn::Mul(products[v], scale), row, weight.rows, y);
+      const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), steps);
+      products[v] = hn::Mul(products[v], scale);
     }
+    FinishAll(finish, products, first, weight.rows, y);
   }
 };
 
@@ -251,6 +249,13 @@ void IntegerProduct(const CodePanels& weight, const int16_t* x, float step, size
                     const Finish& finish, float* y) {
   IntegerProductWith<PairProducts>(weight, x, step, chunk_pairs, finish, y);
 }
+
+#if HWY_TARGET == HWY_AVX3
+void IntegerProductVnni(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
+                        const Finish& finish, float* y) {
+  IntegerProductWith<VnniPairProducts>(weight, x, step, chunk_pairs, finish, y);
+}
+#endif
 
 template <CodeForm kForm>
 void DecodedProductOfForm(const CodePanels& weight, const float* x, const Finish& finish,
@@ -297,7 +302,35 @@ void DecodedProduct(const CodePanels& weight, const float* x, const Finish& fini
   }
 }
 
+// Rows of fewer columns than make blocks are one chain each; this many chains take turns, so that
+// additions do not wait for each other.
+HWY_INLINE void ShortRealProduct(const RealPanels& weight, const float* x, const Finish& finish,
+                                 float* y) {
+  const Reals d;
+  constexpr size_t kTogether = 4;
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  size_t panel = 0;
+  const auto multiply = [&](auto together) HWY_ATTR {
+    constexpr size_t kVectors = decltype(together)::value * kGroups;
+    const float* values = weight.values + panel * weight.cols * kPanelRows;
+    hn::Vec<Reals> totals[kVectors];
+    for (auto& total : totals) total = hn::Zero(d);
+    for (size_t col = 0; col < weight.cols; ++col) {
+      const auto factor = hn::Set(d, x[col]);
+      for (size_t v = 0; v < kVectors; ++v) {
+        const float* at = values + (v / kGroups * weight.cols + col) * kPanelRows;
+        totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
+      }
+    }
+    FinishAll(finish, totals, panel * kPanelRows, weight.rows, y);
+    panel += decltype(together)::value;
+  };
+  while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());
+  while (panel < panels) multiply(std::integral_constant<size_t, 1>());
+}
+
 void RealProduct(const RealPanels& weight, const float* x, const Finish& finish, float* y) {
+  if (weight.cols < kShortSum) return ShortRealProduct(weight, x, finish, y);
   const Reals d;
   for (size_t row = 0; row < weight.rows; row += kWidth) {
     const float* values =
@@ -305,64 +338,6 @@ void RealProduct(const RealPanels& weight, const float* x, const Finish& finish,
     const auto column = [&](size_t base, size_t offset)
                             HWY_ATTR { return hn::Load(d, values + (base + offset) * kPanelRows); };
     FinishRows(finish, OrderedColumns(d, x, weight.cols, column), row, weight.rows, y);
-  }
-}
-
-template <class Products>
-HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
-                                float scale, float factor, float* out) {
-  // 16 codes at a time; the last vector of a row overlaps the one before, and x holds zeros where
-  // it does, so that nothing outside the row is read.
-  const hn::CappedTag<int16_t, 16> d16;
-  const hn::Repartition<int32_t, decltype(d16)> d32;
-  constexpr size_t kCodes = hn::MaxLanes(d16);
-  alignas(64) int16_t tail[kCodes] = {};
-  const size_t whole = n / kCodes * kCodes;
-  if (n >= kCodes && whole < n) {
-    std::memcpy(tail + kCodes - (n - whole), x + whole, (n - whole) * sizeof(int16_t));
-  }
-  for (size_t r = 0; r < rows.count; ++r) {
-    const int16_t* row = rows.data + r * rows.stride;
-    int32_t sum = 0;
-    if (n >= kCodes) {
-      auto sums = hn::Zero(d32);
-      for (size_t i = 0; i < whole; i += kCodes) {
-        sums = Products::Add(d32, sums, hn::LoadU(d16, row + i), hn::LoadU(d16, x + i));
-      }
-      if (whole < n) {
-        sums = Products::Add(d32, sums, hn::LoadU(d16, row + n - kCodes), hn::Load(d16, tail));
-      }
-      sum = hn::GetLane(hn::SumOfLanes(d32, sums));
-    } else {
-      for (size_t i = 0; i < n; ++i) sum += row[i] * x[i];
-    }
-    out[r] = factor * (static_cast<float>(sum) * scale);
-  }
-}
-
-void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
-                 float factor, float* out) {
-  IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
-}
-
-#if HWY_TARGET == HWY_AVX3
-void IntegerProductVnni(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
-                        const Finish& finish, float* y) {
-  IntegerProductWith<VnniPairProducts>(weight, x, step, chunk_pairs, finish, y);
-}
-void IntegerDotsVnni(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
-                     float factor, float* out) {
-  IntegerDotsWith<VnniPairProducts>(rows, x, n, scale, factor, out);
-}
-#endif
-
-void RealDots(const StridedRows<float>& rows, const float* x, size_t n, float factor, float* out) {
-  for (size_t r = 0; r < rows.count; ++r) {
-    const float* row = rows.data + r * rows.stride;
-    const float sum = OrderedSum(n, [&](auto d, auto partial, size_t i) HWY_ATTR {
-      return hn::MulAdd(hn::LoadU(d, row + i), hn::LoadU(d, x + i), partial);
-    });
-    out[r] = factor * sum;
   }
 }
 

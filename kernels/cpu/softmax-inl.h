@@ -16,11 +16,36 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// The sequence of kernels/functions.h, lane by lane.
+// y * 2^n for integral n, rounded once.
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE hn::Vec512<float> ScaleByPower(hn::Vec512<float> y, hn::Vec512<float> n) {
+  return hn::Vec512<float>{_mm512_scalef_ps(y.raw, n.raw)};
+}
+HWY_INLINE hn::Vec<Real> ScaleByPower(hn::Vec<Real> y, hn::Vec<Real> n) {
+  return hn::Vec<Real>{_mm_scalef_ps(y.raw, n.raw)};
+}
+#else
+template <class V>
+HWY_INLINE V ScaleByPower(V y, V n) {
+  const hn::DFromV<V> d;
+  const hn::RebindToSigned<decltype(d)> d32;
+  // Two factors, of which both are normal numbers; the halves may differ from the reference's by
+  // one each (rounded down, not towards zero), but only the last multiplication rounds.
+  const auto k = hn::ConvertTo(d32, n);
+  const auto k1 = hn::ShiftRight<1>(k);
+  const auto k2 = hn::Sub(k, k1);
+  const auto bias = hn::Set(d32, 127);
+  const auto s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k1, bias)));
+  const auto s2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k2, bias)));
+  return hn::Mul(hn::Mul(y, s1), s2);
+}
+#endif
+
+// exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, lane by
+// lane.
 template <class D>
-HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
   using C = ExpConstants;
-  const hn::RebindToSigned<D> d32;
   const auto round = hn::Set(d, C::kRound);
   const auto shifted = hn::MulAdd(x, hn::Set(d, C::kLog2E), round);
   const auto n = hn::Sub(shifted, round);
@@ -33,20 +58,18 @@ HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, r, hn::Set(d, C::kC3));
   p = hn::MulAdd(p, r, hn::Set(d, C::kC2));
   const auto q = hn::MulAdd(hn::Mul(r, r), p, r);
-  const auto y = hn::Add(hn::Set(d, 1.0f), q);
-  // n as an integer is the difference of the bits. The halves may differ from C's by one each
-  // (rounded down, not towards zero); only the last multiplication rounds, so the result does not.
-  const auto k = hn::Sub(hn::BitCast(d32, shifted), hn::BitCast(d32, round));
-  const auto k1 = hn::ShiftRight<1>(k);
-  const auto k2 = hn::Sub(k, k1);
-  const auto bias = hn::Set(d32, 127);
-  const auto s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k1, bias)));
-  const auto s2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k2, bias)));
-  // NaN came through unharmed; beyond the ends everything computed so far is nonsense.
-  auto result = hn::Mul(hn::Mul(y, s1), s2);
-  result = hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
+  const auto result = ScaleByPower(hn::Add(hn::Set(d, 1.0f), q), n);
+  // NaN came through unharmed; beyond the end everything computed so far is nonsense.
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
+}
+
+// For every x.
+template <class D>
+HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> d32;
   const auto infinity = hn::BitCast(d, hn::Set(d32, 0x7f800000));
-  return hn::IfThenElse(hn::Gt(x, hn::Set(d, C::kOverflow)), infinity, result);
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, ExpConstants::kOverflow)), infinity,
+                        ExpAtMostOne(d, x));
 }
 
 void Exponentials(const float* x, size_t n, float* out) {
@@ -59,19 +82,25 @@ void Exponentials(const float* x, size_t n, float* out) {
 float Largest(const float* x, size_t n) {
   constexpr size_t kUnroll = 4;
   const Reals d;
-  hn::Vec<Reals> best[kUnroll];
-  for (auto& b : best) b = hn::Set(d, x[0]);
-  size_t i = 0;
-  for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
-    for (size_t u = 0; u < kUnroll; ++u) {
-      const auto v = hn::LoadU(d, x + i + u * kWidth);
-      best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
-    }
-  }
-  alignas(64) float lanes[kUnroll * kWidth];
-  for (size_t u = 0; u < kUnroll; ++u) hn::Store(best[u], d, lanes + u * kWidth);
   float largest = x[0];
-  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  if (largest != largest) return largest;
+  size_t i = 0;
+  if (n >= kWidth) {
+    hn::Vec<Reals> best[kUnroll];
+    for (auto& b : best) b = hn::Set(d, x[0]);
+    const auto take = [&](size_t u, size_t at) HWY_ATTR {
+      const auto v = hn::LoadU(d, x + at);
+      best[u] = hn::IfThenElse(hn::Gt(v, best[u]), v, best[u]);
+    };
+    for (; i + kUnroll * kWidth <= n; i += kUnroll * kWidth) {
+      for (size_t u = 0; u < kUnroll; ++u) take(u, i + u * kWidth);
+    }
+    for (; i + kWidth <= n; i += kWidth) take(0, i);
+    take(1, n - kWidth);  // may overlap what was taken already
+    i = n;
+    const auto most = hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]));
+    largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  }
   for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
   if (largest == 0.0f) {
     for (i = 0; x[i] != 0.0f;) ++i;
@@ -80,10 +109,11 @@ float Largest(const float* x, size_t n) {
   return largest;
 }
 
+// Differences from the largest are at most zero, or NaN.
 float SumExponentials(const float* x, size_t n, float largest) {
   return OrderedSum(n, [&](auto d, auto partial, size_t i) HWY_ATTR {
     const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
-    return hn::Add(partial, ExpVector(d, shifted));
+    return hn::Add(partial, ExpAtMostOne(d, shifted));
   });
 }
 
@@ -92,11 +122,15 @@ HWY_INLINE float Sum(const float* x, size_t n) {
                            HWY_ATTR { return hn::Add(partial, hn::LoadU(d, x + i)); });
 }
 
-float Exponentiate(float* x, size_t n, float largest) {
+HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
-    hn::StoreU(ExpVector(d, shifted), d, x + i);
+    hn::StoreU(ExpAtMostOne(d, shifted), d, x + i);
   });
+}
+
+float Exponentiate(float* x, size_t n, float largest) {
+  ReplaceByExponentials(x, n, largest);
   return Sum(x, n);
 }
 
@@ -109,7 +143,7 @@ void CombineScores(const float* positions, float scale, size_t n, float* scores)
 
 void Softmax(float* x, size_t first, size_t n) {
   const float largest = Largest(x + first, n - first);
-  Exponentiate(x + first, n - first, largest);
+  ReplaceByExponentials(x + first, n - first, largest);
   const float total = Sum(x, n);
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(hn::Div(hn::LoadU(d, x + i), hn::Set(d, total)), d, x + i);
@@ -127,20 +161,6 @@ HWY_INLINE void ForEachOverlapping(size_t width, const Body& body) {
   }
   for (size_t c = 0; c + kWidth <= width; c += kWidth) body(Reals(), c);
   if (width % kWidth != 0) body(Reals(), width - kWidth);
-}
-
-void WeightedCodes(const int16_t* values, const size_t* offsets, const int16_t* codes, size_t count,
-                   float scale, size_t width, float* out) {
-  ForEachOverlapping(width, [&](auto d, size_t c) HWY_ATTR {
-    const hn::RebindToSigned<decltype(d)> d32;
-    const hn::Rebind<int16_t, decltype(d)> d16;
-    auto sums = hn::Zero(d32);
-    for (size_t i = 0; i < count; ++i) {
-      const auto value = hn::PromoteTo(d32, hn::LoadU(d16, values + offsets[i] + c));
-      sums = hn::Add(sums, hn::Mul(value, hn::Set(d32, int32_t{codes[i]})));
-    }
-    hn::StoreU(hn::Mul(hn::ConvertTo(d, sums), hn::Set(d, scale)), d, out + c);
-  });
 }
 
 void WeightedReals(const float* values, const size_t* offsets, const float* weights, size_t count,

@@ -14,6 +14,7 @@
 #include "kernels/cpu/attention-inl.h"
 #include "kernels/cpu/cluster_words-inl.h"
 #include "kernels/cpu/coded-inl.h"
+#include "kernels/cpu/dots-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
 #include "kernels/cpu/read-inl.h"
@@ -69,6 +70,7 @@ constexpr VectorFunctions kFunctions = {
 constexpr VectorFunctions WithVnni(VectorFunctions functions) {
   functions.integer_product = IntegerProductVnni;
   functions.integer_dots = IntegerDotsVnni;
+  functions.weighted_codes = WeightedCodesVnni;
   return functions;
 }
 constexpr VectorFunctions kVnniFunctions = WithVnni(kFunctions);

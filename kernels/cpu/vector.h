@@ -137,10 +137,10 @@ struct VectorFunctions {
   void (*combine_scores)(const float* positions, float scale, size_t n, float* scores);
   // In place over [first, n); the elements before are 0 on entry and take part in the total.
   void (*softmax)(float* x, size_t first, size_t n);
-  // out[c] = float(sum over i < count of codes[i] * values[offsets[i] + c]) * scale, c < width.
-  // REQUIRES: the sums fit in 31 bits.
-  void (*weighted_codes)(const int16_t* values, const size_t* offsets, const int16_t* codes,
-                         size_t count, float scale, size_t width, float* out);
+  // out[c] = float(sum over rows r of codes[r] * rows[r][c]) * scale, c < width. REQUIRES: the sums
+  // fit in 31 bits.
+  void (*weighted_codes)(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
+                         size_t width, float* out);
   // out[c] = sum over i < count of weights[i] * values[offsets[i] + c], rule 4, c < width.
   void (*weighted_reals)(const float* values, const size_t* offsets, const float* weights,
                          size_t count, size_t width, float* out);

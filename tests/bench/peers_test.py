@@ -39,6 +39,23 @@ class Peers(unittest.TestCase):
     def test_onnx_runtime_streams_the_network(self):
         self.assert_golden("stream_onnxruntime.py")
 
+    def test_pytorch_streams_transformer_xl(self):
+        folder = os.path.join(DATA, "transformer-xl-variants", "hf-published")
+        with open(os.path.join(folder, "golden_f64.tsv")) as file:
+            golden = [float(line.split("\t")[-1]) for line in file]
+        for more in ([], ["--recompute"]):
+            found = run("stream_transformer_xl.py", "run", folder, "--ids", os.path.join(folder, "tokens.txt"), *more)
+            self.assertEqual(found["scored"], len(golden))
+            self.assertAlmostEqual(found["nll"], -sum(golden) / len(golden), delta=2e-6)
+
+    def test_transformer_xl_of_given_shapes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run("stream_transformer_xl.py", "make", "tiny", folder, "--ids", "30")
+            self.assertEqual(len(os.listdir(folder)), 5)
+            found = run("stream_transformer_xl.py", "run", folder, "--ids", os.path.join(folder, "tokens.txt"),
+                        "--tokens", "20")
+            self.assertEqual(found["scored"], 20)
+
     def test_lanes_run_random_weights_of_given_shapes(self):
         shapes = {"config": {"n_vocab": 70, "cutoffs": [20, 40], "n_embed": 12, "n_embeds": [12, 8, 4], "n_layers": 1,
                              "n_head": 2, "n_k": 6, "n_v": 5, "n_inner": 20, "n_seq": 9, "n_cache": 10,

@@ -54,15 +54,28 @@ TEST(FindCheckpoint, AFolderWithoutOne) {
   EXPECT_NE(status.message().find("expected a file named model-<step>.pth"), std::string::npos);
 }
 
+TEST(FindCheckpoint, AFolderOfHuggingFace) {
+  const TemporaryFolder folder;
+  for (const char* name : {"model.safetensors.index.json", "pytorch_model.bin.index.json",
+                           "model.safetensors", "pytorch_model.bin", "model.pt"}) {
+    const std::string path = folder.Write(name, "");
+    EXPECT_EQ(FindCheckpoint(folder.path()).value(), path);
+  }
+}
+
 TEST(FindConfig, BesideOrOneFolderUp) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("run/models/model-1.pth", "");
   folder.Write("config.yaml", "");  // two folders up
-  EXPECT_EQ(FindConfig(checkpoint).status().code(), KINGLET_NOT_FOUND);
+  EXPECT_EQ(FindConfig(checkpoint, "config.yaml").status().code(), KINGLET_NOT_FOUND);
   const std::string up = folder.Write("run/config.yaml", "");
-  EXPECT_EQ(FindConfig(checkpoint).value(), up);
+  EXPECT_EQ(FindConfig(checkpoint, "config.yaml").value(), up);
   const std::string beside = folder.Write("run/models/config.yaml", "");
-  EXPECT_EQ(FindConfig(checkpoint).value(), beside);
+  EXPECT_EQ(FindConfig(checkpoint, "config.yaml").value(), beside);
+  EXPECT_EQ(FindConfig(checkpoint, "config.json").status().message(),
+            "configuration: " + folder.Path("run/models") +
+                ": expected config.json there or one folder up, or one named by --config, found "
+                "none");
 }
 
 }  // namespace

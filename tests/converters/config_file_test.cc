@@ -94,6 +94,25 @@ TEST(ConfigFile, NamesKeyLineAndText) {
   EXPECT_EQ(*config.Text("inf"), ".inf");
 }
 
+// As Python's json module writes them.
+TEST(ConfigFile, ReadsJson) {
+  const ConfigFile config = Config(
+      "{\n  \"tie_projs\": [\n    false,\n    true\n  ],\n  \"none\": [],\n  \"eps\": 1e-05,\n"
+      "  \"cutoffs\": [1, 2],\n  \"name\": \"transfo-xl\",\n  \"null\": null,\n"
+      "  \"nested\": {\"a\": {\"b\": 1}},\n  \"quoted\": [\"true\"]\n}\n");
+  EXPECT_EQ(*config.Booleans("tie_projs"), (std::vector<bool>{false, true}));
+  EXPECT_EQ(*config.Booleans("none"), std::vector<bool>());
+  EXPECT_EQ(*config.Number("eps"), 1e-5);
+  EXPECT_EQ(*config.Integers("cutoffs"), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(*config.Text("name"), "transfo-xl");
+  EXPECT_FALSE(config.Has("null"));
+  EXPECT_TRUE(config.Has("nested"));
+  EXPECT_EQ(Refusal(config, config.Booleans("cutoffs")),
+            ": 'cutoffs' at line 8: expected a list of true and false, found '1'");
+  EXPECT_FALSE(config.Booleans("quoted").ok());
+  EXPECT_FALSE(config.Booleans("name").ok());
+}
+
 TEST(ConfigFile, RefusesWhatIsNoMapping) {
   EXPECT_FALSE(Config("").Has("a"));
   EXPECT_FALSE(Config("# only a comment\n").Has("a"));

@@ -36,6 +36,9 @@ TEST_F(CheckOptionsTest, Everything) {
   EXPECT_TRUE(CheckOptions(options_).ok());
   EXPECT_EQ(ShapingOptions(options_),
             "prune 0.36, bits 9, calibrated, cache 2000, cache theta 0.5, cache lambda 0.25");
+  options_ = {};
+  options_.memory_length = 640;
+  EXPECT_EQ(ShapingOptions(options_), "mem-len 640");
   EXPECT_EQ(ShapingOptions({}), "");
 }
 
@@ -61,11 +64,6 @@ TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {
   EXPECT_TRUE(CheckOptions(options_).ok());
   options_.family = "awd-lstm";
   ExpectRefused("recipe: expected no family beside it");
-}
-
-TEST_F(CheckOptionsTest, WhatThisVersionLacksIsRefusedInOneLine) {
-  options_.memory_length = 100;
-  EXPECT_EQ(CheckOptions(options_).code(), KINGLET_UNSUPPORTED);
 }
 
 TEST_F(CheckOptionsTest, Fractions) {

@@ -68,6 +68,32 @@ TEST(SavedModule, Attributes) {
   EXPECT_EQ(IntegerAttribute(*root, "none"), std::nullopt);
 }
 
+TEST(SavedModule, NumbersTruthValuesAndLists) {
+  ModuleNodes nodes;
+  PickleNode* root = nodes.Module();
+  nodes.Set(root, "eps", nodes.Add(1e-5));
+  nodes.Set(root, "one", nodes.Add(int64_t{1}));
+  nodes.Set(root, "yes", nodes.Add(true));
+  nodes.Set(root, "no", nodes.Add(int64_t{0}));
+  nodes.Set(root, "text", nodes.Add(std::string("1")));
+  PickleList list;
+  list.items = {nodes.Add(int64_t{3}), nodes.Add(int64_t{5})};
+  nodes.Set(root, "cutoffs", nodes.Add(list));
+  list.items.push_back(nodes.Add(0.5));
+  nodes.Set(root, "mixed", nodes.Add(list));
+  EXPECT_EQ(NumberAttribute(*root, "eps"), 1e-5);
+  EXPECT_EQ(NumberAttribute(*root, "one"), 1.0);
+  EXPECT_EQ(NumberAttribute(*root, "text"), std::nullopt);
+  EXPECT_EQ(BooleanAttribute(*root, "yes"), true);
+  EXPECT_EQ(BooleanAttribute(*root, "one"), true);
+  EXPECT_EQ(BooleanAttribute(*root, "no"), false);
+  EXPECT_EQ(BooleanAttribute(*root, "text"), std::nullopt);
+  EXPECT_EQ(BooleanAttribute(*root, "none"), std::nullopt);
+  EXPECT_EQ(IntegersAttribute(*root, "cutoffs"), (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(IntegersAttribute(*root, "mixed"), std::nullopt);
+  EXPECT_EQ(IntegersAttribute(*root, "one"), std::nullopt);
+}
+
 TEST(SavedModule, WhatIsNoModule) {
   ModuleNodes nodes;
   EXPECT_TRUE(IsModule(*nodes.Module()));

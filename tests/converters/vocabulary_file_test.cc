@@ -61,14 +61,17 @@ TEST(ReadVocabularyFile, ReadsArraysOfStrings) {
   EXPECT_EQ(ReadVocabularyFile(FixturePath("f8.npy")).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
-TEST(ReadVocabularyFile, SaysThatPickledVocabulariesAreNotRead) {
-  for (const char* suffix : {".pkl", ".bin"}) {
-    const TemporaryFile file("a\n", suffix);
-    const Result<Strings> words = ReadVocabularyFile(file.path());
-    EXPECT_EQ(words.status().code(), KINGLET_UNSUPPORTED);
-    EXPECT_NE(words.status().message().find("not read yet"), std::string::npos);
-  }
+// Whatever it is called; the words are those of tests/data/transformer-xl-variants.
+TEST(ReadVocabularyFile, ReadsPickledVocabularies) {
+  const std::string folder = KINGLET_TEST_DATA "/transformer-xl-variants/";
+  EXPECT_EQ(Words("the\n", ".bin"), Strings{"the"});
+  EXPECT_EQ(ReadVocabularyFile(folder + "hf-published/vocab.bin")->size(), 60u);
+  const auto pickled = ReadVocabularyFile(folder + "hf-published-omitted-safetensors/vocab.pkl");
+  ASSERT_TRUE(pickled.ok()) << pickled.status().message();
+  EXPECT_EQ(pickled->front(), "<eos>");
+  EXPECT_EQ(pickled->back(), "café");
   EXPECT_EQ(ReadVocabularyFile("/nowhere").status().code(), KINGLET_NOT_FOUND);
+  EXPECT_EQ(ReadVocabularyFile("/nowhere.pkl").status().code(), KINGLET_NOT_FOUND);
 }
 
 }  // namespace

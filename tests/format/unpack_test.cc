@@ -63,6 +63,19 @@ TEST(UnpackModel, EmbeddingsAndClassifiersPackToTheSameBytes) {
   }
 }
 
+TEST(UnpackModel, DerivedTensorsStayDerived) {
+  ModelDraft draft = TinyMicronet({});
+  draft.tensors[1].derived = true;
+  const std::vector<std::byte> bytes = Packed(draft);
+  EXPECT_NE(bytes, Packed(TinyMicronet({})));
+  EXPECT_EQ(Packed(UnpackedFrom(bytes)), bytes);
+  const auto file = *ModelFile::FromBytes(bytes);
+  EXPECT_EQ(Parameters(file->tensors()[1]), 0u);
+  EXPECT_EQ(Parameters(draft.tensors[1]), 0u);
+  EXPECT_EQ(Parameters(file->tensors()[0]), Count(draft.tensors[0].shape));
+  EXPECT_EQ(Parameters(draft.tensors[0]), Count(draft.tensors[0].shape));
+}
+
 TEST(UnpackModel, HalvesComeBackWordForWord) {
   ModelDraft draft = TinyMicronet();
   const uint16_t words[] = {0x0000, 0x8000, 0x0001, 0x83FF, 0x0400, 0x3C00, 0xBC01, 0x7BFF, 0xFBFF};

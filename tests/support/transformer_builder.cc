@@ -83,7 +83,9 @@ class Builder {
       values.values.push_back(
           static_cast<float>(std::pow(100.0, -2.0 * j / static_cast<double>(options_.width))));
     }
-    return Add({"pos_emb.inv_freq", {options_.width / 2}, std::move(values), false});
+    const TensorId id = Add({"pos_emb.inv_freq", {options_.width / 2}, std::move(values), false});
+    draft_.tensors[id].derived = true;  // by a formula
+    return id;
   }
 
   Positions MakePositions() {

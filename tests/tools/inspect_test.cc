@@ -64,6 +64,22 @@ TEST(Inspect, AccountsForEveryByte) {
   EXPECT_EQ(report["digest"].get<std::string>().size(), 32u);
 }
 
+TEST(Inspect, DerivedTensorsAreNoParameters) {
+  const CommandFolder folder;
+  ModelDraft draft = TinyMicronet(Pruned9());
+  folder.WriteModel("m.kgl", draft);
+  const auto before = folder.Run("inspect m.kgl --json").Json().at(0);
+  draft.tensors[0].derived = true;
+  folder.WriteModel("d.kgl", draft);
+  const auto after = folder.Run("inspect d.kgl --json").Json().at(0);
+  for (const char* key : {"parameters", "stored"}) {
+    const uint64_t own =
+        key[0] == 'p' ? Count(draft.tensors[0].shape) : CountNonzeros(draft.tensors[0]);
+    EXPECT_EQ(before[key].get<uint64_t>() - after[key].get<uint64_t>(), own) << key;
+  }
+  EXPECT_EQ(after["file_size"], after["ledger_total"]);
+}
+
 TEST(Inspect, DescribesTheBlocks) {
   const CommandFolder folder;
   folder.WriteModel("m.kgl", TinyMicronet(Pruned9()));

@@ -31,6 +31,28 @@ TEST(DraftBuilder, TakesWholeTensorsAndParts) {
   EXPECT_EQ(builder.model.prunable, (std::vector<TensorId>{0}));
 }
 
+TEST(DraftBuilder, MakesTensorsOfOthers) {
+  RecurrentSource source;
+  source.Add("matrix", {2, 3});
+  const SourceWeights weights = source.Weights();
+  DraftBuilder builder(weights);
+  const SourceTensor* matrix = builder.Claim("matrix", {2, 3});
+  builder.AddMade("doubled", {2}, Role::kQuantised, matrix, [](const std::vector<float>& values) {
+    return std::vector<float>{2 * values[1], 2 * values[5]};
+  });
+  builder.Add("row", {1, 3}, Role::kKept, matrix, {1, 0});
+  ASSERT_TRUE(builder.ReadValues().ok());
+  const std::vector<float>& m = source.Values("matrix");
+  const auto& tensors = builder.model.draft.tensors;
+  EXPECT_EQ(DecodedValues(tensors[0]), (std::vector<float>{2 * m[1], 2 * m[5]}));
+  EXPECT_EQ(DecodedValues(tensors[1]), (std::vector<float>{m[3], m[4], m[5]}));
+  EXPECT_EQ(builder.model.quantisable, (std::vector<TensorId>{0}));
+
+  builder.AddMade("none", {2}, Role::kKept, matrix,
+                  [](const std::vector<float>&) { return Status(KINGLET_IO_ERROR, "no disk"); });
+  EXPECT_EQ(builder.ReadValues().code(), KINGLET_IO_ERROR);
+}
+
 TEST(DraftBuilder, AllFaultsAreOneLine) {
   RecurrentSource source;
   source.Add("a", {4, 3});

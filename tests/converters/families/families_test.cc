@@ -33,10 +33,42 @@ TEST(ChooseFamily, RecognisesRecurrentNetworks) {
             "define-awd-lstm");
 }
 
-TEST(ChooseFamily, TakesTheNamedOneWithoutLooking) {
+TEST(ChooseFamily, RecognisesTransformerXl) {
+  const auto name = [](const std::vector<std::string>& names) {
+    const auto family = ChooseFamily("", "m.pth", Named(names));
+    return family.ok() ? std::string((*family)->name) : family.status().message();
+  };
+  EXPECT_EQ(name({"word_emb.emb_layers.0.weight", "layers.0.dec_attn.qkv_net.weight"}),
+            "transformer-xl");
+  EXPECT_EQ(name({"transformer.layers.0.dec_attn.qkv_net.weight"}), "transfo-xl-hf");
+}
+
+TEST(ChooseFamily, TakesTheNamedOneWhereNoneFits) {
   const auto family = ChooseFamily("neurips-micronet", "m.pth", Named({"weight"}));
   ASSERT_TRUE(family.ok());
   EXPECT_EQ((*family)->name, "neurips-micronet");
+}
+
+TEST(ChooseFamily, SaysWhichWouldFit) {
+  const Status status =
+      ChooseFamily("transformer-xl", "m.pth", Named({"transformer.layers.0.dec_attn.r_net.weight"}))
+          .status();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
+  EXPECT_EQ(status.message(),
+            "checkpoint: m.pth: expected tensors of the family 'transformer-xl', found those of "
+            "transfo-xl-hf: a state dict of 1 tensors: "
+            "'transformer.layers.0.dec_attn.r_net.weight'");
+}
+
+TEST(CheckMemoryLength, IsForTransformerXl) {
+  for (const Family& family : Families()) {
+    EXPECT_TRUE(CheckMemoryLength(family, std::nullopt).ok());
+    const bool has_memory = family.name == "transformer-xl" || family.name == "transfo-xl-hf";
+    EXPECT_EQ(CheckMemoryLength(family, 100).ok(), has_memory) << family.name;
+  }
+  EXPECT_EQ(CheckMemoryLength(Families().front(), 100).message(),
+            "convert: mem-len: expected none for neurips-micronet (the memory of transformer-xl, "
+            "transfo-xl-hf may have another length), found 100");
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {

@@ -37,6 +37,27 @@ TEST(ReadFinite, PassesFailuresOn) {
   EXPECT_EQ(Read({1, 2}, {3}).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
+TEST(SameParameter, SharesAPlaceOrEveryBit) {
+  int reads = 0;
+  const auto make = [&reads](std::vector<float> values, const std::string& place) {
+    SourceTensor tensor{"w", {values.size()}, {}};
+    tensor.values = [values, &reads]() -> Result<std::vector<float>> {
+      ++reads;
+      return values;
+    };
+    tensor.place = place;
+    return tensor;
+  };
+  EXPECT_TRUE(*SameParameter(make({1, 2}, "a"), make({1, 2}, "a")));
+  EXPECT_FALSE(*SameParameter(make({1, 2}, "a"), make({1, 2, 3}, "a")));
+  EXPECT_EQ(reads, 0);
+  EXPECT_TRUE(*SameParameter(make({1, 2}, "a"), make({1, 2}, "b")));
+  EXPECT_TRUE(*SameParameter(make({1, 2}, ""), make({1, 2}, "")));
+  EXPECT_FALSE(*SameParameter(make({1, 2}, ""), make({1, 3}, "")));
+  EXPECT_FALSE(*SameParameter(make({0.0F}, ""), make({-0.0F}, "")));
+  EXPECT_FALSE(SameParameter(make({NAN}, ""), make({NAN}, "")).ok());
+}
+
 TEST(ReadIntegers, GivesThemExact) {
   SourceTensor tensor{"codes", {2, 1}, {}, {}};
   EXPECT_EQ(ReadIntegers(tensor).status().message(),

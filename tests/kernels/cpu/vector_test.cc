@@ -67,34 +67,40 @@ TEST_P(Vector, QuantiseRoundsHalfToEvenClampsAndMapsNaNToTheBottom) {
 }
 
 TEST_P(Vector, IntegersAddUpExactly) {
-  for (const size_t n : {1u, 15u, 16u, 17u, 24u, 32u, 47u, 257u}) {
-    std::vector<int16_t> rows(3 * (n + 5)), x(n);
-    for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
-    for (size_t i = 0; i < n; ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
-    std::vector<float> out(3);
-    functions_->integer_dots({rows.data(), n + 5, 3}, x.data(), n, 0.5f, 2.0f, out.data());
-    for (size_t r = 0; r < 3; ++r) {
-      const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
-      // Below 2^24, so float holds it.
-      EXPECT_EQ(out[r], std::inner_product(x.begin(), x.end(), begin, 0.0f)) << n << " " << r;
+  for (const size_t count : {0u, 1u, 3u, 4u, 5u, 9u}) {
+    for (const size_t n : {1u, 15u, 16u, 17u, 24u, 32u, 33u, 47u, 63u, 64u, 257u}) {
+      std::vector<int16_t> rows(count * (n + 5)), x(n);
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
+      for (size_t i = 0; i < n; ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
+      std::vector<float> out(count + 1, 7.0f);
+      functions_->integer_dots({rows.data(), n + 5, count}, x.data(), n, 0.5f, 2.0f, out.data());
+      for (size_t r = 0; r < count; ++r) {
+        const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
+        // Below 2^24, so float holds it.
+        EXPECT_EQ(out[r], std::inner_product(x.begin(), x.end(), begin, 0.0f)) << n << " " << r;
+      }
+      EXPECT_EQ(out[count], 7.0f);
     }
   }
 }
 
-TEST_P(Vector, WeightedCodesTakeRowsByOffset) {
-  for (const size_t width : {1u, 5u, 16u, 24u, 33u}) {
-    std::vector<int16_t> values(4 * width);
-    std::iota(values.begin(), values.end(), int16_t{0});
-    const std::vector<size_t> offsets = {3 * width, 0};
-    const std::vector<int16_t> codes = {2, -5};
-    std::vector<float> out(width + 1, 7.0f);
-    functions_->weighted_codes(values.data(), offsets.data(), codes.data(), 2, 0.25f, width,
-                               out.data());
-    for (size_t c = 0; c < width; ++c) {
-      const auto row = static_cast<float>(3 * width + c);
-      EXPECT_EQ(out[c], (2 * row - 5 * static_cast<float>(c)) * 0.25f);
+TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
+  for (const size_t width : {1u, 5u, 8u, 12u, 16u, 24u, 32u, 33u, 70u}) {
+    for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {
+      const size_t stride = width + 3;
+      std::vector<int16_t> values(count * stride), codes(count);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i % 509) - 254;
+      for (size_t i = 0; i < count; ++i) codes[i] = static_cast<int16_t>(i * 37 % 255) - 100;
+      std::vector<float> out(width + 1, 7.0f);
+      functions_->weighted_codes({values.data(), stride, count}, codes.data(), 0.25f, width,
+                                 out.data());
+      for (size_t c = 0; c < width; ++c) {
+        int32_t sum = 0;
+        for (size_t r = 0; r < count; ++r) sum += values[r * stride + c] * codes[r];
+        ASSERT_EQ(out[c], static_cast<float>(sum) * 0.25f) << width << " " << count << " " << c;
+      }
+      EXPECT_EQ(out[width], 7.0f);
     }
-    EXPECT_EQ(out[width], 7.0f);
   }
 }
 

@@ -1,0 +1,127 @@
+#include "converters/families/transformer_xl.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/config_file.h"
+#include "converters/families/transformer_xl_network.h"
+#include "converters/saved_module.h"
+
+namespace kinglet {
+namespace {
+
+// One place for what the configuration says and what the pickled objects say; the former counts.
+class Settings {
+ public:
+  static Result<Settings> Read(const FamilyInput& input) {
+    Settings settings(input);
+    if (input.config.empty()) return settings;
+    KINGLET_ASSIGN_OR_RETURN(settings.config_, ConfigFile::Read(input.config));
+    return settings;
+  }
+
+  // `module`: the path of the object in the network that has the attribute.
+  Result<int64_t> Integer(const std::string& module, const std::string& name) const {
+    if (Configured(name)) return config_->Integer(name);
+    const NodeRef object = Object(module);
+    const auto value = object == nullptr ? std::nullopt : IntegerAttribute(*object, name);
+    if (!value) return Missing(module, name, "an integer");
+    return *value;
+  }
+  Result<bool> Boolean(const std::string& module, const std::string& name) const {
+    if (Configured(name)) return config_->Boolean(name);
+    const NodeRef object = Object(module);
+    const auto value = object == nullptr ? std::nullopt : BooleanAttribute(*object, name);
+    if (!value) return Missing(module, name, "a truth value");
+    return *value;
+  }
+  Result<std::vector<int64_t>> Integers(const std::string& module, const std::string& name) const {
+    if (Configured(name)) return config_->Integers(name);
+    const NodeRef object = Object(module);
+    const auto value = object == nullptr ? std::nullopt : IntegersAttribute(*object, name);
+    if (!value) return Missing(module, name, "a list of integers");
+    return *value;
+  }
+
+  // The same, or a default.
+  Result<int64_t> IntegerOr(const std::string& name, int64_t otherwise) const {
+    if (Configured(name)) return config_->Integer(name);
+    const NodeRef object = Object("");
+    return object == nullptr ? otherwise : IntegerAttribute(*object, name).value_or(otherwise);
+  }
+  double EpsilonOf(const std::string& norm, double otherwise) const {
+    const NodeRef object = Object(norm);
+    return object == nullptr ? otherwise : NumberAttribute(*object, "eps").value_or(otherwise);
+  }
+
+ private:
+  explicit Settings(const FamilyInput& input) : input_(&input) {}
+
+  bool Configured(const std::string& name) const { return config_ && config_->Has(name); }
+  NodeRef Object(const std::string& path) const {
+    const PickleNode* network = input_->modules.network;
+    return network == nullptr ? nullptr : Submodule(*network, path);
+  }
+  Status Missing(const std::string& module, const std::string& name,
+                 const std::string& expected) const {
+    const std::string where = "attribute " + (module.empty() ? "" : module + ".") + name;
+    if (input_->modules.network == nullptr) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input_->checkpoint, where,
+                             expected + " of the model pickled whole, or in a --config file",
+                             "a state dict, which has none");
+    }
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, input_->checkpoint, where, expected, "none");
+  }
+
+  const FamilyInput* input_;
+  std::optional<ConfigFile> config_;
+};
+
+Result<TransformerXlNetwork> ReadNetwork(const Settings& settings, const std::string& checkpoint) {
+  KINGLET_ASSIGN_OR_RETURN(const int64_t attention_type, settings.IntegerOr("attn_type", 0));
+  KINGLET_ASSIGN_OR_RETURN(const int64_t extended_length, settings.IntegerOr("ext_len", 0));
+  KINGLET_ASSIGN_OR_RETURN(const int64_t sampled, settings.IntegerOr("sample_softmax", -1));
+  KINGLET_RETURN_IF_ERROR(
+      CheckTransformerXlKind(checkpoint, attention_type, extended_length, sampled));
+  TransformerXlNetwork network;
+  network.family = kTransformerXlFamily;
+  const std::pair<const char*, int64_t*> integers[] = {
+      {"n_token", &network.words},           {"d_model", &network.width},
+      {"d_embed", &network.embedding_width}, {"n_head", &network.heads},
+      {"d_head", &network.head_size},        {"n_layer", &network.layers},
+      {"mem_len", &network.memory_length},   {"clamp_len", &network.clamp_length}};
+  for (const auto& [name, value] : integers) {
+    KINGLET_ASSIGN_OR_RETURN(*value, settings.Integer("", name));
+  }
+  KINGLET_ASSIGN_OR_RETURN(network.same_length, settings.Boolean("", "same_length"));
+  KINGLET_ASSIGN_OR_RETURN(network.divisor, settings.Integer("crit", "div_val"));
+  KINGLET_ASSIGN_OR_RETURN(network.cutoffs, settings.Integers("crit", "cutoffs"));
+  // The object's list ends with the number of words.
+  if (!network.cutoffs.empty() && network.cutoffs.back() == network.words) {
+    network.cutoffs.pop_back();
+  }
+  KINGLET_ASSIGN_OR_RETURN(network.pre_norm, settings.Boolean("layers.0.dec_attn", "pre_lnorm"));
+  network.epsilon = settings.EpsilonOf("layers.0.dec_attn.layer_norm", network.epsilon);
+  return network;
+}
+
+}  // namespace
+
+bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
+  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
+    return tensor.name.starts_with("layers.0.dec_attn.");
+  });
+}
+
+Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {
+  KINGLET_ASSIGN_OR_RETURN(const Settings settings, Settings::Read(input));
+  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, ReadNetwork(settings, input.checkpoint));
+  if (input.memory_length) network.memory_length = *input.memory_length;
+  return LoadTransformerXlNetwork(network, input.weights);
+}
+
+}  // namespace kinglet

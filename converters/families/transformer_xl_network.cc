@@ -1,0 +1,261 @@
+#include "converters/families/transformer_xl_network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/transformer_xl_tables.h"
+#include "format/blocks.h"
+#include "format/limits.h"
+#include "format/message_text.h"
+
+namespace kinglet {
+namespace {
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
+}
+
+Status CheckRange(const char* what, int64_t value, uint64_t most) {
+  if (value > 0 && static_cast<uint64_t>(value) <= most) return {};
+  return Refuse(what, "1 to " + std::to_string(most), std::to_string(value));
+}
+
+Status CheckSizes(const TransformerXlNetwork& network) {
+  KINGLET_RETURN_IF_ERROR(CheckRange("n_token", network.words, kMaxDimension));
+  KINGLET_RETURN_IF_ERROR(CheckRange("d_model", network.width, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckRange("d_embed", network.embedding_width, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckRange("n_head", network.heads, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckRange("d_head", network.head_size, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(
+      CheckRange("n_head x d_head", network.heads * network.head_size, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckRange("n_layer", network.layers, kMaxLayers));
+  KINGLET_RETURN_IF_ERROR(CheckRange("div_val", network.divisor, kMaxExtent));
+  if (network.width % 2 != 0) {
+    return Refuse("d_model", "an even number", std::to_string(network.width));
+  }
+  const int64_t least = network.same_length ? 1 : 0;
+  const auto most = static_cast<int64_t>(kMaxExtent) - 1;
+  if (network.memory_length < least || network.memory_length > most) {
+    return Refuse(std::string("mem_len") + (network.same_length ? " with same_length" : ""),
+                  std::to_string(least) + " to " + std::to_string(most),
+                  std::to_string(network.memory_length));
+  }
+  if (!(std::isfinite(network.epsilon) && network.epsilon > 0)) {
+    return Refuse("epsilon of the layer norms", "a number above 0", NumberText(network.epsilon));
+  }
+  return {};
+}
+
+// The training code's rows are all queries, then all keys, then all values; the block's are a
+// head's query, key and value, head after head.
+std::vector<float> RowsByHead(const std::vector<float>& values, uint64_t heads, uint64_t head_size,
+                              uint64_t columns) {
+  std::vector<float> by_head;
+  by_head.reserve(values.size());
+  const uint64_t part = head_size * columns;
+  for (uint64_t head = 0; head < heads; ++head) {
+    for (uint64_t kind = 0; kind < 3; ++kind) {
+      const auto first = values.begin() + static_cast<ptrdiff_t>((kind * heads + head) * part);
+      by_head.insert(by_head.end(), first, first + static_cast<ptrdiff_t>(part));
+    }
+  }
+  return by_head;
+}
+
+// Keys and values of a memory of zeros before a norm that comes first: the products of the last two
+// thirds of `qkv`, [3 size, width], with the norm's bias. Keys of all heads, then their values.
+Result<std::vector<float>> ZeroMemory(const std::vector<float>& qkv,
+                                      const SourceTensor& norm_bias) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(norm_bias));
+  const size_t rows = qkv.size() / bias.size(), size = rows / 3;
+  std::vector<float> start(2 * size);
+  for (size_t i = 0; i < start.size(); ++i) {
+    double sum = 0;
+    const size_t row = (size + i) * bias.size();
+    for (size_t j = 0; j < bias.size(); ++j) sum += double{qkv[row + j]} * double{bias[j]};
+    start[i] = static_cast<float>(sum);
+  }
+  return start;
+}
+
+class TransformerXlLoader {
+ public:
+  TransformerXlLoader(const TransformerXlNetwork& network, std::span<const SourceTensor> weights)
+      : network_(network),
+        width_(static_cast<uint64_t>(network.width)),
+        heads_(static_cast<uint64_t>(network.heads)),
+        head_size_(static_cast<uint64_t>(network.head_size)),
+        builder_(weights) {}
+
+  Result<LoadedModel> Load() {
+    KINGLET_ASSIGN_OR_RETURN(auto tables, TransformerXlTables::Make(network_, builder_));
+    tables.Claim();
+    const SourceTensor* frequencies =
+        builder_.Claim(network_.prefix + "pos_emb.inv_freq", {width_ / 2});
+    ClaimLayers();
+    KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + network_.family + " network"));
+    KINGLET_RETURN_IF_ERROR(tables.FindTies());
+    builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(network_.words);
+    AdaptiveSoftmax softmax = tables.DescribeSoftmax();
+    std::vector<Block>& blocks = builder_.model.draft.description.blocks;
+    blocks.emplace_back(tables.DescribeEmbedding());
+    blocks.emplace_back(DescribeDecoder(*frequencies));
+    blocks.emplace_back(std::move(softmax));
+    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    return std::move(builder_.model);
+  }
+
+ private:
+  struct Layer {
+    std::string name;
+    const SourceTensor *norm_gain, *norm_bias, *qkv, *positions, *out;
+    const SourceTensor *content_bias, *position_bias;
+    const SourceTensor *inner_norm_gain, *inner_norm_bias;
+    const SourceTensor *inner_weight, *inner_bias, *outer_weight, *outer_bias;
+  };
+
+  // The biases u and w of one layer, or the pair that all layers share.
+  const SourceTensor* ClaimQueryBias(const std::string& attention, const char* name) {
+    const std::string shared = network_.prefix + name;
+    const Shape shape = {heads_, head_size_};
+    const bool own = builder_.Has(attention + name);
+    if (builder_.Has(shared) || !own) {
+      const SourceTensor* all = builder_.Claim(shared, shape, !own);
+      if (!own) return all;
+    }
+    return builder_.Claim(attention + name, shape);
+  }
+
+  void ClaimLayers() {
+    const uint64_t attended = heads_ * head_size_;
+    for (int64_t i = 0; i < network_.layers; ++i) {
+      Layer layer{};
+      layer.name = network_.prefix + "layers." + std::to_string(i) + ".";
+      const std::string attention = layer.name + "dec_attn.", inner = layer.name + "pos_ff.";
+      const auto claim = [this](const std::string& name, const Shape& shape) {
+        return builder_.Claim(name, shape);
+      };
+      layer.content_bias = ClaimQueryBias(attention, "r_w_bias");
+      layer.position_bias = ClaimQueryBias(attention, "r_r_bias");
+      layer.norm_gain = claim(attention + "layer_norm.weight", {width_});
+      layer.norm_bias = claim(attention + "layer_norm.bias", {width_});
+      layer.qkv = claim(attention + "qkv_net.weight", {3 * attended, width_});
+      layer.positions = claim(attention + "r_net.weight", {attended, width_});
+      layer.out = claim(attention + "o_net.weight", {width_, attended});
+      layer.inner_norm_gain = claim(inner + "layer_norm.weight", {width_});
+      layer.inner_norm_bias = claim(inner + "layer_norm.bias", {width_});
+      layer.inner_bias = builder_.ClaimUnshaped(inner + "CoreNet.0.bias");
+      const bool known = layer.inner_bias != nullptr && layer.inner_bias->shape.size() == 1;
+      if (layer.inner_bias != nullptr && !known) {
+        builder_.NoteMisshaped(*layer.inner_bias, "a vector");
+      }
+      const uint64_t units = known ? layer.inner_bias->shape[0] : 0;
+      layer.inner_weight = builder_.ClaimIf(known, inner + "CoreNet.0.weight", {units, width_});
+      layer.outer_weight = builder_.ClaimIf(known, inner + "CoreNet.3.weight", {width_, units});
+      layer.outer_bias = claim(inner + "CoreNet.3.bias", {width_});
+      layers_.push_back(layer);
+    }
+  }
+
+  TransformerDecoder DescribeDecoder(const SourceTensor& frequencies) {
+    TransformerDecoder decoder{};
+    decoder.name = "decoder";
+    decoder.width = static_cast<uint32_t>(width_);
+    decoder.heads = static_cast<uint32_t>(heads_);
+    decoder.key_size = decoder.value_size = static_cast<uint32_t>(head_size_);
+    decoder.window = static_cast<uint32_t>(network_.memory_length + (network_.same_length ? 0 : 1));
+    decoder.start = network_.zero_memory ? StreamStart::kZeros : StreamStart::kMasked;
+    decoder.norm_order = network_.pre_norm ? NormOrder::kPre : NormOrder::kPost;
+    decoder.epsilon = network_.epsilon;
+    RelativeSinusoids positions{};
+    positions.frequencies = builder_.AddWhole(frequencies, Role::kKept);
+    builder_.MarkDerived(positions.frequencies);
+    if (network_.clamp_length > 0) {
+      positions.clamp = static_cast<uint32_t>(std::min(network_.clamp_length, int64_t{kMaxExtent}));
+    }
+    decoder.positions = positions;
+    for (const Layer& layer : layers_) decoder.layers.push_back(DescribeLayer(layer));
+    return decoder;
+  }
+
+  TransformerLayer DescribeLayer(const Layer& from) {
+    const auto kept = [this](const SourceTensor* tensor) {
+      return builder_.AddWhole(*tensor, Role::kKept);
+    };
+    TransformerLayer layer{};
+    layer.attention_norm_gain = kept(from.norm_gain);
+    layer.attention_norm_bias = kept(from.norm_bias);
+    layer.qkv_weight = builder_.AddMade(
+        from.qkv->name, from.qkv->shape, Role::kPrunedAlso, from.qkv,
+        [heads = heads_, size = head_size_, columns = width_](const std::vector<float>& values) {
+          return RowsByHead(values, heads, size, columns);
+        });
+    if (network_.zero_memory && network_.pre_norm) {
+      layer.start = builder_.AddMade(from.name + "dec_attn.zero_memory", {2 * heads_ * head_size_},
+                                     Role::kKept, from.qkv,
+                                     [bias = from.norm_bias](const std::vector<float>& values) {
+                                       return ZeroMemory(values, *bias);
+                                     });
+      builder_.MarkDerived(*layer.start);
+    }
+    layer.positions = builder_.AddWhole(*from.positions, Role::kPrunedAlso);
+    layer.content_bias = AddQueryBias(from.content_bias);
+    layer.position_bias = AddQueryBias(from.position_bias);
+    layer.out_weight = builder_.AddWhole(*from.out, Role::kPrunedAlso);
+    layer.inner_norm_gain = kept(from.inner_norm_gain);
+    layer.inner_norm_bias = kept(from.inner_norm_bias);
+    layer.inner_weight = builder_.AddWhole(*from.inner_weight, Role::kPrunedAlso);
+    layer.inner_bias = builder_.AddWhole(*from.inner_bias, Role::kQuantised);
+    layer.outer_weight = builder_.AddWhole(*from.outer_weight, Role::kPrunedAlso);
+    layer.outer_bias = builder_.AddWhole(*from.outer_bias, Role::kQuantised);
+    return layer;
+  }
+
+  // Layers may share one.
+  TensorId AddQueryBias(const SourceTensor* source) {
+    for (const auto& [known, id] : query_biases_) {
+      if (known == source) return id;
+    }
+    query_biases_.emplace_back(source, builder_.AddWhole(*source, Role::kKept));
+    return query_biases_.back().second;
+  }
+
+  const TransformerXlNetwork& network_;
+  const uint64_t width_, heads_, head_size_;
+  DraftBuilder builder_;
+  std::vector<Layer> layers_;
+  std::vector<std::pair<const SourceTensor*, TensorId>> query_biases_;
+};
+
+}  // namespace
+
+Status CheckTransformerXlKind(const std::string& where, int64_t attention_type,
+                              int64_t extended_length, int64_t sampled) {
+  const auto refuse = [&where](const char* what, const char* expected, int64_t found) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, where, what, expected, std::to_string(found));
+  };
+  if (attention_type != 0) {
+    return refuse("attn_type",
+                  "0, the attention with relative positions of the paper (no family has another)",
+                  attention_type);
+  }
+  if (extended_length != 0) {
+    return refuse("ext_len", "0, as in all published evaluations (no family has another)",
+                  extended_length);
+  }
+  if (sampled > 0) {
+    return refuse("sample_softmax", "none, the softmax of the paper (no family has another)",
+                  sampled);
+  }
+  return {};
+}
+
+Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
+                                             std::span<const SourceTensor> weights) {
+  KINGLET_RETURN_IF_ERROR(CheckSizes(network));
+  return TransformerXlLoader(network, weights).Load();
+}
+
+}  // namespace kinglet

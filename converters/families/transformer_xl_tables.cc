@@ -1,0 +1,224 @@
+#include "converters/families/transformer_xl_tables.h"
+
+#include <cmath>
+#include <string>
+
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
+}
+
+// `values` as [rows, columns] -> [columns, rows].
+std::vector<float> Transposed(const std::vector<float>& values, uint64_t rows, uint64_t columns) {
+  std::vector<float> transposed(values.size());
+  for (uint64_t row = 0; row < rows; ++row) {
+    for (uint64_t column = 0; column < columns; ++column) {
+      transposed[column * rows + row] = values[row * columns + column];
+    }
+  }
+  return transposed;
+}
+
+}  // namespace
+
+Result<std::vector<TransformerXlTables::Bin>> TransformerXlTables::BinsOf(
+    const TransformerXlNetwork& network) {
+  std::vector<Bin> bins;
+  if (network.cutoffs.size() >= kMaxBins) {
+    return Refuse("cutoffs", "fewer than " + std::to_string(kMaxBins),
+                  std::to_string(network.cutoffs.size()));
+  }
+  int64_t first = 0;
+  auto width = static_cast<uint64_t>(network.embedding_width);
+  for (size_t b = 0; b <= network.cutoffs.size(); ++b) {
+    const bool last = b == network.cutoffs.size();
+    const int64_t end = last ? network.words : network.cutoffs[b];
+    if (end <= first || end > network.words) {
+      return Refuse("cutoffs", "ascending words between 0 and " + std::to_string(network.words),
+                    std::to_string(end));
+    }
+    if (width == 0) {
+      return Refuse("div_val", "a row of at least one number in every bin",
+                    std::to_string(network.divisor) + " for bin " + std::to_string(b));
+    }
+    bins.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(end - first), width});
+    first = end;
+    width /= static_cast<uint64_t>(network.divisor);
+  }
+  return bins;
+}
+
+TransformerXlTables::TransformerXlTables(const TransformerXlNetwork& network, std::vector<Bin> bins,
+                                         DraftBuilder& builder)
+    : network_(network),
+      builder_(builder),
+      bins_(std::move(bins)),
+      width_(static_cast<uint64_t>(network.width)),
+      divided_(network.divisor != 1),
+      projected_(divided_ || network.embedding_width != network.width) {}
+
+Result<TransformerXlTables> TransformerXlTables::Make(const TransformerXlNetwork& network,
+                                                      DraftBuilder& builder) {
+  KINGLET_ASSIGN_OR_RETURN(std::vector<Bin> bins, BinsOf(network));
+  return TransformerXlTables(network, std::move(bins), builder);
+}
+
+void TransformerXlTables::Claim() {
+  ClaimTables();
+  ClaimProjections();
+  ClaimClusters();
+}
+
+// Where the two are one, either may be left out of the file.
+TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inward,
+                                                         const std::string& outward,
+                                                         const Shape& shape, bool tied) {
+  Pair pair;
+  pair.inward = builder_.Claim(inward, shape, !(tied && builder_.Has(outward)));
+  pair.outward = builder_.Claim(outward, shape, !(tied && builder_.Has(inward)));
+  if (pair.inward == nullptr && tied) pair.inward = pair.outward;
+  if (pair.outward == nullptr && tied) pair.outward = pair.inward;
+  return pair;
+}
+
+// One table of all words, or one a bin.
+void TransformerXlTables::ClaimTables() {
+  for (size_t t = 0; t < (divided_ ? bins_.size() : 1); ++t) {
+    const uint64_t rows = divided_ ? bins_[t].size : static_cast<uint64_t>(network_.words);
+    const std::string number = std::to_string(t);
+    const std::string layer = "crit.out_layers." + number + ".";
+    tables_.push_back(ClaimPair(network_.prefix + "word_emb.emb_layers." + number + ".weight",
+                                layer + "weight", {rows, bins_[t].width}, network_.tied_tables));
+    biases_.push_back(builder_.Claim(layer + "bias", {rows}));
+  }
+}
+
+// The embedding has one for its only table, or one for each; the softmax has one a bin.
+void TransformerXlTables::ClaimProjections() {
+  if (!projected_) return;
+  for (size_t b = 0; b < bins_.size(); ++b) {
+    const std::string number = std::to_string(b);
+    const std::string outward = "crit.out_projs." + number;
+    const bool tied = b < network_.tied_projections.size() && network_.tied_projections[b];
+    const Shape shape = {width_, bins_[b].width};
+    if (divided_ || b == 0) {
+      projections_.push_back(
+          ClaimPair(network_.prefix + "word_emb.emb_projs." + number, outward, shape, tied));
+      continue;
+    }
+    Pair pair;
+    pair.inward = projections_[0].inward;
+    pair.outward = builder_.Claim(outward, shape, !tied);
+    if (pair.outward == nullptr && tied) pair.outward = pair.inward;
+    projections_.push_back(pair);
+  }
+}
+
+void TransformerXlTables::ClaimClusters() {
+  const uint64_t tails = bins_.size() - 1;
+  if (tails == 0) return;
+  cluster_weight_ = builder_.Claim("crit.cluster_weight", {tails, bins_[0].width});
+  cluster_bias_ = builder_.Claim("crit.cluster_bias", {tails});
+}
+
+Status TransformerXlTables::FindTies() {
+  for (std::vector<Pair>* pairs : {&tables_, &projections_}) {
+    for (Pair& pair : *pairs) {
+      KINGLET_ASSIGN_OR_RETURN(pair.tied, SameParameter(*pair.inward, *pair.outward));
+      if (pair.tied) pair.outward = pair.inward;
+    }
+  }
+  return {};
+}
+
+// The rows of a bin, of its own table or of that of all words.
+TensorId TransformerXlTables::AddRows(const SourceTensor& table, size_t bin) {
+  const Bin& words = bins_[bin];
+  if (divided_ || bins_.size() == 1) return builder_.AddWhole(table, Role::kPrunedAlso);
+  return builder_.Add(table.name + "." + std::to_string(bin), {words.size, words.width},
+                      Role::kPrunedAlso, &table, {words.first, 0});
+}
+TensorId TransformerXlTables::AddBias(size_t bin) {
+  const SourceTensor& bias = *biases_[divided_ ? bin : 0];
+  if (divided_ || bins_.size() == 1) return builder_.AddWhole(bias, Role::kQuantised);
+  return builder_.Add(bias.name + "." + std::to_string(bin), {bins_[bin].size}, Role::kQuantised,
+                      &bias, {0, bins_[bin].first});
+}
+
+// The softmax multiplies with the transpose. Bins may share a projection.
+std::optional<TensorId> TransformerXlTables::AddOutwardProjection(size_t bin) {
+  if (!projected_) return std::nullopt;
+  const SourceTensor& source = *projections_[bin].outward;
+  for (const auto& [known, id] : transposed_) {
+    if (known == &source) return id;
+  }
+  const uint64_t columns = bins_[bin].width;
+  const TensorId id = builder_.AddMade("crit.out_projs." + std::to_string(bin) + ".transposed",
+                                       {columns, width_}, Role::kQuantised, &source,
+                                       [rows = width_, columns](const std::vector<float>& values) {
+                                         return Transposed(values, rows, columns);
+                                       });
+  if (projections_[bin].tied) builder_.MarkDerived(id);  // the embedding's projection again
+  transposed_.emplace_back(&source, id);
+  return id;
+}
+
+AdaptiveSoftmax TransformerXlTables::DescribeSoftmax() {
+  AdaptiveSoftmax softmax{};
+  softmax.name = "crit";
+  softmax.width = static_cast<uint32_t>(width_);
+  softmax.head_size = bins_[0].size;
+  const size_t tails = bins_.size() - 1;
+  for (size_t b = 0; b < bins_.size(); ++b) {
+    const SourceTensor& table = *tables_[divided_ ? b : 0].outward;
+    outward_rows_.push_back(AddRows(table, b));
+  }
+  for (size_t b = 0; b < bins_.size(); ++b) {
+    const std::optional<TensorId> projection = AddOutwardProjection(b);
+    const TensorId bias = AddBias(b);
+    if (b == 0) {
+      softmax.head_projection = projection;
+      softmax.head_table = outward_rows_[0];
+      softmax.head_bias = bias;
+      continue;
+    }
+    // kimiyoung's PyTorch code indexes the head's logits with -b, from their end.
+    const size_t row = network_.forward_clusters ? b - 1 : tails - b;
+    softmax.tails.push_back({bins_[b].first, bins_[b].size, static_cast<uint32_t>(row), projection,
+                             outward_rows_[b], bias});
+  }
+  if (tails > 0) {
+    softmax.cluster_weight = builder_.AddWhole(*cluster_weight_, Role::kQuantised);
+    softmax.cluster_bias = builder_.AddWhole(*cluster_bias_, Role::kQuantised);
+  }
+  return softmax;
+}
+
+AdaptiveEmbedding TransformerXlTables::DescribeEmbedding() {
+  AdaptiveEmbedding embedding;
+  embedding.name = "word_emb";
+  embedding.width = static_cast<uint32_t>(width_);
+  embedding.scale = std::sqrt(static_cast<double>(width_));
+  std::optional<TensorId> shared;
+  if (projected_ && !divided_)
+    shared = builder_.AddWhole(*projections_[0].inward, Role::kQuantised);
+  if (!divided_ && !tables_[0].tied) {
+    const TensorId table = builder_.AddWhole(*tables_[0].inward, Role::kPrunedAlso);
+    embedding.bins.push_back({0, static_cast<uint32_t>(network_.words), table, shared});
+    return embedding;
+  }
+  for (size_t b = 0; b < bins_.size(); ++b) {
+    const Pair& table = tables_[divided_ ? b : 0];
+    const TensorId rows = table.tied ? outward_rows_[b] : AddRows(*table.inward, b);
+    EmbeddingBin bin{bins_[b].first, bins_[b].size, rows, shared};
+    if (divided_) bin.projection = builder_.AddWhole(*projections_[b].inward, Role::kQuantised);
+    embedding.bins.push_back(bin);
+  }
+  return embedding;
+}
+
+}  // namespace kinglet

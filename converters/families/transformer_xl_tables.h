@@ -1,0 +1,77 @@
+// The two ends of a Transformer-XL: adaptive input and adaptive softmax (Baevski & Auli 2019; Grave
+// et al. 2017) as ProjectedAdaptiveLogSoftmax of kimiyoung/transformer-xl writes them, with every
+// way in which they share tables and projections.
+#ifndef KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_TABLES_H_
+#define KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/source_weights.h"
+#include "converters/families/transformer_xl_network.h"
+#include "format/blocks.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Use in the order of the functions.
+class TransformerXlTables {
+ public:
+  // Errors: KINGLET_INVALID_CHECKPOINT for bins that cannot be. REQUIRES: the network's other sizes
+  // are checked; network and builder outlive it.
+  static Result<TransformerXlTables> Make(const TransformerXlNetwork& network,
+                                          DraftBuilder& builder);
+
+  void Claim();
+  // REQUIRES, from here on: all that was claimed is there.
+  Status FindTies();
+  // The softmax first, because the embedding's tables may be its.
+  AdaptiveSoftmax DescribeSoftmax();
+  AdaptiveEmbedding DescribeEmbedding();
+
+ private:
+  // Words [first, first + size); their rows have `width` numbers.
+  struct Bin {
+    uint32_t first, size;
+    uint64_t width;
+  };
+  // A parameter that both ends of the network may use.
+  struct Pair {
+    const SourceTensor* inward = nullptr;
+    const SourceTensor* outward = nullptr;
+    bool tied = false;
+  };
+
+  TransformerXlTables(const TransformerXlNetwork& network, std::vector<Bin> bins,
+                      DraftBuilder& builder);
+  static Result<std::vector<Bin>> BinsOf(const TransformerXlNetwork& network);
+  Pair ClaimPair(const std::string& inward, const std::string& outward, const Shape& shape,
+                 bool tied);
+  void ClaimTables();
+  void ClaimProjections();
+  void ClaimClusters();
+  TensorId AddRows(const SourceTensor& table, size_t bin);
+  TensorId AddBias(size_t bin);
+  std::optional<TensorId> AddOutwardProjection(size_t bin);
+
+  const TransformerXlNetwork& network_;
+  DraftBuilder& builder_;
+  std::vector<Bin> bins_;
+  uint64_t width_;
+  bool divided_;                             // each bin has a table and a projection of its own
+  bool projected_;                           // there are projections
+  std::vector<Pair> tables_;                 // one, or one a bin
+  std::vector<const SourceTensor*> biases_;  // as the tables
+  std::vector<Pair> projections_;            // by bin; empty where there are none
+  const SourceTensor* cluster_weight_ = nullptr;
+  const SourceTensor* cluster_bias_ = nullptr;
+  std::vector<TensorId> outward_rows_;  // by bin
+  std::vector<std::pair<const SourceTensor*, TensorId>> transposed_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_TABLES_H_

@@ -1,0 +1,229 @@
+// Dot products of one vector with rows that lie in a frame's buffers, and sums of such rows.
+#if defined(KINGLET_KERNELS_CPU_DOTS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_DOTS_INL_H_
+#undef KINGLET_KERNELS_CPU_DOTS_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_DOTS_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/pair_products-inl.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+// One sum of all lanes for each of four vectors, in order.
+template <class D32, class V = hn::Vec<D32>>
+HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfLanes(D32 d, const V (&rows)[4]) {
+  const hn::RepartitionToWide<D32> d64;
+  // Within each 128 bits: of two rows every second lane added up, then of all four.
+  const auto first =
+      hn::Add(hn::InterleaveLower(d, rows[0], rows[1]), hn::InterleaveUpper(d, rows[0], rows[1]));
+  const auto second =
+      hn::Add(hn::InterleaveLower(d, rows[2], rows[3]), hn::InterleaveUpper(d, rows[2], rows[3]));
+  const auto first64 = hn::BitCast(d64, first), second64 = hn::BitCast(d64, second);
+  const auto sums = hn::Add(hn::BitCast(d, hn::InterleaveLower(d64, first64, second64)),
+                            hn::BitCast(d, hn::InterleaveUpper(d64, first64, second64)));
+  if constexpr (hn::MaxLanes(D32()) > 4) {
+    const hn::Half<D32> half;
+    const auto halves = hn::Add(hn::LowerHalf(half, sums), hn::UpperHalf(half, sums));
+    if constexpr (hn::MaxLanes(half) > 4) {
+      const hn::Half<decltype(half)> quarter;
+      return hn::Add(hn::LowerHalf(quarter, halves), hn::UpperHalf(quarter, halves));
+    } else {
+      return halves;
+    }
+  } else {
+    return sums;
+  }
+}
+
+// A vector of at least one D16, cut into what rows are multiplied with. The last part of a row
+// overlaps the one before, and is multiplied with zeros where it does, so that nothing outside the
+// row is read.
+template <class Products, class D16>
+class DotParts {
+ public:
+  static constexpr size_t kCodes = hn::MaxLanes(D16());
+  using D32 = hn::Repartition<int32_t, D16>;
+
+  HWY_INLINE DotParts(const int16_t* x, size_t n) : x_(x), n_(n), whole_(n / kCodes * kCodes) {
+    std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
+  }
+  // sums[r] = rows[r] . x, spread over the lanes.
+  template <size_t kRows>
+  HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], hn::Vec<D32> (&sums)[kRows]) const {
+    for (auto& sum : sums) sum = hn::Zero(D32());
+    for (size_t i = 0; i < whole_; i += kCodes) {
+      const auto part = hn::LoadU(D16(), x_ + i);
+      for (size_t r = 0; r < kRows; ++r) {
+        sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + i), part);
+      }
+    }
+    if (whole_ == n_) return;
+    const auto part = hn::Load(D16(), tail_);
+    for (size_t r = 0; r < kRows; ++r) {
+      sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + n_ - kCodes), part);
+    }
+  }
+
+ private:
+  const int16_t* x_;
+  size_t n_, whole_;
+  alignas(64) int16_t tail_[kCodes] = {};
+};
+
+template <class Products, class D16>
+HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
+                                float scale, float factor, float* out) {
+  const hn::FixedTag<float, 4> four;
+  const DotParts<Products, D16> parts(x, n);
+  const typename DotParts<Products, D16>::D32 d32;
+  size_t row = 0;
+  for (; row + 4 <= rows.count; row += 4) {
+    const int16_t* first = rows.data + row * rows.stride;
+    const int16_t* const at[4] = {first, first + rows.stride, first + 2 * rows.stride,
+                                  first + 3 * rows.stride};
+    hn::Vec<decltype(d32)> sums[4];
+    parts.Multiply(at, sums);
+    const auto products = hn::ConvertTo(four, SumsOfLanes(d32, sums));
+    const auto scaled = hn::Mul(products, hn::Set(four, scale));
+    hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out + row);
+  }
+  for (; row < rows.count; ++row) {
+    const int16_t* const at[1] = {rows.data + row * rows.stride};
+    hn::Vec<decltype(d32)> sums[1];
+    parts.Multiply(at, sums);
+    const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[0])));
+    out[row] = factor * (sum * scale);
+  }
+}
+
+template <class Products>
+HWY_INLINE void IntegerDotsWith(const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
+                                float scale, float factor, float* out) {
+  const hn::CappedTag<int16_t, 32> wide;
+  const hn::CappedTag<int16_t, 16> narrow;
+  if (n >= hn::MaxLanes(wide)) {
+    return LongIntegerDots<Products>(wide, rows, x, n, scale, factor, out);
+  }
+  if (n >= hn::MaxLanes(narrow)) {
+    return LongIntegerDots<Products>(narrow, rows, x, n, scale, factor, out);
+  }
+  for (size_t r = 0; r < rows.count; ++r) {
+    const int16_t* row = rows.data + r * rows.stride;
+    int32_t sum = 0;
+    for (size_t i = 0; i < n; ++i) sum += row[i] * x[i];
+    out[r] = factor * (static_cast<float>(sum) * scale);
+  }
+}
+
+void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
+                 float factor, float* out) {
+  IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
+}
+
+// Columns [c, c + lanes of D16) of a weighted sum of rows. Two rows at a time lie interleaved, so
+// that a pair of products is of one column.
+template <class Products, class D16>
+HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
+                                float scale, size_t c, float* out) {
+  const hn::Repartition<int32_t, D16> d32;
+  const hn::Repartition<float, D16> reals;
+  const hn::FixedTag<float, 4> four;
+  auto lower = hn::Zero(d32), upper = hn::Zero(d32);
+  const auto add = [&](const int16_t* row, hn::Vec<D16> next, int32_t pair) HWY_ATTR {
+    const auto weights = hn::BitCast(d16, hn::Set(d32, pair));
+    const auto values = hn::LoadU(d16, row);
+    lower = Products::Add(d32, lower, hn::InterleaveLower(d16, values, next), weights);
+    upper = Products::Add(d32, upper, hn::InterleaveUpper(d16, values, next), weights);
+  };
+  size_t r = 0;
+  for (; r + 2 <= rows.count; r += 2) {
+    const int16_t* row = rows.data + r * rows.stride + c;
+    add(row, hn::LoadU(d16, row + rows.stride), LoadPair(codes + r));
+  }
+  if (r < rows.count) {
+    const int16_t last[2] = {codes[r], 0};
+    add(rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
+  }
+  // Interleaving keeps to 128 bits: of eight neighbouring columns four are in each.
+  alignas(64) float sums[2][hn::MaxLanes(reals)];
+  hn::Store(hn::Mul(hn::ConvertTo(reals, lower), hn::Set(reals, scale)), reals, sums[0]);
+  hn::Store(hn::Mul(hn::ConvertTo(reals, upper), hn::Set(reals, scale)), reals, sums[1]);
+  for (size_t at = 0; at < hn::MaxLanes(reals); at += 4) {
+    hn::StoreU(hn::Load(four, sums[0] + at), four, out + c + 2 * at);
+    hn::StoreU(hn::Load(four, sums[1] + at), four, out + c + 2 * at + 4);
+  }
+}
+
+// All columns, the last vector overlapping the one before. REQUIRES: width is at least a vector's.
+template <class Products, class D16>
+HWY_INLINE void WideWeightedCodes(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
+                                  float scale, size_t width, float* out) {
+  constexpr size_t kColumns = hn::MaxLanes(d16);
+  size_t c = 0;
+  for (; c + kColumns <= width; c += kColumns) {
+    WeightedColumns<Products>(d16, rows, codes, scale, c, out);
+  }
+  if (c < width) WeightedColumns<Products>(d16, rows, codes, scale, width - kColumns, out);
+}
+
+template <class Products>
+HWY_INLINE void WeightedCodesWith(const StridedRows<int16_t>& rows, const int16_t* codes,
+                                  float scale, size_t width, float* out) {
+  const hn::CappedTag<int16_t, 32> wide;
+  const hn::CappedTag<int16_t, 16> middle;
+  const hn::FixedTag<int16_t, 8> narrow;
+  if (width >= hn::MaxLanes(wide)) {
+    return WideWeightedCodes<Products>(wide, rows, codes, scale, width, out);
+  }
+  if (width >= hn::MaxLanes(middle)) {
+    return WideWeightedCodes<Products>(middle, rows, codes, scale, width, out);
+  }
+  if (width >= hn::MaxLanes(narrow)) {
+    return WideWeightedCodes<Products>(narrow, rows, codes, scale, width, out);
+  }
+  for (size_t c = 0; c < width; ++c) {
+    int32_t sum = 0;
+    for (size_t r = 0; r < rows.count; ++r) sum += rows.data[r * rows.stride + c] * codes[r];
+    out[c] = static_cast<float>(sum) * scale;
+  }
+}
+
+void WeightedCodes(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
+                   size_t width, float* out) {
+  WeightedCodesWith<PairProducts>(rows, codes, scale, width, out);
+}
+
+#if HWY_TARGET == HWY_AVX3
+void IntegerDotsVnni(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, float scale,
+                     float factor, float* out) {
+  IntegerDotsWith<VnniPairProducts>(rows, x, n, scale, factor, out);
+}
+void WeightedCodesVnni(const StridedRows<int16_t>& rows, const int16_t* codes, float scale,
+                       size_t width, float* out) {
+  WeightedCodesWith<VnniPairProducts>(rows, codes, scale, width, out);
+}
+#endif
+
+void RealDots(const StridedRows<float>& rows, const float* x, size_t n, float factor, float* out) {
+  for (size_t r = 0; r < rows.count; ++r) {
+    const float* row = rows.data + r * rows.stride;
+    const float sum = OrderedSum(n, [&](auto d, auto partial, size_t i) HWY_ATTR {
+      return hn::MulAdd(hn::LoadU(d, row + i), hn::LoadU(d, x + i), partial);
+    });
+    out[r] = factor * sum;
+  }
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_DOTS_INL_H_

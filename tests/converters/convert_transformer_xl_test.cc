@@ -1,0 +1,305 @@
+// Conversion of Transformer-XL networks against log-probabilities in float64:
+// tests/data/transformer-xl-variants (make_variants.py there says how), and the transformer-xl
+// folder, written by the original training code, in the folder that the environment variable
+// KINGLET_CHECKPOINTS names.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "converters/token_file.h"
+#include "runtime/session.h"
+#include "tests/converters/converted_streams.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kVariants = KINGLET_TEST_DATA "/transformer-xl-variants/";
+
+std::vector<std::string> Folders() {
+  std::vector<std::string> folders;
+  for (const auto& entry : fs::directory_iterator(kVariants)) {
+    if (entry.is_directory()) folders.push_back(entry.path().string());
+  }
+  std::sort(folders.begin(), folders.end());
+  if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
+    const std::string folder = std::string(more) + "/transformer-xl";
+    if (fs::exists(folder)) folders.push_back(folder);
+  }
+  return folders;
+}
+
+std::string FamilyOf(const std::string& folder) {
+  return fs::path(folder).filename().string().starts_with("hf-") ? "transfo-xl-hf"
+                                                                 : "transformer-xl";
+}
+
+ConvertOptions OptionsFor(const std::string& folder, const std::string& output) {
+  ConvertOptions options;
+  options.checkpoint = folder;
+  options.output = output;
+  options.golden = folder + "/golden_f64.tsv";
+  options.ids = folder + "/tokens.txt";
+  options.tolerance = 1e-6;
+  for (const char* name : {"/vocab.txt", "/vocab.pkl", "/vocab.bin"}) {
+    if (fs::exists(folder + name)) options.vocabulary = folder + name;
+  }
+  if (fs::exists(folder + "/eval.yaml")) options.config = folder + "/eval.yaml";
+  return options;
+}
+
+double MeanLoss(const std::vector<std::vector<float>>& all, const std::vector<uint32_t>& ids) {
+  double sum = 0;
+  for (size_t t = 0; t + 1 < ids.size(); ++t) sum -= double{all[t][ids[t + 1]]};
+  return sum / static_cast<double>(ids.size() - 1);
+}
+
+const TransformerDecoder& DecoderOf(const ModelFile& file) {
+  return *FindBlock<TransformerDecoder>(file.description());
+}
+
+class ConvertTransformerXl : public testing::TestWithParam<std::string> {};
+
+TEST_P(ConvertTransformerXl, EqualsTheEquationsAndTheBackendsEachOther) {
+  const TemporaryFolder folder;
+  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->family, FamilyOf(GetParam()));
+  EXPECT_TRUE(summary->notes.empty());
+  std::vector<uint32_t> ids = *ReadIds(options.ids);
+  EXPECT_EQ(summary->golden_positions, ids.size() - 1);
+  const auto reference = Distributions(options.output, "ref", ids);
+  EXPECT_EQ(reference, Distributions(options.output, "cpu", ids));
+
+  std::ifstream golden(options.golden);
+  uint64_t position = 0;
+  uint32_t id = 0;
+  double value = 0;
+  while (golden >> position >> id >> value) {
+    EXPECT_NEAR(double{reference[position - 1][id]}, value, 1e-4) << position;
+  }
+}
+
+TEST_P(ConvertTransformerXl, StatesAndLanesKeepEveryBit) {
+  const TemporaryFolder folder;
+  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
+  ASSERT_TRUE(Convert(options).ok());
+  std::vector<uint32_t> ids = *ReadIds(options.ids);
+  ids.resize(40);
+  ExpectStatesAndLanesKeepEveryBit(options.output, ids);
+}
+
+// Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
+// `cpu` still agree in every bit.
+TEST_P(ConvertTransformerXl, QuantisedFormsStayNear) {
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
+  ASSERT_TRUE(Convert(options).ok());
+  std::vector<uint32_t> ids = *ReadIds(options.ids);
+  ids.resize(60);
+  const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);
+  const uint32_t words = (*Model::Open(options.output, {}))->vocabulary_size();
+
+  std::string vocabulary, text;
+  for (uint32_t i = 0; i < words; ++i) {
+    vocabulary += (i == 0 ? "<eos>" : "w" + std::to_string(i)) + "\n";
+  }
+  for (const uint32_t word : ids) text += word == 0 ? "\n" : "w" + std::to_string(word) + " ";
+  options.vocabulary = folder.Write("words.txt", vocabulary);
+  options.golden = options.ids = "";
+  options.output = folder.Path("quantised.kgl");
+  options.bits = 12;
+  for (const bool calibrated : {false, true}) {
+    if (calibrated) options.calibration_text = folder.Write("text", text);
+    const auto summary = Convert(options);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    const auto reference = Distributions(options.output, "ref", ids);
+    EXPECT_EQ(reference, Distributions(options.output, "cpu", ids));
+    EXPECT_NEAR(MeanLoss(reference, ids), expected, 0.02);
+    const auto file = *ModelFile::Open(options.output);
+    EXPECT_EQ(DecoderOf(*file).output.has_value(), calibrated);
+    for (const TensorView& tensor : file->tensors()) {
+      EXPECT_EQ(tensor.quantised(),
+                tensor.shape.size() == 2
+                    ? !tensor.name.ends_with("r_w_bias") && !tensor.name.ends_with("r_r_bias")
+                    : tensor.name.starts_with("crit.") ||
+                          tensor.name.find("CoreNet") != std::string::npos)
+          << tensor.name;
+    }
+  }
+}
+
+TEST_P(ConvertTransformerXl, PrunedMatricesHaveTheirZeros) {
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
+  options.golden = options.ids = "";
+  options.bits = 9;
+  options.prune = 0.5;
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const auto file = *ModelFile::Open(options.output);
+  for (const TensorView& tensor : file->tensors()) {
+    if (tensor.name.find("_net.") == std::string::npos) continue;
+    const std::vector<float> values = DecodedValues(tensor);
+    const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0F));
+    EXPECT_GE(zeros, values.size() / 2) << tensor.name;
+  }
+  const std::vector<uint32_t> ids = {0, 1, 0, 1, 1, 0, 0};
+  EXPECT_EQ(Distributions(options.output, "ref", ids), Distributions(options.output, "cpu", ids));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ConvertTransformerXl, testing::ValuesIn(Folders()),
+                         [](const auto& instance) {
+                           std::string name = fs::path(instance.param).filename().string();
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// The window counts the token itself: with same_length it is the memory's length.
+TEST(ConvertTransformerXlFiles, MemoryLength) {
+  const TemporaryFolder folder;
+  for (const auto& [name, same] : {std::pair("kimi-base", true), std::pair("kimi-projected", false),
+                                   std::pair("hf-published", true)}) {
+    ConvertOptions options = OptionsFor(kVariants + name, folder.Path("model.kgl"));
+    options.golden = options.ids = "";
+    options.memory_length = 4;
+    ASSERT_TRUE(Convert(options).ok());
+    const auto file = *ModelFile::Open(options.output);
+    EXPECT_EQ(DecoderOf(*file).window, same ? 4u : 5u);
+    EXPECT_EQ(file->description().provenance.options, "mem-len 4");
+  }
+  ConvertOptions options =
+      OptionsFor(kVariants + "kimi-evaluated-longer", folder.Path("longer.kgl"));
+  options.config = "";
+  EXPECT_FALSE(Convert(options).ok());  // trained with another memory than it was evaluated with
+  options.golden = options.ids = "";
+  ASSERT_TRUE(Convert(options).ok());
+  const auto file = *ModelFile::Open(options.output);
+  EXPECT_EQ(DecoderOf(*file).window, 6u);
+  for (const uint32_t length : {0u, 1u << 20}) {
+    options.checkpoint = kVariants + "kimi-base";
+    options.memory_length = length;
+    const Status status = Convert(options).status();
+    EXPECT_EQ(status.message(),
+              "checkpoint: mem_len with same_length: expected 1 to 1048575, found " +
+                  std::to_string(length));
+  }
+}
+
+// Tables that are one parameter are in the file once.
+TEST(ConvertTransformerXlFiles, TiedTablesAreStoredOnce) {
+  const TemporaryFolder folder;
+  const auto names = [&folder](const char* variant) {
+    const ConvertOptions options = OptionsFor(kVariants + variant, folder.Path("model.kgl"));
+    EXPECT_TRUE(Convert(options).ok());
+    std::vector<std::string> found;
+    const auto file = *ModelFile::Open(options.output);
+    for (const TensorView& tensor : file->tensors()) {
+      const bool table = tensor.name.find("emb_") != std::string::npos ||
+                         tensor.name.find("out_projs") != std::string::npos ||
+                         (tensor.name.find("out_layers") != std::string::npos &&
+                          tensor.name.find("weight") != std::string::npos);
+      if (table) found.push_back(tensor.name);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  const std::string layer = "word_emb.emb_layers.", projection = "word_emb.emb_projs.";
+  EXPECT_EQ(names("kimi-base"), (Names{layer + "0.weight.0", layer + "0.weight.1",
+                                       layer + "0.weight.2", layer + "0.weight.3"}));
+  // Bins 0 and 2 use the embedding's projection, bin 1 its own.
+  EXPECT_EQ(
+      names("kimi-projected"),
+      (Names{"crit.out_projs.0.transposed", "crit.out_projs.1.transposed", layer + "0.weight.0",
+             layer + "0.weight.1", layer + "0.weight.2", projection + "0"}));
+  EXPECT_EQ(names("kimi-untied-words-whole-table"),
+            (Names{"crit.out_layers.0.weight.0", "crit.out_layers.0.weight.1",
+                   "crit.out_layers.0.weight.2", layer + "0.weight"}));
+  EXPECT_EQ(names("kimi-plain-projected"),
+            (Names{"crit.out_projs.0.transposed", layer + "0.weight", projection + "0"}));
+}
+
+TEST(ConvertTransformerXlFiles, WhatIsMissingOrWrongIsNamed) {
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(kVariants + "hf-published", folder.Path("model.kgl"));
+  options.family = "transformer-xl";
+  EXPECT_NE(Convert(options).status().message().find(
+                "expected tensors of the family 'transformer-xl', found those of transfo-xl-hf"),
+            std::string::npos);
+  options = OptionsFor(kVariants + "kimi-base", folder.Path("model.kgl"));
+  options.family = "transfo-xl-hf";
+  EXPECT_NE(Convert(options).status().message().find("found those of transformer-xl"),
+            std::string::npos);
+  fs::copy_file(kVariants + "hf-published/pytorch_model.bin", folder.Path("pytorch_model.bin"));
+  options = OptionsFor(kVariants + "hf-published", folder.Path("model.kgl"));
+  options.checkpoint = folder.path();
+  const Status status = Convert(options).status();
+  EXPECT_EQ(status.code(), KINGLET_NOT_FOUND);
+  EXPECT_NE(status.message().find("expected config.json there"), std::string::npos);
+}
+
+// Every cut of a checkpoint is refused, without a crash and without a trace.
+TEST(ConvertTransformerXlFiles, Truncated) {
+  for (const char* name : {"kimi-base/model.pt", "kimi-divided-pre-norm-zip/model.pt",
+                           "hf-published-omitted-safetensors/model.safetensors",
+                           "hf-published-omitted-safetensors/config.json"}) {
+    const fs::path source = kVariants + name;
+    std::ifstream file(source, std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(file)), {});
+    const TemporaryFolder folder;
+    for (const auto& entry : fs::directory_iterator(source.parent_path())) {
+      fs::copy(entry.path(), folder.Path(entry.path().filename().string()));
+    }
+    ConvertOptions options = OptionsFor(folder.path(), folder.Path("model.kgl"));
+    for (size_t size = 0; size + 2 < whole.size(); size += 1 + whole.size() / 60) {
+      folder.Write(source.filename().string(), whole.substr(0, size));
+      EXPECT_FALSE(Convert(options).ok()) << name << " " << size;
+      EXPECT_FALSE(fs::exists(options.output));
+    }
+  }
+}
+
+// A shard that is missing or holds other tensors than the index says.
+TEST(ConvertTransformerXlFiles, WrongShards) {
+  const TemporaryFolder folder;
+  for (const auto& entry : fs::directory_iterator(kVariants + "hf-pre-norm-shards")) {
+    fs::copy(entry.path(), folder.Path(entry.path().filename().string()));
+  }
+  const std::string first = folder.Path("pytorch_model-00001-of-00002.bin");
+  const std::string second = folder.Path("pytorch_model-00002-of-00002.bin");
+  const ConvertOptions options = OptionsFor(folder.path(), folder.Path("model.kgl"));
+  const auto digest = [&options] {
+    EXPECT_TRUE(Convert(options).ok());
+    return (*ModelFile::Open(options.output))->description().provenance.source_digest;
+  };
+  EXPECT_EQ(digest().size(), 32u);
+  fs::rename(first, folder.Path("aside"));
+  EXPECT_EQ(Convert(options).status().code(), KINGLET_NOT_FOUND);
+  fs::copy_file(second, first);
+  EXPECT_NE(Convert(options).status().message().find("only tensors that the index has there"),
+            std::string::npos);
+  fs::remove(first);
+  fs::rename(folder.Path("aside"), first);
+  std::ifstream index(folder.Path("pytorch_model.bin.index.json"));
+  std::string text((std::istreambuf_iterator<char>(index)), {});
+  text.replace(text.find("\"weight_map\": {"), 15,
+               "\"weight_map\": {\"more\": \"pytorch_model-00001-of-00002.bin\",");
+  folder.Write("pytorch_model.bin.index.json", text);
+  EXPECT_NE(Convert(options).status().message().find("tensor 'more': expected it in "),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,129 @@
+#include "converters/families/transfo_xl_hf.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/converters/files.h"
+#include "tests/converters/transformer_xl_source.h"
+
+namespace kinglet {
+namespace {
+
+// config.json as a list of keys and values; tests change it.
+using Config = std::map<std::string, std::string>;
+
+Config Small() {
+  return {{"vocab_size", "20"}, {"d_model", "8"},       {"d_embed", "8"},       {"n_head", "2"},
+          {"d_head", "3"},      {"n_layer", "1"},       {"div_val", "1"},       {"mem_len", "5"},
+          {"clamp_len", "4"},   {"cutoffs", "[6, 11]"}, {"same_length", "true"}};
+}
+
+Result<LoadedModel> Load(const RecurrentSource& source, const Config& config) {
+  std::string text;
+  for (const auto& [key, value] : config) {
+    text += (text.empty() ? "{\"" : ", \"") + key + "\": " + value;
+  }
+  const TemporaryFile file(text + "}\n", ".json");
+  const SourceWeights weights = source.Weights();
+  EXPECT_TRUE(LooksLikeTransfoXl(weights));
+  return LoadTransfoXl({"pytorch_model.bin", file.path(), std::nullopt, weights});
+}
+
+const TransformerDecoder& DecoderOf(const Result<LoadedModel>& loaded) {
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return *FindBlock<TransformerDecoder>(loaded->draft.description);
+}
+
+TEST(TransfoXl, StartsWithZerosAndOrdersClustersForward) {
+  const auto loaded = Load(TransformerXlSource("transformer."), Small());
+  const TransformerDecoder& decoder = DecoderOf(loaded);
+  EXPECT_EQ(decoder.window, 5u);
+  EXPECT_EQ(decoder.start, StreamStart::kZeros);
+  EXPECT_EQ(decoder.epsilon, 1e-5);
+  EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, 4u);
+  EXPECT_FALSE(decoder.layers[0].start.has_value());
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
+  ASSERT_EQ(softmax->tails.size(), 2u);
+  EXPECT_EQ(softmax->tails[0].cluster_row, 0u);
+  EXPECT_EQ(softmax->tails[1].cluster_row, 1u);
+}
+
+TEST(TransfoXl, TheConfigurationCounts) {
+  Config config = Small();
+  config["same_length"] = "false";
+  config["pre_lnorm"] = "true";
+  config["layer_norm_epsilon"] = "1e-12";
+  config["clamp_len"] = "-1";
+  const auto loaded = Load(TransformerXlSource("transformer."), config);
+  const TransformerDecoder& decoder = DecoderOf(loaded);
+  EXPECT_EQ(decoder.window, 6u);
+  EXPECT_EQ(decoder.norm_order, NormOrder::kPre);
+  EXPECT_EQ(decoder.epsilon, 1e-12);
+  EXPECT_TRUE(decoder.layers[0].start.has_value());
+  EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, std::nullopt);
+}
+
+// What is tied may be left out at either end; what is not may not.
+TEST(TransfoXl, TiedTablesMayBeLeftOut) {
+  for (const char* name :
+       {"crit.out_layers.0.weight", "transformer.word_emb.emb_layers.0.weight"}) {
+    RecurrentSource source = TransformerXlSource("transformer.");
+    source.Remove(name);
+    EXPECT_TRUE(Load(source, Small()).ok());
+    for (const char* key : {"tie_weight", "tie_word_embeddings"}) {
+      Config config = Small();
+      config[key] = "false";
+      EXPECT_NE(Load(source, config).status().message().find("missing " + std::string(name)),
+                std::string::npos);
+    }
+  }
+}
+
+TEST(TransfoXl, ProjectionsAllButTheFirstAreTiedByDefault) {
+  RecurrentSource source = TransformerXlSource("transformer.");
+  for (const char* name :
+       {"transformer.word_emb.emb_layers.0.weight", "crit.out_layers.0.weight"}) {
+    source.Add(name, {20, 5});
+  }
+  source.Add("transformer.word_emb.emb_projs.0", {8, 5});
+  source.Add("crit.cluster_weight", {2, 5});
+  source.Add("crit.out_projs.0", {8, 5});
+  Config config = Small();
+  config["d_embed"] = "5";
+  EXPECT_TRUE(Load(source, config).ok());
+  config["proj_share_all_but_first"] = "false";
+  EXPECT_NE(
+      Load(source, config).status().message().find("missing crit.out_projs.1, crit.out_projs.2"),
+      std::string::npos);
+  config["tie_projs"] = "[true, true, true]";
+  EXPECT_TRUE(Load(source, config).ok());
+}
+
+TEST(TransfoXl, KeysThatAreMissingOrNotKnown) {
+  for (const auto& [key, value] : Small()) {
+    Config config = Small();
+    config.erase(key);
+    const Status status = Load(TransformerXlSource("transformer."), config).status();
+    EXPECT_NE(status.message().find("'" + key + "': expected "), std::string::npos)
+        << status.message();
+  }
+  Config config = Small();
+  config["attn_type"] = "1";
+  const Status status = Load(TransformerXlSource("transformer."), config).status();
+  EXPECT_EQ(status.code(), KINGLET_UNSUPPORTED);
+  EXPECT_NE(status.message().find("attn_type: expected 0"), std::string::npos);
+}
+
+TEST(TransfoXl, NamesAMissingConfiguration) {
+  const RecurrentSource source = TransformerXlSource("transformer.");
+  const SourceWeights weights = source.Weights();
+  const Status status =
+      LoadTransfoXl({"/nowhere/pytorch_model.bin", "", std::nullopt, weights}).status();
+  EXPECT_EQ(status.message(),
+            "configuration: /nowhere: expected config.json there or one folder up, or one named by "
+            "--config, found none");
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,132 @@
+#include "converters/families/transformer_xl.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/converters/files.h"
+#include "tests/converters/module_nodes.h"
+#include "tests/converters/transformer_xl_source.h"
+
+namespace kinglet {
+namespace {
+
+// The attributes of the pickled objects, as the training code leaves them; tests replace some.
+class TransformerXlFamily : public testing::Test {
+ protected:
+  TransformerXlFamily() {
+    root_ = nodes_.Module();
+    PickleNode* crit = nodes_.Module();
+    PickleNode* attention = nodes_.Module();
+    norm_ = nodes_.Module();
+    for (const auto& [name, value] :
+         {std::pair("n_token", 20), std::pair("d_model", 8), std::pair("d_embed", 8),
+          std::pair("n_head", 2), std::pair("d_head", 3), std::pair("n_layer", 1),
+          std::pair("mem_len", 5), std::pair("clamp_len", -1), std::pair("attn_type", 0),
+          std::pair("ext_len", 0), std::pair("sample_softmax", -1)}) {
+      integers_[name] = nodes_.Add(int64_t{value});
+      nodes_.Set(root_, name, integers_[name]);
+    }
+    nodes_.Set(root_, "same_length", nodes_.Add(true));
+    nodes_.Set(crit, "div_val", nodes_.Add(int64_t{1}));
+    PickleList cutoffs;
+    for (const int64_t cutoff : {6, 11, 20}) cutoffs.items.push_back(nodes_.Add(cutoff));
+    nodes_.Set(crit, "cutoffs", nodes_.Add(std::move(cutoffs)));
+    nodes_.Set(attention, "pre_lnorm", nodes_.Add(false));
+    nodes_.Set(norm_, "eps", nodes_.Add(1e-4));
+    nodes_.Set(root_, "_modules", "crit", crit);
+    PickleNode* layers = nodes_.Module();
+    PickleNode* layer = nodes_.Module();
+    nodes_.Set(root_, "_modules", "layers", layers);
+    nodes_.Set(layers, "_modules", "0", layer);
+    nodes_.Set(layer, "_modules", "dec_attn", attention);
+    nodes_.Set(attention, "_modules", "layer_norm", norm_);
+  }
+
+  void SetInteger(const char* name, int64_t value) { integers_.at(name)->value = value; }
+  Result<LoadedModel> Load(const std::string& config = "", bool whole = true,
+                           std::optional<uint32_t> memory = std::nullopt) {
+    const SourceWeights weights = source_.Weights();
+    EXPECT_TRUE(LooksLikeTransformerXl(weights));
+    return LoadTransformerXl({"model.pt",
+                              config,
+                              std::nullopt,
+                              weights,
+                              {whole ? root_ : nullptr, nullptr},
+                              nullptr,
+                              memory});
+  }
+  std::string Refusal(const std::string& config = "", bool whole = true) {
+    const auto loaded = Load(config, whole);
+    return loaded.ok() ? "accepted" : loaded.status().message();
+  }
+
+  ModuleNodes nodes_;
+  PickleNode* root_;
+  PickleNode* norm_;
+  std::map<std::string, PickleNode*> integers_;
+  RecurrentSource source_ = TransformerXlSource("");
+};
+
+const TransformerDecoder& DecoderOf(const Result<LoadedModel>& loaded) {
+  EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+  return *FindBlock<TransformerDecoder>(loaded->draft.description);
+}
+
+TEST_F(TransformerXlFamily, TheAttributesSayHowItRuns) {
+  const auto loaded = Load();
+  const TransformerDecoder& decoder = DecoderOf(loaded);
+  EXPECT_EQ(decoder.window, 5u);
+  EXPECT_EQ(decoder.start, StreamStart::kMasked);
+  EXPECT_EQ(decoder.norm_order, NormOrder::kPost);
+  EXPECT_EQ(decoder.epsilon, 1e-4);
+  EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, std::nullopt);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(loaded->draft.description);
+  EXPECT_EQ(softmax->head_size, 6u);
+  ASSERT_EQ(softmax->tails.size(), 2u);
+  EXPECT_EQ(softmax->tails[0].cluster_row, 1u);  // in reverse order
+  EXPECT_EQ(softmax->tails[1].cluster_row, 0u);
+}
+
+TEST_F(TransformerXlFamily, AConfigurationReplacesThem) {
+  const TemporaryFile config("mem_len: 9\nclamp_len: 4\nsame_length: false\n", ".yaml");
+  const auto loaded = Load(config.path());
+  EXPECT_EQ(DecoderOf(loaded).window, 10u);
+  EXPECT_EQ(std::get<RelativeSinusoids>(DecoderOf(loaded).positions).clamp, 4u);
+  const auto shorter = Load(config.path(), true, 2);
+  EXPECT_EQ(DecoderOf(shorter).window, 3u);
+}
+
+TEST_F(TransformerXlFamily, AStateDictNeedsAConfiguration) {
+  EXPECT_EQ(Refusal("", false),
+            "model.pt: attribute n_token: expected an integer of the model pickled whole, or in a "
+            "--config file, found a state dict, which has none");
+  const TemporaryFile config(
+      "n_token: 20\nd_model: 8\nd_embed: 8\nn_head: 2\nd_head: 3\nn_layer: 1\nmem_len: 5\n"
+      "clamp_len: -1\nsame_length: true\ndiv_val: 1\ncutoffs: [6, 11]\npre_lnorm: true\n",
+      ".yaml");
+  const auto loaded = Load(config.path(), false);
+  EXPECT_EQ(DecoderOf(loaded).norm_order, NormOrder::kPre);
+  EXPECT_EQ(DecoderOf(loaded).epsilon, 1e-5);
+}
+
+TEST_F(TransformerXlFamily, OtherKindsAreRefused) {
+  for (const char* name : {"attn_type", "ext_len", "sample_softmax"}) {
+    const int64_t before = std::get<int64_t>(integers_.at(name)->value);
+    SetInteger(name, 2);
+    const auto loaded = Load();
+    EXPECT_EQ(loaded.status().code(), KINGLET_UNSUPPORTED);
+    EXPECT_EQ(loaded.status().message().find("model.pt: " + std::string(name) + ": expected "), 0u);
+    EXPECT_TRUE(loaded.status().message().ends_with("found 2"));
+    SetInteger(name, before);
+  }
+  EXPECT_EQ(Refusal(), "accepted");
+}
+
+TEST_F(TransformerXlFamily, AttributesThatAreMissing) {
+  integers_.at("d_head")->value = std::string("three");
+  EXPECT_EQ(Refusal(), "model.pt: attribute d_head: expected an integer, found none");
+}
+
+}  // namespace
+}  // namespace kinglet
