@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,10 +19,9 @@ namespace {
 class Settings {
  public:
   static Result<Settings> Read(const FamilyInput& input) {
-    Settings settings(input);
-    if (input.config.empty()) return settings;
-    KINGLET_ASSIGN_OR_RETURN(settings.config_, ConfigFile::Read(input.config));
-    return settings;
+    if (input.config.empty()) return Settings(input, nullptr);
+    KINGLET_ASSIGN_OR_RETURN(ConfigFile config, ConfigFile::Read(input.config));
+    return Settings(input, std::make_unique<const ConfigFile>(std::move(config)));
   }
 
   // `module`: the path of the object in the network that has the attribute.
@@ -59,9 +59,12 @@ class Settings {
   }
 
  private:
-  explicit Settings(const FamilyInput& input) : input_(&input) {}
+  Settings(const FamilyInput& input, std::unique_ptr<const ConfigFile> config)
+      : input_(&input), config_(std::move(config)) {}
 
-  bool Configured(const std::string& name) const { return config_ && config_->Has(name); }
+  bool Configured(const std::string& name) const {
+    return config_ != nullptr && config_->Has(name);
+  }
   NodeRef Object(const std::string& path) const {
     const PickleNode* network = input_->modules.network;
     return network == nullptr ? nullptr : Submodule(*network, path);
@@ -78,7 +81,7 @@ class Settings {
   }
 
   const FamilyInput* input_;
-  std::optional<ConfigFile> config_;
+  std::unique_ptr<const ConfigFile> config_;  // null: none was given
 };
 
 Result<TransformerXlNetwork> ReadNetwork(const Settings& settings, const std::string& checkpoint) {
