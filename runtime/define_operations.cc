@@ -24,7 +24,8 @@ OperationTally ActivationOf(DefineLayer::Activation activation, double n) {
 
 DefineOperations OperationsOf(const DefineLayer& layer) {
   const auto out = static_cast<double>(layer.out);
-  const auto in = static_cast<double>(layer.in / layer.groups);
+  const uint64_t chunk = layer.in / layer.groups;  // exact
+  const auto in = static_cast<double>(chunk);
   DefineOperations operations;
   operations.products = {in * out, (in - 1) * out, 0};
   if (layer.bias != DefineLayer::Bias::kNone) operations.products.additions += out;
