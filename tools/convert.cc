@@ -80,7 +80,7 @@ Command AddConvert(CLI::App& app) {
       ->type_name("N");
   command
       ->add_option("--mem-len", convert.memory_length,
-                   "memory of a Transformer-XL, in place of the checkpoint's")
+                   "memory of a Transformer-XL, or last position of an OpenNMT model")
       ->type_name("N");
   command->add_option("--prune", convert.prune, "fraction of smallest weights set to zero")
       ->check(CLI::Range(0.0, 1.0).description(""))
