@@ -66,13 +66,10 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
 template <class Parse>
 Status ForEachLine(const std::string& path, const Parse& parse) {
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-  std::string_view rest = text;
-  for (uint64_t number = 1; !rest.empty(); ++number) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
+  uint64_t number = 0;
+  for (std::string_view line : LinesOf(text)) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    KINGLET_RETURN_IF_ERROR(parse(line, path + ", line " + std::to_string(number)));
+    KINGLET_RETURN_IF_ERROR(parse(line, path + ", line " + std::to_string(++number)));
   }
   if (!text.empty()) return {};
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", path, "at least one line",

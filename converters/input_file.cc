@@ -152,6 +152,16 @@ Result<std::string> ReadWholeFileOrPipe(const std::string& path) {
   }
 }
 
+std::vector<std::string_view> LinesOf(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 Status InFile(const std::string& path, const Status& status) {
   return status.ok() ? status : Status(status.code(), path + ": " + status.message());
 }

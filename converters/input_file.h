@@ -8,6 +8,8 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "kinglet/status.h"
 
@@ -57,6 +59,10 @@ Result<std::string> ReadWholeFile(const std::string& path);
 // than kMostPipeBytes are refused: KINGLET_OUT_OF_MEMORY.
 inline constexpr uint64_t kMostPipeBytes = uint64_t{1} << 30;
 Result<std::string> ReadWholeFileOrPipe(const std::string& path);
+
+// The lines of a text, without their newlines. One at the end of the text begins no line.
+// REQUIRES: the text outlives them.
+std::vector<std::string_view> LinesOf(std::string_view text);
 
 // `status` with the path in front of its text.
 Status InFile(const std::string& path, const Status& status);

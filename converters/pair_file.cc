@@ -42,12 +42,10 @@ Result<SentencePair> ParsePair(std::string_view line, const std::string& where,
 Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t start_token) try {
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
   std::vector<SentencePair> pairs;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
+  for (const std::string_view line : LinesOf(text)) {
     const std::string where = path + ", line " + std::to_string(pairs.size() + 1);
     KINGLET_ASSIGN_OR_RETURN(SentencePair pair, ParsePair(line, where, start_token));
     pairs.push_back(std::move(pair));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
   if (!pairs.empty()) return pairs;
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", path, "at least one line",

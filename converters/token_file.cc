@@ -123,12 +123,10 @@ Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
 Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) try {
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   std::vector<std::vector<uint32_t>> lines;
-  for (std::string_view rest = bytes; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
+  for (const std::string_view line : LinesOf(bytes)) {
     const std::string where = path + ", line " + std::to_string(lines.size() + 1);
-    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(rest.substr(0, end), where));
+    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(line, where));
     lines.push_back(std::move(ids));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return lines;
 } catch (const std::bad_alloc&) {

@@ -17,16 +17,6 @@ namespace {
 
 constexpr std::string_view kOverwriteFlag = " #fairseq:overwrite";
 
-std::vector<std::string_view> LinesOf(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 // The word of a line "word count".
 std::optional<std::string_view> FairseqWord(std::string_view line) {
   if (line.ends_with(kOverwriteFlag)) line.remove_suffix(kOverwriteFlag.size());

@@ -10,6 +10,7 @@
 #include "converters/families/define_source.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_layers.h"
+#include "converters/matrix_order.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/thread_shares.h"
 #include "format/limits.h"
@@ -28,13 +29,7 @@ SourceTensor Transposed(const SourceTensor& source) {
           {columns, rows},
           [&source, rows, columns]() -> Result<std::vector<float>> {
             KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, ReadFinite(source));
-            std::vector<float> transposed(values.size());
-            for (uint64_t row = 0; row < rows; ++row) {
-              for (uint64_t column = 0; column < columns; ++column) {
-                transposed[column * rows + row] = values[row * columns + column];
-              }
-            }
-            return transposed;
+            return kinglet::Transposed(values, rows, columns);
           }};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "converters/matrix_order.h"
 #include "converters/quoted.h"
 
 namespace kinglet {
@@ -74,26 +75,34 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
   return id;
 }
 
+TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
+                               const std::vector<const SourceTensor*>& sources, Make make) {
+  return AddMade(
+      name, shape, role, sources.front(),
+      [sources, make = std::move(make)](std::vector<float> values) -> Result<std::vector<float>> {
+        for (size_t i = 1; i < sources.size(); ++i) {
+          KINGLET_ASSIGN_OR_RETURN(const auto more, ReadFinite(*sources[i]));
+          values.insert(values.end(), more.begin(), more.end());
+        }
+        return make(std::move(values));
+      });
+}
+
 TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape, Role role,
                                      const SourceTensor* source) {
-  const auto transpose = [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
-    std::vector<float> transposed(values.size());
-    for (uint64_t row = 0; row < rows; ++row) {
-      for (uint64_t column = 0; column < columns; ++column) {
-        transposed[column * rows + row] = values[row * columns + column];
-      }
-    }
-    return transposed;
-  };
-  const TensorId id = AddMade(name, shape, role, source, transpose);
-  model.draft.tensors.back().derived = true;
+  const TensorId id =
+      AddMade(name, shape, role, source,
+              [rows = shape[1], columns = shape[0]](const std::vector<float>& values) {
+                return Transposed(values, rows, columns);
+              });
+  MarkDerived(id);
   return id;
 }
 
 TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> values) {
   const TensorId id = Add(name, {values.size()}, Role::kKept, nullptr);
-  model.draft.tensors.back().values = DenseF32{std::move(values)};
-  model.draft.tensors.back().derived = true;
+  model.draft.tensors[id].values = DenseF32{std::move(values)};
+  MarkDerived(id);
   return id;
 }
 

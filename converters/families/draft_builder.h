@@ -74,6 +74,10 @@ class DraftBuilder {
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
                    const SourceTensor* source, Make make);
 
+  // The same of the values of several sources, one after the other; at least one.
+  TensorId AddMade(const std::string& name, const Shape& shape, Role role,
+                   const std::vector<const SourceTensor*>& sources, Make make);
+
   // The transpose of a matrix that is a parameter elsewhere; `shape` is the result's.
   TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
                          const SourceTensor* source);

@@ -11,6 +11,7 @@
 
 #include "converters/families/draft_builder.h"
 #include "converters/families/fairseq_tables.h"
+#include "converters/matrix_order.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -32,22 +33,6 @@ std::vector<float> Frequencies(uint32_t width) {
     frequencies[j] = static_cast<float>(std::exp(double{exponent}));
   }
   return frequencies;
-}
-
-// Rows of queries, keys and values, each [heads size, columns] -> a head's query, key and value,
-// head after head.
-std::vector<float> RowsByHead(std::span<const float> queries, std::span<const float> keys,
-                              std::span<const float> values, uint64_t heads) {
-  std::vector<float> by_head;
-  by_head.reserve(3 * queries.size());
-  const size_t part = queries.size() / heads;
-  for (uint64_t head = 0; head < heads; ++head) {
-    for (const std::span<const float> all : {queries, keys, values}) {
-      const auto rows = all.subspan(head * part, part);
-      by_head.insert(by_head.end(), rows.begin(), rows.end());
-    }
-  }
-  return by_head;
 }
 
 class FairseqLoader {
@@ -168,26 +153,18 @@ class FairseqLoader {
     Shape all = shape;
     all[0] *= 3;
     const std::string name = attention + "qkv." + part;
+    const auto by_head = [heads = config_.heads](const std::vector<float>& values) {
+      return RowsByHead(values, 3, heads);
+    };
     const std::string joined = attention + "in_proj_" + part;
     if (builder_.Has(joined)) {
-      return builder_.AddMade(name, all, role, builder_.Claim(joined, all),
-                              [heads = config_.heads](const std::vector<float>& values) {
-                                const std::span<const float> rows(values);
-                                const size_t third = rows.size() / 3;
-                                return RowsByHead(rows.first(third), rows.subspan(third, third),
-                                                  rows.last(third), heads);
-                              });
+      return builder_.AddMade(name, all, role, builder_.Claim(joined, all), by_head);
     }
-    const SourceTensor* queries = builder_.Claim(attention + "q_proj." + part, shape);
-    const SourceTensor* keys = builder_.Claim(attention + "k_proj." + part, shape);
-    const SourceTensor* values = builder_.Claim(attention + "v_proj." + part, shape);
-    return builder_.AddMade(name, all, role, queries,
-                            [heads = config_.heads, keys,
-                             values](const std::vector<float>& rows) -> Result<std::vector<float>> {
-                              KINGLET_ASSIGN_OR_RETURN(const auto key_rows, ReadFinite(*keys));
-                              KINGLET_ASSIGN_OR_RETURN(const auto value_rows, ReadFinite(*values));
-                              return RowsByHead(rows, key_rows, value_rows, heads);
-                            });
+    std::vector<const SourceTensor*> sources;
+    for (const char* projection : {"q_proj.", "k_proj.", "v_proj."}) {
+      sources.push_back(builder_.Claim(attention + projection + part, shape));
+    }
+    return builder_.AddMade(name, all, role, sources, by_head);
   }
 
   const FairseqConfig& config_;

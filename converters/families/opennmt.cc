@@ -11,6 +11,7 @@
 
 #include "converters/families/draft_builder.h"
 #include "converters/families/opennmt_settings.h"
+#include "converters/matrix_order.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 
@@ -21,20 +22,6 @@ constexpr double kEpsilon = 1e-6;  // of all norms
 constexpr const char* kWords = "embeddings.make_embedding.emb_luts.0.weight";
 constexpr const char* kPositions = "embeddings.make_embedding.pe.pe";
 constexpr const char* kGenerator = "generator.0.weight";
-
-// Rows of several matrices, each [heads size, columns], head by head: those of the first, of the
-// second, and so on.
-std::vector<float> RowsByHead(const std::vector<std::vector<float>>& matrices, uint64_t heads) {
-  std::vector<float> by_head;
-  for (uint64_t head = 0; head < heads; ++head) {
-    for (const std::vector<float>& matrix : matrices) {
-      const size_t part = matrix.size() / heads;
-      const auto begin = matrix.begin() + static_cast<ptrdiff_t>(head * part);
-      by_head.insert(by_head.end(), begin, begin + static_cast<ptrdiff_t>(part));
-    }
-  }
-  return by_head;
-}
 
 class OpenNmtLoader {
  public:
@@ -171,7 +158,7 @@ class OpenNmtLoader {
                              values.resize(size);
                              return values;
                            });
-      builder_.model.draft.tensors[positions_id_].derived = true;  // sinusoids
+      builder_.MarkDerived(positions_id_);  // sinusoids
     }
     TransformerDecoder stack;
     stack.width = static_cast<uint32_t>(d);
@@ -242,15 +229,9 @@ class OpenNmtLoader {
       Shape all = shape;
       all[0] *= parts.size();
       return builder_.AddMade(
-          attention + name + "." + what, all, role, sources[0],
-          [sources,
-           heads = settings_.heads](std::vector<float> values) -> Result<std::vector<float>> {
-            std::vector<std::vector<float>> matrices = {std::move(values)};
-            for (size_t i = 1; i < sources.size(); ++i) {
-              KINGLET_ASSIGN_OR_RETURN(std::vector<float> more, ReadFinite(*sources[i]));
-              matrices.push_back(std::move(more));
-            }
-            return RowsByHead(matrices, heads);
+          attention + name + "." + what, all, role, sources,
+          [count = parts.size(), heads = settings_.heads](const std::vector<float>& values) {
+            return RowsByHead(values, count, heads);
           });
     };
     return {join("weight", {d, d}, Role::kPrunedAlso), join("bias", {d}, Role::kQuantised)};

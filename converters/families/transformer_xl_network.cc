@@ -6,6 +6,7 @@
 
 #include "converters/families/draft_builder.h"
 #include "converters/families/transformer_xl_tables.h"
+#include "converters/matrix_order.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -46,22 +47,6 @@ Status CheckSizes(const TransformerXlNetwork& network) {
     return Refuse("epsilon of the layer norms", "a number above 0", NumberText(network.epsilon));
   }
   return {};
-}
-
-// The training code's rows are all queries, then all keys, then all values; the block's are a
-// head's query, key and value, head after head.
-std::vector<float> RowsByHead(const std::vector<float>& values, uint64_t heads, uint64_t head_size,
-                              uint64_t columns) {
-  std::vector<float> by_head;
-  by_head.reserve(values.size());
-  const uint64_t part = head_size * columns;
-  for (uint64_t head = 0; head < heads; ++head) {
-    for (uint64_t kind = 0; kind < 3; ++kind) {
-      const auto first = values.begin() + static_cast<ptrdiff_t>((kind * heads + head) * part);
-      by_head.insert(by_head.end(), first, first + static_cast<ptrdiff_t>(part));
-    }
-  }
-  return by_head;
 }
 
 // Keys and values of a memory of zeros before a norm that comes first: the products of the last two
@@ -187,11 +172,11 @@ class TransformerXlLoader {
     TransformerLayer layer{};
     layer.attention_norm_gain = kept(from.norm_gain);
     layer.attention_norm_bias = kept(from.norm_bias);
-    layer.qkv_weight = builder_.AddMade(
-        from.qkv->name, from.qkv->shape, Role::kPrunedAlso, from.qkv,
-        [heads = heads_, size = head_size_, columns = width_](const std::vector<float>& values) {
-          return RowsByHead(values, heads, size, columns);
-        });
+    layer.qkv_weight =
+        builder_.AddMade(from.qkv->name, from.qkv->shape, Role::kPrunedAlso, from.qkv,
+                         [heads = heads_](const std::vector<float>& values) {
+                           return RowsByHead(values, 3, heads);
+                         });
     if (network_.zero_memory && network_.pre_norm) {
       layer.start = builder_.AddMade(from.name + "dec_attn.zero_memory", {2 * heads_ * head_size_},
                                      Role::kKept, from.qkv,

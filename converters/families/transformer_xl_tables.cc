@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "converters/matrix_order.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -10,17 +11,6 @@ namespace {
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
-
-// `values` as [rows, columns] -> [columns, rows].
-std::vector<float> Transposed(const std::vector<float>& values, uint64_t rows, uint64_t columns) {
-  std::vector<float> transposed(values.size());
-  for (uint64_t row = 0; row < rows; ++row) {
-    for (uint64_t column = 0; column < columns; ++column) {
-      transposed[column * rows + row] = values[row * columns + column];
-    }
-  }
-  return transposed;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "converters/matrix_order.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/kd_codes.h"
 #include "converters/passes/reconstruction.h"
@@ -205,12 +206,7 @@ class TableMaker {
     }
     const uint64_t width = kernel.shape[0];
     // KdTraining has TensorFlow's [length, width].
-    std::vector<float> transposed(kernel.values.size());
-    for (uint64_t row = 0; row < width; ++row) {
-      for (uint64_t i = 0; i < coded.length; ++i) {
-        transposed[i * width + row] = kernel.values[row * coded.length + i];
-      }
-    }
+    const std::vector<float> transposed = Transposed(kernel.values, width, coded.length);
     std::vector<float> bias, gain, offset, mean, variance;
     const auto read = [&](const std::optional<TensorRef>& ref, uint64_t count,
                           std::vector<float>& values) -> Status {

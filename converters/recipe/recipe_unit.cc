@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/matrix_order.h"
+
 namespace kinglet {
 namespace {
 
@@ -49,7 +51,7 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTen
   layer.out = outputs * groups;
   DefineWeights weights;
   weights.weight =
-      out_in ? std::move(weight.values) : FromInOut(weight.values, layer.in / groups, outputs);
+      out_in ? std::move(weight.values) : Transposed(weight.values, layer.in / groups, outputs);
   const auto read = [&](const std::optional<TensorRef>& ref, std::vector<float>& to) -> Status {
     if (!ref) return {};
     KINGLET_ASSIGN_OR_RETURN(TensorValues<float> values, tensors.Read(*ref));

@@ -126,6 +126,15 @@ TEST(ReadWholeFileOrPipe, ReadsFilesAndRefusesOtherPlaces) {
   EXPECT_EQ(ReadWholeFileOrPipe(testing::TempDir()).status().code(), KINGLET_IO_ERROR);
 }
 
+TEST(LinesOf, EndsAtNewlines) {
+  using Lines = std::vector<std::string_view>;
+  EXPECT_EQ(LinesOf(""), Lines());
+  EXPECT_EQ(LinesOf("a"), Lines({"a"}));
+  EXPECT_EQ(LinesOf("a\n"), Lines({"a"}));
+  EXPECT_EQ(LinesOf("\n"), Lines({""}));
+  EXPECT_EQ(LinesOf("a\r\n\nb c"), Lines({"a\r", "", "b c"}));
+}
+
 TEST(InFile, PutsThePathInFront) {
   EXPECT_TRUE(InFile("m.pt", Status()).ok());
   const Status status = InFile("m.pt", Status(KINGLET_CORRUPT, "what"));

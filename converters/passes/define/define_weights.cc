@@ -6,18 +6,6 @@
 
 namespace kinglet {
 
-std::vector<float> FromInOut(std::span<const float> values, uint64_t in, uint64_t out) {
-  std::vector<float> transposed(values.size());
-  for (uint64_t first = 0; first < values.size(); first += in * out) {
-    for (uint64_t i = 0; i < in; ++i) {
-      for (uint64_t o = 0; o < out; ++o) {
-        transposed[first + o * in + i] = values[first + i * out + o];
-      }
-    }
-  }
-  return transposed;
-}
-
 Status CheckUnit(const DefineUnit& unit) {
   const std::string faults = FaultsOf(unit);
   return faults.empty() ? Status() : Status(KINGLET_INVALID_ARGUMENT, "define unit: " + faults);

@@ -22,9 +22,6 @@ enum class DefineLayout : uint8_t {
   kOutIn,  // [out / groups, in / groups]: torch.nn.Linear's, and a model file's
 };
 
-// Matrices stored as [in, out], each transposed. REQUIRES: in * out divides the number of values.
-std::vector<float> FromInOut(std::span<const float> values, uint64_t in, uint64_t out);
-
 // Errors: KINGLET_INVALID_ARGUMENT with FaultsOf(unit).
 Status CheckUnit(const DefineUnit& unit);
 

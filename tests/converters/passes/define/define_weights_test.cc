@@ -19,14 +19,6 @@ DefineUnit Small() {
   return unit;
 }
 
-TEST(FromInOut, TransposesEachMatrix) {
-  // Two matrices [2, 3].
-  const std::vector<float> values = {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60};
-  EXPECT_EQ(FromInOut(values, 2, 3),
-            (std::vector<float>{1, 4, 2, 5, 3, 6, 10, 40, 20, 50, 30, 60}));
-  EXPECT_EQ(FromInOut({}, 2, 3), std::vector<float>());
-}
-
 TEST(CheckUnit, RefusesWithAllFaults) {
   EXPECT_TRUE(CheckUnit(Small()).ok());
   DefineUnit unit = Small();

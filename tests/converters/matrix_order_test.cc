@@ -1,0 +1,32 @@
+#include "converters/matrix_order.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+TEST(Transposed, TransposesEachMatrix) {
+  // Two matrices [2, 3].
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60};
+  EXPECT_EQ(Transposed(values, 2, 3),
+            (std::vector<float>{1, 4, 2, 5, 3, 6, 10, 40, 20, 50, 30, 60}));
+  EXPECT_EQ(Transposed({}, 2, 3), std::vector<float>());
+}
+
+// Queries, keys and values of two heads of two rows each, two columns.
+TEST(RowsByHead, InterleavesTheParts) {
+  const std::vector<float> values = {1,  2,  3,  4,  5,  6,  7,  8,    // queries
+                                     11, 12, 13, 14, 15, 16, 17, 18,   // keys
+                                     21, 22, 23, 24, 25, 26, 27, 28};  // values
+  EXPECT_EQ(RowsByHead(values, 3, 2),
+            (std::vector<float>{1, 2, 3, 4, 11, 12, 13, 14, 21, 22, 23, 24,  //
+                                5, 6, 7, 8, 15, 16, 17, 18, 25, 26, 27, 28}));
+  EXPECT_EQ(RowsByHead(values, 3, 1), values);
+  EXPECT_EQ(RowsByHead(values, 1, 4), values);
+  EXPECT_EQ(RowsByHead({}, 3, 2), std::vector<float>());
+}
+
+}  // namespace
+}  // namespace kinglet
