@@ -1,4 +1,4 @@
-// The elementary functions of docs/NUMERICS.md, rule 6: exponential, logarithm, logistic sigmoid
+// The elementary functions of docs/NUMERICS.md, rule 6: exponential, logarithm, logistic sigmoid,
 // hyperbolic tangent and Gaussian error linear unit from additions, multiplications, fused
 // multiply-adds and (but for the exponential) one IEEE division, so that every backend gets the
 // same bits from the same sequence. This file is C++17 and device-clean: it is compiled by nvcc

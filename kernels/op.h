@@ -6,6 +6,7 @@
 #define KINGLET_KERNELS_OP_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -208,13 +209,24 @@ struct WindowAttention {
   BufferId out;      // [heads, value_size] of reals
 };
 
-// The position that counts for attention.
-inline uint64_t AttentionPosition(const WindowAttention& op, uint64_t position) {
-  return op.restarts ? position % op.window : position;
-}
 // Ring slots that tokens of the stream have filled, the token at `position` included: 0 .. n - 1.
 inline uint64_t FilledSlots(const WindowAttention& op, uint64_t position) {
-  return std::min<uint64_t>(AttentionPosition(op, position) + 1, op.window);
+  const uint64_t counted = op.restarts ? position % op.window : position;
+  return std::min<uint64_t>(counted + 1, op.window);
+}
+
+// Window slots [FirstFilled, window) hold tokens of the stream.
+inline uint64_t FirstFilled(const WindowAttention& op, uint64_t position) {
+  return op.window - FilledSlots(op, position);
+}
+// Window slots [FirstVisible, window) take part.
+inline uint64_t FirstVisible(const WindowAttention& op, uint64_t position) {
+  return op.start == StreamStart::kZeros ? 0 : FirstFilled(op, position);
+}
+// key_size^-1/2, rounded once.
+template <class T>
+T AttentionScale(uint32_t key_size) {
+  return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
 }
 
 // out[0] = max x, out[1] = log sum exp(x - max).

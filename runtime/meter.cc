@@ -142,8 +142,7 @@ class StepMeter {
     const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
     const bool columns = std::holds_alternative<SlotColumns>(op.positions);
-    const double filled = Real(FilledSlots(op, path_.position));
-    const double visible = op.start == StreamStart::kZeros ? op.window : filled;
+    const double visible = Real(op.window - FirstVisible(op, path_.position));
     // Columns of window slots are multiplied whole; what is not seen is then no number of ours.
     const double scored = traits_.scores_masked_slots && columns ? op.window : visible;
     Add(".query_keys", DotProducts(key_size, scored * heads));

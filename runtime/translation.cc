@@ -92,19 +92,22 @@ class BeamSearch {
            });
   }
 
-  // The open extensions become the hypotheses, each in a lane of its own.
+  // The open extensions become the hypotheses, each in a lane of its own. One that stays in its
+  // lane needs no copy of it.
   Status Extend(const std::vector<Extension>& open) {
     std::vector<std::optional<State>> states(live_.size());
-    for (const Extension& extension : open) {
-      std::optional<State>& state = states[extension.hypothesis];
-      if (state) continue;
-      KINGLET_ASSIGN_OR_RETURN(state, session_.Save(static_cast<uint32_t>(extension.hypothesis)));
+    for (size_t i = 0; i < open.size(); ++i) {
+      const size_t from = open[i].hypothesis;
+      if (from == i || states[from]) continue;
+      KINGLET_ASSIGN_OR_RETURN(states[from], session_.Save(static_cast<uint32_t>(from)));
     }
     std::vector<Hypothesis> next;
     std::vector<uint32_t> lanes(open.size()), ids;
     std::iota(lanes.begin(), lanes.end(), 0U);
     for (size_t i = 0; i < open.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(session_.Restore(*states[open[i].hypothesis], lanes[i]));
+      if (open[i].hypothesis != i) {
+        KINGLET_RETURN_IF_ERROR(session_.Restore(*states[open[i].hypothesis], lanes[i]));
+      }
       next.push_back({live_[open[i].hypothesis].ids, open[i].log_probability});
       next.back().ids.push_back(open[i].id);
       ids.push_back(open[i].id);

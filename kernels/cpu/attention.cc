@@ -1,14 +1,13 @@
 // Sliding-window attention and the neural cache: one query against many stored rows.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "kernels/cpu/bind.h"
+#include "kernels/cpu/window_attention.h"
 
 namespace kinglet::cpu {
 namespace {
@@ -26,10 +25,10 @@ class WindowAttentionKernel {
         positions_(context.weights.TransposedReals(std::get<SlotColumns>(op.positions).columns)),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
-        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {}
+        scale_(AttentionScale<float>(op.key_size)) {}
 
   void operator()(Frame& frame) const {
-    Store(frame);
+    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, frame);
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
@@ -39,23 +38,11 @@ class WindowAttentionKernel {
     return qkv_.slot.At<T>(frame) + head * (2 * op_.key_size + op_.value_size);
   }
 
-  void Store(Frame& frame) const {
-    const size_t slot = frame.position % op_.window;
-    T* keys = keys_.slot.At<T>(frame) + slot * op_.heads * op_.key_size;
-    T* values = values_.slot.At<T>(frame) + slot * op_.heads * op_.value_size;
-    for (size_t head = 0; head < op_.heads; ++head) {
-      const T* key = Query(frame, head) + op_.key_size;
-      std::memcpy(keys + head * op_.key_size, key, op_.key_size * sizeof(T));
-      std::memcpy(values + head * op_.value_size, key + op_.key_size, op_.value_size * sizeof(T));
-    }
-  }
-
   void Attend(Frame& frame, size_t head) const {
     // Window slot s is ring slot (oldest + s) mod window; slots before `first` are masked.
     const size_t window = op_.window;
     const size_t oldest = (frame.position + 1) % window;
-    const bool all = op_.start == StreamStart::kZeros || frame.position + 1 >= window;
-    const size_t first = all ? 0 : window - 1 - frame.position;
+    const size_t first = FirstVisible(op_, frame.position);
     float* weights = weights_.At<float>(frame) + head * window;
     Scores(frame, head, oldest, weights);
     std::fill_n(weights, first, 0.0f);
@@ -160,30 +147,12 @@ class CacheWeightsKernel {
   float theta_;
 };
 
-template <class T>
-Kernel WithWeights(WindowAttentionKernel<T> kernel) {
-  std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
-}
-
 }  // namespace
 
 Kernel BindOp(const WindowAttention& op, const BindContext& context) {
   if (!std::holds_alternative<SlotColumns>(op.positions)) return BindStreamedAttention(op, context);
-  const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
   if (op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
-  if (qkv.real()) {
-    if (op.weights_quantiser) return {};
-    return WithWeights(WindowAttentionKernel<float>(op, context));
-  }
-  if (!qkv.code16() || !op.weights_quantiser) return {};
-  const int64_t largest_weight = LargestCode(*op.weights_quantiser);
-  if (largest_weight > std::numeric_limits<int16_t>::max() ||
-      !FitsInt32(op.key_size, qkv.largest, keys.largest) ||
-      !FitsInt32(op.window, largest_weight, values.largest)) {
-    return {};
-  }
-  return WithWeights(WindowAttentionKernel<int16_t>(op, context));
+  return BindWindowAttention<WindowAttentionKernel>(op, context);
 }
 
 Kernel BindOp(const CacheWeights& op, const BindContext& context) {

@@ -3,10 +3,8 @@
 // stays in the cache.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -15,6 +13,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/relative_rows.h"
+#include "kernels/cpu/window_attention.h"
 #include "kernels/ref/quantise.h"
 
 namespace kinglet::cpu {
@@ -47,7 +46,7 @@ class StreamedAttentionKernel {
         values_(context, op.values),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
-        scale_(static_cast<float>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {
+        scale_(AttentionScale<float>(op.key_size)) {
     if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
       table_ = MakeRelativeTable(*relative, op.heads, op.key_size, op.window, context);
     }
@@ -66,10 +65,10 @@ class StreamedAttentionKernel {
   }
 
   void operator()(Frame& frame) const {
-    Store(frame);
+    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, frame);
     const std::array<Run<T>, 3> runs = Runs(frame);
     float* weights = weights_.At<float>(frame);
-    const size_t first = FirstVisible(frame);
+    const size_t first = FirstVisible(op_, frame.position);
     for (const Run<T>& run : runs) ContentScores(frame, run, weights);
     PositionScores(frame, first, weights);
     for (size_t head = 0; head < op_.heads; ++head) {
@@ -97,31 +96,13 @@ class StreamedAttentionKernel {
   size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
   size_t ValueRow() const { return size_t{op_.heads} * op_.value_size; }
 
-  void Store(Frame& frame) const {
-    const size_t slot = frame.position % op_.window;
-    T* keys = keys_.slot.At<T>(frame) + slot * KeyRow();
-    T* values = values_.slot.At<T>(frame) + slot * ValueRow();
-    for (size_t head = 0; head < op_.heads; ++head) {
-      const T* key = qkv_.slot.At<T>(frame) + head * QueryStride() + op_.key_size;
-      std::memcpy(keys + head * op_.key_size, key, op_.key_size * sizeof(T));
-      std::memcpy(values + head * op_.value_size, key + op_.key_size, op_.value_size * sizeof(T));
-    }
-  }
-
-  size_t FirstFilled(const Frame& frame) const {
-    return op_.window - FilledSlots(op_, frame.position);
-  }
-  size_t FirstVisible(const Frame& frame) const {
-    return op_.start == StreamStart::kZeros ? 0 : FirstFilled(frame);
-  }
-
   // What is visible, oldest first: the start row again and again, and two pieces of the ring.
   // Without a start row the ring's own zeros are read.
   std::array<Run<T>, 3> Runs(const Frame& frame) const {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
-    const size_t window = op_.window, visible = FirstVisible(frame);
-    const size_t from = start_ ? FirstFilled(frame) : visible;
+    const size_t window = op_.window, visible = FirstVisible(op_, frame.position);
+    const size_t from = start_ ? FirstFilled(op_, frame.position) : visible;
     const T* start = start_ ? start_->data() : keys;
     const size_t oldest = (frame.position + 1 + from) % window;  // ring slot of window slot `from`
     const size_t older = std::min(window - oldest, window - from);
@@ -265,27 +246,11 @@ class StreamedAttentionKernel {
   float scale_;
 };
 
-template <class T>
-Kernel Bind(const WindowAttention& op, const BindContext& context) {
-  StreamedAttentionKernel<T> kernel(op, context);
-  std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
-}
-
 }  // namespace
 
 Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context) {
-  const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
   if (op.value_size > kPassColumns || uint64_t{op.heads} * op.key_size > kMaxColumns) return {};
-  if (qkv.real()) return op.weights_quantiser ? Kernel{} : Bind<float>(op, context);
-  if (!qkv.code16() || !op.weights_quantiser) return {};
-  const int64_t largest_weight = LargestCode(*op.weights_quantiser);
-  if (largest_weight > std::numeric_limits<int16_t>::max() ||
-      !FitsInt32(op.key_size, qkv.largest, keys.largest) ||
-      !FitsInt32(op.window, largest_weight, values.largest)) {
-    return {};
-  }
-  return Bind<int16_t>(op, context);
+  return BindWindowAttention<StreamedAttentionKernel>(op, context);
 }
 
 }  // namespace kinglet::cpu

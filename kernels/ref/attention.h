@@ -2,7 +2,6 @@
 #ifndef KINGLET_KERNELS_REF_ATTENTION_H_
 #define KINGLET_KERNELS_REF_ATTENTION_H_
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "kernels/ref/operand.h"
 #include "kernels/ref/quantise.h"
 #include "kernels/ref/relative_rows.h"
+#include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
 #include "kernels/ref/weights.h"
 
@@ -31,7 +31,7 @@ class WindowAttentionKernel {
         values_(plan, layout, op.values),
         weights_(layout[op.weights]),
         out_(layout[op.out]),
-        scale_(static_cast<T>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {
+        scale_(AttentionScale<T>(op.key_size)) {
     if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
       columns_ = store.Get(slots->columns);
     } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
@@ -80,16 +80,8 @@ class WindowAttentionKernel {
   size_t RingSlot(const Frame& frame, size_t s) const {
     return (frame.position + 1 + s) % op_.window;
   }
-  // Window slots [FirstFilled, window) hold tokens of the stream.
-  size_t FirstFilled(const Frame& frame) const {
-    return op_.window - FilledSlots(op_, frame.position);
-  }
-  // Window slots [FirstVisible, window) take part.
-  size_t FirstVisible(const Frame& frame) const {
-    return op_.start == StreamStart::kZeros ? 0 : FirstFilled(frame);
-  }
   bool HoldsStart(const Frame& frame, size_t s) const {
-    return op_.start_row && s < FirstFilled(frame);
+    return op_.start_row && s < FirstFilled(op_, frame.position);
   }
 
   // Element i of a head's key in window slot s, and of its value.
@@ -129,12 +121,12 @@ class WindowAttentionKernel {
   }
 
   void Attend(Frame& frame, size_t head) const {
-    const size_t first = FirstVisible(frame);
+    const size_t first = FirstVisible(op_, frame.position);
     T* weights = weights_.At<T>(frame) + head * op_.window;
     for (size_t s = 0; s < op_.window; ++s) {
       weights[s] = s < first ? T{0} : Score(frame, head, s);
     }
-    Softmax(weights, first);
+    SoftmaxInPlace(weights, first, op_.window);
     T* out = out_.At<T>(frame) + head * op_.value_size;
     for (size_t c = 0; c < op_.value_size; ++c) out[c] = WeightedValue(frame, head, c, weights);
   }
@@ -171,19 +163,9 @@ class WindowAttentionKernel {
            rows_->Constant(row, head);
   }
 
-  // In place over [first, window); the slots before hold +0 and add +0.
-  void Softmax(T* weights, size_t first) const {
-    T largest = weights[first];
-    for (size_t s = first + 1; s < op_.window; ++s)
-      largest = weights[s] > largest ? weights[s] : largest;
-    for (size_t s = first; s < op_.window; ++s) weights[s] = Exp(weights[s] - largest);
-    const T total = Sum(weights, op_.window);
-    for (size_t s = 0; s < op_.window; ++s) weights[s] = weights[s] / total;
-  }
-
   // Slots that are not visible have weight 0, and what their ring slots hold is not read.
   T WeightedValue(const Frame& frame, size_t head, size_t c, const T* weights) const {
-    const size_t first = FirstVisible(frame);
+    const size_t first = FirstVisible(op_, frame.position);
     if (op_.weights_quantiser) {
       int64_t sum = 0;
       for (size_t s = first; s < op_.window; ++s) {

@@ -19,6 +19,16 @@ T Largest(const T* x, size_t n) {
   return largest;
 }
 
+// x = exp(x - max) / sum over [first, n). REQUIRES: first < n; the entries before `first` are +0,
+// and stay so.
+template <class T>
+void SoftmaxInPlace(T* x, size_t first, size_t n) {
+  const T largest = Largest(x + first, n - first);
+  for (size_t i = first; i < n; ++i) x[i] = Exp(x[i] - largest);
+  const T total = Sum(x, n);
+  for (size_t i = 0; i < n; ++i) x[i] = x[i] / total;
+}
+
 template <class T>
 class LogSumExpKernel {
  public:

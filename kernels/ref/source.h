@@ -3,13 +3,12 @@
 #define KINGLET_KERNELS_REF_SOURCE_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/functions.h"
 #include "kernels/op.h"
+#include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
 #include "kernels/ref/weights.h"
 
@@ -54,7 +53,7 @@ class SourceAttentionKernel {
         out_(layout[op.out]),
         query_stride_(query_.count / op.heads),
         slot_stride_(memory_.count / op.window / op.heads),
-        scale_(static_cast<T>(1.0 / std::sqrt(static_cast<double>(op.key_size)))) {}
+        scale_(AttentionScale<T>(op.key_size)) {}
 
   void operator()(Frame& frame) const {
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
@@ -77,11 +76,7 @@ class SourceAttentionKernel {
           op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
       weights[s] = score * scale_;
     }
-    T largest = weights[0];
-    for (size_t s = 1; s < n; ++s) largest = weights[s] > largest ? weights[s] : largest;
-    for (size_t s = 0; s < n; ++s) weights[s] = Exp(weights[s] - largest);
-    const T total = Sum(weights, n);
-    for (size_t s = 0; s < n; ++s) weights[s] = weights[s] / total;
+    SoftmaxInPlace(weights, 0, n);
 
     T* out = out_.At<T>(frame) + head * op_.value_size;
     for (size_t c = 0; c < op_.value_size; ++c) {

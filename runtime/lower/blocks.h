@@ -29,6 +29,10 @@ void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuild
 void LowerDecoder(const TransformerDecoder& block, BufferId residual,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
+// Adds the block's absolute positions, if it has any, to the residual stream: the step `name`.
+void LowerPositions(const TransformerDecoder& block, const std::string& name, BufferId residual,
+                    PlanBuilder& builder);
+
 // Parts of layers, each what its sublayer makes of the (normalised) input; buffers carry the names
 // "<name>.<what>". A feed-forward network; it ends [width].
 BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,

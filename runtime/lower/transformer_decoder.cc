@@ -20,12 +20,7 @@ class DecoderLowering {
       : block_(block), residual_(residual), memories_(memories), builder_(builder) {}
 
   void Lower() {
-    if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&block_.positions)) {
-      builder_.AddStep("positions", AddSinusoids{sinusoids->frequencies, sinusoids->first,
-                                                 block_.window, residual_});
-    } else if (const auto* table = std::get_if<PositionTable>(&block_.positions)) {
-      builder_.AddStep("positions", AddPositionRow{table->table, block_.window, residual_});
-    }
+    LowerPositions(block_, "positions", residual_, builder_);
     for (size_t i = 0; i < block_.layers.size(); ++i) {
       const TransformerLayer& layer = block_.layers[i];
       name_ = "layers." + std::to_string(i);
@@ -126,6 +121,16 @@ class DecoderLowering {
 };
 
 }  // namespace
+
+void LowerPositions(const TransformerDecoder& block, const std::string& name, BufferId residual,
+                    PlanBuilder& builder) {
+  if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&block.positions)) {
+    builder.AddStep(name,
+                    AddSinusoids{sinusoids->frequencies, sinusoids->first, block.window, residual});
+  } else if (const auto* table = std::get_if<PositionTable>(&block.positions)) {
+    builder.AddStep(name, AddPositionRow{table->table, block.window, residual});
+  }
+}
 
 BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,
                           BufferId input, PlanBuilder& builder) {

@@ -1,6 +1,5 @@
 #include <array>
 #include <string>
-#include <variant>
 
 #include "runtime/lower/blocks.h"
 
@@ -33,9 +32,7 @@ class EncoderLowering {
     };
     pass([&] {
       LowerEmbedding(block_.embedding, residual_, builder_);
-      builder_.AddStep("encoder.positions",
-                       AddPositionRow{std::get<PositionTable>(stack_.positions).table,
-                                      stack_.window, residual_});
+      LowerPositions(stack_, "encoder.positions", residual_, builder_);
       LowerQkv(0);
     });
     for (size_t i = 0; i + 1 < stack_.layers.size(); ++i) {

@@ -1,0 +1,55 @@
+// What the kernels of window attention have in common: which forms they serve, and how a token's
+// key and value are stored.
+#ifndef KINGLET_KERNELS_CPU_WINDOW_ATTENTION_H_
+#define KINGLET_KERNELS_CPU_WINDOW_ATTENTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/bind.h"
+
+namespace kinglet::cpu {
+
+// Copies the keys and values of all heads to the ring slot of the frame's position. T is what the
+// buffers hold: int16_t codes, or float.
+template <class T>
+void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Operand& keys,
+                        const Operand& values, Frame& frame) {
+  const size_t slot = frame.position % op.window;
+  const size_t stride = 2 * size_t{op.key_size} + op.value_size;
+  T* to_keys = keys.slot.At<T>(frame) + slot * op.heads * op.key_size;
+  T* to_values = values.slot.At<T>(frame) + slot * op.heads * op.value_size;
+  for (size_t head = 0; head < op.heads; ++head) {
+    const T* key = qkv.slot.At<T>(frame) + head * stride + op.key_size;
+    std::memcpy(to_keys + head * op.key_size, key, op.key_size * sizeof(T));
+    std::memcpy(to_values + head * op.value_size, key + op.key_size, op.value_size * sizeof(T));
+  }
+}
+
+// Attention<float> for reals, Attention<int16_t> for codes whose sums fit in 31 bits; otherwise an
+// empty kernel.
+template <template <class> class Attention>
+Kernel BindWindowAttention(const WindowAttention& op, const BindContext& context) {
+  const auto bound = [](auto kernel) -> Kernel {
+    std::vector<MemoryRange> memory = kernel.WeightMemory();
+    return {std::move(kernel), std::move(memory)};
+  };
+  const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
+  if (qkv.real()) return op.weights_quantiser ? Kernel{} : bound(Attention<float>(op, context));
+  if (!qkv.code16() || !op.weights_quantiser) return {};
+  const int64_t largest_weight = LargestCode(*op.weights_quantiser);
+  if (largest_weight > std::numeric_limits<int16_t>::max() ||
+      !FitsInt32(op.key_size, qkv.largest, keys.largest) ||
+      !FitsInt32(op.window, largest_weight, values.largest)) {
+    return {};
+  }
+  return bound(Attention<int16_t>(op, context));
+}
+
+}  // namespace kinglet::cpu
+
+#endif  // KINGLET_KERNELS_CPU_WINDOW_ATTENTION_H_
