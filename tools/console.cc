@@ -111,6 +111,12 @@ void PrintNote(std::string_view note) {
   std::fprintf(stderr, "kinglet: %s\n", std::string(note).c_str());
 }
 
+std::string FactLine(const char* name, const std::string& value) {
+  char label[24];
+  std::snprintf(label, sizeof(label), "%-14s", name);
+  return label + value + "\n";
+}
+
 std::string Grouped(uint64_t number) {
   std::string digits = std::to_string(number);
   for (size_t at = digits.size(); at > 3;) {

@@ -1,7 +1,6 @@
 // kinglet inspect: what is in a model file, to the last byte.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <variant>
@@ -143,9 +142,7 @@ struct BlockText {
 };
 
 std::string Row(const char* name, const std::string& value) {
-  char label[24];
-  std::snprintf(label, sizeof(label), "%-14s", name);
-  return label + DisplayText(value) + "\n";
+  return FactLine(name, DisplayText(value));
 }
 
 std::string RightAligned(const std::string& text, size_t columns) {

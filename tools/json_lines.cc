@@ -106,6 +106,12 @@ JsonLine& JsonLine::LogProbability(double value) {
   return *this;
 }
 
+JsonLine& JsonLine::Loss(double nll) {
+  Key("nll").Number(nll).Key("ppl").Number(std::exp(nll));
+  if (std::isinf(nll)) Key("impossible").Boolean(true);
+  return *this;
+}
+
 std::string JsonLine::Finish() {
   text_ += "}\n";
   return std::exchange(text_, "{");

@@ -35,6 +35,9 @@ class JsonLine {
   // "logprob":-3.25; minus infinity is null, and "impossible":true follows.
   JsonLine& LogProbability(double value);
 
+  // "nll":3.9,"ppl":49.4 of a mean loss; an infinite one is null, and "impossible":true follows.
+  JsonLine& Loss(double nll);
+
   // The whole line with its newline; the object is empty and open again.
   std::string Finish();
 

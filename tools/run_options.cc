@@ -1,5 +1,6 @@
 #include "tools/run_options.h"
 
+#include <cstdio>
 #include <CLI/CLI.hpp>
 #include <limits>
 
@@ -58,6 +59,12 @@ Status RequireNoSource(const Model& model, const std::string& command) {
 int NumberDigits(const Model& model) {
   return model.backend().real_bytes == sizeof(double) ? std::numeric_limits<double>::max_digits10
                                                       : std::numeric_limits<float>::max_digits10;
+}
+
+std::string NumberText(double number, const Model& model) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.*g", NumberDigits(model), number);
+  return text;
 }
 
 }  // namespace kinglet

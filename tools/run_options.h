@@ -38,6 +38,8 @@ Status RequireNoSource(const Model& model, const std::string& command);
 
 // Significant digits that tell all numbers of the backend's real type apart: 9 or 17.
 int NumberDigits(const Model& model);
+// The number with as many.
+std::string NumberText(double number, const Model& model);
 
 }  // namespace kinglet
 

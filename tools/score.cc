@@ -91,22 +91,18 @@ class Scorer {
     if (options_.run.json) {
       JsonLine line(NumberDigits(model_));
       line.Key("tokens").Integer(tokens).Key("scored").Integer(scored);
-      line.Key("nll").Number(nll).Key("ppl").Number(std::exp(nll));
-      if (std::isinf(nll)) line.Key("impossible").Boolean(true);
-      line.Key("oov").Integer(unknown_).Key("protocol").Text(Protocol());
+      line.Loss(nll).Key("oov").Integer(unknown_).Key("protocol").Text(Protocol());
       line.Key("backend").Text(model_.backend().name);
       console_.out.Write(line.Finish());
       return;
     }
     const auto print = [this](const char* name, const std::string& value) {
-      char label[24];
-      std::snprintf(label, sizeof(label), "%-14s", name);
-      console_.out.Write(label + value + "\n");
+      console_.out.Write(FactLine(name, value));
     };
     print("tokens", Grouped(tokens));
     print("scored", Grouped(scored));
-    print("nll", scored == 0 ? "-" : NumberText(nll) + " nats per token");
-    print("perplexity", scored == 0 ? "-" : NumberText(std::exp(nll)));
+    print("nll", scored == 0 ? "-" : NumberText(nll, model_) + " nats per token");
+    print("perplexity", scored == 0 ? "-" : NumberText(std::exp(nll), model_));
     print("unknown words", Grouped(unknown_));
     print("protocol", Protocol());
   }
@@ -161,12 +157,6 @@ class Scorer {
     line.LogProbability(value);
     if (options_.hex) line.Key("hex").Text(HexBits(value, model_));
     console_.out.Write(line.Finish());
-  }
-
-  std::string NumberText(double number) const {
-    char text[40];
-    std::snprintf(text, sizeof(text), "%.*g", NumberDigits(model_), number);
-    return text;
   }
 
   // What another program must do to get the same numbers.

@@ -65,31 +65,21 @@ class PairPrinter {
       JsonLine line(NumberDigits(model_));
       line.Key("sentences").Integer(sentences_);
       line.Key("tokens").Integer(scored_ + sentences_).Key("scored").Integer(scored_);
-      line.Key("nll").Number(nll).Key("ppl").Number(std::exp(nll));
-      if (std::isinf(nll)) line.Key("impossible").Boolean(true);
-      line.Key("protocol").Text(protocol).Key("backend").Text(model_.backend().name);
+      line.Loss(nll).Key("protocol").Text(protocol).Key("backend").Text(model_.backend().name);
       console_.out.Write(line.Finish());
       return;
     }
     const auto print = [this](const char* name, const std::string& value) {
-      char label[24];
-      std::snprintf(label, sizeof(label), "%-14s", name);
-      console_.out.Write(label + value + "\n");
+      console_.out.Write(FactLine(name, value));
     };
     print("sentences", Grouped(sentences_));
     print("scored", Grouped(scored_));
-    print("nll", NumberText(nll) + " nats per token");
-    print("perplexity", NumberText(std::exp(nll)));
+    print("nll", NumberText(nll, model_) + " nats per token");
+    print("perplexity", NumberText(std::exp(nll), model_));
     print("protocol", protocol);
   }
 
  private:
-  std::string NumberText(double number) const {
-    char text[40];
-    std::snprintf(text, sizeof(text), "%.*g", NumberDigits(model_), number);
-    return text;
-  }
-
   void PrintJson(uint64_t sentence, uint64_t position, uint32_t id, double value) {
     JsonLine line(NumberDigits(model_));
     line.Key("sentence").Integer(sentence).Key("pos").Integer(position).Key("id").Integer(id);

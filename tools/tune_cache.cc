@@ -86,9 +86,7 @@ void PrintText(const TunedCache& tuned, const TokenSequence& sequence, Console& 
         NumberText(std::exp(point.loss)), point.accepted ? "*" : "");
   }
   const auto print = [&console](const char* name, const std::string& value) {
-    char label[24];
-    std::snprintf(label, sizeof(label), "%-14s", name);
-    console.out.Write(label + value + "\n");
+    console.out.Write(FactLine(name, value));
   };
   print("tokens", Grouped(sequence.ids.size()));
   print("unknown words", Grouped(sequence.unknown));

@@ -21,6 +21,15 @@ TEST(JsonLines, KeepsTheOrderAndNestsAsTold) {
   EXPECT_EQ(line.Finish(), "{}\n");
 }
 
+TEST(JsonLines, LossesHaveTheirPerplexity) {
+  JsonLine line;
+  EXPECT_EQ(line.Loss(0).Finish(), "{\"nll\":0,\"ppl\":1}\n");
+  EXPECT_EQ(line.Loss(std::numeric_limits<double>::infinity()).Finish(),
+            "{\"nll\":null,\"ppl\":null,\"impossible\":true}\n");
+  EXPECT_EQ(line.Loss(std::numeric_limits<double>::quiet_NaN()).Finish(),
+            "{\"nll\":null,\"ppl\":null}\n");
+}
+
 // The examples of the command's contract.
 TEST(JsonLines, HasNineDigits) {
   JsonLine line;
