@@ -120,10 +120,6 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
   if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
   if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
   if (!options.calibration_text.empty()) {
-    if (FindBlock<TransformerEncoder>(draft.description) != nullptr) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "calibrate", "a language model",
-                             "one with an encoder, whose texts are pairs");
-    }
     KINGLET_RETURN_IF_ERROR(Calibrate(options.calibration_text, *options.bits, draft));
   }
   PackTensors(draft);

@@ -25,7 +25,7 @@ struct ConvertOptions {
   std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
   std::string vocabulary;  // empty: the model has ids only
   std::optional<int> bits;
-  std::string calibration_text;  // text file; needs bits and a vocabulary
+  std::string calibration_text;  // what Calibrate reads; needs bits
   std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
   // The embedding's DeFINE unit stays in the model, which caches so many rows a stream; none: as
   // the recipe says, or else the unit becomes its table.

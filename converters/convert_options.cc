@@ -39,11 +39,8 @@ Status CheckOptions(const ConvertOptions& options) {
   if (options.bits && (*options.bits < kMinBits || *options.bits > kMaxBits)) {
     return Refuse("bits", "2 to 16", std::to_string(*options.bits));
   }
-  if (!options.calibration_text.empty()) {
-    if (!options.bits) return Refuse("calibrate", "bits, which it goes with", "none");
-    if (options.vocabulary.empty()) {
-      return Refuse("calibrate", "a vocabulary to read the text with", "none");
-    }
+  if (!options.calibration_text.empty() && !options.bits) {
+    return Refuse("calibrate", "bits, which it goes with", "none");
   }
   if (!options.recipe.empty() && !options.family.empty()) {
     return Refuse("recipe", "no family beside it", options.family);

@@ -1,6 +1,7 @@
 #include "converters/pair_file.h"
 
 #include <new>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -52,6 +53,49 @@ Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t st
                          "an empty file");
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "pairs", "memory for them", "none left");
+}
+
+Status CheckPair(const SentencePair& pair, const Model& model) {
+  const EncoderPlan& encoder = *model.plan().encoder;
+  const auto refuse = [](const char* side, uint64_t positions, const char* whose, size_t found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", side,
+                           "at most the " + (whose + std::to_string(positions)) + " positions",
+                           std::to_string(found));
+  };
+  const auto positions = PositionsOf(model.file().description());
+  if (positions && pair.target.size() > *positions) {
+    return refuse("target", *positions, "decoder's ", pair.target.size());
+  }
+  if (pair.source.size() > encoder.window) {
+    return refuse("source", encoder.window, "encoder's ", pair.source.size());
+  }
+  const auto check = [](const char* side, std::span<const uint32_t> ids, uint32_t size) -> Status {
+    for (const uint32_t id : ids) {
+      if (id < size) continue;
+      return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "pairs", side,
+                             "ids below " + std::to_string(size), std::to_string(id));
+    }
+    return {};
+  };
+  KINGLET_RETURN_IF_ERROR(check("source", pair.source, encoder.vocabulary_size));
+  return check("target", pair.target, model.vocabulary_size());
+}
+
+Status FeedPair(const SentencePair& pair, Session& session,
+                const std::function<Status(uint32_t id)>& expected) {
+  KINGLET_RETURN_IF_ERROR(CheckPair(pair, session.model()));
+  KINGLET_RETURN_IF_ERROR(session.Encode(pair.source));
+  uint32_t fed = *session.model().file().description().start_token;
+  for (const uint32_t id : pair.target) {
+    KINGLET_RETURN_IF_ERROR(session.StepToken(fed));
+    KINGLET_RETURN_IF_ERROR(expected(id));
+    fed = id;
+  }
+  return {};
+}
+
+Status InSentence(size_t index, const Status& status) {
+  return Status(status.code(), "sentence " + std::to_string(index) + ": " + status.message());
 }
 
 }  // namespace kinglet

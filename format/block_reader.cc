@@ -214,7 +214,14 @@ class BlockReader : private SchemaReader {
           CrossAttention{cross->norm_gain(),        cross->norm_bias(),
                          cross->query_weight(),     Optional(cross->query_bias()),
                          cross->key_value_weight(), Optional(cross->key_value_bias()),
-                         cross->out_weight(),       Optional(cross->out_bias())};
+                         cross->out_weight(),       Optional(cross->out_bias()),
+                         std::nullopt};
+      if (const schema::CrossAttentionQuantisers* quantisers = cross->quantisers()) {
+        layer.cross_attention->quantisers = CrossAttentionQuantisers{
+            ToQuantiser(quantisers->input()), ToQuantiser(quantisers->query()),
+            ToQuantiser(quantisers->key_value()), ToQuantiser(quantisers->weights()),
+            ToQuantiser(quantisers->attended())};
+      }
     }
     return layer;
   }

@@ -126,6 +126,15 @@ struct TransformerLayerQuantisers {
   ActivationQuantiser outer;            // fc.4: output of `outer` before the residual sum
 };
 
+// The five activation quantisers of a layer's attention to the source.
+struct CrossAttentionQuantisers {
+  ActivationQuantiser input;      // normalised target token: input of the queries' product
+  ActivationQuantiser query;      // queries
+  ActivationQuantiser key_value;  // keys and values of the source
+  ActivationQuantiser weights;    // attention weights after the softmax
+  ActivationQuantiser attended;   // weighted values, input of `out`
+};
+
 // Attention of a decoder's layer over the encoded source, between its attention over the target and
 // its inner layer, normalised as they are. The names are the layer's; e = the encoder's width.
 struct CrossAttention {
@@ -136,6 +145,7 @@ struct CrossAttention {
   std::optional<TensorId> key_value_bias;  // [rows of key_value_weight]
   TensorId out_weight;                     // [d, H value_size]
   std::optional<TensorId> out_bias;        // [d]
+  std::optional<CrossAttentionQuantisers> quantisers;  // present iff the layer's own are
 };
 
 // d = width, H = heads, i = rows of inner_weight.
@@ -185,7 +195,8 @@ struct TransformerDecoder {
 // What the source of a translation becomes before the first target token (Vaswani et al. 2017):
 // layers as a decoder's, in which each token sees all of the source. The stack's window is the
 // longest source, its norm comes first and it has a final one, its positions are a PositionTable,
-// and it has neither quantisers nor cross-attention.
+// it has no cross-attention, and it has quantisers iff the decoder has them; that of its output is
+// of the vectors that the decoder's keys and values are made of.
 struct TransformerEncoder {
   std::string name;
   uint32_t vocabulary_size;     // words of the source language

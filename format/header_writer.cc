@@ -211,10 +211,17 @@ class HeaderBuilder {
     }
     flatbuffers::Offset<schema::CrossAttention> cross_attention;
     if (const auto& cross = layer.cross_attention) {
+      schema::CrossAttentionQuantisers source_quantisers;
+      if (const auto& from = cross->quantisers) {
+        source_quantisers = {ToSchema(from->input), ToSchema(from->query),
+                             ToSchema(from->key_value), ToSchema(from->weights),
+                             ToSchema(from->attended)};
+      }
       cross_attention = schema::CreateCrossAttention(
           builder_, cross->norm_gain, cross->norm_bias, cross->query_weight,
           Optional(cross->query_bias), cross->key_value_weight, Optional(cross->key_value_bias),
-          cross->out_weight, Optional(cross->out_bias));
+          cross->out_weight, Optional(cross->out_bias),
+          cross->quantisers ? &source_quantisers : nullptr);
     }
     return schema::CreateTransformerLayer(
         builder_, layer.attention_norm_gain, layer.attention_norm_bias, layer.qkv_weight,

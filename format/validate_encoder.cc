@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "format/message_text.h"
@@ -38,6 +39,20 @@ Status ValidateShapes(const BlockChecks& checks, const std::string& part,
   return {};
 }
 
+Status ValidateQuantisers(const BlockChecks& checks, const std::string& part,
+                          const CrossAttentionQuantisers& quantisers) {
+  const std::pair<const char*, const ActivationQuantiser&> named[] = {
+      {"input", quantisers.input},
+      {"query", quantisers.query},
+      {"key_value", quantisers.key_value},
+      {"weights", quantisers.weights},
+      {"attended", quantisers.attended}};
+  for (const auto& [name, quantiser] : named) {
+    KINGLET_RETURN_IF_ERROR(checks.ValidateQuantiser(part + ", quantiser " + name, quantiser));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& encoder) {
@@ -54,7 +69,6 @@ Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& enco
       {"stack, final norm", stack.final_norm_gain.has_value(), "one", "none"},
       {"stack, positions", std::holds_alternative<PositionTable>(stack.positions),
        "a table of positions", "another kind"},
-      {"stack, output quantiser", !stack.output.has_value(), "none", "one"},
   };
   for (const auto& rule : rules) {
     if (!rule.holds) return checks.InvalidPart(rule.part, rule.expected, rule.found);
@@ -64,8 +78,11 @@ Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& enco
 
 Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecoder& decoder,
                               const TransformerEncoder* encoder) {
-  if (encoder != nullptr && decoder.output) {
-    return checks.InvalidPart("output quantiser", "none beside an encoder", "one");
+  const bool quantised = decoder.output.has_value();
+  if (encoder != nullptr && quantised != encoder->stack.output.has_value()) {
+    return checks.InvalidPart("output quantiser",
+                              quantised ? "none, as the encoder has none" : "one, as the encoder has",
+                              quantised ? "one" : "none");
   }
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     const auto& cross = decoder.layers[i].cross_attention;
@@ -75,9 +92,15 @@ Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecode
           part, encoder != nullptr ? "one, beside an encoder" : "none, without an encoder",
           cross ? "one" : "none");
     }
-    if (cross) {
-      KINGLET_RETURN_IF_ERROR(ValidateShapes(checks, part, decoder, *cross, encoder->stack.width));
+    if (!cross) continue;
+    KINGLET_RETURN_IF_ERROR(ValidateShapes(checks, part, decoder, *cross, encoder->stack.width));
+    if (cross->quantisers.has_value() != quantised) {
+      return checks.InvalidPart(
+          part + ", quantisers",
+          quantised ? "quantisers, as the output has one" : "none, as the output has none",
+          quantised ? "none" : "quantisers");
     }
+    if (quantised) KINGLET_RETURN_IF_ERROR(ValidateQuantisers(checks, part, *cross->quantisers));
   }
   return {};
 }

@@ -323,14 +323,14 @@ struct ScaleShiftRectify {
 
 // rows[position] = x.
 struct StoreRow {
-  BufferId x;     // [n] of reals
-  BufferId rows;  // [window, n] of reals
+  BufferId x;     // [n]: reals or codes
+  BufferId rows;  // [window, n], same element as x
 };
 
 // x = rows[position].
 struct LoadRow {
-  BufferId rows;  // [window, n] of reals
-  BufferId x;     // [n] of reals
+  BufferId rows;  // [window, n]: reals or codes
+  BufferId x;     // [n], same element as rows
 };
 
 // Attention to all tokens s of the source. For each head:
@@ -338,9 +338,10 @@ struct LoadRow {
 // A head's part of the query begins with q, and its part of a slot ends with k and then v, so that
 // rows of queries, keys and values together serve as either.
 struct SourceAttention {
-  BufferId query;   // [heads, key_size or more] of reals
-  BufferId memory;  // [window, heads, key_size + value_size or more] of reals
+  BufferId query;   // [heads, key_size or more]: reals or codes
+  BufferId memory;  // [window, heads, key_size + value_size or more]: reals, or codes as the query
   uint32_t heads, key_size, value_size, window;
+  std::optional<ActivationQuantiser> weights_quantiser;  // present iff query and memory are codes
   BufferId weights;  // [heads, window] of reals; those of slots beyond the source are left alone
   BufferId out;      // [heads, value_size] of reals
 };

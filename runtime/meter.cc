@@ -1,10 +1,9 @@
 #include "runtime/meter.h"
 
 #include <algorithm>
-#include <iterator>
+#include <map>
 #include <variant>
 
-#include "runtime/cached_rows.h"
 #include "runtime/define_operations.h"
 
 namespace kinglet {
@@ -223,6 +222,10 @@ class StepMeter {
     const double heads = op.heads, tokens = Real(path_.source_length);
     Add(".query_keys", DotProducts(op.key_size, tokens * heads));
     Add(".scale", {tokens * heads, 0, 0});
+    if (op.weights_quantiser) {
+      Add(".rescale", {kRescale * (tokens * heads + heads * op.value_size), 0, 0});
+      Add(".quantise_weights", {0, 0, kRoundToCode * heads * tokens});
+    }
     OperationTally softmax = Exponentials(tokens) * heads;
     softmax.others += tokens * heads;  // divisions
     Add(".softmax", softmax);
@@ -292,29 +295,11 @@ class StepMeter {
   std::vector<Component>& components_;
 };
 
-// log p of every class, two differences each, or of every word (runtime/distribution.cc counts the
-// same as it goes): two differences, a comparison and the cluster's own log p, itself two
-// differences for each tail, and the share that the cache leaves. The cache's pairs are added up
-// word by word.
-OperationTally FullDistribution(const Plan& plan, uint64_t position) {
-  OperationTally tally;
-  for (size_t i = 0; i < plan.clusters.size(); ++i) {
-    const double words = plan.clusters[i].size;
-    tally += {0, (plan.cache ? 4 : 3) * words + (i == 0 ? 0 : 2), words};
-  }
-  if (plan.cache) {
-    const double pairs =
-        Real(CachePairs(position, plan.cache->capacity, plan.cache->first_position));
-    tally += {0, pairs, pairs};
-  }
-  if (plan.classifier) tally += {0, 2 * Real(plan.buffer(plan.classifier->logits).count), 0};
-  return tally;
-}
-
 std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> nonzeros,
                                     const BackendTraits& traits, const TokenPath& path) {
   std::vector<Component> components;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (plan.encoder && path.encodes != (i >= plan.encoder->passes.front().begin)) continue;
     const size_t first = components.size();
     std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
                plan.steps[i].op);
@@ -358,81 +343,6 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
   return counts;
 }
 
-const EmbedRow& EmbeddingOf(const Plan& plan) {
-  return std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op);
-}
-
-uint64_t SteadyPosition(const Plan& plan) {
-  uint64_t position = 0;
-  for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
-    }
-  }
-  return position;
-}
-
-size_t BinOf(const Plan& plan, uint32_t id) {
-  const EmbedRow& embedding = EmbeddingOf(plan);
-  const auto after =
-      std::upper_bound(embedding.bins.begin(), embedding.bins.end(), id,
-                       [](uint32_t word, const EmbeddingBin& bin) { return word < bin.first; });
-  return static_cast<size_t>(after - embedding.bins.begin()) - 1;
-}
-
-bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
-  if (plan.encoder && step >= plan.encoder->passes.front().begin) return false;
-  const auto after = std::upper_bound(
-      plan.clusters.begin(), plan.clusters.end(), step,
-      [](size_t s, const ClusterPlan& cluster) { return s < cluster.steps.begin; });
-  if (after == plan.clusters.begin() || step >= std::prev(after)->steps.end) return true;
-  return path.clusters.Contains(static_cast<size_t>(after - plan.clusters.begin()) - 1);
-}
-
-std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
-  std::vector<uint64_t> counts(EmbeddingOf(plan).bins.size());
-  for (const uint32_t id : ids) ++counts[BinOf(plan, id)];
-  return counts;
-}
-
-uint64_t Trace::tokens() const {
-  uint64_t sum = 0;
-  for (const auto& [path, count] : paths) sum += count;
-  return sum;
-}
-
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
-                 bool row_is_cached) {
-  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters, row_is_cached};
-}
-
-Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids) {
-  const uint64_t steady = SteadyPosition(plan);
-  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
-  CachedRows rows(plan);
-  Trace trace;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    ++trace
-          .paths[{std::min<uint64_t>(i, steady), BinOf(plan, ids[i]), clusters, rows.Step(ids[i])}];
-    trace.distribution += FullDistribution(plan, i);
-  }
-  return trace;
-}
-
-Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts) {
-  const uint64_t steady = SteadyPosition(plan);
-  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
-  Trace trace;
-  for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
-    if (bin_counts[bin] == 0) continue;
-    trace.paths[{steady, bin, clusters}] = bin_counts[bin];
-    trace.distribution += FullDistribution(plan, steady) * Real(bin_counts[bin]);
-  }
-  return trace;
-}
-
 BackendTraits TraitsOf(const Backend& backend) {
   const bool reference = backend.name == "ref" || backend.name == "ref64";
   return {backend.real_bytes == sizeof(double), !reference, !reference};
@@ -453,8 +363,11 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
       sum.useful_multiplications += component.useful_multiplications * Real(count);
     }
   }
-  result.components.push_back(
-      {"distribution", trace.distribution, trace.distribution.multiplications, 1});
+  const bool encodes = !trace.paths.empty() && trace.paths.begin()->first.encodes;
+  if (!encodes) {
+    result.components.push_back(
+        {"distribution", trace.distribution, trace.distribution.multiplications, 1});
+  }
   for (Component& component : result.components) {
     component.operations = component.operations / tokens;
     component.useful_multiplications /= tokens;

@@ -7,16 +7,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/plan.h"
 #include "runtime/operations.h"
 #include "runtime/query_work.h"
+#include "runtime/trace.h"
 
 namespace kinglet {
 
@@ -34,54 +33,6 @@ struct Component {
 // code is.
 std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors);
 
-// The plan's embedding. REQUIRES: a plan of Lower, which always has one.
-const EmbedRow& EmbeddingOf(const Plan& plan);
-// How many of `ids` lie in each bin of the embedding. REQUIRES: each id < vocabulary size.
-std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids);
-
-// Where the path of a token can part from another token's.
-struct TokenPath {
-  uint64_t position = 0;       // tokens before it: how full the window and the cache are
-  size_t bin = 0;              // of the embedding
-  ClusterSet clusters;         // that were computed
-  bool row_is_cached = false;  // the embedding's row was computed for an earlier token
-  uint64_t source_length = 0;  // tokens of the encoded source
-
-  bool operator==(const TokenPath&) const = default;
-  bool operator<(const TokenPath& other) const {
-    return std::tie(position, bin, clusters, row_is_cached, source_length) <
-           std::tie(other.position, other.bin, other.clusters, other.row_is_cached,
-                    other.source_length);
-  }
-};
-// Positions from this one on take the same path: every window and cache is full.
-uint64_t SteadyPosition(const Plan& plan);
-// The bin that holds a word. REQUIRES: id < vocabulary size.
-size_t BinOf(const Plan& plan, uint32_t id);
-// Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened, and
-// an encoder's never.
-bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
-
-// What tokens did together.
-struct Trace {
-  std::map<TokenPath, uint64_t> paths;  // how many tokens took each
-  OperationTally distribution;          // the distribution's own arithmetic, of all of them
-
-  uint64_t tokens() const;
-};
-
-// The path of a token at `position`, after which these clusters were computed. CachedRows of the
-// stream says whether its row was there.
-TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
-                 bool row_is_cached = false);
-// `ids` from a fresh stream, the full distribution being asked for after each: without running it,
-// so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
-// additions and 4 others that are not counted here.
-Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids);
-// The same far into a stream, window and neural cache full, for tokens of known bins; the words
-// being unknown, each row that a DeFINE unit makes counts as made.
-Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts);
-
 // What backends do differently on the same plan.
 struct BackendTraits {
   bool real64 = false;               // tails take the projected hidden state as it is
@@ -91,7 +42,8 @@ struct BackendTraits {
 BackendTraits TraitsOf(const Backend& backend);
 
 struct ExecutedCount {
-  std::vector<Component> components;  // plan order, then the distribution's own arithmetic
+  // Plan order, then the distribution's own arithmetic; of an encoder's trace its passes alone.
+  std::vector<Component> components;
   OperationTally operations;          // their sum
   double useful_multiplications = 0;
 };

@@ -52,11 +52,13 @@ bool SumsSubVectors(const TensorView& table) {
 class StepRules {
  public:
   StepRules(const Plan& plan, std::span<const uint64_t> nonzeros,
-            std::span<const uint64_t> bin_counts, const std::string& name,
-            std::vector<Component>& components)
+            std::span<const uint64_t> bin_counts, const TranslationMeans* means, bool encodes,
+            const std::string& name, std::vector<Component>& components)
       : plan_(plan),
         nonzeros_(nonzeros),
         bin_counts_(bin_counts),
+        means_(means),
+        encodes_(encodes),
         name_(name),
         components_(components) {}
 
@@ -110,9 +112,10 @@ class StepRules {
   // The notebook knows no class logits: sums, as in its residual.
   void operator()(const AddScalar& op) const { Add("", Residual(Real(op.count))); }
 
-  // The scale key_size^-1/2 is free, and the window counts as full from the first token on.
+  // The scale key_size^-1/2 is free, and the window counts as full from the first token on; a
+  // translation is too short for that.
   void operator()(const WindowAttention& op) const {
-    const double window = op.window, heads = op.heads;
+    const double window = means_ == nullptr ? op.window : means_->targets_seen, heads = op.heads;
     Add(".query_keys", Matmul(op.key_size, window * heads));
     // Of MicroNet's positions the notebook has one product with the query and one softmax, not one
     // for each head. Others it does not know: they are counted for each head.
@@ -160,10 +163,15 @@ class StepRules {
   void operator()(const BagFeatures& op) const { AddGates(op.sum, 0, 0, 1); }
   void operator()(const ScaleShiftRectify& op) const { AddGates(op.x, 1, 1, 1); }
 
-  // The command refuses to count models with an encoder: they are no language models.
+  // The notebook has no encoder either: its products and its softmax, for each head.
   void operator()(const StoreRow&) const {}
   void operator()(const LoadRow&) const {}
-  void operator()(const SourceAttention&) const {}
+  void operator()(const SourceAttention& op) const {
+    const double seen = encodes_ ? means_->sources_of_source : means_->sources_seen;
+    Add(".query_keys", Matmul(op.key_size, seen * op.heads));
+    Add(".softmax", Softmax(seen) * op.heads);
+    Add(".values", Matmul(seen, double{1} * op.heads * op.value_size));
+  }
 
  private:
   // The share of tokens whose words are in the bin.
@@ -212,6 +220,8 @@ class StepRules {
 
   const Plan& plan_;
   std::span<const uint64_t> nonzeros_, bin_counts_;
+  const TranslationMeans* means_;  // null: a language model
+  bool encodes_;
   const std::string& name_;
   std::vector<Component>& components_;
 };
@@ -251,7 +261,10 @@ class StorageRules {
   void operator()(const Quantise&) const { ++quantisers_; }
   void operator()(const kinglet::Add&) const {}
   void operator()(const AddScalar&) const {}
-  void operator()(const AddPositionRow& op) const { Charge(op.table); }
+  // A table of what a formula gives is free.
+  void operator()(const AddPositionRow& op) const {
+    if (!tensors_[op.table].derived) Charge(op.table);
+  }
   void operator()(const AddSinusoids&) const {}
   void operator()(const AddQueryBias& op) const { Charge(op.bias); }
   void operator()(const WindowAttention& op) const {
@@ -281,7 +294,9 @@ class StorageRules {
   }
   void operator()(const StoreRow&) const {}
   void operator()(const LoadRow&) const {}
-  void operator()(const SourceAttention&) const {}
+  void operator()(const SourceAttention& op) const {
+    if (op.weights_quantiser) ++quantisers_;
+  }
 
  private:
   void Charge(TensorId id) const {
@@ -337,12 +352,12 @@ Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
 
 }  // namespace
 
-double MicronetCount::WeightedMultiplications() const {
-  return operations.multiplications * bits / kWordBits;
+double MicronetCount::Weighted(double multiplications) const {
+  return multiplications * bits / kWordBits;
 }
 // Additions and all others are charged at 32 bits.
-double MicronetCount::TotalOperations() const {
-  return WeightedMultiplications() + operations.additions + operations.others;
+double MicronetCount::Total(const OperationTally& tally) const {
+  return Weighted(tally.multiplications) + tally.additions + tally.others;
 }
 double MicronetCount::Score() const {
   return storage.TotalSize() / kBaselineParameters + TotalOperations() / kBaselineOperations;
@@ -355,19 +370,47 @@ bool NeedsBinCounts(const Plan& plan) {
          });
 }
 
+TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder) {
+  TranslationMeans means;
+  means.source_bin_counts.resize(SourceEmbeddingOf(plan).bins.size());
+  for (const auto& [path, count] : encoder.paths) {
+    means.source_bin_counts[path.bin] += count;
+    means.sources_of_source += Real(count) * Real(path.source_length);
+  }
+  means.sources_of_source /= Real(encoder.tokens());
+  const uint64_t window = SteadyPosition(plan);
+  for (const auto& [path, count] : decoder.paths) {
+    means.targets_seen += Real(count) * Real(std::min(path.position + 1, window));
+    means.sources_seen += Real(count) * Real(path.source_length);
+  }
+  means.targets_seen /= Real(decoder.tokens());
+  means.sources_seen /= Real(decoder.tokens());
+  return means;
+}
+
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
-                                        std::span<const uint64_t> bin_counts) {
+                                        std::span<const uint64_t> bin_counts,
+                                        const TranslationMeans* means) {
   KINGLET_RETURN_IF_ERROR(CheckBinCounts(plan, bin_counts));
   MicronetCount count;
   std::vector<bool> charged(plan.weights.size());
   uint64_t quantisers = 0;
-  for (const Step& step : plan.steps) {
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const bool encodes = plan.encoder && i >= plan.encoder->passes.front().begin;
     std::visit(StorageRules(plan.weights, charged, quantisers), step.op);
-    std::visit(StepRules(plan, nonzeros, bin_counts, step.name, count.components), step.op);
+    std::visit(StepRules(plan, nonzeros, encodes ? means->source_bin_counts : bin_counts, means,
+                         encodes, step.name, encodes ? count.encoder : count.components),
+               step.op);
   }
   // Without a cache the notebook still adds a softmax over its 0 entries.
-  if (!plan.cache) count.components.push_back({"cache.weights.softmax", Softmax(0), 0, 1});
+  if (!plan.cache && !plan.encoder) {
+    count.components.push_back({"cache.weights.softmax", Softmax(0), 0, 1});
+  }
   for (const Component& component : count.components) count.operations += component.operations;
+  for (const Component& component : count.encoder) {
+    count.encoder_operations += component.operations;
+  }
 
   KINGLET_ASSIGN_OR_RETURN(count.bits, BitsOf(plan, charged));
   MicronetStorage& storage = count.storage;

@@ -29,12 +29,28 @@ struct MicronetStorage {
 struct MicronetCount {
   int bits = 32;  // of parameters and of the operands of multiplications
   MicronetStorage storage;
-  std::vector<Component> components;  // plan order
+  std::vector<Component> components;  // plan order, without an encoder's
   OperationTally operations;          // their sum
-  double WeightedMultiplications() const;
-  double TotalOperations() const;  // multiplications weighted
+  std::vector<Component> encoder;     // of a source token, where there is an encoder
+  OperationTally encoder_operations;  // their sum
+  // With multiplications weighted by the bits.
+  double Weighted(double multiplications) const;
+  double Total(const OperationTally& tally) const;
+  double WeightedMultiplications() const { return Weighted(operations.multiplications); }
+  double TotalOperations() const { return Total(operations); }
+  // Of a language model: size and operations beside the challenge's baseline.
   double Score() const;
 };
+
+// What the tokens of translations see, on average; a language model's window counts as full.
+struct TranslationMeans {
+  double targets_seen = 0;       // target tokens, by a target token, itself included
+  double sources_seen = 0;       // source tokens, by a target token
+  double sources_of_source = 0;  // and by a source token
+  std::vector<uint64_t> source_bin_counts;
+};
+// REQUIRES: traces of a plan with an encoder, neither empty.
+TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder);
 
 // Whether the rules ask how often the words of each bin occur: there are several, and one has a
 // projection or adds up sub-vectors.
@@ -42,8 +58,10 @@ bool NeedsBinCounts(const Plan& plan);
 
 // `nonzeros` belongs to plan.weights; `bin_counts` may be empty unless NeedsBinCounts. Refuses
 // counts that do not match the bins, and tensors of different bits, for which there is no rule.
+// REQUIRES: means iff the plan has an encoder.
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
-                                        std::span<const uint64_t> bin_counts);
+                                        std::span<const uint64_t> bin_counts,
+                                        const TranslationMeans* means = nullptr);
 
 }  // namespace kinglet
 

@@ -242,6 +242,15 @@ class BlockWriter {
       Tensor("key_value_bias", cross->key_value_bias);
       Tensor("out_weight", cross->out_weight);
       Tensor("out_bias", cross->out_bias);
+      if (const auto& quantisers = cross->quantisers) {
+        line_.Key("quantisers").BeginObject();
+        Quantiser("input", quantisers->input);
+        Quantiser("query", quantisers->query);
+        Quantiser("key_value", quantisers->key_value);
+        Quantiser("weights", quantisers->weights);
+        Quantiser("attended", quantisers->attended);
+        line_.EndObject();
+      }
       line_.EndObject();
     }
     line_.EndObject();

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "converters/pair_file.h"
+#include "format/limits.h"
 #include "runtime/cached_rows.h"
 #include "runtime/meter.h"
 #include "runtime/micronet.h"
@@ -24,12 +27,13 @@ struct CountOptions {
   RunOptions run;
   std::string rules = "executed";
   std::string ids, bin_counts;
+  std::string pairs, lengths;  // of translations
   std::string mode = "full";
   uint32_t top = 10;
   bool compare = false;
 };
 
-Result<std::vector<uint64_t>> ParseBinCounts(std::string_view text) {
+Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view text) {
   std::vector<uint64_t> counts;
   const char* at = text.data();
   const char* const end = text.data() + text.size();
@@ -41,7 +45,7 @@ Result<std::vector<uint64_t>> ParseBinCounts(std::string_view text) {
     if (next == end) return counts;
     at = next + 1;
   }
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", option,
                          "whole numbers separated by commas", "\"" + std::string(text) + "\"");
 }
 
@@ -50,6 +54,8 @@ struct CountInput {
   std::vector<uint64_t> bin_counts;
   Trace trace;
   std::string text;
+  Trace encoder;           // of the tokens of sources
+  uint64_t sentences = 0;  // of translations
 };
 
 // What is computed after each token where nothing is left out.
@@ -77,9 +83,90 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
   return trace;
 }
 
+// The tokens of `lengths`: as many of source and target, whose words do not matter.
+Result<std::vector<SentencePair>> PairOfLengths(const CountOptions& options, const Model& model) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths,
+                           ParseCounts("--lengths", options.lengths));
+  const uint64_t most = model.plan().encoder->window;
+  if (lengths.size() != 2 || lengths[0] == 0 || lengths[1] == 0 || lengths[0] > most ||
+      lengths[1] > kMaxExtent) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lengths",
+                           "tokens of a source, up to " + std::to_string(most) +
+                               ", and of a target, separated by a comma",
+                           options.lengths);
+  }
+  if (EmbeddingOf(model.plan()).bins.size() > 1 ||
+      SourceEmbeddingOf(model.plan()).bins.size() > 1) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "--lengths",
+                           "embeddings in which all words cost the same", "several bins");
+  }
+  return std::vector<SentencePair>{
+      {std::vector<uint32_t>(lengths[0], 0), std::vector<uint32_t>(lengths[1], 0)}};
+}
+
+// The path of each target token, and what the question about it took.
+Result<Trace> RunPair(const CountOptions& options, const SentencePair& pair, Session& session) {
+  const Plan& plan = session.model().plan();
+  uint32_t fed = *session.model().file().description().start_token;
+  CachedRows rows(plan);
+  Trace trace;
+  KINGLET_RETURN_IF_ERROR(FeedPair(pair, session, [&](uint32_t id) -> Status {
+    KINGLET_RETURN_IF_ERROR(options.mode == "score" ? session.LogProbability(id).status()
+                                                    : session.TopK(options.top).status());
+    const QueryWork& work = session.last_work();
+    ++trace.paths[PathOf(plan, session.position() - 1, fed, work.clusters, rows.Step(fed),
+                         pair.source.size())];
+    trace.distribution += work.arithmetic;
+    fed = id;
+    return Status();
+  }));
+  return trace;
+}
+
+Result<CountInput> ReadTranslations(const CountOptions& options,
+                                    const std::shared_ptr<const Model>& model) {
+  const Plan& plan = model->plan();
+  const uint32_t start_token = *model->file().description().start_token;
+  std::vector<SentencePair> pairs;
+  if (!options.pairs.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(pairs, ReadPairs(options.pairs, start_token));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(pairs, PairOfLengths(options, *model));
+  }
+  CountInput input;
+  input.bin_counts.resize(EmbeddingOf(plan).bins.size());
+  input.sentences = pairs.size();
+  std::unique_ptr<Session> session;
+  if (options.mode != "full") {
+    KINGLET_ASSIGN_OR_RETURN(session, Session::Create(model));
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const Status fits = CheckPair(pairs[i], *model);
+    if (!fits.ok()) return InSentence(i, fits);
+    input.encoder += EncoderTrace(plan, pairs[i].source);
+    if (session) {
+      KINGLET_ASSIGN_OR_RETURN(const Trace trace, RunPair(options, pairs[i], *session));
+      input.trace += trace;
+    } else {
+      std::vector<uint32_t> fed = {start_token};
+      fed.insert(fed.end(), pairs[i].target.begin(), pairs[i].target.end() - 1);
+      input.trace += FullTrace(plan, fed, pairs[i].source.size());
+    }
+  }
+  for (const auto& [path, count] : input.trace.paths) input.bin_counts[path.bin] += count;
+  const std::string asked = options.mode == "full"    ? "the full distribution"
+                            : options.mode == "score" ? "the next word"
+                                                      : "the top " + std::to_string(options.top);
+  input.text = Grouped(input.trace.tokens()) + " target tokens of " +
+               (options.pairs.empty() ? "a pair of " + options.lengths + " tokens" : options.pairs) +
+               ", " + asked + " after each";
+  return input;
+}
+
 Result<CountInput> ReadInput(const CountOptions& options,
                              const std::shared_ptr<const Model>& model) {
   const Plan& plan = model->plan();
+  if (plan.encoder) return ReadTranslations(options, model);
   const size_t bins = EmbeddingOf(plan).bins.size();
   CountInput input;
   if (!options.ids.empty()) {
@@ -104,7 +191,7 @@ Result<CountInput> ReadInput(const CountOptions& options,
     return input;
   }
   if (!options.bin_counts.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(input.bin_counts, ParseBinCounts(options.bin_counts));
+    KINGLET_ASSIGN_OR_RETURN(input.bin_counts, ParseCounts("--bin-counts", options.bin_counts));
   } else if (!NeedsBinCounts(plan)) {
     input.bin_counts.resize(bins);
     input.bin_counts.front() = 1;  // no bin costs more than another
@@ -135,11 +222,23 @@ Result<CountInput> ReadInput(const CountOptions& options,
   return input;
 }
 
+// Whether the options say of what a model with an encoder, or one without, is counted.
+Status CheckInput(const CountOptions& options, bool has_encoder) {
+  const bool texts = !options.ids.empty() || !options.bin_counts.empty();
+  const bool translations = !options.pairs.empty() || !options.lengths.empty();
+  if (has_encoder ? translations && !texts : !translations) return Status();
+  return Status::Refusal(
+      KINGLET_INVALID_ARGUMENT, options.run.model, "count",
+      has_encoder ? "--pairs FILE or --lengths SOURCE,TARGET, as it has an encoder"
+                  : "--ids FILE or --bin-counts, as it has no encoder",
+      texts ? "--ids or --bin-counts" : translations ? "--pairs or --lengths" : "neither");
+}
+
 Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenWholeModel(options.run));
-  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "count"));
-  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
   const Plan& plan = model->plan();
+  KINGLET_RETURN_IF_ERROR(CheckInput(options, plan.encoder.has_value()));
+  KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
   CountSource source = {std::string(model->backend().name), input.text, "",
                         CodedTablesOf(model->file())};
@@ -150,9 +249,15 @@ Status CountModel(const CountOptions& options, Console& console) {
     console.out.Write(text);
     return Status();
   };
-  const auto executed = [&] {
-    return CountExecuted(plan, nonzeros, TraitsOf(model->backend()), input.trace);
-  };
+  const BackendTraits traits = TraitsOf(model->backend());
+  const auto executed = [&] { return CountExecuted(plan, nonzeros, traits, input.trace); };
+  ExecutedCount encoded;
+  if (plan.encoder) {
+    encoded = CountExecuted(plan, nonzeros, traits, input.encoder);
+    source.encoder = EncoderCount{input.sentences,         input.encoder.tokens(),
+                                  input.trace.tokens(),    encoded.components,
+                                  encoded.operations, encoded.operations.Total()};
+  }
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
     uint64_t total = 0, total_nonzeros = 0;
@@ -165,30 +270,49 @@ Status CountModel(const CountOptions& options, Console& console) {
     return print(json ? ExecutedJson(executed(), storage, source)
                       : ExecutedText(executed(), storage, source));
   }
-  KINGLET_ASSIGN_OR_RETURN(const MicronetCount micronet,
-                           CountMicronet2019(plan, nonzeros, input.bin_counts));
+  std::optional<TranslationMeans> means;
+  if (plan.encoder) means = MeansOf(plan, input.encoder, input.trace);
+  KINGLET_ASSIGN_OR_RETURN(
+      const MicronetCount micronet,
+      CountMicronet2019(plan, nonzeros, input.bin_counts, means ? &*means : nullptr));
   if (options.compare) {
-    const auto compared = Compare(micronet, executed());
-    return print(json ? CompareJson(compared) : CompareText(compared, source));
+    const auto show = [&](const std::vector<ComparedComponent>& compared) {
+      return json ? CompareJson(compared) : CompareText(compared, source);
+    };
+    KINGLET_RETURN_IF_ERROR(print(show(Compare(micronet.components, executed().components))));
+    if (!plan.encoder) return Status();
+    source.paths = Grouped(input.encoder.tokens()) + " source tokens through the encoder";
+    return print((json ? "" : "\n") + show(Compare(micronet.encoder, encoded.components)));
+  }
+  if (source.encoder) {
+    source.encoder->components = micronet.encoder;
+    source.encoder->operations = micronet.encoder_operations;
+    source.encoder->total = micronet.Total(micronet.encoder_operations);
   }
   return print(json ? MicronetJson(micronet, source) : MicronetText(micronet, source));
 }
 
 Status CheckOptions(const CountOptions& options) {
-  if (!options.ids.empty() && !options.bin_counts.empty()) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count", "--ids FILE or --bin-counts",
-                           "both");
+  int inputs = 0;
+  for (const std::string* input :
+       {&options.ids, &options.bin_counts, &options.pairs, &options.lengths}) {
+    inputs += input->empty() ? 0 : 1;
   }
-  if (options.mode != "full" &&
-      (options.ids.empty() || options.rules != "executed" || options.compare)) {
+  if (inputs > 1) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count",
+                           "one of --ids, --bin-counts, --pairs and --lengths", "several");
+  }
+  const bool runs = !options.ids.empty() || !options.pairs.empty();
+  if (options.mode != "full" && (!runs || options.rules != "executed" || options.compare)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count --mode " + options.mode,
-                           "--ids FILE, the rules executed and no --compare",
-                           options.ids.empty() ? "no --ids"
+                           "--ids or --pairs FILE, the rules executed and no --compare",
+                           !runs               ? "neither file"
                            : options.compare   ? "--compare"
                                                : options.rules);
   }
+  if (!options.lengths.empty()) return ParseCounts("--lengths", options.lengths).status();
   if (options.bin_counts.empty()) return Status();
-  return ParseBinCounts(options.bin_counts).status();
+  return ParseCounts("--bin-counts", options.bin_counts).status();
 }
 
 }  // namespace
@@ -207,6 +331,12 @@ Command AddCount(CLI::App& app) {
       ->add_option("--bin-counts", options->bin_counts,
                    "how many tokens lie in each bin, far into a stream")
       ->type_name("a,b,c");
+  count
+      ->add_option("--pairs", options->pairs,
+                   "count over these translations, a line \"source ids ||| target ids\" each")
+      ->type_name("FILE");
+  count->add_option("--lengths", options->lengths, "or over one of so many tokens")
+      ->type_name("SOURCE,TARGET");
   count->add_option("--mode", options->mode, "what is asked after each token")
       ->check(CLI::IsMember({"full", "score", "topk"}).description(""))
       ->type_name("full|score|topk")

@@ -79,11 +79,42 @@ void AppendComponents(const std::vector<Component>& components, JsonLine& line) 
   line.EndArray();
 }
 
+// What an encoder adds to a report of target tokens whose total is given.
+void AppendEncoder(const CountSource& source, double target_total, JsonLine& line) {
+  if (!source.encoder) return;
+  const EncoderCount& encoder = *source.encoder;
+  line.Key("encoder").BeginObject();
+  AppendTally(encoder.operations, line);
+  line.Key("total").Number(encoder.total);
+  AppendComponents(encoder.components, line);
+  line.EndObject().Key("sentences").Integer(encoder.sentences);
+  line.Key("source_tokens").Integer(encoder.source_tokens);
+  line.Key("target_tokens").Integer(encoder.target_tokens);
+  line.Key("per_sentence").Number(encoder.PerSentence(target_total));
+}
+
+std::string EncoderFacts(const CountSource& source, double target_total) {
+  if (!source.encoder) return "";
+  const EncoderCount& encoder = *source.encoder;
+  return Fact("encoder", NumberText(encoder.total) + " for each of " +
+                             Grouped(encoder.source_tokens) + " source tokens, beside " +
+                             Grouped(encoder.target_tokens) + " target tokens") +
+         Fact("per sentence", NumberText(encoder.PerSentence(target_total)) + ", mean of " +
+                                  Grouped(encoder.sentences));
+}
+
+std::string EncoderTable(const CountSource& source) {
+  if (!source.encoder) return "";
+  return ComponentTable(source.encoder->components, source.encoder->operations);
+}
+
 // Why the two rules differ, by the last part of a component's name; "" stands for products with a
 // weight. docs/ACCOUNTING.md has the formulas.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kReasons = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kReasons = {{
     {"norm1", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
     {"norm2", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
+    {"norm_source", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
+    {"final_norm", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
     {"query_positions", "every head multiplies the positions; the notebook counts one head"},
     {"query_keys", "slots before the stream are skipped while the window fills"},
     {"values", "slots before the stream are skipped while the window fills"},
@@ -109,6 +140,10 @@ std::string_view ReasonOf(std::string_view name) {
     return "free in the notebook: theta, and integer sums become reals";
   }
   if (name == "cache.weights") return "pairs that are not stored yet are skipped";
+  if (name.ends_with(".attention.softmax") &&
+      (name.starts_with("encoder.") || name.ends_with(".source.attention.softmax"))) {
+    return "maximum subtracted: 5 n - 2, not 3 n - 1";
+  }
   if (name.ends_with(".attention.softmax")) {
     return "every head has one and subtracts the maximum; the notebook counts one head";
   }
@@ -146,6 +181,7 @@ std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& stor
   line.Key("useful_muls").Number(count.useful_multiplications).EndObject();
   line.Key("score").Null();
   AppendComponents(count.components, line);
+  AppendEncoder(source, count.operations.Total(), line);
   AppendCodedTables(source.tables, line);
   line.Key("backend").Text(source.backend).Key("paths").Text(source.paths);
   return line.Finish();
@@ -165,7 +201,9 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
                NumberText(count.operations.multiplications) + ", of which " +
                    NumberText(count.useful_multiplications) +
                    " by weights that are not zero (dense planes multiply zeros too)");
-  return text + ComponentTable(count.components, count.operations) + CodedTablesText(source.tables);
+  return text + EncoderFacts(source, count.operations.Total()) +
+         ComponentTable(count.components, count.operations) + EncoderTable(source) +
+         CodedTablesText(source.tables);
 }
 
 std::string MicronetJson(const MicronetCount& count, const CountSource& source) {
@@ -181,8 +219,14 @@ std::string MicronetJson(const MicronetCount& count, const CountSource& source) 
   line.Key("adds").Number(count.operations.additions);
   line.Key("others").Number(count.operations.others);
   line.Key("total").Number(count.TotalOperations()).EndObject();
-  line.Key("score").Number(count.Score());
+  line.Key("score");
+  if (source.encoder) {
+    line.Null();
+  } else {
+    line.Number(count.Score());
+  }
   AppendComponents(count.components, line);
+  AppendEncoder(source, count.TotalOperations(), line);
   AppendCodedTables(source.tables, line);
   line.Key("bits").Integer(static_cast<uint64_t>(count.bits)).Key("bins").Text(source.bins);
   return line.Finish();
@@ -205,21 +249,26 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                                  std::to_string(count.bits) + "/32), additions " +
                                  NumberText(count.operations.additions) + ", others " +
                                  NumberText(count.operations.others));
-  char score[40];
-  std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());
-  return text + Fact("score", score) + ComponentTable(count.components, count.operations) +
+  if (source.encoder) {
+    text += EncoderFacts(source, count.TotalOperations());
+  } else {
+    char score[40];
+    std::snprintf(score, sizeof(score), "%.*g", kExactDigits, count.Score());
+    text += Fact("score", score);
+  }
+  return text + ComponentTable(count.components, count.operations) + EncoderTable(source) +
          CodedTablesText(source.tables);
 }
 
-std::vector<ComparedComponent> Compare(const MicronetCount& micronet,
-                                       const ExecutedCount& executed) {
+std::vector<ComparedComponent> Compare(const std::vector<Component>& micronet,
+                                       const std::vector<Component>& executed) {
   std::vector<ComparedComponent> compared;
   std::map<std::string_view, size_t> index_of;
-  for (const Component& component : executed.components) {
+  for (const Component& component : executed) {
     index_of.emplace(component.name, compared.size());
     compared.push_back({component.name, {}, component.operations, ""});
   }
-  for (const Component& component : micronet.components) {
+  for (const Component& component : micronet) {
     const auto [at, fresh] = index_of.emplace(component.name, compared.size());
     if (fresh) compared.push_back({component.name, {}, {}, ""});
     compared[at->second].micronet = component.operations;

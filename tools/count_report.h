@@ -3,6 +3,7 @@
 #ifndef KINGLET_TOOLS_COUNT_REPORT_H_
 #define KINGLET_TOOLS_COUNT_REPORT_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +15,28 @@
 
 namespace kinglet {
 
+// Of translations: what a source token takes on its way through the encoder, beside what is counted
+// of a target token.
+struct EncoderCount {
+  uint64_t sentences = 0, source_tokens = 0, target_tokens = 0;
+  std::vector<Component> components;
+  OperationTally operations;  // their sum
+  double total = 0;           // as the rules weigh it
+  // A sentence with its translation, where a target token takes so much.
+  double PerSentence(double target_total) const {
+    return (total * static_cast<double>(source_tokens) +
+            target_total * static_cast<double>(target_tokens)) /
+           static_cast<double>(sentences);
+  }
+};
+
 // Where the numbers come from, for the report's reader.
 struct CountSource {
   std::string backend;
   std::string paths;  // "1,400 tokens of ids.txt from a fresh stream, ..."
   std::string bins;   // how many tokens lie in each: "1316,59,25"
   std::vector<CodedTableFacts> tables = {};
+  std::optional<EncoderCount> encoder = {};
 };
 
 // Bytes of the file, by what they are for.
@@ -45,8 +62,8 @@ struct ComparedComponent {
   std::string why;  // empty where the two agree
   double Difference() const { return executed.Total() - micronet.Total(); }
 };
-std::vector<ComparedComponent> Compare(const MicronetCount& micronet,
-                                       const ExecutedCount& executed);
+std::vector<ComparedComponent> Compare(const std::vector<Component>& micronet,
+                                       const std::vector<Component>& executed);
 // What was executed beyond the published count, or below it, for one reason; in the order of the
 // components.
 struct DifferenceReason {

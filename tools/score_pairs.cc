@@ -16,26 +16,6 @@
 namespace kinglet {
 namespace {
 
-Status Score(const SentencePair& pair, uint32_t start_token, Session& session,
-             std::vector<double>& answers) {
-  // Behind the last position a stream would start anew, without its first words.
-  const auto positions = PositionsOf(session.model().file().description());
-  if (positions && pair.target.size() > *positions) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "pairs", "target",
-                           "at most the decoder's " + std::to_string(*positions) + " positions",
-                           std::to_string(pair.target.size()));
-  }
-  KINGLET_RETURN_IF_ERROR(session.Encode(pair.source));
-  uint32_t fed = start_token;
-  for (const uint32_t id : pair.target) {
-    KINGLET_RETURN_IF_ERROR(session.StepToken(fed));
-    KINGLET_ASSIGN_OR_RETURN(const double value, session.LogProbability(id));
-    answers.push_back(value);
-    fed = id;
-  }
-  return Status();
-}
-
 class PairPrinter {
  public:
   PairPrinter(const RunOptions& run, const ScorePairsOptions& options, const Model& model,
@@ -113,21 +93,21 @@ Status ScorePairs(const RunOptions& run, const ScorePairsOptions& options,
     return Status::Refusal(KINGLET_UNSUPPORTED, run.model, "--pairs", "a model with an encoder",
                            "a language model, which scores --ids or --text");
   }
-  const uint32_t start_token = *description.start_token;
   KINGLET_ASSIGN_OR_RETURN(const std::vector<SentencePair> pairs,
-                           ReadPairs(options.pairs, start_token));
+                           ReadPairs(options.pairs, *description.start_token));
   KINGLET_ASSIGN_OR_RETURN(Replicas replicas,
                            Replicas::Create(model, SessionOptions{}, run.lanes, run.threads));
   PairPrinter printer(run, options, *model, console);
   for (size_t i = 0; i < pairs.size(); ++i) {
     const auto score = [&](Session& session, std::vector<double>& answers) {
-      return Score(pairs[i], start_token, session, answers);
+      return FeedPair(pairs[i], session, [&](uint32_t id) -> Status {
+        KINGLET_ASSIGN_OR_RETURN(const double value, session.LogProbability(id));
+        answers.push_back(value);
+        return Status();
+      });
     };
     const Result<std::vector<double>> values = replicas.Run<double>(0, score);
-    if (!values.ok()) {
-      const Status status = values.status();
-      return Status(status.code(), "sentence " + std::to_string(i) + ": " + status.message());
-    }
+    if (!values.ok()) return InSentence(i, values.status());
     printer.Add(i, pairs[i].target, *values);
     KINGLET_RETURN_IF_ERROR(console.out.status());
   }

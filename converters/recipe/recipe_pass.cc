@@ -255,9 +255,6 @@ class PassRunner {
   }
 
   Status operator()(const CalibrateStep& step) {
-    if (model_.draft.vocabulary.empty()) {
-      return Refuse("calibrate", "a vocabulary, by --vocab", "none");
-    }
     for (const TensorId id : model_.quantisable) {
       const EncodedTensor& tensor = model_.draft.tensors[id];
       if (!tensor.coded() && !std::holds_alternative<Quantised>(tensor.values)) {

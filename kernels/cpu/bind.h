@@ -67,10 +67,10 @@ Kernel BindOp(const QrnnGates& op, const BindContext& context);
 inline Kernel BindOp(const BagAppend&, const BindContext&) { return {}; }
 inline Kernel BindOp(const BagFeatures&, const BindContext&) { return {}; }
 inline Kernel BindOp(const ScaleShiftRectify&, const BindContext&) { return {}; }
-// The same for a row that is copied, and for attention to a source, which is a sentence.
+// The same for a row that is copied.
 inline Kernel BindOp(const StoreRow&, const BindContext&) { return {}; }
 inline Kernel BindOp(const LoadRow&, const BindContext&) { return {}; }
-inline Kernel BindOp(const SourceAttention&, const BindContext&) { return {}; }
+Kernel BindOp(const SourceAttention& op, const BindContext& context);
 
 }  // namespace kinglet::cpu
 

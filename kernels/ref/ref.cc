@@ -92,10 +92,10 @@ struct Binder {
   Kernel operator()(const ScaleShiftRectify& op) const {
     return WithWeights(ScaleShiftRectifyKernel<T>(op, layout, store));
   }
-  Kernel operator()(const StoreRow& op) const { return {StoreRowKernel<T>(op, layout)}; }
-  Kernel operator()(const LoadRow& op) const { return {LoadRowKernel<T>(op, layout)}; }
+  Kernel operator()(const StoreRow& op) const { return {StoreRowKernel<T>(op, plan, layout)}; }
+  Kernel operator()(const LoadRow& op) const { return {LoadRowKernel<T>(op, plan, layout)}; }
   Kernel operator()(const SourceAttention& op) const {
-    return {SourceAttentionKernel<T>(op, layout)};
+    return {SourceAttentionKernel<T>(op, plan, layout)};
   }
 };
 

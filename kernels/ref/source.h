@@ -2,57 +2,58 @@
 #ifndef KINGLET_KERNELS_REF_SOURCE_H_
 #define KINGLET_KERNELS_REF_SOURCE_H_
 
-#include <algorithm>
 #include <cstddef>
-#include <vector>
+#include <cstdint>
 
 #include "kernels/backend.h"
 #include "kernels/op.h"
+#include "kernels/ref/product.h"
+#include "kernels/ref/operand.h"
+#include "kernels/ref/quantise.h"
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
-#include "kernels/ref/weights.h"
 
 namespace kinglet::ref {
 
 template <class T>
 class StoreRowKernel {
  public:
-  StoreRowKernel(const StoreRow& op, const BufferLayout& layout)
-      : x_(layout[op.x]), rows_(layout[op.rows]) {}
+  StoreRowKernel(const StoreRow& op, const Plan& plan, const BufferLayout& layout)
+      : x_(plan, layout, op.x), rows_(plan, layout, op.rows) {}
 
   void operator()(Frame& frame) const {
-    std::copy_n(x_.At<T>(frame), x_.count, rows_.At<T>(frame) + frame.position * x_.count);
+    rows_.CopyFrom(frame, frame.position * x_.count(), x_, 0, x_.count());
   }
 
  private:
-  Slot x_, rows_;
+  Operand<T> x_, rows_;
 };
 
 template <class T>
 class LoadRowKernel {
  public:
-  LoadRowKernel(const LoadRow& op, const BufferLayout& layout)
-      : rows_(layout[op.rows]), x_(layout[op.x]) {}
+  LoadRowKernel(const LoadRow& op, const Plan& plan, const BufferLayout& layout)
+      : rows_(plan, layout, op.rows), x_(plan, layout, op.x) {}
 
   void operator()(Frame& frame) const {
-    std::copy_n(rows_.At<T>(frame) + frame.position * x_.count, x_.count, x_.At<T>(frame));
+    x_.CopyFrom(frame, 0, rows_, frame.position * x_.count(), x_.count());
   }
 
  private:
-  Slot rows_, x_;
+  Operand<T> rows_, x_;
 };
 
 template <class T>
 class SourceAttentionKernel {
  public:
-  SourceAttentionKernel(const SourceAttention& op, const BufferLayout& layout)
+  SourceAttentionKernel(const SourceAttention& op, const Plan& plan, const BufferLayout& layout)
       : op_(op),
-        query_(layout[op.query]),
-        memory_(layout[op.memory]),
+        query_(plan, layout, op.query),
+        memory_(plan, layout, op.memory),
         weights_(layout[op.weights]),
         out_(layout[op.out]),
-        query_stride_(query_.count / op.heads),
-        slot_stride_(memory_.count / op.window / op.heads),
+        query_stride_(query_.count() / op.heads),
+        slot_stride_(memory_.count() / op.window / op.heads),
         scale_(AttentionScale<T>(op.key_size)) {}
 
   void operator()(Frame& frame) const {
@@ -60,34 +61,55 @@ class SourceAttentionKernel {
   }
 
  private:
-  // A head's key in a slot; its value follows.
-  const T* Key(const Frame& frame, size_t head, size_t slot) const {
-    const size_t end = (slot * op_.heads + head + 1) * slot_stride_;
-    return memory_.At<T>(frame) + end - op_.value_size - op_.key_size;
+  // Where a head's key begins in a slot; its value follows.
+  size_t KeyAt(size_t head, size_t slot) const {
+    return (slot * op_.heads + head + 1) * slot_stride_ - op_.value_size - op_.key_size;
   }
+  size_t ValueAt(size_t head, size_t slot) const { return KeyAt(head, slot) + op_.key_size; }
 
   void Attend(const Frame& frame, size_t head) const {
     const size_t n = frame.source_length;
-    const T* q = query_.At<T>(frame) + head * query_stride_;
     T* weights = weights_.At<T>(frame) + head * op_.window;
-    for (size_t s = 0; s < n; ++s) {
-      const T* k = Key(frame, head, s);
-      const T score = Dot<T>(
-          op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
-      weights[s] = score * scale_;
-    }
+    for (size_t s = 0; s < n; ++s) weights[s] = Score(frame, head, s) * scale_;
     SoftmaxInPlace(weights, 0, n);
-
     T* out = out_.At<T>(frame) + head * op_.value_size;
-    for (size_t c = 0; c < op_.value_size; ++c) {
-      out[c] = Dot<T>(
-          n, [weights](size_t s) { return weights[s]; },
-          [&](size_t s) { return Key(frame, head, s)[op_.key_size + c]; });
+    for (size_t c = 0; c < op_.value_size; ++c) out[c] = WeightedValue(frame, head, c, weights);
+  }
+
+  T Score(const Frame& frame, size_t head, size_t slot) const {
+    const size_t query_at = head * query_stride_, key_at = KeyAt(head, slot);
+    if (query_.integer()) {
+      int64_t sum = 0;
+      for (size_t i = 0; i < op_.key_size; ++i) {
+        sum += query_.Code(frame, query_at + i) * memory_.Code(frame, key_at + i);
+      }
+      return ScaledSum<T>(sum, query_.step(), memory_.step());
     }
+    const T* q = query_.Reals(frame) + query_at;
+    const T* k = memory_.Reals(frame) + key_at;
+    return Dot<T>(
+        op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
+  }
+
+  T WeightedValue(const Frame& frame, size_t head, size_t c, const T* weights) const {
+    const size_t n = frame.source_length;
+    if (op_.weights_quantiser) {
+      int64_t sum = 0;
+      for (size_t s = 0; s < n; ++s) {
+        sum += int64_t{QuantisedCode(weights[s], *op_.weights_quantiser)} *
+               memory_.Code(frame, ValueAt(head, s) + c);
+      }
+      return ScaledSum<T>(sum, static_cast<T>(op_.weights_quantiser->step), memory_.step());
+    }
+    const T* values = memory_.Reals(frame);
+    return Dot<T>(
+        n, [weights](size_t s) { return weights[s]; },
+        [&](size_t s) { return values[ValueAt(head, s) + c]; });
   }
 
   SourceAttention op_;
-  Slot query_, memory_, weights_, out_;
+  Operand<T> query_, memory_;
+  Slot weights_, out_;
   size_t query_stride_, slot_stride_;  // of a head, in elements
   T scale_;
 };

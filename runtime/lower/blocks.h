@@ -14,7 +14,14 @@
 
 namespace kinglet {
 
-// Rows of source tokens that attention reads: [window, ..] of reals.
+// The quantiser that a layer, or its cross-attention, has at one point, if it is quantised at all.
+template <class Quantised, class Member>
+std::optional<ActivationQuantiser> At(const Quantised& layer, Member member) {
+  if (!layer.quantisers) return std::nullopt;
+  return (*layer.quantisers).*member;
+}
+
+// Rows of source tokens that attention reads: [window, ..] of reals or codes.
 struct SourceMemory {
   BufferId rows;
   uint32_t window;
@@ -42,9 +49,12 @@ BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttenti
                              const SourceMemory& memory, const std::string& name, BufferId input,
                              PlanBuilder& builder);
 // Attention of `query` (kernels/op.h, SourceAttention) to `memory`, with the block's heads: the
-// weighted values.
+// weighted values. The quantisers are those of the weights and of the result.
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
-                              const std::string& name, BufferId query, PlanBuilder& builder);
+                              const std::string& name, BufferId query,
+                              const std::optional<ActivationQuantiser>& weights_quantiser,
+                              const std::optional<ActivationQuantiser>& attended_quantiser,
+                              PlanBuilder& builder);
 
 // State for the keys and values of the source, a memory for each layer of the decoder.
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,

@@ -31,10 +31,19 @@ class PlanBuilder {
         LargestCode(quantiser) <= INT16_MAX ? Element::kCode16 : Element::kCode32;
     return AddBuffer({std::move(name), element, count, state, quantiser});
   }
-  // A state buffer with a row of `size` reals for each of `window` source tokens.
-  BufferId SourceRows(std::string name, uint64_t size, uint64_t window) {
-    return AddBuffer({std::move(name), Element::kReal, size * window, true, std::nullopt,
-                      Ring{.slots = window, .of_source = true}});
+  // Reals, or with a quantiser codes.
+  BufferId Vector(std::string name, uint64_t count,
+                  const std::optional<ActivationQuantiser>& quantiser) {
+    return quantiser ? Codes(std::move(name), count, *quantiser) : Reals(std::move(name), count);
+  }
+  // A state buffer with a row of `size` reals, or codes, for each of `window` source tokens.
+  BufferId SourceRows(std::string name, uint64_t size, uint64_t window,
+                      const std::optional<ActivationQuantiser>& quantiser) {
+    const BufferId id = Vector(std::move(name), size * window, quantiser);
+    BufferSpec& spec = plan_.buffers[static_cast<size_t>(id)];
+    spec.state = true;
+    spec.ring = {.slots = window, .of_source = true};
+    return id;
   }
   // A state buffer with the elements and the quantiser of another, `slot` of them in each slot.
   BufferId RingLike(std::string name, uint64_t slot, const Ring& ring, BufferId like) {
@@ -52,6 +61,16 @@ class PlanBuilder {
     const BufferSpec source = plan_.buffer(reals);
     const BufferId codes = Codes(source.name + ".codes", source.count, *quantiser, state);
     AddStep(step_name, Quantise{reals, codes});
+    return codes;
+  }
+
+  // The same where several vectors pass through one buffer of reals: codes and step are called
+  // after `name`.
+  BufferId QuantisedAs(const std::string& name, BufferId reals,
+                       const std::optional<ActivationQuantiser>& quantiser) {
+    if (!quantiser) return reals;
+    const BufferId codes = Codes(name + ".codes", plan_.buffer(reals).count, *quantiser);
+    AddStep(name + ".quantise", Quantise{reals, codes});
     return codes;
   }
 

@@ -7,24 +7,30 @@ namespace kinglet {
 BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
                              const SourceMemory& memory, const std::string& name, BufferId input,
                              PlanBuilder& builder) {
+  using Q = CrossAttentionQuantisers;
   const uint64_t heads = block.heads;
-  const BufferId query = builder.Reals(name + ".query", heads * block.key_size);
-  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, input, query});
-  const BufferId attended = LowerSourceAttention(block, memory, name, query, builder);
+  const BufferId reals = builder.Reals(name + ".query", heads * block.key_size);
+  builder.AddProduct(name + ".query", MatVec{cross.query_weight, cross.query_bias, input, reals});
+  const BufferId query = builder.QuantisedAs(name + ".query", reals, At(cross, &Q::query));
+  const BufferId attended = LowerSourceAttention(block, memory, name, query, At(cross, &Q::weights),
+                                                 At(cross, &Q::attended), builder);
   const BufferId out = builder.Reals(name + ".out", block.width);
   builder.AddProduct(name + ".out", MatVec{cross.out_weight, cross.out_bias, attended, out});
   return out;
 }
 
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
-                              const std::string& name, BufferId query, PlanBuilder& builder) {
+                              const std::string& name, BufferId query,
+                              const std::optional<ActivationQuantiser>& weights_quantiser,
+                              const std::optional<ActivationQuantiser>& attended_quantiser,
+                              PlanBuilder& builder) {
   const uint64_t heads = block.heads;
   const BufferId weights = builder.Reals(name + ".weights", heads * memory.window);
   const BufferId attended = builder.Reals(name + ".attended", heads * block.value_size);
   builder.AddStep(name + ".attention",
                   SourceAttention{query, memory.rows, block.heads, block.key_size, block.value_size,
-                                  memory.window, weights, attended});
-  return attended;
+                                  memory.window, weights_quantiser, weights, attended});
+  return builder.QuantisedAs(name + ".attended", attended, attended_quantiser);
 }
 
 }  // namespace kinglet

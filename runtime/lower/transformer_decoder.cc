@@ -6,13 +6,6 @@
 namespace kinglet {
 namespace {
 
-// The quantiser a layer has at one point, if its layers are quantised at all.
-template <class Member>
-std::optional<ActivationQuantiser> At(const TransformerLayer& layer, Member member) {
-  if (!layer.quantisers) return std::nullopt;
-  return (*layer.quantisers).*member;
-}
-
 class DecoderLowering {
  public:
   DecoderLowering(const TransformerDecoder& block, BufferId residual,
@@ -28,8 +21,8 @@ class DecoderLowering {
                     At(layer, &Q::attention_input),
                     [&](BufferId input) { return LowerAttention(layer, input); });
       if (const auto& cross = layer.cross_attention) {
-        LowerSublayer("_source", cross->norm_gain, cross->norm_bias, std::nullopt,
-                      [&](BufferId input) {
+        LowerSublayer("_source", cross->norm_gain, cross->norm_bias,
+                      At(*cross, &CrossAttentionQuantisers::input), [&](BufferId input) {
                         return LowerCrossAttention(block_, *cross, memories_[i], name_ + ".source",
                                                    input, builder_);
                       });
@@ -63,10 +56,8 @@ class DecoderLowering {
       input = builder_.Reals(norm_name, block_.width);
       builder_.AddStep(norm_name, Norm(gain, bias, residual_, input));
       input = builder_.Quantised(norm_name + ".quantise", input, quantiser);
-    } else if (quantiser) {
-      const std::string name = name_ + ".input" + number;
-      input = builder_.Codes(name + ".codes", block_.width, *quantiser);
-      builder_.AddStep(name + ".quantise", Quantise{residual_, input});
+    } else {
+      input = builder_.QuantisedAs(name_ + ".input" + number, residual_, quantiser);
     }
     builder_.AddStep(name_ + ".residual" + number, Add{function(input), residual_});
     if (!pre) builder_.AddStep(norm_name, Norm(gain, bias, residual_, residual_));

@@ -1,5 +1,6 @@
-#include <array>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/lower/blocks.h"
 
@@ -20,8 +21,9 @@ class EncoderLowering {
         residual_(builder.Reals("encoder.hidden", stack_.width)),
         norm_(builder.Reals("encoder.norm", stack_.width)),
         qkv_(builder.Reals("encoder.qkv", qkv_size_)),
-        residuals_(Rows("encoder.hidden.rows", stack_.width)),
-        qkvs_{Rows("encoder.qkv.rows.0", qkv_size_), Rows("encoder.qkv.rows.1", qkv_size_)} {}
+        residuals_(builder.Reals("encoder.hidden.rows", uint64_t{stack_.width} * stack_.window)) {
+    MakeRows();
+  }
 
   EncoderPlan Lower(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     EncoderPlan plan{{}, block_.vocabulary_size, stack_.window};
@@ -49,8 +51,19 @@ class EncoderLowering {
   }
 
  private:
-  BufferId Rows(const std::string& name, uint64_t size) {
-    return builder_.Reals(name, size * stack_.window);
+  using Q = TransformerLayerQuantisers;
+
+  // Two buffers for all layers in turn; but codes, whose quantiser is the layer's, have one each.
+  void MakeRows() {
+    for (size_t i = 0; i < stack_.layers.size(); ++i) {
+      const auto quantiser = At(stack_.layers[i], &Q::qkv);
+      if (i >= 2 && !quantiser) {
+        qkvs_.push_back(qkvs_[i - 2]);
+        continue;
+      }
+      qkvs_.push_back(builder_.Vector("encoder.qkv.rows." + std::to_string(i),
+                                      qkv_size_ * stack_.window, quantiser));
+    }
   }
   static std::string LayerName(size_t index) { return "encoder.layers." + std::to_string(index); }
   void AddNorm(const std::string& name, TensorId gain, TensorId bias) {
@@ -63,36 +76,44 @@ class EncoderLowering {
     const std::string name = LayerName(index);
     builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
     AddNorm(name + ".norm1", layer.attention_norm_gain, layer.attention_norm_bias);
-    builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, norm_, qkv_});
-    builder_.AddStep(name + ".qkv.store", StoreRow{qkv_, qkvs_[index % 2]});
+    const BufferId input =
+        builder_.QuantisedAs(name + ".norm1", norm_, At(layer, &Q::attention_input));
+    builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, qkv_});
+    layer_qkv_ = builder_.QuantisedAs(name + ".qkv", qkv_, At(layer, &Q::qkv));
+    builder_.AddStep(name + ".qkv.store", StoreRow{layer_qkv_, qkvs_[index]});
   }
 
   void LowerRestOfLayer(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
     builder_.AddStep(name + ".hidden.load", LoadRow{residuals_, residual_});
-    builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index % 2], qkv_});
+    builder_.AddStep(name + ".qkv.load", LoadRow{qkvs_[index], layer_qkv_});
     const BufferId attended =
-        LowerSourceAttention(stack_, {qkvs_[index % 2], stack_.window}, name, qkv_, builder_);
+        LowerSourceAttention(stack_, {qkvs_[index], stack_.window}, name, layer_qkv_,
+                             At(layer, &Q::weights), At(layer, &Q::attended), builder_);
     const BufferId out = builder_.Reals(name + ".out", stack_.width);
     builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
     builder_.AddStep(name + ".residual1", Add{out, residual_});
     AddNorm(name + ".norm2", layer.inner_norm_gain, layer.inner_norm_bias);
+    const BufferId input = builder_.QuantisedAs(name + ".norm2", norm_, At(layer, &Q::inner_input));
     builder_.AddStep(name + ".residual2",
-                     Add{LowerFeedForward(layer, stack_.width, name, norm_, builder_), residual_});
+                     Add{LowerFeedForward(layer, stack_.width, name, input, builder_), residual_});
   }
 
   // What the cross-attention of each layer of the decoder reads.
   void LowerMemories(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     AddNorm("encoder.final_norm", *stack_.final_norm_gain, *stack_.final_norm_bias);
+    const BufferId encoded = builder_.QuantisedAs("encoder.final_norm", norm_, stack_.output);
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
       const CrossAttention& cross = *decoder.layers[i].cross_attention;
       const std::string name = "layers." + std::to_string(i) + ".source";
       const uint64_t size = uint64_t{decoder.heads} * (decoder.key_size + decoder.value_size);
       const BufferId row = builder_.Reals(name + ".key_value", size);
       builder_.AddProduct(name + ".key_value",
-                          MatVec{cross.key_value_weight, cross.key_value_bias, norm_, row});
-      builder_.AddStep(name + ".key_value.store", StoreRow{row, memories[i].rows});
+                          MatVec{cross.key_value_weight, cross.key_value_bias, encoded, row});
+      const BufferId stored = builder_.QuantisedAs(
+          name + ".key_value", row, At(cross, &CrossAttentionQuantisers::key_value));
+      builder_.AddStep(name + ".key_value.store", StoreRow{stored, memories[i].rows});
     }
   }
 
@@ -101,8 +122,9 @@ class EncoderLowering {
   PlanBuilder& builder_;
   const uint64_t qkv_size_;  // of one token
   const BufferId residual_, norm_, qkv_;
-  const BufferId residuals_;            // [window, width]
-  const std::array<BufferId, 2> qkvs_;  // [window, qkv_size_], of layers in turn
+  const BufferId residuals_;    // [window, width]
+  std::vector<BufferId> qkvs_;  // [window, qkv_size_], by layer
+  BufferId layer_qkv_{};        // [qkv_size_], of the layer whose pass is next
 };
 
 }  // namespace
@@ -115,7 +137,10 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
   std::vector<SourceMemory> memories;
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     memories.push_back(
-        {builder.SourceRows("layers." + std::to_string(i) + ".source", size, window), window});
+        {builder.SourceRows("layers." + std::to_string(i) + ".source", size, window,
+                            At(*decoder.layers[i].cross_attention,
+                               &CrossAttentionQuantisers::key_value)),
+         window});
   }
   return memories;
 }

@@ -59,14 +59,11 @@ TEST_F(CheckOptionsTest, Bits) {
   }
 }
 
-TEST_F(CheckOptionsTest, CalibrationNeedsBitsAndWords) {
+TEST_F(CheckOptionsTest, CalibrationNeedsBits) {
   options_.calibration_text = "text";
-  options_.vocabulary = "words";
   ExpectRefused("calibrate: expected bits");
   options_.bits = 9;
   EXPECT_TRUE(CheckOptions(options_).ok());
-  options_.vocabulary = "";
-  ExpectRefused("calibrate: expected a vocabulary");
 }
 
 TEST_F(CheckOptionsTest, ARecipeNamesItsFamilyItself) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/converters/files.h"
+#include "tests/support/translation_builder.h"
 
 namespace kinglet {
 namespace {
@@ -45,6 +47,35 @@ TEST(ReadPairs, WhatIsNoPairIsRefusedWithItsLine) {
     EXPECT_NE(status.message().find(one.message), std::string::npos) << status.message();
   }
   EXPECT_EQ(ReadPairs("/nowhere", 2).status().code(), KINGLET_NOT_FOUND);
+}
+
+// The words that are fed and those that are expected, one step apart.
+TEST(FeedPair, ExpectsEachWordAfterItsSteps) {
+  const auto model =
+      Model::FromBytes(*SerialiseModel(TinyTranslation()), {.backend = "ref"});
+  const auto session = *Session::Create(*model);
+  std::vector<uint32_t> expected;
+  std::vector<uint64_t> positions;
+  const SentencePair pair{{1, 12}, {5, 16, 3}};
+  const auto record = [&](uint32_t id) {
+    expected.push_back(id);
+    positions.push_back(session->position());
+    return Status();
+  };
+  for (int i = 0; i < 2; ++i) {  // each time anew
+    expected.clear();
+    positions.clear();
+    ASSERT_TRUE(FeedPair(pair, *session, record).ok());
+    EXPECT_EQ(expected, pair.target);
+    EXPECT_EQ(positions, (std::vector<uint64_t>{1, 2, 3}));
+  }
+  const Status stopped(KINGLET_CANCELLED, "enough");
+  EXPECT_EQ(FeedPair(pair, *session, [&](uint32_t) { return stopped; }).code(), KINGLET_CANCELLED);
+  EXPECT_EQ(session->position(), 1u);
+  const SentencePair longer{{1}, std::vector<uint32_t>(10, 3)};
+  EXPECT_NE(FeedPair(longer, *session, record).message().find("at most the decoder's 9 positions"),
+            std::string::npos);
+  EXPECT_EQ(InSentence(7, stopped).message(), "sentence 7: enough");
 }
 
 }  // namespace

@@ -68,6 +68,64 @@ TEST(ValidateEncoder, AWholeModelIsReadAsWritten) {
   EXPECT_EQ(*again, *bytes);
 }
 
+void ExpectEqual(const ActivationQuantiser& a, const ActivationQuantiser& b) {
+  EXPECT_EQ(a.max_abs, b.max_abs);
+  EXPECT_EQ(a.step, b.step);
+}
+
+TEST(ValidateEncoder, QuantisersAreReadAsWritten) {
+  const ModelDraft draft = TinyTranslation({.bits = 9, .quantised = true});
+  const auto file = ModelFile::FromBytes(*SerialiseModel(draft));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  const ModelDescription& read = (*file)->description();
+  const auto& stack = FindBlock<TransformerEncoder>(read)->stack;
+  ExpectEqual(*stack.output, {6, 6.0f / 256});
+  ExpectEqual(stack.layers[1].quantisers->inner, {5, 5.0f / 256});
+  const auto& cross = FindBlock<TransformerDecoder>(read)->layers[1].cross_attention->quantisers;
+  ASSERT_TRUE(cross.has_value());
+  ExpectEqual(cross->input, {3, 3.0f / 256});
+  ExpectEqual(cross->query, {4, 4.0f / 256});
+  ExpectEqual(cross->key_value, {5, 5.0f / 256});
+  ExpectEqual(cross->weights, {1, 1.0f / 256});
+  ExpectEqual(cross->attended, {2.5f, 2.5f / 256});
+  EXPECT_EQ(*SerialiseModel(UnpackModel(**file)), *SerialiseModel(draft));
+}
+
+TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
+  const auto cross = [](EditableFile& file) -> schema::CrossAttentionT& {
+    return *file.Decoder().layers[1]->cross_attention;
+  };
+  const HostileEdit edits[] = {
+      {"layer 1, cross-attention, quantisers",
+       [&](EditableFile& file) { cross(file).quantisers.reset(); }},
+      {"block encoder, layer 0, quantisers",
+       [](EditableFile& file) { Encoder(file).stack->layers[0]->quantisers.reset(); }},
+      {"block decoder, output quantiser",
+       [](EditableFile& file) {
+         Encoder(file).stack->output.reset();
+         for (auto& layer : Encoder(file).stack->layers) layer->quantisers.reset();
+       }},
+      {"layer 1, cross-attention, quantiser key_value",
+       [&](EditableFile& file) {
+         cross(file).quantisers->mutable_key_value() = schema::Quantiser(1.0f, 0.0f);
+       }},
+      {"layer 1, cross-attention, quantiser weights",
+       [&](EditableFile& file) {
+         cross(file).quantisers->mutable_weights() = schema::Quantiser(-1.0f, 0.5f);
+       }},
+  };
+  ExpectRefused(edits,
+                EditableFile::FromDraft(TinyTranslation({.bits = 9, .quantised = true})));
+
+  // And none where the decoder has none.
+  EditableFile file = GoodTranslationFile();
+  const schema::Quantiser one(1.0f, 0.5f);
+  cross(file).quantisers =
+      std::make_unique<schema::CrossAttentionQuantisers>(one, one, one, one, one);
+  EXPECT_TRUE(IsRefusalOf(OpenStatus(file.Build()).message(),
+                          "layer 1, cross-attention, quantisers"));
+}
+
 TEST(ValidateEncoder, WhatMayNotBe) {
   const auto layer = [](EditableFile& file) -> schema::TransformerLayerT& {
     return *Encoder(file).stack->layers[0];

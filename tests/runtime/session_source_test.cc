@@ -44,6 +44,24 @@ TEST(SessionSource, BackendsAgreeAndTheSourceMatters) {
   }
 }
 
+TEST(SessionSource, QuantisedModelsGiveTheSameBitsEverywhere) {
+  const ModelDraft draft = TinyTranslation({.bits = 9, .quantised = true});
+  const std::vector<uint32_t> target = {2, 5, 16, 5};
+  const auto reference = Start(Open(draft, "ref")), fast = Start(Open(draft, "cpu"));
+  const auto expected = Answers(*reference, kSource, target);
+  EXPECT_EQ(Answers(*fast, kSource, target), expected);
+  // Codes of the source are state as reals are: forks and other backends go on with them.
+  const auto lanes = Start(Open(draft, "cpu"), {.lanes = 2});
+  ASSERT_TRUE(lanes->Encode(kSource, 1).ok());
+  const State encoded = *lanes->Save(1);
+  Answers(*lanes, {3, 4, 5, 6, 7, 8, 9}, target, 1);
+  ASSERT_TRUE(lanes->Restore(encoded, 0).ok());
+  for (size_t t = 0; t < target.size(); ++t) {
+    ASSERT_TRUE(lanes->StepToken(target[t], 0).ok());
+    EXPECT_EQ(Full(*lanes, 0), expected[t]);
+  }
+}
+
 TEST(SessionSource, ALongSourceLeavesNothingForTheNext) {
   const auto session = Start(Open(TinyTranslation(), "cpu"));
   const std::vector<uint32_t> target = {2, 5, 16, 5};

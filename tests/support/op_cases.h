@@ -45,6 +45,7 @@ struct OpCase {
   Plan plan;                            // one step
   std::vector<InitialBuffer> contents;  // by BufferId
   uint64_t position = 0;
+  uint64_t source_length = 0;
   uint32_t token = 0;
   // Normalised mean square error that ref64's outputs may have against ref's; negative: the case
   // overflows floats or sits on rounding boundaries, so the two are not comparable.

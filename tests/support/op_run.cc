@@ -97,7 +97,8 @@ OpRun::OpRun(const OpCase& op_case, size_t real_bytes)
 
 Frame OpRun::FrameNow() const {
   return {reinterpret_cast<std::byte*>(scratch_.data()),
-          reinterpret_cast<std::byte*>(state_.data()), op_case_->position, op_case_->token};
+          reinterpret_cast<std::byte*>(state_.data()), op_case_->position, op_case_->token,
+          op_case_->source_length};
 }
 
 void OpRun::Run(const Kernel& kernel) {

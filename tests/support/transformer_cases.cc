@@ -120,6 +120,61 @@ void AddAttention(std::vector<OpCase>& cases) {
   cases.push_back(AttentionCase("StreamedAttention", {2, 4097, 1, 2}, 1, {}));
 }
 
+struct SourceShape {
+  uint32_t heads, key_size, value_size, window, tokens;
+  uint32_t spare = 0;  // elements before a head's key, and behind its query
+};
+
+OpCase SourceAttentionCase(const std::string& prefix, const SourceShape& shape, int bits,
+                           Fill fill = Fill::kRandom) {
+  CaseBuilder builder(CaseName(prefix, {shape.heads, shape.key_size, shape.value_size, shape.window,
+                                        shape.tokens, shape.spare, bits, static_cast<int>(fill)}),
+                      shape.window + shape.tokens);
+  SourceAttention op{};
+  op.query = builder.Vector("query", uint64_t{shape.heads} * (shape.key_size + shape.spare), bits,
+                            fill);
+  op.memory = builder.Vector("memory",
+                             uint64_t{shape.window} * shape.heads *
+                                 (shape.spare + shape.key_size + shape.value_size),
+                             bits, fill, true);
+  op.heads = shape.heads;
+  op.key_size = shape.key_size;
+  op.value_size = shape.value_size;
+  op.window = shape.window;
+  if (bits != 0) op.weights_quantiser = QuantiserOf(bits < 9 ? 9 : bits, 1.0f);
+  op.weights = builder.Reals("weights", uint64_t{shape.heads} * shape.window, Fill::kRandom);
+  op.out = builder.Reals("out", uint64_t{shape.heads} * shape.value_size, Fill::kRandom);
+  const double tolerance = bits == 0 ? 1e-9 : 1e-3;
+  OpCase made = builder.Finish(op, fill == Fill::kRandom ? tolerance : kNotComparable);
+  made.source_length = shape.tokens;
+  return made;
+}
+
+void AddSource(std::vector<OpCase>& cases) {
+  for (const SourceShape& shape :
+       {SourceShape{1, 1, 1, 1, 1}, SourceShape{2, 3, 5, 6, 6, 4}, SourceShape{3, 16, 8, 40, 31},
+        SourceShape{4, 33, 17, 40, 32, 7}, SourceShape{8, 64, 64, 100, 97, 64},
+        SourceShape{1, 2, 3, 1100, 1030}, SourceShape{2, 4, 5, 2100, 2049}}) {
+    for (const int bits : {0, 4, 9, 16, 18}) {
+      cases.push_back(SourceAttentionCase("SourceAttention", shape, bits));
+    }
+  }
+  for (const Fill fill : {Fill::kSpecial, Fill::kExtreme, Fill::kZero}) {
+    for (const int bits : {0, 9}) {
+      cases.push_back(SourceAttentionCase("SourceAttention", {2, 24, 32, 97, 50}, bits, fill));
+    }
+  }
+  for (const int bits : {0, 9, 18}) {
+    CaseBuilder store(CaseName("StoreRow", {bits}), 1), load(CaseName("LoadRow", {bits}), 2);
+    const StoreRow stored{store.Vector("x", 7, bits, Fill::kRandom),
+                          store.Vector("rows", 35, bits, Fill::kRandom)};
+    cases.push_back(store.Finish(stored, 1e-9, 4));
+    const LoadRow loaded{load.Vector("rows", 35, bits, Fill::kRandom),
+                         load.Vector("x", 7, bits, Fill::kRandom)};
+    cases.push_back(load.Finish(loaded, 1e-9, 3));
+  }
+}
+
 void AddPositions(std::vector<OpCase>& cases) {
   for (const uint64_t n : {2u, 16u, 34u, 1026u}) {
     for (const uint64_t position : {uint64_t{0}, uint64_t{4}, uint64_t{5}, uint64_t{1} << 40}) {
@@ -149,6 +204,7 @@ void AddPositions(std::vector<OpCase>& cases) {
 
 void AddTransformerEdges(std::vector<OpCase>& cases) {
   AddAttention(cases);
+  AddSource(cases);
   AddPositions(cases);
 }
 
@@ -157,6 +213,8 @@ void AddRealisticTransformerCases(std::vector<OpCase>& cases) {
   for (const int bits : {0, 9}) {
     cases.push_back(AttentionCase("attention.transfo_xl", {16, 64, 64, 1600}, 5000,
                                   {.bits = bits, .clamp = 1000}));
+    // A Transformer's decoder for a sentence of 30 words.
+    cases.push_back(SourceAttentionCase("attention.source", {8, 64, 64, 100, 30}, bits));
   }
 }
 

@@ -19,6 +19,7 @@ TinyTransformerOptions StackOptions(const TinyTranslationOptions& options) {
   stack.biases = true;
   stack.final_norm = true;
   stack.bits = options.bits;
+  stack.quantised = options.quantised;
   stack.value_size = 5;
   stack.epsilon = 1e-6;
   return stack;
@@ -58,10 +59,11 @@ class Renumbering {
 
 class CrossAttentionBuilder {
  public:
-  CrossAttentionBuilder(ModelDraft& draft, uint64_t seed) : draft_(draft), random_(seed) {}
+  CrossAttentionBuilder(ModelDraft& draft, const TinyTranslationOptions& options)
+      : draft_(draft), options_(options), random_(options.seed + 2) {}
 
-  CrossAttention Make(const std::string& name, const TransformerDecoder& decoder,
-                      uint64_t encoder_width) {
+  CrossAttention Make(const std::string& name, const TransformerDecoder& decoder) {
+    const uint64_t encoder_width = options_.encoder_width;
     const uint64_t d = decoder.width, queries = uint64_t{decoder.heads} * decoder.key_size;
     const uint64_t attended = uint64_t{decoder.heads} * decoder.value_size;
     CrossAttention cross{};
@@ -74,6 +76,12 @@ class CrossAttentionBuilder {
     cross.key_value_bias = Add(name + "key_value.bias", {queries + attended}, 0, 0.5f);
     cross.out_weight = Add(name + "out.weight", {d, attended}, 0, 0.6f);
     cross.out_bias = Add(name + "out.bias", {d}, 0, 0.5f);
+    if (options_.quantised) {
+      const auto of = [this](float limit) -> ActivationQuantiser {
+        return {limit, limit / static_cast<float>(1 << (options_.bits - 1))};
+      };
+      cross.quantisers = CrossAttentionQuantisers{of(3), of(4), of(5), of(1), of(2.5f)};
+    }
     return cross;
   }
 
@@ -87,6 +95,7 @@ class CrossAttentionBuilder {
   }
 
   ModelDraft& draft_;
+  const TinyTranslationOptions& options_;
   TestRandom random_;
 };
 
@@ -136,13 +145,13 @@ ModelDraft TinyTranslation(const TinyTranslationOptions& options) {
     draft.tensors.push_back(std::move(tensor));
   }
 
-  CrossAttentionBuilder builder(draft, options.seed + 2);
+  CrossAttentionBuilder builder(draft, options);
   for (Block& block : draft.description.blocks) {
     auto* decoder = std::get_if<TransformerDecoder>(&block);
     if (decoder == nullptr) continue;
     for (size_t i = 0; i < decoder->layers.size(); ++i) {
       decoder->layers[i].cross_attention =
-          builder.Make("layers." + std::to_string(i) + ".source.", *decoder, options.encoder_width);
+          builder.Make("layers." + std::to_string(i) + ".source.", *decoder);
     }
   }
   draft.description.blocks.emplace_back(std::move(encoder));

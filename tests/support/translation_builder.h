@@ -11,6 +11,7 @@ namespace kinglet {
 
 struct TinyTranslationOptions {
   int bits = 0;            // 0: dense float32; otherwise matrices are packed with a scale per row
+  bool quantised = false;  // activations of both stacks, as after calibration. Needs bits
   bool vocabulary = true;  // "s0", "s1", .. and "t0", "t1", .., but for "<s>" (2) and "</s>" (3)
   uint32_t source_words = 13;
   uint32_t target_words = 17;

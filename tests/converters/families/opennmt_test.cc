@@ -193,10 +193,66 @@ TEST(OpenNmt, FewerBitsStillTranslate) {
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   const auto session = *Session::Create(OpenOn(options.output, "cpu"));
   EXPECT_TRUE(Translate(std::vector<uint32_t>{1, 2, 3}, {kEnd, 9, 0}, *session).ok());
+}
 
-  options.calibration_text = data + "pairs.txt";
-  options.vocabulary = data + "pairs.txt";  // 23 lines or not: calibrating is refused before
-  EXPECT_FALSE(Convert(options).ok());
+// log p of every word after each word of every target.
+std::vector<double> AllAnswers(const std::string& model, const std::string& backend,
+                               const std::vector<SentencePair>& pairs) {
+  const auto session = *Session::Create(OpenOn(model, backend));
+  std::vector<double> answers, all(session->model().vocabulary_size());
+  for (const SentencePair& pair : pairs) {
+    EXPECT_TRUE(FeedPair(pair, *session, [&](uint32_t) {
+                  const Status status = session->LogProbabilities(std::span<double>(all));
+                  answers.insert(answers.end(), all.begin(), all.end());
+                  return status;
+                }).ok());
+  }
+  return answers;
+}
+
+// Weights and activations as another program rounds them: of both stacks and between them.
+TEST(OpenNmt, CalibratedModelsEqualTheRulesInFloat64) {
+  const Golden golden = Goldens()[0];
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(golden, folder.Path("m.kgl"));
+  options.bits = 9;
+  options.calibration_text = golden.pairs;
+  options.golden = golden.folder + "/golden_9bit.tsv";
+  options.tolerance = 1e-6;
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->golden_positions, 67u);
+  const auto pairs = *ReadPairs(golden.pairs, kStart);
+  EXPECT_EQ(AllAnswers(options.output, "cpu", pairs), AllAnswers(options.output, "ref", pairs));
+}
+
+TEST(OpenNmt, CalibrationKeepsTheLossOfTheOriginal) {
+  const std::vector<Golden> goldens = Goldens();
+  if (goldens.size() < 3) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no opennmt-transformer";
+  const Golden& golden = goldens.back();
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = golden.checkpoint;
+  options.output = folder.Path("m.kgl");
+  options.bits = 9;
+  options.calibration_text = golden.pairs;
+  ASSERT_TRUE(Convert(options).ok());
+  const auto pairs = *ReadPairs(golden.pairs, kStart);
+  EXPECT_EQ(AllAnswers(options.output, "cpu", pairs), AllAnswers(options.output, "ref", pairs));
+  double found = 0, expected = 0;
+  for (const auto& fields : Fields(golden.folder + "/golden.tsv")) {
+    expected -= std::stod(fields.back());
+  }
+  const auto session = *Session::Create(OpenOn(options.output, "cpu"));
+  size_t scored = 0;
+  for (const SentencePair& pair : pairs) {
+    ASSERT_TRUE(FeedPair(pair, *session, [&](uint32_t id) {
+                  found -= *session->LogProbability(id);
+                  ++scored;
+                  return Status();
+                }).ok());
+  }
+  EXPECT_NEAR(found, expected, 0.02 * static_cast<double>(scored));
 }
 
 TEST(OpenNmt, FewerPositionsTakeLessMemory) {

@@ -334,8 +334,8 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
        "alone"},
       {R"({"pass": "calibrate", "bits": 9})", "/0: expected \"text\", found none"},
       {R"({"pass": "calibrate", "bits": 9, "text": "x", "tensors": []})", "/0: expected only"},
-      {R"({"pass": "calibrate", "bits": 9, "text": "x"})",
-       "recipe: pass 0, calibrate: expected a vocabulary, by --vocab, found none"},
+      {R"({"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 9, "text": "x"})",
+       "calibration: vocabulary: expected one to read the text with, by --vocab, found none"},
   };
   for (const auto& [json, refusal] : cases) {
     LoadedModel model = Model();

@@ -13,7 +13,9 @@ computed at once under a causal mask, where kinglet streams token by token.
 
 Beside each checkpoint: pairs.txt (source ids ||| target ids), golden.tsv (sentence, position, id,
 log-probability), golden_topk.tsv (sentence, position, rank, id, log-probability), greedy.txt and
-beam3.txt (ids of the best translation of each source, at most MAX_LENGTH words with the end).
+beam3.txt (ids of the best translation of each source, at most MAX_LENGTH words with the end). In
+plain/ also golden_9bit.tsv: the same network with weights and activations of 9 bits, by the rules of
+docs/NUMERICS.md; the ranges of activations are those of the same pairs.
 """
 import argparse
 import collections
@@ -22,6 +24,7 @@ import pathlib
 import sys
 import types
 
+import numpy
 import torch
 
 WIDTH, HEADS, INNER, ENCODER_LAYERS, DECODER_LAYERS, POSITIONS = 16, 4, 20, 2, 3, 40
@@ -120,12 +123,67 @@ def make_state(generator, source_words, target_words):
     return state, output
 
 
+class Points:
+    """Where activations may be rounded: by name the largest magnitude that was seen, or, once `bits` is set, what
+    rounds to multiples of a step."""
+
+    def __init__(self):
+        self.largest, self.bits = {}, None
+
+    def __call__(self, name, *values):
+        largest = max(float(value.abs().max()) for value in values)
+        if self.bits is None:
+            self.largest[name] = max(largest, self.largest.get(name, 0))
+            return values[0] if len(values) == 1 else values
+        limit = numpy.float32(self.largest[name])
+        step = float(cleared(limit / numpy.float32(2 ** (self.bits - 1) - 1), self.bits))
+        rounded = [(value.clamp(-float(limit), float(limit)) / step).round() * step for value in values]
+        return rounded[0] if len(values) == 1 else rounded
+
+
+def cleared(scale, bits):
+    """Without its low `bits` mantissa bits."""
+    return (numpy.float32(scale).view(numpy.uint32) & numpy.uint32(0xffffffff << bits & 0xffffffff)).view(numpy.float32)
+
+
+def quantised(state, output, bits):
+    """The tensors with n-bit weights: a scale for each row of a matrix, one divisor for a vector. The biases of
+    projections that share an input are one vector."""
+    levels = numpy.float32(2 ** (bits - 1) - 1)
+
+    def matrix(values):
+        inverse = levels / numpy.abs(values).max(-1, keepdims=True)
+        scale = [[float(cleared(s, bits))] for s in (numpy.float32(1) / inverse)[:, 0]]
+        return torch.tensor(numpy.rint(values * inverse).astype(float) * scale)
+
+    def vector(name, values):
+        parts = [values]
+        for group in (("linear_query", "linear_keys", "linear_values"), ("linear_keys", "linear_values")):
+            own = name.split(".")[-2]
+            if own in group and ("context_attn" in name) == (len(group) == 2):
+                parts = [state[name.replace(own, part)].numpy() for part in group]
+        divisor = levels / numpy.float32(max(numpy.abs(part).max() for part in parts))
+        return torch.tensor((numpy.rint(values * divisor) / divisor).astype(float))
+
+    def all_of(tensors):
+        made = {}
+        for name, tensor in tensors.items():
+            if "norm" in name or tensor.dim() == 3:
+                made[name] = tensor
+            else:
+                made[name] = matrix(tensor.numpy()) if tensor.dim() == 2 else vector(name, tensor.numpy())
+        return made
+
+    return all_of(state), all_of(output)
+
+
 class Network:
     """The forward pass in float64."""
 
     def __init__(self, state, output):
         self.state = {name: value.double() for name, value in state.items()}
         self.output = {name: value.double() for name, value in output.items()}
+        self.point = Points()
 
     def norm(self, name, x):
         gain = self.state.get(name + ".weight", self.state.get(name + ".a_2"))
@@ -137,21 +195,32 @@ class Network:
         return x @ self.state[name + ".weight"].T + self.state[name + ".bias"]
 
     def attention(self, name, queries, memory, causal):
+        """Without a memory: to the queries' own tokens."""
         def heads(x):
             return x.reshape(x.shape[0], HEADS, -1).transpose(0, 1)
 
-        q = heads(self.linear(name + ".linear_query", queries))
-        k = heads(self.linear(name + ".linear_keys", memory))
-        v = heads(self.linear(name + ".linear_values", memory))
+        queries = self.point(name + " input", queries)
+        memory = queries if memory is None else memory
+        q = self.linear(name + ".linear_query", queries)
+        k = self.linear(name + ".linear_keys", memory)
+        v = self.linear(name + ".linear_values", memory)
+        if "context_attn" in name:
+            q = self.point(name + " query", q)
+            k, v = self.point(name + " key_value", k, v)
+        else:
+            q, k, v = self.point(name + " qkv", q, k, v)
+        q, k, v = heads(q), heads(k), heads(v)
         scores = q @ k.transpose(1, 2) / math.sqrt(WIDTH // HEADS)
         if causal:
             scores += torch.full(scores.shape[1:], -math.inf, dtype=torch.float64).triu(1)
-        mixed = (scores.softmax(-1) @ v).transpose(0, 1).reshape(queries.shape[0], -1)
-        return self.linear(name + ".final_linear", mixed)
+        weights = self.point(name + " weights", scores.softmax(-1))
+        mixed = (weights @ v).transpose(0, 1).reshape(queries.shape[0], -1)
+        return self.linear(name + ".final_linear", self.point(name + " attended", mixed))
 
     def feed_forward(self, name, x):
-        inner = self.linear(name + ".w_1", self.norm(name + ".layer_norm", x)).clamp(min=0)
-        return x + self.linear(name + ".w_2", inner)
+        u = self.point(name + " input", self.norm(name + ".layer_norm", x))
+        inner = self.point(name + " inner", self.linear(name + ".w_1", u).clamp(min=0))
+        return x + self.point(name + " outer", self.linear(name + ".w_2", inner))
 
     def embed(self, side, ids):
         table = self.state[side + ".embeddings.make_embedding.emb_luts.0.weight"]
@@ -163,9 +232,9 @@ class Network:
         for i in range(ENCODER_LAYERS):
             name = f"encoder.transformer.{i}."
             u = self.norm(name + "layer_norm", x)
-            x = x + self.attention(name + "self_attn", u, u, False)
+            x = x + self.attention(name + "self_attn", u, None, False)
             x = self.feed_forward(name + "feed_forward", x)
-        return self.norm("encoder.layer_norm", x)
+        return self.point("encoder", self.norm("encoder.layer_norm", x))
 
     def decode(self, memory, target):
         """Log-probabilities of the word after each of `target`."""
@@ -173,11 +242,11 @@ class Network:
         for i in range(DECODER_LAYERS):
             name = f"decoder.transformer_layers.{i}."
             u = self.norm(name + "layer_norm_1", x)
-            x = x + self.attention(name + "self_attn", u, u, True)
+            x = x + self.attention(name + "self_attn", u, None, True)
             u = self.norm(name + "layer_norm_2", x)
             x = x + self.attention(name + "context_attn", u, memory, False)
             x = self.feed_forward(name + "feed_forward", x)
-        x = self.norm("decoder.layer_norm", x)
+        x = self.point("decoder", self.norm("decoder.layer_norm", x))
         return (x @ self.output["0.weight"].T + self.output["0.bias"]).log_softmax(-1)
 
     def greedy(self, source):
@@ -241,6 +310,24 @@ def write(folder, state, output, vocab, legacy, source_words, target_words, gene
     for name, lines in (("pairs.txt", pairs), ("golden.tsv", golden), ("golden_topk.tsv", top),
                         ("greedy.txt", greedy), ("beam3.txt", beam)):
         (folder / name).write_text("".join(line + "\n" for line in lines))
+    return list(zip(sources, targets))
+
+
+def write_quantised(folder, state, output, pairs, bits):
+    """The answers of the network once its weights and activations are integers."""
+    network = Network(*quantised(state, output, bits))
+
+    def answers():
+        lines = []
+        for sentence, (source, target) in enumerate(pairs):
+            values = network.decode(network.encode(source), [START] + target[:-1])
+            lines += [f"{sentence}\t{position}\t{word}\t{float(values[position, word]):.15g}\n"
+                      for position, word in enumerate(target)]
+        return lines
+
+    answers()
+    network.point.bits = bits
+    (folder / f"golden_{bits}bit.tsv").write_text("".join(answers()))
 
 
 def words(count, specials, prefix):
@@ -256,7 +343,8 @@ def main():
     source, target = words(19, ["<unk>", "<blank>"], "s"), words(23, target_specials, "t")
     state, output = make_state(generator, len(source), len(target))
     vocab = {"src": field("src", source), "tgt": field("tgt", target), "indices": Field()}
-    write(folder / "plain", state, output, vocab, True, len(source), len(target), generator)
+    pairs = write(folder / "plain", state, output, vocab, True, len(source), len(target), generator)
+    write_quantised(folder / "plain", state, output, pairs, 9)
 
     shared = words(21, target_specials, "w")
     state, output = make_state(generator, len(shared), len(shared))

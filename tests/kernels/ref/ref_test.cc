@@ -373,7 +373,7 @@ TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
                                      9, 9, 2,  6,  30, 9, 9, 7,  8,  40,  //
                                      9, 9, 50, 50, 99, 9, 9, 50, 50, 99});
   const BufferId weights = one.Reals({7, 7, 7, 7, 7, 7}), out = one.Zeros(2);
-  one.Bind(SourceAttention{query, memory, 2, 2, 1, 3, weights, out});
+  one.Bind(SourceAttention{query, memory, 2, 2, 1, 3, std::nullopt, weights, out});
   one.Run(5, 0, 2);
   const double root = std::sqrt(2.0);
   const auto share = [](double a, double b) { return std::exp(a) / (std::exp(a) + std::exp(b)); };
@@ -387,6 +387,27 @@ TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
   one.Run(0, 0, 1);  // one token has all the weight, exactly
   EXPECT_EQ(one.template Values<T>(weights)[0], 1);
   EXPECT_EQ(one.template Values<T>(out)[1], 20);
+}
+
+// One head and two slots; codes of a quarter, keys before values, weights rounded to eighths.
+TYPED_TEST(Ref, SourceAttentionInIntegers) {
+  using T = TypeParam;
+  OneStep<T> one;
+  const BufferId query = one.Codes(2, {8, 0.25f});
+  const BufferId memory = one.Codes(6, {20, 0.5f});
+  const BufferId weights = one.Zeros(2), out = one.Zeros(1);
+  SourceAttention op{query, memory, 1, 2, 1, 2, ActivationQuantiser{1, 0.125f}, weights, out};
+  one.Bind(op);
+  const int16_t queries[] = {4, -8};                // 1, -2
+  const int16_t stored[] = {2, 3, 40, 6, -1, -12};  // (1, 1.5), 20; (3, -0.5), -6
+  std::copy_n(queries, 2, one.template Values<int16_t>(query));
+  std::copy_n(stored, 6, one.template Values<int16_t>(memory));
+  one.Run(0, 0, 2);
+  const double root = std::sqrt(2.0), a = std::exp(-2 / root), b = std::exp(4 / root);
+  EXPECT_NEAR(one.template Values<T>(weights)[0], a / (a + b), 3e-7);
+  EXPECT_EQ(one.template Values<T>(out)[0], -6);  // 0.0142 and 0.986 round to 0 and 8 eighths
+  one.Run(0, 0, 1);
+  EXPECT_EQ(one.template Values<T>(out)[0], 20);
 }
 
 TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
@@ -404,6 +425,16 @@ TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
   load.Run(1, 0, 3);
   EXPECT_EQ(load.template Values<T>(to)[0], 3);
   EXPECT_EQ(load.template Values<T>(to)[1], 4);
+
+  OneStep<T> codes;
+  const ActivationQuantiser quantiser{8, 0.25f};
+  const BufferId one = codes.Codes(2, quantiser), all = codes.Codes(4, quantiser);
+  codes.Bind(StoreRow{one, all});
+  codes.template Values<int16_t>(one)[0] = -5;
+  codes.template Values<int16_t>(one)[1] = 9;
+  codes.Run(1, 0, 2);
+  const int16_t* written = codes.template Values<int16_t>(all);
+  EXPECT_EQ((std::vector<int16_t>(written, written + 4)), (std::vector<int16_t>{0, 0, -5, 9}));
 }
 
 // The one declared difference between ref and ref64 but for exp and log: docs/NUMERICS.md, rule 2.

@@ -59,6 +59,35 @@ TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
   }
 }
 
+// Codes of two layers have steps of their own, so no two layers share rows.
+TEST(LowerEncoder, QuantisedRowsAreCodesOfTheirLayer) {
+  const Lowered lowered({.bits = 9, .quantised = true, .encoder_layers = 4});
+  const Plan& plan = lowered.plan;
+  std::set<std::string> names;
+  size_t attentions = 0;
+  for (const BufferSpec& buffer : plan.buffers) {
+    EXPECT_TRUE(names.insert(buffer.name).second) << buffer.name;
+  }
+  for (const Step& step : plan.steps) {
+    if (const auto* product = std::get_if<MatVec>(&step.op)) {
+      EXPECT_TRUE(plan.buffer(product->x).quantiser.has_value()) << step.name;
+    } else if (const auto* attention = std::get_if<SourceAttention>(&step.op)) {
+      EXPECT_EQ(plan.buffer(attention->query).element, Element::kCode16) << step.name;
+      EXPECT_EQ(plan.buffer(attention->memory).element, Element::kCode16) << step.name;
+      EXPECT_TRUE(attention->weights_quantiser.has_value()) << step.name;
+      ++attentions;
+    } else if (const auto* store = std::get_if<StoreRow>(&step.op)) {
+      EXPECT_EQ(plan.buffer(store->x).element, plan.buffer(store->rows).element) << step.name;
+    } else if (const auto* load = std::get_if<LoadRow>(&step.op)) {
+      EXPECT_EQ(plan.buffer(load->x).element, plan.buffer(load->rows).element) << step.name;
+    }
+  }
+  EXPECT_EQ(attentions, 4u + 2u);
+  size_t rows = 0;
+  for (const std::string& name : names) rows += name.starts_with("encoder.qkv.rows.") ? 1 : 0;
+  EXPECT_EQ(rows, 4u);
+}
+
 TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
   const Lowered lowered({.decoder_layers = 2});
   std::set<std::string> of_source;

@@ -1,0 +1,259 @@
+#include "converters/passes/activation_ranges.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "format/model_file.h"
+#include "runtime/model.h"
+#include "runtime/scored_stream.h"
+#include "runtime/session.h"
+
+namespace kinglet {
+namespace {
+
+// The fastest backend of this build that computes in float.
+Result<std::shared_ptr<const Model>> OpenForCalibration(std::shared_ptr<const ModelFile> file) {
+  ModelOptions options;
+  options.backend = "cpu";
+  Result<std::shared_ptr<const Model>> model = Model::FromFile(file, options);
+  if (model.ok() || model.status().code() != KINGLET_UNSUPPORTED) return model;
+  options.backend = "ref";
+  return Model::FromFile(std::move(file), options);
+}
+
+// What to read when a step has run: a buffer of floats, into the range it widens.
+struct Point {
+  Slot slot;
+  float* range;
+};
+using Points = std::unordered_map<const Step*, std::vector<Point>>;
+
+// A point of a plan by the names of a step and of the buffer that it leaves.
+struct NamedPoint {
+  std::string step, buffer;
+  float& range;
+};
+
+class PointFinder {
+ public:
+  explicit PointFinder(const Model& model) {
+    const Plan& plan = model.plan();
+    for (const Step& step : plan.steps) steps_[step.name] = &step;
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      if (plan.buffers[i].element == Element::kReal) {
+        slots_[plan.buffers[i].name] = model.layout().slots[i];
+      }
+    }
+  }
+
+  Status Add(const NamedPoint& point, Points& points) const {
+    const auto step = steps_.find(point.step);
+    const auto slot = slots_.find(point.buffer);
+    if (step == steps_.end() || slot == slots_.end()) {
+      return Status::Refusal(KINGLET_INTERNAL, "calibration", "plan",
+                             "step " + point.step + " and buffer " + point.buffer, "none");
+    }
+    points[step->second].push_back({slot->second, &point.range});
+    return {};
+  }
+
+ private:
+  std::unordered_map<std::string_view, const Step*> steps_;
+  std::unordered_map<std::string_view, Slot> slots_;
+};
+
+// With the norm first a sublayer's input has a buffer of its own; otherwise it is the residual
+// stream, as the step before the sublayer leaves it.
+Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
+                          ActivationRanges& ranges) {
+  PointFinder finder(model);
+  Points points;
+  const bool pre = decoder.norm_order == NormOrder::kPre;
+  std::string before = IsAbsolute(decoder.positions)
+                           ? "positions"
+                           : model.plan().steps[EmbeddingStep(model.plan())].name;
+  for (size_t i = 0; i < ranges.layers.size(); ++i) {
+    const std::string layer = "layers." + std::to_string(i) + ".";
+    LayerRanges& range = ranges.layers[i];
+    const NamedPoint wanted[] = {
+        {pre ? layer + "norm1" : before, pre ? layer + "norm1" : "hidden", range.attention_input},
+        {layer + (decoder.layers[i].content_bias ? "query_bias" : "qkv"), layer + "qkv", range.qkv},
+        {layer + "attention", layer + "attention_weights", range.weights},
+        {layer + "attention", layer + "attended", range.attended},
+        {layer + (pre ? "norm2" : "norm1"), pre ? layer + "norm2" : "hidden", range.inner_input},
+        {layer + "fc0", layer + "inner", range.inner},
+        {layer + "fc3", layer + "outer", range.outer},
+    };
+    for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
+    before = layer + (pre ? "residual2" : "norm2");
+  }
+  if (decoder.final_norm_gain) before = "final_norm";
+  KINGLET_RETURN_IF_ERROR(finder.Add({before, "hidden", ranges.output}, points));
+  return points;
+}
+
+// The encoder's points, and those of the layers' attention to the source.
+Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& points) {
+  const PointFinder finder(model);
+  const auto add = [&](std::initializer_list<NamedPoint> wanted) -> Status {
+    for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
+    return {};
+  };
+  for (size_t i = 0; i < ranges.encoder.layers.size(); ++i) {
+    const std::string layer = "encoder.layers." + std::to_string(i) + ".";
+    LayerRanges& range = ranges.encoder.layers[i];
+    KINGLET_RETURN_IF_ERROR(add({
+        {layer + "norm1", "encoder.norm", range.attention_input},
+        {layer + "qkv", "encoder.qkv", range.qkv},
+        {layer + "attention", layer + "weights", range.weights},
+        {layer + "attention", layer + "attended", range.attended},
+        {layer + "norm2", "encoder.norm", range.inner_input},
+        {layer + "fc0", layer + "inner", range.inner},
+        {layer + "fc3", layer + "outer", range.outer},
+    }));
+  }
+  for (size_t i = 0; i < ranges.cross.size(); ++i) {
+    const std::string layer = "layers." + std::to_string(i) + ".", source = layer + "source.";
+    CrossRanges& range = ranges.cross[i];
+    KINGLET_RETURN_IF_ERROR(add({
+        {layer + "norm_source", layer + "norm_source", range.input},
+        {source + "query", source + "query", range.query},
+        {source + "key_value", source + "key_value", range.key_value},
+        {source + "attention", source + "weights", range.weights},
+        {source + "attention", source + "attended", range.attended},
+    }));
+  }
+  return add({{"encoder.final_norm", "encoder.norm", ranges.encoder.output}});
+}
+
+Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
+  PointFinder finder(model);
+  Points points;
+  const Plan& plan = model.plan();
+  const auto embedding = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
+    return std::holds_alternative<EmbedRow>(step.op);
+  });
+  KINGLET_RETURN_IF_ERROR(finder.Add({embedding->name, "embedded", ranges.input}, points));
+  for (size_t i = 0; i < ranges.outputs.size(); ++i) {
+    const std::string layer = "layers." + std::to_string(i);
+    const bool last = i + 1 == ranges.outputs.size();
+    KINGLET_RETURN_IF_ERROR(finder.Add(
+        {layer + ".gates", last ? "hidden" : layer + ".hidden", ranges.outputs[i]}, points));
+  }
+  return points;
+}
+
+void Widen(const Point& point, const Frame& frame) {
+  const std::span<const float> values(point.slot.At<float>(frame), point.slot.count);
+  for (const float value : values) {
+    // A NaN stays: it is not below anything.
+    if (!(std::fabs(value) <= *point.range) && !std::isnan(*point.range)) {
+      *point.range = std::fabs(value);
+    }
+  }
+}
+
+// Lets `run` feed a session of the model and widens the ranges at the points that `find` names.
+Status Measure(const ModelDraft& draft, const std::function<Result<Points>(const Model&)>& find,
+               const std::function<Status(Session&)>& run) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                           OpenForCalibration(std::move(file)));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
+  KINGLET_ASSIGN_OR_RETURN(const Points points, find(*model));
+  session->set_observer([&points](const Step& step, const Frame& frame) {
+    const auto found = points.find(&step);
+    if (found == points.end()) return;
+    for (const Point& point : found->second) Widen(point, frame);
+  });
+  return run(*session);
+}
+
+// Feeds all of a text.
+std::function<Status(Session&)> Feeding(const ModelDraft& draft, std::span<const uint32_t> tokens) {
+  return [&draft, tokens](Session& session) -> Status {
+    for (const uint32_t token : ScoredStream(draft.description, tokens)) {
+      KINGLET_RETURN_IF_ERROR(session.StepToken(token));
+    }
+    return {};
+  };
+}
+
+Status NoDecoder(const char* expected) {
+  return Status::Refusal(KINGLET_UNSUPPORTED, "calibration", "model", expected, "none");
+}
+
+Status Overflow(const std::string& where) {
+  return Status::Refusal(KINGLET_NOT_FINITE, "calibration", where, "finite activations",
+                         "infinity or NaN");
+}
+
+}  // namespace
+
+Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens) {
+  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
+  if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a Transformer decoder");
+  ActivationRanges ranges;
+  ranges.layers.resize(decoder->layers.size());
+  KINGLET_RETURN_IF_ERROR(Measure(
+      draft, [&](const Model& model) { return FindPoints(model, *decoder, ranges); },
+      Feeding(draft, tokens)));
+  // Every overflow ends in the residual stream, which is the final hidden state.
+  if (std::isfinite(ranges.output)) return ranges;
+  return Overflow("final hidden state");
+}
+
+Result<TranslationRanges> MeasureTranslationRanges(const ModelDraft& draft,
+                                                   std::span<const SentencePair> pairs) {
+  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
+  const auto* encoder = FindBlock<TransformerEncoder>(draft.description);
+  if (decoder == nullptr || encoder == nullptr) return NoDecoder("an encoder and a decoder");
+  TranslationRanges ranges;
+  ranges.encoder.layers.resize(encoder->stack.layers.size());
+  ranges.decoder.layers.resize(decoder->layers.size());
+  ranges.cross.resize(decoder->layers.size());
+  const auto find = [&](const Model& model) -> Result<Points> {
+    KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(model, *decoder, ranges.decoder));
+    KINGLET_RETURN_IF_ERROR(FindSourcePoints(model, ranges, points));
+    return points;
+  };
+  const auto run = [&](Session& session) -> Status {
+    for (size_t i = 0; i < pairs.size(); ++i) {
+      const Status status = FeedPair(pairs[i], session, [](uint32_t) { return Status(); });
+      if (!status.ok()) return InSentence(i, status);
+    }
+    return {};
+  };
+  KINGLET_RETURN_IF_ERROR(Measure(draft, find, run));
+  // What overflows in the encoder reaches its output, and what overflows anywhere the last one.
+  if (!std::isfinite(ranges.encoder.output)) return Overflow("encoded source");
+  if (std::isfinite(ranges.decoder.output)) return ranges;
+  return Overflow("final hidden state");
+}
+
+Result<RecurrentRanges> MeasureRecurrentRanges(const ModelDraft& draft,
+                                               std::span<const uint32_t> tokens) {
+  const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
+  if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a recurrent decoder");
+  RecurrentRanges ranges;
+  ranges.outputs.resize(decoder->layers.size());
+  KINGLET_RETURN_IF_ERROR(Measure(
+      draft, [&](const Model& model) { return FindPoints(model, ranges); },
+      Feeding(draft, tokens)));
+  // A cell can hide an overflow from the layers after it, but not from its own output.
+  if (!std::isfinite(ranges.input)) return Overflow("embedding");
+  for (size_t i = 0; i < ranges.outputs.size(); ++i) {
+    if (!std::isfinite(ranges.outputs[i])) return Overflow("layer " + std::to_string(i));
+  }
+  return ranges;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,84 @@
+// Attention to the tokens of a source, in encoders and in cross-attention.
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/cpu/bind.h"
+#include "kernels/ref/source.h"
+
+namespace kinglet::cpu {
+namespace {
+
+// T is what the buffers hold: int16_t codes, or float.
+template <class T>
+class SourceAttentionKernel {
+ public:
+  SourceAttentionKernel(const SourceAttention& op, const BindContext& context)
+      : vector_(&context.vector),
+        op_(op),
+        query_(context, op.query),
+        memory_(context, op.memory),
+        weights_(context.layout[op.weights]),
+        out_(context.layout[op.out]),
+        scale_(AttentionScale<float>(op.key_size)),
+        query_stride_(query_.slot.count / op.heads),
+        slot_stride_(memory_.slot.count / op.window / op.heads),
+        for_long_sources_(op, context.plan, context.layout) {}
+
+  void operator()(Frame& frame) const {
+    if (frame.source_length > kMaxWindow) return for_long_sources_(frame);
+    for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
+  }
+
+ private:
+  void Attend(const Frame& frame, size_t head) const {
+    const size_t n = frame.source_length, stride = op_.heads * slot_stride_;
+    const T* query = query_.slot.At<T>(frame) + head * query_stride_;
+    const T* values =
+        memory_.slot.At<T>(frame) + (head + 1) * slot_stride_ - op_.value_size;  // in slot 0
+    const StridedRows<T> keys = {values - op_.key_size, stride, n};
+    float* weights = weights_.At<float>(frame) + head * op_.window;
+    float* out = out_.At<float>(frame) + head * op_.value_size;
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->real_dots(keys, query, op_.key_size, scale_, weights);
+      vector_->softmax(weights, 0, n);
+      size_t offsets[kMaxWindow];
+      for (size_t s = 0; s < n; ++s) offsets[s] = s * stride;
+      vector_->weighted_reals(values, offsets, weights, n, op_.value_size, out);
+    } else {
+      vector_->integer_dots(keys, query, op_.key_size, query_.step * memory_.step, scale_, weights);
+      vector_->softmax(weights, 0, n);
+      int16_t codes[kMaxWindow];
+      const ActivationQuantiser& quantiser = *op_.weights_quantiser;
+      vector_->quantise(weights, n, quantiser.max_abs, quantiser.step, codes);
+      vector_->weighted_codes({values, stride, n}, codes, quantiser.step * memory_.step,
+                              op_.value_size, out);
+    }
+  }
+
+  const VectorFunctions* vector_;
+  SourceAttention op_;
+  Operand query_, memory_;
+  Slot weights_, out_;
+  float scale_;
+  size_t query_stride_, slot_stride_;  // of a head, in elements
+  ref::SourceAttentionKernel<float> for_long_sources_;
+};
+
+}  // namespace
+
+Kernel BindOp(const SourceAttention& op, const BindContext& context) {
+  const Operand query(context, op.query), memory(context, op.memory);
+  if (query.real()) return {SourceAttentionKernel<float>(op, context)};
+  if (!query.code16() || !memory.code16()) return {};
+  const int64_t largest_weight = LargestCode(*op.weights_quantiser);
+  if (largest_weight > std::numeric_limits<int16_t>::max() ||
+      !FitsInt32(op.key_size, query.largest, memory.largest) ||
+      !FitsInt32(op.window, largest_weight, memory.largest)) {
+    return {};
+  }
+  return {SourceAttentionKernel<int16_t>(op, context)};
+}
+
+}  // namespace kinglet::cpu
