@@ -19,6 +19,7 @@
 #include "converters/passes/quantise.h"
 #include "converters/passes/recover.h"
 #include "converters/recipe/recipe.h"
+#include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_model.h"
 #include "converters/source_file.h"
 #include "converters/thread_shares.h"
@@ -66,13 +67,15 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
     KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options.define_cache_rows, source));
     summary.family = "recipe";
   } else {
+    KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
+                             WithTables(recipe, source.tensors, MachineThreads()));
     KINGLET_ASSIGN_OR_RETURN(
         const Family* family,
-        ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, source.tensors));
+        ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, tensors));
     KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
     KINGLET_ASSIGN_OR_RETURN(
-        model, family->load({path, options.config, source.step, source.tensors, source.modules,
+        model, family->load({path, options.config, source.step, tensors, source.modules,
                              root, options.memory_length, options.define_cache_rows}));
     summary.family = family->name;
   }

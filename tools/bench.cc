@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,10 +17,12 @@ namespace kinglet {
 namespace {
 
 constexpr uint64_t kMostTokens = uint64_t{1} << 32;
+constexpr uint64_t kUsualLength = 20;  // of sources and targets: a short sentence
 
 struct BenchOptions {
   RunOptions run;
   std::string ids;
+  std::optional<uint64_t> source_length, target_length;  // of translations
   std::string modes = "full,score,topk";
   uint32_t top = 10;
   uint64_t tokens = 1000;
@@ -47,17 +50,55 @@ Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
   return modes;
 }
 
+struct TranslationLengths {
+  uint64_t source = 0, target = 0;  // tokens; 0 without an encoder
+};
+
+// The lengths are a translation's, and a translation has no text of ids.
+Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model& model) {
+  const auto refuse = [&](const char* where, const std::string& expected,
+                          const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, where, expected, found);
+  };
+  const std::optional<EncoderPlan>& encoder = model.plan().encoder;
+  if (!encoder) {
+    if (!options.source_length && !options.target_length) return TranslationLengths{};
+    return refuse("lengths of source and target", "none for a model without an encoder", "one");
+  }
+  if (!options.ids.empty()) {
+    return refuse("--ids", "none for a model with an encoder, whose words are made up", "a file");
+  }
+  const auto read = [&](const char* name, const std::optional<uint64_t>& wanted,
+                        uint64_t most) -> Result<uint64_t> {
+    const uint64_t length = wanted.value_or(std::min(kUsualLength, most));
+    if (length >= 1 && length <= most) return length;
+    return refuse(name, "1 to " + std::to_string(most) + " tokens", std::to_string(length));
+  };
+  TranslationLengths lengths;
+  KINGLET_ASSIGN_OR_RETURN(lengths.source,
+                           read("--source-length", options.source_length, encoder->window));
+  const uint64_t positions = PositionsOf(model.file().description()).value_or(UINT32_MAX);
+  KINGLET_ASSIGN_OR_RETURN(lengths.target,
+                           read("--target-length", options.target_length, positions));
+  return lengths;
+}
+
 Status Bench(const BenchOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
-  KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "bench"));
   BenchSetup setup;
   setup.lanes = options.run.lanes;
   setup.threads = options.run.threads;
   const uint64_t warm_up = WarmUpTokens(model->plan());
   std::vector<uint32_t> ids;
-  if (options.ids.empty()) {
+  KINGLET_ASSIGN_OR_RETURN(const TranslationLengths lengths, ReadLengths(options, *model));
+  if (model->plan().encoder) {
+    setup.schedule = MakeTranslationSchedule(lengths.target, options.tokens);
+    setup.source = SampleIds(SourceEmbeddingOf(model->plan()), lengths.source);
+    ids = SampleIds(EmbeddingOf(model->plan()), lengths.target + 1);
+    ids[0] = *model->file().description().start_token;
+  } else if (options.ids.empty()) {
     setup.schedule = MakeSchedule(warm_up, options.tokens);
-    ids = SampleIds(model->plan(), setup.schedule.Ids());
+    ids = SampleIds(EmbeddingOf(model->plan()), setup.schedule.Ids());
   } else {
     KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));
@@ -91,6 +132,11 @@ Command AddBench(Arguments& program) {
   AddRunOptions(bench, options->run);
   bench.Get("--lanes").Says("N streams that step together");
   bench.Add("--ids", options->ids, "feed these token ids; otherwise made-up ones").Called("FILE");
+  bench.Add("--source-length", options->source_length,
+            "of a translation: made-up words that are encoded (default: 20)")
+      .Called("N");
+  bench.Add("--target-length", options->target_length, "and steps behind them (default: 20)")
+      .Called("N");
   bench.Add("--mode", options->modes, "what is asked after each token; all take turns")
       .Called("full,score,topk")
       .ShowDefault();

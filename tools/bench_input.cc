@@ -46,13 +46,17 @@ Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t i
                        std::min(wanted.block, left / wanted.rounds - kSettle)};
 }
 
-std::vector<uint32_t> SampleIds(const Plan& plan, uint64_t count) {
-  const std::vector<EmbeddingBin>& bins = EmbeddingOf(plan).bins;
+BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens) {
+  return {0, (tokens + length - 1) / length, std::min(kSettle, length), length};
+}
+
+std::vector<uint32_t> SampleIds(const EmbedRow& embedding, uint64_t count) {
+  const std::vector<EmbeddingBin>& bins = embedding.bins;
   const bool known =
       std::any_of(bins.begin(), bins.end(), [](const EmbeddingBin& bin) { return bin.tokens > 0; });
   // What the words up to and including each id weigh together.
   std::vector<double> cumulative;
-  cumulative.reserve(plan.vocabulary_size);
+  cumulative.reserve(bins.back().first + uint64_t{bins.back().size});
   double total = 0;
   for (const EmbeddingBin& bin : bins) {
     double harmonic = 0;
@@ -67,8 +71,8 @@ std::vector<uint32_t> SampleIds(const Plan& plan, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     const double target = UniformDraw(kSeed, i, 0) * total;
     const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), target);
-    ids[i] = static_cast<uint32_t>(
-        std::min<ptrdiff_t>(found - cumulative.begin(), plan.vocabulary_size - ptrdiff_t{1}));
+    const auto last = static_cast<ptrdiff_t>(cumulative.size()) - 1;
+    ids[i] = static_cast<uint32_t>(std::min(found - cumulative.begin(), last));
   }
   return ids;
 }

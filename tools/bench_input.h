@@ -33,11 +33,14 @@ Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t i
                                    const std::string& source);
 // The same for as many ids as it takes.
 BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens);
+// Of translations: each round is a target of `length` >= 1 tokens from its first one on, as many
+// rounds as make `tokens` of them. What a round feeds before it is a part of the same target.
+BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens);
 
-// `count` ids in the plan's own proportions: a bin as often as its file says; within a bin, and
-// throughout where the file says nothing, the word of rank r (its id + 1) with probability
-// proportional to 1 / r (Zipf 1949). The same for the same plan.
-std::vector<uint32_t> SampleIds(const Plan& plan, uint64_t count);
+// `count` ids in the proportions of an embedding: a bin as often as the file says; within a bin,
+// and throughout where the file says nothing, the word of rank r (its id + 1) with probability
+// proportional to 1 / r (Zipf 1949). The same for the same embedding.
+std::vector<uint32_t> SampleIds(const EmbedRow& embedding, uint64_t count);
 
 // One text for many lanes: each starts elsewhere and goes round.
 class LaneIds {

@@ -45,6 +45,7 @@ struct ModeRun {
   BenchQuery query;
   BenchStreams streams;
   std::vector<double> seconds;  // of each timed step
+  std::vector<double> encode_seconds;  // of each source, in all lanes
   std::map<StepKind, uint64_t> kinds;
   Trace trace;
   uint64_t tails = 0;
@@ -72,16 +73,28 @@ Status StepMany(ModeRun& run, uint64_t steps) {
   return Status();
 }
 
-Status RunRound(ModeRun& run, const BenchSchedule& schedule) {
+// The tokens before those that count. A target is short: its own first ones, from `start`, which it
+// then begins with again.
+Status Settle(ModeRun& run, const BenchSetup& setup, const std::vector<State>& start) {
+  KINGLET_RETURN_IF_ERROR(StepMany(run, setup.schedule.settle));
+  return setup.source.empty() ? Status() : run.streams.Restore(start);
+}
+
+Status RunRound(ModeRun& run, const BenchSetup& setup) {
+  const BenchSchedule& schedule = setup.schedule;
+  if (!setup.source.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Encode(setup.source));
+    run.encode_seconds.push_back(seconds);
+  }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<State> start, run.streams.Save());
-  KINGLET_RETURN_IF_ERROR(StepMany(run, schedule.settle));
+  KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
   for (uint64_t i = 0; i < schedule.block; ++i) {
     const long before = Interruptions();
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
     run.Record(seconds, Interruptions() != before);
   }
   KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
-  KINGLET_RETURN_IF_ERROR(StepMany(run, schedule.settle));
+  KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
   run.streams.Observe(true);
   const Status observed = StepMany(run, schedule.block);
   run.streams.Observe(false);
@@ -183,6 +196,11 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   std::vector<double> us = run.seconds;
   for (double& value : us) value *= 1e6 / lanes;
   result.us_per_token = Summarise(std::move(us));
+  if (!setup.source.empty()) {
+    us = run.encode_seconds;
+    for (double& value : us) value *= 1e6 / lanes / static_cast<double>(setup.source.size());
+    result.encode = {setup.source.size(), setup.schedule.block, Summarise(std::move(us))};
+  }
   const double tokens = static_cast<double>(run.seconds.size()) * lanes;
   result.tails_opened = static_cast<double>(run.tails) / tokens;
 
@@ -197,6 +215,14 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
                           run.trace.distribution.multiplications / tokens});
   return result;
+}
+
+// The encoder's steps are no target token's. They are the last ones of a plan.
+void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
+  if (!plan.encoder) return;
+  const auto steps = result.steps.begin();
+  result.steps.erase(steps + static_cast<ptrdiff_t>(plan.encoder->passes.front().begin),
+                     steps + static_cast<ptrdiff_t>(plan.steps.size()));
 }
 
 Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
@@ -223,7 +249,7 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
     } else {
       KINGLET_RETURN_IF_ERROR(streams.Restore(warm));
     }
-    runs.push_back({query, std::move(streams), {}, {}, {}, 0, 0});
+    runs.push_back({query, std::move(streams), {}, {}, {}, {}, 0, 0});
   }
   return runs;
 }
@@ -237,7 +263,7 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
                            ThreadTeam::Create(std::min(setup.threads, setup.lanes)));
   KINGLET_ASSIGN_OR_RETURN(std::vector<ModeRun> runs, StartModes(model, setup, ids, *team));
   for (uint64_t round = 0; round < setup.schedule.rounds; ++round) {
-    for (ModeRun& run : runs) KINGLET_RETURN_IF_ERROR(RunRound(run, setup.schedule));
+    for (ModeRun& run : runs) KINGLET_RETURN_IF_ERROR(RunRound(run, setup));
     progress(round + 1);
   }
   const std::optional<uint64_t> peak = PeakResidentBytes();
@@ -248,6 +274,7 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
     results.push_back(ResultOf(*model, setup, run, team->size()));
     results.back().peak_rss_bytes = peak;
     MeasureFloor(*model, run, streams, *team, results.back());
+    LeaveOutEncoder(model->plan(), results.back());
     AddRemainder(results.back());
   }
   return results;

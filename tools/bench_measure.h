@@ -18,11 +18,14 @@ struct BenchSetup {
   std::vector<BenchQuery> queries;  // one for each mode; not empty
   size_t lanes = 1, threads = 1;    // threads beyond the lanes stay away
   BenchSchedule schedule;
+  // Of a model with an encoder: what stands before the target of each round. Otherwise empty.
+  std::vector<uint32_t> source;
 };
 
 // Every mode has streams of its own, warmed up alike. In each round each mode in turn goes through
 // the round's tokens twice: once with nothing but the wall time of each step taken, once with the
-// steps of the plan observed. `progress` is called with the rounds done. Errors: as creating
+// steps of the plan observed. A round of a translation encodes the source, then goes through the
+// target from its start. `progress` is called with the rounds done. Errors: as creating
 // sessions, stepping and asking.
 Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& model,
                                          const BenchSetup& setup, const LaneIds& ids,

@@ -27,6 +27,20 @@ std::string Formatted(const char* format, Values... values) {
   return text;
 }
 
+// What the streams are like.
+std::string StreamsText(const BenchResult& result) {
+  if (!result.encode) return "cache and context full";
+  return Formatted("targets of %s tokens behind sources of %s",
+                   Grouped(result.encode->target_length).c_str(),
+                   Grouped(result.encode->source_length).c_str());
+}
+
+void AppendSummary(const char* name, const LatencySummary& us, JsonLine& line) {
+  line.Key(name).BeginObject();
+  line.Key("p50").Number(us.p50).Key("p90").Number(us.p90).Key("p99").Number(us.p99);
+  line.Key("mean").Number(us.mean).EndObject();
+}
+
 std::string StepsText(const BenchResult& result, size_t count) {
   std::vector<BenchStep> steps = result.steps;
   std::stable_sort(steps.begin(), steps.end(),
@@ -73,10 +87,13 @@ std::string BenchJson(const BenchResult& result) {
   JsonLine line(kDigits);
   line.Key("mode").Text(BenchModeName(result.query.mode));
   line.Key("lanes").Integer(result.lanes).Key("threads").Integer(result.threads);
-  const LatencySummary& us = result.us_per_token;
-  line.Key("us_per_token").BeginObject();
-  line.Key("p50").Number(us.p50).Key("p90").Number(us.p90).Key("p99").Number(us.p99);
-  line.Key("mean").Number(us.mean).EndObject();
+  AppendSummary("us_per_token", result.us_per_token, line);
+  if (const auto& encode = result.encode) {
+    line.Key("encode").BeginObject().Key("source_length").Integer(encode->source_length);
+    line.Key("target_length").Integer(encode->target_length);
+    AppendSummary("us_per_source_token", encode->us_per_source_token, line);
+    line.EndObject();
+  }
   line.Key("tokens_per_s").Number(result.TokensPerSecond());
   line.Key("read_floor_us").Number(result.read_floor_us);
   line.Key("read_floor_bytes")
@@ -104,9 +121,10 @@ std::string BenchJson(const BenchResult& result) {
 std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   const BenchResult& first = results.front();
   std::string text =
-      Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, cache and context full\n\n",
+      Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, %s\n\n",
                 first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s", first.threads,
-                first.threads == 1 ? "" : "s", Grouped(first.timed).c_str());
+                first.threads == 1 ? "" : "s", Grouped(first.timed).c_str(),
+                StreamsText(first).c_str());
   text += Formatted("%-14s %9s %9s %9s %9s %10s %9s %11s %6s %6s\n", "us per token", "p50", "p90",
                     "p99", "mean", "tokens/s", "floor us", "floor bytes", "ratio", "tails");
   for (const BenchResult& result : results) {
@@ -115,6 +133,11 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
                       QueryText(result.query).c_str(), us.p50, us.p90, us.p99, us.mean,
                       result.TokensPerSecond(), result.read_floor_us, result.read_floor_bytes,
                       result.Ratio(), result.tails_opened);
+  }
+  if (first.encode) {
+    const LatencySummary& us = first.encode->us_per_source_token;
+    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f   of each source token\n", "encode", us.p50,
+                      us.p90, us.p99, us.mean);
   }
   uint64_t timed = 0, interrupted = 0;
   for (const BenchResult& result : results) {

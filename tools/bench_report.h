@@ -27,13 +27,21 @@ struct BenchStep {
   double muls = 0;   // per token, mean
 };
 
+// What comes before the steps of a translation.
+struct BenchEncode {
+  uint64_t source_length = 0;  // tokens
+  uint64_t target_length = 0;  // the steps from the first token on
+  LatencySummary us_per_source_token;
+};
+
 struct BenchResult {
   BenchQuery query;
   size_t lanes = 1, threads = 1;
   std::string backend;
   uint64_t timed = 0;        // steps of all lanes
   uint64_t interrupted = 0;  // of them: the system had other work for the processor
-  LatencySummary us_per_token;
+  LatencySummary us_per_token;        // without the encoder
+  std::optional<BenchEncode> encode;  // of a model with one
   double read_floor_us = 0;  // of one step of all lanes
   double read_floor_bytes = 0;
   double tails_opened = 0;                 // per token, mean

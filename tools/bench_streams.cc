@@ -106,6 +106,20 @@ Status BenchStreams::Feed(uint64_t tokens) {
   return Status();
 }
 
+Result<double> BenchStreams::Encode(std::span<const uint32_t> source) {
+  const Clock::time_point start = Clock::now();
+  const Status status = RunTogether([&](Share& share) -> Status {
+    for (const uint32_t lane : share.lanes) {
+      KINGLET_RETURN_IF_ERROR(share.session->Encode(source, lane));
+    }
+    return Status();
+  });
+  KINGLET_RETURN_IF_ERROR(status);
+  position_ = 0;
+  source_length_ = source.size();
+  return SecondsSince(start);
+}
+
 Result<double> BenchStreams::Step(const BenchQuery& query) {
   const std::function<Status(Share&)> work = [&](Share& share) -> Status {
     KINGLET_RETURN_IF_ERROR(StepShare(share));
@@ -120,7 +134,7 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
       const uint32_t id = share.ids[lane];
       last_steps_[share.first + lane] = {
           PathOf(model_->plan(), position_, id, share.session->clusters_opened(lane),
-                 share.rows[lane].Step(id)),
+                 share.rows[lane].Step(id), source_length_),
           share.session->last_work(lane).arithmetic};
     }
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,8 @@ class BenchStreams {
 
   // Feeds the next `tokens` tokens of every lane and asks nothing.
   Status Feed(uint64_t tokens);
+  // Begins every lane anew behind the source. Returns the wall time in seconds.
+  Result<double> Encode(std::span<const uint32_t> source);
   // One step of all lanes, and the question about each. Returns its wall time in seconds.
   Result<double> Step(const BenchQuery& query);
   // What each lane did in the last step.
@@ -92,7 +95,8 @@ class BenchStreams {
   const LaneIds* ids_;
   ThreadTeam* team_;
   std::vector<Share> shares_;
-  uint64_t position_ = 0;  // of every lane
+  uint64_t position_ = 0;       // of every lane
+  uint64_t source_length_ = 0;  // of every lane's source
   bool observed_ = false;
   std::vector<LaneStep> last_steps_;  // by lane
 };

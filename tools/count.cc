@@ -109,7 +109,7 @@ Result<Trace> RunPair(const CountOptions& options, const SentencePair& pair, Ses
   uint32_t fed = *session.model().file().description().start_token;
   CachedRows rows(plan);
   Trace trace;
-  KINGLET_RETURN_IF_ERROR(FeedPair(pair, session, [&](uint32_t id) -> Status {
+  const Status status = FeedPair(pair, session, [&](uint32_t id) -> Status {
     KINGLET_RETURN_IF_ERROR(options.mode == "score" ? session.LogProbability(id).status()
                                                     : session.TopK(options.top).status());
     const QueryWork& work = session.last_work();
@@ -118,7 +118,8 @@ Result<Trace> RunPair(const CountOptions& options, const SentencePair& pair, Ses
     trace.distribution += work.arithmetic;
     fed = id;
     return Status();
-  }));
+  });
+  KINGLET_RETURN_IF_ERROR(status);
   return trace;
 }
 

@@ -11,8 +11,6 @@
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_layers.h"
 #include "converters/matrix_order.h"
-#include "converters/passes/define/define_table.h"
-#include "converters/thread_shares.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -40,9 +38,7 @@ class Loader {
 
   Result<LoadedModel> Load() {
     define_ = ClaimDefine(builder_);
-    // Without its last layer the unit's width is not known.
-    const bool whole = !define_.layers.empty() && define_.layers.back().weight->name == kReduce;
-    if (whole) layers_.SetInputs(OutputWidth(define_.unit));
+    if (define_.width > 0) layers_.SetInputs(define_.width);
     ClaimLayers();
     ClaimClasses();
     KINGLET_RETURN_IF_ERROR(
@@ -121,11 +117,7 @@ class Loader {
 
   // The unit's table stands for a tensor that the checkpoint does not hold.
   TensorId AddTable() {
-    const auto compute = [this]() -> Result<std::vector<float>> {
-      KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(define_));
-      return DefineTable(input.map, input.unit, input.weights, MachineThreads());
-    };
-    made_.push_back({"define.table", {words_, OutputWidth(define_.unit)}, compute});
+    made_.push_back(DefineTableTensor("define.table", define_));
     return builder_.AddWhole(made_.back(), Role::kQuantised);
   }
 

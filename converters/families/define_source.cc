@@ -4,20 +4,24 @@
 #include <string>
 #include <utility>
 
+#include "converters/thread_shares.h"
+
 namespace kinglet {
 namespace {
 
+constexpr const char* kTables = "embeddings.embeds";
+
 class Claimer {
  public:
-  explicit Claimer(DraftBuilder& builder) : builder_(builder) {}
+  Claimer(DraftBuilder& builder, const std::string& prefix) : builder_(builder), prefix_(prefix) {}
 
   DefineSource Claim() {
     ClaimBands();
     size_t index = 0;
     do {
-      if (!ClaimLayer("define.weights." + std::to_string(index) + ".")) break;
+      if (!ClaimLayer(prefix_ + "define.weights." + std::to_string(index) + ".")) break;
       ++index;
-    } while (builder_.Has("define.weights." + std::to_string(index) + ".weight"));
+    } while (builder_.Has(prefix_ + "define.weights." + std::to_string(index) + ".weight"));
     ClaimReduce();
     return std::move(source_);
   }
@@ -42,14 +46,14 @@ class Claimer {
     do {
       const std::string name = "." + std::to_string(index) + ".weight";
       DefineSource::Band band;
-      band.table = ClaimMatrix("embeddings.embeds" + name, "[words, width]");
+      band.table = ClaimMatrix(prefix_ + kTables + name, "[words, width]");
       if (band.table == nullptr) return;
       const uint64_t width = band.table->shape[1];
       if (index == 0) n = width;
-      band.projection = builder_.Claim("embeddings.projcs" + name, {n, width});
+      band.projection = builder_.Claim(prefix_ + "embeddings.projcs" + name, {n, width});
       source_.bands.push_back(band);
       ++index;
-    } while (builder_.Has("embeddings.embeds." + std::to_string(index) + ".weight"));
+    } while (builder_.Has(prefix_ + kTables + "." + std::to_string(index) + ".weight"));
   }
 
   // A layer with one matrix and bias for all its groups; false where the matrix does not tell it.
@@ -82,13 +86,14 @@ class Claimer {
     layer.in = OutputWidth(source_.unit);
     const std::string expected = "[out, " + std::to_string(layer.in) + "]";
     DefineSource::Layer tensors;
-    tensors.weight = ClaimMatrix("define.finalProj.weight", expected);
+    tensors.weight = ClaimMatrix(prefix_ + "define.finalProj.weight", expected);
     if (tensors.weight == nullptr) return;
     const Shape& shape = tensors.weight->shape;
     if (shape[1] != layer.in) return builder_.NoteMisshaped(*tensors.weight, expected);
     layer.out = shape[0];
-    tensors.bias = builder_.Claim("define.finalProj.bias", {layer.out});
+    tensors.bias = builder_.Claim(prefix_ + "define.finalProj.bias", {layer.out});
     Add(layer, tensors);
+    source_.width = layer.out;
   }
 
   void Add(const DefineLayer& layer, const DefineSource::Layer& tensors) {
@@ -97,12 +102,25 @@ class Claimer {
   }
 
   DraftBuilder& builder_;
+  const std::string& prefix_;
   DefineSource source_;
 };
 
 }  // namespace
 
-DefineSource ClaimDefine(DraftBuilder& builder) { return Claimer(builder).Claim(); }
+uint64_t DefineSource::Words() const {
+  uint64_t words = 0;
+  for (const Band& band : bands) words += band.table->shape[0];
+  return words;
+}
+
+DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix) {
+  return Claimer(builder, prefix).Claim();
+}
+
+bool HasDefine(const DraftBuilder& builder, const std::string& prefix) {
+  return builder.Has(prefix + kTables + ".0.weight");
+}
 
 Result<DefineInput> ReadDefine(const DefineSource& source) {
   KINGLET_RETURN_IF_ERROR(CheckUnit(source.unit));
@@ -121,6 +139,13 @@ Result<DefineInput> ReadDefine(const DefineSource& source) {
     KINGLET_ASSIGN_OR_RETURN(to.bias, ReadFinite(*layer.bias));
   }
   return input;
+}
+
+SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source) {
+  return {name, {source.Words(), source.width}, [&source]() -> Result<std::vector<float>> {
+            KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(source));
+            return DefineTable(input.map, input.unit, input.weights, MachineThreads());
+          }};
 }
 
 }  // namespace kinglet

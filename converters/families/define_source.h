@@ -4,6 +4,8 @@
 #ifndef KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
 #define KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "converters/families/draft_builder.h"
@@ -28,13 +30,18 @@ struct DefineSource {
   std::vector<Band> bands;
   DefineUnit unit;
   std::vector<Layer> layers;  // of the unit's layers
+  uint64_t width = 0;         // of the unit's output; 0: not known
+
+  uint64_t Words() const;  // of all bands
 };
 
-// Claims embeddings.embeds.*, embeddings.projcs.* and define.*, and leaves what is missing or
-// mis-shaped to the builder's CheckNames. One matrix for all groups of a layer, mixed chunks with
+// Claims embeddings.embeds.*, embeddings.projcs.* and define.*, each behind `prefix`, and leaves
+// what is missing or mis-shaped to the builder's CheckNames. One matrix for all groups of a layer, mixed chunks with
 // the previous output first, nothing but a bias after a product; Map is always projected.
 // `embeddings.classes.*` belongs to the output and stays unclaimed.
-DefineSource ClaimDefine(DraftBuilder& builder);
+DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
+// Whether there is such an input behind the prefix.
+bool HasDefine(const DraftBuilder& builder, const std::string& prefix);
 
 // What DefineTable needs.
 struct DefineInput {
@@ -44,6 +51,10 @@ struct DefineInput {
 };
 // Errors: as ReadFinite and CheckUnit. REQUIRES: the builder's CheckNames found nothing.
 Result<DefineInput> ReadDefine(const DefineSource& source);
+
+// The table [Words(), width] that the input amounts to, as a tensor that the checkpoint does not
+// hold; it is computed when it is read. REQUIRES: the source outlives it; its width is known.
+SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source);
 
 }  // namespace kinglet
 

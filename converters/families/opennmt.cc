@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "converters/families/define_source.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/opennmt_settings.h"
 #include "converters/matrix_order.h"
@@ -19,7 +21,7 @@ namespace kinglet {
 namespace {
 
 constexpr double kEpsilon = 1e-6;  // of all norms
-constexpr const char* kWords = "embeddings.make_embedding.emb_luts.0.weight";
+constexpr const char* kWordsModule = "embeddings.make_embedding.emb_luts.0.";
 constexpr const char* kPositions = "embeddings.make_embedding.pe.pe";
 constexpr const char* kGenerator = "generator.0.weight";
 
@@ -68,22 +70,18 @@ class OpenNmtLoader {
     const SourceTensor* words;      // [vocabulary, width]
     const SourceTensor* positions;  // [most tokens, 1, width]
     uint64_t width = 0;             // 0: not known
-    TensorId words_id = 0, positions_id = 0;
+    bool computed = false;          // words: of a DeFINE input
   };
 
   Side ClaimSide(const std::string& prefix) {
     const std::vector<std::string>& words =
         prefix == "encoder." ? settings_.source_words : settings_.target_words;
     Side side{};
-    side.words = builder_.ClaimUnshaped(prefix + kWords);
-    if (side.words != nullptr) {
-      const Shape& shape = side.words->shape;
-      if (shape.size() != 2 || shape[0] != words.size() || shape[1] == 0) {
-        builder_.NoteMisshaped(*side.words, "[" + std::to_string(words.size()) +
-                                                ", width], a row for each word of the vocabulary");
-      } else {
-        side.width = shape[1];
-      }
+    const std::string module = prefix + kWordsModule;
+    if (HasDefine(builder_, module)) {
+      ClaimUnit(module, words.size(), side);
+    } else {
+      ClaimTable(module + "weight", words.size(), side);
     }
     side.positions = builder_.ClaimUnshaped(prefix + kPositions);
     if (side.positions != nullptr) {
@@ -95,6 +93,32 @@ class OpenNmtLoader {
       }
     }
     return side;
+  }
+
+  void ClaimTable(const std::string& name, uint64_t words, Side& side) {
+    side.words = builder_.ClaimUnshaped(name);
+    if (side.words == nullptr) return;
+    const Shape& shape = side.words->shape;
+    if (shape.size() != 2 || shape[0] != words || shape[1] == 0) {
+      builder_.NoteMisshaped(*side.words, "[" + std::to_string(words) +
+                                              ", width], a row for each word of the vocabulary");
+    } else {
+      side.width = shape[1];
+    }
+  }
+
+  void ClaimUnit(const std::string& module, uint64_t words, Side& side) {
+    const DefineSource& unit = units_.emplace_back(ClaimDefine(builder_, module));
+    if (unit.width == 0) return;
+    if (unit.Words() != words) {
+      builder_.NoteMisshaped(*unit.bands.back().table,
+                             "bands of " + std::to_string(words) +
+                                 " words in all, a row for each word of the vocabulary");
+      return;
+    }
+    side.words = &made_.emplace_back(DefineTableTensor(module + "table", unit));
+    side.width = unit.width;
+    side.computed = true;
   }
 
   // What all shapes follow from. Faults that were noted are told here, as nothing can be added to
@@ -130,16 +154,21 @@ class OpenNmtLoader {
 
   // share_embeddings and share_decoder_embeddings; the tables of positions are equal always.
   Status FindTies(const Side& source, const Side& target, const SourceTensor* generator) {
-    KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
     KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
-    if (generator == nullptr) return {};
+    if (!source.computed && !target.computed) {
+      KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
+    }
+    if (generator == nullptr || target.computed) return {};
     KINGLET_ASSIGN_OR_RETURN(one_output_, SameParameter(*target.words, *generator));
     return {};
   }
 
   AdaptiveEmbedding Embedding(const std::string& prefix, const Side& side) {
     const bool shared = prefix == "decoder." && one_words_;
-    if (!shared) words_id_ = builder_.AddWhole(*side.words, Role::kPrunedAlso);
+    if (!shared) {
+      words_id_ =
+          builder_.AddWhole(*side.words, side.computed ? Role::kQuantised : Role::kPrunedAlso);
+    }
     AdaptiveEmbedding embedding;
     embedding.width = static_cast<uint32_t>(side.width);
     embedding.scale = std::sqrt(static_cast<double>(side.width));
@@ -255,13 +284,17 @@ class OpenNmtLoader {
   DraftBuilder builder_;
   bool one_words_ = false, one_positions_ = false, one_output_ = false;
   TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
+  std::deque<DefineSource> units_;            // the tables in made_ point to them
+  std::deque<SourceTensor> made_;             // the builder points to them
 };
 
 }  // namespace
 
 bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
-  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
-    return tensor.name == std::string("encoder.") + kWords;
+  const std::string module = std::string("encoder.") + kWordsModule;
+  return std::any_of(weights.begin(), weights.end(), [&](const SourceTensor& tensor) {
+    return tensor.name == module + "weight" ||
+           tensor.name == module + "embeddings.embeds.0.weight";
   });
 }
 

@@ -16,7 +16,9 @@ bool LooksLikeOpenNmt(std::span<const SourceTensor> weights);
 
 // The checkpoint says all: `model` and `generator` are the tensors, `opt` the hyper-parameters,
 // `vocab` the words of both languages. Norms may have their old names, a_2 and b_2. Tables with
-// equal values are stored once. FamilyInput::memory_length keeps so many positions and one more, of
+// equal values are stored once. An embedding may be a DeFINE input (Mehta et al. 2020) in place of
+// the table emb_luts.0, with the names of define_source.h behind that module's: it is converted as
+// the table that it amounts to. FamilyInput::memory_length keeps so many positions and one more, of
 // sources and of targets, which take memory in every session. Refuses, with the option's name, what
 // the blocks cannot say: relative positions, average attention, copying, word features. Errors:
 // KINGLET_INVALID_CHECKPOINT.

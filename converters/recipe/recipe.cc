@@ -26,8 +26,8 @@ class Parser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
     KINGLET_RETURN_IF_ERROR(
-        root.CheckKeys({"comment", "sources", "family", "embedding", "recurrent", "softmax",
-                        "cache", "classifier", "passes", "unused"}));
+        root.CheckKeys({"comment", "sources", "family", "tables", "embedding", "recurrent",
+                        "softmax", "cache", "classifier", "passes", "unused"}));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     if (const auto family = root.Find("family")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.family, family->Text());
@@ -70,7 +70,10 @@ class Parser {
           return found->Refuse("none beside a family, which names the blocks", found->Outline());
         }
       }
-      return {};
+      return ParseTables(root);
+    }
+    if (const auto tables = root.Find("tables")) {
+      return tables->Refuse("none without a family, which asks for them", tables->Outline());
     }
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
@@ -89,6 +92,21 @@ class Parser {
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
     if (const auto cache = root.Find("cache")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.cache, ParseCache(*cache));
+    }
+    return {};
+  }
+
+  Status ParseTables(const RecipeNode& root) {
+    const auto tables = root.Find("tables");
+    if (!tables) return {};
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> names, tables->Keys());
+    for (const std::string& name : names) {
+      const RecipeNode node = *tables->Find(name);
+      KINGLET_ASSIGN_OR_RETURN(TableRecipe table, ParseTable(node));
+      if (!std::holds_alternative<DefineRecipe>(table.form)) {
+        return node.Refuse("a \"define\" table", "another form");
+      }
+      recipe_.tables.emplace(name, std::move(table));
     }
     return {};
   }

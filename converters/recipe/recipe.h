@@ -175,6 +175,8 @@ struct Recipe {
   // Blocks: an embedding, an embedding and a classifier, or an embedding, recurrent layers, a
   // softmax and perhaps a cache; or a family that names them.
   std::string family;
+  // DeFINE units that the family's network has in place of tables, by the names of these.
+  std::map<std::string, TableRecipe> tables;
   std::optional<EmbeddingRecipe> embedding;
   std::optional<RecurrentRecipe> recurrent;
   std::optional<SoftmaxRecipe> softmax;
@@ -183,7 +185,7 @@ struct Recipe {
   std::vector<PassRecipe> passes;
   // Names of tensors that are left out on purpose; * stands for any text.
   std::vector<std::string> unused;
-  // Every tensor that the blocks name.
+  // Every tensor that the blocks or the tables name.
   std::vector<std::string> references;
 };
 

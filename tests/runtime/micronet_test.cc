@@ -16,6 +16,7 @@
 #include "tests/bench/published_totals.h"
 #include "tests/runtime/synthetic_plan.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/translation_builder.h"
 
 namespace kinglet {
 namespace {
@@ -287,6 +288,60 @@ TEST(Micronet2019, OneWeightOfACodebookLess) {
   const MicronetCount input = CodedCountOf(model);
   EXPECT_DOUBLE_EQ(output.TotalOperations(), input.TotalOperations());
   EXPECT_EQ(output.storage.nonzero - input.storage.nonzero, 1u);
+}
+
+// A translation by the notebook's formulas: what it sees is a mean, and linear in it.
+TEST(MicronetRules, TranslationsByWhatTheirTokensSee) {
+  const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyTranslation()));
+  const Plan plan = *Lower(*file);
+  Trace encoder = EncoderTrace(plan, std::vector<uint32_t>{1, 12, 0});
+  encoder += EncoderTrace(plan, std::vector<uint32_t>{7});
+  Trace decoder = FullTrace(plan, std::vector<uint32_t>{2, 5, 16}, 3);
+  decoder += FullTrace(plan, std::vector<uint32_t>{2, 4}, 1);
+  const TranslationMeans means = MeansOf(plan, encoder, decoder);
+  EXPECT_DOUBLE_EQ(means.sources_of_source, (3 * 3 + 1) / 4.0);
+  EXPECT_DOUBLE_EQ(means.sources_seen, (3 * 3 + 2 * 1) / 5.0);
+  EXPECT_DOUBLE_EQ(means.targets_seen, (1 + 2 + 3 + 1 + 2) / 5.0);
+  EXPECT_EQ(means.source_bin_counts, (std::vector<uint64_t>{4}));
+  const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
+  const auto count = CountMicronet2019(plan, nonzeros, {}, &means);
+  ASSERT_TRUE(count.ok()) << count.status().message();
+
+  const auto matrix = [](double rows, double cols) { return OperationTally{rows * cols, rows * cols, 0}; };
+  const auto attention = [](double heads, double seen) {  // keys of 4, values of 5
+    return OperationTally{heads * seen * 9, heads * (seen * 3 + (seen - 1) * 5),
+                          heads * (3 * seen - 1)};
+  };
+  OperationTally source = {0, 10, 0};  // positions
+  for (int layer = 0; layer < 2; ++layer) {
+    source += OperationTally{0, 20, 2 * 60 + 10};  // residuals, norms, ReLU
+    source += matrix(39, 10);
+    source += attention(3, 2.5);
+    source += matrix(10, 15);
+    source += matrix(10, 10) * 2;
+  }
+  source += OperationTally{0, 0, 60};
+  source += matrix(18, 10) * 2;
+  EXPECT_DOUBLE_EQ(count->encoder_operations.multiplications, source.multiplications);
+  EXPECT_DOUBLE_EQ(count->encoder_operations.additions, source.additions);
+  EXPECT_DOUBLE_EQ(count->encoder_operations.others, source.others);
+
+  OperationTally target = {0, 8, 0};
+  for (int layer = 0; layer < 2; ++layer) {
+    target += OperationTally{0, 24, 3 * 48 + 10};
+    target += matrix(26, 8);
+    target += attention(2, 1.8);
+    target += matrix(8, 10) * 2;
+    target += matrix(8, 8);
+    target += attention(2, 2.2);
+    target += matrix(10, 8);
+    target += matrix(8, 10);
+  }
+  target += OperationTally{0, 0, 48 + 3 * 17 - 1};  // final norm, normaliser
+  target += matrix(17, 8);
+  EXPECT_DOUBLE_EQ(count->operations.multiplications, target.multiplications);
+  EXPECT_DOUBLE_EQ(count->operations.additions, target.additions);
+  EXPECT_DOUBLE_EQ(count->operations.others, target.others);
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ TEST(MakeSchedule, RefusesTooFewIdsSayingHowManyItTakes) {
 TEST(SampleIds, FollowTheFrequenciesOfTheFile) {
   const auto file = FileOf({}, {70, 0, 30});  // bins of 3, 7 and 13 words
   const Plan plan = *Lower(*file);
-  const std::vector<uint32_t> ids = SampleIds(plan, 20000);
-  EXPECT_EQ(ids, SampleIds(plan, 20000));
+  const std::vector<uint32_t> ids = SampleIds(EmbeddingOf(plan), 20000);
+  EXPECT_EQ(ids, SampleIds(EmbeddingOf(plan), 20000));
   std::vector<double> counts(23);
   for (const uint32_t id : ids) ++counts.at(id);
   const auto sum = [&](size_t first, size_t end) {
@@ -93,7 +93,7 @@ TEST(SampleIds, FollowTheFrequenciesOfTheFile) {
 
 TEST(SampleIds, FollowZipfWhereTheFileSaysNothing) {
   const auto file = FileOf({});
-  const std::vector<uint32_t> ids = SampleIds(*Lower(*file), 20000);
+  const std::vector<uint32_t> ids = SampleIds(EmbeddingOf(*Lower(*file)), 20000);
   double harmonic = 0;
   for (int rank = 1; rank <= 23; ++rank) harmonic += 1.0 / rank;
   std::vector<double> counts(23);
@@ -101,7 +101,7 @@ TEST(SampleIds, FollowZipfWhereTheFileSaysNothing) {
   for (int rank = 1; rank <= 23; ++rank) {
     EXPECT_NEAR(counts[static_cast<size_t>(rank - 1)] / 20000, 1.0 / rank / harmonic, 0.014);
   }
-  EXPECT_TRUE(SampleIds(*Lower(*file), 0).empty());
+  EXPECT_TRUE(SampleIds(EmbeddingOf(*Lower(*file)), 0).empty());
 }
 
 TEST(LaneIds, StartElsewhereAndGoRound) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/session.h"
+#include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -138,6 +139,59 @@ TEST_F(BenchTest, TextForPeople) {
   EXPECT_EQ(outcome.error, "");
   for (const char* expected : {"\nfull ", "\nscore ", "\ntopk 10 ", "floor us", " more "}) {
     EXPECT_NE(outcome.out.find(expected), std::string::npos) << expected << "\n" << outcome.out;
+  }
+}
+
+TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
+  const CommandFolder folder;
+  folder.WriteModel("m.kgl", TinyTranslation({.bits = 9, .quantised = true}));
+  const auto report = [&](const std::string& arguments) {
+    const Outcome outcome = folder.Run("bench m.kgl --tokens 30 --json " + arguments);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    return outcome.Json();
+  };
+  for (const std::string lanes : {"", " --lanes 3 --threads 2", " --backend ref64"}) {
+    const auto lines = report("--source-length 5 --target-length 6" + lanes);
+    ASSERT_EQ(lines.size(), 3u);
+    for (const Json& line : lines) {
+      EXPECT_EQ(line["encode"]["source_length"], 5);
+      EXPECT_EQ(line["encode"]["target_length"], 6);
+      EXPECT_GT(line["encode"]["us_per_source_token"]["p50"].get<double>(), 0);
+      EXPECT_EQ(line["timed"], 30);
+      double products = 0;
+      for (const Json& step : line["steps"]) {
+        EXPECT_FALSE(step["name"].get<std::string>().starts_with("encoder")) << step;
+        EXPECT_GE(step["muls"].get<double>(), 0);
+        products += step["muls"].get<double>();
+      }
+      EXPECT_GT(products, 0);
+    }
+  }
+  // As much as fits, where nothing is said; a round is never cut.
+  const Json line = report("--mode score")[0];
+  EXPECT_EQ(line["encode"]["source_length"], 7);
+  EXPECT_EQ(line["encode"]["target_length"], 9);
+  EXPECT_EQ(line["timed"], 36);
+  // The products of a step are those that `count` tells.
+  const Json count =
+      folder.Run("count m.kgl --lengths 5,6 --json").Json().at(0)["ops"]["muls"];
+  double products = 0;
+  for (const Json& step : report("--mode full --source-length 5 --target-length 6")[0]["steps"]) {
+    products += step["muls"].get<double>();
+  }
+  EXPECT_NEAR(products, count.get<double>(), 1e-4);
+
+  const Outcome text = folder.Run("bench m.kgl --tokens 10 --source-length 2 --target-length 3");
+  EXPECT_NE(text.out.find("targets of 3 tokens behind sources of 2"), std::string::npos);
+  EXPECT_NE(text.out.find("of each source token"), std::string::npos);
+  folder.Write("ids.txt", "1 2 3\n");
+  folder.WriteModel("text.kgl", TinyMicronet());
+  for (const std::string arguments :
+       {"m.kgl --source-length 0", "m.kgl --source-length 8", "m.kgl --target-length 10",
+        "m.kgl --ids ids.txt", "text.kgl --source-length 2", "text.kgl --target-length 2"}) {
+    const Outcome outcome = folder.Run("bench " + arguments);
+    EXPECT_NE(outcome.exit_status, 0) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
   }
 }
 

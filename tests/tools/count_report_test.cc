@@ -47,7 +47,7 @@ TEST(CountReport, EveryDifferenceHasItsReason) {
       config.cache = cache;
       const Counts counts = CountsOf(config, true);
       double difference = 0;
-      for (const ComparedComponent& component : Compare(counts.micronet, counts.executed)) {
+      for (const ComparedComponent& component : Compare(counts.micronet.components, counts.executed.components)) {
         EXPECT_EQ(component.why.empty(), component.Difference() == 0) << component.name;
         difference += component.Difference();
       }
@@ -62,7 +62,7 @@ TEST(CountReport, EveryDifferenceHasItsReason) {
 TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
   const Counts counts = CountsOf({}, false);
   double products = 0;
-  for (const ComparedComponent& component : Compare(counts.micronet, counts.executed)) {
+  for (const ComparedComponent& component : Compare(counts.micronet.components, counts.executed.components)) {
     const double difference =
         component.executed.multiplications - component.micronet.multiplications;
     if (component.micronet.multiplications > 0) products += difference;
@@ -76,7 +76,7 @@ TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
 // What the notebook left out stands in the text as one number for each reason.
 TEST(CountReport, DifferencesAreSummedByReason) {
   const Counts counts = CountsOf(Quantised(), true);
-  const auto compared = Compare(counts.micronet, counts.executed);
+  const auto compared = Compare(counts.micronet.components, counts.executed.components);
   OperationTally all;
   std::map<std::string, OperationTally> by_reason;
   for (const DifferenceReason& reason : SumByReason(compared)) {
@@ -157,7 +157,7 @@ TEST(CountReport, TextHasALineForEachComponent) {
   EXPECT_NE(micronet.find("17,427,386.758"), std::string::npos) << micronet;
   const std::string executed = ExecutedText(counts.executed, {}, kSource);
   EXPECT_NE(executed.find("paths of a test"), std::string::npos);
-  const auto compared = Compare(counts.micronet, counts.executed);
+  const auto compared = Compare(counts.micronet.components, counts.executed.components);
   const auto reasons = static_cast<std::ptrdiff_t>(SumByReason(compared).size());
   EXPECT_EQ(lines(CompareText(compared, kSource)),
             3 + 3 + std::ptrdiff_t(compared.size()) + 2 + reasons);

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {
@@ -138,6 +139,94 @@ TEST_F(CountTest, TextForPeople) {
     EXPECT_NE(outcome.out.find("layers.1.attention.query_positions"), std::string::npos);
     EXPECT_NE(outcome.out.find("\ntotal "), std::string::npos) << outcome.out;
   }
+}
+
+class CountTranslationsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.WriteModel("m.kgl", TinyTranslation({.bits = 9, .quantised = true}));
+    folder_.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 4 3\n");
+  }
+  Json Report(const std::string& arguments) const {
+    const Outcome outcome = folder_.Run("count m.kgl " + arguments + " --json");
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    return outcome.exit_status == 0 ? outcome.Json().at(0) : Json();
+  }
+  CommandFolder folder_;
+};
+
+TEST_F(CountTranslationsTest, EncoderAndDecoderHaveTheirOwnTokens) {
+  for (const std::string rules : {"executed", "micronet-2019"}) {
+    const Json report = Report("--pairs pairs.txt --rules " + rules);
+    EXPECT_EQ(report["sentences"], 2);
+    EXPECT_EQ(report["source_tokens"], 4);
+    EXPECT_EQ(report["target_tokens"], 5);
+    EXPECT_TRUE(report["score"].is_null());
+    const double source = report["encoder"]["total"], target = report["ops"]["total"];
+    EXPECT_NEAR(report["per_sentence"].get<double>(), (4 * source + 5 * target) / 2, 1e-6);
+    for (const Json* part : {&report["encoder"], static_cast<const Json*>(&report)}) {
+      double products = 0;
+      for (const Json& component : (*part)["components"]) {
+        products += component["muls"].get<double>();
+      }
+      const Json& tally = part == &report ? report["ops"] : *part;
+      EXPECT_NEAR(products, tally["muls"].get<double>(), 1e-6) << rules;
+    }
+  }
+}
+
+// Two pairs of the same lengths are one pair of these lengths, and longer ones take more.
+TEST_F(CountTranslationsTest, LengthsStandForPairs) {
+  folder_.Write("even.txt", "1 2 ||| 2 5 3\n7 9 ||| 2 4 3\n");
+  for (const std::string rules : {" --rules executed", " --rules micronet-2019"}) {
+    const Json pairs = Report("--pairs even.txt" + rules), one = Report("--lengths 2,2" + rules);
+    EXPECT_EQ(pairs["ops"], one["ops"]);
+    EXPECT_EQ(pairs["encoder"], one["encoder"]);
+    EXPECT_EQ(pairs["per_sentence"], one["per_sentence"]);
+    EXPECT_GT(Report("--lengths 3,2" + rules)["encoder"]["total"], one["encoder"]["total"]);
+    EXPECT_GT(Report("--lengths 2,3" + rules)["ops"]["total"], one["ops"]["total"]);
+  }
+  const Json score = Report("--pairs pairs.txt --mode score");
+  EXPECT_EQ(score["target_tokens"], 5);
+  EXPECT_LT(score["ops"]["total"], Report("--pairs pairs.txt")["ops"]["total"]);
+}
+
+TEST_F(CountTranslationsTest, Refusals) {
+  folder_.Write("long.txt", "1 2 3 4 5 6 7 8 ||| 2 3\n");
+  folder_.Write("foreign.txt", "1 ||| 2 3\n13 ||| 2 3\n");
+  folder_.WriteModel("text.kgl", TinyMicronet());
+  for (const std::string arguments :
+       {"m.kgl", "m.kgl --ids pairs.txt", "m.kgl --bin-counts 1", "m.kgl --pairs none.txt",
+        "m.kgl --pairs long.txt", "m.kgl --pairs foreign.txt", "m.kgl --lengths 2",
+        "m.kgl --lengths 0,2", "m.kgl --lengths 8,2", "m.kgl --lengths 2,10",
+        "m.kgl --lengths 2,9999999999", "m.kgl --lengths 2,x",
+        "m.kgl --lengths 2,2 --pairs pairs.txt", "m.kgl --lengths 2,2 --mode score",
+        "text.kgl --pairs pairs.txt", "text.kgl --lengths 2,2"}) {
+    const Outcome outcome = folder_.Run("count " + arguments);
+    EXPECT_NE(outcome.exit_status, 0) << arguments;
+    EXPECT_TRUE(outcome.IsRefusal()) << arguments << "\n" << outcome.error;
+  }
+  EXPECT_NE(folder_.Run("count m.kgl --pairs foreign.txt").error.find("sentence 1: "),
+            std::string::npos);
+}
+
+TEST_F(CountTranslationsTest, TextForPeople) {
+  for (const std::string arguments : {"--rules micronet-2019", "--rules executed", "--compare"}) {
+    const Outcome outcome = folder_.Run("count m.kgl --pairs pairs.txt " + arguments);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.error;
+    EXPECT_NE(outcome.out.find("layers.1.source.attention.values"), std::string::npos);
+    EXPECT_NE(outcome.out.find("encoder.layers.1.qkv"), std::string::npos);
+  }
+  const Outcome outcome = folder_.Run("count m.kgl --pairs pairs.txt");
+  EXPECT_NE(outcome.out.find("for each of 4 source tokens, beside 5 target tokens"),
+            std::string::npos)
+      << outcome.out;
+  double difference = 0;
+  for (const Json& line : folder_.Run("count m.kgl --pairs pairs.txt --compare --json").Json()) {
+    EXPECT_EQ(line["why"] == "", line["micronet-2019"] == line["executed"]) << line;
+    difference += line["difference"].get<double>();
+  }
+  EXPECT_GT(difference, 0);
 }
 
 }  // namespace

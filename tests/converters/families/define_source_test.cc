@@ -52,6 +52,23 @@ TEST(DefineSource, AwdEqualsPyTorch) {
   EXPECT_EQ(unit.layers[2].groups, 2U);
 }
 
+// The same input as a module of a larger network.
+TEST(DefineSource, BehindAPrefix) {
+  auto opened = OpenSourceFile(std::string(KINGLET_TEST_DATA) + "/define/awd.pt");
+  ASSERT_TRUE(opened.ok());
+  for (SourceTensor& tensor : opened->tensors) tensor.name = "encoder.0." + tensor.name;
+  DraftBuilder builder(opened->tensors);
+  EXPECT_TRUE(HasDefine(builder, "encoder.0."));
+  EXPECT_FALSE(HasDefine(builder, ""));
+  const DefineSource source = ClaimDefine(builder, "encoder.0.");
+  EXPECT_EQ(builder.CheckNames("a DeFINE input").message(), "");
+  const SourceTensor table = DefineTableTensor("table", source);
+  const std::vector<double> expected = ReadDoubles("define/awd_table.npy");
+  EXPECT_EQ(table.shape, (Shape{source.Words(), source.width}));
+  EXPECT_EQ(table.shape[0] * table.shape[1], expected.size());
+  EXPECT_LT(LargestDifference(*table.values(), expected), 6.1e-8);
+}
+
 // Tensors with shapes alone: nothing reads their values.
 class Shapes {
  public:

@@ -37,7 +37,7 @@ struct Golden {
 std::vector<Golden> Goldens() {
   const std::string data = KINGLET_TEST_DATA "/opennmt/";
   std::vector<Golden> goldens;
-  for (const char* name : {"plain", "shared-old-names"}) {
+  for (const char* name : {"plain", "shared-old-names", "define"}) {
     goldens.push_back(
         {data + name, data + name + "/model_step_7.pt", data + name + "/pairs.txt", 1e-9});
   }
@@ -126,7 +126,7 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
 }
 
 TEST(OpenNmt, TranslationsEqualAnotherProgramsSearch) {
-  for (const char* name : {"plain", "shared-old-names"}) {
+  for (const char* name : {"plain", "shared-old-names", "define"}) {
     const std::string data = std::string(KINGLET_TEST_DATA "/opennmt/") + name + "/";
     const TemporaryFolder folder;
     ConvertOptions options;
@@ -151,6 +151,73 @@ TEST(OpenNmt, TranslationsEqualAnotherProgramsSearch) {
         }
       }
     }
+  }
+}
+
+// A unit under names of its own is declared by a recipe; what it amounts to is the family's table.
+TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
+  const Golden golden = Goldens()[2];
+  const TemporaryFolder folder;
+  const auto unit = [](const std::string& side) {
+    const std::string name = side + ".embeddings.make_embedding.emb_luts.0.";
+    const auto layer = [&](const std::string& tensor, int groups, const std::string& more) {
+      return R"({"layout": "out_in", "weight": ")" + name + tensor + R"(.weight", "bias": ")" + name +
+             tensor + R"(.bias", "groups": )" + std::to_string(groups) + more + "}";
+    };
+    const auto band = [&](const std::string& index) {
+      return R"({"table": ")" + name + "embeddings.embeds." + index + R"(.weight", "projection": ")" +
+             name + "embeddings.projcs." + index + R"(.weight"})";
+    };
+    return "\"" + name + R"(weight": {"define": {"map": [)" + band("0") + ", " + band("1") +
+           R"(], "layers": [)" + layer("define.weights.0", 4, R"(, "weights": "shared")") + ", " +
+           layer("define.weights.1", 2,
+                 R"(, "weights": "shared", "skip": "mix", "order": "previous_first")") +
+           ", " + layer("define.finalProj", 1, "") + "]}}";
+  };
+  ConvertOptions options = OptionsFor(golden, folder.Path("m.kgl"));
+  options.recipe = folder.Write("r.json", R"({"family": "opennmt", "tables": {)" + unit("encoder") +
+                                              ", " + unit("decoder") + "}}");
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
+
+  options.recipe = folder.Write("r.json", R"({"family": "opennmt", "tables": {)" +
+                                              unit("encoder") + "}}");
+  ASSERT_TRUE(Convert(options).ok());  // the decoder's is one that the family knows
+}
+
+TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
+  const auto source =
+      OpenSourceFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
+  ASSERT_TRUE(source.ok());
+  const std::string unit = "encoder.embeddings.make_embedding.emb_luts.0.";
+  const struct {
+    const char* tensor;
+    Shape shape;  // empty: missing
+    const char* message;
+  } edits[] = {
+      {"embeddings.embeds.1.weight", {11, 2}, "bands of 19 words in all"},
+      {"embeddings.projcs.0.weight", {}, "missing encoder.embeddings.make_embedding.emb_luts.0."
+                                         "embeddings.projcs.0.weight"},
+      {"define.finalProj.weight", {}, "missing encoder.embeddings.make_embedding.emb_luts.0."
+                                      "define.finalProj.weight"},
+      {"define.finalProj.weight", {12, 16}, "expected"},
+      {"define.weights.1.weight", {8, 7}, "expected [out / groups, 20 / groups]"},
+  };
+  for (const auto& edit : edits) {
+    SourceWeights weights = source->tensors;
+    for (SourceTensor& tensor : weights) {
+      if (tensor.name != unit + edit.tensor) continue;
+      if (edit.shape.empty()) {
+        tensor.name = "elsewhere";
+      } else {
+        tensor.shape = edit.shape;
+      }
+    }
+    const FamilyInput input{"model.pt", "", std::nullopt, weights, {}, &source->checkpoint->root()};
+    const Status status = LoadOpenNmt(input).status();
+    EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT) << edit.tensor;
+    EXPECT_NE(status.message().find(edit.message), std::string::npos) << status.message();
   }
 }
 
@@ -228,7 +295,7 @@ TEST(OpenNmt, CalibratedModelsEqualTheRulesInFloat64) {
 
 TEST(OpenNmt, CalibrationKeepsTheLossOfTheOriginal) {
   const std::vector<Golden> goldens = Goldens();
-  if (goldens.size() < 3) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no opennmt-transformer";
+  if (goldens.size() < 4) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no opennmt-transformer";
   const Golden& golden = goldens.back();
   const TemporaryFolder folder;
   ConvertOptions options;

@@ -8,6 +8,8 @@ formulas (Vaswani et al. 2017, with the norm first) in float64: every position o
 computed at once under a causal mask, where kinglet streams token by token.
 
   plain/               legacy stream, separate tables, vocabularies as torchtext fields
+  define/              both embeddings DeFINE inputs (Mehta et al. 2020), with the names of
+                       pranavajitnair/DeFINE-AWD-LSTM where OpenNMT has its table
   shared-old-names/    zip archive, one table for both languages and the output, norms called a_2 and
                        b_2, vocabularies as a list of pairs
 
@@ -75,7 +77,47 @@ def position_table():
     return table
 
 
-def make_state(generator, source_words, target_words):
+def add_define(state, name, words, generator):
+    """Two bands of Map (8 and 2 wide), two layers with one matrix for all their groups, a reduction."""
+    map_width, widest, layers = 8, 16, 2
+    step = (widest - map_width) // layers
+
+    def normal(tensor, *shape):
+        state[f"{name}.{tensor}"] = torch.randn(*shape, generator=generator) / math.sqrt(shape[-1])
+
+    for band, (size, width) in enumerate(((words // 2, map_width), (words - words // 2, 2))):
+        normal(f"embeddings.embeds.{band}.weight", size, width)
+        normal(f"embeddings.projcs.{band}.weight", map_width, width)
+    for i in range(layers):
+        groups = 2 ** (layers - i)
+        inputs, outputs = map_width + i * step + (map_width if i else 0), map_width + (i + 1) * step
+        normal(f"define.weights.{i}.weight", outputs // groups, inputs // groups)
+        normal(f"define.weights.{i}.bias", outputs // groups)
+    normal("define.finalProj.weight", WIDTH, widest)
+    normal("define.finalProj.bias", WIDTH)
+
+
+def define_table(state, name):
+    """Every word's vector, one after the other, as the file keeps it: rounded to float32."""
+    def get(tensor):
+        return state[f"{name}.{tensor}"]
+
+    rows = []
+    for band in range(2):
+        for row in get(f"embeddings.embeds.{band}.weight"):
+            e = get(f"embeddings.projcs.{band}.weight") @ row
+            x = e
+            for i in range(2):
+                groups = 2 ** (2 - i)
+                chunks = [(x.chunk(groups)[g],) if i == 0 else (x.chunk(groups)[g], e.chunk(groups)[g])
+                          for g in range(groups)]
+                x = torch.cat([get(f"define.weights.{i}.weight") @ torch.cat(chunk)
+                               + get(f"define.weights.{i}.bias") for chunk in chunks])
+            rows.append(get("define.finalProj.weight") @ x + get("define.finalProj.bias"))
+    return torch.stack(rows).float().double()
+
+
+def make_state(generator, source_words, target_words, define=False):
     state = collections.OrderedDict()
 
     def normal(name, *shape, scale):
@@ -101,7 +143,10 @@ def make_state(generator, source_words, target_words):
         norm(name + ".layer_norm")
 
     for side, words in (("encoder", source_words), ("decoder", target_words)):
-        normal(side + ".embeddings.make_embedding.emb_luts.0.weight", words, WIDTH, scale=0.6)
+        if define:
+            add_define(state, side + ".embeddings.make_embedding.emb_luts.0", words, generator)
+        else:
+            normal(side + ".embeddings.make_embedding.emb_luts.0.weight", words, WIDTH, scale=0.6)
         state[side + ".embeddings.make_embedding.pe.pe"] = position_table()
     for i in range(ENCODER_LAYERS):
         name = f"encoder.transformer.{i}."
@@ -223,7 +268,10 @@ class Network:
         return x + self.point(name + " outer", self.linear(name + ".w_2", inner))
 
     def embed(self, side, ids):
-        table = self.state[side + ".embeddings.make_embedding.emb_luts.0.weight"]
+        name = side + ".embeddings.make_embedding.emb_luts.0"
+        if name + ".weight" not in self.state:
+            self.state[name + ".weight"] = define_table(self.state, name)
+        table = self.state[name + ".weight"]
         positions = self.state[side + ".embeddings.make_embedding.pe.pe"]
         return table[ids] * math.sqrt(WIDTH) + positions[: len(ids), 0]
 
@@ -359,6 +407,10 @@ def main():
     vocab = [("src", vocabulary(shared)), ("tgt", vocabulary(shared))]
     write(folder / "shared-old-names", state, output, vocab, False, len(shared), len(shared),
           generator)
+
+    state, output = make_state(generator, len(source), len(target), define=True)
+    vocab = {"src": field("src", source), "tgt": field("tgt", target)}
+    write(folder / "define", state, output, vocab, False, len(source), len(target), generator)
 
 
 main()
