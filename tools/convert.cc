@@ -64,7 +64,7 @@ Command AddConvert(Arguments& program) {
       .Called("N");
   command
       .Add("--calibrate", convert.calibration_text,
-           "quantise activations too, for the ranges seen on this text")
+           "quantise activations too, for the ranges seen on this text (with an encoder: pairs)")
       .Called("TEXT");
   command.Add("--recipe", convert.recipe,
               "JSON that names blocks, tensors and passes (docs/RECIPES.md)");

@@ -20,7 +20,9 @@ Result<SourceWeights> WithTables(const Recipe& recipe, const SourceWeights& weig
   for (const SourceTensor& tensor : weights) {
     if (used.contains(tensor.name)) continue;
     if (recipe.tables.contains(tensor.name)) {
-      return RefuseTensor({tensor.name}, "none, as the recipe makes it", "one in the checkpoint");
+      TensorRef ref;
+      ref.name = tensor.name;
+      return RefuseTensor(ref, "none, as the recipe makes it", "one in the checkpoint");
     }
     seen.push_back(tensor);
   }

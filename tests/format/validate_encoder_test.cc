@@ -92,6 +92,7 @@ TEST(ValidateEncoder, QuantisersAreReadAsWritten) {
 }
 
 TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
+  const schema::Quantiser good(1.0f, 0.5f), bad(1.0f, 0.0f);
   const auto cross = [](EditableFile& file) -> schema::CrossAttentionT& {
     return *file.Decoder().layers[1]->cross_attention;
   };
@@ -106,22 +107,17 @@ TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
          for (auto& layer : Encoder(file).stack->layers) layer->quantisers.reset();
        }},
       {"layer 1, cross-attention, quantiser key_value",
-       [&](EditableFile& file) {
-         cross(file).quantisers->mutable_key_value() = schema::Quantiser(1.0f, 0.0f);
-       }},
+       [&](EditableFile& file) { *cross(file).quantisers = {good, good, bad, good, good}; }},
       {"layer 1, cross-attention, quantiser weights",
-       [&](EditableFile& file) {
-         cross(file).quantisers->mutable_weights() = schema::Quantiser(-1.0f, 0.5f);
-       }},
+       [&](EditableFile& file) { *cross(file).quantisers = {good, good, good, bad, good}; }},
   };
   ExpectRefused(edits,
                 EditableFile::FromDraft(TinyTranslation({.bits = 9, .quantised = true})));
 
   // And none where the decoder has none.
   EditableFile file = GoodTranslationFile();
-  const schema::Quantiser one(1.0f, 0.5f);
   cross(file).quantisers =
-      std::make_unique<schema::CrossAttentionQuantisers>(one, one, one, one, one);
+      std::make_unique<schema::CrossAttentionQuantisers>(good, good, good, good, good);
   EXPECT_TRUE(IsRefusalOf(OpenStatus(file.Build()).message(),
                           "layer 1, cross-attention, quantisers"));
 }
