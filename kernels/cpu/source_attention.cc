@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "kernels/cpu/bind.h"
 #include "kernels/ref/source.h"
@@ -26,9 +28,15 @@ class SourceAttentionKernel {
         slot_stride_(memory_.slot.count / op.window / op.heads),
         for_long_sources_(op, context.plan, context.layout) {}
 
-  void operator()(Frame& frame) const {
-    if (frame.source_length > kMaxWindow) return for_long_sources_(frame);
-    for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
+  void operator()(Frame& frame, Pieces heads) const {
+    const bool is_long = frame.source_length > kMaxWindow;
+    for (size_t head = heads.begin; head < heads.end; ++head) {
+      is_long ? for_long_sources_.Attend(frame, head) : Attend(frame, head);
+    }
+  }
+  std::vector<Phase> Phases() && {
+    const size_t heads = op_.heads;
+    return {FramePhase(std::move(*this), heads)};
   }
 
  private:
@@ -70,7 +78,7 @@ class SourceAttentionKernel {
 
 Kernel BindOp(const SourceAttention& op, const BindContext& context) {
   const Operand query(context, op.query), memory(context, op.memory);
-  if (query.real()) return {SourceAttentionKernel<float>(op, context)};
+  if (query.real()) return {SourceAttentionKernel<float>(op, context).Phases()};
   if (!query.code16() || !memory.code16()) return {};
   const int64_t largest_weight = LargestCode(*op.weights_quantiser);
   if (largest_weight > std::numeric_limits<int16_t>::max() ||
@@ -78,7 +86,7 @@ Kernel BindOp(const SourceAttention& op, const BindContext& context) {
       !FitsInt32(op.window, largest_weight, memory.largest)) {
     return {};
   }
-  return {SourceAttentionKernel<int16_t>(op, context)};
+  return {SourceAttentionKernel<int16_t>(op, context).Phases()};
 }
 
 }  // namespace kinglet::cpu

@@ -60,13 +60,7 @@ class SourceAttentionKernel {
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
 
- private:
-  // Where a head's key begins in a slot; its value follows.
-  size_t KeyAt(size_t head, size_t slot) const {
-    return (slot * op_.heads + head + 1) * slot_stride_ - op_.value_size - op_.key_size;
-  }
-  size_t ValueAt(size_t head, size_t slot) const { return KeyAt(head, slot) + op_.key_size; }
-
+  // One head of it.
   void Attend(const Frame& frame, size_t head) const {
     const size_t n = frame.source_length;
     T* weights = weights_.At<T>(frame) + head * op_.window;
@@ -75,6 +69,13 @@ class SourceAttentionKernel {
     T* out = out_.At<T>(frame) + head * op_.value_size;
     for (size_t c = 0; c < op_.value_size; ++c) out[c] = WeightedValue(frame, head, c, weights);
   }
+
+ private:
+  // Where a head's key begins in a slot; its value follows.
+  size_t KeyAt(size_t head, size_t slot) const {
+    return (slot * op_.heads + head + 1) * slot_stride_ - op_.value_size - op_.key_size;
+  }
+  size_t ValueAt(size_t head, size_t slot) const { return KeyAt(head, slot) + op_.key_size; }
 
   T Score(const Frame& frame, size_t head, size_t slot) const {
     const size_t query_at = head * query_stride_, key_at = KeyAt(head, slot);

@@ -33,7 +33,9 @@ class EncoderLowering {
       plan.passes.push_back({begin, builder_.step_count()});
     };
     pass([&] {
-      LowerEmbedding(block_.embedding, residual_, builder_);
+      AdaptiveEmbedding embedding = block_.embedding;
+      embedding.name = "encoder.embedding";  // in the file it is a part of the encoder
+      LowerEmbedding(embedding, residual_, builder_);
       LowerPositions(stack_, "encoder.positions", residual_, builder_);
       LowerQkv(0);
     });
