@@ -75,8 +75,8 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
     KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
     const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
     KINGLET_ASSIGN_OR_RETURN(
-        model, family->load({path, options.config, source.step, tensors, source.modules,
-                             root, options.memory_length, options.define_cache_rows}));
+        model, family->load({path, options.config, source.step, tensors, source.modules, root,
+                             options.memory_length, options.define_cache_rows}));
     summary.family = family->name;
   }
   const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);

@@ -210,12 +210,15 @@ class BlockReader : private SchemaReader {
                                                     ToQuantiser(quantisers->outer())};
     }
     if (const schema::CrossAttention* cross = stored.cross_attention()) {
-      layer.cross_attention =
-          CrossAttention{cross->norm_gain(),        cross->norm_bias(),
-                         cross->query_weight(),     Optional(cross->query_bias()),
-                         cross->key_value_weight(), Optional(cross->key_value_bias()),
-                         cross->out_weight(),       Optional(cross->out_bias()),
-                         std::nullopt};
+      layer.cross_attention = CrossAttention{cross->norm_gain(),
+                                             cross->norm_bias(),
+                                             cross->query_weight(),
+                                             Optional(cross->query_bias()),
+                                             cross->key_value_weight(),
+                                             Optional(cross->key_value_bias()),
+                                             cross->out_weight(),
+                                             Optional(cross->out_bias()),
+                                             std::nullopt};
       if (const schema::CrossAttentionQuantisers* quantisers = cross->quantisers()) {
         layer.cross_attention->quantisers = CrossAttentionQuantisers{
             ToQuantiser(quantisers->input()), ToQuantiser(quantisers->query()),

@@ -142,9 +142,9 @@ struct CrossAttention {
   TensorId query_weight;               // [H key_size, d]
   std::optional<TensorId> query_bias;  // [rows of query_weight]
   TensorId key_value_weight;           // [H (key_size + value_size), e]: per head rows of k, of v
-  std::optional<TensorId> key_value_bias;  // [rows of key_value_weight]
-  TensorId out_weight;                     // [d, H value_size]
-  std::optional<TensorId> out_bias;        // [d]
+  std::optional<TensorId> key_value_bias;              // [rows of key_value_weight]
+  TensorId out_weight;                                 // [d, H value_size]
+  std::optional<TensorId> out_bias;                    // [d]
   std::optional<CrossAttentionQuantisers> quantisers;  // present iff the layer's own are
 };
 

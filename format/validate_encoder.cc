@@ -80,9 +80,9 @@ Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecode
                               const TransformerEncoder* encoder) {
   const bool quantised = decoder.output.has_value();
   if (encoder != nullptr && quantised != encoder->stack.output.has_value()) {
-    return checks.InvalidPart("output quantiser",
-                              quantised ? "none, as the encoder has none" : "one, as the encoder has",
-                              quantised ? "one" : "none");
+    return checks.InvalidPart(
+        "output quantiser", quantised ? "none, as the encoder has none" : "one, as the encoder has",
+        quantised ? "one" : "none");
   }
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     const auto& cross = decoder.layers[i].cross_attention;

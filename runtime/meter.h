@@ -44,7 +44,7 @@ BackendTraits TraitsOf(const Backend& backend);
 struct ExecutedCount {
   // Plan order, then the distribution's own arithmetic; of an encoder's trace its passes alone.
   std::vector<Component> components;
-  OperationTally operations;          // their sum
+  OperationTally operations;  // their sum
   double useful_multiplications = 0;
 };
 

@@ -132,8 +132,9 @@ Command AddBench(Arguments& program) {
   AddRunOptions(bench, options->run);
   bench.Get("--lanes").Says("N streams that step together");
   bench.Add("--ids", options->ids, "feed these token ids; otherwise made-up ones").Called("FILE");
-  bench.Add("--source-length", options->source_length,
-            "of a translation: made-up words that are encoded (default: 20)")
+  bench
+      .Add("--source-length", options->source_length,
+           "of a translation: made-up words that are encoded (default: 20)")
       .Called("N");
   bench.Add("--target-length", options->target_length, "and steps behind them (default: 20)")
       .Called("N");

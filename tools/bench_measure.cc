@@ -44,7 +44,7 @@ using StepKind = std::vector<TokenPath>;
 struct ModeRun {
   BenchQuery query;
   BenchStreams streams;
-  std::vector<double> seconds;  // of each timed step
+  std::vector<double> seconds;         // of each timed step
   std::vector<double> encode_seconds;  // of each source, in all lanes
   std::map<StepKind, uint64_t> kinds;
   Trace trace;

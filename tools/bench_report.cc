@@ -120,11 +120,10 @@ std::string BenchJson(const BenchResult& result) {
 
 std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   const BenchResult& first = results.front();
-  std::string text =
-      Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, %s\n\n",
-                first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s", first.threads,
-                first.threads == 1 ? "" : "s", Grouped(first.timed).c_str(),
-                StreamsText(first).c_str());
+  std::string text = Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, %s\n\n",
+                               first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s",
+                               first.threads, first.threads == 1 ? "" : "s",
+                               Grouped(first.timed).c_str(), StreamsText(first).c_str());
   text += Formatted("%-14s %9s %9s %9s %9s %10s %9s %11s %6s %6s\n", "us per token", "p50", "p90",
                     "p99", "mean", "tokens/s", "floor us", "floor bytes", "ratio", "tails");
   for (const BenchResult& result : results) {

@@ -38,11 +38,11 @@ struct BenchResult {
   BenchQuery query;
   size_t lanes = 1, threads = 1;
   std::string backend;
-  uint64_t timed = 0;        // steps of all lanes
-  uint64_t interrupted = 0;  // of them: the system had other work for the processor
+  uint64_t timed = 0;                 // steps of all lanes
+  uint64_t interrupted = 0;           // of them: the system had other work for the processor
   LatencySummary us_per_token;        // without the encoder
   std::optional<BenchEncode> encode;  // of a model with one
-  double read_floor_us = 0;  // of one step of all lanes
+  double read_floor_us = 0;           // of one step of all lanes
   double read_floor_bytes = 0;
   double tails_opened = 0;                 // per token, mean
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes

@@ -157,9 +157,10 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
   const std::string asked = options.mode == "full"    ? "the full distribution"
                             : options.mode == "score" ? "the next word"
                                                       : "the top " + std::to_string(options.top);
-  input.text = Grouped(input.trace.tokens()) + " target tokens of " +
-               (options.pairs.empty() ? "a pair of " + options.lengths + " tokens" : options.pairs) +
-               ", " + asked + " after each";
+  input.text =
+      Grouped(input.trace.tokens()) + " target tokens of " +
+      (options.pairs.empty() ? "a pair of " + options.lengths + " tokens" : options.pairs) + ", " +
+      asked + " after each";
   return input;
 }
 
@@ -227,11 +228,13 @@ Status CheckInput(const CountOptions& options, bool has_encoder) {
   const bool texts = !options.ids.empty() || !options.bin_counts.empty();
   const bool translations = !options.pairs.empty() || !options.lengths.empty();
   if (has_encoder ? translations && !texts : !translations) return Status();
-  return Status::Refusal(
-      KINGLET_INVALID_ARGUMENT, options.run.model, "count",
-      has_encoder ? "--pairs FILE or --lengths SOURCE,TARGET, as it has an encoder"
-                  : "--ids FILE or --bin-counts, as it has no encoder",
-      texts ? "--ids or --bin-counts" : translations ? "--pairs or --lengths" : "neither");
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, "count",
+                         has_encoder
+                             ? "--pairs FILE or --lengths SOURCE,TARGET, as it has an encoder"
+                             : "--ids FILE or --bin-counts, as it has no encoder",
+                         texts          ? "--ids or --bin-counts"
+                         : translations ? "--pairs or --lengths"
+                                        : "neither");
 }
 
 Status CountModel(const CountOptions& options, Console& console) {
@@ -254,9 +257,9 @@ Status CountModel(const CountOptions& options, Console& console) {
   ExecutedCount encoded;
   if (plan.encoder) {
     encoded = CountExecuted(plan, nonzeros, traits, input.encoder);
-    source.encoder = EncoderCount{input.sentences,         input.encoder.tokens(),
-                                  input.trace.tokens(),    encoded.components,
-                                  encoded.operations, encoded.operations.Total()};
+    source.encoder =
+        EncoderCount{input.sentences,    input.encoder.tokens(), input.trace.tokens(),
+                     encoded.components, encoded.operations,     encoded.operations.Total()};
   }
   const bool json = options.run.json;
   if (options.rules == "executed" && !options.compare) {
@@ -306,9 +309,9 @@ Status CheckOptions(const CountOptions& options) {
   if (options.mode != "full" && (!runs || options.rules != "executed" || options.compare)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count --mode " + options.mode,
                            "--ids or --pairs FILE, the rules executed and no --compare",
-                           !runs               ? "neither file"
-                           : options.compare   ? "--compare"
-                                               : options.rules);
+                           !runs             ? "neither file"
+                           : options.compare ? "--compare"
+                                             : options.rules);
   }
   if (!options.lengths.empty()) return ParseCounts("--lengths", options.lengths).status();
   if (options.bin_counts.empty()) return Status();

@@ -36,9 +36,9 @@ struct DefineSource {
 };
 
 // Claims embeddings.embeds.*, embeddings.projcs.* and define.*, each behind `prefix`, and leaves
-// what is missing or mis-shaped to the builder's CheckNames. One matrix for all groups of a layer, mixed chunks with
-// the previous output first, nothing but a bias after a product; Map is always projected.
-// `embeddings.classes.*` belongs to the output and stays unclaimed.
+// what is missing or mis-shaped to the builder's CheckNames. One matrix for all groups of a layer,
+// mixed chunks with the previous output first, nothing but a bias after a product; Map is always
+// projected. `embeddings.classes.*` belongs to the output and stays unclaimed.
 DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
 // Whether there is such an input behind the prefix.
 bool HasDefine(const DraftBuilder& builder, const std::string& prefix);

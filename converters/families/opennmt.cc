@@ -293,8 +293,7 @@ class OpenNmtLoader {
 bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
   const std::string module = std::string("encoder.") + kWordsModule;
   return std::any_of(weights.begin(), weights.end(), [&](const SourceTensor& tensor) {
-    return tensor.name == module + "weight" ||
-           tensor.name == module + "embeddings.embeds.0.weight";
+    return tensor.name == module + "weight" || tensor.name == module + "embeddings.embeds.0.weight";
   });
 }
 

@@ -16,13 +16,9 @@ void QuantiseStack(const ActivationRanges& ranges, int bits, TransformerDecoder&
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
   for (size_t i = 0; i < stack.layers.size(); ++i) {
     const LayerRanges& range = ranges.layers[i];
-    stack.layers[i].quantisers = TransformerLayerQuantisers{make(range.attention_input),
-                                                            make(range.qkv),
-                                                            make(range.weights),
-                                                            make(range.attended),
-                                                            make(range.inner_input),
-                                                            make(range.inner),
-                                                            make(range.outer)};
+    stack.layers[i].quantisers = TransformerLayerQuantisers{
+        make(range.attention_input), make(range.qkv),   make(range.weights), make(range.attended),
+        make(range.inner_input),     make(range.inner), make(range.outer)};
   }
   stack.output = make(ranges.output);
 }

@@ -30,7 +30,8 @@ Result<SourceWeights> WithTables(const Recipe& recipe, const SourceWeights& weig
   for (const auto& [name, recipe_table] : recipe.tables) {
     KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe_table, tensors, threads));
     const auto values = std::make_shared<const std::vector<float>>(std::move(table.dense));
-    seen.push_back({name, table.shape, [values]() -> Result<std::vector<float>> { return *values; }});
+    seen.push_back(
+        {name, table.shape, [values]() -> Result<std::vector<float>> { return *values; }});
   }
   return seen;
 }

@@ -1,4 +1,5 @@
-// A family's checkpoint in which a recipe declares tables that the family does not know how to make.
+// A family's checkpoint in which a recipe declares tables that the family does not know how to
+// make.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 

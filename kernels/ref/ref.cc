@@ -108,8 +108,12 @@ struct Binder {
   Kernel operator()(const ScaleShiftRectify& op) const {
     return WithWeights(ScaleShiftRectifyKernel<T>(op, layout, store));
   }
-  Kernel operator()(const StoreRow& op) const { return {EachFrame(StoreRowKernel<T>(op, plan, layout))}; }
-  Kernel operator()(const LoadRow& op) const { return {EachFrame(LoadRowKernel<T>(op, plan, layout))}; }
+  Kernel operator()(const StoreRow& op) const {
+    return {EachFrame(StoreRowKernel<T>(op, plan, layout))};
+  }
+  Kernel operator()(const LoadRow& op) const {
+    return {EachFrame(LoadRowKernel<T>(op, plan, layout))};
+  }
   Kernel operator()(const SourceAttention& op) const {
     return {EachFrame(SourceAttentionKernel<T>(op, plan, layout))};
   }

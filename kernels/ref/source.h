@@ -7,8 +7,8 @@
 
 #include "kernels/backend.h"
 #include "kernels/op.h"
-#include "kernels/ref/product.h"
 #include "kernels/ref/operand.h"
+#include "kernels/ref/product.h"
 #include "kernels/ref/quantise.h"
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"

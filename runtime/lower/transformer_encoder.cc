@@ -113,8 +113,8 @@ class EncoderLowering {
       const BufferId row = builder_.Reals(name + ".key_value", size);
       builder_.AddProduct(name + ".key_value",
                           MatVec{cross.key_value_weight, cross.key_value_bias, encoded, row});
-      const BufferId stored = builder_.QuantisedAs(
-          name + ".key_value", row, At(cross, &CrossAttentionQuantisers::key_value));
+      const BufferId stored = builder_.QuantisedAs(name + ".key_value", row,
+                                                   At(cross, &CrossAttentionQuantisers::key_value));
       builder_.AddStep(name + ".key_value.store", StoreRow{stored, memories[i].rows});
     }
   }
@@ -138,11 +138,10 @@ std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
   const uint32_t window = encoder.stack.window;
   std::vector<SourceMemory> memories;
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
-    memories.push_back(
-        {builder.SourceRows("layers." + std::to_string(i) + ".source", size, window,
-                            At(*decoder.layers[i].cross_attention,
-                               &CrossAttentionQuantisers::key_value)),
-         window});
+    memories.push_back({builder.SourceRows("layers." + std::to_string(i) + ".source", size, window,
+                                           At(*decoder.layers[i].cross_attention,
+                                              &CrossAttentionQuantisers::key_value)),
+                        window});
   }
   return memories;
 }

@@ -51,8 +51,7 @@ TEST(ReadPairs, WhatIsNoPairIsRefusedWithItsLine) {
 
 // The words that are fed and those that are expected, one step apart.
 TEST(FeedPair, ExpectsEachWordAfterItsSteps) {
-  const auto model =
-      Model::FromBytes(*SerialiseModel(TinyTranslation()), {.backend = "ref"});
+  const auto model = Model::FromBytes(*SerialiseModel(TinyTranslation()), {.backend = "ref"});
   const auto session = *Session::Create(*model);
   std::vector<uint32_t> expected;
   std::vector<uint64_t> positions;

@@ -107,19 +107,22 @@ TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
          for (auto& layer : Encoder(file).stack->layers) layer->quantisers.reset();
        }},
       {"layer 1, cross-attention, quantiser key_value",
-       [&](EditableFile& file) { *cross(file).quantisers = {good, good, bad, good, good}; }},
+       [&](EditableFile& file) {
+         *cross(file).quantisers = {good, good, bad, good, good};
+       }},
       {"layer 1, cross-attention, quantiser weights",
-       [&](EditableFile& file) { *cross(file).quantisers = {good, good, good, bad, good}; }},
+       [&](EditableFile& file) {
+         *cross(file).quantisers = {good, good, good, bad, good};
+       }},
   };
-  ExpectRefused(edits,
-                EditableFile::FromDraft(TinyTranslation({.bits = 9, .quantised = true})));
+  ExpectRefused(edits, EditableFile::FromDraft(TinyTranslation({.bits = 9, .quantised = true})));
 
   // And none where the decoder has none.
   EditableFile file = GoodTranslationFile();
   cross(file).quantisers =
       std::make_unique<schema::CrossAttentionQuantisers>(good, good, good, good, good);
-  EXPECT_TRUE(IsRefusalOf(OpenStatus(file.Build()).message(),
-                          "layer 1, cross-attention, quantisers"));
+  EXPECT_TRUE(
+      IsRefusalOf(OpenStatus(file.Build()).message(), "layer 1, cross-attention, quantisers"));
 }
 
 TEST(ValidateEncoder, WhatMayNotBe) {

@@ -307,7 +307,9 @@ TEST(MicronetRules, TranslationsByWhatTheirTokensSee) {
   const auto count = CountMicronet2019(plan, nonzeros, {}, &means);
   ASSERT_TRUE(count.ok()) << count.status().message();
 
-  const auto matrix = [](double rows, double cols) { return OperationTally{rows * cols, rows * cols, 0}; };
+  const auto matrix = [](double rows, double cols) {
+    return OperationTally{rows * cols, rows * cols, 0};
+  };
   const auto attention = [](double heads, double seen) {  // keys of 4, values of 5
     return OperationTally{heads * seen * 9, heads * (seen * 3 + (seen - 1) * 5),
                           heads * (3 * seen - 1)};

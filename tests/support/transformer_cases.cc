@@ -131,12 +131,12 @@ OpCase SourceAttentionCase(const std::string& prefix, const SourceShape& shape, 
                                         shape.tokens, shape.spare, bits, static_cast<int>(fill)}),
                       shape.window + shape.tokens);
   SourceAttention op{};
-  op.query = builder.Vector("query", uint64_t{shape.heads} * (shape.key_size + shape.spare), bits,
-                            fill);
-  op.memory = builder.Vector("memory",
-                             uint64_t{shape.window} * shape.heads *
-                                 (shape.spare + shape.key_size + shape.value_size),
-                             bits, fill, true);
+  op.query =
+      builder.Vector("query", uint64_t{shape.heads} * (shape.key_size + shape.spare), bits, fill);
+  op.memory = builder.Vector(
+      "memory",
+      uint64_t{shape.window} * shape.heads * (shape.spare + shape.key_size + shape.value_size),
+      bits, fill, true);
   op.heads = shape.heads;
   op.key_size = shape.key_size;
   op.value_size = shape.value_size;

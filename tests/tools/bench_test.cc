@@ -173,8 +173,7 @@ TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
   EXPECT_EQ(line["encode"]["target_length"], 9);
   EXPECT_EQ(line["timed"], 36);
   // The products of a step are those that `count` tells.
-  const Json count =
-      folder.Run("count m.kgl --lengths 5,6 --json").Json().at(0)["ops"]["muls"];
+  const Json count = folder.Run("count m.kgl --lengths 5,6 --json").Json().at(0)["ops"]["muls"];
   double products = 0;
   for (const Json& step : report("--mode full --source-length 5 --target-length 6")[0]["steps"]) {
     products += step["muls"].get<double>();

@@ -47,7 +47,8 @@ TEST(CountReport, EveryDifferenceHasItsReason) {
       config.cache = cache;
       const Counts counts = CountsOf(config, true);
       double difference = 0;
-      for (const ComparedComponent& component : Compare(counts.micronet.components, counts.executed.components)) {
+      for (const ComparedComponent& component :
+           Compare(counts.micronet.components, counts.executed.components)) {
         EXPECT_EQ(component.why.empty(), component.Difference() == 0) << component.name;
         difference += component.Difference();
       }
@@ -62,7 +63,8 @@ TEST(CountReport, EveryDifferenceHasItsReason) {
 TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
   const Counts counts = CountsOf({}, false);
   double products = 0;
-  for (const ComparedComponent& component : Compare(counts.micronet.components, counts.executed.components)) {
+  for (const ComparedComponent& component :
+       Compare(counts.micronet.components, counts.executed.components)) {
     const double difference =
         component.executed.multiplications - component.micronet.multiplications;
     if (component.micronet.multiplications > 0) products += difference;

@@ -161,12 +161,12 @@ TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
   const auto unit = [](const std::string& side) {
     const std::string name = side + ".embeddings.make_embedding.emb_luts.0.";
     const auto layer = [&](const std::string& tensor, int groups, const std::string& more) {
-      return R"({"layout": "out_in", "weight": ")" + name + tensor + R"(.weight", "bias": ")" + name +
-             tensor + R"(.bias", "groups": )" + std::to_string(groups) + more + "}";
+      return R"({"layout": "out_in", "weight": ")" + name + tensor + R"(.weight", "bias": ")" +
+             name + tensor + R"(.bias", "groups": )" + std::to_string(groups) + more + "}";
     };
     const auto band = [&](const std::string& index) {
-      return R"({"table": ")" + name + "embeddings.embeds." + index + R"(.weight", "projection": ")" +
-             name + "embeddings.projcs." + index + R"(.weight"})";
+      return R"({"table": ")" + name + "embeddings.embeds." + index +
+             R"(.weight", "projection": ")" + name + "embeddings.projcs." + index + R"(.weight"})";
     };
     return "\"" + name + R"(weight": {"define": {"map": [)" + band("0") + ", " + band("1") +
            R"(], "layers": [)" + layer("define.weights.0", 4, R"(, "weights": "shared")") + ", " +
@@ -181,14 +181,13 @@ TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
 
-  options.recipe = folder.Write("r.json", R"({"family": "opennmt", "tables": {)" +
-                                              unit("encoder") + "}}");
+  options.recipe =
+      folder.Write("r.json", R"({"family": "opennmt", "tables": {)" + unit("encoder") + "}}");
   ASSERT_TRUE(Convert(options).ok());  // the decoder's is one that the family knows
 }
 
 TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
-  const auto source =
-      OpenSourceFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
+  const auto source = OpenSourceFile(KINGLET_TEST_DATA "/opennmt/define/model_step_7.pt");
   ASSERT_TRUE(source.ok());
   const std::string unit = "encoder.embeddings.make_embedding.emb_luts.0.";
   const struct {
@@ -197,10 +196,14 @@ TEST(OpenNmt, UnitsAreCheckedAgainstTheVocabulary) {
     const char* message;
   } edits[] = {
       {"embeddings.embeds.1.weight", {11, 2}, "bands of 19 words in all"},
-      {"embeddings.projcs.0.weight", {}, "missing encoder.embeddings.make_embedding.emb_luts.0."
-                                         "embeddings.projcs.0.weight"},
-      {"define.finalProj.weight", {}, "missing encoder.embeddings.make_embedding.emb_luts.0."
-                                      "define.finalProj.weight"},
+      {"embeddings.projcs.0.weight",
+       {},
+       "missing encoder.embeddings.make_embedding.emb_luts.0."
+       "embeddings.projcs.0.weight"},
+      {"define.finalProj.weight",
+       {},
+       "missing encoder.embeddings.make_embedding.emb_luts.0."
+       "define.finalProj.weight"},
       {"define.finalProj.weight", {12, 16}, "expected"},
       {"define.weights.1.weight", {8, 7}, "expected [out / groups, 20 / groups]"},
   };

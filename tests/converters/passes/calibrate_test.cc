@@ -77,10 +77,10 @@ TEST(SetQuantisers, GivesALayerAllSevenAndTheModelItsTails) {
 TEST(SetQuantisers, GivesATranslationModelThoseOfBothStacksAndBetween) {
   ModelDraft draft = TinyTranslation();
   const LayerRanges layer{1, 2, 3, 4, 5, 6, 7};
-  SetQuantisers(TranslationRanges{{{layer, layer}, 8},
-                                  {{layer, layer}, 9},
-                                  {{1, 2, 3, 4, 5}, {10, 11, 12, 13, 14}}},
-                9, draft);
+  SetQuantisers(
+      TranslationRanges{
+          {{layer, layer}, 8}, {{layer, layer}, 9}, {{1, 2, 3, 4, 5}, {10, 11, 12, 13, 14}}},
+      9, draft);
   const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
   const CrossAttentionQuantisers& cross = *decoder->layers[1].cross_attention->quantisers;
   EXPECT_EQ(cross.input.max_abs, 10.0F);
