@@ -54,9 +54,12 @@ bool HasZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
   uint64_t ones = 0;
   for (uint64_t i = 0; i < at_once; ++i) ones |= uint64_t{1} << (i * width);
   const uint64_t tops = ones << (width - 1);
+  // Whole words are read, so the last few fields are left to the loop below.
+  const uint64_t readable = bytes.size() < 8 ? 0 : (bytes.size() - 8) * 8 / width;
+  const uint64_t whole = std::min(count, readable) / at_once * at_once;
   uint64_t i = 0, found = 0;
-  for (; i + at_once <= count; i += at_once) {
-    const uint64_t word = LoadWord(bytes, i * width / 8) >> (i * width % 8);
+  for (; i < whole; i += at_once) {
+    const uint64_t word = LoadLittle<uint64_t>(bytes.data() + i * width / 8) >> (i * width % 8);
     found |= (word - ones) & ~word & tops;
   }
   const uint64_t mask = (uint64_t{1} << width) - 1;

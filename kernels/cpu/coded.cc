@@ -1,4 +1,5 @@
 // Products with coded tables: a product for each pool, then sums of what words pick from them.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -28,17 +29,33 @@ class PartialProductsKernel {
                           j * length, partials[j]});
       }
     }
-    chunk_pairs_ = x.ChunkPairsWith(parts_[0].pool->bits());
+    const Panels& pool = *parts_[0].pool;
+    chunk_pairs_ = x.ChunkPairsWith(pool.bits());
+    const uint64_t pool_bytes = pool.PanelBytes() * pool.panels();
+    parts_of_piece_ = (kPhasePieceBytes + pool_bytes - 1) / pool_bytes;
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(Frame& frame, Pieces pieces) const {
     ProductInput::Memory memory;
     const ProductVector x = x_.Read(frame, parts_[0].pool->integer(), memory);
     float* partial = partial_.At<float>(frame);
-    for (const Part& part : parts_) {
+    if (parts_.size() == 1) {
+      const ProductPieces rows(*parts_[0].pool);
+      Multiply(*vector_, *parts_[0].pool, rows.PanelsOf(pieces), x, chunk_pairs_, Finish{},
+               partial);
+      return;
+    }
+    const size_t end = std::min(pieces.end * parts_of_piece_, parts_.size());
+    for (size_t i = pieces.begin * parts_of_piece_; i < end; ++i) {
+      const Part& part = parts_[i];
       Multiply(*vector_, *part.pool, x.From(part.x_first), chunk_pairs_, Finish{},
                partial + part.partial_first);
     }
+  }
+  // Positions, or rows of the codebook where all positions share one vector.
+  size_t pieces() const {
+    if (parts_.size() == 1) return ProductPieces(*parts_[0].pool).count();
+    return (parts_.size() + parts_of_piece_ - 1) / parts_of_piece_;
   }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory;
@@ -62,6 +79,7 @@ class PartialProductsKernel {
   ProductInput x_;
   Slot partial_;
   std::vector<Part> parts_;
+  size_t parts_of_piece_ = 1;
   size_t chunk_pairs_ = 1;
 };
 
@@ -78,12 +96,18 @@ class CodedSumsKernel {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
+    const uint64_t block_bytes = kBlockWords * (scheme.positions + sizeof(float));
+    blocks_of_piece_ = (kPhasePieceBytes + block_bytes - 1) / block_bytes;
   }
 
-  void operator()(Frame& frame) const {
-    vector_->coded_sums(codes_->blocks(), firsts_.data(), partial_.At<float>(frame), divisor_,
-                        finish_, y_.At<float>(frame) + y_offset_);
+  void operator()(Frame& frame, Pieces pieces) const {
+    const size_t end = std::min(pieces.end * blocks_of_piece_, Blocks());
+    const size_t begin = pieces.begin * blocks_of_piece_, first = begin * kBlockWords;
+    const Finish part = {finish_.bias != nullptr ? finish_.bias + first : nullptr, finish_.rectify};
+    vector_->coded_sums(codes_->blocks(begin, end), firsts_.data(), partial_.At<float>(frame),
+                        divisor_, part, y_.At<float>(frame) + y_offset_ + first);
   }
+  size_t pieces() const { return (Blocks() + blocks_of_piece_ - 1) / blocks_of_piece_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -91,6 +115,8 @@ class CodedSumsKernel {
   }
 
  private:
+  size_t Blocks() const { return (codes_->words + kBlockWords - 1) / kBlockWords; }
+
   const VectorFunctions* vector_;
   SharedCodes codes_;
   SharedVector bias_;
@@ -99,6 +125,7 @@ class CodedSumsKernel {
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
+  size_t blocks_of_piece_ = 1;
 };
 
 // Hashed codes are kept, as if they were stored, where they are few beside the codebook's entries;
@@ -120,7 +147,8 @@ Kernel BindOp(const PartialProducts& op, const BindContext& context) {
   if (!x.ServedWith(RowReader::IntegerBits(codebook))) return {};
   PartialProductsKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
+  const size_t pieces = kernel.pieces();
+  return {{FramePhase(std::move(kernel), pieces)}, std::move(memory)};
 }
 
 Kernel BindOp(const CodedSums& op, const BindContext& context) {
@@ -137,7 +165,8 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
+  const size_t pieces = kernel.pieces();
+  return {{FramePhase(std::move(kernel), pieces)}, std::move(memory)};
 }
 
 }  // namespace kinglet::cpu

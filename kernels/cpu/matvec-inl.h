@@ -214,7 +214,7 @@ struct IntegerPanels {
 template <class Products, CodeForm kForm>
 void ProductOfForm(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
                    const Finish& finish, float* y) {
-  constexpr size_t kTogether = 4;
+  constexpr size_t kTogether = kPanelsTogether;
   using Together = IntegerPanels<Products, kForm, kTogether>;
   const BlockInput<Together::kCols> input(x, weight.cols);
   const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;

@@ -16,15 +16,32 @@ size_t ChunkPairs(int bits, int64_t largest_code) {
   return static_cast<size_t>(std::numeric_limits<int32_t>::max() / (2 * product));
 }
 
+ProductPieces::ProductPieces(const Panels& weight) : panels_(weight.panels()) {
+  each_ = (kPhasePieceBytes + weight.PanelBytes() - 1) / weight.PanelBytes();
+  if (each_ > 1) each_ = (each_ + kPanelsTogether - 1) / kPanelsTogether * kPanelsTogether;
+}
+
+PanelRange ProductPieces::PanelsOf(Pieces pieces) const {
+  return {pieces.begin * each_, std::min(pieces.end * each_, panels_)};
+}
+
+void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
+              const ProductVector& x, size_t chunk_pairs, const Finish& finish, float* y) {
+  const size_t first = panels.begin * kPanelRows;
+  const Finish part = {finish.bias != nullptr ? finish.bias + first : nullptr, finish.rectify};
+  if (x.codes != nullptr) {
+    vector.integer_product(weight.code_panels(panels), x.codes, x.step, chunk_pairs, part,
+                           y + first);
+  } else if (weight.integer()) {
+    vector.decoded_product(weight.code_panels(panels), x.reals, part, y + first);
+  } else {
+    vector.real_product(weight.real_panels(panels), x.reals, part, y + first);
+  }
+}
+
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y) {
-  if (x.codes != nullptr) {
-    vector.integer_product(weight.code_panels(), x.codes, x.step, chunk_pairs, finish, y);
-  } else if (weight.integer()) {
-    vector.decoded_product(weight.code_panels(), x.reals, finish, y);
-  } else {
-    vector.real_product(weight.real_panels(), x.reals, finish, y);
-  }
+  Multiply(vector, weight, {0, weight.panels()}, x, chunk_pairs, finish, y);
 }
 
 ProductInput::ProductInput(const BindContext& context, BufferId x, TailInput input, uint64_t count)

@@ -27,8 +27,22 @@ struct ProductVector {
   }
 };
 
-// y = weight * x and the finish: an integer product where both sides are integers, `chunk_pairs` at
-// a time. REQUIRES: a weight of reals has an x of reals.
+// A product's rows in pieces (kernels/backend.h) of whole panels.
+class ProductPieces {
+ public:
+  explicit ProductPieces(const Panels& weight);
+  size_t count() const { return (panels_ + each_ - 1) / each_; }
+  PanelRange PanelsOf(Pieces pieces) const;
+
+ private:
+  size_t panels_, each_;
+};
+
+// The panels' rows of y = weight * x and the finish: an integer product where both sides are
+// integers, `chunk_pairs` at a time. REQUIRES: a weight of reals has an x of reals.
+void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
+              const ProductVector& x, size_t chunk_pairs, const Finish& finish, float* y);
+// All rows.
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y);
 

@@ -68,7 +68,7 @@ using CodedProductsTest = VectorFixture;
 TEST_F(CodedProductsTest, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
   const auto served = [&](const OpCase& op_case) {
     WeightStore weights(op_case.plan, *functions_);
-    return static_cast<bool>(Bound(op_case, weights, *functions_).run);
+    return static_cast<bool>(Bound(op_case, weights, *functions_));
   };
   EXPECT_TRUE(served(StepsOf({}).partial));
   EXPECT_TRUE(served(StepsOf({.x_bits = 9}).partial));

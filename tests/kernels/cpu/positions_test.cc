@@ -41,7 +41,7 @@ TEST_F(AddPositionRowTest, RowsLongerThanTheStackIsGivenAreLeftToTheReference) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan, *functions_);
     const BindContext context{op_case.plan, layout, *functions_, weights};
-    EXPECT_EQ(static_cast<bool>(BindOp(op, context).run), columns == kMaxColumns);
+    EXPECT_EQ(static_cast<bool>(BindOp(op, context)), columns == kMaxColumns);
   }
 }
 
