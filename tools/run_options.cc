@@ -1,5 +1,7 @@
 #include "tools/run_options.h"
 
+#include <bit>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 
@@ -63,6 +65,18 @@ int NumberDigits(const Model& model) {
 std::string NumberText(double number, const Model& model) {
   char text[40];
   std::snprintf(text, sizeof(text), "%.*g", NumberDigits(model), number);
+  return text;
+}
+
+std::string HexBits(double value, const Model& model) {
+  char text[20];
+  if (model.backend().real_bytes == sizeof(double)) {
+    std::snprintf(text, sizeof(text), "%016llx",
+                  static_cast<unsigned long long>(std::bit_cast<uint64_t>(value)));
+  } else {
+    std::snprintf(text, sizeof(text), "%08x",
+                  static_cast<unsigned>(std::bit_cast<uint32_t>(static_cast<float>(value))));
+  }
   return text;
 }
 

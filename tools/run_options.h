@@ -37,6 +37,8 @@ Status RequireNoSource(const Model& model, const std::string& command);
 int NumberDigits(const Model& model);
 // The number with as many.
 std::string NumberText(double number, const Model& model);
+// The exact bits of a log-probability in that type, in hexadecimal.
+std::string HexBits(double value, const Model& model);
 
 }  // namespace kinglet
 

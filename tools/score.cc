@@ -1,6 +1,5 @@
 // kinglet score: log-probability of every token of a text, and its perplexity.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -33,19 +32,6 @@ struct ScoreOptions {
   bool hex = false;
   bool tokens = false;
 };
-
-// The exact bits of a log-probability in the backend's own type.
-std::string HexBits(double value, const Model& model) {
-  char text[20];
-  if (model.backend().real_bytes == sizeof(double)) {
-    std::snprintf(text, sizeof(text), "%016llx",
-                  static_cast<unsigned long long>(std::bit_cast<uint64_t>(value)));
-  } else {
-    std::snprintf(text, sizeof(text), "%08x",
-                  static_cast<unsigned>(std::bit_cast<uint32_t>(static_cast<float>(value))));
-  }
-  return text;
-}
 
 class Scorer {
  public:
@@ -200,7 +186,7 @@ Status CheckBlock(const ScoreOptions& options, const ModelDescription& descripti
 Status Score(const ScoreOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   if (!options.pairs.empty()) {
-    return ScorePairs(options.run, {options.pairs, options.tokens}, model, console);
+    return ScorePairs(options.run, {options.pairs, options.tokens, options.hex}, model, console);
   }
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "score"));
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
@@ -232,9 +218,9 @@ Status CheckInput(const ScoreOptions& options) {
                            "--ids FILE, --text FILE or --pairs FILE",
                            inputs == 0 ? "none of them" : "several");
   }
-  if (!options.pairs.empty() && (options.block || options.hex)) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--pairs",
-                           "no --block and no --hex beside it", options.hex ? "--hex" : "--block");
+  if (!options.pairs.empty() && options.block) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--pairs", "no --block beside it",
+                           std::to_string(*options.block));
   }
   if (!options.block || options.context < *options.block) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--context",

@@ -20,14 +20,18 @@ class PairPrinter {
  public:
   PairPrinter(const RunOptions& run, const ScorePairsOptions& options, const Model& model,
               Console& console)
-      : json_(run.json), tokens_(options.tokens), model_(model), console_(console) {}
+      : json_(run.json),
+        tokens_(options.tokens),
+        hex_(options.hex),
+        model_(model),
+        console_(console) {}
 
   void Add(uint64_t sentence, std::span<const uint32_t> ids, std::span<const double> values) {
     for (size_t i = 0; i < ids.size(); ++i) {
       total_.Add(values[i]);
       if (json_) {
         PrintJson(sentence, i, ids[i], values[i]);
-      } else if (tokens_) {
+      } else if (tokens_ || hex_) {
         PrintText(sentence, i, ids[i], values[i]);
       }
     }
@@ -64,7 +68,9 @@ class PairPrinter {
     JsonLine line(NumberDigits(model_));
     line.Key("sentence").Integer(sentence).Key("pos").Integer(position).Key("id").Integer(id);
     if (model_.vocabulary() != nullptr) line.Token(model_.vocabulary()->Word(id));
-    console_.out.Write(line.LogProbability(value).Finish());
+    line.LogProbability(value);
+    if (hex_) line.Key("hex").Text(HexBits(value, model_));
+    console_.out.Write(line.Finish());
   }
 
   void PrintText(uint64_t sentence, uint64_t position, uint32_t id, double value) {
@@ -73,11 +79,12 @@ class PairPrinter {
                   static_cast<unsigned long long>(sentence),
                   static_cast<unsigned long long>(position), id, NumberDigits(model_), value);
     std::string line = text;
+    if (hex_) line += "  " + HexBits(value, model_);
     if (model_.vocabulary() != nullptr) line += "  " + DisplayText(model_.vocabulary()->Word(id));
     console_.out.Write(line + "\n");
   }
 
-  const bool json_, tokens_;
+  const bool json_, tokens_, hex_;
   const Model& model_;
   Console& console_;
   ExactSum total_;

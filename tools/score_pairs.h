@@ -15,6 +15,7 @@ namespace kinglet {
 struct ScorePairsOptions {
   std::string pairs;    // path (converters/pair_file.h)
   bool tokens = false;  // print each token also where the output is text
+  bool hex = false;     // with its exact bits
 };
 
 // Encodes each source and scores the target behind its start token: `pos` is the index behind it,

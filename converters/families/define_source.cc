@@ -1,6 +1,8 @@
 #include "converters/families/define_source.h"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -106,6 +108,30 @@ class Claimer {
   DefineSource source_;
 };
 
+// A source and the tensors that it points to, those that are missing apart.
+struct OwnedSource {
+  explicit OwnedSource(const DefineSource& from) : source(from) {
+    for (DefineSource::Band& band : source.bands) {
+      Keep(band.table);
+      Keep(band.projection);
+    }
+    for (DefineSource::Layer& layer : source.layers) {
+      Keep(layer.weight);
+      Keep(layer.bias);
+    }
+  }
+  OwnedSource(const OwnedSource&) = delete;
+  OwnedSource& operator=(const OwnedSource&) = delete;
+
+  DefineSource source;
+  std::deque<SourceTensor> tensors;
+
+ private:
+  void Keep(const SourceTensor*& tensor) {
+    if (tensor != nullptr) tensor = &tensors.emplace_back(*tensor);
+  }
+};
+
 }  // namespace
 
 uint64_t DefineSource::Words() const {
@@ -142,8 +168,9 @@ Result<DefineInput> ReadDefine(const DefineSource& source) {
 }
 
 SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source) {
-  return {name, {source.Words(), source.width}, [&source]() -> Result<std::vector<float>> {
-            KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(source));
+  const auto owned = std::make_shared<const OwnedSource>(source);
+  return {name, {source.Words(), source.width}, [owned]() -> Result<std::vector<float>> {
+            KINGLET_ASSIGN_OR_RETURN(const DefineInput input, ReadDefine(owned->source));
             return DefineTable(input.map, input.unit, input.weights, MachineThreads());
           }};
 }

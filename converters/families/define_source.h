@@ -53,7 +53,8 @@ struct DefineInput {
 Result<DefineInput> ReadDefine(const DefineSource& source);
 
 // The table [Words(), width] that the input amounts to, as a tensor that the checkpoint does not
-// hold; it is computed when it is read. REQUIRES: the source outlives it; its width is known.
+// hold; it is computed when it is read, from tensors of its own. REQUIRES: its width is known and
+// the builder's CheckNames finds nothing when it is read.
 SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source);
 
 }  // namespace kinglet

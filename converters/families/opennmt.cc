@@ -60,7 +60,7 @@ class OpenNmtLoader {
                                 std::move(softmax)};
     draft.vocabulary = std::move(settings_.target_words);
     draft.source_vocabulary = std::move(settings_.source_words);
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 
@@ -108,7 +108,7 @@ class OpenNmtLoader {
   }
 
   void ClaimUnit(const std::string& module, uint64_t words, Side& side) {
-    const DefineSource& unit = units_.emplace_back(ClaimDefine(builder_, module));
+    const DefineSource unit = ClaimDefine(builder_, module);
     if (unit.width == 0) return;
     if (unit.Words() != words) {
       builder_.NoteMisshaped(*unit.bands.back().table,
@@ -284,7 +284,6 @@ class OpenNmtLoader {
   DraftBuilder builder_;
   bool one_words_ = false, one_positions_ = false, one_output_ = false;
   TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
-  std::deque<DefineSource> units_;            // the tables in made_ point to them
   std::deque<SourceTensor> made_;             // the builder points to them
 };
 

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,26 @@ class ScorePairsTest : public testing::Test {
   }
   CommandFolder folder_;
 };
+
+TEST_F(ScorePairsTest, QuantisedModelsHaveTheSameBitsOnEveryBackend) {
+  folder_.WriteModel("q.kgl", TinyTranslation({.bits = 9, .quantised = true}));
+  for (const std::string form : {" --hex", " --hex --json"}) {
+    std::vector<std::vector<std::string>> outputs;
+    for (const std::string backend : {"ref", "cpu", "cpu --lanes 3 --threads 2"}) {
+      std::vector<std::string> lines =
+          folder_.Run("score q.kgl --pairs pairs.txt" + form + " --backend " + backend).Lines();
+      ASSERT_GT(lines.size(), 4u);
+      lines.resize(4);  // the tokens
+      outputs.push_back(lines);
+    }
+    EXPECT_EQ(outputs[1], outputs[0]);
+    EXPECT_EQ(outputs[2], outputs[0]);
+  }
+  const auto line =
+      folder_.Run("score q.kgl --pairs pairs.txt --hex --json --backend ref").Json()[0];
+  const auto bits = static_cast<uint32_t>(std::stoul(line["hex"].get<std::string>(), nullptr, 16));
+  EXPECT_NEAR(std::bit_cast<float>(bits), line["logprob"].get<double>(), 1e-7);
+}
 
 TEST_F(ScorePairsTest, WhatTheLibraryComputes) {
   const std::vector<std::vector<uint32_t>> sources = {{1, 12, 0}, {7}}, targets = {{5, 16, 3}, {3}};
@@ -75,12 +97,12 @@ TEST_F(ScorePairsTest, Refusals) {
   folder_.Write("wrong.txt", "1 ||| 2 3\n13 ||| 2 3\n");
   folder_.Write("unstarted.txt", "1 ||| 5 3\n");
   refused("score lm.kgl --pairs pairs.txt", 1, "--pairs: expected a model with an encoder");
-  refused("score m.kgl --pairs wrong.txt", 1, "sentence 1: session: token id");
+  refused("score m.kgl --pairs wrong.txt", 1, "sentence 1: pairs: source: expected ids below 13");
   refused("score m.kgl --pairs unstarted.txt", 1, "line 1: expected a target that begins with");
   folder_.Write("long.txt", "1 ||| 2 5 5 5 5 5 5 5 5 5 3\n");
   refused("score m.kgl --pairs long.txt", 1, "at most the decoder's 9 positions, found 10");
   refused("score m.kgl --pairs pairs.txt --ids pairs.txt", 2, "found several");
-  refused("score m.kgl --pairs pairs.txt --hex", 2, "no --block and no --hex");
+  refused("score m.kgl --pairs pairs.txt --block 3", 2, "no --block beside it, found 3");
   refused("score m.kgl", 2, "--pairs FILE, found none of them");
 }
 
