@@ -120,8 +120,7 @@ TEST_F(TranslateTest, Refusals) {
 
 // What reads texts says so of a model that needs pairs.
 TEST_F(TranslateTest, OtherCommands) {
-  for (const char* command : {"score m.kgl --ids ids.txt", "predict m.kgl --ids ids.txt",
-                              "bench m.kgl", "count m.kgl --ids ids.txt"}) {
+  for (const char* command : {"score m.kgl --ids ids.txt", "predict m.kgl --ids ids.txt"}) {
     const Outcome outcome = folder_.Run(command);
     EXPECT_EQ(outcome.exit_status, 1) << command;
     EXPECT_NE(outcome.error.find("expected a language model, found one with an encoder"),
