@@ -19,11 +19,15 @@ size_t ChunkPairs(int bits, int64_t largest_code) {
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y) {
   if (x.codes != nullptr) {
-    vector.integer_product(weight.code_panels(), x.codes, x.step, chunk_pairs, finish, y);
-  } else if (weight.integer()) {
-    vector.decoded_product(weight.code_panels(), x.reals, finish, y);
+    const CodeVector codes = {x.codes, x.step, y};
+    vector.integer_product(weight.code_panels(), &codes, 1, chunk_pairs, finish);
+    return;
+  }
+  const RealVector reals = {x.reals, y};
+  if (weight.integer()) {
+    vector.decoded_product(weight.code_panels(), &reals, 1, finish);
   } else {
-    vector.real_product(weight.real_panels(), x.reals, finish, y);
+    vector.real_product(weight.real_panels(), &reals, 1, finish);
   }
 }
 
