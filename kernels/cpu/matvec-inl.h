@@ -131,7 +131,8 @@ struct IntegerPanels {
   // needed.
   static constexpr size_t kAhead = 16;
   using Inputs = const BlockInput<kCols>*;  // kInputs of them
-  using Accumulators = hn::Vec<Sums>[kInputs][kVectors];
+  static constexpr size_t kSums = kInputs * kVectors;
+  using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
 
   // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
   // on. Fetches what lies `ahead` blocks on.
@@ -139,11 +140,9 @@ struct IntegerPanels {
                                   size_t ahead, const int16_t* const (&x)[kInputs],
                                   Accumulators& sums) {
     const Sums d32;
-    hn::Vec<Codes> both[kInputs][kPairs];
-    for (size_t i = 0; i < kInputs; ++i) {
-      for (size_t pair = 0; pair < kPairs; ++pair) {
-        both[i][pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[i] + 2 * pair)));
-      }
+    hn::Vec<Codes> both[kInputs * kPairs];
+    for (size_t b = 0; b < kInputs * kPairs; ++b) {
+      both[b] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[b / kPairs] + 2 * (b % kPairs))));
     }
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kBlockBytes;
@@ -153,11 +152,9 @@ struct IntegerPanels {
       }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
-        for (size_t i = 0; i < kInputs; ++i) {
-          auto& sum = sums[i][p * kGroups + g];
-          for (size_t pair = 0; pair < kPairs; ++pair) {
-            sum = Products::Add(d32, sum, block.pairs[pair], both[i][pair]);
-          }
+        for (size_t b = 0; b < kInputs * kPairs; ++b) {
+          auto& sum = sums[b / kPairs * kVectors + p * kGroups + g];
+          sum = Products::Add(d32, sum, block.pairs[b % kPairs], both[b]);
         }
       }
     }
@@ -166,9 +163,7 @@ struct IntegerPanels {
   // 32-bit sums over blocks [begin, end).
   static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, Inputs inputs, size_t begin,
                              size_t end, Accumulators& sums) {
-    for (auto& of_input : sums) {
-      for (auto& sum : of_input) sum = hn::Zero(Sums());
-    }
+    for (auto& sum : sums) sum = hn::Zero(Sums());
     const size_t stride = BlocksOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = weight.signs + panel * stride;
@@ -176,41 +171,39 @@ struct IntegerPanels {
     // After the last blocks of these panels come the first of the panels after them.
     const size_t beyond = kAhead + (kPanels - 1) * stride;
     const size_t turn = stride > kAhead ? stride - kAhead : 0;
-    const int16_t* x[kInputs];
-    for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + begin * kCols;
     for (size_t block = begin; block < whole; ++block) {
+      const int16_t* x[kInputs];
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + block * kCols;
       AddBlock(codes + block * kBlockBytes, signs + block, stride, block < turn ? kAhead : beyond,
                x, sums);
-      for (auto& at : x) at += kCols;
     }
     if (end > inputs->whole) {
+      const int16_t* x[kInputs];
       for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
-      AddBlock(codes + whole * kBlockBytes, signs + whole, stride, beyond, x, sums);
+      AddBlock(codes + inputs->whole * kBlockBytes, signs + inputs->whole, stride, beyond, x, sums);
     }
   }
 
-  // The sums as reals, added up chunk by chunk in 64 bits.
+  // Sums in 64 bits, chunk by chunk, as reals.
   static HWY_INLINE void SumChunks(const CodePanels& weight, size_t panel, Inputs inputs,
-                                   size_t chunk, hn::Vec<Reals> (&products)[kInputs][kVectors]) {
+                                   size_t chunk, hn::Vec<Reals> (&products)[kSums]) {
     const size_t blocks = BlocksOf(kForm, weight.cols);
     Accumulators sums;
-    int64_t totals[kInputs][kVectors * kWidth] = {};
+    int64_t totals[kSums * kWidth] = {};
     for (size_t begin = 0; begin < blocks; begin += chunk) {
       Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
-      for (size_t i = 0; i < kInputs; ++i) {
-        alignas(64) int32_t lanes[kVectors * kWidth];
-        for (size_t v = 0; v < kVectors; ++v) hn::Store(sums[i][v], Sums(), lanes + v * kWidth);
-        for (size_t lane = 0; lane < kVectors * kWidth; ++lane) totals[i][lane] += lanes[lane];
+      for (size_t v = 0; v < kSums; ++v) {
+        alignas(64) int32_t lanes[kWidth];
+        hn::Store(sums[v], Sums(), lanes);
+        for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
       }
     }
-    for (size_t i = 0; i < kInputs; ++i) {
-      alignas(64) float lanes[kVectors * kWidth];
-      for (size_t lane = 0; lane < kVectors * kWidth; ++lane) {
-        lanes[lane] = static_cast<float>(totals[i][lane]);
+    for (size_t v = 0; v < kSums; ++v) {
+      alignas(64) float lanes[kWidth];
+      for (size_t lane = 0; lane < kWidth; ++lane) {
+        lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
       }
-      for (size_t v = 0; v < kVectors; ++v) {
-        products[i][v] = hn::Load(Reals(), lanes + v * kWidth);
-      }
+      products[v] = hn::Load(Reals(), lanes);
     }
   }
 
@@ -218,24 +211,23 @@ struct IntegerPanels {
                                   size_t chunk, const Finish& finish) {
     const Reals d;
     const size_t blocks = BlocksOf(kForm, weight.cols);
-    hn::Vec<Reals> products[kInputs][kVectors];
+    hn::Vec<Reals> products[kSums];
     if (blocks <= chunk) {
       Accumulators sums;
       Sum(weight, panel, inputs, 0, blocks, sums);
-      for (size_t i = 0; i < kInputs; ++i) {
-        for (size_t v = 0; v < kVectors; ++v) products[i][v] = hn::ConvertTo(d, sums[i][v]);
-      }
+      for (size_t v = 0; v < kSums; ++v) products[v] = hn::ConvertTo(d, sums[v]);
     } else {
       SumChunks(weight, panel, inputs, chunk, products);
     }
     const size_t first = panel * kPanelRows;
     for (size_t i = 0; i < kInputs; ++i) {
       const auto steps = hn::Set(d, inputs[i].step);
+      hn::Vec<Reals> scaled[kVectors];
       for (size_t v = 0; v < kVectors; ++v) {
         const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), steps);
-        products[i][v] = hn::Mul(products[i][v], scale);
+        scaled[v] = hn::Mul(products[i * kVectors + v], scale);
       }
-      FinishAll(finish, products[i], first, weight.rows, inputs[i].y);
+      FinishAll(finish, scaled, first, weight.rows, inputs[i].y);
     }
   }
 };
@@ -268,27 +260,33 @@ struct FormProduct {
     }
   }
 
-  static HWY_INLINE void MultiplyOne(const CodePanels& weight, const Inputs& inputs, size_t chunk,
-                                     const Finish& finish) {
+  // Functions of their own, so that neither keeps registers from the other.
+  static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, const CodeVector& vector,
+                                       size_t chunk, const Finish& finish) {
     constexpr size_t kTogether = 4;
+    BlockInput<kCols> input;
+    input.Cut(vector, weight.cols);
     const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
     size_t panel = 0;
     for (; panel + kTogether <= panels; panel += kTogether) {
-      IntegerPanels<Products, kForm, kTogether, 1>::Multiply(weight, panel, inputs, chunk, finish);
+      IntegerPanels<Products, kForm, kTogether, 1>::Multiply(weight, panel, &input, chunk, finish);
     }
     if (panels - panel >= 2) {
-      IntegerPanels<Products, kForm, 2, 1>::Multiply(weight, panel, inputs, chunk, finish);
+      IntegerPanels<Products, kForm, 2, 1>::Multiply(weight, panel, &input, chunk, finish);
       panel += 2;
     }
     if (panels - panel == 1) {
-      IntegerPanels<Products, kForm, 1, 1>::Multiply(weight, panel, inputs, chunk, finish);
+      IntegerPanels<Products, kForm, 1, 1>::Multiply(weight, panel, &input, chunk, finish);
     }
   }
 
-  static HWY_INLINE void MultiplyMany(const CodePanels& weight, const Inputs& inputs, size_t count,
-                                      size_t chunk, const Finish& finish) {
+  // REQUIRES: count <= kGroupInputs.
+  static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, const CodeVector* vectors,
+                                        size_t count, size_t chunk, const Finish& finish) {
     // As many sums as 32 registers leave room for, or 16.
     constexpr size_t kTogether = kGroups == 1 ? 4 : 1;
+    Inputs inputs;
+    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
     const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
     size_t panel = 0;
     for (; panel + kTogether <= panels; panel += kTogether) {
@@ -297,17 +295,15 @@ struct FormProduct {
     for (; panel < panels; ++panel) Multiply<1>(weight, panel, inputs, count, chunk, finish);
   }
 
-  static void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
-                  size_t chunk_pairs, const Finish& finish) {
+  static HWY_INLINE void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                             size_t chunk_pairs, const Finish& finish) {
     const size_t chunk = chunk_pairs / BlockCodes<kForm>::kPairs;
-    Inputs inputs;
     for (size_t begin = 0; begin < count; begin += kGroupInputs) {
       const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
-      for (size_t i = 0; i < together; ++i) inputs[i].Cut(vectors[begin + i], weight.cols);
       if (together == 1) {
-        MultiplyOne(weight, inputs, chunk, finish);
+        MultiplyOne(weight, vectors[begin], chunk, finish);
       } else {
-        MultiplyMany(weight, inputs, together, chunk, finish);
+        MultiplyMany(weight, vectors + begin, together, chunk, finish);
       }
     }
   }
