@@ -2,12 +2,11 @@
 // layer (Li et al. 2018) at the size of the One Billion Word benchmark, against the dense float32
 // layer of the same shape on oneDNN. One thread each, in turns, medians. Weights are random: time
 // depends on none of them.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "kernels/backend.h"
 #include "kernels/read_memory.h"
 #include "runtime/float_environment.h"
+#include "tools/arguments.h"
 
 namespace kinglet {
 namespace {
@@ -123,7 +123,7 @@ class CodedLayer {
  private:
   void Run(size_t step) {
     Frame frame{scratch_.bytes().data(), nullptr, 0, 0};
-    kernels_[step].run(frame);
+    kernels_[step].Run({&frame, 1});
   }
   std::span<std::byte> Keep(uint64_t size) {
     stored_.emplace_back(size);
@@ -174,27 +174,27 @@ void Measure(std::vector<Contender>& contenders, int rounds) {
 int Main(int argc, char** argv) {
   Shape shape;
   int rounds = 15, bits = 9;
-  CLI::App app("A coded output layer against the dense one on oneDNN");
-  app.add_option("--words", shape.words)->check(CLI::Range(8u, 1u << 24))->capture_default_str();
-  app.add_option("--width", shape.width)->check(CLI::Range(8, 8192))->capture_default_str();
-  app.add_option("--positions", shape.positions)->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--bits", bits)->check(CLI::Range(2, 16))->capture_default_str();
-  OnednnLayout layout = OnednnLayout::kAny;
-  const std::map<std::string, OnednnLayout> layouts = {{"any", OnednnLayout::kAny},
-                                                       {"rows", OnednnLayout::kRows},
-                                                       {"columns", OnednnLayout::kColumns}};
-  app.add_option("--dense-layout", layout,
-                 "how oneDNN's weight lies: any (its choice), rows, columns")
-      ->transform(CLI::CheckedTransformer(layouts));
-  app.add_option("--rounds", rounds)->check(CLI::Range(1, 10000))->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  std::string layout = "any";
+  ArgumentParser program("A coded output layer against the dense one on oneDNN", "coded_output");
+  program.Add("--words", shape.words).Between(8u, 1u << 24).ShowDefault();
+  program.Add("--width", shape.width).Between(uint64_t{8}, uint64_t{8192}).ShowDefault();
+  program.Add("--positions", shape.positions).Between(1u, 64u).ShowDefault();
+  program.Add("--bits", bits).Between(2, 16).ShowDefault();
+  program.Add("--dense-layout", layout, "how oneDNN's weight lies: any (its choice), rows, columns")
+      .OneOf({"any", "rows", "columns"})
+      .ShowDefault();
+  program.Add("--rounds", rounds).Between(1, 10000).ShowDefault();
+  if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   if (shape.width % shape.positions != 0 || shape.words < shape.positions) {
     std::fprintf(stderr, "coded_output: --positions: expected a divisor of --width\n");
     return 1;
   }
 
   const FloatEnvironment environment;
-  OnednnProduct dense(shape.words, shape.width, layout);
+  const OnednnLayout dense_layout = layout == "rows"      ? OnednnLayout::kRows
+                                    : layout == "columns" ? OnednnLayout::kColumns
+                                                          : OnednnLayout::kAny;
+  OnednnProduct dense(shape.words, shape.width, dense_layout);
   FillWithReals(dense.weight(), 6);
   FillWithReals(dense.x(), 7);
   CodedLayer reals(shape, 0, false), codes(shape, bits, false), fixed(shape, bits, true);

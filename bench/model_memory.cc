@@ -3,11 +3,11 @@
 //
 //   model_memory make --preset dpq --bits 9 -o dpq.kgl
 //   model_memory open dpq.kgl
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "tests/support/recurrent_builder.h"
+#include "tools/arguments.h"
 
 namespace kinglet {
 namespace {
@@ -94,19 +95,19 @@ Status Open(const std::string& path, const std::string& backend) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("The memory of an open coded model");
-  app.require_subcommand(1);
+  ArgumentParser program("The memory of an open coded model", "model_memory");
+  program.RequireSubcommand();
   std::string preset = "dpq", path, backend = "cpu";
   int bits = 0;
-  CLI::App* make = app.add_subcommand("make", "write a model");
-  make->add_option("--preset", preset)->check(CLI::IsMember({"dpq", "slim"}));
-  make->add_option("--bits", bits, "0: float32")->check(CLI::Range(0, 16));
-  make->add_option("-o,--output", path)->required();
-  CLI::App* open = app.add_subcommand("open", "open it and measure");
-  open->add_option("FILE", path)->required();
-  open->add_option("--backend", backend)->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  const Status status = *make ? Make(preset, bits, path) : Open(path, backend);
+  Arguments make = program.AddSubcommand("make", "write a model");
+  make.Add("--preset", preset).OneOf({"dpq", "slim"});
+  make.Add("--bits", bits, "0: float32").Between(0, 16);
+  make.Add("-o,--output", path).Required();
+  Arguments open = program.AddSubcommand("open", "open it and measure");
+  open.Add("FILE", path).Required();
+  open.Add("--backend", backend).ShowDefault();
+  if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
+  const Status status = make.parsed() ? Make(preset, bits, path) : Open(path, backend);
   if (!status.ok()) std::fprintf(stderr, "model_memory: %s\n", status.message().c_str());
   return status.ok() ? 0 : 1;
 }

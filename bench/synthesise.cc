@@ -1,6 +1,5 @@
 // Writes a model of random weights: one of the published MicroNet configurations or coded models,
 // or one of them with other numbers. bench/README.md shows its use.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include "converters/quoted.h"
 #include "format/write_file.h"
 #include "format/writer.h"
+#include "tools/arguments.h"
 
 namespace kinglet {
 namespace {
@@ -130,27 +130,25 @@ Status Run(const Options& options) {
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  CLI::App app("Writes a model of random weights at a published configuration.", "synthesise");
+  kinglet::ArgumentParser program("Writes a model of random weights at a published configuration.",
+                                  "synthesise");
   kinglet::Options options;
-  auto* list = app.add_flag("--list", options.list, "print the presets and exit");
-  auto* preset = app.add_option("--preset", options.preset, "a name of --list")->excludes(list);
-  auto* output = app.add_option("-o,--output", options.output, "the file to write");
-  app.add_option("--seed", options.seed, "of the weights (default 1)");
-  app.add_option("--window", options.window, "slots that attention sees, n_seq + 1");
-  app.add_option("--cache", options.cache, "words that the neural cache remembers; 0: none");
-  app.add_option("--bits", options.bits, "of weights and activations; 0: float32");
-  auto* sparsity = app.add_option("--sparsity", options.sparsity,
-                                  "of every tensor that the training code prunes");
-  app.add_option("--sparsities", options.sparsities, "JSON file: {\"tensor\": sparsity, ...}")
-      ->excludes(sparsity);
-  try {
-    app.parse(argc, argv);
-    if (!options.list && (preset->empty() || output->empty())) {
-      throw CLI::RequiredError("--list, or --preset and -o,");
-    }
-  } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? 0 : 2;
+  using kinglet::Option;
+  const Option list = program.AddFlag("--list", options.list, "print the presets and exit");
+  program.Add("--preset", options.preset, "a name of --list").Excludes(list);
+  program.Add("-o,--output", options.output, "the file to write");
+  program.Add("--seed", options.seed, "of the weights (default 1)");
+  program.Add("--window", options.window, "slots that attention sees, n_seq + 1");
+  program.Add("--cache", options.cache, "words that the neural cache remembers; 0: none");
+  program.Add("--bits", options.bits, "of weights and activations; 0: float32");
+  const Option sparsity =
+      program.Add("--sparsity", options.sparsity, "of every tensor that the training code prunes");
+  program.Add("--sparsities", options.sparsities, "JSON file: {\"tensor\": sparsity, ...}")
+      .Excludes(sparsity);
+  if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
+  if (!options.list && (options.preset.empty() || options.output.empty())) {
+    std::fputs("synthesise: usage: expected --list, or --preset and -o\n", stderr);
+    return 2;
   }
   if (options.list) {
     std::printf("%s\n%s", kinglet::PresetTable().c_str(), kinglet::CodedPresetTable().c_str());

@@ -2,7 +2,6 @@
 // this build. bench/README.md shows its use.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -13,6 +12,7 @@
 
 #include "bench/technique_measure.h"
 #include "bench/technique_rows.h"
+#include "tools/arguments.h"
 #include "tools/console.h"
 
 namespace kinglet {
@@ -157,19 +157,15 @@ bool PrintTables(const Options& options) {
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  CLI::App app("Converts and measures every technique, and prints Markdown.", "techniques");
+  kinglet::ArgumentParser program("Converts and measures every technique, and prints Markdown.",
+                                  "techniques");
   kinglet::Options options;
-  app.add_option("--models", options.models,
-                 "folder that examples/torch/train_all.sh filled; without it only the demo model");
-  app.add_option("--examples", options.examples, "the source's folder of examples")
-      ->capture_default_str();
-  app.add_option("--text", options.text, "to score (default: wikitext2/passage.txt)");
-  app.add_option("--only", options.only, "rows whose method contains this");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  program.Add("--models", options.models,
+              "folder that examples/torch/train_all.sh filled; without it only the demo model");
+  program.Add("--examples", options.examples, "the source's folder of examples").ShowDefault();
+  program.Add("--text", options.text, "to score (default: wikitext2/passage.txt)");
+  program.Add("--only", options.only, "rows whose method contains this");
+  if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   try {
     return kinglet::PrintTables(options) ? 0 : 1;
   } catch (const std::exception& error) {  // memory and temporary files

@@ -1,7 +1,11 @@
 // By whom it is computed: a backend turns each step of a plan into a kernel, once, at load. A
-// kernel owns (or shares) its weights in the layout it likes and touches nothing but the frame it
+// kernel owns (or shares) its weights in the layout it likes and touches nothing but the frames it
 // is given, so one bound program may run on many frames in many threads at once. It says which of
 // its weights a run reads, so that what a token costs can be compared with reading that memory.
+//
+// A kernel is a list of phases, and a phase a number of pieces: whoever runs it may divide the
+// pieces among threads, and hands over all frames that take the step together, so that a kernel can
+// fetch its weights once for all of them.
 #ifndef KINGLET_KERNELS_BACKEND_H_
 #define KINGLET_KERNELS_BACKEND_H_
 
@@ -10,6 +14,7 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/cluster_words.h"
@@ -29,11 +34,47 @@ struct Frame {
 
 using MemoryRange = std::span<const std::byte>;
 
-// A step bound to its weights. A kernel without `run` is none.
+// Numbers begin, .., end - 1 of a phase's pieces.
+struct Pieces {
+  size_t begin, end;
+};
+
+// A part of a step that begins once the phase before it has ended. Its pieces are independent: run
+// once each on every frame, in any order, divided among frames and threads in any way, they give
+// the same bits.
+struct Phase {
+  std::function<void(std::span<Frame> frames, Pieces pieces)> run;
+  // Of about equal cost each, and worth some microseconds (kPhasePieceBytes) where there are several: a
+  // phase of one piece is not worth dividing on one frame.
+  size_t pieces = 1;
+};
+inline constexpr uint64_t kPhasePieceBytes = 16384;  // memory that a piece should touch at least
+
+// The phase of what knows one frame at a time: run(frame), or run(frame, pieces).
+template <class Run>
+Phase FramePhase(Run run) {
+  return {[run = std::move(run)](std::span<Frame> frames, Pieces) {
+    for (Frame& frame : frames) run(frame);
+  }};
+}
+template <class Run>
+Phase FramePhase(Run run, size_t pieces) {
+  return {[run = std::move(run)](std::span<Frame> frames, Pieces part) {
+            for (Frame& frame : frames) run(frame, part);
+          },
+          pieces};
+}
+// The only phase, of one piece, of such a kernel.
+template <class Run>
+std::vector<Phase> EachFrame(Run run) {
+  return {FramePhase(std::move(run))};
+}
+
+// A step bound to its weights. A kernel without phases is none.
 struct Kernel {
-  std::function<void(Frame&)> run;
+  std::vector<Phase> phases;
   // Weight memory that every run reads, as laid out by the backend, padding included. Lies in what
-  // `run` owns, as the rows below do.
+  // the phases own, as the rows below do.
   std::vector<MemoryRange> weights = {};
   // What the run for one token reads besides; empty where that is nothing.
   std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
@@ -41,6 +82,12 @@ struct Kernel {
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
   // A reference kernel, slower, because the backend has none of its own for this step.
   bool is_substitute = false;
+
+  explicit operator bool() const { return !phases.empty(); }
+  // All of it, on every frame.
+  void Run(std::span<Frame> frames) const {
+    for (const Phase& phase : phases) phase.run(frames, {0, phase.pieces});
+  }
 };
 
 // Where a buffer lies. Every buffer starts at a multiple of 64 bytes and is padded to one.

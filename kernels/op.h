@@ -229,10 +229,15 @@ T AttentionScale(uint32_t key_size) {
   return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
 }
 
-// out[0] = max x, out[1] = log sum exp(x - max).
+// Blocks of a sum of n numbers, which are added up one by one (rule 4 of docs/NUMERICS.md).
+inline constexpr uint64_t kSumBlock = 1024;
+constexpr uint64_t SumBlocks(uint64_t n) { return (n + kSumBlock - 1) / kSumBlock; }
+
+// out[0] = max x, blocks[b] = sum over block b of exp(x - max), out[1] = log of their sum.
 struct LogSumExp {
-  BufferId x;    // [n] of reals
-  BufferId out;  // [2] of reals
+  BufferId x;       // [n] of reals
+  BufferId out;     // [2] of reals
+  BufferId blocks;  // [SumBlocks(n)] of reals
 };
 
 // Over the m = min(position, capacity) stored pairs, in storage order:

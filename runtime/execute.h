@@ -18,8 +18,8 @@
 
 namespace kinglet {
 
-// Called for each step of each frame; for calibration and measuring.
-using StepObserver = std::function<void(const Step& step, const Frame& frame)>;
+// Called for each step of all frames that take it together; for calibration and measuring.
+using StepObserver = std::function<void(const Step& step, std::span<const Frame> frames)>;
 struct StepObservers {
   StepObserver before, after;  // an empty one is not called
 };
@@ -27,8 +27,8 @@ struct StepObservers {
 // Set by any thread; whoever obeys it clears it.
 using CancelFlag = std::atomic<bool>;
 
-// Runs the steps, each on every frame before the next step, so that its weights are fetched once
-// for all. KINGLET_CANCELLED, with the steps before done and no others, if `cancel` was set.
+// Runs the steps, each on all frames before the next step. KINGLET_CANCELLED, with the steps before
+// done and no others, if `cancel` was set.
 inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
                        CancelFlag& cancel, const StepObservers& observers) {
   for (size_t i = range.begin; i < range.end; ++i) {
@@ -37,12 +37,9 @@ inline Status RunSteps(const Model& model, StepRange range, std::span<Frame> fra
       return Status::Refusal(KINGLET_CANCELLED, "session", "step " + model.plan().steps[i].name,
                              "to run to the end", "that the caller cancelled");
     }
-    const auto& run = model.kernels()[i].run;
-    for (Frame& frame : frames) {
-      if (observers.before) observers.before(model.plan().steps[i], frame);
-      run(frame);
-      if (observers.after) observers.after(model.plan().steps[i], frame);
-    }
+    if (observers.before) observers.before(model.plan().steps[i], frames);
+    model.kernels()[i].Run(frames);
+    if (observers.after) observers.after(model.plan().steps[i], frames);
   }
   return Status();
 }

@@ -62,8 +62,8 @@ class Session {
   uint64_t position(uint32_t lane = 0) const;
   // Back to the start of a stream, without a source.
   Status Reset(uint32_t lane = 0);
-  // Called after each step, of tokens and of queries, lane by lane, from now on, and, where given,
-  // `before` it; empty functions stop it.
+  // Called after each step, of tokens and of queries, with the frames of the lanes that take it,
+  // from now on, and, where given, `before` it; empty functions stop it.
   void set_observer(StepObserver after, StepObserver before = {});
 
   // From any thread: the call that is running, or else the next that computes something, stops

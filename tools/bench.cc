@@ -1,5 +1,4 @@
 // kinglet bench: what a token takes, beside what reading the memory it touches takes.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -85,32 +84,30 @@ Status Bench(const BenchOptions& options, Console& console) {
 
 }  // namespace
 
-Command AddBench(CLI::App& app) {
+Command AddBench(Arguments& program) {
   const auto options = std::make_shared<BenchOptions>();
-  CLI::App* bench = app.add_subcommand("bench", "Time per token, beside the time to read memory");
-  AddRunOptions(*bench, options->run);
-  bench->get_option("--lanes")->description("N streams that step together");
-  bench->add_option("--ids", options->ids, "feed these token ids; otherwise made-up ones")
-      ->type_name("FILE");
-  bench->add_option("--mode", options->modes, "what is asked after each token; all take turns")
-      ->type_name("full,score,topk")
-      ->capture_default_str();
-  bench->add_option("--top", options->top, "how many words topk asks for")
-      ->check(CLI::Range(uint32_t{1}, uint32_t{1} << 31).description(""))
-      ->type_name("K")
-      ->capture_default_str();
-  bench->add_flag("--no-skip", options->no_skip,
-                  "compute all clusters whatever is asked: for models of random weights");
-  bench
-      ->add_option("--tokens", options->tokens,
-                   "steps to time in each mode, in rounds of equal length")
-      ->check(CLI::Range(uint64_t{1}, kMostTokens).description(""))
-      ->type_name("N")
-      ->capture_default_str();
-  bench->add_option("--steps", options->steps, "how many of the slowest steps to print")
-      ->type_name("N")
-      ->capture_default_str();
-  bench->footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");
+  Arguments bench =
+      program.AddSubcommand("bench", "Time per token, beside the time to read memory");
+  AddRunOptions(bench, options->run);
+  bench.Get("--lanes").Says("N streams that step together");
+  bench.Add("--ids", options->ids, "feed these token ids; otherwise made-up ones").Called("FILE");
+  bench.Add("--mode", options->modes, "what is asked after each token; all take turns")
+      .Called("full,score,topk")
+      .ShowDefault();
+  bench.Add("--top", options->top, "how many words topk asks for")
+      .Between(uint32_t{1}, uint32_t{1} << 31)
+      .Called("K")
+      .ShowDefault();
+  bench.AddFlag("--no-skip", options->no_skip,
+                "compute all clusters whatever is asked: for models of random weights");
+  bench.Add("--tokens", options->tokens, "steps to time in each mode, in rounds of equal length")
+      .Between(uint64_t{1}, kMostTokens)
+      .Called("N")
+      .ShowDefault();
+  bench.Add("--steps", options->steps, "how many of the slowest steps to print")
+      .Called("N")
+      .ShowDefault();
+  bench.Footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");
   return {bench, [options] { return ParseModes(options->modes).status(); },
           [options](Console& console) { return Bench(*options, console); }};
 }

@@ -1,4 +1,4 @@
-// The subcommands. Each Add function declares its options below `app`, keeps their values and
+// The subcommands. Each Add function declares its options below `program`, keeps their values and
 // returns what runs it.
 #ifndef KINGLET_TOOLS_COMMANDS_H_
 #define KINGLET_TOOLS_COMMANDS_H_
@@ -6,32 +6,29 @@
 #include <functional>
 
 #include "kinglet/status.h"
+#include "tools/arguments.h"
 #include "tools/console.h"
-
-namespace CLI {
-class App;
-}
 
 namespace kinglet {
 
 struct Command {
-  CLI::App* arguments;  // owned by the app it was added to
+  Arguments arguments;
   // Relations between options that the parser cannot express; a failure is a usage error.
   std::function<Status()> check;
   // Results go to the console; a failure is the command's.
   std::function<Status(Console&)> run;
 };
 
-Command AddConvert(CLI::App& app);
-Command AddScore(CLI::App& app);
-Command AddPredict(CLI::App& app);
-Command AddCount(CLI::App& app);
-Command AddBench(CLI::App& app);
-Command AddEmbed(CLI::App& app);
-Command AddInspect(CLI::App& app);
-Command AddVerify(CLI::App& app);
-Command AddTranslate(CLI::App& app);
-Command AddTuneCache(CLI::App& app);
+Command AddConvert(Arguments& program);
+Command AddScore(Arguments& program);
+Command AddPredict(Arguments& program);
+Command AddCount(Arguments& program);
+Command AddBench(Arguments& program);
+Command AddEmbed(Arguments& program);
+Command AddInspect(Arguments& program);
+Command AddVerify(Arguments& program);
+Command AddTranslate(Arguments& program);
+Command AddTuneCache(Arguments& program);
 
 }  // namespace kinglet
 

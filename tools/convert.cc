@@ -1,7 +1,6 @@
 // kinglet convert: a training code's checkpoint becomes a model file.
 #include "converters/convert.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -49,64 +48,56 @@ Status RunConvert(const CommandOptions& options, Console& console) {
 
 }  // namespace
 
-Command AddConvert(CLI::App& app) {
+Command AddConvert(Arguments& program) {
   const auto options = std::make_shared<CommandOptions>();
   ConvertOptions& convert = options->convert;
-  CLI::App* command = app.add_subcommand("convert", "Turn a trained checkpoint into a model file");
-  command->add_option("CHECKPOINT", convert.checkpoint, "a file or a folder")
-      ->required()
-      ->type_name("");
-  command->add_option("-o,--output", convert.output, "the model file to write")
-      ->required()
-      ->type_name("M.kgl");
-  command->add_option("--family", convert.family, "training code (default: recognised)")
-      ->type_name("F");
-  command->add_option("--config", convert.config, "configuration (default: beside the checkpoint)")
-      ->type_name("FILE");
-  command->add_option("--vocab", convert.vocabulary, "one token per line in id order")
-      ->type_name("FILE");
-  command->add_option("--bits", convert.bits, "quantise weights to N bits")
-      ->check(CLI::Range(kMinBits, kMaxBits).description(""))
-      ->type_name("N");
+  Arguments command =
+      program.AddSubcommand("convert", "Turn a trained checkpoint into a model file");
+  command.Add("CHECKPOINT", convert.checkpoint, "a file or a folder").Required().Called("");
+  command.Add("-o,--output", convert.output, "the model file to write").Required().Called("M.kgl");
+  command.Add("--family", convert.family, "training code (default: recognised)").Called("F");
+  command.Add("--config", convert.config, "configuration (default: beside the checkpoint)")
+      .Called("FILE");
+  command.Add("--vocab", convert.vocabulary, "one token per line in id order").Called("FILE");
+  command.Add("--bits", convert.bits, "quantise weights to N bits")
+      .Between(kMinBits, kMaxBits)
+      .Called("N");
   command
-      ->add_option("--calibrate", convert.calibration_text,
-                   "quantise activations too, for the ranges seen on this text")
-      ->type_name("TEXT");
-  command->add_option("--recipe", convert.recipe,
-                      "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
+      .Add("--calibrate", convert.calibration_text,
+           "quantise activations too, for the ranges seen on this text")
+      .Called("TEXT");
+  command.Add("--recipe", convert.recipe,
+              "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
   command
-      ->add_option("--keep-define", convert.define_cache_rows,
-                   "keep a DeFINE unit in the model and cache N of its rows")
-      ->type_name("N");
+      .Add("--keep-define", convert.define_cache_rows,
+           "keep a DeFINE unit in the model and cache N of its rows")
+      .Called("N");
   command
-      ->add_option("--mem-len", convert.memory_length,
-                   "memory of a Transformer-XL, or last position of an OpenNMT model")
-      ->type_name("N");
-  command->add_option("--prune", convert.prune, "fraction of smallest weights set to zero")
-      ->check(CLI::Range(0.0, 1.0).description(""))
-      ->type_name("S");
-  command->add_option("--cache", convert.cache_capacity, "pairs of the neural cache, 0 removes it")
-      ->type_name("N");
-  command->add_option("--cache-theta", convert.cache_theta, "sharpness of the cache")
-      ->type_name("T");
-  command->add_option("--cache-lambda", convert.cache_lambda, "weight of the cache")
-      ->type_name("L");
-  CLI::Option* golden = command->add_option(
+      .Add("--mem-len", convert.memory_length,
+           "memory of a Transformer-XL, or last position of an OpenNMT model")
+      .Called("N");
+  command.Add("--prune", convert.prune, "fraction of smallest weights set to zero")
+      .Between(0.0, 1.0)
+      .Called("S");
+  command.Add("--cache", convert.cache_capacity, "pairs of the neural cache, 0 removes it")
+      .Called("N");
+  command.Add("--cache-theta", convert.cache_theta, "sharpness of the cache").Called("T");
+  command.Add("--cache-lambda", convert.cache_lambda, "weight of the cache").Called("L");
+  Option golden = command.Add(
       "--golden", convert.golden,
       "known answers to replay: position<TAB>id<TAB>...<TAB>value, with an encoder behind "
       "sentence<TAB>");
-  CLI::Option* ids =
-      command->add_option("--ids", convert.ids,
-                          "the token ids the known answers belong to; with an encoder "
-                          "source ids ||| target ids, a pair on each line");
-  golden->needs(ids)->type_name("G");
-  ids->needs(golden)->type_name("I");
-  command->add_option("--tolerance", convert.tolerance, "largest difference to a known answer")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("X")
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "print JSON Lines");
-  command->footer(
+  Option ids = command.Add("--ids", convert.ids,
+                           "the token ids the known answers belong to; with an encoder "
+                           "source ids ||| target ids, a pair on each line");
+  golden.Needs(ids).Called("G");
+  ids.Needs(golden).Called("I");
+  command.Add("--tolerance", convert.tolerance, "largest difference to a known answer")
+      .NonNegative()
+      .Called("X")
+      .ShowDefault();
+  command.AddFlag("--json", options->json, "print JSON Lines");
+  command.Footer(
       "Example:\n  kinglet convert models/ -o model.kgl --vocab vocab.txt --bits 9 "
       "--calibrate text.txt");
   return {command, [] { return Status(); },

@@ -1,5 +1,4 @@
 // kinglet count: operations and storage of a model, as they are or by published rules.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -193,30 +192,30 @@ Status CheckOptions(const CountOptions& options) {
 
 }  // namespace
 
-Command AddCount(CLI::App& app) {
+Command AddCount(Arguments& program) {
   const auto options = std::make_shared<CountOptions>();
-  CLI::App* count = app.add_subcommand("count", "Operations per token and bytes, by named rules");
-  AddRunOptions(*count, options->run);
-  count->add_option("--rules", options->rules, "who says what counts")
-      ->check(CLI::IsMember({"executed", "micronet-2019"}).description(""))
-      ->type_name("executed|micronet-2019")
-      ->capture_default_str();
-  count->add_option("--ids", options->ids, "count over these token ids, in order")
-      ->type_name("FILE");
+  Arguments count =
+      program.AddSubcommand("count", "Operations per token and bytes, by named rules");
+  AddRunOptions(count, options->run);
+  count.Add("--rules", options->rules, "who says what counts")
+      .OneOf({"executed", "micronet-2019"})
+      .Called("executed|micronet-2019")
+      .ShowDefault();
+  count.Add("--ids", options->ids, "count over these token ids, in order").Called("FILE");
   count
-      ->add_option("--bin-counts", options->bin_counts,
-                   "how many tokens lie in each bin, far into a stream")
-      ->type_name("a,b,c");
-  count->add_option("--mode", options->mode, "what is asked after each token")
-      ->check(CLI::IsMember({"full", "score", "topk"}).description(""))
-      ->type_name("full|score|topk")
-      ->capture_default_str();
-  count->add_option("--top", options->top, "the k of topk")
-      ->check(CLI::Range(uint32_t{1}, UINT32_MAX).description(""))
-      ->type_name("K")
-      ->capture_default_str();
-  count->add_flag("--compare", options->compare, "both rules, and why they differ");
-  count->footer(
+      .Add("--bin-counts", options->bin_counts,
+           "how many tokens lie in each bin, far into a stream")
+      .Called("a,b,c");
+  count.Add("--mode", options->mode, "what is asked after each token")
+      .OneOf({"full", "score", "topk"})
+      .Called("full|score|topk")
+      .ShowDefault();
+  count.Add("--top", options->top, "the k of topk")
+      .Between(uint32_t{1}, UINT32_MAX)
+      .Called("K")
+      .ShowDefault();
+  count.AddFlag("--compare", options->compare, "both rules, and why they differ");
+  count.Footer(
       "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");
   return {count, [options] { return CheckOptions(*options); },
           [options](Console& console) { return CountModel(*options, console); }};

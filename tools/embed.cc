@@ -1,5 +1,4 @@
 // kinglet embed: the vectors of words, and class scores of lists of words.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -100,16 +99,17 @@ Status Embed(const EmbedOptions& options, Console& console) {
 
 }  // namespace
 
-Command AddEmbed(CLI::App& app) {
+Command AddEmbed(Arguments& program) {
   const auto options = std::make_shared<EmbedOptions>();
-  CLI::App* embed = app.add_subcommand("embed", "The vectors of words, or classes of word lists");
-  AddModelOptions(*embed, options->run);
-  embed->add_option("--ids", options->ids, "token ids; with --classify, a list in each line")
-      ->required()
-      ->type_name("FILE");
-  embed->add_flag("--classify", options->classify,
-                  "each line's class and the log-probabilities of all classes");
-  embed->footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
+  Arguments embed =
+      program.AddSubcommand("embed", "The vectors of words, or classes of word lists");
+  AddModelOptions(embed, options->run);
+  embed.Add("--ids", options->ids, "token ids; with --classify, a list in each line")
+      .Required()
+      .Called("FILE");
+  embed.AddFlag("--classify", options->classify,
+                "each line's class and the log-probabilities of all classes");
+  embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [] { return Status(); },
           [options](Console& console) { return Embed(*options, console); }};
 }

@@ -1,5 +1,4 @@
 // kinglet inspect: what is in a model file, to the last byte.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -209,13 +208,13 @@ Status Inspect(const InspectOptions& options, Console& console) {
 
 }  // namespace
 
-Command AddInspect(CLI::App& app) {
+Command AddInspect(Arguments& program) {
   const auto options = std::make_shared<InspectOptions>();
-  CLI::App* inspect =
-      app.add_subcommand("inspect", "What a model is made of, and where its bytes go");
-  inspect->add_option("M.kgl", options->model, "the model file")->required()->type_name("");
-  inspect->add_flag("--json", options->json, "print JSON Lines");
-  inspect->footer("Example:\n  kinglet inspect model.kgl");
+  Arguments inspect =
+      program.AddSubcommand("inspect", "What a model is made of, and where its bytes go");
+  inspect.Add("M.kgl", options->model, "the model file").Required().Called("");
+  inspect.AddFlag("--json", options->json, "print JSON Lines");
+  inspect.Footer("Example:\n  kinglet inspect model.kgl");
   return {inspect, [] { return Status(); },
           [options](Console& console) { return Inspect(*options, console); }};
 }

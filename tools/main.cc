@@ -1,13 +1,14 @@
 // The kinglet command: parses the command line, runs one subcommand, turns its Status into an exit
 // status. 0: done; 1: failed; 2: the command line is wrong.
-#include <CLI/CLI.hpp>
 #include <array>
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "kernels/backend.h"
+#include "tools/arguments.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 
@@ -25,17 +26,6 @@ std::string VersionText() {
 Status UsageRefusal(const std::string& where, const std::string& expected,
                     const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
-}
-
-// What the parser does not like, in the form of all refusals.
-Status UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  const auto chosen = app.get_subcommands();
-  std::string name = "kinglet", where = "command";
-  if (!chosen.empty()) {
-    where = chosen.front()->get_name();
-    name += " " + where;
-  }
-  return UsageRefusal(where, "arguments as `" + name + " --help` lists them", error.what());
 }
 
 // A first word that is no subcommand: the parser would only call it unexpected.
@@ -66,41 +56,35 @@ int RunCommand(const Command& command, Console& console) {
 }
 
 int Main(int argc, const char* const* argv) {
-  CLI::App app("Compressed language models: convert, run and examine them.", "kinglet");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", VersionText(), "print the version and the backends");
-  app.footer(
+  ArgumentParser program("Compressed language models: convert, run and examine them.", "kinglet");
+  program.RequireSubcommand();
+  program.AddVersion(VersionText());
+  program.Footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
       "`kinglet SUBCOMMAND --help` says more.");
-  const std::array commands = {AddConvert(app),   AddScore(app),    AddPredict(app), AddCount(app),
-                               AddBench(app),     AddEmbed(app),    AddInspect(app), AddVerify(app),
-                               AddTranslate(app), AddTuneCache(app)};
+  const std::array commands = {AddConvert(program),  AddScore(program),  AddPredict(program),
+                               AddCount(program),    AddBench(program),  AddEmbed(program),
+                               AddInspect(program),  AddVerify(program), AddTranslate(program),
+                               AddTuneCache(program)};
   std::string names;
   for (const Command& command : commands) {
-    names += (names.empty() ? "" : ", ") + command.arguments->get_name();
+    names += (names.empty() ? "" : ", ") + command.arguments.name();
   }
   if (const Status known = CheckSubcommand(argc, argv, names); !known.ok()) {
     return Fail(known, kUsage);
   }
 
+  const Result<std::optional<std::string>> text = program.Parse(argc, argv);
+  if (!text.ok()) return Fail(text.status(), kUsage);
   Output out(1);
-  Console console = DescribeConsole(out);
-  const auto print = [&out](const std::string& text) {
-    out.Write(text);
+  if (text->has_value()) {
+    out.Write(**text);
     const Status flushed = out.Flush();
     return flushed.ok() ? kDone : Fail(flushed, kFailed);
-  };
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForVersion&) {
-    return print(VersionText());
-  } catch (const CLI::Success&) {  // help was asked for
-    return print(app.help());
-  } catch (const CLI::ParseError& error) {
-    return Fail(UsageError(app, error), kUsage);
   }
+  Console console = DescribeConsole(out);
   for (const Command& command : commands) {
-    if (command.arguments->parsed()) return RunCommand(command, console);
+    if (command.arguments.parsed()) return RunCommand(command, console);
   }
   return Fail(Status(KINGLET_INTERNAL, "command: no subcommand was parsed"), kFailed);
 }

@@ -1,7 +1,6 @@
 // kinglet predict: after each token, what comes next?
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -232,18 +231,17 @@ Status Predict(const PredictOptions& options, Console& console) {
 
 }  // namespace
 
-Command AddPredict(CLI::App& app) {
+Command AddPredict(Arguments& program) {
   const auto options = std::make_shared<PredictOptions>();
-  CLI::App* predict = app.add_subcommand(
+  Arguments predict = program.AddSubcommand(
       "predict", "The most probable continuations after each token of standard input");
-  AddRunOptions(*predict, options->run);
-  predict->add_option("--top", options->top, "how many continuations")
-      ->check(CLI::Range(uint32_t{1}, UINT32_MAX).description(""))
-      ->type_name("K")
-      ->capture_default_str();
-  predict->add_option("--ids", options->ids, "token ids in place of text on standard input")
-      ->type_name("FILE");
-  predict->footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
+  AddRunOptions(predict, options->run);
+  predict.Add("--top", options->top, "how many continuations")
+      .Between(uint32_t{1}, UINT32_MAX)
+      .Called("K")
+      .ShowDefault();
+  predict.Add("--ids", options->ids, "token ids in place of text on standard input").Called("FILE");
+  predict.Footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
   return {predict, [] { return Status(); },
           [options](Console& console) { return Predict(*options, console); }};
 }

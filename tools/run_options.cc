@@ -1,7 +1,6 @@
 #include "tools/run_options.h"
 
 #include <cstdio>
-#include <CLI/CLI.hpp>
 #include <limits>
 
 namespace kinglet {
@@ -12,27 +11,27 @@ constexpr size_t kMostLanes = 65536;
 
 }  // namespace
 
-void AddModelOptions(CLI::App& app, RunOptions& options) {
-  app.add_option("M.kgl", options.model, "the model file")->required()->type_name("");
+void AddModelOptions(Arguments& arguments, RunOptions& options) {
+  arguments.Add("M.kgl", options.model, "the model file").Required().Called("");
   // The names are those of the command's contract; whether this build has one is the runtime's
   // answer.
-  app.add_option("--backend", options.backend, "who computes: ref, ref64, cpu or cuda")
-      ->check(CLI::IsMember({"ref", "ref64", "cpu", "cuda"}).description(""))
-      ->type_name("NAME")
-      ->capture_default_str();
-  app.add_flag("--json", options.json, "print JSON Lines");
+  arguments.Add("--backend", options.backend, "who computes: ref, ref64, cpu or cuda")
+      .OneOf({"ref", "ref64", "cpu", "cuda"})
+      .Called("NAME")
+      .ShowDefault();
+  arguments.AddFlag("--json", options.json, "print JSON Lines");
 }
 
-void AddRunOptions(CLI::App& app, RunOptions& options) {
-  AddModelOptions(app, options);
-  app.add_option("--threads", options.threads, "lanes are divided among up to N threads")
-      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--lanes", options.lanes, "run N replicas and require equal results")
-      ->check(CLI::Range(size_t{1}, kMostLanes).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+void AddRunOptions(Arguments& arguments, RunOptions& options) {
+  AddModelOptions(arguments, options);
+  arguments.Add("--threads", options.threads, "lanes are divided among up to N threads")
+      .Between(size_t{1}, kMostThreads)
+      .Called("N")
+      .ShowDefault();
+  arguments.Add("--lanes", options.lanes, "run N replicas and require equal results")
+      .Between(size_t{1}, kMostLanes)
+      .Called("N")
+      .ShowDefault();
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

@@ -8,10 +8,7 @@
 
 #include "kinglet/status.h"
 #include "runtime/model.h"
-
-namespace CLI {
-class App;
-}
+#include "tools/arguments.h"
 
 namespace kinglet {
 
@@ -23,10 +20,10 @@ struct RunOptions {
   bool json = false;
 };
 
-// Declares M.kgl, --backend and --json. `options` must outlive `app`.
-void AddModelOptions(CLI::App& app, RunOptions& options);
-// The same and --threads and --lanes. `options` must outlive `app`.
-void AddRunOptions(CLI::App& app, RunOptions& options);
+// Declares M.kgl, --backend and --json. `options` outlives the parsing.
+void AddModelOptions(Arguments& arguments, RunOptions& options);
+// The same and --threads and --lanes. `options` outlives the parsing.
+void AddRunOptions(Arguments& arguments, RunOptions& options);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
 // The same with every weight of the file kept in memory, for those that read them.

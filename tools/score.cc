@@ -1,5 +1,4 @@
 // kinglet score: log-probability of every token of a text, and its perplexity.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -245,36 +244,36 @@ Status CheckInput(const ScoreOptions& options) {
 
 }  // namespace
 
-Command AddScore(CLI::App& app) {
+Command AddScore(Arguments& program) {
   const auto options = std::make_shared<ScoreOptions>();
-  CLI::App* score = app.add_subcommand("score", "Log-probability of every token, and perplexity");
-  AddRunOptions(*score, options->run);
-  score->add_option("--ids", options->ids, "token ids, separated by white space, or .npy")
-      ->type_name("FILE");
+  Arguments score =
+      program.AddSubcommand("score", "Log-probability of every token, and perplexity");
+  AddRunOptions(score, options->run);
+  score.Add("--ids", options->ids, "token ids, separated by white space, or .npy").Called("FILE");
   score
-      ->add_option("--text", options->text,
-                   "running text (\"-\": standard input); every line ends with <eos>")
-      ->type_name("FILE");
+      .Add("--text", options->text,
+           "running text (\"-\": standard input); every line ends with <eos>")
+      .Called("FILE");
   score
-      ->add_option("--pairs", options->pairs,
-                   "of a model with an encoder: source ids ||| target ids, a pair on each line")
-      ->type_name("FILE");
-  CLI::Option* block = score->add_option("--block", options->block,
-                                         "score in blocks of N tokens, each from a fresh state");
-  block->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62).description(""))->type_name("N");
+      .Add("--pairs", options->pairs,
+           "of a model with an encoder: source ids ||| target ids, a pair on each line")
+      .Called("FILE");
+  Option block =
+      score.Add("--block", options->block, "score in blocks of N tokens, each from a fresh state");
+  block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
   score
-      ->add_option("--context", options->context,
-                   "of a block's tokens, the first C are fed only: they are the last of the "
-                   "block before")
-      ->needs(block)
-      ->type_name("C");
-  score->add_option("--empty-cache", options->empty_cache, "what an empty neural cache does")
-      ->check(CLI::IsMember({"reference", "normalised"}).description(""))
-      ->type_name("reference|normalised")
-      ->capture_default_str();
-  score->add_flag("--hex", options->hex, "print the exact bits as well (implies --tokens)");
-  score->add_flag("-v,--tokens", options->tokens, "print every token, not only the summary");
-  score->footer("Example:\n  kinglet score model.kgl --text test.txt --json");
+      .Add("--context", options->context,
+           "of a block's tokens, the first C are fed only: they are the last of the "
+           "block before")
+      .Needs(block)
+      .Called("C");
+  score.Add("--empty-cache", options->empty_cache, "what an empty neural cache does")
+      .OneOf({"reference", "normalised"})
+      .Called("reference|normalised")
+      .ShowDefault();
+  score.AddFlag("--hex", options->hex, "print the exact bits as well (implies --tokens)");
+  score.AddFlag("-v,--tokens", options->tokens, "print every token, not only the summary");
+  score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckInput(*options); },
           [options](Console& console) { return Score(*options, console); }};
 }

@@ -1,6 +1,7 @@
 #include "tools/step_clock.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace kinglet {
@@ -12,10 +13,11 @@ void StepClock::After(size_t step) {
 }
 
 StepObservers StepClock::Observers() {
-  return {[this](const Step&, const Frame&) { start_ = std::chrono::steady_clock::now(); },
-          [this](const Step& step, const Frame&) {
-            After(static_cast<size_t>(&step - plan_->steps.data()));
-          }};
+  return {
+      [this](const Step&, std::span<const Frame>) { start_ = std::chrono::steady_clock::now(); },
+      [this](const Step& step, std::span<const Frame>) {
+        After(static_cast<size_t>(&step - plan_->steps.data()));
+      }};
 }
 
 void StepClock::Attach(Session& session) {
@@ -45,8 +47,8 @@ const ObservationCost& StepClock::Cost() {
       const Frame frame{};
       const Time start = std::chrono::steady_clock::now();
       for (int i = 0; i < kRuns; ++i) {
-        observers.before(plan.steps[0], frame);
-        observers.after(plan.steps[0], frame);
+        observers.before(plan.steps[0], {&frame, 1});
+        observers.after(plan.steps[0], {&frame, 1});
       }
       const Time end = std::chrono::steady_clock::now();
       best.whole = std::min(best.whole, std::chrono::duration<double>(end - start).count() / kRuns);

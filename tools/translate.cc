@@ -1,7 +1,6 @@
 // kinglet translate: the most probable translation of each line.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -161,34 +160,33 @@ Status CheckInput(const TranslateOptions& options) {
 
 }  // namespace
 
-Command AddTranslate(CLI::App& app) {
+Command AddTranslate(Arguments& program) {
   const auto options = std::make_shared<TranslateOptions>();
-  CLI::App* translate = app.add_subcommand(
+  Arguments translate = program.AddSubcommand(
       "translate", "The most probable translation of each line of standard input");
-  AddModelOptions(*translate, options->run);
+  AddModelOptions(translate, options->run);
   translate
-      ->add_option("--ids", options->ids,
-                   "ids of source words, a sentence on each line; "
-                   "prints ids")
-      ->type_name("FILE");
-  translate->add_option("--text", options->text, "a text, a sentence on each line")
-      ->type_name("FILE");
-  translate->add_option("--beam", options->beam, "sequences kept in beam search; 1: greedy search")
-      ->check(CLI::Range(uint32_t{1}, kWidestBeam).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+      .Add("--ids", options->ids,
+           "ids of source words, a sentence on each line; "
+           "prints ids")
+      .Called("FILE");
+  translate.Add("--text", options->text, "a text, a sentence on each line").Called("FILE");
+  translate.Add("--beam", options->beam, "sequences kept in beam search; 1: greedy search")
+      .Between(uint32_t{1}, kWidestBeam)
+      .Called("N")
+      .ShowDefault();
   translate
-      ->add_option("--max-length", options->max_length,
-                   "words of a translation, its end included, before it is cut")
-      ->check(CLI::Range(uint32_t{1}, std::numeric_limits<uint32_t>::max()).description(""))
-      ->type_name("N")
-      ->capture_default_str();
+      .Add("--max-length", options->max_length,
+           "words of a translation, its end included, before it is cut")
+      .Between(uint32_t{1}, std::numeric_limits<uint32_t>::max())
+      .Called("N")
+      .ShowDefault();
   translate
-      ->add_option("--length-penalty", options->length_penalty,
-                   "rank translations of n words by log-probability / n^A")
-      ->type_name("A")
-      ->capture_default_str();
-  translate->footer("Example:\n  kinglet translate model.kgl --beam 5 < source.txt");
+      .Add("--length-penalty", options->length_penalty,
+           "rank translations of n words by log-probability / n^A")
+      .Called("A")
+      .ShowDefault();
+  translate.Footer("Example:\n  kinglet translate model.kgl --beam 5 < source.txt");
   return {translate, [options] { return CheckInput(*options); },
           [options](Console& console) { return Translate(*options, console); }};
 }

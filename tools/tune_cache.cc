@@ -1,7 +1,6 @@
 // kinglet tune-cache: the neural cache's two numbers, searched for the lowest perplexity of a text.
 #include "converters/tuning/tune_cache.h"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -127,29 +126,28 @@ Status CheckInput(const TuneCacheCommand& command) {
 
 }  // namespace
 
-Command AddTuneCache(CLI::App& app) {
+Command AddTuneCache(Arguments& program) {
   const auto options = std::make_shared<TuneCacheCommand>();
-  CLI::App* command = app.add_subcommand(
+  Arguments command = program.AddSubcommand(
       "tune-cache", "Search the neural cache's numbers for the lowest perplexity of a text");
-  command->add_option("M.kgl", options->model, "the model file")->required()->type_name("");
+  command.Add("M.kgl", options->model, "the model file").Required().Called("");
   command
-      ->add_option("--text", options->text,
-                   "running text (\"-\": standard input); every line ends with <eos>")
-      ->type_name("FILE");
-  command->add_option("--ids", options->ids, "token ids, separated by white space, or .npy")
-      ->type_name("FILE");
-  command->add_option("--cache", options->capacity, "pairs of the cache (default: the model's own)")
-      ->check(CLI::Range(uint32_t{1}, kMaxCacheCapacity).description(""))
-      ->type_name("N");
-  command->add_option("-o,--output", options->output, "the model file to write")
-      ->required()
-      ->type_name("OUT.kgl");
-  command->add_option("--threads", options->threads, "the search uses up to N threads")
-      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "print JSON Lines");
-  command->footer("Example:\n  kinglet tune-cache model.kgl --text validation.txt -o tuned.kgl");
+      .Add("--text", options->text,
+           "running text (\"-\": standard input); every line ends with <eos>")
+      .Called("FILE");
+  command.Add("--ids", options->ids, "token ids, separated by white space, or .npy").Called("FILE");
+  command.Add("--cache", options->capacity, "pairs of the cache (default: the model's own)")
+      .Between(uint32_t{1}, kMaxCacheCapacity)
+      .Called("N");
+  command.Add("-o,--output", options->output, "the model file to write")
+      .Required()
+      .Called("OUT.kgl");
+  command.Add("--threads", options->threads, "the search uses up to N threads")
+      .Between(size_t{1}, kMostThreads)
+      .Called("N")
+      .ShowDefault();
+  command.AddFlag("--json", options->json, "print JSON Lines");
+  command.Footer("Example:\n  kinglet tune-cache model.kgl --text validation.txt -o tuned.kgl");
   return {command, [options] { return CheckInput(*options); },
           [options](Console& console) { return TuneCacheOf(*options, console); }};
 }

@@ -1,5 +1,4 @@
 // kinglet verify: is the file undamaged, and does it still compute what it should?
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -72,13 +71,13 @@ Status Verify(const VerifyOptions& options, Console& console) {
 
 }  // namespace
 
-Command AddVerify(CLI::App& app) {
+Command AddVerify(Arguments& program) {
   const auto options = std::make_shared<VerifyOptions>();
-  CLI::App* verify =
-      app.add_subcommand("verify", "Check every byte of a model, and replay its golden values");
-  verify->add_option("M.kgl", options->model, "the model file")->required()->type_name("");
-  verify->add_flag("--json", options->json, "print JSON Lines");
-  verify->footer("Example:\n  kinglet verify model.kgl && echo undamaged");
+  Arguments verify =
+      program.AddSubcommand("verify", "Check every byte of a model, and replay its golden values");
+  verify.Add("M.kgl", options->model, "the model file").Required().Called("");
+  verify.AddFlag("--json", options->json, "print JSON Lines");
+  verify.Footer("Example:\n  kinglet verify model.kgl && echo undamaged");
   return {verify, [] { return Status(); },
           [options](Console& console) { return Verify(*options, console); }};
 }

@@ -138,10 +138,10 @@ Status Measure(const ModelDraft& draft, std::span<const uint32_t> tokens,
                            OpenForCalibration(std::move(file)));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   KINGLET_ASSIGN_OR_RETURN(const Points points, find(*model));
-  session->set_observer([&points](const Step& step, const Frame& frame) {
+  session->set_observer([&points](const Step& step, std::span<const Frame> frames) {
     const auto found = points.find(&step);
     if (found == points.end()) return;
-    for (const Point& point : found->second) Widen(point, frame);
+    for (const Point& point : found->second) Widen(point, frames.front());
   });
   for (const uint32_t token : ScoredStream(draft.description, tokens)) {
     KINGLET_RETURN_IF_ERROR(session->StepToken(token));

@@ -27,9 +27,13 @@ class WindowAttentionKernel {
         out_(context.layout[op.out]),
         scale_(AttentionScale<float>(op.key_size)) {}
 
-  void operator()(Frame& frame) const {
-    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, frame);
-    for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
+  void operator()(Frame& frame, Pieces heads) const {
+    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frame);
+    for (size_t head = heads.begin; head < heads.end; ++head) Attend(frame, head);
+  }
+  std::vector<Phase> Phases() && {
+    const size_t heads = op_.heads;
+    return {FramePhase(std::move(*this), heads)};
   }
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
@@ -127,24 +131,44 @@ class CacheWeightsKernel {
         first_position_(op.first_position),
         theta_(static_cast<float>(op.theta)) {}
 
-  void operator()(Frame& frame) const {
-    const size_t stored = std::min<uint64_t>(frame.position, capacity_);
-    float* weights = weights_.At<float>(frame);
-    float* total = total_.At<float>(frame);
-    total[0] = 0.0f;
-    if (frame.position < first_position_) return;
-    const size_t n = hidden_.slot.count;
-    const T* hidden = hidden_.slot.At<T>(frame);
-    const StridedRows<T> keys = {keys_.slot.At<T>(frame), n, stored};
-    if constexpr (std::is_same_v<T, float>) {
-      vector_->real_dots(keys, hidden, n, theta_, weights);
-    } else {
-      vector_->integer_dots(keys, hidden, n, hidden_.step * keys_.step, theta_, weights);
-    }
-    total[0] = vector_->exponentiate(weights, stored, vector_->largest(weights, stored));
+  // The slots that have nothing stored yet are the last pieces'.
+  std::vector<Phase> Phases() && {
+    const size_t pieces = (capacity_ + kPieceSlots - 1) / kPieceSlots;
+    return {FramePhase([kernel = *this](Frame& frame, Pieces part) { kernel.Logits(frame, part); },
+                       pieces),
+            FramePhase([kernel = *this](Frame& frame) { kernel.Exponentiate(frame); })};
   }
 
  private:
+  static constexpr size_t kPieceSlots = 64;
+
+  size_t Stored(const Frame& frame) const {
+    return frame.position < first_position_ ? 0 : std::min<uint64_t>(frame.position, capacity_);
+  }
+
+  void Logits(Frame& frame, Pieces pieces) const {
+    const size_t begin = pieces.begin * kPieceSlots;
+    const size_t end = std::min(pieces.end * kPieceSlots, Stored(frame));
+    if (begin >= end) return;
+    const size_t n = hidden_.slot.count;
+    const T* hidden = hidden_.slot.At<T>(frame);
+    float* logits = weights_.At<float>(frame) + begin;
+    const StridedRows<T> keys = {keys_.slot.At<T>(frame) + begin * n, n, end - begin};
+    if constexpr (std::is_same_v<T, float>) {
+      vector_->real_dots(keys, hidden, n, theta_, logits);
+    } else {
+      vector_->integer_dots(keys, hidden, n, hidden_.step * keys_.step, theta_, logits);
+    }
+  }
+
+  void Exponentiate(Frame& frame) const {
+    const size_t stored = Stored(frame);
+    float* weights = weights_.At<float>(frame);
+    total_.At<float>(frame)[0] =
+        stored == 0 ? 0.0f
+                    : vector_->exponentiate(weights, stored, vector_->largest(weights, stored));
+  }
+
   const VectorFunctions* vector_;
   Operand hidden_, keys_;
   Slot weights_, total_;
@@ -162,9 +186,9 @@ Kernel BindOp(const WindowAttention& op, const BindContext& context) {
 
 Kernel BindOp(const CacheWeights& op, const BindContext& context) {
   const Operand hidden(context, op.hidden), keys(context, op.keys);
-  if (hidden.real()) return {CacheWeightsKernel<float>(op, context)};
+  if (hidden.real()) return {CacheWeightsKernel<float>(op, context).Phases()};
   if (!hidden.code16() || !FitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
-  return {CacheWeightsKernel<int16_t>(op, context)};
+  return {CacheWeightsKernel<int16_t>(op, context).Phases()};
 }
 
 }  // namespace kinglet::cpu

@@ -1,4 +1,6 @@
 // Products with coded tables: a product for each pool, then sums of what words pick from them.
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -28,17 +30,34 @@ class PartialProductsKernel {
                           j * length, partials[j]});
       }
     }
-    chunk_pairs_ = x.ChunkPairsWith(parts_[0].pool->bits());
+    const Panels& pool = *parts_[0].pool;
+    chunk_pairs_ = x.ChunkPairsWith(pool.bits());
+    const uint64_t pool_bytes = pool.PanelBytes() * pool.panels();
+    parts_of_piece_ = (kPhasePieceBytes + pool_bytes - 1) / pool_bytes;
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(std::span<Frame> frames, Pieces pieces) const {
+    const bool integers = parts_[0].pool->integer();
+    const size_t together = x_.Together(integers);
     ProductInput::Memory memory;
-    const ProductVector x = x_.Read(frame, parts_[0].pool->integer(), memory);
-    float* partial = partial_.At<float>(frame);
-    for (const Part& part : parts_) {
-      Multiply(*vector_, *part.pool, x.From(part.x_first), chunk_pairs_, Finish{},
-               partial + part.partial_first);
+    std::array<ProductVector, ProductBatch::kMost> x;
+    for (size_t first = 0; first < frames.size(); first += together) {
+      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
+      for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
+      if (parts_.size() == 1) {
+        MultiplyPart(parts_[0], ProductPieces(*parts_[0].pool).PanelsOf(pieces), group, x);
+        continue;
+      }
+      const size_t end = std::min(pieces.end * parts_of_piece_, parts_.size());
+      for (size_t i = pieces.begin * parts_of_piece_; i < end; ++i) {
+        MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
+      }
     }
+  }
+  // Positions, or rows of the codebook where all positions share one vector.
+  size_t pieces() const {
+    if (parts_.size() == 1) return ProductPieces(*parts_[0].pool).count();
+    return (parts_.size() + parts_of_piece_ - 1) / parts_of_piece_;
   }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory;
@@ -58,10 +77,21 @@ class PartialProductsKernel {
     uint64_t partial_first;
   };
 
+  void MultiplyPart(const Part& part, PanelRange panels, std::span<Frame> frames,
+                    std::span<const ProductVector> x) const {
+    ProductBatch batch;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      batch.Add(x[i].From(part.x_first),
+                partial_.At<float>(frames[i]) + part.partial_first + panels.begin * kPanelRows);
+    }
+    batch.Multiply(*vector_, *part.pool, panels, chunk_pairs_, Finish{});
+  }
+
   const VectorFunctions* vector_;
   ProductInput x_;
   Slot partial_;
   std::vector<Part> parts_;
+  size_t parts_of_piece_ = 1;
   size_t chunk_pairs_ = 1;
 };
 
@@ -78,12 +108,18 @@ class CodedSumsKernel {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
+    const uint64_t block_bytes = kBlockWords * (scheme.positions + sizeof(float));
+    blocks_of_piece_ = (kPhasePieceBytes + block_bytes - 1) / block_bytes;
   }
 
-  void operator()(Frame& frame) const {
-    vector_->coded_sums(codes_->blocks(), firsts_.data(), partial_.At<float>(frame), divisor_,
-                        finish_, y_.At<float>(frame) + y_offset_);
+  void operator()(Frame& frame, Pieces pieces) const {
+    const size_t end = std::min(pieces.end * blocks_of_piece_, Blocks());
+    const size_t begin = pieces.begin * blocks_of_piece_, first = begin * kBlockWords;
+    const Finish part = {finish_.bias != nullptr ? finish_.bias + first : nullptr, finish_.rectify};
+    vector_->coded_sums(codes_->blocks(begin, end), firsts_.data(), partial_.At<float>(frame),
+                        divisor_, part, y_.At<float>(frame) + y_offset_ + first);
   }
+  size_t pieces() const { return (Blocks() + blocks_of_piece_ - 1) / blocks_of_piece_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -91,6 +127,8 @@ class CodedSumsKernel {
   }
 
  private:
+  size_t Blocks() const { return (codes_->words + kBlockWords - 1) / kBlockWords; }
+
   const VectorFunctions* vector_;
   SharedCodes codes_;
   SharedVector bias_;
@@ -99,6 +137,7 @@ class CodedSumsKernel {
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
+  size_t blocks_of_piece_ = 1;
 };
 
 // Hashed codes are kept, as if they were stored, where they are few beside the codebook's entries;
@@ -120,7 +159,8 @@ Kernel BindOp(const PartialProducts& op, const BindContext& context) {
   if (!x.ServedWith(RowReader::IntegerBits(codebook))) return {};
   PartialProductsKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
+  const size_t pieces = kernel.pieces();
+  return {{{std::move(kernel), pieces}}, std::move(memory)};
 }
 
 Kernel BindOp(const CodedSums& op, const BindContext& context) {
@@ -137,7 +177,8 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
+  const size_t pieces = kernel.pieces();
+  return {{FramePhase(std::move(kernel), pieces)}, std::move(memory)};
 }
 
 }  // namespace kinglet::cpu

@@ -96,7 +96,7 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
     kernels.reserve(plan.steps.size());
     for (const Step& step : plan.steps) {
       Kernel kernel = std::visit([&](const auto& op) { return BindOp(op, context); }, step.op);
-      if (!kernel.run) {
+      if (!kernel) {
         kernel = ref::BindStep<float>(step, plan, layout, reference_weights);
         kernel.is_substitute = true;
         KeepCodedTables(step.op, plan, weights);

@@ -9,62 +9,52 @@ namespace kinglet::cpu {
 
 Kernel BindOp(const LayerNorm& op, const BindContext& context) {
   const SharedVector gain = context.weights.Vector(op.gain), bias = context.weights.Vector(op.bias);
-  return {[vector = &context.vector, x = context.layout[op.x], y = context.layout[op.y], gain, bias,
-           epsilon = static_cast<float>(op.epsilon)](Frame& frame) {
+  return {EachFrame([vector = &context.vector, x = context.layout[op.x], y = context.layout[op.y],
+                     gain, bias, epsilon = static_cast<float>(op.epsilon)](Frame& frame) {
             vector->layer_norm(x.At<float>(frame), x.count, gain->data(), bias->data(), epsilon,
                                y.At<float>(frame));
-          },
+          }),
           {std::as_bytes(std::span(*gain)), std::as_bytes(std::span(*bias))}};
 }
 
 Kernel BindOp(const Quantise& op, const BindContext& context) {
   const Operand codes(context, op.codes);
   if (!codes.code16()) return {};
-  return {[vector = &context.vector, x = context.layout[op.x], slot = codes.slot,
-           quantiser = *context.plan.buffer(op.codes).quantiser](Frame& frame) {
+  return {EachFrame([vector = &context.vector, x = context.layout[op.x], slot = codes.slot,
+                     quantiser = *context.plan.buffer(op.codes).quantiser](Frame& frame) {
     vector->quantise(x.At<float>(frame), x.count, quantiser.max_abs, quantiser.step,
                      slot.At<int16_t>(frame));
-  }};
+  })};
 }
 
 Kernel BindOp(const Add& op, const BindContext& context) {
   const Operand x(context, op.x);
   const Slot y = context.layout[op.y];
   if (x.real()) {
-    return {[vector = &context.vector, x = x.slot, y](Frame& frame) {
+    return {EachFrame([vector = &context.vector, x = x.slot, y](Frame& frame) {
       vector->add(x.At<float>(frame), y.count, y.At<float>(frame));
-    }};
+    })};
   }
   if (!x.code16()) return {};
-  return {[vector = &context.vector, x, y](Frame& frame) {
+  return {EachFrame([vector = &context.vector, x, y](Frame& frame) {
     vector->add_codes(x.slot.At<int16_t>(frame), x.step, y.count, y.At<float>(frame));
-  }};
+  })};
 }
 
 // One addition for each logit that a product of many has just made: the compiler's loop serves.
 Kernel BindOp(const AddScalar&, const BindContext&) { return {}; }
 
-Kernel BindOp(const LogSumExp& op, const BindContext& context) {
-  return {[vector = &context.vector, x = context.layout[op.x],
-           out = context.layout[op.out]](Frame& frame) {
-    const float* values = x.At<float>(frame);
-    const float largest = vector->largest(values, x.count);
-    out.At<float>(frame)[0] = largest;
-    out.At<float>(frame)[1] = Log(vector->sum_exponentials(values, x.count, largest));
-  }};
-}
-
 Kernel BindOp(const CacheAppend& op, const BindContext& context) {
   const size_t bytes = ElementBytes(context.plan.buffer(op.hidden).element, sizeof(float));
-  return {[hidden = context.layout[op.hidden], keys = context.layout[op.keys],
-           words = context.layout[op.words], capacity = uint64_t{op.capacity},
-           row_bytes = bytes * context.layout[op.hidden].count](Frame& frame) {
+  return {EachFrame([hidden = context.layout[op.hidden], keys = context.layout[op.keys],
+                     words = context.layout[op.words], capacity = uint64_t{op.capacity},
+                     row_bytes = bytes * context.layout[op.hidden].count](Frame& frame) {
     if (frame.position == 0) return;
     const size_t slot = (frame.position - 1) % capacity;
     std::memcpy(keys.At<std::byte>(frame) + slot * row_bytes, hidden.At<std::byte>(frame),
                 row_bytes);
     words.At<uint32_t>(frame)[slot] = frame.token;
-  }};
+  })};
 }
 
 }  // namespace kinglet::cpu

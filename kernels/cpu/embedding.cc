@@ -225,11 +225,11 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     // the file's form all the same.
     const ref::DefineRowKernel<float, BinRows> kernel(op, context.layout, context.plan.weights,
                                                       BinRows(op.bins, 1, context));
-    return {kernel, kernel.WeightMemory(),
+    return {EachFrame(kernel), kernel.WeightMemory(),
             [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   }
   const EmbedRowKernel kernel(op, context);
-  return {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+  return {EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
 }
 
 }  // namespace kinglet::cpu

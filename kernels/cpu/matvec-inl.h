@@ -234,16 +234,18 @@ struct IntegerPanels {
 
 // Vectors of a group, which take turns with a few panels while those are in the first-level cache.
 constexpr size_t kGroupInputs = 16;
+// Where there are several groups, they take turns with so many panels, in the second-level cache.
+constexpr size_t kTurnPanels = 32;
 
 template <class Products, CodeForm kForm>
 struct FormProduct {
   static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
-  using Inputs = BlockInput<kCols>[kGroupInputs];
 
   // The share of kPanels panels from `panel` on.
   template <size_t kPanels>
-  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, const Inputs& inputs,
-                                  size_t count, size_t chunk, const Finish& finish) {
+  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
+                                  const BlockInput<kCols>* inputs, size_t count, size_t chunk,
+                                  const Finish& finish) {
     size_t i = 0;
     for (; i + 4 <= count; i += 4) {
       IntegerPanels<Products, kForm, kPanels, 4>::Multiply(weight, panel, inputs + i, chunk,
@@ -260,50 +262,53 @@ struct FormProduct {
     }
   }
 
-  // Functions of their own, so that neither keeps registers from the other.
-  static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, const CodeVector& vector,
-                                       size_t chunk, const Finish& finish) {
-    constexpr size_t kTogether = 4;
+  // Panels [panel, end). One vector and several have functions of their own, so that neither keeps
+  // registers from the other.
+  static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
+                                       const CodeVector& vector, size_t chunk,
+                                       const Finish& finish) {
     BlockInput<kCols> input;
     input.Cut(vector, weight.cols);
-    const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-    size_t panel = 0;
-    for (; panel + kTogether <= panels; panel += kTogether) {
-      IntegerPanels<Products, kForm, kTogether, 1>::Multiply(weight, panel, &input, chunk, finish);
+    for (; panel + kPanelsTogether <= end; panel += kPanelsTogether) {
+      IntegerPanels<Products, kForm, kPanelsTogether, 1>::Multiply(weight, panel, &input, chunk,
+                                                                   finish);
     }
-    if (panels - panel >= 2) {
+    if (end - panel >= 2) {
       IntegerPanels<Products, kForm, 2, 1>::Multiply(weight, panel, &input, chunk, finish);
       panel += 2;
     }
-    if (panels - panel == 1) {
+    if (end - panel == 1) {
       IntegerPanels<Products, kForm, 1, 1>::Multiply(weight, panel, &input, chunk, finish);
     }
   }
-
   // REQUIRES: count <= kGroupInputs.
-  static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, const CodeVector* vectors,
-                                        size_t count, size_t chunk, const Finish& finish) {
+  static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, size_t panel, size_t end,
+                                        const CodeVector* vectors, size_t count, size_t chunk,
+                                        const Finish& finish) {
     // As many sums as 32 registers leave room for, or 16.
-    constexpr size_t kTogether = kGroups == 1 ? 4 : 1;
-    Inputs inputs;
+    constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
+    BlockInput<kCols> inputs[kGroupInputs];
     for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
-    const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-    size_t panel = 0;
-    for (; panel + kTogether <= panels; panel += kTogether) {
+    for (; panel + kTogether <= end; panel += kTogether) {
       Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);
     }
-    for (; panel < panels; ++panel) Multiply<1>(weight, panel, inputs, count, chunk, finish);
+    for (; panel < end; ++panel) Multiply<1>(weight, panel, inputs, count, chunk, finish);
   }
 
   static HWY_INLINE void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
                              size_t chunk_pairs, const Finish& finish) {
     const size_t chunk = chunk_pairs / BlockCodes<kForm>::kPairs;
-    for (size_t begin = 0; begin < count; begin += kGroupInputs) {
-      const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
-      if (together == 1) {
-        MultiplyOne(weight, vectors[begin], chunk, finish);
-      } else {
-        MultiplyMany(weight, vectors + begin, together, chunk, finish);
+    const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+    const size_t turn = count > kGroupInputs ? kTurnPanels : panels;
+    for (size_t panel = 0; panel < panels; panel += turn) {
+      const size_t end = panels - panel < turn ? panels : panel + turn;
+      for (size_t begin = 0; begin < count; begin += kGroupInputs) {
+        const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
+        if (together == 1) {
+          MultiplyOne(weight, panel, end, vectors[begin], chunk, finish);
+        } else {
+          MultiplyMany(weight, panel, end, vectors + begin, together, chunk, finish);
+        }
       }
     }
   }

@@ -1,4 +1,5 @@
 // Matrix-vector products.
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,13 +21,24 @@ class MatVecKernel {
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
-        finish_{bias_ ? bias_->data() : nullptr, op.rectify} {}
+        finish_{bias_ ? bias_->data() : nullptr, op.rectify},
+        pieces_(*weight_) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(std::span<Frame> frames, Pieces pieces) const {
+    const PanelRange panels = pieces_.PanelsOf(pieces);
+    const size_t first_row = y_offset_ + panels.begin * kPanelRows;
+    const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
-    const ProductVector x = x_.Read(frame, weight_->integer(), memory);
-    Multiply(*vector_, *weight_, x, chunk_pairs_, finish_, y_.At<float>(frame) + y_offset_);
+    for (size_t first = 0; first < frames.size(); first += together) {
+      ProductBatch batch;
+      for (Frame& frame : frames.subspan(first, std::min(together, frames.size() - first))) {
+        batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
+                  y_.At<float>(frame) + first_row);
+      }
+      batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
+    }
   }
+  size_t pieces() const { return pieces_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -42,6 +54,7 @@ class MatVecKernel {
   size_t y_offset_;
   size_t chunk_pairs_;
   Finish finish_;
+  ProductPieces pieces_;
 };
 
 }  // namespace
@@ -52,7 +65,8 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   if (!x.ServedWith(RowReader::IntegerBits(weight))) return {};
   MatVecKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  return {std::move(kernel), std::move(memory)};
+  const size_t pieces = kernel.pieces();
+  return {{{std::move(kernel), pieces}}, std::move(memory)};
 }
 
 }  // namespace kinglet::cpu

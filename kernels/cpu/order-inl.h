@@ -73,16 +73,16 @@ class PairwiseFold {
   size_t count_ = 0;
 };
 
-// The sum over i < n of terms that accumulate(d, partial, i) adds to a partial sum; d is Reals for
-// elements i .. i + kWidth, or Real for one element.
-template <class Accumulate>
-HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
+// The sums over the blocks of i < n, of n < 32 elements the only one, one after the other to
+// use(sum). accumulate(d, partial, i) adds terms to a partial sum; d is Reals for elements
+// i .. i + kWidth, or Real for one element.
+template <class Accumulate, class Use>
+HWY_INLINE void ForEachBlockSum(size_t n, const Accumulate& accumulate, const Use& use) {
   if (n < kShortSum) {
     auto total = hn::Zero(Real());
     for (size_t i = 0; i < n; ++i) total = accumulate(Real(), total, i);
-    return hn::GetLane(total);
+    return use(hn::GetLane(total));
   }
-  PairwiseFold<Real> blocks;
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
     hn::Vec<Reals> sums[kGroups];
@@ -98,8 +98,15 @@ HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
     for (size_t j = 0; i + j < end; ++j) {
       lanes[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), lanes[j]), i + j));
     }
-    blocks.Push(hn::Set(Real(), FoldLanes(lanes)));
+    use(FoldLanes(lanes));
   }
+}
+
+// The sum over i < n of the same.
+template <class Accumulate>
+HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
+  PairwiseFold<Real> blocks;
+  ForEachBlockSum(n, accumulate, [&](float sum) HWY_ATTR { blocks.Push(hn::Set(Real(), sum)); });
   return hn::GetLane(blocks.Total());
 }
 

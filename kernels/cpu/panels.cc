@@ -93,6 +93,29 @@ void Panels::CopyReals(uint64_t row, float* out) const {
   for (uint64_t col = 0; col < cols_; ++col) out[col] = values_[RealAt(cols_, row, col)];
 }
 
+CodePanels Panels::code_panels(PanelRange part) const {
+  const uint64_t first = part.begin * kPanelRows, blocks = part.begin * BlocksOf(form_, cols_);
+  return {std::min(part.end * kPanelRows, rows_) - first,
+          cols_,
+          form_,
+          codes_.data() + blocks * kBlockBytes,
+          form_ == CodeForm::kPlanes ? signs_.data() + blocks : nullptr,
+          scales_.data() + first};
+}
+
+RealPanels Panels::real_panels(PanelRange part) const {
+  const uint64_t first = part.begin * kPanelRows;
+  return {std::min(part.end * kPanelRows, rows_) - first, cols_, values_.data() + first * cols_};
+}
+
+uint64_t Panels::PanelBytes() const {
+  constexpr uint64_t kRowNumbers = 3;  // scale, bias, result
+  const uint64_t block = kBlockBytes + (form_ == CodeForm::kPlanes ? sizeof(uint64_t) : 0);
+  const uint64_t entries =
+      integer() ? BlocksOf(form_, cols_) * block : cols_ * kPanelRows * sizeof(float);
+  return entries + kRowNumbers * kPanelRows * sizeof(float);
+}
+
 std::vector<MemoryRange> Panels::Memory() const {
   if (!integer()) return {std::as_bytes(std::span(values_))};
   std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_)),

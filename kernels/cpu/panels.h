@@ -35,6 +35,11 @@ struct AlignedAllocator {
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
+// Panels [begin, end) of a matrix.
+struct PanelRange {
+  size_t begin, end;
+};
+
 // Either integers with one scale per row, or reals. Its size and place in memory are set when it is
 // made, its contents row by row, in order. Making one throws std::bad_alloc.
 class Panels {
@@ -46,10 +51,13 @@ class Panels {
   uint64_t cols() const { return cols_; }
   int bits() const { return bits_; }  // of an integer; 0: reals
   bool integer() const { return bits_ != 0; }
-  CodePanels code_panels() const {
-    return {rows_, cols_, form_, codes_.data(), signs_.data(), scales_.data()};
-  }
-  RealPanels real_panels() const { return {rows_, cols_, values_.data()}; }
+  size_t panels() const { return (rows_ + kPanelRows - 1) / kPanelRows; }
+  CodePanels code_panels() const { return code_panels({0, panels()}); }
+  CodePanels code_panels(PanelRange part) const;
+  RealPanels real_panels() const { return real_panels({0, panels()}); }
+  RealPanels real_panels(PanelRange part) const;
+  // What a product reads and writes for one panel, about.
+  uint64_t PanelBytes() const;
 
   // Row `row` from codes [cols] and its scale (REQUIRES: integer()), or from values [cols]. The
   // last row brings the padding with it, so writing is complete with it.

@@ -13,12 +13,12 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
   if (Cols(context.plan.weights[op.table].shape) > kMaxColumns) return {};
   context.weights.Keep(op.table);
   const auto table = std::make_shared<const RowReader>(context.plan.weights[op.table]);
-  return {[vector = &context.vector, table, y = context.layout[op.y],
-           window = uint64_t{op.window}](Frame& frame) {
+  return {EachFrame([vector = &context.vector, table, y = context.layout[op.y],
+                     window = uint64_t{op.window}](Frame& frame) {
             float row[kMaxColumns];
             table->Reals(frame.position % window, row);
             vector->add(row, y.count, y.At<float>(frame));
-          },
+          }),
           {},
           {},
           [table, window = uint64_t{op.window}](uint64_t position) {
@@ -29,26 +29,26 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
 Kernel BindOp(const AddSinusoids& op, const BindContext& context) {
   const SharedVector frequencies = context.weights.Vector(op.frequencies);
   const size_t count = Cols(context.plan.weights[op.frequencies].shape);
-  return {[frequencies, count, y = context.layout[op.y], first = op.first,
-           window = uint64_t{op.window}](Frame& frame) {
+  return {EachFrame([frequencies, count, y = context.layout[op.y], first = op.first,
+                     window = uint64_t{op.window}](Frame& frame) {
             const auto place = static_cast<uint32_t>(frame.position % window);
             AddAbsoluteSinusoids(std::span(frequencies->data(), count), first + place,
                                  y.At<float>(frame));
-          },
+          }),
           {std::as_bytes(std::span(*frequencies))}};
 }
 
 Kernel BindOp(const AddQueryBias& op, const BindContext& context) {
   const TensorView& view = context.plan.weights[op.bias];
   const auto bias = std::make_shared<const std::vector<float>>(DecodedValues(view));
-  return {[vector = &context.vector, bias, y = context.layout[op.y], heads = Rows(view.shape),
-           key_size = Cols(view.shape)](Frame& frame) {
+  return {EachFrame([vector = &context.vector, bias, y = context.layout[op.y],
+                     heads = Rows(view.shape), key_size = Cols(view.shape)](Frame& frame) {
             const size_t stride = y.count / heads;
             for (size_t head = 0; head < heads; ++head) {
               vector->add(bias->data() + head * key_size, key_size,
                           y.At<float>(frame) + head * stride);
             }
-          },
+          }),
           {std::as_bytes(std::span(*bias))}};
 }
 

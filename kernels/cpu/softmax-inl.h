@@ -110,11 +110,12 @@ float Largest(const float* x, size_t n) {
 }
 
 // Differences from the largest are at most zero, or NaN.
-float SumExponentials(const float* x, size_t n, float largest) {
-  return OrderedSum(n, [&](auto d, auto partial, size_t i) HWY_ATTR {
+void SumExponentials(const float* x, size_t n, float largest, float* blocks) {
+  const auto add = [&](auto d, auto partial, size_t i) HWY_ATTR {
     const auto shifted = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, largest));
     return hn::Add(partial, ExpAtMostOne(d, shifted));
-  });
+  };
+  ForEachBlockSum(n, add, [&](float sum) HWY_ATTR { *blocks++ = sum; });
 }
 
 HWY_INLINE float Sum(const float* x, size_t n) {

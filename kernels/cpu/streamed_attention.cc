@@ -19,7 +19,7 @@
 namespace kinglet::cpu {
 namespace {
 
-constexpr size_t kSumLanes = 16, kSumBlock = 1024, kShortSum = 32;  // rule 4
+constexpr size_t kSumLanes = 16, kShortSum = 32;  // rule 4
 // Elements of values that are summed in one pass: their lanes fit in the first cache.
 constexpr size_t kPassColumns = 512;
 
@@ -65,7 +65,7 @@ class StreamedAttentionKernel {
   }
 
   void operator()(Frame& frame) const {
-    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, frame);
+    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, {0, op_.heads}, frame);
     const std::array<Run<T>, 3> runs = Runs(frame);
     float* weights = weights_.At<float>(frame);
     const size_t first = FirstVisible(op_, frame.position);
@@ -81,6 +81,7 @@ class StreamedAttentionKernel {
                 out_.At<float>(frame));
     }
   }
+  std::vector<Phase> Phases() && { return EachFrame(std::move(*this)); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory;
     if (table_) memory = table_->Memory();

@@ -15,6 +15,7 @@
 namespace kinglet::cpu {
 
 inline constexpr size_t kPanelRows = 16;
+inline constexpr size_t kPanelsTogether = 4;  // which products best take at once
 
 // How integer weights lie: codes[panel][block] of 64 bytes each, a block being two or four columns
 // of 16 rows. Padding, of rows and of columns, is zero. An entry (row r of its panel, column c) of
@@ -162,8 +163,9 @@ struct VectorFunctions {
                          size_t count, size_t width, float* out);
 
   float (*largest)(const float* x, size_t n);  // REQUIRES: n > 0
-  // sum of exp(x[i] - largest), rule 4; the second form also leaves the exponentials in x.
-  float (*sum_exponentials)(const float* x, size_t n, float largest);
+  // blocks[b] = sum over block b of x of exp(x[i] - largest), before rule 4 folds them.
+  void (*sum_exponentials)(const float* x, size_t n, float largest, float* blocks);
+  // Leaves exp(x[i] - largest) in x and returns the sum, rule 4.
   float (*exponentiate)(float* x, size_t n, float largest);
   void (*exponentials)(const float* x, size_t n, float* out);  // out[i] = exp(x[i])
 

@@ -7,6 +7,7 @@
 #ifndef KINGLET_KERNELS_CPU_WEIGHTS_H_
 #define KINGLET_KERNELS_CPU_WEIGHTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -30,7 +31,13 @@ struct BlockedCodes {
   int bits = 0;
   AlignedVector<uint32_t> codes;
 
-  CodeBlocks blocks() const { return {words, positions, bits, codes.data()}; }
+  CodeBlocks blocks() const { return blocks(0, (words + kBlockWords - 1) / kBlockWords); }
+  // Blocks [begin, end).
+  CodeBlocks blocks(size_t begin, size_t end) const {
+    const uint64_t first = begin * kBlockWords;
+    return {std::min<uint64_t>(end * kBlockWords, words) - first, positions, bits,
+            codes.data() + begin * positions * static_cast<uint64_t>(bits) * kPanelRows};
+  }
 };
 
 using SharedPanels = std::shared_ptr<const Panels>;

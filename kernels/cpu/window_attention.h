@@ -14,16 +14,16 @@
 
 namespace kinglet::cpu {
 
-// Copies the keys and values of all heads to the ring slot of the frame's position. T is what the
-// buffers hold: int16_t codes, or float.
+// Copies the keys and values of heads [begin, end) to the ring slot of the frame's position. T is
+// what the buffers hold: int16_t codes, or float.
 template <class T>
 void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Operand& keys,
-                        const Operand& values, Frame& frame) {
+                        const Operand& values, Pieces heads, Frame& frame) {
   const size_t slot = frame.position % op.window;
   const size_t stride = 2 * size_t{op.key_size} + op.value_size;
   T* to_keys = keys.slot.At<T>(frame) + slot * op.heads * op.key_size;
   T* to_values = values.slot.At<T>(frame) + slot * op.heads * op.value_size;
-  for (size_t head = 0; head < op.heads; ++head) {
+  for (size_t head = heads.begin; head < heads.end; ++head) {
     const T* key = qkv.slot.At<T>(frame) + head * stride + op.key_size;
     std::memcpy(to_keys + head * op.key_size, key, op.key_size * sizeof(T));
     std::memcpy(to_values + head * op.value_size, key + op.key_size, op.value_size * sizeof(T));
@@ -31,12 +31,12 @@ void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Ope
 }
 
 // Attention<float> for reals, Attention<int16_t> for codes whose sums fit in 31 bits; otherwise an
-// empty kernel.
+// empty kernel. An Attention has its phases and says what weights it reads.
 template <template <class> class Attention>
 Kernel BindWindowAttention(const WindowAttention& op, const BindContext& context) {
   const auto bound = [](auto kernel) -> Kernel {
     std::vector<MemoryRange> memory = kernel.WeightMemory();
-    return {std::move(kernel), std::move(memory)};
+    return {std::move(kernel).Phases(), std::move(memory)};
   };
   const Operand qkv(context, op.qkv), keys(context, op.keys), values(context, op.values);
   if (qkv.real()) return op.weights_quantiser ? Kernel{} : bound(Attention<float>(op, context));

@@ -22,13 +22,14 @@ namespace {
 template <class K>
 Kernel WithWeights(K kernel) {
   std::vector<MemoryRange> weights = kernel.WeightMemory();
-  return {std::move(kernel), std::move(weights)};
+  return {EachFrame(std::move(kernel)), std::move(weights)};
 }
 
 // A kernel that reads others, or others besides, by the token.
 template <class K>
 Kernel WithTokenWeights(const K& kernel) {
-  Kernel made = {kernel, {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
+  Kernel made = {
+      EachFrame(kernel), {}, [kernel](uint32_t token) { return kernel.TokenMemory(token); }};
   if constexpr (requires { kernel.WeightMemory(); }) made.weights = kernel.WeightMemory();
   return made;
 }
@@ -41,7 +42,7 @@ struct Binder {
   WeightStore& store;
 
   Kernel operator()(const CacheAppend& op) const {
-    return {CacheAppendKernel<T>(op, plan, layout)};
+    return {EachFrame(CacheAppendKernel<T>(op, plan, layout))};
   }
   Kernel operator()(const EmbedRow& op) const {
     if (op.define) {
@@ -62,13 +63,18 @@ struct Binder {
   Kernel operator()(const CodedSums& op) const {
     return WithWeights(CodedSumsKernel<T>(op, plan, layout, store));
   }
-  Kernel operator()(const Quantise& op) const { return {QuantiseKernel<T>(op, plan, layout)}; }
-  Kernel operator()(const Add& op) const { return {AddKernel<T>(op, plan, layout)}; }
-  Kernel operator()(const AddScalar& op) const { return {AddScalarKernel<T>(op, layout)}; }
+  Kernel operator()(const Quantise& op) const {
+    return {EachFrame(QuantiseKernel<T>(op, plan, layout))};
+  }
+  Kernel operator()(const Add& op) const { return {EachFrame(AddKernel<T>(op, plan, layout))}; }
+  Kernel operator()(const AddScalar& op) const {
+    return {EachFrame(AddScalarKernel<T>(op, layout))};
+  }
   Kernel operator()(const AddPositionRow& op) const {
     const AddPositionRowKernel<T> kernel(op, layout, store);
-    return {
-        kernel, {}, {}, [kernel](uint64_t position) { return kernel.PositionMemory(position); }};
+    return {EachFrame(kernel), {}, {}, [kernel](uint64_t position) {
+              return kernel.PositionMemory(position);
+            }};
   }
   Kernel operator()(const AddSinusoids& op) const {
     return WithWeights(AddSinusoidsKernel<T>(op, layout, store));
@@ -79,23 +85,33 @@ struct Binder {
   Kernel operator()(const WindowAttention& op) const {
     return WithWeights(WindowAttentionKernel<T>(op, plan, layout, store));
   }
-  Kernel operator()(const LogSumExp& op) const { return {LogSumExpKernel<T>(op, layout)}; }
-  Kernel operator()(const CacheWeights& op) const {
-    return {CacheWeightsKernel<T>(op, plan, layout)};
+  Kernel operator()(const LogSumExp& op) const {
+    return {EachFrame(LogSumExpKernel<T>(op, layout))};
   }
-  Kernel operator()(const LstmGates& op) const { return {LstmGatesKernel<T>(op, layout)}; }
-  Kernel operator()(const GruGates& op) const { return {GruGatesKernel<T>(op, layout)}; }
-  Kernel operator()(const RnnGates& op) const { return {RnnGatesKernel<T>(op, layout)}; }
-  Kernel operator()(const QrnnGates& op) const { return {QrnnGatesKernel<T>(op, layout)}; }
-  Kernel operator()(const BagAppend& op) const { return {BagAppendKernel<T>(op, layout)}; }
-  Kernel operator()(const BagFeatures& op) const { return {BagFeaturesKernel<T>(op, layout)}; }
+  Kernel operator()(const CacheWeights& op) const {
+    return {EachFrame(CacheWeightsKernel<T>(op, plan, layout))};
+  }
+  Kernel operator()(const LstmGates& op) const {
+    return {EachFrame(LstmGatesKernel<T>(op, layout))};
+  }
+  Kernel operator()(const GruGates& op) const { return {EachFrame(GruGatesKernel<T>(op, layout))}; }
+  Kernel operator()(const RnnGates& op) const { return {EachFrame(RnnGatesKernel<T>(op, layout))}; }
+  Kernel operator()(const QrnnGates& op) const {
+    return {EachFrame(QrnnGatesKernel<T>(op, layout))};
+  }
+  Kernel operator()(const BagAppend& op) const {
+    return {EachFrame(BagAppendKernel<T>(op, layout))};
+  }
+  Kernel operator()(const BagFeatures& op) const {
+    return {EachFrame(BagFeaturesKernel<T>(op, layout))};
+  }
   Kernel operator()(const ScaleShiftRectify& op) const {
     return WithWeights(ScaleShiftRectifyKernel<T>(op, layout, store));
   }
-  Kernel operator()(const StoreRow& op) const { return {StoreRowKernel<T>(op, layout)}; }
-  Kernel operator()(const LoadRow& op) const { return {LoadRowKernel<T>(op, layout)}; }
+  Kernel operator()(const StoreRow& op) const { return {EachFrame(StoreRowKernel<T>(op, layout))}; }
+  Kernel operator()(const LoadRow& op) const { return {EachFrame(LoadRowKernel<T>(op, layout))}; }
   Kernel operator()(const SourceAttention& op) const {
-    return {SourceAttentionKernel<T>(op, layout)};
+    return {EachFrame(SourceAttentionKernel<T>(op, layout))};
   }
 };
 

@@ -33,20 +33,22 @@ template <class T>
 class LogSumExpKernel {
  public:
   LogSumExpKernel(const LogSumExp& op, const BufferLayout& layout)
-      : x_(layout[op.x]), out_(layout[op.out]) {}
+      : x_(layout[op.x]), out_(layout[op.out]), blocks_(layout[op.blocks]) {}
 
   void operator()(Frame& frame) const {
     const T* x = x_.At<T>(frame);
     const T largest = Largest(x, x_.count);
-    const T total = OrderedSum<T>(
-        x_.count, [x, largest](T sum, size_t i) { return sum + Exp(x[i] - largest); });
+    T* block = blocks_.At<T>(frame);
+    PairwiseFold<T> total;
+    const auto add = [x, largest](T sum, size_t i) { return sum + Exp(x[i] - largest); };
+    ForEachBlockSum<T>(x_.count, add, [&](T sum) { total.Push(*block++ = sum); });
     T* out = out_.At<T>(frame);
     out[0] = largest;
-    out[1] = Log(total);
+    out[1] = Log(total.Total());
   }
 
  private:
-  Slot x_, out_;
+  Slot x_, out_, blocks_;
 };
 
 }  // namespace kinglet::ref

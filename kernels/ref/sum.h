@@ -14,10 +14,11 @@
 #include <cmath>
 #include <cstddef>
 
+#include "kernels/op.h"
+
 namespace kinglet::ref {
 
 inline constexpr size_t kShortSum = 32;
-inline constexpr size_t kSumBlock = 1024;
 inline constexpr size_t kSumLanes = 16;
 
 // lanes[0] + ... by halves.
@@ -51,15 +52,15 @@ class PairwiseFold {
   size_t count_ = 0;
 };
 
-// The sum over i of terms that `accumulate(partial, i)` adds to a partial sum.
-template <class T, class Accumulate>
-T OrderedSum(size_t n, Accumulate accumulate) {
+// The result of one block after the other, to use(result); of n < 32 elements the only one.
+// `accumulate(partial, i)` adds the term of element i to a partial sum.
+template <class T, class Accumulate, class Use>
+void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
   if (n < kShortSum) {
     T total{0};
     for (size_t i = 0; i < n; ++i) total = accumulate(total, i);
-    return total;
+    return use(total);
   }
-  PairwiseFold<T> blocks;
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = std::min(n, begin + kSumBlock);
     std::array<T, kSumLanes> lanes{};
@@ -67,8 +68,15 @@ T OrderedSum(size_t n, Accumulate accumulate) {
       T& lane = lanes[(i - begin) % kSumLanes];
       lane = accumulate(lane, i);
     }
-    blocks.Push(FoldLanes(lanes));
+    use(FoldLanes(lanes));
   }
+}
+
+// The sum over i of terms that `accumulate(partial, i)` adds to a partial sum.
+template <class T, class Accumulate>
+T OrderedSum(size_t n, Accumulate accumulate) {
+  PairwiseFold<T> blocks;
+  ForEachBlockSum<T>(n, accumulate, [&blocks](T sum) { blocks.Push(sum); });
   return blocks.Total();
 }
 

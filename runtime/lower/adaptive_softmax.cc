@@ -65,8 +65,11 @@ class SoftmaxLowering {
     return cluster;
   }
   void End(const std::string& name, ClusterPlan cluster) {
-    builder_.AddStep("softmax." + name + ".normaliser",
-                     LogSumExp{cluster.logits, cluster.normaliser});
+    builder_.AddStep(
+        "softmax." + name + ".normaliser",
+        LogSumExp{cluster.logits, cluster.normaliser,
+                  builder_.Reals(name + ".blocks",
+                                 SumBlocks(builder_.plan().buffer(cluster.logits).count))});
     cluster.steps.end = builder_.step_count();
     builder_.plan().clusters.push_back(cluster);
   }

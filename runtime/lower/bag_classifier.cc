@@ -34,7 +34,9 @@ void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanB
     input = units;
   }
   builder.AddProduct("classifier", MatVec{block.weight, block.bias, input, classifier.logits});
-  builder.AddStep("classifier.normaliser", LogSumExp{classifier.logits, classifier.normaliser});
+  builder.AddStep("classifier.normaliser",
+                  LogSumExp{classifier.logits, classifier.normaliser,
+                            builder.Reals("classifier.blocks", SumBlocks(block.classes))});
   classifier.steps.end = builder.step_count();
   builder.plan().classifier = classifier;
 }

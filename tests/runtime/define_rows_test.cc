@@ -122,7 +122,7 @@ TEST(DefineRows, ACancelledTokenChangesNothing) {
   for (const uint32_t id : ids) {
     for (size_t stop = 0; stop < model->plan().context.end; ++stop) {
       size_t step = 0;
-      cancelled->set_observer([&](const Step&, const Frame&) {
+      cancelled->set_observer([&](const Step&, std::span<const Frame>) {
         if (step++ == stop) cancelled->Cancel();
       });
       const Status status = cancelled->StepToken((id + 7) % 23);

@@ -30,7 +30,7 @@ TEST(Model, BindsOneKernelPerStepOnEveryBackend) {
     ASSERT_TRUE(model.ok()) << model.status().message();
     EXPECT_EQ((*model)->kernels().size(), (*model)->plan().steps.size());
     EXPECT_EQ((*model)->backend().name, backend.name);
-    for (const Kernel& kernel : (*model)->kernels()) EXPECT_TRUE(static_cast<bool>(kernel.run));
+    for (const Kernel& kernel : (*model)->kernels()) EXPECT_TRUE(static_cast<bool>(kernel));
   }
 }
 

@@ -239,7 +239,8 @@ TEST(Session, OutlivesTheCallersModelHandle) {
 TEST(Session, TheObserverSeesEveryContextStepOnce) {
   const auto session = Start(Open(TinyMicronet(), "ref"));
   std::vector<std::string> names;
-  session->set_observer([&](const Step& step, const Frame&) { names.push_back(step.name); });
+  session->set_observer(
+      [&](const Step& step, std::span<const Frame>) { names.push_back(step.name); });
   ASSERT_TRUE(session->StepToken(1).ok());
   const Plan& plan = session->model().plan();
   ASSERT_EQ(names.size(), plan.context.end - plan.context.begin);
@@ -257,12 +258,12 @@ TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
   const Step* running = nullptr;
   std::vector<int> runs(plan.steps.size());
   session->set_observer(
-      [&](const Step& step, const Frame&) {
+      [&](const Step& step, std::span<const Frame>) {
         EXPECT_EQ(running, &step);
         running = nullptr;
         ++runs[static_cast<size_t>(&step - plan.steps.data())];
       },
-      [&](const Step& step, const Frame&) {
+      [&](const Step& step, std::span<const Frame>) {
         EXPECT_EQ(running, nullptr);
         running = &step;
       });

@@ -229,9 +229,11 @@ OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
 
 OpCase LogSumExpCase(const std::string& name, std::vector<float> values, double tolerance) {
   CaseBuilder builder(name, 1);
+  const uint64_t sums = SumBlocks(values.size());
   const BufferId x = builder.Given("x", std::move(values));
   const BufferId out = builder.Reals("out", 2, Fill::kRandom);
-  return builder.Finish(LogSumExp{x, out}, tolerance);
+  const BufferId blocks = builder.Reals("blocks", sums, Fill::kZero);
+  return builder.Finish(LogSumExp{x, out, blocks}, tolerance);
 }
 
 void AddElementwiseEdges(std::vector<OpCase>& cases) {
@@ -262,7 +264,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
   }
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-  for (const size_t n : {5u, 40u, 1030u}) {
+  for (const size_t n : {5u, 40u, 1030u, 25000u}) {
     const auto with = [&](float common, size_t at, float odd) {
       std::vector<float> values(n, common);
       values[at % n] = odd;
@@ -270,7 +272,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
           CaseName("LogSumExp/odd", {static_cast<int64_t>(n), static_cast<int64_t>(cases.size())}),
           std::move(values), kNotComparable));
     };
-    for (const size_t at : {size_t{0}, size_t{3}, size_t{17}, n - 1}) {
+    for (const size_t at : {size_t{0}, size_t{3}, size_t{17}, size_t{8192}, n - 1}) {
       with(1.0f, at, kNaN);
       with(-0.0f, at, 0.0f);  // of equal zeros the first is the maximum
       with(0.0f, at, -0.0f);
@@ -280,6 +282,11 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-kInfinity, at, -kInfinity);
     }
   }
+  // A piece that begins with a NaN and has the largest number.
+  std::vector<float> hidden(25000, 1.0f);
+  hidden[8192] = kNaN;
+  hidden[8200] = 3.0f;
+  cases.push_back(LogSumExpCase("LogSumExp/hidden", std::move(hidden), kNotComparable));
 }
 
 // --- attention

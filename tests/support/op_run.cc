@@ -128,7 +128,7 @@ void OpRun::Run(const Kernel& kernel) {
 
 void OpRun::RunAgain(const Kernel& kernel) {
   Frame frame = FrameNow();
-  kernel.run(frame);
+  kernel.Run({&frame, 1});
 }
 
 std::vector<double> OpRun::Values(BufferId id) const {

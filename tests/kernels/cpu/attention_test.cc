@@ -83,7 +83,7 @@ TEST(CacheWeights, VectorsServeRealsAndSumsOf31Bits) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan);
     const BindContext context{op_case.plan, layout, *functions, weights};
-    return static_cast<bool>(BindOp(op, context).run);
+    return static_cast<bool>(BindOp(op, context));
   };
   EXPECT_TRUE(served(128, 0));
   EXPECT_TRUE(served(128, 9));

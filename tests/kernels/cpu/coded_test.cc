@@ -67,7 +67,7 @@ TEST(CodedProducts, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
   if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
   const auto served = [&](const OpCase& op_case) {
     WeightStore weights(op_case.plan);
-    return static_cast<bool>(Bound(op_case, weights, *functions).run);
+    return static_cast<bool>(Bound(op_case, weights, *functions));
   };
   EXPECT_TRUE(served(StepsOf({}).partial));
   EXPECT_TRUE(served(StepsOf({.x_bits = 9}).partial));

@@ -49,7 +49,7 @@ TEST(MatVec, VectorsServeAllButWideCodesAndVeryLongRows) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan);
     const BindContext context{op_case.plan, layout, *functions, weights};
-    return static_cast<bool>(BindOp(std::get<MatVec>(op_case.plan.steps[0].op), context).run);
+    return static_cast<bool>(BindOp(std::get<MatVec>(op_case.plan.steps[0].op), context));
   };
   EXPECT_TRUE(served(ProductCase(8192, 16, 16)));
   EXPECT_TRUE(served(ProductCase(33, 9, 0)));

@@ -40,7 +40,7 @@ TEST(AddPositionRow, RowsLongerThanTheStackIsGivenAreLeftToTheReference) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     WeightStore weights(op_case.plan);
     const BindContext context{op_case.plan, layout, *functions, weights};
-    EXPECT_EQ(static_cast<bool>(BindOp(op, context).run), columns == kMaxColumns);
+    EXPECT_EQ(static_cast<bool>(BindOp(op, context)), columns == kMaxColumns);
   }
 }
 

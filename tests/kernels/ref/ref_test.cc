@@ -52,7 +52,7 @@ class OneStep {
   void Run(uint64_t position = 0, uint32_t token = 0, uint64_t source_length = 0) {
     Frame frame = FrameAt(position, token);
     frame.source_length = source_length;
-    kernel_.run(frame);
+    kernel_.Run({&frame, 1});
   }
   template <class Element>
   Element* Values(BufferId id) {
@@ -211,7 +211,7 @@ TYPED_TEST(Ref, LogSumExpOfEqualLogitsIsTheLogOfTheirNumber) {
   for (size_t n : {1, 2, 40, 3000}) {
     OneStep<TypeParam> one;
     const BufferId x = one.Reals(std::vector<TypeParam>(n, TypeParam{-700})), out = one.Zeros(2);
-    one.Bind(LogSumExp{x, out});
+    one.Bind(LogSumExp{x, out, one.Zeros(SumBlocks(n))});
     one.Run();
     EXPECT_EQ(one.template Values<TypeParam>(out)[0], -700);
     EXPECT_NEAR(one.template Values<TypeParam>(out)[1], std::log(static_cast<double>(n)), 1e-6);

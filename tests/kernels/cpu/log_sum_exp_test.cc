@@ -1,0 +1,37 @@
+// Normalisers worked out by hand, on every instruction set of this machine.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "kernels/cpu/cpu.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cpu {
+namespace {
+
+// What buffer `id` holds after the case's step.
+std::vector<double> ValuesAfter(const OpCase& op_case, Target target, BufferId id) {
+  const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
+  OpRun run(op_case, sizeof(float));
+  run.Run(kernels.value().front());
+  return run.Values(id);
+}
+
+TEST(LogSumExp, OfEqualLogitsIsTheLogOfTheirNumber) {
+  for (const Target target : SupportedTargets()) {
+    for (const size_t n : {1u, 2u, 31u, 32u, 1000u, 4096u, 16383u, 16384u, 50001u}) {
+      CaseBuilder builder("", n);
+      const BufferId x = builder.Given("x", std::vector<float>(n, -2.5f));
+      const BufferId out = builder.Reals("out", 2, Fill::kZero);
+      const BufferId blocks = builder.Reals("blocks", SumBlocks(n), Fill::kZero);
+      const auto values = ValuesAfter(builder.Finish(LogSumExp{x, out, blocks}), target, out);
+      EXPECT_EQ(values[0], -2.5);
+      EXPECT_NEAR(values[1], std::log(static_cast<double>(n)), 1e-6) << TargetName(target);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::cpu

@@ -1,0 +1,106 @@
+#include "tools/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace kinglet {
+namespace {
+
+struct Values {
+  std::string model, kind = "plain";
+  std::optional<uint32_t> block;
+  uint64_t context = 0;
+  double fraction = 0.5;
+  bool json = false;
+};
+
+struct Outcome {
+  Values values;
+  Result<std::optional<std::string>> text;
+  bool scored;
+};
+
+Outcome Parse(std::vector<const char*> line) {
+  Values values;
+  ArgumentParser program("A program.", "program");
+  program.RequireSubcommand();
+  program.AddVersion("program 1.2");
+  Arguments score = program.AddSubcommand("score", "Scores.");
+  score.Add("M.kgl", values.model, "the model").Required().Called("");
+  const Option block = score.Add("--block", values.block, "tokens").Between(1u, 64u).Called("N");
+  score.Add("--context", values.context, "tokens").Needs(block).Called("C").ShowDefault();
+  const Option json = score.AddFlag("--json", values.json, "lines");
+  score.Add("-k,--kind", values.kind, "sort").OneOf({"plain", "coded"}).Excludes(json);
+  score.Add("--fraction", values.fraction, "share").NonNegative();
+  score.Get("--kind").Says("another help");
+  score.Footer("Example:\n  program score m");
+  line.insert(line.begin(), "program");
+  auto text = program.Parse(static_cast<int>(line.size()), line.data());
+  return {values, std::move(text), score.parsed()};
+}
+
+TEST(ArgumentsTest, FillsTheVariables) {
+  const Outcome outcome = Parse(
+      {"score", "m.kgl", "--block", "64", "--context", "3", "-k", "coded", "--fraction", "2"});
+  ASSERT_TRUE(outcome.text.ok()) << outcome.text.status().message();
+  EXPECT_FALSE(outcome.text->has_value());
+  EXPECT_TRUE(outcome.scored);
+  EXPECT_EQ(outcome.values.model, "m.kgl");
+  EXPECT_EQ(outcome.values.block, 64u);
+  EXPECT_EQ(outcome.values.context, 3u);
+  EXPECT_EQ(outcome.values.kind, "coded");
+  EXPECT_EQ(outcome.values.fraction, 2.0);
+  EXPECT_FALSE(outcome.values.json);
+}
+
+TEST(ArgumentsTest, WhatIsNotOnTheLineKeepsItsValue) {
+  const Outcome outcome = Parse({"score", "m.kgl", "--json"});
+  ASSERT_TRUE(outcome.text.ok());
+  EXPECT_EQ(outcome.values.block, std::nullopt);
+  EXPECT_EQ(outcome.values.kind, "plain");
+  EXPECT_TRUE(outcome.values.json);
+}
+
+TEST(ArgumentsTest, HelpAndVersionAreTexts) {
+  const Outcome help = Parse({"score", "--help"});
+  ASSERT_TRUE(help.text.ok());
+  ASSERT_TRUE(help.text->has_value());
+  for (const char* part :
+       {"Scores.", "--block N", "--context C", "another help", "Example:\n  program score m"}) {
+    EXPECT_NE((*help.text)->find(part), std::string::npos) << part << " in " << **help.text;
+  }
+  const Outcome version = Parse({"--version"});
+  ASSERT_TRUE(version.text.ok());
+  EXPECT_EQ(version.text->value_or(""), "program 1.2");
+}
+
+TEST(ArgumentsTest, AWrongLineIsOneRefusal) {
+  const std::vector<std::vector<const char*>> lines = {
+      {},
+      {"unheard"},
+      {"score"},
+      {"score", "m", "--block", "0"},
+      {"score", "m", "--block", "65"},
+      {"score", "m", "--block", "x"},
+      {"score", "m", "--block"},
+      {"score", "m", "--context", "3"},
+      {"score", "m", "--kind", "odd"},
+      {"score", "m", "--kind", "plain", "--json"},
+      {"score", "m", "--fraction", "-0.5"},
+      {"score", "m", "--unheard"},
+      {"score", "m", "n"},
+  };
+  for (const auto& line : lines) {
+    const Outcome outcome = Parse(line);
+    ASSERT_FALSE(outcome.text.ok());
+    EXPECT_EQ(outcome.text.status().code(), KINGLET_INVALID_ARGUMENT);
+    EXPECT_EQ(outcome.text.status().message().find("usage: "), 0u);
+    EXPECT_EQ(outcome.text.status().message().find('\n'), std::string::npos);
+  }
+  EXPECT_NE(Parse({"score", "m", "--block", "65"}).text.status().message().find("--block"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet
