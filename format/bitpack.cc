@@ -2,10 +2,7 @@
 #include "format/bitpack.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
-
-#include "format/little_endian.h"
 
 namespace kinglet {
 namespace {
@@ -27,6 +24,56 @@ void ForEachField(std::span<const std::byte> bytes, int bits, uint64_t first, ui
     const uint64_t bit = i * width;
     take(i, LoadWord(bytes, bit / 8) >> (bit % 8));
   }
+}
+
+// Fields [first, first + 8 n) of a fixed width, sign bits copied down; first is a multiple of 8, so
+// that all eight places of a group are known when this is compiled.
+template <int kBits>
+void UnpackGroups(const std::byte* bytes, uint64_t first, uint64_t n, int16_t* out) {
+  const std::byte* group = bytes + first / 8 * kBits;
+  for (uint64_t i = 0; i < n; ++i, group += kBits, out += 8) {
+    for (int j = 0; j < 8; ++j) {
+      const auto word = LoadLittle<uint32_t>(group + j * kBits / 8) >> (j * kBits % 8);
+      const auto top = static_cast<int32_t>(word << (32 - kBits));
+      out[j] = static_cast<int16_t>(top >> (32 - kBits));
+    }
+  }
+}
+using UnpackGroupsOf = void (*)(const std::byte*, uint64_t, uint64_t, int16_t*);
+constexpr UnpackGroupsOf kUnpackGroups[] = {
+    nullptr,          nullptr,          UnpackGroups<2>,  UnpackGroups<3>,  UnpackGroups<4>,
+    UnpackGroups<5>,  UnpackGroups<6>,  UnpackGroups<7>,  UnpackGroups<8>,  UnpackGroups<9>,
+    UnpackGroups<10>, UnpackGroups<11>, UnpackGroups<12>, UnpackGroups<13>, UnpackGroups<14>,
+    UnpackGroups<15>, UnpackGroups<16>};
+
+// Whether one of the fields [0, count) is zero. Several fields lie in a word; x - 1 in each borrows
+// beyond its top bit where the field is zero, and above such a field only.
+bool HasZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
+  const auto width = static_cast<uint64_t>(bits);
+  const uint64_t at_once = 57 / width;  // fields that a word holds, wherever in a byte it begins
+  uint64_t ones = 0;
+  for (uint64_t i = 0; i < at_once; ++i) ones |= uint64_t{1} << (i * width);
+  const uint64_t tops = ones << (width - 1);
+  // Whole words are read, so the last few fields are left to the loop below.
+  const uint64_t readable = bytes.size() < 8 ? 0 : (bytes.size() - 8) * 8 / width;
+  const uint64_t whole = std::min(count, readable) / at_once * at_once;
+  uint64_t i = 0, found = 0;
+  for (; i < whole; i += at_once) {
+    const uint64_t word = LoadLittle<uint64_t>(bytes.data() + i * width / 8) >> (i * width % 8);
+    found |= (word - ones) & ~word & tops;
+  }
+  const uint64_t mask = (uint64_t{1} << width) - 1;
+  ForEachField(bytes, bits, i, count,
+               [&](uint64_t, uint64_t word) { found |= (word & mask) == 0 ? 1 : 0; });
+  return found != 0;
+}
+
+// Without the instruction std::popcount is a call for each word.
+uint64_t SetBits(uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555;
+  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+  word = (word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F;
+  return word * 0x0101010101010101 >> 56;
 }
 
 }  // namespace
@@ -64,20 +111,26 @@ void UnpackUnsigned(std::span<const std::byte> bytes, int bits, std::span<uint32
 
 void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out,
                   uint64_t first) {
+  const uint64_t end = first + out.size();
+  // The last field of a group is read with up to three bytes behind it.
+  const auto width = static_cast<uint64_t>(bits);
+  const uint64_t readable = bytes.size() < 4 ? 0 : (bytes.size() - 4) / width * 8;
+  const uint64_t begin = std::min((first + 7) / 8 * 8, end);
+  const uint64_t groups = (std::max(std::min(end, readable), begin) - begin) / 8;
   const int unused = 32 - bits;
-  ForEachField(bytes, bits, first, first + out.size(), [&](uint64_t i, uint64_t word) {
+  const auto take = [&](uint64_t i, uint64_t word) {
     // Moving the field to the top of a signed word and back copies its sign bit down.
     const auto top = static_cast<int32_t>(static_cast<uint32_t>(word) << unused);
     out[i - first] = static_cast<int16_t>(top >> unused);
-  });
+  };
+  ForEachField(bytes, bits, first, begin, take);
+  if (groups > 0) kUnpackGroups[bits](bytes.data(), begin, groups, out.data() + (begin - first));
+  ForEachField(bytes, bits, begin + 8 * groups, end, take);
 }
 
 uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
+  if (!HasZeroField(bytes, bits, count)) return count;
   const uint64_t mask = (uint64_t{1} << bits) - 1;
-  uint64_t zeros = 0;
-  ForEachField(bytes, bits, 0, count,
-               [&](uint64_t, uint64_t word) { zeros += (word & mask) == 0 ? 1 : 0; });
-  if (zeros == 0) return count;
   uint64_t first = count;
   ForEachField(bytes, bits, 0, count, [&](uint64_t i, uint64_t word) {
     if ((word & mask) == 0) first = std::min(first, i);
@@ -93,17 +146,10 @@ uint64_t CountSetBits(std::span<const std::byte> bytes, uint64_t begin, uint64_t
     const uint64_t taken = std::min(end - begin, 64 - offset);
     uint64_t word = LoadWord(bytes, begin / 8) >> offset;
     if (taken < 64) word &= (uint64_t{1} << taken) - 1;
-    total += static_cast<uint64_t>(std::popcount(word));
+    total += SetBits(word);
     begin += taken;
   }
   return total;
-}
-
-uint64_t LoadWord(std::span<const std::byte> bytes, uint64_t at) {
-  if (at + 8 <= bytes.size()) return LoadLittle<uint64_t>(bytes.data() + at);
-  std::byte padded[8] = {};
-  if (at < bytes.size()) std::memcpy(padded, bytes.data() + at, bytes.size() - at);
-  return LoadLittle<uint64_t>(padded);
 }
 
 }  // namespace kinglet

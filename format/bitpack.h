@@ -15,8 +15,11 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
+
+#include "format/little_endian.h"
 
 namespace kinglet {
 
@@ -61,7 +64,12 @@ template <class Visit>
 void ForEachSetBit(std::span<const std::byte> bytes, uint64_t count, Visit&& visit);
 
 // 64 stream bits from byte `at` on; bytes beyond the end read as zero.
-uint64_t LoadWord(std::span<const std::byte> bytes, uint64_t at);
+inline uint64_t LoadWord(std::span<const std::byte> bytes, uint64_t at) {
+  if (at + 8 <= bytes.size()) return LoadLittle<uint64_t>(bytes.data() + at);
+  std::byte padded[8] = {};
+  if (at < bytes.size()) std::memcpy(padded, bytes.data() + at, bytes.size() - at);
+  return LoadLittle<uint64_t>(padded);
+}
 
 template <class Visit>
 void ForEachSetBit(std::span<const std::byte> bytes, uint64_t count, Visit&& visit) {

@@ -15,6 +15,14 @@ std::span<const std::byte> BytesOfBits(std::span<const std::byte> bytes, uint64_
   return bytes.subspan(begin / 8, (end + 7) / 8 - begin / 8);
 }
 
+// The value if is_kept is 1, +0 if it is 0, without a branch, which nothing could foretell.
+int16_t ValueOrZero(int16_t value, uint64_t is_kept) {
+  return static_cast<int16_t>(value & -static_cast<int>(is_kept));
+}
+float ValueOrZero(float value, uint64_t is_kept) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & -static_cast<uint32_t>(is_kept));
+}
+
 }  // namespace
 
 RowReader::RowReader(const TensorView& view)
@@ -41,22 +49,35 @@ uint64_t RowReader::StoredBefore(uint64_t row) const {
   return starts_[known] + CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
 }
 
-// The row's `stored` entries, which out begins with, go to the places of the mask's set bits.
+// The `stored` entries of `count` rows, which out begins with, go to the places of the mask's set
+// bits.
 template <class T>
-void RowReader::Spread(uint64_t row, uint64_t stored, T* out) const {
+void RowReader::Spread(uint64_t row, uint64_t count, uint64_t stored, T* out) const {
   if (!view_.mask) return;
-  for (uint64_t col = cols_; col-- > 0;) {
-    const uint64_t bit = row * cols_ + col;
-    const bool kept = (std::to_integer<unsigned>(view_.mask->bytes[bit / 8]) >> (bit % 8) & 1) != 0;
-    out[col] = kept ? out[--stored] : T{0};
+  // Of the 64 bits from a byte on, 57 are those of any place in that byte and after.
+  constexpr uint64_t kAtOnce = 56;
+  for (uint64_t end = count * cols_; end > 0;) {
+    const uint64_t begin = (end - 1) / kAtOnce * kAtOnce;
+    const uint64_t bit = row * cols_ + begin;
+    const uint64_t kept = LoadWord(view_.mask->bytes, bit / 8) >> (bit % 8);
+    for (uint64_t i = end; i-- > begin;) {
+      const uint64_t is_kept = kept >> (i - begin) & 1;
+      stored -= is_kept;
+      out[i] = ValueOrZero(out[stored], is_kept);
+    }
+    end = begin;
   }
 }
 
-void RowReader::Codes(uint64_t row, int16_t* out) const {
+uint64_t RowReader::StoredCodes(uint64_t row, uint64_t count, int16_t* out) const {
   const auto& packed = std::get<PackedView>(view_.values);
-  const uint64_t first = StoredBefore(row), count = StoredBefore(row + 1) - first;
-  UnpackSigned(packed.codes, packed.bits, std::span(out, count), first);
-  Spread(row, count, out);
+  const uint64_t first = StoredBefore(row), stored = StoredBefore(row + count) - first;
+  UnpackSigned(packed.codes, packed.bits, std::span(out, stored), first);
+  return stored;
+}
+
+void RowReader::Codes(uint64_t row, uint64_t count, int16_t* out) const {
+  Spread(row, count, StoredCodes(row, count, out), out);
 }
 
 float RowReader::Scale(uint64_t row) const {
@@ -91,7 +112,7 @@ void RowReader::Reals(uint64_t row, float* out) const {
           wide ? LoadLittle<float>(from + 4 * i) : HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
     }
   }
-  Spread(row, count, out);
+  Spread(row, 1, count, out);
 }
 
 std::vector<std::span<const std::byte>> RowReader::Memory(uint64_t begin, uint64_t end) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "format/bitpack.h"
 #include "format/coded_rows.h"
@@ -131,19 +132,17 @@ class TensorValidator {
     return zeros ? ValidateZeroScales(packed, values) : Status();
   }
 
-  // A scale of zero is only for entries that are all zero.
+  // A scale of zero is only for entries that are all zero: of codes under a mask, which are none
+  // themselves, there are none.
   Status ValidateZeroScales(const PackedView& packed, std::span<const float> scales) const {
-    const uint64_t each = count_ / scales.size();  // entries that share a scale
-    uint64_t begin = 0;                            // index of their first stored code
+    const auto bits = static_cast<uint64_t>(packed.bits);
+    const auto& [bytes, width] =
+        tensor_.mask ? std::pair(tensor_.mask->bytes, uint64_t{1}) : std::pair(packed.codes, bits);
+    const uint64_t each = count_ / scales.size() * width;  // bits that share a scale
     for (uint64_t i = 0; i < scales.size(); ++i) {
-      const uint64_t stored =
-          tensor_.mask ? CountSetBits(tensor_.mask->bytes, i * each, (i + 1) * each) : each;
-      const auto bits = static_cast<uint64_t>(packed.bits);
-      if (scales[i] == 0.0f &&
-          CountSetBits(packed.codes, begin * bits, (begin + stored) * bits) != 0) {
+      if (scales[i] == 0.0f && CountSetBits(bytes, i * each, (i + 1) * each) != 0) {
         return InvalidEntry("scale", i, "a scale above 0 for entries that are not zero", "0");
       }
-      begin += stored;
     }
     return {};
   }

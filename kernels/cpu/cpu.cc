@@ -89,7 +89,7 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
                                      const BufferLayout& layout, const ReleaseBytes& release) {
   if (functions == nullptr) return ref::BindFloat(plan, layout);
   try {
-    WeightStore weights(plan, release);
+    WeightStore weights(plan, *functions, release);
     ref::WeightStore reference_weights(plan);
     const BindContext context{plan, layout, *functions, weights};
     std::vector<Kernel> kernels;

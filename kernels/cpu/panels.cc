@@ -42,26 +42,21 @@ Panels Panels::OfReals(uint64_t rows, uint64_t cols) {
   return panels;
 }
 
-void Panels::WriteCodes(uint64_t row, const int16_t* codes, float scale) {
-  const uint64_t blocks = BlocksOf(form_, cols_), first = row / kPanelRows * blocks;
-  std::byte* panel = codes_.data() + first * kBlockBytes;
-  uint64_t* signs = form_ == CodeForm::kPlanes ? signs_.data() + first : nullptr;
-  if (row % kPanelRows == 0) {
-    std::fill_n(panel, blocks * kBlockBytes, std::byte{0});
-    if (signs != nullptr) std::fill_n(signs, blocks, 0u);
-    std::fill_n(&scales_[row], kPanelRows, 0.0f);
+void Panels::WriteCodes(uint64_t panel, const int16_t* codes, const float* scales,
+                        const VectorFunctions& vector) {
+  std::copy_n(scales, kPanelRows, &scales_[panel * kPanelRows]);
+  const uint64_t first = panel * BlocksOf(form_, cols_);
+  std::byte* blocks = &codes_[first * kBlockBytes];
+  if (form_ != CodeForm::kWords) {
+    vector.interleave_codes(codes, cols_, blocks, signs_.empty() ? nullptr : &signs_[first]);
+    return;
   }
-  scales_[row] = scale;
-  const uint64_t block_cols = BlockCols(form_);
-  for (uint64_t col = 0; col < cols_; ++col) {
-    const uint64_t block = col / block_cols, entry = EntryOf(form_, row, col);
-    std::byte* at = panel + block * kBlockBytes;
-    if (form_ == CodeForm::kWords) {
-      std::memcpy(at + entry * sizeof(int16_t), &codes[col], sizeof(int16_t));
-      continue;
+  for (uint64_t col = 0; col < cols_; col += 2, blocks += kBlockBytes) {
+    for (uint64_t r = 0; r < kPanelRows; ++r) {
+      const int16_t* from = codes + r * cols_ + col;
+      const int16_t pair[2] = {from[0], col + 1 < cols_ ? from[1] : int16_t{0}};
+      std::memcpy(blocks + EntryOf(form_, r, 0) * sizeof(int16_t), pair, sizeof(pair));
     }
-    at[entry] = static_cast<std::byte>(codes[col]);
-    if (signs != nullptr) signs[block] |= uint64_t{codes[col] < 0} << entry;
   }
 }
 

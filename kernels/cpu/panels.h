@@ -41,7 +41,7 @@ struct PanelRange {
 };
 
 // Either integers with one scale per row, or reals. Its size and place in memory are set when it is
-// made, its contents row by row, in order. Making one throws std::bad_alloc.
+// made, its contents in order of rows. Making one throws std::bad_alloc.
 class Panels {
  public:
   static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
@@ -59,9 +59,12 @@ class Panels {
   // What a product reads and writes for one panel, about.
   uint64_t PanelBytes() const;
 
-  // Row `row` from codes [cols] and its scale (REQUIRES: integer()), or from values [cols]. The
-  // last row brings the padding with it, so writing is complete with it.
-  void WriteCodes(uint64_t row, const int16_t* codes, float scale);
+  // The rows of panel `panel` from codes [kPanelRows][cols], of which three more may be read, and
+  // scales [kPanelRows]; rows that the matrix does not have are zeros. REQUIRES: integer().
+  void WriteCodes(uint64_t panel, const int16_t* codes, const float* scales,
+                  const VectorFunctions& vector);
+  // Row `row` from values [cols], row after row. The last one brings the padding with it.
+  // REQUIRES: !integer().
   void WriteReals(uint64_t row, const float* values);
   // The way back, to out[cols].
   void CopyCodes(uint64_t row, int16_t* out) const;

@@ -17,6 +17,7 @@
 #include "kernels/cpu/dots-inl.h"
 #include "kernels/cpu/elementwise-inl.h"
 #include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/panels-inl.h"
 #include "kernels/cpu/read-inl.h"
 #include "kernels/cpu/real_matvec-inl.h"
 #include "kernels/cpu/recurrent-inl.h"
@@ -64,6 +65,8 @@ constexpr VectorFunctions kFunctions = {
     .log_probabilities = WordLogProbabilities,
     .at_least = WordsAtLeast,
     .mix = MixWords,
+    .spread_codes = SpreadCodes,
+    .interleave_codes = InterleaveCodes,
     .read_lines = ReadLines,
 };
 

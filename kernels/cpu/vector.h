@@ -200,6 +200,14 @@ struct VectorFunctions {
   void (*mix)(const float* weights, size_t n, const CacheTerms<float>& terms,
               float* log_probabilities);
 
+  // The next of `stored` where bit first + i of the mask is set, else 0, to out[i], i < n. Eight
+  // numbers more than the mask has set bits are read, and up to seven more than n written.
+  void (*spread_codes)(const std::byte* mask, uint64_t first, size_t n, const int16_t* stored,
+                       int16_t* out);
+  // A panel's rows, codes [16][cols] and up to three numbers more, to blocks of four columns; of
+  // kPlanes the signs too, else `signs` is null.
+  void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs);
+
   // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
   uint64_t (*read_lines)(const std::byte* lines, size_t count);
 };

@@ -14,29 +14,51 @@ namespace {
 uint64_t RoundedUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 uint64_t PaddedRows(uint64_t rows) { return RoundedUp(rows, kPanelRows); }
 
-// One row of the tensor at a time to its place in the panels.
+// Rows of the tensor to their places in the panels.
 class PanelWriter {
  public:
-  PanelWriter(const RowReader& reader, Panels& panels)
+  PanelWriter(const RowReader& reader, const VectorFunctions& vector, Panels& panels)
       : reader_(reader),
+        vector_(vector),
         panels_(panels),
-        codes_(panels.integer() ? panels.cols() : 0),
+        stored_(panels.integer() ? kPanelRows * panels.cols() + kReadBehind : 0),
+        codes_(stored_.size()),
         values_(panels.integer() ? 0 : panels.cols()) {}
 
-  void Write(uint64_t from, uint64_t row) {
-    if (panels_.integer()) {
-      reader_.Codes(from, codes_.data());
-      panels_.WriteCodes(row, codes_.data(), reader_.Scale(from));
-    } else {
-      reader_.Reals(from, values_.data());
-      panels_.WriteReals(row, values_.data());
+  // Row `row` of the panels, a panel's first, and those after it in the panel, `count` in all, are
+  // the tensor's from `from` on.
+  void WritePanel(uint64_t from, uint64_t row, uint64_t count) {
+    if (!panels_.integer()) {
+      for (uint64_t i = 0; i < count; ++i) {
+        reader_.Reals(from + i, values_.data());
+        panels_.WriteReals(row + i, values_.data());
+      }
+      return;
     }
+    const uint64_t stored = reader_.StoredCodes(from, count, stored_.data());
+    const int16_t* codes = stored_.data();
+    uint64_t written = stored;
+    if (reader_.mask() != nullptr) {
+      written = count * panels_.cols();
+      vector_.spread_codes(reader_.mask()->bytes.data(), from * panels_.cols(), written, codes,
+                           codes_.data());
+      codes = codes_.data();
+    }
+    if (count < kPanelRows) {
+      auto& last = reader_.mask() != nullptr ? codes_ : stored_;
+      std::fill(last.begin() + static_cast<ptrdiff_t>(written), last.end(), int16_t{0});
+    }
+    float scales[kPanelRows] = {};
+    for (uint64_t i = 0; i < count; ++i) scales[i] = reader_.Scale(from + i);
+    panels_.WriteCodes(row / kPanelRows, codes, scales, vector_);
   }
 
  private:
+  static constexpr uint64_t kReadBehind = 8;  // by the vector functions
   const RowReader& reader_;
+  const VectorFunctions& vector_;
   Panels& panels_;
-  std::vector<int16_t> codes_;
+  std::vector<int16_t> stored_, codes_;
   std::vector<float> values_;
 };
 
@@ -69,8 +91,8 @@ class Releaser {
 
 }  // namespace
 
-WeightStore::WeightStore(const Plan& plan, ReleaseBytes release)
-    : plan_(plan), release_(std::move(release)) {
+WeightStore::WeightStore(const Plan& plan, const VectorFunctions& vector, ReleaseBytes release)
+    : plan_(plan), vector_(vector), release_(std::move(release)) {
   for (const Step& step : plan.steps) {
     if (const auto* product = std::get_if<MatVec>(&step.op)) multiplied_.insert(product->weight);
   }
@@ -148,10 +170,11 @@ void WeightStore::LayOutMatrix(WeightId id) {
     const auto next = std::next(at);
     const uint64_t next_first = next == end ? reader.rows() : std::get<1>(next->first);
     Panels& panels = *at->second;
-    PanelWriter writer(reader, panels);
-    for (uint64_t row = 0; row < panels.rows(); ++row) {
-      writer.Write(first + row, row);
-      releaser.ReachedRow(std::min(first + row + 1, next_first), false, memory);
+    PanelWriter writer(reader, vector_, panels);
+    for (uint64_t row = 0; row < panels.rows(); row += kPanelRows) {
+      const uint64_t count = std::min(panels.rows() - row, uint64_t{kPanelRows});
+      writer.WritePanel(first + row, row, count);
+      releaser.ReachedRow(std::min(first + row + count, next_first), false, memory);
     }
   }
   releaser.ReachedRow(reader.rows(), true, memory);

@@ -47,8 +47,8 @@ using SharedCodes = std::shared_ptr<const BlockedCodes>;
 // Throws std::bad_alloc.
 class WeightStore {
  public:
-  // `release` may be empty: the file's bytes stay.
-  explicit WeightStore(const Plan& plan, ReleaseBytes release = {});
+  // `plan` and `vector` outlive it. `release` may be empty: the file's bytes stay.
+  WeightStore(const Plan& plan, const VectorFunctions& vector, ReleaseBytes release = {});
 
   // Integers where the tensor is quantised with multiplying scales, as in kernels/ref/weights.h.
   // What these two return has its size and its place in memory, but its contents only after
@@ -75,6 +75,7 @@ class WeightStore {
   void LayOutCodes(WeightId id, BlockedCodes& blocked);
 
   const Plan& plan_;
+  const VectorFunctions& vector_;
   ReleaseBytes release_;
   std::set<WeightId> multiplied_, kept_;
   std::map<RowRange, std::shared_ptr<Panels>> matrices_;

@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -17,25 +14,10 @@
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/test_checkpoints.h"
 
 namespace kinglet {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::vector<std::string> Folders() {
-  std::vector<std::string> folders;
-  for (const auto& entry : fs::directory_iterator(KINGLET_TEST_DATA "/fairseq-variants")) {
-    if (entry.is_directory()) folders.push_back(entry.path().string());
-  }
-  std::sort(folders.begin(), folders.end());
-  if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
-    if (const std::string folder = std::string(more) + "/fairseq-adaptive"; fs::exists(folder)) {
-      folders.push_back(folder);
-    }
-  }
-  return folders;
-}
 
 ConvertOptions OptionsFor(const std::string& folder, const std::string& output) {
   ConvertOptions options;
@@ -90,8 +72,7 @@ TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
   const auto file = *ModelFile::Open(options.output);
   EXPECT_EQ(file->description().golden->log_probabilities.size(), std::min<size_t>(64, ids.size()));
   const std::vector<uint32_t> stream = ScoredStream(file->description(), ids);
-  const auto reference = Distributions(options.output, "ref", stream);
-  EXPECT_EQ(reference, Distributions(options.output, "cpu", stream));
+  const auto reference = DistributionsOfEveryBackend(options.output, stream);
   std::vector<double> scores;
   for (size_t t = 0; t < ids.size(); ++t) scores.push_back(double{reference[t][ids[t]]});
   ExpectNear(scores, *ReadGolden(options.golden, options.ids), 1e-4);
@@ -123,7 +104,7 @@ TEST_P(ConvertFairseq, StatesAndLanesKeepEveryBit) {
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
 }
 
-double MeanLoss(const std::vector<double>& scores) {
+double MeanLossOf(const std::vector<double>& scores) {
   double sum = 0;
   for (const double score : scores) sum -= score;
   return sum / static_cast<double>(scores.size());
@@ -137,7 +118,7 @@ TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
   const auto ids = *ReadIds(options.ids);
   ASSERT_TRUE(Convert(options).ok());
-  const double expected = MeanLoss(ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
+  const double expected = MeanLossOf(ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
   const auto model = *Model::Open(options.output, {});
   const auto vocabulary = model->vocabulary();
   std::string text;
@@ -153,7 +134,7 @@ TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     const auto reference = ScoreBlocks(options.output, "ref", ids, ids.size(), 0);
     EXPECT_EQ(reference, ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
-    EXPECT_NEAR(MeanLoss(reference), expected, 0.02);
+    EXPECT_NEAR(MeanLossOf(reference), expected, 0.02);
   }
   options.calibration_text = "";
   options.bits = 9;
@@ -161,21 +142,14 @@ TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   ASSERT_TRUE(Convert(options).ok());
   EXPECT_EQ(ScoreBlocks(options.output, "ref", ids, 16, 0),
             ScoreBlocks(options.output, "cpu", ids, 16, 0));
-  const auto pruned = *ModelFile::Open(options.output);
-  for (const TensorView& tensor : pruned->tensors()) {
-    if (!tensor.name.ends_with("fc1.weight")) continue;
-    const std::vector<float> values = DecodedValues(tensor);
-    EXPECT_GE(std::count(values.begin(), values.end(), 0.0f),
-              static_cast<ptrdiff_t>(values.size() / 2));
-  }
+  ExpectHalfZeros(options.output,
+                  [](const std::string& name) { return name.ends_with("fc1.weight"); });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ConvertFairseq, testing::ValuesIn(Folders()),
-                         [](const auto& instance) {
-                           std::string name = fs::path(instance.param).filename().string();
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, ConvertFairseq,
+                         testing::ValuesIn(CheckpointFolders("fairseq-variants",
+                                                             {"fairseq-adaptive"})),
+                         FolderTestName);
 
 // Tied projections are transposed by their flag, not by a shape that allows both.
 TEST(ConvertFairseqFiles, ParametersAreThoseOfTheTrainingCode) {
@@ -192,16 +166,8 @@ TEST(ConvertFairseqFiles, ParametersAreThoseOfTheTrainingCode) {
 // Every cut is refused, without a crash and without a trace.
 TEST(ConvertFairseqFiles, TruncatedCheckpoints) {
   for (const char* name : {"args-joined-fp16-legacy", "cfg-tied-words"}) {
-    const std::string source = std::string(KINGLET_TEST_DATA "/fairseq-variants/") + name;
-    std::ifstream file(source + "/model.pt", std::ios::binary);
-    const std::string whole((std::istreambuf_iterator<char>(file)), {});
-    const TemporaryFolder folder;
-    ConvertOptions options = OptionsFor(source, folder.Path("model.kgl"));
-    for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 60) {
-      options.checkpoint = folder.Write("cut.pt", whole.substr(0, size));
-      EXPECT_FALSE(Convert(options).ok()) << size;
-      EXPECT_FALSE(fs::exists(options.output));
-    }
+    ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/fairseq-variants/") + name, "model.pt", 60,
+                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
   }
 }
 

@@ -4,12 +4,8 @@
 // folder that the environment variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,26 +14,12 @@
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/test_checkpoints.h"
 
 namespace kinglet {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> Folders() {
-  std::vector<std::string> folders;
-  for (const auto& entry : fs::directory_iterator(KINGLET_TEST_DATA "/recurrent-variants")) {
-    if (entry.is_directory()) folders.push_back(entry.path().string());
-  }
-  std::sort(folders.begin(), folders.end());
-  if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
-    for (const char* name : {"awd-lstm", "pytorch-examples"}) {
-      const std::string folder = std::string(more) + "/" + name;
-      if (fs::exists(folder)) folders.push_back(folder);
-    }
-  }
-  return folders;
-}
 
 std::string FamilyOf(const std::string& folder) {
   const std::string name = fs::path(folder).filename().string();
@@ -71,12 +53,6 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   return options;
 }
 
-double MeanLoss(const std::vector<std::vector<float>>& all, const std::vector<uint32_t>& ids) {
-  double sum = 0;
-  for (size_t t = 0; t + 1 < ids.size(); ++t) sum -= double{all[t][ids[t + 1]]};
-  return sum / static_cast<double>(ids.size() - 1);
-}
-
 class ConvertRecurrent : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
@@ -91,16 +67,7 @@ TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
   // A file of TensorFlow variables alone does not say the forget bias.
   const bool unsaid = FamilyOf(GetParam()) == "zaremba-tf" && options.config.empty();
   EXPECT_EQ(summary->notes.size(), unsaid ? 1u : 0u);
-  const auto reference = Distributions(options.output, "ref", *ids);
-  EXPECT_EQ(reference, Distributions(options.output, "cpu", *ids));
-
-  std::ifstream golden(options.golden);
-  uint64_t position = 0;
-  uint32_t id = 0;
-  double value = 0;
-  while (golden >> position >> id >> value) {
-    EXPECT_NEAR(double{reference[position - 1][id]}, value, 1e-4) << position;
-  }
+  ExpectGolden(DistributionsOfEveryBackend(options.output, *ids), options.golden, 1e-4);
 }
 
 TEST_P(ConvertRecurrent, StatesAndLanesKeepEveryBit) {
@@ -123,7 +90,7 @@ TEST(ConvertKeptUnit, IsAsExactAsTheOtherLayers) {
     const auto summary = Convert(options);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     const std::vector<uint32_t> ids = *ReadIds(options.ids);
-    EXPECT_EQ(Distributions(options.output, "ref", ids), Distributions(options.output, "cpu", ids));
+    DistributionsOfEveryBackend(options.output, ids);
   }
 }
 
@@ -137,21 +104,15 @@ TEST_P(ConvertRecurrent, QuantisedFormsStayNear) {
   const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);
   const uint32_t words = (*Model::Open(options.output, {}))->vocabulary_size();
 
-  std::string vocabulary, text;
-  for (uint32_t i = 0; i < words; ++i)
-    vocabulary += (i == 0 ? "<eos>" : "w" + std::to_string(i)) + "\n";
-  for (const uint32_t word : ids) text += word == 0 ? "\n" : "w" + std::to_string(word) + " ";
-  options.vocabulary = folder.Write("vocab.txt", vocabulary);
+  options.vocabulary = folder.Write("vocab.txt", NumberedVocabulary(words));
   options.golden = options.ids = "";
   options.output = folder.Path("quantised.kgl");
   options.bits = 12;
   for (const bool calibrated : {false, true}) {
-    if (calibrated) options.calibration_text = folder.Write("text", text);
+    if (calibrated) options.calibration_text = folder.Write("text", NumberedText(ids));
     const auto summary = Convert(options);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
-    const auto reference = Distributions(options.output, "ref", ids);
-    EXPECT_EQ(reference, Distributions(options.output, "cpu", ids));
-    EXPECT_NEAR(MeanLoss(reference, ids), expected, 0.01);
+    EXPECT_NEAR(MeanLoss(DistributionsOfEveryBackend(options.output, ids), ids), expected, 0.01);
     const auto file = *ModelFile::Open(options.output);
     const auto* decoder = FindBlock<RecurrentDecoder>(file->description());
     EXPECT_EQ(decoder->input.has_value(), calibrated);
@@ -167,26 +128,17 @@ TEST_P(ConvertRecurrent, PrunedMatricesHaveTheirZeros) {
   options.prune = 0.5;
   const auto summary = Convert(options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
-  const auto file = *ModelFile::Open(options.output);
   // Cluster rows and a computed table are only quantised.
-  const auto kept = [](const std::string& name) {
-    return name.starts_with("criterion.") || name.starts_with("embeddings.classes.") ||
-           name == "define.table";
-  };
-  for (const TensorView& tensor : file->tensors()) {
-    if (tensor.shape.size() != 2 || kept(tensor.name)) continue;
-    const std::vector<float> values = DecodedValues(tensor);
-    const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0f));
-    EXPECT_GE(zeros, values.size() / 2) << tensor.name;
-  }
+  ExpectHalfZeros(options.output, [](const std::string& name) {
+    return !name.starts_with("criterion.") && !name.starts_with("embeddings.classes.") &&
+           name != "define.table";
+  });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ConvertRecurrent, testing::ValuesIn(Folders()),
-                         [](const auto& instance) {
-                           std::string name = fs::path(instance.param).filename().string();
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, ConvertRecurrent,
+                         testing::ValuesIn(CheckpointFolders("recurrent-variants",
+                                                             {"awd-lstm", "pytorch-examples"})),
+                         FolderTestName);
 
 TEST(ConvertRecurrentFiles, AFolderIsItsModel) {
   const TemporaryFolder folder;
@@ -199,16 +151,8 @@ TEST(ConvertRecurrentFiles, AFolderIsItsModel) {
 // Every cut of a whole module is refused, without a crash and without a trace.
 TEST(ConvertRecurrentFiles, TruncatedModules) {
   for (const char* name : {"awd-qrnn", "examples-lstm-untied"}) {
-    const std::string source = std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name;
-    std::ifstream file(source + "/model.pt", std::ios::binary);
-    const std::string whole((std::istreambuf_iterator<char>(file)), {});
-    const TemporaryFolder folder;
-    ConvertOptions options = OptionsFor(source, folder.Path("model.kgl"));
-    for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 90) {
-      options.checkpoint = folder.Write("cut.pt", whole.substr(0, size));
-      EXPECT_FALSE(Convert(options).ok()) << size;
-      EXPECT_FALSE(fs::exists(options.output));
-    }
+    ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name, "model.pt", 90,
+                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
   }
 }
 

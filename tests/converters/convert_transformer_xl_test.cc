@@ -5,12 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "converters/convert.h"
@@ -18,6 +17,7 @@
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/test_checkpoints.h"
 
 namespace kinglet {
 namespace {
@@ -25,19 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kVariants = KINGLET_TEST_DATA "/transformer-xl-variants/";
-
-std::vector<std::string> Folders() {
-  std::vector<std::string> folders;
-  for (const auto& entry : fs::directory_iterator(kVariants)) {
-    if (entry.is_directory()) folders.push_back(entry.path().string());
-  }
-  std::sort(folders.begin(), folders.end());
-  if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
-    const std::string folder = std::string(more) + "/transformer-xl";
-    if (fs::exists(folder)) folders.push_back(folder);
-  }
-  return folders;
-}
 
 std::string FamilyOf(const std::string& folder) {
   return fs::path(folder).filename().string().starts_with("hf-") ? "transfo-xl-hf"
@@ -58,12 +45,6 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   return options;
 }
 
-double MeanLoss(const std::vector<std::vector<float>>& all, const std::vector<uint32_t>& ids) {
-  double sum = 0;
-  for (size_t t = 0; t + 1 < ids.size(); ++t) sum -= double{all[t][ids[t + 1]]};
-  return sum / static_cast<double>(ids.size() - 1);
-}
-
 const TransformerDecoder& DecoderOf(const ModelFile& file) {
   return *FindBlock<TransformerDecoder>(file.description());
 }
@@ -79,16 +60,7 @@ TEST_P(ConvertTransformerXl, EqualsTheEquationsAndTheBackendsEachOther) {
   EXPECT_TRUE(summary->notes.empty());
   std::vector<uint32_t> ids = *ReadIds(options.ids);
   EXPECT_EQ(summary->golden_positions, ids.size() - 1);
-  const auto reference = Distributions(options.output, "ref", ids);
-  EXPECT_EQ(reference, Distributions(options.output, "cpu", ids));
-
-  std::ifstream golden(options.golden);
-  uint64_t position = 0;
-  uint32_t id = 0;
-  double value = 0;
-  while (golden >> position >> id >> value) {
-    EXPECT_NEAR(double{reference[position - 1][id]}, value, 1e-4) << position;
-  }
+  ExpectGolden(DistributionsOfEveryBackend(options.output, ids), options.golden, 1e-4);
 }
 
 TEST_P(ConvertTransformerXl, StatesAndLanesKeepEveryBit) {
@@ -111,22 +83,15 @@ TEST_P(ConvertTransformerXl, QuantisedFormsStayNear) {
   const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);
   const uint32_t words = (*Model::Open(options.output, {}))->vocabulary_size();
 
-  std::string vocabulary, text;
-  for (uint32_t i = 0; i < words; ++i) {
-    vocabulary += (i == 0 ? "<eos>" : "w" + std::to_string(i)) + "\n";
-  }
-  for (const uint32_t word : ids) text += word == 0 ? "\n" : "w" + std::to_string(word) + " ";
-  options.vocabulary = folder.Write("words.txt", vocabulary);
+  options.vocabulary = folder.Write("words.txt", NumberedVocabulary(words));
   options.golden = options.ids = "";
   options.output = folder.Path("quantised.kgl");
   options.bits = 12;
   for (const bool calibrated : {false, true}) {
-    if (calibrated) options.calibration_text = folder.Write("text", text);
+    if (calibrated) options.calibration_text = folder.Write("text", NumberedText(ids));
     const auto summary = Convert(options);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
-    const auto reference = Distributions(options.output, "ref", ids);
-    EXPECT_EQ(reference, Distributions(options.output, "cpu", ids));
-    EXPECT_NEAR(MeanLoss(reference, ids), expected, 0.02);
+    EXPECT_NEAR(MeanLoss(DistributionsOfEveryBackend(options.output, ids), ids), expected, 0.02);
     const auto file = *ModelFile::Open(options.output);
     EXPECT_EQ(DecoderOf(*file).output.has_value(), calibrated);
     for (const TensorView& tensor : file->tensors()) {
@@ -148,23 +113,16 @@ TEST_P(ConvertTransformerXl, PrunedMatricesHaveTheirZeros) {
   options.prune = 0.5;
   const auto summary = Convert(options);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
-  const auto file = *ModelFile::Open(options.output);
-  for (const TensorView& tensor : file->tensors()) {
-    if (tensor.name.find("_net.") == std::string::npos) continue;
-    const std::vector<float> values = DecodedValues(tensor);
-    const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0F));
-    EXPECT_GE(zeros, values.size() / 2) << tensor.name;
-  }
+  ExpectHalfZeros(options.output,
+                  [](const std::string& name) { return name.find("_net.") != std::string::npos; });
   const std::vector<uint32_t> ids = {0, 1, 0, 1, 1, 0, 0};
-  EXPECT_EQ(Distributions(options.output, "ref", ids), Distributions(options.output, "cpu", ids));
+  DistributionsOfEveryBackend(options.output, ids);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ConvertTransformerXl, testing::ValuesIn(Folders()),
-                         [](const auto& instance) {
-                           std::string name = fs::path(instance.param).filename().string();
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, ConvertTransformerXl,
+                         testing::ValuesIn(CheckpointFolders("transformer-xl-variants",
+                                                             {"transformer-xl"})),
+                         FolderTestName);
 
 // The window counts the token itself: with same_length it is the memory's length.
 TEST(ConvertTransformerXlFiles, MemoryLength) {
@@ -252,22 +210,12 @@ TEST(ConvertTransformerXlFiles, WhatIsMissingOrWrongIsNamed) {
 
 // Every cut of a checkpoint is refused, without a crash and without a trace.
 TEST(ConvertTransformerXlFiles, Truncated) {
-  for (const char* name : {"kimi-base/model.pt", "kimi-divided-pre-norm-zip/model.pt",
-                           "hf-published-omitted-safetensors/model.safetensors",
-                           "hf-published-omitted-safetensors/config.json"}) {
-    const fs::path source = kVariants + name;
-    std::ifstream file(source, std::ios::binary);
-    const std::string whole((std::istreambuf_iterator<char>(file)), {});
-    const TemporaryFolder folder;
-    for (const auto& entry : fs::directory_iterator(source.parent_path())) {
-      fs::copy(entry.path(), folder.Path(entry.path().filename().string()));
-    }
-    ConvertOptions options = OptionsFor(folder.path(), folder.Path("model.kgl"));
-    for (size_t size = 0; size + 2 < whole.size(); size += 1 + whole.size() / 60) {
-      folder.Write(source.filename().string(), whole.substr(0, size));
-      EXPECT_FALSE(Convert(options).ok()) << name << " " << size;
-      EXPECT_FALSE(fs::exists(options.output));
-    }
+  for (const auto& [folder, name] :
+       {std::pair("kimi-base", "model.pt"), std::pair("kimi-divided-pre-norm-zip", "model.pt"),
+        std::pair("hf-published-omitted-safetensors", "model.safetensors"),
+        std::pair("hf-published-omitted-safetensors", "config.json")}) {
+    ExpectCutsRefused(kVariants + folder, name, 60,
+                      [](const auto& copy) { return OptionsFor(copy, copy + "/model.kgl"); });
   }
 }
 

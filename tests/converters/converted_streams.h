@@ -2,72 +2,37 @@
 #ifndef KINGLET_TESTS_CONVERTERS_CONVERTED_STREAMS_H_
 #define KINGLET_TESTS_CONVERTERS_CONVERTED_STREAMS_H_
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "runtime/session.h"
-
 namespace kinglet {
 
-// Every word's number after every token, and that questions answered lazily give the same ones.
-inline std::vector<std::vector<float>> Distributions(const std::string& file,
-                                                     const std::string& backend,
-                                                     const std::vector<uint32_t>& ids) {
-  const auto model = Model::Open(file, {.backend = backend});
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  if (!model.ok()) return {};
-  const auto session = *Session::Create(*model);
-  std::vector<std::vector<float>> all;
-  for (size_t t = 0; t < ids.size(); ++t) {
-    EXPECT_TRUE(session->StepToken(ids[t]).ok());
-    const uint32_t word = ids[(t + 1) % ids.size()];
-    const double alone = *session->LogProbability(word);
-    const auto top = *session->TopK(3);
-    all.emplace_back((*model)->vocabulary_size());
-    EXPECT_TRUE(session->LogProbabilities(std::span<float>(all.back())).ok());
-    EXPECT_EQ(alone, all.back()[word]);
-    std::vector<float> sorted = all.back();
-    std::sort(sorted.begin(), sorted.end(), std::greater<>());
-    for (size_t k = 0; k < top.size(); ++k) {
-      EXPECT_EQ(top[k].log_probability, sorted[k]);
-      EXPECT_EQ(top[k].log_probability, all.back()[top[k].id]);
-    }
-  }
-  return all;
-}
+// By token, then by word.
+using LogProbabilitiesOfAll = std::vector<std::vector<float>>;
 
-// REQUIRES: 26 ids or more. A stream goes on from a saved state as if nothing had been between, and
-// a lane beside others as if it were alone.
-inline void ExpectStatesAndLanesKeepEveryBit(const std::string& file,
-                                             const std::vector<uint32_t>& ids) {
-  const auto expected = Distributions(file, "cpu", ids);
-  const auto model = *Model::Open(file, {});
-  const auto session = *Session::Create(model, {.lanes = 2});
-  const auto check = [&](uint32_t lane, size_t t) {
-    std::vector<float> found(model->vocabulary_size());
-    ASSERT_TRUE(session->LogProbabilities(std::span<float>(found), lane).ok());
-    EXPECT_EQ(found, expected[t]) << t;
-  };
-  std::optional<State> middle;
-  for (size_t t = 0; t < ids.size(); ++t) {
-    const uint32_t pair[] = {ids[t], ids[ids.size() - 1 - t]};
-    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, pair).ok());
-    check(0, t);
-    if (t == 24) middle = *session->Save(0);
-  }
-  ASSERT_TRUE(session->Restore(*middle, 1).ok());
-  for (size_t t = 25; t < ids.size(); ++t) {
-    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{1}, std::vector<uint32_t>{ids[t]}).ok());
-    check(1, t);
-  }
-}
+// Every word's number after every token; expects that questions answered lazily give the same ones.
+LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
+                                    const std::vector<uint32_t>& ids);
+// The same from `ref`; expects `cpu` to give every bit of it.
+LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
+                                                  const std::vector<uint32_t>& ids);
+// Of each token but the first, before it came: the mean of -log p.
+double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& ids);
+// Expects the known answers of a file of lines `position<TAB>id<TAB>log-probability`, of streams
+// that begin with their first token.
+void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance);
+
+// Expects a stream to go on from a saved state as if nothing had been between, and a lane beside
+// others as if it were alone. REQUIRES: 26 ids or more.
+void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids);
+
+// Expects half of the entries, or more, to be zeros in each matrix whose name `is_pruned` takes.
+void ExpectHalfZeros(const std::string& file, bool (*is_pruned)(const std::string& name));
+
+// A vocabulary file's text, <eos>, w1, w2, .., and a text of such words: a line ends where 0 is.
+std::string NumberedVocabulary(size_t words);
+std::string NumberedText(const std::vector<uint32_t>& ids);
 
 }  // namespace kinglet
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -39,6 +40,12 @@ TEST(RowReader, GivesTheRowsOfTheWholeDecodedTensor) {
             std::vector<int16_t> codes(cols);
             reader.Codes(row, codes.data());
             for (uint64_t i = 0; i < cols; ++i) ASSERT_EQ(codes[i], decoded.codes[row * cols + i]);
+            const uint64_t count = std::min<uint64_t>(rows - row, 1 + row % 18);
+            std::vector<int16_t> several(count * cols);
+            reader.Codes(row, count, several.data());
+            for (uint64_t i = 0; i < several.size(); ++i) {
+              ASSERT_EQ(several[i], decoded.codes[row * cols + i]);
+            }
             ASSERT_EQ(reader.Scale(row), decoded.scales[decoded.scales.size() == 1 ? 0 : row]);
           }
         }

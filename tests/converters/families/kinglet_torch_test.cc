@@ -15,28 +15,19 @@
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/test_checkpoints.h"
 
 namespace kinglet {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::vector<std::string> Networks() {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(KINGLET_TEST_DATA "/kinglet-torch")) {
-    if (entry.is_directory()) names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
+const std::string kNetworks = KINGLET_TEST_DATA "/kinglet-torch/";
 
 class KingletTorch : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const std::string folder = KINGLET_TEST_DATA "/kinglet-torch/" + GetParam();
-    options_.checkpoint = folder + "/model.pt";
+    options_.checkpoint = GetParam() + "/model.pt";
     options_.output = folder_.Path("model.kgl");
-    ids_ = *ReadIds(folder + "/tokens.txt");
+    ids_ = *ReadIds(GetParam() + "/tokens.txt");
   }
   TemporaryFolder folder_;
   ConvertOptions options_;
@@ -44,37 +35,28 @@ class KingletTorch : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(KingletTorch, EqualsPyTorchAndTheBackendsEachOther) {
-  const std::string folder = KINGLET_TEST_DATA "/kinglet-torch/" + GetParam();
-  options_.golden = folder + "/golden_f64.tsv";
-  options_.ids = folder + "/tokens.txt";
+  options_.golden = GetParam() + "/golden_f64.tsv";
+  options_.ids = GetParam() + "/tokens.txt";
   options_.tolerance = 1e-6;
   const auto summary = Convert(options_);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
   EXPECT_EQ(summary->family, "kinglet-torch");
   EXPECT_EQ(summary->golden_positions, ids_.size() - 1);
   EXPECT_EQ(summary->notes, std::vector<std::string>());
-  EXPECT_EQ(Distributions(options_.output, "ref", ids_),
-            Distributions(options_.output, "cpu", ids_));
+  DistributionsOfEveryBackend(options_.output, ids_);
 }
 
 TEST_P(KingletTorch, QuantisedFormsAreEqualOnBothBackends) {
   ASSERT_TRUE(Convert(options_).ok());
   const auto exact = Distributions(options_.output, "ref", ids_);
-  std::string vocabulary, text;
-  for (size_t i = 0; i < exact[0].size(); ++i) {
-    vocabulary += (i == 0 ? "<eos>" : "w" + std::to_string(i)) + "\n";
-  }
-  for (const uint32_t id : ids_) text += id == 0 ? "\n" : "w" + std::to_string(id) + " ";
-  options_.vocabulary = folder_.Write("vocab.txt", vocabulary);
+  options_.vocabulary = folder_.Write("vocab.txt", NumberedVocabulary(exact[0].size()));
   for (const int bits : {9, 8}) {
     for (const bool calibrated : {false, true}) {
       options_.bits = bits;
-      options_.calibration_text = calibrated ? folder_.Write("text", text) : "";
+      options_.calibration_text = calibrated ? folder_.Write("text", NumberedText(ids_)) : "";
       const auto summary = Convert(options_);
       ASSERT_TRUE(summary.ok()) << summary.status().message();
-      const auto reference = Distributions(options_.output, "ref", ids_);
-      EXPECT_EQ(reference, Distributions(options_.output, "cpu", ids_)) << bits << calibrated;
-      EXPECT_NE(reference, exact);
+      EXPECT_NE(DistributionsOfEveryBackend(options_.output, ids_), exact) << bits << calibrated;
     }
   }
 }
@@ -85,19 +67,15 @@ TEST_P(KingletTorch, StatesAndLanesKeepEveryBit) {
   ExpectStatesAndLanesKeepEveryBit(options_.output, ids_);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(Networks()),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, KingletTorch, testing::ValuesIn(CheckpointFolders("kinglet-torch")),
+                         FolderTestName);
 
 // Networks whose whole input is a DeFINE unit: group-linear and hierarchical layers, mixed, joined
 // and residual, with norms, a shuffle, shared matrices and other Maps. The unit stays in the model.
 class KeptUnit : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    folder_name_ = KINGLET_TEST_DATA "/kinglet-torch/" + GetParam();
+    folder_name_ = kNetworks + GetParam();
     options_.checkpoint = folder_name_ + "/model.pt";
     options_.output = folder_.Path("model.kgl");
     ids_ = *ReadIds(folder_name_ + "/tokens.txt");
@@ -118,8 +96,7 @@ TEST_P(KeptUnit, EqualsPyTorchWithACacheOfAnySize) {
     const auto summary = Convert(options_);
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     EXPECT_EQ(summary->golden_positions, ids_.size() - 1);
-    const auto found = Distributions(options_.output, "ref", ids_);
-    EXPECT_EQ(found, Distributions(options_.output, "cpu", ids_));
+    const auto found = DistributionsOfEveryBackend(options_.output, ids_);
     if (rows == 1) expected = found;
     EXPECT_EQ(found, expected) << rows;
   }
@@ -131,19 +108,14 @@ TEST_P(KeptUnit, QuantisedFormsAreEqualOnBothBackends) {
   options_.prune = 0.3;
   const auto summary = Convert(options_);
   ASSERT_TRUE(summary.ok()) << summary.status().message();
-  EXPECT_EQ(Distributions(options_.output, "ref", ids_),
-            Distributions(options_.output, "cpu", ids_));
+  DistributionsOfEveryBackend(options_.output, ids_);
   ExpectStatesAndLanesKeepEveryBit(options_.output, ids_);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, KeptUnit,
                          testing::Values("define-hgt", "define-concat-adaptive",
                                          "define-residual-low-rank", "define-shared-output-first"),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         FolderTestName);
 
 TEST(KingletTorchNetworks, WithoutAUnitHaveNoneToKeep) {
   const TemporaryFolder folder;
@@ -151,7 +123,7 @@ TEST(KingletTorchNetworks, WithoutAUnitHaveNoneToKeep) {
   options.output = folder.Path("model.kgl");
   options.define_cache_rows = 5;
   for (const char* name : {"full", "everything"}) {  // the latter's is one of two bins
-    options.checkpoint = std::string(KINGLET_TEST_DATA "/kinglet-torch/") + name + "/model.pt";
+    options.checkpoint = kNetworks + name + "/model.pt";
     EXPECT_EQ(Convert(options).status().message(),
               "convert: keep-define: expected a DeFINE unit that is the whole input, found none");
   }
@@ -160,7 +132,9 @@ TEST(KingletTorchNetworks, WithoutAUnitHaveNoneToKeep) {
             "convert: keep-define: expected 1 to 2147483647 rows, found 0");
 }
 
-TEST(KingletTorchNetworks, AreAllThere) { EXPECT_EQ(Networks().size(), 29u); }
+TEST(KingletTorchNetworks, AreAllThere) {
+  EXPECT_EQ(CheckpointFolders("kinglet-torch").size(), 29u);
+}
 
 // --- the configuration alone ---
 

@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -67,9 +68,9 @@ TEST(WindowAttention, TheTokensOwnValueIsStoredAndSeen) {
   }
 }
 
-TEST(CacheWeights, VectorsServeRealsAndSumsOf31Bits) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+using CacheWeightsTest = VectorFixture;
+
+TEST_F(CacheWeightsTest, VectorsServeRealsAndSumsOf31Bits) {
   const auto served = [&](uint64_t width, int bits) {
     CaseBuilder builder("", 1);
     CacheWeights op;
@@ -81,8 +82,8 @@ TEST(CacheWeights, VectorsServeRealsAndSumsOf31Bits) {
     op.total = builder.Reals("total", 1, Fill::kZero);
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-    WeightStore weights(op_case.plan);
-    const BindContext context{op_case.plan, layout, *functions, weights};
+    WeightStore weights(op_case.plan, *functions_);
+    const BindContext context{op_case.plan, layout, *functions_, weights};
     return static_cast<bool>(BindOp(op, context));
   };
   EXPECT_TRUE(served(128, 0));

@@ -7,6 +7,7 @@
 #include "format/coded_rows.h"
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -62,12 +63,12 @@ Kernel Bound(const OpCase& op_case, WeightStore& weights, const VectorFunctions&
   return std::visit([&](const auto& op) { return BindOp(op, context); }, op_case.plan.steps[0].op);
 }
 
-TEST(CodedProducts, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+using CodedProductsTest = VectorFixture;
+
+TEST_F(CodedProductsTest, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
   const auto served = [&](const OpCase& op_case) {
-    WeightStore weights(op_case.plan);
-    return static_cast<bool>(Bound(op_case, weights, *functions));
+    WeightStore weights(op_case.plan, *functions_);
+    return static_cast<bool>(Bound(op_case, weights, *functions_));
   };
   EXPECT_TRUE(served(StepsOf({}).partial));
   EXPECT_TRUE(served(StepsOf({.x_bits = 9}).partial));
@@ -80,14 +81,12 @@ TEST(CodedProducts, VectorsServeAllButWideCodesLongRowsAndManyHashes) {
   EXPECT_FALSE(served(StepsOf({.words = 20, .hashed = true}).sums));
 }
 
-TEST(CodedProducts, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   const auto bytes = [&](const TableShape& shape) {
     const OpCase op_case = StepsOf(shape).partial;
-    WeightStore weights(op_case.plan);
+    WeightStore weights(op_case.plan, *functions_);
     uint64_t total = 0;
-    for (const MemoryRange& range : Bound(op_case, weights, *functions).weights) {
+    for (const MemoryRange& range : Bound(op_case, weights, *functions_).weights) {
       total += range.size();
     }
     return total;
@@ -98,11 +97,11 @@ TEST(CodedProducts, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
 }
 
 // Lane l of 16 holds words l, l + 16, ..: the blocked form, read bit by bit.
-TEST(CodedProducts, CodesLieInBlocksOfLanes) {
+TEST_F(CodedProductsTest, CodesLieInBlocksOfLanes) {
   for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
     for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {
       const OpCase op_case = StepsOf({.words = words, .pools = {pool}}).sums;
-      WeightStore store(op_case.plan);
+      WeightStore store(op_case.plan, *functions_);
       const SharedCodes codes = store.Codes(1);
       store.LayOut();
       const CodeBlocks blocks = codes->blocks();

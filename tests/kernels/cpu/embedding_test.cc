@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -49,11 +50,11 @@ uint64_t Total(const std::vector<MemoryRange>& ranges) {
   return bytes;
 }
 
-TEST(EmbedRow, ReadsARowOfTheFileAndKeepsIt) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+using EmbedRowTest = VectorFixture;
+
+TEST_F(EmbedRowTest, ReadsARowOfTheFileAndKeepsIt) {
   const OpCase op_case = EmbeddingCase(false);
-  const BoundCase bound = Bind(functions, op_case);
+  const BoundCase bound = Bind(functions_, op_case);
   EXPECT_EQ(std::count(bound.released.begin(), bound.released.end(), 0u), 0);
   EXPECT_GT(std::count(bound.released.begin(), bound.released.end(), 1u), 0);
   // 24 codes of 9 bits are 27 bytes; a scale of 31 bits begins at bit 57 * 31, the 7th of a byte.
@@ -62,11 +63,9 @@ TEST(EmbedRow, ReadsARowOfTheFileAndKeepsIt) {
   EXPECT_EQ(bound.kernels[0].token_weights(57)[0].data(), packed.codes.data() + 57 * 27);
 }
 
-TEST(EmbedRow, SharesThePanelsOfAProductWithTheSameTable) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+TEST_F(EmbedRowTest, SharesThePanelsOfAProductWithTheSameTable) {
   const OpCase op_case = EmbeddingCase(true);
-  const BoundCase bound = Bind(functions, op_case);
+  const BoundCase bound = Bind(functions_, op_case);
   EXPECT_GT(std::count(bound.released.begin(), bound.released.end(), 0u), 0);
   const MemoryRange row = bound.kernels[0].token_weights(57)[0];
   const MemoryRange matrix = bound.kernels[1].weights[0];
@@ -74,9 +73,7 @@ TEST(EmbedRow, SharesThePanelsOfAProductWithTheSameTable) {
 }
 
 // A projected table of integers whose products leave 31 bits even in pairs.
-TEST(EmbedRow, LeavesSumsThatDoNotFitToTheReference) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+TEST_F(EmbedRowTest, LeavesSumsThatDoNotFitToTheReference) {
   const auto substituted = [&](int table_bits, int projection_bits) {
     CaseBuilder builder("", 7);
     EmbedRow embed;
@@ -85,7 +82,7 @@ TEST(EmbedRow, LeavesSumsThatDoNotFitToTheReference) {
                    builder.Matrix(5, 24, Storage::kPerRow, projection_bits)}};
     embed.out = builder.Reals("out", 5, Fill::kZero);
     const OpCase op_case = builder.Finish(embed);
-    return Bind(functions, op_case).kernels[0].is_substitute;
+    return Bind(functions_, op_case).kernels[0].is_substitute;
   };
   EXPECT_TRUE(substituted(16, 16));
   EXPECT_FALSE(substituted(16, 15));

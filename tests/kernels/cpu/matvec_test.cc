@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -20,7 +21,9 @@ OpCase ProductCase(uint64_t cols, int bits, int x_bits, Storage storage = Storag
   return builder.Finish(op);
 }
 
-TEST(MatVec, SumsBeyond31BitsAreExact) {
+using MatVecTest = VectorFixture;
+
+TEST_F(MatVecTest, SumsBeyond31BitsAreExact) {
   for (const Target target : SupportedTargets()) {
     for (const uint64_t cols : {1u, 2u, 3u, 4u, 5u, 100u, 8192u}) {
       const OpCase op_case = ProductCase(cols, 16, 16);
@@ -42,13 +45,11 @@ TEST(MatVec, SumsBeyond31BitsAreExact) {
   }
 }
 
-TEST(MatVec, VectorsServeAllButWideCodesAndVeryLongRows) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+TEST_F(MatVecTest, VectorsServeAllButWideCodesAndVeryLongRows) {
   const auto served = [&](const OpCase& op_case) {
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-    WeightStore weights(op_case.plan);
-    const BindContext context{op_case.plan, layout, *functions, weights};
+    WeightStore weights(op_case.plan, *functions_);
+    const BindContext context{op_case.plan, layout, *functions_, weights};
     return static_cast<bool>(BindOp(std::get<MatVec>(op_case.plan.steps[0].op), context));
   };
   EXPECT_TRUE(served(ProductCase(8192, 16, 16)));

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
+
+#include "tests/kernels/cpu/vector_fixture.h"
 
 namespace kinglet::cpu {
 namespace {
@@ -27,12 +30,19 @@ int16_t Entry(int bits, uint64_t row, uint64_t col) {
   return static_cast<int16_t>(capped - span / 2);
 }
 
-Panels Filled(uint64_t rows, uint64_t cols, int bits) {
+Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vector) {
   Panels panels = Panels::OfIntegers(rows, cols, bits);
-  std::vector<int16_t> codes(cols);
-  for (uint64_t row = 0; row < rows; ++row) {
-    for (uint64_t col = 0; col < cols; ++col) codes[col] = Entry(bits, row, col);
-    panels.WriteCodes(row, codes.data(), static_cast<float>(row) + 0.5f);
+  for (uint64_t first = 0; first < rows; first += 16) {
+    std::vector<int16_t> codes(16 * cols + 3);
+    std::fill(codes.end() - 3, codes.end(), int16_t{-1});  // may be read, but means nothing
+    float scales[16] = {};
+    for (uint64_t row = first; row < std::min(rows, first + 16); ++row) {
+      for (uint64_t col = 0; col < cols; ++col) {
+        codes[(row - first) * cols + col] = Entry(bits, row, col);
+      }
+      scales[row - first] = static_cast<float>(row) + 0.5f;
+    }
+    panels.WriteCodes(first / 16, codes.data(), scales, vector);
   }
   return panels;
 }
@@ -53,11 +63,13 @@ int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
   return (panels.signs[block] >> entry & 1) != 0 ? byte - 256 : byte;
 }
 
-TEST(Panels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
+using PanelsTest = VectorFixture;
+
+TEST_F(PanelsTest, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
   for (int bits = 2; bits <= 16; ++bits) {
     for (const uint64_t rows : {1u, 15u, 16u, 17u, 40u}) {
       for (const uint64_t cols : {1u, 2u, 3u, 4u, 5u, 7u, 32u}) {
-        const Panels panels = Filled(rows, cols, bits);
+        const Panels panels = Filled(rows, cols, bits, *functions_);
         const CodePanels codes = panels.code_panels();
         ASSERT_TRUE(Aligned(codes.codes) && Aligned(codes.scales));
         const uint64_t padded_rows = (rows + 15) / 16 * 16;
@@ -76,9 +88,9 @@ TEST(Panels, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
   }
 }
 
-TEST(Panels, RowsComeBack) {
+TEST_F(PanelsTest, RowsComeBack) {
   for (int bits = 2; bits <= 16; ++bits) {
-    const Panels panels = Filled(35, 11, bits);
+    const Panels panels = Filled(35, 11, bits, *functions_);
     EXPECT_EQ(panels.bits(), bits);
     std::vector<int16_t> codes(11);
     for (uint64_t row = 0; row < 35; ++row) {
@@ -89,7 +101,7 @@ TEST(Panels, RowsComeBack) {
   }
 }
 
-TEST(Panels, RealsLieColumnByColumn) {
+TEST_F(PanelsTest, RealsLieColumnByColumn) {
   Panels panels = Panels::OfReals(19, 5);
   std::vector<float> values(5);
   for (uint64_t row = 0; row < 19; ++row) {
@@ -108,19 +120,19 @@ TEST(Panels, RealsLieColumnByColumn) {
   EXPECT_EQ(values, (std::vector<float>{181, 182, 183, 184, 185}));
 }
 
-TEST(Panels, NoRowsTakeNoMemory) {
+TEST_F(PanelsTest, NoRowsTakeNoMemory) {
   EXPECT_EQ(Total(Panels::OfIntegers(0, 5, 9).Memory()), 0u);
   EXPECT_EQ(Total(Panels::OfReals(0, 5).Memory()), 0u);
 }
 
 // 40 rows are 3 panels of 16; 7 columns are 2 blocks of four, or 4 of two.
-TEST(Panels, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
+TEST_F(PanelsTest, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
   struct Size {
     int bits;
     uint64_t panel;  // bytes
   };
   for (const auto& [bits, panel] : {Size{8, 2 * 64}, Size{9, 2 * (64 + 8)}, Size{10, 4 * 64}}) {
-    const Panels panels = Filled(40, 7, bits);
+    const Panels panels = Filled(40, 7, bits, *functions_);
     EXPECT_EQ(Total(panels.Memory()), 3 * (panel + 16 * 4)) << bits;
     const std::vector<MemoryRange> row = panels.RowMemory(17), all = panels.Memory();
     EXPECT_EQ(Total(row), panel + 4) << bits;

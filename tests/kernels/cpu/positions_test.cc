@@ -5,12 +5,15 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
 namespace {
 
-TEST(AddPositionRow, ReadsTheRowOfItsPlaceInTheWindow) {
+using AddPositionRowTest = VectorFixture;
+
+TEST_F(AddPositionRowTest, ReadsTheRowOfItsPlaceInTheWindow) {
   CaseBuilder builder("", 1);
   const WeightId table = builder.Tensor({"", {3, 2}, DenseF32{{1, 2, 10, 20, 100, 200}}, false});
   const BufferId y = builder.Given("y", {0.5f, 0.25f});
@@ -29,17 +32,15 @@ TEST(AddPositionRow, ReadsTheRowOfItsPlaceInTheWindow) {
   }
 }
 
-TEST(AddPositionRow, RowsLongerThanTheStackIsGivenAreLeftToTheReference) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+TEST_F(AddPositionRowTest, RowsLongerThanTheStackIsGivenAreLeftToTheReference) {
   for (const uint64_t columns : {kMaxColumns, kMaxColumns + 1}) {
     CaseBuilder builder("", 1);
     const AddPositionRow op{builder.Matrix(2, columns, Storage::kF32, 0), 2,
                             builder.Reals("y", columns, Fill::kZero)};
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-    WeightStore weights(op_case.plan);
-    const BindContext context{op_case.plan, layout, *functions, weights};
+    WeightStore weights(op_case.plan, *functions_);
+    const BindContext context{op_case.plan, layout, *functions_, weights};
     EXPECT_EQ(static_cast<bool>(BindOp(op, context)), columns == kMaxColumns);
   }
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -34,16 +35,16 @@ TEST(ProductVector, PartsOfItStartWhereTheyAreAskedTo) {
   EXPECT_EQ(floats.From(3).codes, nullptr);
 }
 
-TEST(ProductInput, MakesRealsOnlyWhereTheWeightIsReal) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+using ProductInputTest = VectorFixture;
+
+TEST_F(ProductInputTest, MakesRealsOnlyWhereTheWeightIsReal) {
   CaseBuilder builder("", 1);
   const BufferId reals = builder.Given("reals", {3.0f, -6.0f, 1.5f});
   const BufferId codes = builder.Codes("codes", 3, 9, Fill::kRandom);
   const OpCase op_case = builder.Finish(Add{reals, reals});
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-  WeightStore weights(op_case.plan);
-  const BindContext context{op_case.plan, layout, *functions, weights};
+  WeightStore weights(op_case.plan, *functions_);
+  const BindContext context{op_case.plan, layout, *functions_, weights};
   alignas(64) std::byte scratch[256] = {};
   const Frame frame{scratch, nullptr, 0, 0};
   const float values[3] = {3.0f, -6.0f, 1.5f};

@@ -58,7 +58,7 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
     for (const Target target : SupportedTargets()) {
       const VectorFunctions* functions = FindVectorFunctions(target);
       if (functions == nullptr) continue;
-      WeightStore weights(op_case.plan);
+      WeightStore weights(op_case.plan, *functions);
       const BindContext context{op_case.plan, layout, *functions, weights};
       for (const std::optional<uint32_t> clamp :
            {std::optional<uint32_t>(), std::optional<uint32_t>(0), std::optional<uint32_t>(11),

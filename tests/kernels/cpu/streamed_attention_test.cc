@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -42,7 +43,9 @@ Even EvenAttention(StreamStart start, bool start_row, bool restarts, uint64_t po
   return {builder.Finish(op, 0, position), op.weights, op.out};
 }
 
-TEST(StreamedAttention, VisibleSlotsShareTheWeight) {
+using StreamedAttentionTest = VectorFixture;
+
+TEST_F(StreamedAttentionTest, VisibleSlotsShareTheWeight) {
   for (const Target target : SupportedTargets()) {
     for (const bool restarts : {false, true}) {
       for (const bool zeros : {false, true}) {
@@ -74,9 +77,7 @@ TEST(StreamedAttention, VisibleSlotsShareTheWeight) {
   }
 }
 
-TEST(StreamedAttention, VectorsServeRealsAndSumsOf31Bits) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+TEST_F(StreamedAttentionTest, VectorsServeRealsAndSumsOf31Bits) {
   const auto served = [&](uint32_t heads, uint32_t key_size, uint32_t value_size, uint32_t window,
                           int bits) {
     CaseBuilder builder("", 1);
@@ -93,8 +94,8 @@ TEST(StreamedAttention, VectorsServeRealsAndSumsOf31Bits) {
     op.out = builder.Reals("out", heads * value_size, Fill::kZero);
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-    WeightStore weights(op_case.plan);
-    const BindContext context{op_case.plan, layout, *functions, weights};
+    WeightStore weights(op_case.plan, *functions_);
+    const BindContext context{op_case.plan, layout, *functions_, weights};
     return static_cast<bool>(BindOp(op, context));
   };
   EXPECT_TRUE(served(16, 64, 64, 1600, 0));

@@ -119,6 +119,26 @@ TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
   }
 }
 
+TEST_P(Vector, SpreadCodesPutsThemWhereTheMaskHasBits) {
+  for (const size_t n : {1u, 7u, 8u, 9u, 16u, 63u, 200u}) {
+    for (const uint64_t first : {0u, 1u, 7u, 8u, 13u}) {
+      std::vector<std::byte> mask((first + n + 7) / 8);
+      for (size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<std::byte>(i * 89 + 5 * n);
+      std::vector<int16_t> stored, expected;
+      for (uint64_t bit = first; bit < first + n; ++bit) {
+        const bool kept = (std::to_integer<unsigned>(mask[bit / 8]) >> (bit % 8) & 1) != 0;
+        if (kept) stored.push_back(static_cast<int16_t>(257 * stored.size() - 30000));
+        expected.push_back(kept ? stored.back() : int16_t{0});
+      }
+      stored.resize(stored.size() + 8, 99);
+      std::vector<int16_t> out(n + 7, 5);
+      functions_->spread_codes(mask.data(), first, n, stored.data(), out.data());
+      out.resize(n);
+      EXPECT_EQ(out, expected) << n << " from bit " << first;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryTarget, Vector, testing::ValuesIn(VectorTargets()),
                          [](const auto& target) { return std::string(TargetName(target.param)); });
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/encoding.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
@@ -22,11 +23,13 @@ OpCase CaseOf(uint64_t rows, uint64_t cols, Storage storage, bool pruned) {
   return builder.Finish(op);
 }
 
-TEST(WeightStore, GivesIntegersAndScalesRowByRow) {
+using WeightStoreTest = VectorFixture;
+
+TEST_F(WeightStoreTest, GivesIntegersAndScalesRowByRow) {
   for (const uint64_t rows : {1u, 16u, 17u, 40u}) {
     for (const uint64_t cols : {1u, 2u, 7u, 32u}) {
       const OpCase op_case = CaseOf(rows, cols, Storage::kPerRow, true);
-      WeightStore store(op_case.plan);
+      WeightStore store(op_case.plan, *functions_);
       const SharedPanels panels = store.Matrix(0);
       EXPECT_EQ(store.Matrix(0), panels);
       store.LayOut();
@@ -44,10 +47,10 @@ TEST(WeightStore, GivesIntegersAndScalesRowByRow) {
   }
 }
 
-TEST(WeightStore, KeepsRealsAndDividedIntegersAsReals) {
+TEST_F(WeightStoreTest, KeepsRealsAndDividedIntegersAsReals) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kDivided}) {
     const OpCase op_case = CaseOf(19, 5, storage, false);
-    WeightStore store(op_case.plan);
+    WeightStore store(op_case.plan, *functions_);
     const SharedPanels panels = store.Matrix(0), transposed = store.TransposedReals(0);
     store.LayOut();
     const std::vector<float> values = DecodedValues(op_case.plan.weights[0]);
@@ -66,16 +69,16 @@ TEST(WeightStore, KeepsRealsAndDividedIntegersAsReals) {
   }
 }
 
-TEST(WeightStore, RepeatsAScaleOfTheWholeTensor) {
+TEST_F(WeightStoreTest, RepeatsAScaleOfTheWholeTensor) {
   const OpCase op_case = CaseOf(18, 3, Storage::kPerTensor, false);
-  WeightStore store(op_case.plan);
+  WeightStore store(op_case.plan, *functions_);
   const SharedPanels panels = store.Matrix(0);
   store.LayOut();
   const float scale = DecodeCodes(op_case.plan.weights[0]).scales.at(0);
   for (uint64_t row = 0; row < 18; ++row) EXPECT_EQ(panels->scale(row), scale);
 }
 
-TEST(WeightStore, PadsVectorsToWholePanels) {
+TEST_F(WeightStoreTest, PadsVectorsToWholePanels) {
   CaseBuilder builder("", 3);
   LayerNorm op;
   op.gain = builder.DenseVector(17);
@@ -83,7 +86,7 @@ TEST(WeightStore, PadsVectorsToWholePanels) {
   op.x = builder.Reals("x", 17, Fill::kRandom);
   op.y = builder.Reals("y", 17, Fill::kRandom);
   const OpCase op_case = builder.Finish(op);
-  WeightStore store(op_case.plan);
+  WeightStore store(op_case.plan, *functions_);
   const SharedVector gain = store.Vector(0), bias = store.Vector(1);
   ASSERT_EQ(gain->size(), 32u);
   ASSERT_EQ(bias->size(), 16u);
@@ -104,12 +107,12 @@ struct Released {
   }
 };
 
-TEST(WeightStore, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
+TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
   // Rows of 4,000 columns at 9 bits: 1,000 of them are more than one piece.
   for (const bool pruned : {false, true}) {
     const OpCase op_case = CaseOf(1000, 4000, Storage::kPerRow, pruned);
     Released released;
-    WeightStore store(op_case.plan, released.Function());
+    WeightStore store(op_case.plan, *functions_, released.Function());
     const SharedPanels panels = store.Matrix(0);
     EXPECT_TRUE(released.pieces.empty());
     store.LayOut();
@@ -118,7 +121,7 @@ TEST(WeightStore, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
     EXPECT_GE(released.bytes() + 3 * released.pieces.size(), stored);
 
     Released kept;
-    WeightStore other(op_case.plan, kept.Function());
+    WeightStore other(op_case.plan, *functions_, kept.Function());
     other.Matrix(0);
     other.Keep(0);
     other.LayOut();
@@ -127,14 +130,14 @@ TEST(WeightStore, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
 }
 
 // A byte that is given back before it is read for the last time shows as a wrong entry.
-TEST(WeightStore, ReadsNothingThatItHasGivenBack) {
+TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kPerRow}) {
     for (const bool pruned : {false, true}) {
       const OpCase op_case = CaseOf(2100, 1001, storage, pruned);
-      WeightStore whole(op_case.plan);
+      WeightStore whole(op_case.plan, *functions_);
       const SharedPanels expected = whole.Matrix(0);
       whole.LayOut();
-      WeightStore store(op_case.plan, [](WeightId, MemoryRange bytes) {
+      WeightStore store(op_case.plan, *functions_, [](WeightId, MemoryRange bytes) {
         std::fill_n(const_cast<std::byte*>(bytes.data()), bytes.size(), std::byte{0xFF});
       });
       // Pools that cut panels, and overlap.

@@ -1,0 +1,93 @@
+// Integer weights on their way from the file's rows to panels.
+#if defined(KINGLET_KERNELS_CPU_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_PANELS_INL_H_
+#undef KINGLET_KERNELS_CPU_PANELS_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_PANELS_INL_H_
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// For each byte of a mask: where the bytes of eight 16-bit results come from, and how many of the
+// results are stored ones. A source of 0x80 gives zero.
+struct SpreadTables {
+  alignas(16) uint8_t sources[256][16];
+  uint8_t counts[256];
+};
+constexpr SpreadTables MakeSpreadTables() {
+  SpreadTables tables = {};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    uint8_t next = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      const bool kept = (byte >> i & 1) != 0;
+      tables.sources[byte][2 * i] = kept ? static_cast<uint8_t>(2 * next) : 0x80;
+      tables.sources[byte][2 * i + 1] = kept ? static_cast<uint8_t>(2 * next + 1) : 0x80;
+      if (kept) ++next;
+    }
+    tables.counts[byte] = next;
+  }
+  return tables;
+}
+constexpr SpreadTables kSpread = MakeSpreadTables();
+
+void SpreadCodes(const std::byte* mask, uint64_t first, size_t n, const int16_t* stored,
+                 int16_t* out) {
+  const hn::FixedTag<int16_t, 8> d;
+  const hn::FixedTag<uint8_t, 16> bytes;
+  const auto shift = static_cast<unsigned>(first % 8);
+  const std::byte* at = mask + first / 8;
+  for (size_t i = 0; i < n; i += 8, ++at) {
+    // The byte behind is read only where bits of it are wanted.
+    unsigned kept = std::to_integer<unsigned>(*at) >> shift;
+    const size_t wanted = std::min<size_t>(n - i, 8);
+    if (wanted > 8 - shift) kept |= std::to_integer<unsigned>(at[1]) << (8 - shift);
+    kept &= 0xFFu >> (8 - wanted);
+    const auto codes = hn::BitCast(bytes, hn::LoadU(d, stored));
+    const auto spread = hn::TableLookupBytesOr0(codes, hn::Load(bytes, kSpread.sources[kept]));
+    hn::StoreU(hn::BitCast(d, spread), d, out + i);
+    stored += kSpread.counts[kept];
+  }
+}
+
+void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs) {
+  const hn::FixedTag<uint8_t, 16> bytes;
+  const hn::FixedTag<uint64_t, 2> rows;
+  // Four rows' first pairs of columns, then their second ones.
+  alignas(16) constexpr uint8_t kOrder[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
+  const auto order = hn::Load(bytes, kOrder);
+  for (size_t col = 0; col < cols; col += 4, blocks += kBlockBytes) {
+    const size_t unused = col + 4 > cols ? col + 4 - cols : 0;
+    const auto used = hn::Set(rows, ~uint64_t{0} >> (16 * unused));
+    uint64_t block_signs = 0;
+    for (size_t r = 0; r < kPanelRows; r += 4) {
+      uint64_t words[4];  // a row's four codes each
+      for (size_t i = 0; i < 4; ++i) std::memcpy(&words[i], codes + (r + i) * cols + col, 8);
+      const auto first = hn::BitCast(bytes, hn::And(hn::LoadU(rows, words), used));
+      const auto second = hn::BitCast(bytes, hn::And(hn::LoadU(rows, words + 2), used));
+      const auto low = hn::TableLookupBytes(hn::ConcatEven(bytes, second, first), order);
+      const auto high = hn::TableLookupBytes(hn::ConcatOdd(bytes, second, first), order);
+      hn::StoreU(low, bytes, reinterpret_cast<uint8_t*>(blocks) + r * 4);
+      uint8_t bits[8] = {};
+      const hn::FixedTag<int8_t, 16> integers;
+      hn::StoreMaskBits(integers, hn::Lt(hn::BitCast(integers, high), hn::Zero(integers)), bits);
+      block_signs |= (uint64_t{bits[0]} | uint64_t{bits[1]} << 8) << (r * 4);
+    }
+    if (signs != nullptr) *signs++ = block_signs;
+  }
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_PANELS_INL_H_

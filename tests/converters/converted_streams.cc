@@ -1,0 +1,113 @@
+#include "tests/converters/converted_streams.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "format/model_file.h"
+#include "runtime/session.h"
+
+namespace kinglet {
+
+LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
+                                    const std::vector<uint32_t>& ids) {
+  const auto model = Model::Open(file, {.backend = backend});
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  if (!model.ok()) return {};
+  const auto session = *Session::Create(*model);
+  LogProbabilitiesOfAll all;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    EXPECT_TRUE(session->StepToken(ids[t]).ok());
+    const uint32_t word = ids[(t + 1) % ids.size()];
+    const double alone = *session->LogProbability(word);
+    const auto top = *session->TopK(3);
+    all.emplace_back((*model)->vocabulary_size());
+    EXPECT_TRUE(session->LogProbabilities(std::span<float>(all.back())).ok());
+    EXPECT_EQ(alone, all.back()[word]);
+    std::vector<float> sorted = all.back();
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    for (size_t k = 0; k < top.size(); ++k) {
+      EXPECT_EQ(top[k].log_probability, sorted[k]);
+      EXPECT_EQ(top[k].log_probability, all.back()[top[k].id]);
+    }
+  }
+  return all;
+}
+
+LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
+                                                  const std::vector<uint32_t>& ids) {
+  LogProbabilitiesOfAll reference = Distributions(file, "ref", ids);
+  EXPECT_EQ(reference, Distributions(file, "cpu", ids));
+  return reference;
+}
+
+double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& ids) {
+  double sum = 0;
+  for (size_t t = 0; t + 1 < ids.size(); ++t) sum -= double{all[t][ids[t + 1]]};
+  return sum / static_cast<double>(ids.size() - 1);
+}
+
+void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance) {
+  std::ifstream file(golden);
+  uint64_t position = 0, answers = 0;
+  uint32_t id = 0;
+  double value = 0;
+  for (; file >> position >> id >> value; ++answers) {
+    EXPECT_NEAR(double{all[position - 1][id]}, value, tolerance) << position;
+  }
+  EXPECT_GT(answers, 0u) << golden;
+}
+
+void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids) {
+  const auto expected = Distributions(file, "cpu", ids);
+  const auto model = *Model::Open(file, {});
+  const auto session = *Session::Create(model, {.lanes = 2});
+  const auto check = [&](uint32_t lane, size_t t) {
+    std::vector<float> found(model->vocabulary_size());
+    ASSERT_TRUE(session->LogProbabilities(std::span<float>(found), lane).ok());
+    EXPECT_EQ(found, expected[t]) << t;
+  };
+  std::optional<State> middle;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    const uint32_t pair[] = {ids[t], ids[ids.size() - 1 - t]};
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, pair).ok());
+    check(0, t);
+    if (t == 24) middle = *session->Save(0);
+  }
+  ASSERT_TRUE(session->Restore(*middle, 1).ok());
+  for (size_t t = 25; t < ids.size(); ++t) {
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{1}, std::vector<uint32_t>{ids[t]}).ok());
+    check(1, t);
+  }
+}
+
+void ExpectHalfZeros(const std::string& file, bool (*is_pruned)(const std::string& name)) {
+  const auto model = *ModelFile::Open(file);
+  size_t pruned = 0;
+  for (const TensorView& tensor : model->tensors()) {
+    if (tensor.shape.size() != 2 || !is_pruned(tensor.name)) continue;
+    const std::vector<float> values = DecodedValues(tensor);
+    const auto zeros = static_cast<size_t>(std::count(values.begin(), values.end(), 0.0f));
+    EXPECT_GE(zeros, values.size() / 2) << tensor.name;
+    ++pruned;
+  }
+  EXPECT_GT(pruned, 0u) << file;
+}
+
+std::string NumberedVocabulary(size_t words) {
+  std::string text = "<eos>\n";
+  for (size_t i = 1; i < words; ++i) text += "w" + std::to_string(i) + "\n";
+  return text;
+}
+
+std::string NumberedText(const std::vector<uint32_t>& ids) {
+  std::string text;
+  for (const uint32_t id : ids) text += id == 0 ? "\n" : "w" + std::to_string(id) + " ";
+  return text;
+}
+
+}  // namespace kinglet
