@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/panels.h"
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
