@@ -6,14 +6,15 @@
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cpu {
 namespace {
 
-TEST(CpuSourceAttention, VectorsServeRealsAndSumsOf31Bits) {
-  const VectorFunctions* functions = FindVectorFunctions(SupportedTargets().front());
-  if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
+using CpuSourceAttention = VectorFixture;
+
+TEST_F(CpuSourceAttention, VectorsServeRealsAndSumsOf31Bits) {
   const auto served = [&](uint32_t key_size, uint32_t window, int bits) {
     CaseBuilder builder("", 1);
     SourceAttention op{};
@@ -28,8 +29,8 @@ TEST(CpuSourceAttention, VectorsServeRealsAndSumsOf31Bits) {
     op.out = builder.Reals("out", 6, Fill::kZero);
     const OpCase op_case = builder.Finish(op);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-    WeightStore weights(op_case.plan);
-    const BindContext context{op_case.plan, layout, *functions, weights};
+    WeightStore weights(op_case.plan, *functions_);
+    const BindContext context{op_case.plan, layout, *functions_, weights};
     return static_cast<bool>(BindOp(op, context));
   };
   EXPECT_TRUE(served(64, 5000, 0));
