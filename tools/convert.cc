@@ -41,12 +41,12 @@ std::string JsonSummary(const ConvertSummary& summary) {
   return line.Finish();
 }
 
-// Tensors come and go one by one. glibc would take all but the first from one heap, where what is
-// freed between two that stay is lost: twice the memory at a MicroNet's shapes. Mapped one by one,
+// Tensors come and go one by one. glibc takes all but the first from one heap, where what is freed
+// below something that stays is lost: twice the memory at a MicroNet's shapes. Mapped one by one,
 // they go back to the system.
 void MapLargeBlocks() {
 #ifdef __GLIBC__
-  constexpr int kLarge = 1 << 20;
+  constexpr int kLarge = 1 << 17;  // where glibc starts, before it adapts
   ::mallopt(M_MMAP_THRESHOLD, kLarge);
 #endif
 }
