@@ -30,28 +30,26 @@ enum class Kind : uint8_t { kInteger, kDecoded, kReal };
 // A matrix with the vectors of its lanes.
 class Product {
  public:
-  Product(const Matrix& matrix, Kind kind, size_t lanes)
+  Product(const Matrix& matrix, Kind kind, size_t lanes, const VectorFunctions& vector)
       : kind_(kind),
         panels_(kind == Kind::kReal ? Panels::OfReals(matrix.rows, matrix.cols)
                                     : Panels::OfIntegers(matrix.rows, matrix.cols, 9)),
         codes_(lanes * matrix.cols),
         reals_(lanes * matrix.cols),
         y_(lanes * matrix.rows) {
-    std::vector<int16_t> row(matrix.cols);
-    std::vector<float> values(matrix.cols);
+    const auto code = [](size_t i) { return static_cast<int16_t>(i % 511) - 255; };
+    std::vector<int16_t> panel(kPanelRows * matrix.cols + 3);
+    for (size_t i = 0; i < panel.size(); ++i) panel[i] = static_cast<int16_t>(code(31 * i));
+    const std::vector<float> scales(kPanelRows, 0.01f), values(matrix.cols, 0.5f);
     for (size_t r = 0; r < matrix.rows; ++r) {
-      for (size_t c = 0; c < matrix.cols; ++c) {
-        row[c] = static_cast<int16_t>((r * 31 + c * 7) % 511) - 255;
-        values[c] = static_cast<float>(row[c]) / 256;
-      }
-      if (panels_.integer()) {
-        panels_.WriteCodes(r, row.data(), 0.01f);
-      } else {
+      if (!panels_.integer()) {
         panels_.WriteReals(r, values.data());
+      } else if (r % kPanelRows == 0) {
+        panels_.WriteCodes(r / kPanelRows, panel.data(), scales.data(), vector);
       }
     }
     for (size_t i = 0; i < codes_.size(); ++i) {
-      codes_[i] = static_cast<int16_t>(i * 13 % 511) - 255;
+      codes_[i] = static_cast<int16_t>(code(13 * i));
       reals_[i] = static_cast<float>(codes_[i]) / 256;
     }
     for (size_t lane = 0; lane < lanes; ++lane) {
@@ -89,8 +87,8 @@ void Register(const Matrix& matrix, Kind kind, const char* kind_name, size_t lan
                            std::string(TargetName(target));
   benchmark::RegisterBenchmark(name.c_str(), [&matrix, kind, lanes,
                                               target](benchmark::State& state) {
-    const Product product(matrix, kind, lanes);
     const VectorFunctions& vector = *FindVectorFunctions(target);
+    const Product product(matrix, kind, lanes, vector);
     for (auto _ : state) {
       product.Run(vector);
       benchmark::ClobberMemory();
