@@ -11,12 +11,6 @@
 namespace kinglet {
 namespace {
 
-// More probable first; equal ones by lower id.
-bool Better(const Candidate& a, const Candidate& b) {
-  return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
-                                                : a.id < b.id;
-}
-
 // Logits that are looked through at once for words that can be among the best. The first block of a
 // query is small, since all of it may.
 constexpr uint32_t kFirstBlock = 256;
@@ -35,37 +29,6 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
 }
 
 }  // namespace
-
-// The k best candidates seen so far, worst at the front of a heap.
-class BestCandidates {
- public:
-  explicit BestCandidates(size_t k) : k_(k) {}
-  void Offer(const Candidate& candidate) {
-    if (heap_.size() < k_) {
-      heap_.push_back(candidate);
-      std::push_heap(heap_.begin(), heap_.end(), Better);
-    } else if (Better(candidate, heap_.front())) {
-      std::pop_heap(heap_.begin(), heap_.end(), Better);
-      heap_.back() = candidate;
-      std::push_heap(heap_.begin(), heap_.end(), Better);
-    }
-  }
-  // Whether a word no more probable than `bound` could still be among the best.
-  bool CouldTake(double bound) const { return !(bound < Threshold()); }
-  // No word less probable than this can be among the best.
-  double Threshold() const {
-    return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
-                             : heap_.front().log_probability;
-  }
-  std::vector<Candidate> Sorted() && {
-    std::sort(heap_.begin(), heap_.end(), Better);
-    return std::move(heap_);
-  }
-
- private:
-  size_t k_;
-  std::vector<Candidate> heap_;
-};
 
 template <class T>
 QueryMemory<T>::QueryMemory(const Model& model) {
@@ -129,9 +92,14 @@ void Distribution<T>::Invalidate() {
 template <class T>
 Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
   if (open_.Contains(index)) return Status();
-  const ClusterPlan& cluster = model_.plan().clusters[index];
-  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cluster.steps, {&frame, 1}, cancel_, observers_));
+  Asked self = {this, frame};
+  return OpenCluster({&self, 1}, index);
+}
+
+template <class T>
+Status Distribution<T>::TakeCluster(const Frame& frame, size_t index) {
   work_.clusters.Insert(index);
+  const ClusterPlan& cluster = model_.plan().clusters[index];
   const T* normaliser = model_.layout()[cluster.normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
     return Status::Refusal(KINGLET_NOT_FINITE, "session",
@@ -145,16 +113,19 @@ Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
 
 template <class T>
 Status Distribution<T>::ComputeAll(Frame& frame) {
-  const size_t clusters = model_.plan().clusters.size();
-  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
-  return OpenCache(frame);
+  Asked self = {this, frame};
+  return ComputeAll({&self, 1});
 }
 
 template <class T>
 Status Distribution<T>::OpenCache(Frame& frame) {
-  if (cache_open_ || !model_.plan().cache) return Status();
+  Asked self = {this, frame};
+  return OpenCache({&self, 1});
+}
+
+template <class T>
+Status Distribution<T>::TakeCache(const Frame& frame) {
   const CachePlan& cache = *model_.plan().cache;
-  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cache.steps, {&frame, 1}, cancel_, observers_));
   work_.cache = true;
   const T total = *model_.layout()[cache.total].template At<T>(frame);
   if (!std::isfinite(total)) {
@@ -333,19 +304,10 @@ Status Distribution<T>::LogProbabilitiesOf(Frame& frame, std::span<const uint32_
 
 template <class T>
 Result<std::vector<Candidate>> Distribution<T>::TopK(Frame& frame, uint32_t k) {
-  const auto& clusters = model_.plan().clusters;
-  if (k == 0) return std::vector<Candidate>();
-  KINGLET_RETURN_IF_ERROR(OpenCluster(frame, 0));
-  KINGLET_RETURN_IF_ERROR(OpenCache(frame));
-  BestCandidates best(std::min(k, model_.plan().vocabulary_size));
-  for (size_t index = 0; index < clusters.size(); ++index) {
-    if (index > 0) {
-      if (!best.CouldTake(static_cast<double>(TailBound(frame, index)))) continue;
-      KINGLET_RETURN_IF_ERROR(OpenCluster(frame, index));
-    }
-    OfferWords(frame, index, best);
-  }
-  return std::move(best).Sorted();
+  Asked self = {this, frame};
+  std::vector<Candidate> best;
+  KINGLET_RETURN_IF_ERROR(TopK({&self, 1}, k, {&best, 1}));
+  return best;
 }
 
 template <class T>
@@ -378,10 +340,16 @@ double Distribution<T>::WeighWords(const Frame& frame, size_t index, T reference
 template <class T>
 Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double temperature) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, TopK(frame, 1));
+  return SampleBelow(frame, best.front(), seed, temperature);
+}
+
+template <class T>
+Result<uint32_t> Distribution<T>::SampleBelow(Frame& frame, const Candidate& best, uint64_t seed,
+                                              double temperature) {
   const T divisor =
       static_cast<T>(std::min(temperature, static_cast<double>(std::numeric_limits<T>::max())));
-  if (std::isinf(T{1} / divisor)) return best.front().id;  // no other word has any weight
-  const auto reference = static_cast<T>(best.front().log_probability);
+  if (std::isinf(T{1} / divisor)) return best.id;  // no other word has any weight
+  const auto reference = static_cast<T>(best.log_probability);
 
   const auto& clusters = model_.plan().clusters;
   std::vector<MassBounds> masses(clusters.size());

@@ -66,13 +66,18 @@ class WindowAttentionKernel {
 
     float positions[kMaxWindow];
     if constexpr (std::is_same_v<T, float>) {
-      vector_->real_product(positions_->real_panels(), query, Finish{}, positions);
+      MultiplyPositions(query, positions);
     } else {
       float reals[kMaxKeySize];
       vector_->dequantise(query, op_.key_size, qkv_.step, reals);
-      vector_->real_product(positions_->real_panels(), reals, Finish{}, positions);
+      MultiplyPositions(reals, positions);
     }
     vector_->combine_scores(positions, scale_, op_.window, weights);
+  }
+
+  void MultiplyPositions(const float* query, float* out) const {
+    const RealVector vector = {query, out};
+    vector_->real_product(positions_->real_panels(), &vector, 1, Finish{});
   }
 
   void Dots(const StridedRows<T>& rows, const T* query, float* out) const {

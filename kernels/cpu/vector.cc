@@ -19,6 +19,7 @@
 #include "kernels/cpu/matvec-inl.h"
 #include "kernels/cpu/panels-inl.h"
 #include "kernels/cpu/read-inl.h"
+#include "kernels/cpu/real_matvec-inl.h"
 #include "kernels/cpu/recurrent-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 
