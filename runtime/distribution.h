@@ -153,8 +153,15 @@ class Distribution {
   T Keep() const;
   T CachedWeight(uint32_t id) const { return weight_of_.empty() ? T{0} : weight_of_[id]; }
   void CountWords(double words, double cached);
-  // No word of the tail is more probable than this. REQUIRES: the head and the cache are open.
-  T TailBound(const Frame& frame, size_t index);
+  // The largest weight that a word of the cluster has in the cache; 0 if none is there. REQUIRES:
+  // the cache is open.
+  T HeaviestCached(size_t index);
+  // No word is more probable than this whose log p before the cache is mixed in and whose weight in
+  // the cache are at most these. REQUIRES: the cache is open.
+  T Bound(T log_probability, T weight);
+  // log p of the cluster's most probable word before the cache is mixed in. REQUIRES: the cluster
+  // and the head are open.
+  T BestLogProbability(const Frame& frame, size_t index) const;
   // log of the probability that a tail's words have together, cache included. REQUIRES: the head
   // and the cache are open.
   double LogShare(const Frame& frame, size_t index) const;
