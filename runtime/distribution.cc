@@ -17,6 +17,10 @@ constexpr uint32_t kFirstBlock = 256;
 constexpr uint32_t kLargestBlock = 8192;
 constexpr size_t kPlacesMargin = 16;  // ClusterFunctions::at_least
 
+uint32_t CacheCapacity(const Model& model) {
+  return model.plan().cache ? model.plan().cache->capacity : 0;
+}
+
 template <class T>
 ClusterFunctions<T> FunctionsOf(const Model& model);
 template <>
@@ -61,6 +65,7 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
       lambda_(0),
       keep_(1),
       log_keep_(0),
+      cached_(CacheCapacity(model)),
       functions_(FunctionsOf<T>(model)),
       memory_(memory) {
   const Plan& plan = model.plan();
@@ -69,22 +74,17 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Cancel
   lambda_ = static_cast<T>(plan.cache->lambda);
   keep_ = static_cast<T>(1.0 - plan.cache->lambda);
   log_keep_ = Log(keep_);
-  weight_of_.resize(plan.vocabulary_size);
-  cached_.reserve(plan.cache->capacity);
 }
 
 template <class T>
 uint64_t Distribution<T>::Bytes(const Model& model) {
-  const Plan& plan = model.plan();
-  if (!plan.cache) return 0;
-  return plan.vocabulary_size * sizeof(T) + plan.cache->capacity * sizeof(CachedWord);
+  return CachedWords<T>::Bytes(CacheCapacity(model));
 }
 
 template <class T>
 void Distribution<T>::Invalidate() {
   open_ = {};
-  for (const CachedWord& word : cached_) weight_of_[word.id] = T{0};
-  cached_.clear();
+  cached_.Clear();
   cache_total_ = T{0};
   cache_open_ = false;
 }
@@ -140,12 +140,8 @@ Status Distribution<T>::TakeCache(const Frame& frame) {
   const uint32_t* words = model_.layout()[cache.words].template At<uint32_t>(frame);
   // One chain per word in storage order. A weight may underflow to 0: such a pair changes nothing.
   for (size_t slot = 0; slot < stored; ++slot) {
-    if (!(weights[slot] > T{0})) continue;
-    T& weight = weight_of_[words[slot]];
-    if (weight == T{0}) cached_.push_back({words[slot], T{0}});
-    weight += weights[slot];
+    if (weights[slot] > T{0}) cached_.Add(words[slot], weights[slot]);
   }
-  for (CachedWord& word : cached_) word.weight = weight_of_[word.id];
   const auto pairs = static_cast<double>(stored);
   work_.arithmetic += {0, pairs, pairs};
   return Status();
@@ -208,7 +204,7 @@ void Distribution<T>::MixCached(const OpenClusterView& view) {
   memory_.cached_ids.clear();
   memory_.cached_weights.clear();
   memory_.cached_mixed.clear();
-  for (const CachedWord& word : cached_) {
+  for (const auto& word : cached_) {
     if (!view.Holds(word.id)) continue;
     memory_.cached_ids.push_back(word.id);
     memory_.cached_weights.push_back(word.weight);
@@ -249,7 +245,7 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
                             memory_.places.data());
     for (size_t i = 0; i < found; ++i) {
       const uint32_t id = view.first + begin + memory_.places[i];
-      if (CachedWeight(id) != T{0}) continue;  // offered above
+      if (cached_.WeightOf(id) != T{0}) continue;  // offered above
       best.Offer({id, static_cast<double>(Mixed(view.LogProbability(id), T{0}))});
     }
   }
@@ -260,27 +256,36 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
 }
 
 template <class T>
-T Distribution<T>::TailBound(const Frame& frame, size_t index) {
+T Distribution<T>::HeaviestCached(size_t index) {
   const ClusterPlan& plan = model_.plan().clusters[index];
-  // Of the cached words the heaviest could be the most probable, had it the whole cluster.
   T weight{0};
-  double cached = 0;
-  for (const CachedWord& word : cached_) {
+  double compared = 0;
+  for (const auto& word : cached_) {
     if (word.id - plan.first >= plan.size) continue;
     weight = std::max(weight, word.weight);
-    ++cached;
+    ++compared;
   }
-  const T cluster = ClusterLogProbability(frame, index);
-  const T bound = std::max(Mixed(cluster, T{0}), Mixed(cluster, weight));
-  // log p of the cluster; of its best word outside the cache and, if there is one, inside; the
-  // weights compared, and the two, and the answer with the k-th best.
-  const double mixed = cached > 0 ? 1 : 0;
-  work_.arithmetic +=
-      {2 * mixed, 2 + (model_.plan().cache ? 1 : 0) + mixed, cached + 4 * mixed + 1};
+  work_.arithmetic.others += compared;
+  return weight;
+}
+
+template <class T>
+T Distribution<T>::Bound(T log_probability, T weight) {
+  const T bound = std::max(Mixed(log_probability, T{0}), Mixed(log_probability, weight));
+  // The two differences that made log_probability; that of the best word outside the cache and, if
+  // there is one, inside; the two, and the answer with the k-th best.
+  const double mixed = weight > T{0} ? 1 : 0;
+  work_.arithmetic += {2 * mixed, 2 + (model_.plan().cache ? 1 : 0) + mixed, 4 * mixed + 1};
   // Rounded outward: the sequences above are monotone in float by test, the C library's in double
   // only nearly.
   return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
                         std::numeric_limits<T>::infinity());
+}
+
+template <class T>
+T Distribution<T>::BestLogProbability(const Frame& frame, size_t index) const {
+  const OpenClusterView view = View(frame, index);
+  return ref::SoftmaxLogProbability(view.terms.largest, view.terms);
 }
 
 template <class T>
@@ -293,7 +298,7 @@ Status Distribution<T>::LogProbabilitiesOf(Frame& frame, std::span<const uint32_
   double cached = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     const size_t cluster = ClusterOf(ids[i]);
-    const T weight = CachedWeight(ids[i]);
+    const T weight = cached_.WeightOf(ids[i]);
     out[i] = static_cast<double>(Mixed(View(frame, cluster).LogProbability(ids[i]), weight));
     if (weight != T{0}) ++cached;
     if (cluster > 0) work_.arithmetic += {0, 2, 0};
@@ -316,7 +321,7 @@ double Distribution<T>::LogShare(const Frame& frame, size_t index) const {
   const auto log_softmax = static_cast<double>(ClusterLogProbability(frame, index));
   if (cache_total_ == T{0}) return log_softmax + static_cast<double>(Keep());
   double weight = 0;
-  for (const CachedWord& word : cached_) {
+  for (const auto& word : cached_) {
     if (word.id - cluster.first < cluster.size) weight += static_cast<double>(word.weight);
   }
   const double lambda = model_.plan().cache->lambda;

@@ -24,6 +24,7 @@
 #include "kernels/cluster_words.h"
 #include "kernels/ref/cluster_words.h"
 #include "runtime/best_candidates.h"
+#include "runtime/cached_words.h"
 #include "runtime/execute.h"
 #include "runtime/query_work.h"
 #include "runtime/sampling.h"
@@ -104,12 +105,6 @@ class Distribution {
   static Status ComputeAll(std::span<Asked> asked);
 
  private:
-  // A word that the neural cache holds, with its unnormalised weight.
-  struct CachedWord {
-    uint32_t id;
-    T weight;
-  };
-
   // An open cluster's numbers, ready to be turned into log-probabilities.
   struct OpenClusterView {
     uint32_t first, size;  // words
@@ -151,10 +146,16 @@ class Distribution {
   T Mixed(T log_probability, T weight) const;
   // The term that a word outside the cache gets: -0, which adds nothing, where none is mixed in.
   T Keep() const;
-  T CachedWeight(uint32_t id) const { return weight_of_.empty() ? T{0} : weight_of_[id]; }
   void CountWords(double words, double cached);
-  // No word of the tail is more probable than this. REQUIRES: the head and the cache are open.
-  T TailBound(const Frame& frame, size_t index);
+  // The largest weight that a word of the cluster has in the cache; 0 if none is there. REQUIRES:
+  // the cache is open.
+  T HeaviestCached(size_t index);
+  // No word is more probable than this whose log p before the cache is mixed in and whose weight in
+  // the cache are at most these. REQUIRES: the cache is open.
+  T Bound(T log_probability, T weight);
+  // log p of the cluster's most probable word before the cache is mixed in. REQUIRES: the cluster
+  // and the head are open.
+  T BestLogProbability(const Frame& frame, size_t index) const;
   // log of the probability that a tail's words have together, cache included. REQUIRES: the head
   // and the cache are open.
   double LogShare(const Frame& frame, size_t index) const;
@@ -172,10 +173,8 @@ class Distribution {
 
   ClusterSet open_;
   bool cache_open_ = false;
-  T cache_total_{0};                // sum of the weights of all stored pairs
-  std::vector<CachedWord> cached_;  // distinct words, in order of their first storage slot
-  std::vector<T>
-      weight_of_;  // [vocabulary], 0 for words the cache does not hold; empty without cache
+  T cache_total_{0};  // sum of the weights of all stored pairs
+  CachedWords<T> cached_;
   ClusterFunctions<T> functions_;
   QueryMemory<T>& memory_;
   QueryWork work_;

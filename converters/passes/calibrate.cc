@@ -1,6 +1,7 @@
 #include "converters/passes/calibrate.h"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <unordered_map>
 #include <variant>
@@ -14,11 +15,18 @@ namespace {
 
 void QuantiseStack(const ActivationRanges& ranges, int bits, TransformerDecoder& stack) {
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
+  const auto weights = [bits = AttentionWeightBits(stack.window, bits)](float range) {
+    return QuantiserFor(range, bits);
+  };
   for (size_t i = 0; i < stack.layers.size(); ++i) {
     const LayerRanges& range = ranges.layers[i];
-    stack.layers[i].quantisers = TransformerLayerQuantisers{
-        make(range.attention_input), make(range.qkv),   make(range.weights), make(range.attended),
-        make(range.inner_input),     make(range.inner), make(range.outer)};
+    stack.layers[i].quantisers = TransformerLayerQuantisers{make(range.attention_input),
+                                                            make(range.qkv),
+                                                            weights(range.weights),
+                                                            make(range.attended),
+                                                            make(range.inner_input),
+                                                            make(range.inner),
+                                                            make(range.outer)};
   }
   stack.output = make(ranges.output);
 }
@@ -66,6 +74,15 @@ ActivationQuantiser QuantiserFor(float range, int bits) {
   return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
 }
 
+int AttentionWeightBits(uint32_t window, int bits) {
+  constexpr uint64_t kTrained = 257;
+  int more = 0;
+  while (window > kTrained << more && bits + more < kMaxBits) ++more;
+  // Such a sum is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
+  const int slots = static_cast<int>(std::bit_width(window - 1U));
+  return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
+}
+
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) {
   for (Block& block : draft.description.blocks) {
     if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
@@ -90,7 +107,11 @@ void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDraft& draft) {
 }
 
 void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDraft& draft) {
+  const uint32_t sources = FindBlock<TransformerEncoder>(draft.description)->stack.window;
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
+  const auto weights = [bits = AttentionWeightBits(sources, bits)](float range) {
+    return QuantiserFor(range, bits);
+  };
   SetQuantisers(ranges.decoder, bits, draft);
   for (Block& block : draft.description.blocks) {
     if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
@@ -98,7 +119,7 @@ void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDraft& draft)
         const CrossRanges& range = ranges.cross[i];
         decoder->layers[i].cross_attention->quantisers =
             CrossAttentionQuantisers{make(range.input), make(range.query), make(range.key_value),
-                                     make(range.weights), make(range.attended)};
+                                     weights(range.weights), make(range.attended)};
       }
     } else if (auto* encoder = std::get_if<TransformerEncoder>(&block)) {
       QuantiseStack(ranges.encoder, bits, encoder->stack);

@@ -60,7 +60,8 @@ struct Weights {
   Panels integers, reals;
 };
 
-Weights MakeWeights(const Shape& shape, int bits, TestRandom& random) {
+Weights MakeWeights(const Shape& shape, int bits, const VectorFunctions& vector,
+                    TestRandom& random) {
   Weights weights{{},
                   {},
                   {},
@@ -76,11 +77,12 @@ Weights MakeWeights(const Shape& shape, int bits, TestRandom& random) {
       values[col] = random.Signed();
     }
     weights.scales.push_back(0.001f * static_cast<float>(row + 1));
-    weights.integers.WriteCodes(row, codes.data(), weights.scales.back());
     weights.reals.WriteReals(row, values.data());
     weights.codes.insert(weights.codes.end(), codes.begin(), codes.end());
     weights.values.insert(weights.values.end(), values.begin(), values.end());
   }
+  weights.integers =
+      Panels::FromCodes(shape.rows, shape.cols, bits, weights.codes, weights.scales, vector);
   weights.bias.resize((shape.rows + 15) / 16 * 16 + 16);
   for (size_t row = 0; row < shape.rows; ++row) weights.bias[row] = random.Signed();
   return weights;
@@ -96,7 +98,7 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
   TestRandom random(1);
   for (const int bits : {5, 9, 13}) {
     for (const Shape& shape : kShapes) {
-      const Weights weights = MakeWeights(shape, bits, random);
+      const Weights weights = MakeWeights(shape, bits, *functions_, random);
       // Once in one chunk of 32-bit sums, once in chunks as small as they may be.
       for (const size_t chunk : {ChunkPairs(bits, 255), size_t{2}}) {
         for (const size_t count : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 33u}) {
@@ -166,7 +168,7 @@ TEST_P(ManyVectors, DecodedProductsKeepTheOrderOfSums) {
   TestRandom random(2);
   for (const int bits : {5, 9, 13}) {
     for (const Shape& shape : kShapes) {
-      const Weights weights = MakeWeights(shape, bits, random);
+      const Weights weights = MakeWeights(shape, bits, *functions_, random);
       CheckReals(
           shape, weights.bias, random,
           [&](const RealVector* vectors, size_t count, const Finish& finish) {
@@ -187,7 +189,7 @@ TEST_P(ManyVectors, DecodedProductsKeepTheOrderOfSums) {
 TEST_P(ManyVectors, RealProductsKeepTheOrderOfSums) {
   TestRandom random(3);
   for (const Shape& shape : kShapes) {
-    const Weights weights = MakeWeights(shape, 9, random);
+    const Weights weights = MakeWeights(shape, 9, *functions_, random);
     CheckReals(
         shape, weights.bias, random,
         [&](const RealVector* vectors, size_t count, const Finish& finish) {
