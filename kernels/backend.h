@@ -47,6 +47,8 @@ struct Phase {
   // Of about equal cost each, and worth some microseconds (kPhasePieceBytes) where there are several: a
   // phase of one piece is not worth dividing on one frame.
   size_t pieces = 1;
+  // What a piece reads is mostly the same on all frames: better fetched once for all of them.
+  bool frames_share_memory = false;
 };
 inline constexpr uint64_t kPhasePieceBytes = 16384;  // memory that a piece should touch at least
 

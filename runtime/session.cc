@@ -34,8 +34,7 @@ struct Session::Contents {
 
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
-  CancelFlag cancel{false};
-  StepObservers observers;
+  Execution execution;
   std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
   std::vector<Lane> lanes;
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
@@ -87,6 +86,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
                                                     : "an embedding alone");
   }
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
+  if (options.threads == 0) return Invalid("threads", "at least 1", "0");
   const uint64_t each = BytesPerLane(*model);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
   if (options.lanes > limit / each || !model->budget()->Claim(options.lanes * each)) {
@@ -101,11 +101,14 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     auto contents = std::make_unique<Contents>(MakeQueryMemory(*model));
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
-      contents->lanes.push_back(
-          {Stream(*model), Distribution<T>(*model, options.empty_cache, contents->cancel,
-                                           contents->observers, shared)});
+      contents->lanes.push_back({Stream(*model), Distribution<T>(*model, options.empty_cache,
+                                                                 contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
+    const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+    if (threads > 1) {
+      KINGLET_ASSIGN_OR_RETURN(contents->execution.team, PieceTeam::Create(threads));
+    }
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);
     contents->memory = std::move(memory);
@@ -122,9 +125,9 @@ const Model& Session::model() const { return *contents_->model; }
 uint32_t Session::lanes() const { return static_cast<uint32_t>(contents_->lanes.size()); }
 uint64_t Session::position(uint32_t lane) const { return contents_->lanes[lane].stream.position(); }
 void Session::set_observer(StepObserver after, StepObserver before) {
-  contents_->observers = {std::move(before), std::move(after)};
+  contents_->execution.observers = {std::move(before), std::move(after)};
 }
-void Session::Cancel() { contents_->cancel.store(true, std::memory_order_relaxed); }
+void Session::Cancel() { contents_->execution.cancel.store(true, std::memory_order_relaxed); }
 
 Result<Session::Lane*> Session::FindLane(uint32_t lane) const {
   if (lane < lanes()) return &contents_->lanes[lane];
@@ -151,7 +154,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     is_named[lanes[i]] = 1;
   }
 
-  const FloatEnvironment environment;
+  const ComputingCall call(contents_->execution);
   std::vector<Frame>& frames = contents_->frames;
   frames.clear();
   for (size_t i = 0; i < lanes.size(); ++i) {
@@ -161,8 +164,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
   // Says nothing yet: the message takes memory too, and the lanes come first.
   bool out_of_memory = false;
   try {
-    status =
-        RunSteps(model(), model().plan().context, frames, contents_->cancel, contents_->observers);
+    status = RunSteps(model(), model().plan().context, frames, contents_->execution);
   } catch (const std::bad_alloc&) {  // reference kernels allocate
     out_of_memory = true;
   }
@@ -193,7 +195,7 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
     KINGLET_RETURN_IF_ERROR(CheckId(id, encoder->vocabulary_size));
   }
 
-  const FloatEnvironment environment;
+  const ComputingCall call(contents_->execution);
   std::optional<State> before;
   try {
     before = found->stream.Save(contents_->model);
@@ -215,8 +217,7 @@ Status Session::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
   for (const StepRange& pass : model().plan().encoder->passes) {
     for (size_t i = 0; i < source.size(); ++i) {
       Frame frame = lane.stream.SourceFrame(i, source[i]);
-      KINGLET_RETURN_IF_ERROR(
-          RunSteps(model(), pass, {&frame, 1}, contents_->cancel, contents_->observers));
+      KINGLET_RETURN_IF_ERROR(RunSteps(model(), pass, {&frame, 1}, contents_->execution));
     }
   }
   return Status();
@@ -239,7 +240,7 @@ auto Session::Ask(uint32_t lane, const Query& query) {
       return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query",
                              "at least one token before it", "none");
     }
-    const FloatEnvironment environment;
+    const ComputingCall call(contents_->execution);
     Frame frame = found->stream.LastFrame();
     try {
       return std::visit(
