@@ -298,8 +298,10 @@ Result<ModelDraft> Synthesise(const SynthesisSpec& spec) {
   KINGLET_RETURN_IF_ERROR(CheckEntries(weights));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, MicronetDraft(config, weights));
   KINGLET_RETURN_IF_ERROR(Prune(spec, model));
-  if (spec.bits != 0) QuantiseTensors(spec.bits, model.quantisable, model.draft);
-  PackTensors(model.draft);
+  if (spec.bits != 0) {
+    for (const TensorId id : model.quantisable) QuantiseTensor(spec.bits, model.draft.tensors[id]);
+  }
+  for (EncodedTensor& tensor : model.draft.tensors) PackTensor(tensor);
   SetFrequencies(spec, model.draft);
   model.draft.description.provenance = ProvenanceOf(spec);
   return std::move(model.draft);

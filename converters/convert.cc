@@ -14,13 +14,10 @@
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
-#include "converters/passes/pack.h"
-#include "converters/passes/prune.h"
-#include "converters/passes/quantise.h"
-#include "converters/passes/recover.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_model.h"
 #include "converters/source_file.h"
+#include "converters/tensor_passes.h"
 #include "converters/thread_shares.h"
 #include "converters/vocabulary_file.h"
 #include "format/ledger.h"
@@ -107,35 +104,26 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
                          std::to_string(draft.vocabulary.size()));
 }
 
-// The passes of a model, in their order. A quantised checkpoint is taken apart before it is pruned,
-// so that pruning cannot hide a scale.
-Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model) {
+// The passes that need more than one tensor, in their order among the others. A quantised
+// checkpoint is taken apart before it is pruned, so that pruning cannot hide a scale.
+Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
+                   TensorPasses& tensor_passes) {
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ChangeCache(
       {options.cache_capacity, options.cache_theta, options.cache_lambda, model.cache_start},
       draft.description));
-  if (model.bits) RecoverTensors(*model.bits, model.quantisable, draft, model.notes);
-  KINGLET_RETURN_IF_ERROR(ApplyRecipePasses(
-      recipe.passes, {FolderOf(options.recipe), MachineThreads(), options.progress}, model));
-  if (options.prune) PruneTensors(*options.prune, model.prunable, draft);
-  if (options.bits) QuantiseTensors(*options.bits, model.quantisable, draft);
-  if (!options.calibration_text.empty()) {
-    if (FindBlock<TransformerEncoder>(draft.description) != nullptr) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "calibrate", "a language model",
-                             "one with an encoder, whose texts are pairs");
-    }
-    KINGLET_RETURN_IF_ERROR(Calibrate(options.calibration_text, *options.bits, draft));
+  if (!recipe.passes.empty()) {
+    KINGLET_RETURN_IF_ERROR(tensor_passes.ReadAll());
+    KINGLET_RETURN_IF_ERROR(ApplyRecipePasses(
+        recipe.passes, {FolderOf(options.recipe), MachineThreads(), options.progress}, model));
   }
-  PackTensors(draft);
-  return {};
-}
-
-void SummariseTensors(const ModelDraft& draft, ConvertSummary& summary) {
-  summary.tensors = draft.tensors.size();
-  for (const EncodedTensor& tensor : draft.tensors) {
-    summary.parameters += Parameters(tensor);
-    if (!tensor.derived) summary.nonzero_parameters += CountNonzeros(tensor);
+  if (options.calibration_text.empty()) return {};
+  if (FindBlock<TransformerEncoder>(draft.description) != nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "calibrate", "a language model",
+                           "one with an encoder, whose texts are pairs");
   }
+  KINGLET_RETURN_IF_ERROR(tensor_passes.ChangeAll());
+  return Calibrate(options.calibration_text, *options.bits, draft);
 }
 
 void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
@@ -160,13 +148,17 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
-// Packs the draft, writes the file beside its place and puts it there once the runtime's own reader
-// has read it and the golden values, if any, were replayed.
-Status WriteChecked(ModelDraft draft, std::span<const GoldenFile> golden,
-                    const ConvertOptions& options, ConvertSummary& summary) {
+// Reads and packs the tensors, writes the file beside its place and puts it there once the
+// runtime's own reader has read it and the golden values, if any, were replayed.
+Status WriteChecked(ModelDraft draft, TensorPasses& tensor_passes,
+                    std::span<const GoldenFile> golden, const ConvertOptions& options,
+                    ConvertSummary& summary) {
   std::optional<NewFile> written;
   {
-    KINGLET_ASSIGN_OR_RETURN(const PackedModel packed, PackModel(std::move(draft)));
+    KINGLET_ASSIGN_OR_RETURN(const PackedModel packed,
+                             PackModel(std::move(draft), [&](TensorId id, EncodedTensor& tensor) {
+                               return tensor_passes.Prepare(id, tensor);
+                             }));
     KINGLET_ASSIGN_OR_RETURN(written, NewFile::Write(packed.Pieces(), options.output));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
@@ -197,10 +189,12 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     draft.description.golden =
         LeadingGolden(golden.front(), FirstPredicted(draft.description), options.tolerance);
   }
-  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model));
-
-  SummariseTensors(draft, summary);
-  KINGLET_RETURN_IF_ERROR(WriteChecked(std::move(draft), golden, options, summary));
+  TensorPasses tensor_passes({options.prune, options.bits}, model);
+  KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model, tensor_passes));
+  KINGLET_RETURN_IF_ERROR(WriteChecked(std::move(draft), tensor_passes, golden, options, summary));
+  summary.tensors = tensor_passes.counts().tensors;
+  summary.parameters = tensor_passes.counts().parameters;
+  summary.nonzero_parameters = tensor_passes.counts().nonzero_parameters;
   summary.notes = std::move(model.notes);
   return summary;
 }

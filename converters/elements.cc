@@ -40,6 +40,51 @@ std::optional<Extent> ExtentOf(const StridedView& view) {
   return extent;
 }
 
+// Walks a view's entries in the order in which their elements lie.
+class ElementOrder {
+ public:
+  // Nothing where an element belongs to several entries, or the dimensions interleave.
+  static std::optional<ElementOrder> Of(const StridedView& view) {
+    ElementOrder order;
+    uint64_t step = 1;
+    for (size_t i = view.shape.size(); i-- > 0;) {
+      if (view.shape[i] != 1)
+        order.inside_out_.push_back({view.shape[i], view.strides[i], step, 0});
+      step *= view.shape[i];
+    }
+    std::sort(order.inside_out_.begin(), order.inside_out_.end(),
+              [](const Dimension& a, const Dimension& b) { return a.stride < b.stride; });
+    uint64_t reach = 0;
+    for (const Dimension& dimension : order.inside_out_) {
+      if (dimension.stride <= reach) return std::nullopt;
+      reach += (dimension.size - 1) * dimension.stride;
+    }
+    return order;
+  }
+
+  uint64_t element() const { return element_; }  // from the view's first one
+  uint64_t entry() const { return entry_; }      // row-major
+
+  // After the last entry comes the first.
+  void Next() {
+    for (Dimension& dimension : inside_out_) {
+      element_ += dimension.stride;
+      entry_ += dimension.step;
+      if (++dimension.index < dimension.size) return;
+      element_ -= dimension.stride * dimension.size;
+      entry_ -= dimension.step * dimension.size;
+      dimension.index = 0;
+    }
+  }
+
+ private:
+  struct Dimension {
+    uint64_t size, stride, step, index;
+  };
+  std::vector<Dimension> inside_out_;  // the smallest stride first
+  uint64_t element_ = 0, entry_ = 0;
+};
+
 // Picks a strided tensor's entries, in row-major order, out of the elements from its first one on.
 template <class Value>
 std::vector<Value> Gather(const StridedView& view, uint64_t count,
@@ -109,6 +154,23 @@ void Decode(ElementType type, std::span<const std::byte> bytes, std::span<Value>
   }
 }
 
+// The entries of a view, put in their places as their elements come by.
+template <class Value, class Read>
+Result<std::vector<Value>> Scatter(ElementType type, ElementOrder order, uint64_t count,
+                                   const Read& read) {
+  std::vector<Value> values(count), elements;
+  uint64_t placed = 0;
+  KINGLET_RETURN_IF_ERROR(
+      read([&](uint64_t first, uint64_t length, std::span<const std::byte> piece) {
+        elements.resize(length);
+        Decode(type, piece, std::span(elements));
+        for (; placed < count && order.element() - first < length; ++placed, order.Next()) {
+          values[order.entry()] = elements[order.element() - first];
+        }
+      }));
+  return values;
+}
+
 template <class Value>
 Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView& view) {
   const auto refuse = [&](const std::string& expected, const std::string& found) {
@@ -129,14 +191,22 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
                   std::to_string(extent->span) + " from " + std::to_string(view.offset));
   }
   try {
-    const uint64_t element = ElementBytes(stored.type);
+    // Calls visit(first, count, bytes) for each piece of the elements from the view's first one on.
+    const auto read = [&](const auto& visit) {
+      const uint64_t element = ElementBytes(stored.type);
+      uint64_t first = 0;
+      return stored.read(view.offset * element, extent->span * element,
+                         [&](std::span<const std::byte> piece) {
+                           visit(first, piece.size() / element, piece);
+                           first += piece.size() / element;
+                         });
+    };
+    const auto order = extent->contiguous ? std::nullopt : ElementOrder::Of(view);
+    if (order) return Scatter<Value>(stored.type, *order, extent->count, read);
     std::vector<Value> elements(extent->span);
-    uint64_t filled = 0;
-    KINGLET_RETURN_IF_ERROR(stored.read(
-        view.offset * element, extent->span * element, [&](std::span<const std::byte> piece) {
-          const uint64_t count = piece.size() / element;
-          Decode(stored.type, piece, std::span(elements).subspan(filled, count));
-          filled += count;
+    KINGLET_RETURN_IF_ERROR(
+        read([&](uint64_t first, uint64_t count, std::span<const std::byte> piece) {
+          Decode(stored.type, piece, std::span(elements).subspan(first, count));
         }));
     if (extent->contiguous) return elements;
     return Gather(view, extent->count, elements);
@@ -187,6 +257,16 @@ StridedView WholeView(const std::vector<uint64_t>& shape, bool fortran_order) {
     view.strides[dimension] = stride;
     stride *= shape[dimension];
   }
+  return view;
+}
+
+StridedView RowsOf(StridedView view, uint64_t first, uint64_t count) {
+  uint64_t skipped = 0;
+  if (__builtin_mul_overflow(first, view.strides[0], &skipped) ||
+      __builtin_add_overflow(view.offset, skipped, &view.offset)) {
+    view.offset = UINT64_MAX;  // beyond all elements: reading refuses it
+  }
+  view.shape[0] = count;
   return view;
 }
 

@@ -56,7 +56,12 @@ uint64_t CountEntries(const std::vector<uint64_t>& shape);
 // REQUIRES: CountEntries(shape) does not overflow.
 StridedView WholeView(const std::vector<uint64_t>& shape, bool fortran_order = false);
 
-// The view's entries, row-major. Floats and doubles become float32 (doubles are rounded to nearest
+// The rows [first, first + count) of a view of at least one dimension. REQUIRES: the range lies in
+// shape[0].
+StridedView RowsOf(StridedView view, uint64_t first, uint64_t count);
+
+// The view's entries, row-major; memory holds them once, and views that repeat elements or
+// interleave them twice. Floats and doubles become float32 (doubles are rounded to nearest
 // even), as do half and bfloat16 (exact) and integers (rounded above 2^24). Errors:
 // KINGLET_INVALID_CHECKPOINT for a view that leaves the elements or repeats them without end,
 // KINGLET_OUT_OF_MEMORY, and what `read` gives.

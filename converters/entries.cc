@@ -25,13 +25,14 @@ Status CheckEntries(const std::string& what, const std::string& where, const Sha
 }
 
 Status CheckFinite(const std::string& what, const std::string& where,
-                   std::span<const float> entries) {
+                   std::span<const float> entries, uint64_t first) {
   const auto bad = std::find_if_not(entries.begin(), entries.end(),
                                     [](float value) { return std::isfinite(value); });
   if (bad == entries.end()) return {};
-  return Status::Refusal(
-      KINGLET_INVALID_CHECKPOINT, what, where + ", entry " + std::to_string(bad - entries.begin()),
-      "a finite number", std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
+  const uint64_t index = first + static_cast<uint64_t>(bad - entries.begin());
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, what,
+                         where + ", entry " + std::to_string(index), "a finite number",
+                         std::isnan(*bad) ? "NaN" : (*bad > 0 ? "infinity" : "-infinity"));
 }
 
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,

@@ -16,9 +16,10 @@ namespace kinglet {
 Status CheckEntries(const std::string& what, const std::string& where, const Shape& shape,
                     uint64_t found);
 
-// Errors: KINGLET_INVALID_CHECKPOINT, naming `where` and the first entry that is not finite.
+// Errors: KINGLET_INVALID_CHECKPOINT, naming `where` and the first entry that is not finite,
+// counted from `first` on.
 Status CheckFinite(const std::string& what, const std::string& where,
-                   std::span<const float> entries);
+                   std::span<const float> entries, uint64_t first = 0);
 
 // Both.
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,

@@ -108,6 +108,26 @@ std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
   return place;
 }
 
+SourceTensor TorchTensor(const NamedTensor& named, const std::shared_ptr<const Checkpoint>& file) {
+  const PickleTensor& tensor = *named.tensor;  // the checkpoint's
+  SourceTensor source;
+  source.name = named.name;
+  source.shape = tensor.shape;
+  source.values = [file, &tensor] { return file->ReadFloats(tensor); };
+  source.integers = [file, &tensor] { return file->ReadIntegers(tensor); };
+  source.place = PlaceOf(file->file(), tensor);
+  if (!tensor.shape.empty()) {
+    source.rows = [file, &tensor](uint64_t first, uint64_t count) {
+      const StridedView view = RowsOf({tensor.offset, tensor.shape, tensor.strides}, first, count);
+      PickleTensor part = tensor;
+      part.offset = view.offset;
+      part.shape = view.shape;
+      return file->ReadFloats(part);
+    };
+  }
+  return source;
+}
+
 Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
   KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
   const PickleNode& root = source.checkpoint->root();
@@ -120,14 +140,7 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
   KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), tensors));
   KINGLET_RETURN_IF_ERROR(CheckEntries(tensors, *file));
   for (const NamedTensor& named : tensors) {
-    source.tensors.push_back({named.name, named.tensor->shape,
-                              [checkpoint = source.checkpoint, tensor = named.tensor] {
-                                return checkpoint->ReadFloats(*tensor);
-                              },
-                              [checkpoint = source.checkpoint, tensor = named.tensor] {
-                                return checkpoint->ReadIntegers(*tensor);
-                              },
-                              PlaceOf(*file, *named.tensor)});
+    source.tensors.push_back(TorchTensor(named, source.checkpoint));
   }
   const PickleNode* step = inside != nullptr ? root.Find("step") : nullptr;
   if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();

@@ -3,6 +3,9 @@
 #define KINGLET_FORMAT_PACKED_MODEL_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +13,19 @@
 #include "kinglet/status.h"
 
 namespace kinglet {
+
+// The integers of a matrix, made when they are asked for, so that memory need not hold them beside
+// what they are made of: once to be packed and once more to be compared with what was packed.
+struct RowCodes {
+  int bits = 0;
+  // Writes the codes of a row, [cols], and returns what to multiply them with (kMultiplyPerRow).
+  std::function<float(uint64_t row, std::span<int16_t> codes)> make;
+};
+
+// Completes a tensor when its turn to be packed has come. The tensor is then packed as it is, or,
+// where the filler says so, by codes of its rows, which may refer to the tensor.
+using TensorFiller =
+    std::function<Result<std::optional<RowCodes>>(TensorId id, EncodedTensor& tensor)>;
 
 struct PackedModel {
   std::vector<std::byte> head;                   // frame and header
@@ -19,10 +35,10 @@ struct PackedModel {
   std::vector<std::span<const std::byte>> Pieces() const;
 };
 
-// The bytes of SerialiseModel. Each tensor's values are freed when they are packed and the packed
-// form was read back, entry by entry: beyond draft and file together, memory holds one tensor
-// twice. Errors: those of SerialiseModel; KINGLET_INTERNAL for a form that reads otherwise.
-Result<PackedModel> PackModel(ModelDraft draft);
+// The bytes of SerialiseModel. Each tensor is completed by `fill`, if that is given, packed, read
+// back row by row, and freed, before the next one. Errors: those of SerialiseModel and of `fill`;
+// KINGLET_INTERNAL for a form that reads otherwise.
+Result<PackedModel> PackModel(ModelDraft draft, const TensorFiller& fill = nullptr);
 
 }  // namespace kinglet
 

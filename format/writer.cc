@@ -30,15 +30,6 @@ Status Refuse(const std::string& where, const std::string& expected, const std::
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, kSource, where, expected, found);
 }
 
-template <class Word, class Value>
-std::vector<std::byte> ToBytes(std::span<const Value> values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(Word));
-  for (size_t i = 0; i < values.size(); ++i) {
-    StoreLittle(std::bit_cast<Word>(values[i]), bytes.data() + i * sizeof(Word));
-  }
-  return bytes;
-}
-
 bool ReadsAs(const Coded& coded, const TensorView& view) {
   const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
   if (codes == nullptr) return view.coded()->seed.has_value();
@@ -67,13 +58,51 @@ bool ReadsAs(std::span<const float> values, const TensorView& view) {
   return true;
 }
 
+// `codes_of(row)`: what was packed, [cols]; `scale_of(row)`, likewise.
+template <class CodesOf, class ScaleOf>
+bool ReadsAs(const CodesOf& codes_of, const ScaleOf& scale_of, const TensorView& view) {
+  const RowReader reader(view);
+  std::vector<int16_t> row(reader.cols());
+  for (uint64_t i = 0; i < reader.rows(); ++i) {
+    reader.Codes(i, row.data());
+    const std::span<const int16_t> codes = codes_of(i);
+    if (!std::equal(row.begin(), row.end(), codes.begin()) || reader.Scale(i) != scale_of(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool ReadsAs(const Quantised& quantised, const TensorView& view) {
+  const std::span<const int16_t> codes = quantised.codes;
+  const uint64_t cols = Cols(view.shape);
+  return ReadsAs(
+      [&](uint64_t row) { return codes.subspan(row * cols, cols); },
+      [&](uint64_t row) { return quantised.scales[quantised.scales.size() == 1 ? 0 : row]; }, view);
+}
+
+bool ReadsAs(const RowCodes& rows, const TensorView& view) {
+  std::vector<int16_t> codes(Cols(view.shape));
+  float scale = 0;
+  return ReadsAs(
+      [&](uint64_t row) {
+        scale = rows.make(row, codes);
+        return std::span<const int16_t>(codes);
+      },
+      [&](uint64_t) { return scale; }, view);
+}
+
 // What the runtime will read is what was meant, bit for bit but for the sign of zeros.
-Status CheckPacked(const EncodedTensor& tensor, const TensorView& view) {
+Status CheckPacked(const EncodedTensor& tensor, const std::optional<RowCodes>& rows,
+                   const TensorView& view) {
   const auto* coded = std::get_if<Coded>(&tensor.values);
   const auto* dense = std::get_if<DenseF32>(&tensor.values);
-  const bool equal = coded != nullptr   ? ReadsAs(*coded, view)
-                     : dense != nullptr ? ReadsAs(dense->values, view)
-                                        : ReadsAs(DecodedValues(tensor), view);
+  const auto* quantised = std::get_if<Quantised>(&tensor.values);
+  const bool equal = rows                   ? ReadsAs(*rows, view)
+                     : coded != nullptr     ? ReadsAs(*coded, view)
+                     : dense != nullptr     ? ReadsAs(dense->values, view)
+                     : quantised != nullptr ? ReadsAs(*quantised, view)
+                                            : ReadsAs(DecodedValues(tensor), view);
   if (equal) return {};
   return Status::Refusal(KINGLET_INTERNAL, kSource, "tensor " + tensor.name,
                          "the values that were packed", "others");
@@ -83,13 +112,18 @@ class Packer {
  public:
   explicit Packer(const ModelDraft& draft) : draft_(draft) {}
 
-  // `consumed`: the draft itself, whose tensors are checked and freed one by one, or null.
-  Result<PackedModel> Pack(ModelDraft* consumed) {
+  // `consumed`: the draft itself, whose tensors are filled, checked and freed one by one, or null.
+  Result<PackedModel> Pack(ModelDraft* consumed, const TensorFiller& fill) {
     for (size_t i = 0; i < draft_.tensors.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(CheckTensor(draft_.tensors[i]));
-      PackTensor(draft_.tensors[i]);
+      const EncodedTensor& tensor = draft_.tensors[i];
+      std::optional<RowCodes> rows;
+      if (fill) {
+        KINGLET_ASSIGN_OR_RETURN(rows, fill(static_cast<TensorId>(i), consumed->tensors[i]));
+      }
+      KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
+      KINGLET_RETURN_IF_ERROR(PackTensor(tensor, rows));
       if (consumed == nullptr) continue;
-      KINGLET_RETURN_IF_ERROR(CheckPacked(draft_.tensors[i], tensors_[i].view));
+      KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, tensors_[i].view));
       consumed->tensors[i].values = DenseF32{};
     }
     const ModelDescription& description = draft_.description;
@@ -164,10 +198,14 @@ class Packer {
                       std::to_string(quantised.codes[i]));
       }
     }
-    for (size_t i = 0; i < quantised.scales.size(); ++i) {
-      if (!std::isfinite(quantised.scales[i]) || std::signbit(quantised.scales[i])) {
-        return Refuse(where + Numbered("scale", i), "a finite number from 0",
-                      NumberText(quantised.scales[i]));
+    return CheckScales(tensor, quantised.scales);
+  }
+
+  static Status CheckScales(const EncodedTensor& tensor, std::span<const float> scales) {
+    for (size_t i = 0; i < scales.size(); ++i) {
+      if (!std::isfinite(scales[i]) || std::signbit(scales[i])) {
+        return Refuse("tensor " + tensor.name + ", " + Numbered("scale", i),
+                      "a finite number from 0", NumberText(scales[i]));
       }
     }
     return {};
@@ -191,65 +229,113 @@ class Packer {
     return {};
   }
 
-  // The entries that are stored: all, or with a mask those that are not zero (a negative zero is
-  // zero; it decodes to +0, which no sum can tell from it).
-  // `kept` is room for the latter.
-  template <class Value, class IsZero>
-  std::span<const Value> Stored(const EncodedTensor& tensor, const std::vector<Value>& values,
-                                IsZero is_zero, PlacedTensor& placed, std::vector<Value>& kept) {
-    if (!tensor.pruned) return values;
-    BitPacker bits(1, values.size());
-    for (const Value& value : values) {
-      const bool is_kept = !is_zero(value);
-      bits.Append(is_kept ? 1 : 0);
-      if (is_kept) kept.push_back(value);
-    }
+  // Marks in the mask which entries are stored, and gives their number: all, or with a mask those
+  // that are not zero (a negative zero is zero; it decodes to +0, which no sum can tell from it).
+  // `for_each(visit)` calls visit(is_zero) for each entry in order.
+  template <class ForEach>
+  uint64_t PackMask(const EncodedTensor& tensor, const ForEach& for_each, PlacedTensor& placed) {
+    const uint64_t count = Count(tensor.shape);
+    if (!tensor.pruned) return count;
+    uint64_t nonzeros = 0;
+    BitPacker bits(1, count);
+    for_each([&](bool is_zero) {
+      bits.Append(is_zero ? 0 : 1);
+      nonzeros += is_zero ? 0 : 1;
+    });
     placed.mask = AddSegment(bits.Finish());
-    placed.view.mask = MaskView{segments_[placed.mask], kept.size()};
-    return kept;
+    placed.view.mask = MaskView{segments_[placed.mask], nonzeros};
+    return nonzeros;
   }
 
-  void PackTensor(const EncodedTensor& tensor) {
+  template <class Word, class Value, class IsZero>
+  void PackDense(const EncodedTensor& tensor, FloatType type, std::span<const Value> values,
+                 IsZero is_zero, PlacedTensor& placed) {
+    const uint64_t count = PackMask(
+        tensor,
+        [&](const auto& visit) {
+          for (const Value& value : values) visit(is_zero(value));
+        },
+        placed);
+    std::vector<std::byte> bytes(count * sizeof(Word));
+    std::byte* out = bytes.data();
+    for (const Value& value : values) {
+      if (tensor.pruned && is_zero(value)) continue;
+      StoreLittle(std::bit_cast<Word>(value), out);
+      out += sizeof(Word);
+    }
+    placed.values = AddSegment(std::move(bytes));
+    placed.view.values = DenseView{type, segments_[placed.values]};
+  }
+
+  Status PackTensor(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
     PlacedTensor placed;
     placed.view.name = tensor.name;
     placed.view.shape = tensor.shape;
     placed.view.derived = tensor.derived;
-    if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-      std::vector<float> kept;
-      const std::span<const float> stored = Stored(
-          tensor, dense->values, [](float value) { return value == 0.0f; }, placed, kept);
-      placed.values = AddSegment(ToBytes<uint32_t, float>(stored));
-      placed.view.values = DenseView{FloatType::kF32, segments_[placed.values]};
+    if (rows) {
+      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, placed));
+    } else if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
+      PackDense<uint32_t, float>(
+          tensor, FloatType::kF32, dense->values, [](float value) { return value == 0.0F; },
+          placed);
     } else if (const auto* half = std::get_if<DenseF16>(&tensor.values)) {
-      std::vector<uint16_t> kept;
-      const std::span<const uint16_t> stored = Stored(
-          tensor, half->words, [](uint16_t word) { return (word & 0x7FFF) == 0; }, placed, kept);
-      placed.values = AddSegment(ToBytes<uint16_t, uint16_t>(stored));
-      placed.view.values = DenseView{FloatType::kF16, segments_[placed.values]};
+      PackDense<uint16_t, uint16_t>(
+          tensor, FloatType::kF16, half->words, [](uint16_t word) { return (word & 0x7FFF) == 0; },
+          placed);
     } else if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
       PackQuantised(tensor, *quantised, placed);
     } else if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
       PackCoded(*coded, placed);
     }
     tensors_.push_back(std::move(placed));
+    return {};
+  }
+
+  // `for_each(visit)` calls visit(code) for each entry in order.
+  template <class ForEach>
+  void PackCodes(const EncodedTensor& tensor, int bits, ScaleRule rule, const ForEach& for_each,
+                 std::span<const float> scales, PlacedTensor& placed) {
+    const uint64_t count = PackMask(
+        tensor, [&](const auto& visit) { for_each([&](int16_t code) { visit(code == 0); }); },
+        placed);
+    BitPacker codes(bits, count);
+    for_each([&](int16_t code) {
+      if (code != 0 || !tensor.pruned) codes.Append(static_cast<uint32_t>(code));
+    });
+    placed.values = AddSegment(codes.Finish());
+
+    const auto [scale_bits, shift] = PackingOfScales(scales);
+    BitPacker words(scale_bits, scales.size());
+    for (const float scale : scales) words.Append(std::bit_cast<uint32_t>(scale) >> shift);
+    placed.scales = AddSegment(words.Finish());
+    placed.view.values =
+        PackedView{bits, rule, segments_[placed.values],
+                   ScalesView{scales.size(), scale_bits, shift, segments_[placed.scales]}};
   }
 
   void PackQuantised(const EncodedTensor& tensor, const Quantised& quantised,
                      PlacedTensor& placed) {
-    std::vector<int16_t> kept;
-    const std::span<const int16_t> stored = Stored(
-        tensor, quantised.codes, [](int16_t code) { return code == 0; }, placed, kept);
-    BitPacker codes(quantised.bits, stored.size());
-    for (int16_t code : stored) codes.Append(static_cast<uint32_t>(code));
-    placed.values = AddSegment(codes.Finish());
+    PackCodes(
+        tensor, quantised.bits, quantised.rule,
+        [&](const auto& visit) {
+          for (const int16_t code : quantised.codes) visit(code);
+        },
+        quantised.scales, placed);
+  }
 
-    const auto [bits, shift] = PackingOfScales(quantised.scales);
-    BitPacker words(bits, quantised.scales.size());
-    for (float scale : quantised.scales) words.Append(std::bit_cast<uint32_t>(scale) >> shift);
-    placed.scales = AddSegment(words.Finish());
-    placed.view.values =
-        PackedView{quantised.bits, quantised.rule, segments_[placed.values],
-                   ScalesView{quantised.scales.size(), bits, shift, segments_[placed.scales]}};
+  Status PackRows(const EncodedTensor& tensor, const RowCodes& rows, PlacedTensor& placed) {
+    std::vector<int16_t> codes(Cols(tensor.shape));
+    std::vector<float> scales(Rows(tensor.shape));
+    PackCodes(
+        tensor, rows.bits, ScaleRule::kMultiplyPerRow,
+        [&](const auto& visit) {
+          for (uint64_t row = 0; row < scales.size(); ++row) {
+            scales[row] = rows.make(row, codes);
+            for (const int16_t code : codes) visit(code);
+          }
+        },
+        scales, placed);
+    return CheckScales(tensor, scales);
   }
 
   void PackCoded(const Coded& coded, PlacedTensor& placed) {
@@ -343,15 +429,15 @@ std::vector<std::span<const std::byte>> PackedModel::Pieces() const {
   return pieces;
 }
 
-Result<PackedModel> PackModel(ModelDraft draft) try {
-  return Packer(draft).Pack(&draft);
+Result<PackedModel> PackModel(ModelDraft draft, const TensorFiller& fill) try {
+  return Packer(draft).Pack(&draft, fill);
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", "room for the packed tensors",
                          "no free memory");
 }
 
 Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft) try {
-  KINGLET_ASSIGN_OR_RETURN(const PackedModel packed, Packer(draft).Pack(nullptr));
+  KINGLET_ASSIGN_OR_RETURN(const PackedModel packed, Packer(draft).Pack(nullptr, nullptr));
   std::vector<std::byte> file;
   uint64_t size = 0;
   for (const std::span<const std::byte> piece : packed.Pieces()) size += piece.size();

@@ -77,11 +77,19 @@ TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
                                const std::vector<const SourceTensor*>& sources, Make make) {
+  std::vector<SourceTensor> others;
+  for (size_t i = 1; i < sources.size(); ++i) {
+    // A missing one ends the loading before anything is made.
+    if (sources[i] != nullptr) others.push_back(*sources[i]);
+  }
   return AddMade(
       name, shape, role, sources.front(),
-      [sources, make = std::move(make)](std::vector<float> values) -> Result<std::vector<float>> {
-        for (size_t i = 1; i < sources.size(); ++i) {
-          KINGLET_ASSIGN_OR_RETURN(const auto more, ReadFinite(*sources[i]));
+      [others, make = std::move(make)](std::vector<float> values) -> Result<std::vector<float>> {
+        uint64_t count = values.size();
+        for (const SourceTensor& other : others) count += CountEntries(other.shape);
+        values.reserve(count);
+        for (const SourceTensor& other : others) {
+          KINGLET_ASSIGN_OR_RETURN(const auto more, ReadFinite(other));
           values.insert(values.end(), more.begin(), more.end());
         }
         return make(std::move(values));
@@ -120,39 +128,63 @@ Status DraftBuilder::CheckNames(const std::string& network) const {
                          "the tensors of " + network, Listed("", faults, "; "));
 }
 
-Status DraftBuilder::ReadValues() {
-  const SourceTensor* read = nullptr;  // parts of one tensor follow each other
-  std::vector<float> values;
-  for (size_t id = 0; id < sources_.size(); ++id) {
-    const auto& [source, origin, make] = sources_[id];
-    if (source == nullptr) continue;  // computed
-    if (source != read) {
-      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(*source));
-      read = source;
+// Reads one tensor of the draft at a time. Owns what it reads from, because it outlives the
+// builder.
+class DraftBuilder::Reader {
+ public:
+  explicit Reader(const std::vector<Source>& sources) {
+    for (const Source& source : sources) {
+      parts_.push_back(
+          {source.tensor == nullptr ? SourceTensor() : *source.tensor, source.origin, source.make});
     }
-    EncodedTensor& tensor = model.draft.tensors[id];
-    if (make) {
-      KINGLET_ASSIGN_OR_RETURN(std::vector<float> made, make(values));
-      tensor.values = DenseF32{std::move(made)};
-      continue;
-    }
-    if (tensor.shape == source->shape) {
-      tensor.values = DenseF32{std::exchange(values, {})};
-      read = nullptr;
-      continue;
-    }
-    const uint64_t rows = Rows(tensor.shape), columns = Cols(tensor.shape);
-    DenseF32 part;
-    part.values.reserve(rows * columns);
-    for (uint64_t row = 0; row < rows; ++row) {
-      const auto first =
-          values.begin() +
-          static_cast<std::ptrdiff_t>((origin.row + row) * Cols(source->shape) + origin.column);
-      part.values.insert(part.values.end(), first, first + static_cast<std::ptrdiff_t>(columns));
-    }
-    tensor.values = std::move(part);
   }
-  return {};
+
+  Status operator()(TensorId id, EncodedTensor& tensor) const {
+    const auto& [source, origin, make] = parts_[id];
+    if (!source.values) return {};  // computed
+    std::vector<float> values;
+    if (make) {
+      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(source));
+      KINGLET_ASSIGN_OR_RETURN(values, make(std::move(values)));
+    } else if (tensor.shape == source.shape) {
+      KINGLET_ASSIGN_OR_RETURN(values, ReadFinite(source));
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(values, ReadPart(source, origin, tensor.shape));
+    }
+    tensor.values = DenseF32{std::move(values)};
+    return {};
+  }
+
+ private:
+  struct Part {
+    SourceTensor source;
+    Origin origin;
+    Make make;
+  };
+
+  static Result<std::vector<float>> ReadPart(const SourceTensor& source, const Origin& origin,
+                                             const Shape& shape) {
+    if (source.shape.size() == 1) return ReadFiniteRows(source, origin.column, Count(shape));
+    const uint64_t rows = Rows(shape), columns = Cols(shape), width = Cols(source.shape);
+    KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFiniteRows(source, origin.row, rows));
+    if (columns == width) return values;
+    std::vector<float> part;
+    part.reserve(rows * columns);
+    for (uint64_t row = 0; row < rows; ++row) {
+      const auto first = values.begin() + static_cast<ptrdiff_t>(row * width + origin.column);
+      part.insert(part.end(), first, first + static_cast<ptrdiff_t>(columns));
+    }
+    return part;
+  }
+
+  std::vector<Part> parts_;  // by tensor id
+};
+
+void DraftBuilder::DeferValues() { model.read = Reader(sources_); }
+
+Status DraftBuilder::ReadValues() {
+  DeferValues();
+  return ReadTensors(model);
 }
 
 }  // namespace kinglet

@@ -89,7 +89,11 @@ class DraftBuilder {
   // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
   // says whose tensors were expected.
   Status CheckNames(const std::string& network) const;
-  // Fills the draft's tensors. REQUIRES: CheckNames found nothing.
+  // The draft's tensors are read when someone asks for them (LoadedModel::read). REQUIRES:
+  // CheckNames found nothing; what the builder was told to make needs nothing that is gone by then.
+  // The last call.
+  void DeferValues();
+  // Fills them now.
   Status ReadValues();
 
   LoadedModel model;
@@ -100,6 +104,7 @@ class DraftBuilder {
     Origin origin;
     Make make;  // empty: the values from the origin on
   };
+  class Reader;
 
   std::span<const SourceTensor> order_;
   std::unordered_map<std::string_view, const SourceTensor*> by_name_;

@@ -56,7 +56,7 @@ class FairseqLoader {
     description.blocks.emplace_back(std::move(embedding));
     description.blocks.emplace_back(std::move(decoder));
     description.blocks.emplace_back(std::move(softmax));
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 

@@ -3,6 +3,7 @@
 #define KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@ namespace kinglet {
 // A checkpoint as blocks and float32 tensors, before any pass.
 struct LoadedModel {
   ModelDraft draft;
+  // Fills a tensor of the draft, whose name and shape alone are there, from the checkpoint;
+  // computed tensors stay as they are. Owns what it needs. Empty: all values are in the draft.
+  std::function<Status(TensorId id, EncodedTensor& tensor)> read;
   // The tensors that the training code's quantiser covers: matrices get a scale per row, vectors
   // one divisor.
   std::vector<TensorId> quantisable;
@@ -54,6 +58,9 @@ struct Family {
 };
 
 std::span<const Family> Families();
+
+// Reads all tensors of the draft that are not read yet. Errors: as reading one.
+Status ReadTensors(LoadedModel& model);
 
 // The family called `name`, or with an empty name the one that recognises the weights. Errors:
 // KINGLET_UNSUPPORTED, saying what was found and what this build knows;

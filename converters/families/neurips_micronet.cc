@@ -44,7 +44,8 @@ class MicronetLoader {
     blocks.emplace_back(std::move(decoder));
     blocks.emplace_back(std::move(softmax));
     if (cache) blocks.emplace_back(std::move(*cache));
-    KINGLET_RETURN_IF_ERROR(ReadValues());
+    KINGLET_RETURN_IF_ERROR(CompareTiedTables());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 
@@ -107,7 +108,7 @@ class MicronetLoader {
       }
       tables_.push_back(
           builder_.Add(used != nullptr ? used->name : outward, shape, Role::kPrunedAlso, used));
-      if (used != nullptr && other != nullptr) tied_.push_back({tables_.back(), other});
+      if (used != nullptr && other != nullptr) tied_.push_back({used, other});
     }
   }
 
@@ -258,18 +259,19 @@ class MicronetLoader {
     return {};
   }
 
-  Status ReadValues() {
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+  // A table that the checkpoint has twice may differ, which is worth a note.
+  Status CompareTiedTables() {
     for (const TiedTable& tied : tied_) {
+      KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*tied.used, *tied.other));
+      if (same) continue;
       KINGLET_ASSIGN_OR_RETURN(const std::vector<float> other, ReadFinite(*tied.other));
-      const EncodedTensor& used = builder_.model.draft.tensors[tied.used];
-      const std::vector<float>& values = std::get_if<DenseF32>(&used.values)->values;
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, ReadFinite(*tied.used));
       double largest = 0;
       for (size_t i = 0; i < other.size(); ++i) {
         largest = std::max(largest, std::fabs(double{other[i]} - double{values[i]}));
       }
       if (largest == 0) continue;
-      builder_.model.notes.push_back(tied.other->name + " differs from " + used.name +
+      builder_.model.notes.push_back(tied.other->name + " differs from " + tied.used->name +
                                      " by up to " + NumberText(largest) +
                                      "; the latter is used for input and output");
     }
@@ -277,8 +279,7 @@ class MicronetLoader {
   }
 
   struct TiedTable {
-    TensorId used;
-    const SourceTensor* other;
+    const SourceTensor *used, *other;
   };
 
   const MicronetConfig& config_;

@@ -58,7 +58,7 @@ class OpenNmtLoader {
                                 std::move(softmax)};
     draft.vocabulary = std::move(settings_.target_words);
     draft.source_vocabulary = std::move(settings_.source_words);
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 

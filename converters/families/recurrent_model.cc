@@ -30,7 +30,7 @@ class RecurrentLoader {
     builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
     builder_.model.cache_start = CacheStart::kPastCapacity;
     Describe();
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 

@@ -1,11 +1,11 @@
 #include "converters/families/source_weights.h"
 
-#include <algorithm>
-#include <bit>
+#include <cstddef>
 #include <span>
 #include <utility>
 
 #include "converters/entries.h"
+#include "format/digest.h"
 
 namespace kinglet {
 namespace {
@@ -21,10 +21,9 @@ Status CheckCount(const SourceTensor& tensor, uint64_t found) {
   return Refuse(tensor, std::to_string(expected) + " values", std::to_string(found));
 }
 
-bool SameBits(std::span<const float> a, std::span<const float> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
-    return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
-  });
+Result<Digest128> DigestOfValues(const SourceTensor& tensor) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, ReadFinite(tensor));
+  return DigestOf(std::as_bytes(std::span(values)));
 }
 
 }  // namespace
@@ -32,6 +31,11 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
   SourceTensor tensor = {std::move(name), view.shape, {}, {}, {}};
   tensor.values = [elements, view] { return ReadFloats(elements, view); };
+  if (!view.shape.empty()) {
+    tensor.rows = [elements, view](uint64_t first, uint64_t count) {
+      return ReadFloats(elements, RowsOf(view, first, count));
+    };
+  }
   tensor.integers = [elements = std::move(elements), view = std::move(view)] {
     return ReadIntegers(elements, view);
   };
@@ -45,12 +49,31 @@ Result<std::vector<float>> ReadFinite(const SourceTensor& tensor) {
   return values;
 }
 
+Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t first,
+                                          uint64_t count) {
+  uint64_t row = 1;  // entries
+  for (size_t i = 1; i < tensor.shape.size(); ++i) row *= tensor.shape[i];
+  if (!tensor.rows) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, ReadFinite(tensor));
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(first * row);
+    return std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(count * row));
+  }
+  KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, tensor.rows(first, count));
+  if (values.size() != count * row) {
+    return Refuse(tensor,
+                  std::to_string(count * row) + " values in " + std::to_string(count) + " rows",
+                  std::to_string(values.size()));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values, first * row));
+  return values;
+}
+
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b) {
   if (a.shape != b.shape) return false;
   if (&a == &b || (!a.place.empty() && a.place == b.place)) return true;
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> first, ReadFinite(a));
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> second, ReadFinite(b));
-  return SameBits(first, second);
+  KINGLET_ASSIGN_OR_RETURN(const Digest128 first, DigestOfValues(a));
+  KINGLET_ASSIGN_OR_RETURN(const Digest128 second, DigestOfValues(b));
+  return first == second;
 }
 
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor) {

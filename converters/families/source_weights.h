@@ -22,6 +22,9 @@ struct SourceTensor {
   std::function<Result<std::vector<int64_t>>()> integers = {};
   // Tensors of one shape and one place are one in the file. Empty: not known.
   std::string place = {};
+  // The rows [first, first + count) of a matrix, without reading the others; for a vector, so many
+  // entries. Empty: all values must be read. REQUIRES: the range lies in shape[0].
+  std::function<Result<std::vector<float>>(uint64_t first, uint64_t count)> rows = {};
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
@@ -33,8 +36,13 @@ SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView
 // Errors: KINGLET_INVALID_CHECKPOINT, and those of the tensor's reader.
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
 
+// The same of the rows [first, first + count) alone (SourceTensor::rows).
+Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t first,
+                                          uint64_t count);
+
 // Whether two tensors of a checkpoint are one parameter: tied parameters share a place where the
-// container can say so, and have equal bits, whatever they share. Errors: as ReadFinite's.
+// container can say so, and have equal bits, whatever they share (of which equal 128-bit digests
+// are taken as proof, so that one of them is in memory at a time). Errors: as ReadFinite's.
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
 
 // Reads one tensor of codes, indices or counts. Errors: the same, also for a tensor of a float

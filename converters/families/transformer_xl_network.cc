@@ -88,7 +88,7 @@ class TransformerXlLoader {
     blocks.emplace_back(tables.DescribeEmbedding());
     blocks.emplace_back(DescribeDecoder(*frequencies));
     blocks.emplace_back(std::move(softmax));
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 
@@ -178,11 +178,10 @@ class TransformerXlLoader {
                            return RowsByHead(values, 3, heads);
                          });
     if (network_.zero_memory && network_.pre_norm) {
-      layer.start = builder_.AddMade(from.name + "dec_attn.zero_memory", {2 * heads_ * head_size_},
-                                     Role::kKept, from.qkv,
-                                     [bias = from.norm_bias](const std::vector<float>& values) {
-                                       return ZeroMemory(values, *bias);
-                                     });
+      const SourceTensor bias = *from.norm_bias;
+      layer.start = builder_.AddMade(
+          from.name + "dec_attn.zero_memory", {2 * heads_ * head_size_}, Role::kKept, from.qkv,
+          [bias](const std::vector<float>& values) { return ZeroMemory(values, bias); });
       builder_.MarkDerived(*layer.start);
     }
     layer.positions = builder_.AddWhole(*from.positions, Role::kPrunedAlso);

@@ -88,7 +88,10 @@ class ZarembaLoader {
     ClaimLeftovers();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
     DescribeAsTorch();
-    return LoadRecurrent(names_, as_torch_);
+    KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names_, as_torch_));
+    // What is made of TensorFlow's tensors is made by this loader.
+    KINGLET_RETURN_IF_ERROR(ReadTensors(model));
+    return model;
   }
 
  private:

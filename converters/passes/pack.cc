@@ -1,27 +1,49 @@
 #include "converters/passes/pack.h"
 
+#include <algorithm>
 #include <variant>
+#include <vector>
 
 #include "format/bitpack.h"
 
 namespace kinglet {
+namespace {
 
-EntryBytes BytesOfEntries(const EncodedTensor& tensor) {
+int BitsOfEntries(const EncodedTensor& tensor) {
   constexpr int kFloatBits = 32, kHalfBits = 16;
   const auto* quantised = std::get_if<Quantised>(&tensor.values);
-  const bool half = std::holds_alternative<DenseF16>(tensor.values);
-  const int bits = quantised != nullptr ? quantised->bits : (half ? kHalfBits : kFloatBits);
-  const uint64_t count = Count(tensor.shape);
-  return {PackedBytes(count, bits),
-          PackedBytes(count, 1) + PackedBytes(CountNonzeros(tensor), bits)};
+  if (quantised != nullptr) return quantised->bits;
+  return std::holds_alternative<DenseF16>(tensor.values) ? kHalfBits : kFloatBits;
 }
 
-void PackTensors(ModelDraft& draft) {
-  for (EncodedTensor& tensor : draft.tensors) {
-    if (tensor.coded()) continue;
-    const EntryBytes bytes = BytesOfEntries(tensor);
-    tensor.pruned = bytes.pruned < bytes.dense;
+uint64_t CountNonzeros(const RowCodes& rows, const Shape& shape) {
+  std::vector<int16_t> codes(Cols(shape));
+  uint64_t zeros = 0;
+  for (uint64_t row = 0; row < Rows(shape); ++row) {
+    rows.make(row, codes);
+    zeros += static_cast<uint64_t>(std::count(codes.begin(), codes.end(), 0));
   }
+  return Count(shape) - zeros;
+}
+
+EntryBytes BytesOf(uint64_t count, uint64_t nonzeros, int bits) {
+  return {PackedBytes(count, bits), PackedBytes(count, 1) + PackedBytes(nonzeros, bits)};
+}
+
+}  // namespace
+
+EntryBytes BytesOfEntries(const EncodedTensor& tensor) {
+  return BytesOf(Count(tensor.shape), CountNonzeros(tensor), BitsOfEntries(tensor));
+}
+
+uint64_t PackTensor(EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
+  if (tensor.coded()) return 0;
+  const uint64_t nonzeros =
+      rows ? CountNonzeros(*rows, tensor.shape) : kinglet::CountNonzeros(tensor);
+  const EntryBytes bytes =
+      BytesOf(Count(tensor.shape), nonzeros, rows ? rows->bits : BitsOfEntries(tensor));
+  tensor.pruned = bytes.pruned < bytes.dense;
+  return nonzeros;
 }
 
 }  // namespace kinglet

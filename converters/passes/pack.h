@@ -3,8 +3,10 @@
 #define KINGLET_CONVERTERS_PASSES_PACK_H_
 
 #include <cstdint>
+#include <optional>
 
-#include "format/writer.h"
+#include "format/encoding.h"
+#include "format/packed_model.h"
 
 namespace kinglet {
 
@@ -16,8 +18,10 @@ struct EntryBytes {
 };
 EntryBytes BytesOfEntries(const EncodedTensor& tensor);
 
-// Sets `pruned` on every tensor that it makes smaller, and clears it on the others.
-void PackTensors(ModelDraft& draft);
+// Sets `pruned` if it makes the tensor smaller, and clears it otherwise. `rows`: the codes by which
+// the tensor will be packed, if not by its values. Returns the number of entries that are not zero;
+// 0 of a coded table, which has none of its own.
+uint64_t PackTensor(EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
 }  // namespace kinglet
 

@@ -1,38 +1,80 @@
 #include "converters/passes/prune.h"
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <numeric>
-#include <utility>
 #include <variant>
 #include <vector>
 
 namespace kinglet {
+namespace {
 
-void PruneTensor(double fraction, EncodedTensor& tensor) {
-  const std::vector<float> values = DecodedValues(tensor);
-  const auto count =
-      static_cast<uint64_t>(std::floor(fraction * static_cast<double>(values.size())));
-  std::vector<uint64_t> order(values.size());
-  std::iota(order.begin(), order.end(), uint64_t{0});
-  // Magnitude, then index: a total order, so the chosen set is one and the same everywhere.
-  std::nth_element(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
-                   [&values](uint64_t a, uint64_t b) {
-                     return std::pair(std::fabs(values[a]), a) < std::pair(std::fabs(values[b]), b);
-                   });
-  order.resize(count);
-  if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-    for (const uint64_t i : order) dense->values[i] = 0;
-  } else if (auto* half = std::get_if<DenseF16>(&tensor.values)) {
-    for (const uint64_t i : order) half->words[i] = 0;
-  } else if (auto* quantised = std::get_if<Quantised>(&tensor.values)) {
-    for (const uint64_t i : order) quantised->codes[i] = 0;
+// The word of a magnitude: words are in the magnitudes' order.
+uint32_t MagnitudeWord(float value) { return std::bit_cast<uint32_t>(value) & 0x7FFFFFFF; }
+
+// What to make zero of so many entries: those whose word is below `limit`, and of those that equal
+// it the first `equal` ones.
+struct Cut {
+  uint32_t limit;
+  uint64_t equal;
+};
+
+// Finds the word of rank `count` by its two halves, each by counting. REQUIRES: count < entries.
+template <class WordOf>
+Cut FindCut(uint64_t entries, uint64_t count, const WordOf& word_of) {
+  constexpr int kHalf = 16;
+  uint32_t limit = 0, known = 0;  // bits of the limit that are found already, as a mask
+  uint64_t rank = count;          // among the entries that agree in these
+  for (int shift = kHalf; shift >= 0; shift -= kHalf) {
+    std::vector<uint64_t> numbers(size_t{1} << kHalf);
+    for (uint64_t i = 0; i < entries; ++i) {
+      const uint32_t word = word_of(i);
+      if ((word & known) == limit) ++numbers[(word >> shift) & 0xFFFF];
+    }
+    uint32_t half = 0;
+    while (rank >= numbers[half]) rank -= numbers[half++];
+    limit |= half << shift;
+    known |= uint32_t{0xFFFF} << shift;
+  }
+  return {limit, rank};
+}
+
+// `word_of(i)`: the magnitude of entry i; `clear(i)` makes it zero.
+template <class WordOf, class Clear>
+void Prune(double fraction, uint64_t entries, const WordOf& word_of, const Clear& clear) {
+  const auto count = static_cast<uint64_t>(std::floor(fraction * static_cast<double>(entries)));
+  if (count == 0) return;
+  Cut cut = FindCut(entries, count, word_of);
+  for (uint64_t i = 0; i < entries; ++i) {
+    const uint32_t word = word_of(i);
+    const bool tied = word == cut.limit && cut.equal > 0;
+    if (tied) --cut.equal;
+    if (tied || word < cut.limit) clear(i);
   }
 }
 
-void PruneTensors(double fraction, std::span<const TensorId> which, ModelDraft& draft) {
-  for (const TensorId id : which) PruneTensor(fraction, draft.tensors[id]);
+}  // namespace
+
+void PruneTensor(double fraction, EncodedTensor& tensor) {
+  const auto prune = [fraction](auto& values, const auto& value_of) {
+    Prune(
+        fraction, values.size(), [&](uint64_t i) { return MagnitudeWord(value_of(i)); },
+        [&](uint64_t i) { values[i] = 0; });
+  };
+  if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
+    prune(dense->values, [&](uint64_t i) { return dense->values[i]; });
+  } else if (auto* half = std::get_if<DenseF16>(&tensor.values)) {
+    prune(half->words, [&](uint64_t i) { return HalfToFloat(half->words[i]); });
+  } else if (auto* quantised = std::get_if<Quantised>(&tensor.values)) {
+    const bool divides = quantised->rule == ScaleRule::kDividePerTensor;
+    const uint64_t row = quantised->scales.size() == 1 ? UINT64_MAX : Cols(tensor.shape);
+    prune(quantised->codes, [&](uint64_t i) {
+      const auto code = static_cast<float>(quantised->codes[i]);
+      const float scale = quantised->scales[i / row];
+      return divides ? code / scale : code * scale;
+    });
+  }
 }
 
 }  // namespace kinglet

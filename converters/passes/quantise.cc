@@ -15,12 +15,25 @@ float LargestMagnitude(std::span<const float> values) {
   return largest;
 }
 
-// nearbyint rounds half to even: the default rounding mode. The largest entry's product may round
-// to just above n before that, never to n + 1/2.
+// Rounds half to even, as nearbyint does in the default mode, without a call: a float32 from 2^23
+// on has no fraction, and sums of float32 round half to even. The largest entry's product may round
+// to just above n before that, never to n + 1/2. REQUIRES: |value * scale| < 2^22.
 void Round(std::span<const float> values, float scale, std::span<int16_t> codes) {
+  constexpr float kWhole = 12582912;  // 1.5 * 2^23
   std::transform(values.begin(), values.end(), codes.begin(), [scale](float value) {
-    return static_cast<int16_t>(std::nearbyint(value * scale));
+    return static_cast<int16_t>(value * scale + kWhole - kWhole);
   });
+}
+
+// The codes of a row, and its scale.
+float QuantiseRow(std::span<const float> row, int bits, std::span<int16_t> codes) {
+  const float scale = static_cast<float>(SymmetricLevels(bits)) / LargestMagnitude(row);
+  if (!std::isfinite(scale) || !std::isnormal(1.0F / scale)) {
+    std::fill(codes.begin(), codes.end(), int16_t{0});
+    return 0;
+  }
+  Round(row, scale, codes);
+  return ClearLowMantissaBits(1.0F / scale, bits);
 }
 
 }  // namespace
@@ -37,11 +50,8 @@ Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bi
   quantised.codes.resize(values.size());
   quantised.scales.resize(rows);
   for (uint64_t row = 0; row < rows; ++row) {
-    const std::span<const float> entries = values.subspan(row * cols, cols);
-    const float scale = static_cast<float>(SymmetricLevels(bits)) / LargestMagnitude(entries);
-    if (!std::isfinite(scale) || !std::isnormal(1.0F / scale)) continue;
-    Round(entries, scale, std::span(quantised.codes).subspan(row * cols, cols));
-    quantised.scales[row] = ClearLowMantissaBits(1.0F / scale, bits);
+    quantised.scales[row] = QuantiseRow(values.subspan(row * cols, cols), bits,
+                                        std::span(quantised.codes).subspan(row * cols, cols));
   }
   return quantised;
 }
@@ -65,14 +75,21 @@ Quantised QuantiseDivided(std::span<const float> values, int bits) {
   return quantised;
 }
 
-void QuantiseTensors(int bits, std::span<const TensorId> which, ModelDraft& draft) {
-  for (const TensorId id : which) {
-    EncodedTensor& tensor = draft.tensors[id];
-    const auto* dense = std::get_if<DenseF32>(&tensor.values);
-    if (dense == nullptr) continue;
-    tensor.values = tensor.shape.size() == 2 ? QuantiseRows(dense->values, tensor.shape, bits)
-                                             : QuantiseDivided(dense->values, bits);
-  }
+void QuantiseTensor(int bits, EncodedTensor& tensor) {
+  const auto* dense = std::get_if<DenseF32>(&tensor.values);
+  if (dense == nullptr) return;
+  tensor.values = tensor.shape.size() == 2 ? QuantiseRows(dense->values, tensor.shape, bits)
+                                           : QuantiseDivided(dense->values, bits);
+}
+
+std::optional<RowCodes> QuantisedRows(int bits, const EncodedTensor& tensor) {
+  const auto* dense = std::get_if<DenseF32>(&tensor.values);
+  if (dense == nullptr || tensor.shape.size() != 2) return std::nullopt;
+  const std::span<const float> values = dense->values;
+  return RowCodes{bits, [values, bits](uint64_t row, std::span<int16_t> codes) {
+                    return QuantiseRow(values.subspan(row * codes.size(), codes.size()), bits,
+                                       codes);
+                  }};
 }
 
 }  // namespace kinglet

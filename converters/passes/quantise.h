@@ -3,9 +3,11 @@
 #ifndef KINGLET_CONVERTERS_PASSES_QUANTISE_H_
 #define KINGLET_CONVERTERS_PASSES_QUANTISE_H_
 
+#include <optional>
 #include <span>
 
 #include "format/encoding.h"
+#include "format/packed_model.h"
 #include "format/writer.h"
 
 namespace kinglet {
@@ -30,8 +32,11 @@ Quantised QuantiseWhole(std::span<const float> values, int bits);
 // nearly), with codes 0.
 Quantised QuantiseDivided(std::span<const float> values, int bits);
 
-// Quantises the float32 tensors `which`: matrices by rows, vectors by one divisor.
-void QuantiseTensors(int bits, std::span<const TensorId> which, ModelDraft& draft);
+// Quantises a float32 tensor: a matrix by rows, a vector by one divisor. Others stay as they are.
+void QuantiseTensor(int bits, EncodedTensor& tensor);
+// The codes that QuantiseTensor would give a float32 matrix, which stays as it is; nothing of other
+// tensors. REQUIRES: the tensor lives where it is, unchanged, for as long as they are made.
+std::optional<RowCodes> QuantisedRows(int bits, const EncodedTensor& tensor);
 
 }  // namespace kinglet
 

@@ -108,23 +108,19 @@ std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits)
   return std::nullopt;
 }
 
-void RecoverTensors(int bits, std::span<const TensorId> which, ModelDraft& draft,
-                    std::vector<std::string>& notes) {
-  for (const TensorId id : which) {
-    EncodedTensor& tensor = draft.tensors[id];
-    const auto* dense = std::get_if<DenseF32>(&tensor.values);
-    if (dense == nullptr) continue;
-    const bool matrix = tensor.shape.size() == 2;
-    std::optional<Quantised> recovered = matrix ? RecoverRows(dense->values, tensor.shape, bits)
-                                                : RecoverDivided(dense->values, bits);
-    if (!recovered && matrix) recovered = RecoverWhole(dense->values, bits);
-    if (recovered) {
-      tensor.values = std::move(*recovered);
-    } else {
-      notes.push_back(tensor.name + " stays float32: its values are not integers of " +
-                      std::to_string(bits) + " bits with a common " +
-                      (matrix ? "scale per row or tensor" : "divisor"));
-    }
+void RecoverTensor(int bits, EncodedTensor& tensor, std::vector<std::string>& notes) {
+  const auto* dense = std::get_if<DenseF32>(&tensor.values);
+  if (dense == nullptr) return;
+  const bool matrix = tensor.shape.size() == 2;
+  std::optional<Quantised> recovered =
+      matrix ? RecoverRows(dense->values, tensor.shape, bits) : RecoverDivided(dense->values, bits);
+  if (!recovered && matrix) recovered = RecoverWhole(dense->values, bits);
+  if (recovered) {
+    tensor.values = std::move(*recovered);
+  } else {
+    notes.push_back(tensor.name + " stays float32: its values are not integers of " +
+                    std::to_string(bits) + " bits with a common " +
+                    (matrix ? "scale per row or tensor" : "divisor"));
   }
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "format/encoding.h"
-#include "format/writer.h"
 
 namespace kinglet {
 
@@ -25,10 +24,9 @@ std::optional<Quantised> RecoverWhole(std::span<const float> values, int bits);
 // rounded when the largest value was: its float32 neighbours, 16 on each side, are tried.
 std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits);
 
-// Recovers the float32 tensors `which`: matrices by rows, or as a whole; vectors by a divisor. One
-// that cannot be recovered stays float32 and is noted.
-void RecoverTensors(int bits, std::span<const TensorId> which, ModelDraft& draft,
-                    std::vector<std::string>& notes);
+// Recovers a float32 tensor: a matrix by rows, or as a whole; a vector by a divisor. One that
+// cannot be recovered stays float32 and is noted.
+void RecoverTensor(int bits, EncodedTensor& tensor, std::vector<std::string>& notes);
 
 }  // namespace kinglet
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -79,6 +80,51 @@ TEST(Elements, ViewsPickTheirEntries) {
   EXPECT_EQ(*ReadIntegers(ramp, {11, {}, {}}), (Values{11}));
   EXPECT_EQ(*ReadIntegers(ramp, {3, {4}, {0}}), (Values{3, 3, 3, 3}));
   EXPECT_EQ(*ReadIntegers(ramp, {99, {0, 5}, {5, 1}}), Values());
+}
+
+// Whatever the order of the strides and the gaps between them, and wherever a piece ends.
+TEST(Elements, StridedViewsComeInPieces) {
+  std::vector<uint16_t> stored(4000);
+  for (size_t i = 0; i < stored.size(); ++i) stored[i] = static_cast<uint16_t>(i);
+  for (const uint64_t piece : {2U, 14U, 1024U}) {
+    StoredElements elements = Elements(ElementType::kU16, stored);
+    elements.read = [whole = elements.read, piece](uint64_t offset, uint64_t bytes,
+                                                   const ByteSink& sink) -> Status {
+      for (uint64_t done = 0; done < bytes; done += piece) {
+        KINGLET_RETURN_IF_ERROR(whole(offset + done, std::min(piece, bytes - done), sink));
+      }
+      return {};
+    };
+    for (const StridedView& view :
+         {StridedView{5, {6, 7, 8}, {8, 48, 1}}, StridedView{0, {6, 7, 8}, {1, 500, 6}},
+          StridedView{3, {9, 1, 5}, {2, 77, 100}}, StridedView{0, {1, 40}, {0, 3}},
+          // Dimensions that interleave, and elements that are there twice.
+          StridedView{0, {4, 5}, {3, 2}}, StridedView{1, {3, 4}, {0, 1}},
+          StridedView{0, {10, 10}, {7, 7}}}) {
+      std::vector<int64_t> expected;
+      const bool deep = view.shape.size() == 3;
+      for (uint64_t i = 0; i < view.shape[0]; ++i) {
+        for (uint64_t j = 0; j < view.shape[1]; ++j) {
+          for (uint64_t k = 0; k < (deep ? view.shape[2] : 1); ++k) {
+            expected.push_back(static_cast<int64_t>(view.offset + i * view.strides[0] +
+                                                    j * view.strides[1] +
+                                                    (deep ? k * view.strides[2] : 0)));
+          }
+        }
+      }
+      EXPECT_EQ(ReadIntegers(elements, view).value(), expected);
+    }
+  }
+}
+
+TEST(Elements, RowsOfAView) {
+  const auto ramp = Elements<uint8_t>(ElementType::kU8, {0, 1, 2, 3, 4, 5});
+  const StridedView columns = WholeView({3, 2}, true);
+  EXPECT_EQ(*ReadIntegers(ramp, RowsOf(columns, 1, 2)), (std::vector<int64_t>{1, 4, 2, 5}));
+  EXPECT_EQ(*ReadIntegers(ramp, RowsOf(columns, 3, 0)), std::vector<int64_t>());
+  EXPECT_EQ(*ReadIntegers(ramp, RowsOf(WholeView({6}), 4, 1)), std::vector<int64_t>{4});
+  // A stride that overflows does not come round to an element.
+  EXPECT_FALSE(ReadIntegers(ramp, RowsOf({0, {3, 1}, {uint64_t{1} << 63, 1}}, 2, 1)).ok());
 }
 
 TEST(Elements, ViewsThatLeaveTheElementsAreRefused) {

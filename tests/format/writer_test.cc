@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "format/model_file.h"
-#include "format/packed_model.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
@@ -235,34 +234,6 @@ TEST(WriterTest, RandomModelsSurviveTheRoundTrip) {
     ASSERT_TRUE(again.ok());
     EXPECT_TRUE(*again == *bytes) << "seed " << seed;
   }
-}
-
-// In pieces or as a whole the bytes are the same, in every encoding.
-TEST(WriterTest, PackedPiecesAreTheFile) {
-  for (const TinyOptions& options :
-       {TinyOptions{}, TinyOptions{.quantised = true, .bits = 9, .pruned = true},
-        TinyOptions{.bits = 16, .vocabulary = false}, TinyOptions{.pruned = true}}) {
-    ModelDraft draft = TinyMicronet(options);
-    for (EncodedTensor& tensor : draft.tensors) {
-      const auto* dense = std::get_if<DenseF32>(&tensor.values);
-      if (dense == nullptr || tensor.shape.size() != 2) continue;
-      DenseF16 half;
-      for (const float value : dense->values) half.words.push_back(FloatToHalf(value));
-      tensor.values = half;
-    }
-    const auto whole = SerialiseModel(draft);
-    ASSERT_TRUE(whole.ok()) << whole.status().message();
-    const auto packed = PackModel(draft);
-    ASSERT_TRUE(packed.ok()) << packed.status().message();
-    std::vector<std::byte> joined;
-    for (const std::span<const std::byte> piece : packed->Pieces()) {
-      joined.insert(joined.end(), piece.begin(), piece.end());
-    }
-    EXPECT_TRUE(joined == *whole);
-  }
-  ModelDraft bad = TinyMicronet();
-  std::get<DenseF32>(bad.tensors[3].values).values.pop_back();
-  EXPECT_EQ(PackModel(bad).status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
 TEST(WriterTest, TheDescriptionIsReadAsWritten) {

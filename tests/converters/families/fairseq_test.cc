@@ -7,6 +7,7 @@
 
 #include "tests/converters/fairseq_nodes.h"
 #include "tests/converters/recurrent_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -48,7 +49,7 @@ RecurrentSource Network() {
 }
 
 Result<LoadedModel> Load(const RecurrentSource& source, const FairseqConfig& config = Config()) {
-  return FairseqDraft(config, source.Weights());
+  return WithValues(FairseqDraft(config, source.Weights()));
 }
 
 const TransformerDecoder& DecoderOf(const LoadedModel& model) {

@@ -7,13 +7,14 @@
 #include <limits>
 
 #include "tests/converters/synthetic.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
 
 Result<LoadedModel> Load(const SyntheticMicronet& model) {
   KINGLET_ASSIGN_OR_RETURN(const MicronetConfig config, model.Config());
-  return MicronetDraft(config, model.Weights());
+  return WithValues(MicronetDraft(config, model.Weights()));
 }
 
 LoadedModel Loaded(const SyntheticMicronet& model) {

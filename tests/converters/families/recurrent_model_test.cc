@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/converters/recurrent_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -36,13 +37,13 @@ RecurrentNames TwoNames() {
 }
 
 LoadedModel Loaded(const RecurrentNames& names, const RecurrentSource& source) {
-  Result<LoadedModel> loaded = LoadRecurrent(names, source.Weights());
+  Result<LoadedModel> loaded = WithValues(LoadRecurrent(names, source.Weights()));
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
   return loaded.ok() ? std::move(loaded).value() : LoadedModel{};
 }
 
 std::string Refusal(const RecurrentNames& names, const RecurrentSource& source) {
-  const Status status = LoadRecurrent(names, source.Weights()).status();
+  const Status status = WithValues(LoadRecurrent(names, source.Weights())).status();
   EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
   return status.message();

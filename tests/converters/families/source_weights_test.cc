@@ -37,6 +37,32 @@ TEST(ReadFinite, PassesFailuresOn) {
   EXPECT_EQ(Read({1, 2}, {3}).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
+TEST(ReadFiniteRows, WithOrWithoutTheOthers) {
+  SourceTensor tensor{"w", {3, 2}, []() -> Result<std::vector<float>> {
+                        return {{0, 1, 2, 3, 4, NAN}};
+                      }};
+  // Without a reader of rows all values are read, and one of another row is refused too.
+  EXPECT_FALSE(ReadFiniteRows(tensor, 0, 2).ok());
+  uint64_t rows = 2;
+  tensor.rows = [&](uint64_t first, uint64_t count) -> Result<std::vector<float>> {
+    EXPECT_EQ(count, 2U);
+    const auto start = static_cast<float>(2 * first);
+    std::vector<float> values = {start, start + 1, start + 2, first == 0 ? 3 : NAN};
+    values.resize(2 * rows);
+    return values;
+  };
+  EXPECT_EQ(ReadFiniteRows(tensor, 0, 2).value(), (std::vector<float>{0, 1, 2, 3}));
+  EXPECT_EQ(ReadFiniteRows(tensor, 1, 2).status().message(),
+            "checkpoint: tensor w, entry 5: expected a finite number, found NaN");
+  rows = 1;
+  EXPECT_EQ(ReadFiniteRows(tensor, 0, 2).status().message(),
+            "checkpoint: tensor w: expected 4 values in 2 rows, found 2");
+  tensor.rows = nullptr;
+  tensor.values = []() -> Result<std::vector<float>> { return {{0, 1, 2, 3, 4, 5}}; };
+  EXPECT_EQ(ReadFiniteRows(tensor, 1, 1).value(), (std::vector<float>{2, 3}));
+  EXPECT_TRUE(ReadFiniteRows(tensor, 3, 0).value().empty());
+}
+
 TEST(SameParameter, SharesAPlaceOrEveryBit) {
   int reads = 0;
   const auto make = [&reads](std::vector<float> values, const std::string& place) {
@@ -86,6 +112,7 @@ TEST(StoredTensor, ReadsItsView) {
   EXPECT_EQ(tensor.shape, (std::vector<uint64_t>{2, 2}));
   EXPECT_EQ(ReadFinite(tensor).value(), (std::vector<float>{1, 3, 2, 4}));
   EXPECT_EQ(ReadIntegers(tensor).value(), (std::vector<int64_t>{1, 3, 2, 4}));
+  EXPECT_EQ(ReadFiniteRows(tensor, 1, 1).value(), (std::vector<float>{2, 4}));
 }
 
 }  // namespace

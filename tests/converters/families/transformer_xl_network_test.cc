@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/converters/transformer_xl_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -25,7 +26,7 @@ TransformerXlNetwork Small() {
 
 Result<LoadedModel> Load(const TransformerXlNetwork& network, const RecurrentSource& source) {
   const SourceWeights weights = source.Weights();
-  return LoadTransformerXlNetwork(network, weights);
+  return WithValues(LoadTransformerXlNetwork(network, weights));
 }
 
 std::string Refusal(const TransformerXlNetwork& network,

@@ -35,23 +35,23 @@ TEST(BytesOfEntries, MaskAndNonzerosAgainstAll) {
   EXPECT_EQ(halves.pruned, 1U + 2U);
 }
 
-TEST(PackTensors, ChoosesWhatIsSmaller) {
+TEST(PackTensor, ChoosesWhatIsSmaller) {
   ModelDraft draft;
   // At 9 bits a mask pays from one ninth of zeros on: of 900 entries, 100.
   draft.tensors = {QuantisedTensor(900, 801, 9), QuantisedTensor(900, 800, 9),
                    QuantisedTensor(900, 798, 9), QuantisedTensor(900, 0, 9)};
   draft.tensors[0].pruned = true;
-  PackTensors(draft);
+  for (EncodedTensor& tensor : draft.tensors) PackTensor(tensor);
   EXPECT_FALSE(draft.tensors[0].pruned);
   EXPECT_FALSE(draft.tensors[1].pruned);  // 113 + 900 against 1013: no gain
   EXPECT_TRUE(draft.tensors[2].pruned);
   EXPECT_TRUE(draft.tensors[3].pruned);
 }
 
-TEST(PackTensors, TheFileTakesThePredictedBytes) {
+TEST(PackTensor, TheFileTakesThePredictedBytes) {
   for (const bool pruned : {false, true}) {
     ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});
-    PackTensors(draft);
+    for (EncodedTensor& tensor : draft.tensors) PackTensor(tensor);
     const auto bytes = SerialiseModel(draft);
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();
     const auto file = ModelFile::FromBytes(*bytes);

@@ -183,23 +183,36 @@ TEST(QuantiseRows, IsMostAccurateAtTwelveBits) {
   EXPECT_GT(errors[16], errors[9]);
 }
 
-TEST(QuantiseTensors, ChangesTheGivenOnesOnly) {
-  ModelDraft draft = TinyMicronet();
-  std::vector<TensorId> which;
-  for (TensorId id = 0; id < draft.tensors.size(); ++id) {
-    if (draft.tensors[id].name.ends_with("qkv.weight")) which.push_back(id);
-    if (draft.tensors[id].name.ends_with("qkv.bias")) which.push_back(id);
+TEST(QuantiseTensor, MatricesByRowsAndVectorsByOneDivisor) {
+  EncodedTensor matrix = {"m", {2, 3}, DenseF32{{1, 2, 3, -4, 5, 6}}, false};
+  EncodedTensor vector = {"v", {3}, DenseF32{{1, 2, 3}}, false};
+  EncodedTensor half = {"h", {1}, DenseF16{{0}}, false};
+  for (EncodedTensor* tensor : {&matrix, &vector, &half}) QuantiseTensor(5, *tensor);
+  EXPECT_EQ(std::get<Quantised>(matrix.values).rule, ScaleRule::kMultiplyPerRow);
+  EXPECT_EQ(std::get<Quantised>(vector.values).rule, ScaleRule::kDividePerTensor);
+  EXPECT_TRUE(std::holds_alternative<DenseF16>(half.values));
+}
+
+// A row at a time gives what the matrix gives at once, also rows of zeros and of nearly nothing.
+TEST(QuantisedRows, AreTheRowsOfTheMatrix) {
+  std::vector<float> values = RandomValues(7 * 33, 11);
+  std::fill_n(values.begin() + 33, 33, 0.0F);
+  std::fill_n(values.begin() + 2 * 33, 33, 1e-40F);
+  EncodedTensor tensor = {"m", {7, 33}, DenseF32{values}, false};
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    const Quantised whole = QuantiseRows(values, tensor.shape, bits);
+    const std::optional<RowCodes> rows = QuantisedRows(bits, tensor);
+    ASSERT_TRUE(rows.has_value());
+    EXPECT_EQ(rows->bits, bits);
+    for (uint64_t row = 0; row < 7; ++row) {
+      std::vector<int16_t> codes(33, 99);
+      EXPECT_EQ(rows->make(row, codes), whole.scales[row]);
+      EXPECT_TRUE(std::equal(codes.begin(), codes.end(),
+                             whole.codes.begin() + static_cast<ptrdiff_t>(row * 33)));
+    }
   }
-  ASSERT_EQ(which.size(), 4U);
-  QuantiseTensors(5, which, draft);
-  for (TensorId id = 0; id < draft.tensors.size(); ++id) {
-    const auto* quantised = std::get_if<Quantised>(&draft.tensors[id].values);
-    const bool chosen = std::find(which.begin(), which.end(), id) != which.end();
-    ASSERT_EQ(quantised != nullptr, chosen) << draft.tensors[id].name;
-    if (quantised == nullptr) continue;
-    EXPECT_EQ(quantised->rule == ScaleRule::kMultiplyPerRow, draft.tensors[id].shape.size() == 2);
-  }
-  EXPECT_TRUE(SerialiseModel(draft).ok());
+  tensor.shape = {7 * 33};
+  EXPECT_FALSE(QuantisedRows(9, tensor).has_value());
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ TEST(RecoverDivided, ZerosAndFloats) {
   EXPECT_FALSE(RecoverDivided(std::vector<float>{3e38F, 1e38F}, 2).has_value());
 }
 
-TEST(RecoverTensors, WhatCannotBeRecoveredStaysAndIsNoted) {
+TEST(RecoverTensor, WhatCannotBeRecoveredStaysAndIsNoted) {
   ModelDraft draft;
   draft.tensors.push_back({"rows", {2, 2}, DenseF32{{255, 1, 510, 4}}, false});
   draft.tensors.push_back({"whole", {2, 2}, DenseF32{{127.5F, 0, 3.5F, 1.0F}}, false});
@@ -148,9 +148,8 @@ TEST(RecoverTensors, WhatCannotBeRecoveredStaysAndIsNoted) {
   draft.tensors.push_back({"floats", {1, 3}, DenseF32{{0.1F, 0.77F, 0.3333F}}, false});
   draft.tensors.push_back({"float_bias", {3}, DenseF32{{0.1F, 0.77F, 0.3333F}}, false});
   const std::vector<EncodedTensor> before = draft.tensors;
-  const std::vector<TensorId> which = {0, 1, 2, 3, 4};
   std::vector<std::string> notes;
-  RecoverTensors(9, which, draft, notes);
+  for (EncodedTensor& tensor : draft.tensors) RecoverTensor(9, tensor, notes);
   const auto rule = [&](size_t i) { return std::get<Quantised>(draft.tensors[i].values).rule; };
   EXPECT_EQ(rule(0), ScaleRule::kMultiplyPerRow);
   EXPECT_EQ(rule(1), ScaleRule::kMultiplyPerTensor);

@@ -1,0 +1,74 @@
+#include "converters/tensor_passes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "converters/passes/pack.h"
+#include "converters/passes/prune.h"
+#include "converters/passes/quantise.h"
+#include "converters/passes/recover.h"
+
+namespace kinglet {
+namespace {
+
+bool Contains(const std::vector<TensorId>& ids, TensorId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+}  // namespace
+
+Status TensorPasses::ReadAll() {
+  if (read_) return {};
+  std::vector<EncodedTensor>& tensors = model_.draft.tensors;
+  for (size_t id = 0; id < tensors.size(); ++id) {
+    KINGLET_RETURN_IF_ERROR(Read(static_cast<TensorId>(id), tensors[id]));
+  }
+  read_ = true;
+  return {};
+}
+
+Status TensorPasses::ChangeAll() {
+  std::vector<EncodedTensor>& tensors = model_.draft.tensors;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto id = static_cast<TensorId>(i);
+    // Read and quantised one after the other, where no pass needed the values before.
+    if (!read_) KINGLET_RETURN_IF_ERROR(Read(id, tensors[i]));
+    Prune(id, tensors[i]);
+    if (options_.bits && Contains(model_.quantisable, id)) {
+      QuantiseTensor(*options_.bits, tensors[i]);
+    }
+  }
+  read_ = changed_ = true;
+  return {};
+}
+
+Result<std::optional<RowCodes>> TensorPasses::Prepare(TensorId id, EncodedTensor& tensor) {
+  if (!read_) KINGLET_RETURN_IF_ERROR(Read(id, tensor));
+  std::optional<RowCodes> rows;
+  if (!changed_) {
+    Prune(id, tensor);
+    if (options_.bits && Contains(model_.quantisable, id)) {
+      rows = QuantisedRows(*options_.bits, tensor);
+      if (!rows) QuantiseTensor(*options_.bits, tensor);
+    }
+  }
+  const uint64_t nonzeros = PackTensor(tensor, rows);
+  ++counts_.tensors;
+  counts_.parameters += Parameters(tensor);
+  if (!tensor.derived) counts_.nonzero_parameters += nonzeros;
+  return rows;
+}
+
+Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
+  if (model_.read) KINGLET_RETURN_IF_ERROR(model_.read(id, tensor));
+  if (model_.bits && Contains(model_.quantisable, id)) {
+    RecoverTensor(*model_.bits, tensor, model_.notes);
+  }
+  return {};
+}
+
+void TensorPasses::Prune(TensorId id, EncodedTensor& tensor) const {
+  if (options_.prune && Contains(model_.prunable, id)) PruneTensor(*options_.prune, tensor);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,100 @@
+#include "format/packed_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+// In pieces or as a whole the bytes are the same, in every encoding.
+TEST(PackModel, PackedPiecesAreTheFile) {
+  for (const TinyOptions& options :
+       {TinyOptions{}, TinyOptions{.quantised = true, .bits = 9, .pruned = true},
+        TinyOptions{.bits = 16, .vocabulary = false}, TinyOptions{.pruned = true}}) {
+    ModelDraft draft = TinyMicronet(options);
+    for (EncodedTensor& tensor : draft.tensors) {
+      const auto* dense = std::get_if<DenseF32>(&tensor.values);
+      if (dense == nullptr || tensor.shape.size() != 2) continue;
+      DenseF16 half;
+      for (const float value : dense->values) half.words.push_back(FloatToHalf(value));
+      tensor.values = half;
+    }
+    const auto whole = SerialiseModel(draft);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    const auto packed = PackModel(draft);
+    ASSERT_TRUE(packed.ok()) << packed.status().message();
+    std::vector<std::byte> joined;
+    for (const std::span<const std::byte> piece : packed->Pieces()) {
+      joined.insert(joined.end(), piece.begin(), piece.end());
+    }
+    EXPECT_TRUE(joined == *whole);
+  }
+  ModelDraft bad = TinyMicronet();
+  std::get<DenseF32>(bad.tensors[3].values).values.pop_back();
+  EXPECT_EQ(PackModel(bad).status().code(), KINGLET_INVALID_ARGUMENT);
+}
+
+// The rows' codes, made one after the other, give the file that all codes give.
+TEST(PackModel, RowsOfCodesAreTheFile) {
+  for (const bool pruned : {false, true}) {
+    const ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});
+    const auto whole = SerialiseModel(draft);
+    ModelDraft rows = draft;
+    std::vector<TensorId> filled;
+    const auto packed =
+        PackModel(rows, [&](TensorId id, EncodedTensor& tensor) -> Result<std::optional<RowCodes>> {
+          filled.push_back(id);
+          const auto* quantised = std::get_if<Quantised>(&draft.tensors[id].values);
+          if (quantised == nullptr || quantised->rule != ScaleRule::kMultiplyPerRow) {
+            return std::optional<RowCodes>();
+          }
+          tensor.values = DenseF32{std::vector<float>(Count(tensor.shape))};
+          return std::optional(RowCodes{9, [quantised](uint64_t row, std::span<int16_t> codes) {
+                                          std::copy_n(quantised->codes.begin() + row * codes.size(),
+                                                      codes.size(), codes.begin());
+                                          return quantised->scales[row];
+                                        }});
+        });
+    ASSERT_TRUE(packed.ok()) << packed.status().message();
+    std::vector<std::byte> joined;
+    for (const std::span<const std::byte> piece : packed->Pieces()) {
+      joined.insert(joined.end(), piece.begin(), piece.end());
+    }
+    EXPECT_TRUE(joined == *whole);
+    EXPECT_EQ(filled.size(), draft.tensors.size());
+  }
+}
+
+TEST(PackModel, FillersThatGoWrongAreRefused) {
+  const ModelDraft draft = TinyMicronet();
+  const auto code_of = [&](auto make) {
+    return PackModel(draft,
+                     [&](TensorId, EncodedTensor&) -> Result<std::optional<RowCodes>> {
+                       return std::optional(RowCodes{4, make});
+                     })
+        .status()
+        .code();
+  };
+  EXPECT_EQ(code_of([](uint64_t, std::span<int16_t>) { return -1.0F; }), KINGLET_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of([](uint64_t, std::span<int16_t>) { return NAN; }), KINGLET_INVALID_ARGUMENT);
+  const auto too_large = [](uint64_t, std::span<int16_t> codes) {
+    codes[0] = 8;
+    return 1.0F;
+  };
+  EXPECT_EQ(code_of(too_large), KINGLET_INTERNAL);
+  const auto unsteady = [calls = 0](uint64_t, std::span<int16_t>) mutable {
+    return static_cast<float>(++calls);
+  };
+  EXPECT_EQ(code_of(unsteady), KINGLET_INTERNAL);
+  const auto failed = PackModel(draft, [](TensorId, EncodedTensor&) {
+    return Result<std::optional<RowCodes>>(Status(KINGLET_IO_ERROR, "no disk"));
+  });
+  EXPECT_EQ(failed.status().message(), "no disk");
+}
+
+}  // namespace
+}  // namespace kinglet
