@@ -17,10 +17,6 @@
 namespace kinglet {
 namespace {
 
-// Of the pieces left one claim takes this share for each thread: few claims, and little to wait for
-// at the end.
-constexpr size_t kClaimsPerThread = 2;
-
 // Waits a moment, at first without the system, then giving the processor to whoever wants it: where
 // threads outnumber processors that may be the one that is waited for.
 class Patience {
@@ -94,8 +90,8 @@ std::optional<Pieces> PieceTeam::Claim(End from) {
   for (;;) {
     const uint64_t begin = word & UINT32_MAX, end = word >> 32, left = end - begin;
     if (left == 0) return std::nullopt;
-    const uint64_t shares = kClaimsPerThread * size();
-    const uint64_t taken = (left + shares - 1) / shares;
+    // A thread's share of what is left: few claims, and little to wait for at the end.
+    const uint64_t taken = (left + size() - 1) / size();
     const bool front = from == End::kFront;
     const uint64_t rest = front ? Packed(begin + taken, end) : Packed(begin, end - taken);
     if (unclaimed_.compare_exchange_weak(word, rest, std::memory_order_acq_rel,

@@ -75,7 +75,10 @@ Status BenchStreams::StepShare(Share& share) const {
 }
 
 Status BenchStreams::AskLane(Share& share, uint32_t lane, const BenchQuery& query) const {
-  if (query.no_skip) KINGLET_RETURN_IF_ERROR(share.session->ComputeAll(lane));
+  // The full distribution computes everything anyway.
+  if (query.no_skip && query.mode != BenchMode::kFull) {
+    KINGLET_RETURN_IF_ERROR(share.session->ComputeAll(lane));
+  }
   switch (query.mode) {
     case BenchMode::kFull:
       return share.doubles.empty()
