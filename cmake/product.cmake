@@ -6,6 +6,7 @@ add_library(kinglet SHARED
   ${c_api}/guard.cc
   ${c_api}/library.cc
   ${c_api}/model.cc
+  ${c_api}/lane_query.cc
   ${c_api}/query.cc
   ${c_api}/session.cc
   ${c_api}/source.cc

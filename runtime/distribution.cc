@@ -11,18 +11,16 @@
 namespace kinglet {
 namespace {
 
-// More probable first; equal ones by lower id.
-bool Better(const Candidate& a, const Candidate& b) {
-  return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
-                                                : a.id < b.id;
-}
-
 // Logits that are looked through at once for words that can be among the best. The first block of a
 // query is small, since all of it may.
 constexpr uint32_t kFirstBlock = 256;
 constexpr uint32_t kLargestBlock = 8192;
 constexpr size_t kPlacesMargin = 16;  // ClusterFunctions::at_least
 constexpr size_t kPartWords = 4096;   // whose numbers one thread computes at a time
+
+uint32_t CacheCapacity(const Model& model) {
+  return model.plan().cache ? model.plan().cache->capacity : 0;
+}
 
 template <class T>
 ClusterFunctions<T> FunctionsOf(const Model& model);
@@ -36,37 +34,6 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
 }
 
 }  // namespace
-
-// The k best candidates seen so far, worst at the front of a heap.
-class BestCandidates {
- public:
-  explicit BestCandidates(size_t k) : k_(k) {}
-  void Offer(const Candidate& candidate) {
-    if (heap_.size() < k_) {
-      heap_.push_back(candidate);
-      std::push_heap(heap_.begin(), heap_.end(), Better);
-    } else if (Better(candidate, heap_.front())) {
-      std::pop_heap(heap_.begin(), heap_.end(), Better);
-      heap_.back() = candidate;
-      std::push_heap(heap_.begin(), heap_.end(), Better);
-    }
-  }
-  // Whether a word no more probable than `bound` could still be among the best.
-  bool CouldTake(double bound) const { return !(bound < Threshold()); }
-  // No word less probable than this can be among the best.
-  double Threshold() const {
-    return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
-                             : heap_.front().log_probability;
-  }
-  std::vector<Candidate> Sorted() && {
-    std::sort(heap_.begin(), heap_.end(), Better);
-    return std::move(heap_);
-  }
-
- private:
-  size_t k_;
-  std::vector<Candidate> heap_;
-};
 
 template <class T>
 QueryMemory<T>::QueryMemory(const Model& model) {
@@ -98,6 +65,7 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Execut
       lambda_(0),
       keep_(1),
       log_keep_(0),
+      cached_(CacheCapacity(model)),
       functions_(FunctionsOf<T>(model)),
       memory_(memory) {
   const Plan& plan = model.plan();
@@ -106,22 +74,17 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Execut
   lambda_ = static_cast<T>(plan.cache->lambda);
   keep_ = static_cast<T>(1.0 - plan.cache->lambda);
   log_keep_ = Log(keep_);
-  weight_of_.resize(plan.vocabulary_size);
-  cached_.reserve(plan.cache->capacity);
 }
 
 template <class T>
 uint64_t Distribution<T>::Bytes(const Model& model) {
-  const Plan& plan = model.plan();
-  if (!plan.cache) return 0;
-  return plan.vocabulary_size * sizeof(T) + plan.cache->capacity * sizeof(CachedWord);
+  return CachedWords<T>::Bytes(CacheCapacity(model));
 }
 
 template <class T>
 void Distribution<T>::Invalidate() {
   open_ = {};
-  for (const CachedWord& word : cached_) weight_of_[word.id] = T{0};
-  cached_.clear();
+  cached_.Clear();
   cache_total_ = T{0};
   cache_open_ = false;
 }
@@ -129,9 +92,14 @@ void Distribution<T>::Invalidate() {
 template <class T>
 Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
   if (open_.Contains(index)) return Status();
-  const ClusterPlan& cluster = model_.plan().clusters[index];
-  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cluster.steps, {&frame, 1}, execution_));
+  Asked self = {this, frame};
+  return OpenCluster({&self, 1}, index);
+}
+
+template <class T>
+Status Distribution<T>::TakeCluster(const Frame& frame, size_t index) {
   work_.clusters.Insert(index);
+  const ClusterPlan& cluster = model_.plan().clusters[index];
   const T* normaliser = model_.layout()[cluster.normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
     return Status::Refusal(KINGLET_NOT_FINITE, "session",
@@ -145,16 +113,19 @@ Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
 
 template <class T>
 Status Distribution<T>::ComputeAll(Frame& frame) {
-  const size_t clusters = model_.plan().clusters.size();
-  for (size_t i = 0; i < clusters; ++i) KINGLET_RETURN_IF_ERROR(OpenCluster(frame, i));
-  return OpenCache(frame);
+  Asked self = {this, frame};
+  return ComputeAll({&self, 1});
 }
 
 template <class T>
 Status Distribution<T>::OpenCache(Frame& frame) {
-  if (cache_open_ || !model_.plan().cache) return Status();
+  Asked self = {this, frame};
+  return OpenCache({&self, 1});
+}
+
+template <class T>
+Status Distribution<T>::TakeCache(const Frame& frame) {
   const CachePlan& cache = *model_.plan().cache;
-  KINGLET_RETURN_IF_ERROR(RunSteps(model_, cache.steps, {&frame, 1}, execution_));
   work_.cache = true;
   const T total = *model_.layout()[cache.total].template At<T>(frame);
   if (!std::isfinite(total)) {
@@ -169,12 +140,8 @@ Status Distribution<T>::OpenCache(Frame& frame) {
   const uint32_t* words = model_.layout()[cache.words].template At<uint32_t>(frame);
   // One chain per word in storage order. A weight may underflow to 0: such a pair changes nothing.
   for (size_t slot = 0; slot < stored; ++slot) {
-    if (!(weights[slot] > T{0})) continue;
-    T& weight = weight_of_[words[slot]];
-    if (weight == T{0}) cached_.push_back({words[slot], T{0}});
-    weight += weights[slot];
+    if (weights[slot] > T{0}) cached_.Add(words[slot], weights[slot]);
   }
-  for (CachedWord& word : cached_) word.weight = weight_of_[word.id];
   const auto pairs = static_cast<double>(stored);
   work_.arithmetic += {0, pairs, pairs};
   return Status();
@@ -248,7 +215,7 @@ void Distribution<T>::MixCached(const OpenClusterView& view) {
   memory_.cached_ids.clear();
   memory_.cached_weights.clear();
   memory_.cached_mixed.clear();
-  for (const CachedWord& word : cached_) {
+  for (const auto& word : cached_) {
     if (!view.Holds(word.id)) continue;
     memory_.cached_ids.push_back(word.id);
     memory_.cached_weights.push_back(word.weight);
@@ -298,7 +265,7 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
                             memory_.places.data());
     for (size_t i = 0; i < found; ++i) {
       const uint32_t id = view.first + begin + memory_.places[i];
-      if (CachedWeight(id) != T{0}) continue;  // offered above
+      if (cached_.WeightOf(id) != T{0}) continue;  // offered above
       best.Offer({id, static_cast<double>(Mixed(view.LogProbability(id), T{0}))});
     }
   }
@@ -314,7 +281,7 @@ T Distribution<T>::TailBound(const Frame& frame, size_t index) {
   // Of the cached words the heaviest could be the most probable, had it the whole cluster.
   T weight{0};
   double cached = 0;
-  for (const CachedWord& word : cached_) {
+  for (const auto& word : cached_) {
     if (word.id - plan.first >= plan.size) continue;
     weight = std::max(weight, word.weight);
     ++cached;
@@ -342,7 +309,7 @@ Status Distribution<T>::LogProbabilitiesOf(Frame& frame, std::span<const uint32_
   double cached = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     const size_t cluster = ClusterOf(ids[i]);
-    const T weight = CachedWeight(ids[i]);
+    const T weight = cached_.WeightOf(ids[i]);
     out[i] = static_cast<double>(Mixed(View(frame, cluster).LogProbability(ids[i]), weight));
     if (weight != T{0}) ++cached;
     if (cluster > 0) work_.arithmetic += {0, 2, 0};
@@ -353,19 +320,10 @@ Status Distribution<T>::LogProbabilitiesOf(Frame& frame, std::span<const uint32_
 
 template <class T>
 Result<std::vector<Candidate>> Distribution<T>::TopK(Frame& frame, uint32_t k) {
-  const auto& clusters = model_.plan().clusters;
-  if (k == 0) return std::vector<Candidate>();
-  KINGLET_RETURN_IF_ERROR(OpenCluster(frame, 0));
-  KINGLET_RETURN_IF_ERROR(OpenCache(frame));
-  BestCandidates best(std::min(k, model_.plan().vocabulary_size));
-  for (size_t index = 0; index < clusters.size(); ++index) {
-    if (index > 0) {
-      if (!best.CouldTake(static_cast<double>(TailBound(frame, index)))) continue;
-      KINGLET_RETURN_IF_ERROR(OpenCluster(frame, index));
-    }
-    OfferWords(frame, index, best);
-  }
-  return std::move(best).Sorted();
+  Asked self = {this, frame};
+  std::vector<Candidate> best;
+  KINGLET_RETURN_IF_ERROR(TopK({&self, 1}, k, {&best, 1}));
+  return best;
 }
 
 template <class T>
@@ -374,7 +332,7 @@ double Distribution<T>::LogShare(const Frame& frame, size_t index) const {
   const auto log_softmax = static_cast<double>(ClusterLogProbability(frame, index));
   if (cache_total_ == T{0}) return log_softmax + static_cast<double>(Keep());
   double weight = 0;
-  for (const CachedWord& word : cached_) {
+  for (const auto& word : cached_) {
     if (word.id - cluster.first < cluster.size) weight += static_cast<double>(word.weight);
   }
   const double lambda = model_.plan().cache->lambda;
@@ -398,10 +356,16 @@ double Distribution<T>::WeighWords(const Frame& frame, size_t index, T reference
 template <class T>
 Result<uint32_t> Distribution<T>::Sample(Frame& frame, uint64_t seed, double temperature) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<Candidate> best, TopK(frame, 1));
+  return SampleBelow(frame, best.front(), seed, temperature);
+}
+
+template <class T>
+Result<uint32_t> Distribution<T>::SampleBelow(Frame& frame, const Candidate& best, uint64_t seed,
+                                              double temperature) {
   const T divisor =
       static_cast<T>(std::min(temperature, static_cast<double>(std::numeric_limits<T>::max())));
-  if (std::isinf(T{1} / divisor)) return best.front().id;  // no other word has any weight
-  const auto reference = static_cast<T>(best.front().log_probability);
+  if (std::isinf(T{1} / divisor)) return best.id;  // no other word has any weight
+  const auto reference = static_cast<T>(best.log_probability);
 
   const auto& clusters = model_.plan().clusters;
   std::vector<MassBounds> masses(clusters.size());

@@ -23,25 +23,23 @@
 
 #include "kernels/cluster_words.h"
 #include "kernels/ref/cluster_words.h"
+#include "runtime/best_candidates.h"
+#include "runtime/cached_words.h"
 #include "runtime/execute.h"
 #include "runtime/query_work.h"
 #include "runtime/sampling.h"
 
 namespace kinglet {
 
+// Streams of a session that answer a question together, at most: few enough that the logits of a
+// large vocabulary are still in the processor's caches when they are read.
+inline constexpr size_t kLanesTogether = 8;
+
 // What the probability of a word is while the neural cache is empty (before the second token).
 enum class EmptyCache : uint8_t {
   kReference,   // (1 - lambda) softmax, as the original code computes: the mass lambda is lost
   kNormalised,  // softmax
 };
-
-// A word and its natural log-probability (a float widened exactly, except on ref64).
-struct Candidate {
-  uint32_t id;
-  double log_probability;
-};
-
-class BestCandidates;
 
 // What queries work on while they are answered; one for all streams of a session. Reserved for the
 // largest query, so that none allocates once it writes its answer.
@@ -89,13 +87,24 @@ class Distribution {
   // What is computed by now.
   const ClusterSet& clusters_opened() const { return open_; }
 
- private:
-  // A word that the neural cache holds, with its unnormalised weight.
-  struct CachedWord {
-    uint32_t id;
-    T weight;
+  // A stream that is asked together with others of its session, each of them once; `frame` is that
+  // of its last token. Each answer, and each stream's work, is that of asking it alone; a cluster
+  // is computed at once for all streams that need it, and for no other. An error of one is the
+  // answer to all. REQUIRES of the queries: at most kLanesTogether streams, outputs as many.
+  struct Asked {
+    Distribution* distribution;
+    Frame frame;
   };
+  static Status TopK(std::span<Asked> asked, uint32_t k, std::span<std::vector<Candidate>> out);
+  // log p of ids[i] after stream i.
+  static Status LogProbabilityOf(std::span<Asked> asked, std::span<const uint32_t> ids,
+                                 std::span<double> out);
+  // `seeds` and `out` as many as streams.
+  static Status Sample(std::span<Asked> asked, std::span<const uint64_t> seeds, double temperature,
+                       std::span<uint32_t> out);
+  static Status ComputeAll(std::span<Asked> asked);
 
+ private:
   // An open cluster's numbers, ready to be turned into log-probabilities.
   struct OpenClusterView {
     uint32_t first, size;  // words
@@ -112,6 +121,11 @@ class Distribution {
   // Computes a cluster's logits and normaliser if this token has not asked for them yet.
   Status OpenCluster(Frame& frame, size_t index);
   Status OpenCache(Frame& frame);
+  static Status OpenCluster(std::span<Asked> asked, size_t index);
+  static Status OpenCache(std::span<Asked> asked);
+  // What this stream makes of a cluster's steps, or the cache's, once they have run.
+  Status TakeCluster(const Frame& frame, size_t index);
+  Status TakeCache(const Frame& frame);
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   OpenClusterView View(const Frame& frame, size_t index) const;
@@ -136,13 +150,15 @@ class Distribution {
   T Mixed(T log_probability, T weight) const;
   // The term that a word outside the cache gets: -0, which adds nothing, where none is mixed in.
   T Keep() const;
-  T CachedWeight(uint32_t id) const { return weight_of_.empty() ? T{0} : weight_of_[id]; }
   void CountWords(double words, double cached);
   // No word of the tail is more probable than this. REQUIRES: the head and the cache are open.
   T TailBound(const Frame& frame, size_t index);
   // log of the probability that a tail's words have together, cache included. REQUIRES: the head
   // and the cache are open.
   double LogShare(const Frame& frame, size_t index) const;
+  // The rest of a sample, once the most probable word is known.
+  Result<uint32_t> SampleBelow(Frame& frame, const Candidate& best, uint64_t seed,
+                               double temperature);
   // The tempered weights of an open cluster's words to the memory, and their sum in word order.
   double WeighWords(const Frame& frame, size_t index, T reference, T temperature);
 
@@ -153,10 +169,8 @@ class Distribution {
 
   ClusterSet open_;
   bool cache_open_ = false;
-  T cache_total_{0};                // sum of the weights of all stored pairs
-  std::vector<CachedWord> cached_;  // distinct words, in order of their first storage slot
-  std::vector<T>
-      weight_of_;  // [vocabulary], 0 for words the cache does not hold; empty without cache
+  T cache_total_{0};  // sum of the weights of all stored pairs
+  CachedWords<T> cached_;
   ClusterFunctions<T> functions_;
   QueryMemory<T>& memory_;
   QueryWork work_;

@@ -5,10 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 
@@ -73,17 +72,22 @@ void RunPieces(size_t count, const Work& work, PieceTeam* team) {
   team->Run(count, work);
 }
 
-// 64-byte-aligned memory that starts as zeros; null when there is none to be had.
+// 64-byte-aligned memory that starts as zeros; null when there is none to be had. The zeros of a
+// large piece are made by the system when they are first touched: what a stream never uses, it
+// never has.
 struct AlignedDelete {
-  void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+  void* block = nullptr;  // that the memory lies in
+  void operator()(std::byte*) const { std::free(block); }
 };
 using AlignedMemory = std::unique_ptr<std::byte[], AlignedDelete>;
 inline AlignedMemory AllocateZeroed(uint64_t bytes) {
-  const size_t size = bytes == 0 ? 64 : bytes;
-  AlignedMemory memory(
-      static_cast<std::byte*>(::operator new[](size, std::align_val_t{64}, std::nothrow)));
-  if (memory) std::memset(memory.get(), 0, size);
-  return memory;
+  constexpr size_t kAlignment = 64;
+  void* const block = bytes < SIZE_MAX - kAlignment ? std::calloc(bytes + kAlignment, 1) : nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(block);
+  const size_t to_aligned = (kAlignment - address % kAlignment) % kAlignment;
+  std::byte* const memory =
+      block == nullptr ? nullptr : static_cast<std::byte*>(block) + to_aligned;
+  return AlignedMemory(memory, AlignedDelete{block});
 }
 
 }  // namespace kinglet

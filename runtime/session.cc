@@ -1,6 +1,7 @@
 #include "runtime/session.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <new>
 #include <optional>
@@ -63,7 +64,21 @@ std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Mode
   return QueryMemory<float>(model);
 }
 
+// Whose streams a span of Distribution::Asked names.
+template <class Span>
+using AskedDistribution = std::remove_pointer_t<decltype(Span::element_type::distribution)>;
+
 Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory"); }
+
+Status NoTokenYet() {
+  return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query", "at least one token before it",
+                         "none");
+}
+
+Status CheckTemperature(double temperature) {
+  if (temperature >= 0 && !std::isinf(temperature)) return Status();
+  return Invalid("temperature", "a finite number of at least 0", std::to_string(temperature));
+}
 
 }  // namespace
 
@@ -129,6 +144,20 @@ void Session::set_observer(StepObserver after, StepObserver before) {
 }
 void Session::Cancel() { contents_->execution.cancel.store(true, std::memory_order_relaxed); }
 
+// Each of them once.
+Status Session::CheckLanes(std::span<const uint32_t> lanes) {
+  std::vector<uint8_t>& is_named = contents_->is_named;
+  std::fill(is_named.begin(), is_named.end(), uint8_t{0});
+  for (const uint32_t lane : lanes) {
+    KINGLET_RETURN_IF_ERROR(FindLane(lane).status());
+    if (is_named[lane] != 0) {
+      return Invalid("lanes", "each of them once", std::to_string(lane) + " again");
+    }
+    is_named[lane] = 1;
+  }
+  return Status();
+}
+
 Result<Session::Lane*> Session::FindLane(uint32_t lane) const {
   if (lane < lanes()) return &contents_->lanes[lane];
   return Invalid("lane", "a number below " + std::to_string(lanes()), std::to_string(lane));
@@ -138,20 +167,14 @@ Status Session::StepToken(uint32_t id, uint32_t lane) { return StepLanes({&lane,
 
 Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
   KINGLET_RETURN_IF_ERROR(CheckSize("ids to step", ids.size(), lanes.size()));
-  std::vector<uint8_t>& is_named = contents_->is_named;
-  std::fill(is_named.begin(), is_named.end(), uint8_t{0});
+  KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
   for (size_t i = 0; i < lanes.size(); ++i) {
-    KINGLET_RETURN_IF_ERROR(FindLane(lanes[i]).status());
     KINGLET_RETURN_IF_ERROR(CheckId(ids[i], model().vocabulary_size()));
     if (model().plan().encoder && contents_->lanes[lanes[i]].stream.source_length() == 0) {
       return Status::Refusal(KINGLET_NO_SOURCE_YET, "session",
                              "token of lane " + std::to_string(lanes[i]),
                              "an encoded source before it", "none");
     }
-    if (is_named[lanes[i]] != 0) {
-      return Invalid("lanes to step", "each of them once", std::to_string(lanes[i]) + " again");
-    }
-    is_named[lanes[i]] = 1;
   }
 
   const ComputingCall call(contents_->execution);
@@ -236,10 +259,7 @@ auto Session::Ask(uint32_t lane, const Query& query) {
   using Answer = std::invoke_result_t<Query, Distribution<float>&, Frame&>;
   const auto ask = [&]() -> Answer {
     KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
-    if (found->stream.position() == 0) {
-      return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query",
-                             "at least one token before it", "none");
-    }
+    if (found->stream.position() == 0) return NoTokenYet();
     const ComputingCall call(contents_->execution);
     Frame frame = found->stream.LastFrame();
     try {
@@ -276,9 +296,7 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
 }
 
 Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
-  if (!(temperature >= 0) || std::isinf(temperature)) {
-    return Invalid("temperature", "a finite number of at least 0", std::to_string(temperature));
-  }
+  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
   return Ask(lane, [&](auto& distribution, Frame& frame) {
     return distribution.Sample(frame, seed, temperature);
   });
@@ -317,6 +335,85 @@ Status Session::Probabilities(std::span<float> out, uint32_t lane) {
   return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
     return distribution.Probabilities(frame, out);
   });
+}
+
+// Runs query(streams as Distribution::Asked, index of the first in `lanes`, their answers), some
+// lanes at a time.
+template <class Answer, class Query>
+Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, const Query& query) {
+  KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
+  for (const uint32_t lane : lanes) {
+    if (position(lane) == 0) return NoTokenYet();
+  }
+  const ComputingCall call(contents_->execution);
+  const auto ask = [&]<class T>(const QueryMemory<T>&) -> Result<std::vector<Answer>> {
+    std::vector<Answer> answers(lanes.size());
+    for (const uint32_t lane : lanes) {
+      std::get<Distribution<T>>(contents_->lanes[lane].distribution).ResetWork();
+    }
+    for (size_t first = 0; first < lanes.size(); first += kLanesTogether) {
+      const size_t count = std::min(kLanesTogether, lanes.size() - first);
+      std::array<typename Distribution<T>::Asked, kLanesTogether> asked{};
+      for (size_t i = 0; i < count; ++i) {
+        Lane& lane = contents_->lanes[lanes[first + i]];
+        asked[i] = {&std::get<Distribution<T>>(lane.distribution), lane.stream.LastFrame()};
+      }
+      KINGLET_RETURN_IF_ERROR(
+          query(std::span(asked).first(count), first, std::span(answers).subspan(first, count)));
+    }
+    return answers;
+  };
+  try {
+    return std::visit(ask, contents_->memory_of_queries);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
+                                    std::span<double> out) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("ids to ask for", ids.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), lanes.size()));
+  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::vector<double> answers,
+      AskLanes<double>(lanes, [&](auto asked, size_t first, std::span<double> part) {
+        return AskedDistribution<decltype(asked)>::LogProbabilityOf(
+            asked, ids.subspan(first, asked.size()), part);
+      }));
+  std::copy(answers.begin(), answers.end(), out.begin());
+  return Status();
+}
+
+Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
+                                                               uint32_t k) {
+  return AskLanes<std::vector<Candidate>>(
+      lanes, [&](auto asked, size_t, std::span<std::vector<Candidate>> part) {
+        return AskedDistribution<decltype(asked)>::TopK(asked, k, part);
+      });
+}
+
+Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                            double temperature, std::span<uint32_t> out) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::vector<uint32_t> answers,
+      AskLanes<uint32_t>(lanes, [&](auto asked, size_t first, std::span<uint32_t> part) {
+        return AskedDistribution<decltype(asked)>::Sample(asked, seeds.subspan(first, asked.size()),
+                                                          temperature, part);
+      }));
+  std::copy(answers.begin(), answers.end(), out.begin());
+  return Status();
+}
+
+Status Session::ComputeAllLanes(std::span<const uint32_t> lanes) {
+  return AskLanes<std::monostate>(lanes,
+                                  [](auto asked, size_t, std::span<std::monostate>) {
+                                    return AskedDistribution<decltype(asked)>::ComputeAll(asked);
+                                  })
+      .status();
 }
 
 const QueryWork& Session::last_work(uint32_t lane) const {

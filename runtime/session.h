@@ -110,6 +110,21 @@ class Session {
   // those of a trained model have to compute.
   Status ComputeAll(uint32_t lane = 0);
 
+  // --- the same asked of several lanes, none twice, with one answer for each in their order. Each
+  // answer, and what each lane remembers and has done, is that of asking it alone, but a cluster's
+  // weights are fetched once for all lanes that need it: for up to kLanesTogether lanes at a time,
+  // so that their logits stay in the processor's caches. KINGLET_INVALID_ARGUMENT if a lane occurs
+  // twice. An error of one lane is the answer to all.
+
+  Status LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
+                             std::span<double> out);
+  Result<std::vector<std::vector<Candidate>>> TopKLanes(std::span<const uint32_t> lanes,
+                                                        uint32_t k);
+  Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                     double temperature, std::span<uint32_t> out);
+  // Also what to call before any other question that reads all: the full distribution.
+  Status ComputeAllLanes(std::span<const uint32_t> lanes);
+
   // What the lane's last query did that no earlier one about the same token had; nothing after a
   // step, a reset or a restore. A call refused for its arguments is no query. REQUIRES: lane <
   // lanes().
@@ -133,6 +148,9 @@ class Session {
   Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
   template <class Query>
   auto Ask(uint32_t lane, const Query& query);
+  Status CheckLanes(std::span<const uint32_t> lanes);
+  template <class Answer, class Query>
+  Result<std::vector<Answer>> AskLanes(std::span<const uint32_t> lanes, const Query& query);
   template <class Out, class Query>
   Status WriteAll(std::span<Out> out, uint32_t lane, const Query& query);
   std::unique_ptr<Contents> contents_;

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -100,6 +101,9 @@ class BlankStreams {
         return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
                                "memory as large as the lanes'", "none left");
       }
+      // Pages that were never written are one page of zeros, which reads far too fast.
+      std::memset(scratch.get(), 1, layout.scratch_bytes);
+      std::memset(state.get(), 1, layout.state_bytes);
       streams.memory_.push_back({scratch.get(), state.get()});
       streams.owned_.push_back(std::move(scratch));
       streams.owned_.push_back(std::move(state));

@@ -74,28 +74,53 @@ Status BenchStreams::StepShare(Share& share) const {
   return share.session->StepLanes(share.lanes, share.ids);
 }
 
-Status BenchStreams::AskLane(Share& share, uint32_t lane, const BenchQuery& query) const {
-  // The full distribution computes everything anyway.
-  if (query.no_skip && query.mode != BenchMode::kFull) {
-    KINGLET_RETURN_IF_ERROR(share.session->ComputeAll(lane));
+Status BenchStreams::WriteAll(Share& share, uint32_t lane) {
+  return share.doubles.empty()
+             ? share.session->LogProbabilities(std::span<float>(share.floats), lane)
+             : share.session->LogProbabilities(std::span<double>(share.doubles), lane);
+}
+
+Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
+                              const BenchQuery& query) {
+  const auto ask = [&]() -> Status {
+    switch (query.mode) {
+      case BenchMode::kFull:
+        for (const uint32_t lane : lanes) KINGLET_RETURN_IF_ERROR(WriteAll(share, lane));
+        return Status();
+      case BenchMode::kScore: {
+        std::vector<uint32_t> next;
+        for (const uint32_t lane : lanes)
+          next.push_back(ids_->At(share.first + lane, position_ + 1));
+        std::vector<double> answers(lanes.size());
+        return share.session->LogProbabilityLanes(lanes, next, answers);
+      }
+      case BenchMode::kTopK:
+        return share.session->TopKLanes(lanes, query.top).status();
+    }
+    return Status();
+  };
+  const auto account = [&] {
+    for (const uint32_t lane : lanes) {
+      last_steps_[share.first + lane].arithmetic += share.session->last_work(lane).arithmetic;
+    }
+  };
+  // Writing one lane's words computes all of them, in the same call.
+  if (query.mode == BenchMode::kFull ? lanes.size() > 1 : query.no_skip) {
+    KINGLET_RETURN_IF_ERROR(share.session->ComputeAllLanes(lanes));
+    account();
   }
-  switch (query.mode) {
-    case BenchMode::kFull:
-      return share.doubles.empty()
-                 ? share.session->LogProbabilities(std::span<float>(share.floats), lane)
-                 : share.session->LogProbabilities(std::span<double>(share.doubles), lane);
-    case BenchMode::kScore:
-      return share.session->LogProbability(ids_->At(share.first + lane, position_ + 1), lane)
-          .status();
-    case BenchMode::kTopK:
-      return share.session->TopK(query.top, lane).status();
-  }
+  KINGLET_RETURN_IF_ERROR(ask());
+  account();
   return Status();
 }
 
-Status BenchStreams::AskShare(Share& share, const BenchQuery& query) const {
+Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
   const Clock::time_point start = observed_ ? Clock::now() : Clock::time_point();
-  for (const uint32_t lane : share.lanes) KINGLET_RETURN_IF_ERROR(AskLane(share, lane, query));
+  // The full distributions of one group are written while its logits are in the caches.
+  for (size_t first = 0; first < share.lanes.size(); first += kLanesTogether) {
+    const size_t count = std::min(kLanesTogether, share.lanes.size() - first);
+    KINGLET_RETURN_IF_ERROR(AskGroup(share, std::span(share.lanes).subspan(first, count), query));
+  }
   if (observed_) share.question_seconds += SecondsSince(start);
   return Status();
 }
@@ -112,6 +137,7 @@ Status BenchStreams::Feed(uint64_t tokens) {
 }
 
 Result<double> BenchStreams::Step(const BenchQuery& query) {
+  for (LaneStep& step : last_steps_) step = {};
   const std::function<Status(Share&)> work = [&](Share& share) -> Status {
     KINGLET_RETURN_IF_ERROR(StepShare(share));
     return AskShare(share, query);
@@ -123,10 +149,9 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   for (Share& share : shares_) {
     for (const uint32_t lane : share.lanes) {
       const uint32_t id = share.ids[lane];
-      last_steps_[share.first + lane] = {
+      last_steps_[share.first + lane].path =
           PathOf(model_->plan(), position_, id, share.session->clusters_opened(lane),
-                 share.rows[lane].Step(id)),
-          share.session->last_work(lane).arithmetic};
+                 share.rows[lane].Step(id));
     }
   }
   ++position_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -86,8 +87,10 @@ class BenchStreams {
   BenchStreams(const Model& model, const LaneIds& ids, ThreadTeam& team)
       : model_(&model), ids_(&ids), team_(&team) {}
   Status StepShare(Share& share) const;
-  Status AskShare(Share& share, const BenchQuery& query) const;
-  Status AskLane(Share& share, uint32_t lane, const BenchQuery& query) const;
+  Status AskShare(Share& share, const BenchQuery& query);
+  // Of lanes that are asked together.
+  Status AskGroup(Share& share, std::span<const uint32_t> lanes, const BenchQuery& query);
+  static Status WriteAll(Share& share, uint32_t lane);
   Status RunTogether(const std::function<Status(Share&)>& work);
 
   const Model* model_;  // the sessions'

@@ -323,6 +323,43 @@ KINGLET_API kinglet_status kinglet_session_top_k(kinglet_session* session, uint3
 KINGLET_API kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane,
                                                   uint64_t seed, double temperature, uint32_t* out);
 
+// The same asked of `count` lanes, none twice, with an answer for each in their order: the number,
+// to the last bit, that asking the lane alone gives. The weights of the softmax are fetched once
+// for several lanes. Lanes remember, and kinglet_session_last_work reports, what they would have if
+// asked alone. An error of one lane is the answer to all. The arrays may be NULL if `count` is 0.
+// Besides the errors above: KINGLET_INVALID_ARGUMENT if a lane occurs twice, KINGLET_OUT_OF_MEMORY.
+
+// out[i] becomes the log-probability of word ids[i] after lane lanes[i].
+// Errors: KINGLET_ID_OUT_OF_RANGE.
+KINGLET_API kinglet_status kinglet_session_log_probability_lanes(kinglet_session* session,
+                                                                 const uint32_t* lanes,
+                                                                 const uint32_t* ids,
+                                                                 uint64_t count, double* out);
+
+// The k most probable words after each lane. `*per_lane`, if `per_lane` is not NULL, becomes their
+// number, the same for all lanes: k, or the vocabulary size if that is less; also when the call
+// fails with KINGLET_BUFFER_TOO_SMALL. Entry i * *per_lane + j of `ids` and `log_probabilities`,
+// either of which may be NULL, is lane lanes[i]'s j-th; each has room for `capacity` entries.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
+KINGLET_API kinglet_status kinglet_session_top_k_lanes(kinglet_session* session,
+                                                       const uint32_t* lanes, uint64_t count,
+                                                       uint32_t k, uint32_t* ids,
+                                                       double* log_probabilities, uint64_t capacity,
+                                                       uint32_t* per_lane);
+
+// out[i] becomes the word that kinglet_session_sample draws on lane lanes[i] with seeds[i].
+// Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
+KINGLET_API kinglet_status kinglet_session_sample_lanes(kinglet_session* session,
+                                                        const uint32_t* lanes,
+                                                        const uint64_t* seeds, uint64_t count,
+                                                        double temperature, uint32_t* out);
+
+// Computes all that any question about these lanes can need, which then only reads it. Call it
+// before asking lane by lane for full distributions, for about eight lanes at a time: then what is
+// computed is still in the processor's caches when it is read.
+KINGLET_API kinglet_status kinglet_session_compute_lanes(kinglet_session* session,
+                                                         const uint32_t* lanes, uint64_t count);
+
 // What a query computed, without what an earlier one about the same token had. docs/ACCOUNTING.md
 // says what counts as an operation; weights that are zero count.
 typedef struct kinglet_work {

@@ -300,6 +300,38 @@ class Session {
     const kinglet_status status = kinglet_session_sample(get(), lane, seed, temperature, &id);
     return ResultOf(status, id);
   }
+  // The same of `count` lanes, an answer for each.
+  Result<std::vector<double>> LogProbabilityLanes(const uint32_t* lanes, const uint32_t* ids,
+                                                  size_t count) {
+    std::vector<double> out(count);
+    const kinglet_status status =
+        kinglet_session_log_probability_lanes(get(), lanes, ids, count, out.data());
+    return ResultOf(status, std::move(out));
+  }
+  Result<std::vector<std::vector<Candidate>>> TopKLanes(const uint32_t* lanes, size_t count,
+                                                        uint32_t k) {
+    const size_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
+    std::vector<uint32_t> ids(count * wanted);
+    std::vector<double> log_probabilities(count * wanted);
+    const kinglet_status status = kinglet_session_top_k_lanes(
+        get(), lanes, count, k, ids.data(), log_probabilities.data(), count * wanted, nullptr);
+    std::vector<std::vector<Candidate>> best(count);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      best[i / wanted].push_back({ids[i], log_probabilities[i]});
+    }
+    return ResultOf(status, std::move(best));
+  }
+  Result<std::vector<uint32_t>> SampleLanes(const uint32_t* lanes, const uint64_t* seeds,
+                                            size_t count, double temperature = 1) {
+    std::vector<uint32_t> out(count);
+    const kinglet_status status =
+        kinglet_session_sample_lanes(get(), lanes, seeds, count, temperature, out.data());
+    return ResultOf(status, std::move(out));
+  }
+  // Before full distributions of several lanes.
+  Status ComputeLanes(const uint32_t* lanes, size_t count) {
+    return StatusOf(kinglet_session_compute_lanes(get(), lanes, count));
+  }
   Result<kinglet_work> LastWork(uint32_t lane = 0) const {
     kinglet_work work = {};
     work.struct_size = sizeof work;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -27,17 +28,28 @@ class WindowAttentionKernel {
         out_(context.layout[op.out]),
         scale_(AttentionScale<float>(op.key_size)) {}
 
-  void operator()(Frame& frame, Pieces heads) const {
-    StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frame);
-    for (size_t head = heads.begin; head < heads.end; ++head) Attend(frame, head);
+  void operator()(std::span<Frame> frames, Pieces heads) const {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frames[i]);
+      for (size_t head = heads.begin; head < heads.end; ++head) {
+        if (i + 1 < frames.size()) {
+          FetchPart(Memory(keys_, frames[i + 1]), head, op_.heads);
+          FetchPart(Memory(values_, frames[i + 1]), head, op_.heads);
+        }
+        Attend(frames[i], head);
+      }
+    }
   }
   std::vector<Phase> Phases() && {
     const size_t heads = op_.heads;
-    return {FramePhase(std::move(*this), heads)};
+    return {{std::move(*this), heads}};
   }
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
+  static MemoryRange Memory(const Operand& ring, const Frame& frame) {
+    return std::as_bytes(std::span(ring.slot.template At<T>(frame), ring.slot.count));
+  }
   const T* Query(const Frame& frame, size_t head) const {
     return qkv_.slot.At<T>(frame) + head * (2 * op_.key_size + op_.value_size);
   }
@@ -66,13 +78,18 @@ class WindowAttentionKernel {
 
     float positions[kMaxWindow];
     if constexpr (std::is_same_v<T, float>) {
-      vector_->real_product(positions_->real_panels(), query, Finish{}, positions);
+      MultiplyPositions(query, positions);
     } else {
       float reals[kMaxKeySize];
       vector_->dequantise(query, op_.key_size, qkv_.step, reals);
-      vector_->real_product(positions_->real_panels(), reals, Finish{}, positions);
+      MultiplyPositions(reals, positions);
     }
     vector_->combine_scores(positions, scale_, op_.window, weights);
+  }
+
+  void MultiplyPositions(const float* query, float* out) const {
+    const RealVector vector = {query, out};
+    vector_->real_product(positions_->real_panels(), &vector, 1, Finish{});
   }
 
   void Dots(const StridedRows<T>& rows, const T* query, float* out) const {

@@ -1,5 +1,6 @@
 // Products with coded tables: a product for each pool, then sums of what words pick from them.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -35,21 +36,22 @@ class PartialProductsKernel {
     parts_of_piece_ = (kPhasePieceBytes + pool_bytes - 1) / pool_bytes;
   }
 
-  void operator()(Frame& frame, Pieces pieces) const {
+  void operator()(std::span<Frame> frames, Pieces pieces) const {
+    const bool integers = parts_[0].pool->integer();
+    const size_t together = x_.Together(integers);
     ProductInput::Memory memory;
-    const ProductVector x = x_.Read(frame, parts_[0].pool->integer(), memory);
-    float* partial = partial_.At<float>(frame);
-    if (parts_.size() == 1) {
-      const ProductPieces rows(*parts_[0].pool);
-      Multiply(*vector_, *parts_[0].pool, rows.PanelsOf(pieces), x, chunk_pairs_, Finish{},
-               partial);
-      return;
-    }
-    const size_t end = std::min(pieces.end * parts_of_piece_, parts_.size());
-    for (size_t i = pieces.begin * parts_of_piece_; i < end; ++i) {
-      const Part& part = parts_[i];
-      Multiply(*vector_, *part.pool, x.From(part.x_first), chunk_pairs_, Finish{},
-               partial + part.partial_first);
+    std::array<ProductVector, ProductBatch::kMost> x;
+    for (size_t first = 0; first < frames.size(); first += together) {
+      const auto group = frames.subspan(first, std::min(together, frames.size() - first));
+      for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
+      if (parts_.size() == 1) {
+        MultiplyPart(parts_[0], ProductPieces(*parts_[0].pool).PanelsOf(pieces), group, x);
+        continue;
+      }
+      const size_t end = std::min(pieces.end * parts_of_piece_, parts_.size());
+      for (size_t i = pieces.begin * parts_of_piece_; i < end; ++i) {
+        MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
+      }
     }
   }
   // Positions, or rows of the codebook where all positions share one vector.
@@ -74,6 +76,16 @@ class PartialProductsKernel {
     uint64_t x_first;  // of its part of x
     uint64_t partial_first;
   };
+
+  void MultiplyPart(const Part& part, PanelRange panels, std::span<Frame> frames,
+                    std::span<const ProductVector> x) const {
+    ProductBatch batch;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      batch.Add(x[i].From(part.x_first),
+                partial_.At<float>(frames[i]) + part.partial_first + panels.begin * kPanelRows);
+    }
+    batch.Multiply(*vector_, *part.pool, panels, chunk_pairs_, Finish{});
+  }
 
   const VectorFunctions* vector_;
   ProductInput x_;
@@ -148,7 +160,7 @@ Kernel BindOp(const PartialProducts& op, const BindContext& context) {
   PartialProductsKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t pieces = kernel.pieces();
-  return {{FramePhase(std::move(kernel), pieces)}, std::move(memory)};
+  return {{{std::move(kernel), pieces}}, std::move(memory)};
 }
 
 Kernel BindOp(const CodedSums& op, const BindContext& context) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
@@ -57,12 +58,15 @@ class DotParts {
     std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
   }
   // sums[r] = rows[r] . x, spread over the lanes.
+  // `ahead`: fetches what lies so many codes after what is multiplied; 0: nothing.
   template <size_t kRows>
-  HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], hn::Vec<D32> (&sums)[kRows]) const {
+  HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], size_t ahead,
+                           hn::Vec<D32> (&sums)[kRows]) const {
     for (auto& sum : sums) sum = hn::Zero(D32());
     for (size_t i = 0; i < whole_; i += kCodes) {
       const auto part = hn::LoadU(D16(), x_ + i);
       for (size_t r = 0; r < kRows; ++r) {
+        if (ahead != 0) hwy::Prefetch(rows[r] + i + ahead);
         sums[r] = Products::Add(D32(), sums[r], hn::LoadU(D16(), rows[r] + i), part);
       }
     }
@@ -79,19 +83,24 @@ class DotParts {
   alignas(64) int16_t tail_[kCodes] = {};
 };
 
+constexpr size_t kLongRow = 64;
+constexpr size_t kFetchRows = 16;
+
 template <class Products, class D16>
 HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int16_t* x, size_t n,
                                 float scale, float factor, float* out) {
   const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16> parts(x, n);
   const typename DotParts<Products, D16>::D32 d32;
+  // Rows of a neural cache, which follow one another, may come from memory.
+  const size_t ahead = rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
   size_t row = 0;
   for (; row + 4 <= rows.count; row += 4) {
     const int16_t* first = rows.data + row * rows.stride;
     const int16_t* const at[4] = {first, first + rows.stride, first + 2 * rows.stride,
                                   first + 3 * rows.stride};
     hn::Vec<decltype(d32)> sums[4];
-    parts.Multiply(at, sums);
+    parts.Multiply(at, ahead, sums);
     const auto products = hn::ConvertTo(four, SumsOfLanes(d32, sums));
     const auto scaled = hn::Mul(products, hn::Set(four, scale));
     hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out + row);
@@ -99,7 +108,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int
   for (; row < rows.count; ++row) {
     const int16_t* const at[1] = {rows.data + row * rows.stride};
     hn::Vec<decltype(d32)> sums[1];
-    parts.Multiply(at, sums);
+    parts.Multiply(at, ahead, sums);
     const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(d32, sums[0])));
     out[row] = factor * (sum * scale);
   }

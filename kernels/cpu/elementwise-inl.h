@@ -43,7 +43,7 @@ HWY_INLINE V Clamped(D d, V x, float limit) {
 
 // Stores round_half_even(x), which fits.
 template <class D, class V>
-HWY_INLINE void StoreCodes(D d, V x, int16_t* codes) {
+HWY_INLINE void StoreCodes([[maybe_unused]] D d, V x, int16_t* codes) {
   const hn::Rebind<int16_t, D> d16;
   hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(x)), d16, codes);
 }

@@ -1,4 +1,4 @@
-// Matrix-vector products over panels.
+// Integer products of panels with vectors, and what happens to every product on its way out.
 #if defined(KINGLET_KERNELS_CPU_MATVEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_MATVEC_INL_H_
 #undef KINGLET_KERNELS_CPU_MATVEC_INL_H_
@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -104,20 +103,26 @@ struct BlockCodes<CodeForm::kWords> {
   }
 };
 
-// x of an integer product, cut into what blocks of kCols columns are multiplied with.
+// A vector of an integer product, cut into what blocks of kCols columns are multiplied with.
 template <size_t kCols>
 struct BlockInput {
-  BlockInput(const int16_t* codes, size_t cols) : x(codes), whole(cols / kCols) {
+  void Cut(const CodeVector& vector, size_t cols) {
+    x = vector.x;
+    step = vector.step;
+    y = vector.y;
+    whole = cols / kCols;
     std::memcpy(last, x + whole * kCols, (cols - whole * kCols) * sizeof(int16_t));
   }
   const int16_t* x;
+  float step;
+  float* y;
   size_t whole;              // blocks that lie in x
   int16_t last[kCols] = {};  // of the block after them
 };
 
-// A product's share of some neighbouring panels, which share a broadcast of x and hide the latency
-// of additions.
-template <class Products, CodeForm kForm, size_t kPanels>
+// A product's share of some neighbouring panels and of some vectors: panels share a broadcast of x,
+// vectors share decoded codes, and together they hide the latency of additions.
+template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs>
 struct IntegerPanels {
   static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
@@ -125,16 +130,19 @@ struct IntegerPanels {
   // Blocks ahead that are fetched: a line has then come from the third-level cache when it is
   // needed.
   static constexpr size_t kAhead = 16;
-  using Accumulators = hn::Vec<Sums>[kVectors];
+  using Inputs = const BlockInput<kCols>*;  // kInputs of them
+  static constexpr size_t kSums = kInputs * kVectors;
+  using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
 
   // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
   // on. Fetches what lies `ahead` blocks on.
   static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
-                                  size_t ahead, const int16_t* x, Accumulators& sums) {
+                                  size_t ahead, const int16_t* const (&x)[kInputs],
+                                  Accumulators& sums) {
     const Sums d32;
-    hn::Vec<Codes> both[kPairs];
-    for (size_t pair = 0; pair < kPairs; ++pair) {
-      both[pair] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x + 2 * pair)));
+    hn::Vec<Codes> both[kInputs * kPairs];
+    for (size_t b = 0; b < kInputs * kPairs; ++b) {
+      both[b] = hn::BitCast(Codes(), hn::Set(d32, LoadPair(x[b / kPairs] + 2 * (b % kPairs))));
     }
     for (size_t p = 0; p < kPanels; ++p) {
       const std::byte* at = codes + p * stride * kBlockBytes;
@@ -144,202 +152,195 @@ struct IntegerPanels {
       }
       for (size_t g = 0; g < kGroups; ++g) {
         const BlockCodes<kForm> block(at, signs + p * stride, g * kWidth);
-        auto& sum = sums[p * kGroups + g];
-        for (size_t pair = 0; pair < kPairs; ++pair) {
-          sum = Products::Add(d32, sum, block.pairs[pair], both[pair]);
+        for (size_t b = 0; b < kInputs * kPairs; ++b) {
+          auto& sum = sums[b / kPairs * kVectors + p * kGroups + g];
+          sum = Products::Add(d32, sum, block.pairs[b % kPairs], both[b]);
         }
       }
     }
   }
 
   // 32-bit sums over blocks [begin, end).
-  static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, const BlockInput<kCols>& x,
-                             size_t begin, size_t end, Accumulators& sums) {
+  static HWY_INLINE void Sum(const CodePanels& weight, size_t panel, Inputs inputs, size_t begin,
+                             size_t end, Accumulators& sums) {
     for (auto& sum : sums) sum = hn::Zero(Sums());
     const size_t stride = BlocksOf(kForm, weight.cols);
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = weight.signs + panel * stride;
-    const size_t whole = end < x.whole ? end : x.whole;
+    const size_t whole = end < inputs->whole ? end : inputs->whole;
     // After the last blocks of these panels come the first of the panels after them.
     const size_t beyond = kAhead + (kPanels - 1) * stride;
     const size_t turn = stride > kAhead ? stride - kAhead : 0;
     for (size_t block = begin; block < whole; ++block) {
+      const int16_t* x[kInputs];
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].x + block * kCols;
       AddBlock(codes + block * kBlockBytes, signs + block, stride, block < turn ? kAhead : beyond,
-               x.x + block * kCols, sums);
+               x, sums);
     }
-    if (end > x.whole) {
-      AddBlock(codes + x.whole * kBlockBytes, signs + x.whole, stride, beyond, x.last, sums);
+    if (end > inputs->whole) {
+      const int16_t* x[kInputs];
+      for (size_t i = 0; i < kInputs; ++i) x[i] = inputs[i].last;
+      AddBlock(codes + inputs->whole * kBlockBytes, signs + inputs->whole, stride, beyond, x, sums);
     }
   }
 
-  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
-                                  const BlockInput<kCols>& x, float step, size_t chunk,
-                                  const Finish& finish, float* y) {
-    const Reals d;
-    const Sums d32;
+  // Sums in 64 bits, chunk by chunk, as reals.
+  static HWY_INLINE void SumChunks(const CodePanels& weight, size_t panel, Inputs inputs,
+                                   size_t chunk, hn::Vec<Reals> (&products)[kSums]) {
     const size_t blocks = BlocksOf(kForm, weight.cols);
-    hn::Vec<Reals> products[kVectors];
     Accumulators sums;
+    int64_t totals[kSums * kWidth] = {};
+    for (size_t begin = 0; begin < blocks; begin += chunk) {
+      Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
+      for (size_t v = 0; v < kSums; ++v) {
+        alignas(64) int32_t lanes[kWidth];
+        hn::Store(sums[v], Sums(), lanes);
+        for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
+      }
+    }
+    for (size_t v = 0; v < kSums; ++v) {
+      alignas(64) float lanes[kWidth];
+      for (size_t lane = 0; lane < kWidth; ++lane) {
+        lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
+      }
+      products[v] = hn::Load(Reals(), lanes);
+    }
+  }
+
+  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, Inputs inputs,
+                                  size_t chunk, const Finish& finish) {
+    const Reals d;
+    const size_t blocks = BlocksOf(kForm, weight.cols);
+    hn::Vec<Reals> products[kSums];
     if (blocks <= chunk) {
-      Sum(weight, panel, x, 0, blocks, sums);
-      for (size_t v = 0; v < kVectors; ++v) products[v] = hn::ConvertTo(d, sums[v]);
+      Accumulators sums;
+      Sum(weight, panel, inputs, 0, blocks, sums);
+      for (size_t v = 0; v < kSums; ++v) products[v] = hn::ConvertTo(d, sums[v]);
     } else {
-      int64_t totals[kVectors * kWidth] = {};
-      for (size_t begin = 0; begin < blocks; begin += chunk) {
-        Sum(weight, panel, x, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
-        for (size_t v = 0; v < kVectors; ++v) {
-          alignas(64) int32_t lanes[kWidth];
-          hn::Store(sums[v], d32, lanes);
-          for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
-        }
-      }
-      for (size_t v = 0; v < kVectors; ++v) {
-        alignas(64) float lanes[kWidth];
-        for (size_t lane = 0; lane < kWidth; ++lane) {
-          lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
-        }
-        products[v] = hn::Load(d, lanes);
-      }
+      SumChunks(weight, panel, inputs, chunk, products);
     }
-    const auto steps = hn::Set(d, step);
     const size_t first = panel * kPanelRows;
-    for (size_t v = 0; v < kVectors; ++v) {
-      const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), steps);
-      products[v] = hn::Mul(products[v], scale);
+    for (size_t i = 0; i < kInputs; ++i) {
+      const auto steps = hn::Set(d, inputs[i].step);
+      hn::Vec<Reals> scaled[kVectors];
+      for (size_t v = 0; v < kVectors; ++v) {
+        const auto scale = hn::Mul(hn::Load(d, weight.scales + first + v * kWidth), steps);
+        scaled[v] = hn::Mul(products[i * kVectors + v], scale);
+      }
+      FinishAll(finish, scaled, first, weight.rows, inputs[i].y);
     }
-    FinishAll(finish, products, first, weight.rows, y);
   }
 };
 
+// Vectors of a group, which take turns with a few panels while those are in the first-level cache.
+constexpr size_t kGroupInputs = 16;
+// Where there are several groups, they take turns with so many panels, in the second-level cache.
+constexpr size_t kTurnPanels = 32;
+
 template <class Products, CodeForm kForm>
-void ProductOfForm(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
-                   const Finish& finish, float* y) {
-  constexpr size_t kTogether = kPanelsTogether;
-  using Together = IntegerPanels<Products, kForm, kTogether>;
-  const BlockInput<Together::kCols> input(x, weight.cols);
-  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-  const size_t chunk = chunk_pairs / Together::kPairs;
-  size_t panel = 0;
-  for (; panel + kTogether <= panels; panel += kTogether) {
-    Together::Multiply(weight, panel, input, step, chunk, finish, y);
+struct FormProduct {
+  static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
+
+  // The share of kPanels panels from `panel` on.
+  template <size_t kPanels>
+  static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
+                                  const BlockInput<kCols>* inputs, size_t count, size_t chunk,
+                                  const Finish& finish) {
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+      IntegerPanels<Products, kForm, kPanels, 4>::Multiply(weight, panel, inputs + i, chunk,
+                                                           finish);
+    }
+    if (count - i >= 2) {
+      IntegerPanels<Products, kForm, kPanels, 2>::Multiply(weight, panel, inputs + i, chunk,
+                                                           finish);
+      i += 2;
+    }
+    if (count - i == 1) {
+      IntegerPanels<Products, kForm, kPanels, 1>::Multiply(weight, panel, inputs + i, chunk,
+                                                           finish);
+    }
   }
-  if (panels - panel >= 2) {
-    IntegerPanels<Products, kForm, 2>::Multiply(weight, panel, input, step, chunk, finish, y);
-    panel += 2;
+
+  // Panels [panel, end). One vector and several have functions of their own, so that neither keeps
+  // registers from the other.
+  static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
+                                       const CodeVector& vector, size_t chunk,
+                                       const Finish& finish) {
+    BlockInput<kCols> input;
+    input.Cut(vector, weight.cols);
+    for (; panel + kPanelsTogether <= end; panel += kPanelsTogether) {
+      IntegerPanels<Products, kForm, kPanelsTogether, 1>::Multiply(weight, panel, &input, chunk,
+                                                                   finish);
+    }
+    if (end - panel >= 2) {
+      IntegerPanels<Products, kForm, 2, 1>::Multiply(weight, panel, &input, chunk, finish);
+      panel += 2;
+    }
+    if (end - panel == 1) {
+      IntegerPanels<Products, kForm, 1, 1>::Multiply(weight, panel, &input, chunk, finish);
+    }
   }
-  if (panels - panel == 1) {
-    IntegerPanels<Products, kForm, 1>::Multiply(weight, panel, input, step, chunk, finish, y);
+  // REQUIRES: count <= kGroupInputs.
+  static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, size_t panel, size_t end,
+                                        const CodeVector* vectors, size_t count, size_t chunk,
+                                        const Finish& finish) {
+    // As many sums as 32 registers leave room for, or 16.
+    constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
+    BlockInput<kCols> inputs[kGroupInputs];
+    for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
+    for (; panel + kTogether <= end; panel += kTogether) {
+      Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);
+    }
+    for (; panel < end; ++panel) Multiply<1>(weight, panel, inputs, count, chunk, finish);
   }
-}
+
+  static HWY_INLINE void Run(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                             size_t chunk_pairs, const Finish& finish) {
+    const size_t chunk = chunk_pairs / BlockCodes<kForm>::kPairs;
+    const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+    const size_t turn = count > kGroupInputs ? kTurnPanels : panels;
+    for (size_t panel = 0; panel < panels; panel += turn) {
+      const size_t end = panels - panel < turn ? panels : panel + turn;
+      for (size_t begin = 0; begin < count; begin += kGroupInputs) {
+        const size_t together = count - begin < kGroupInputs ? count - begin : kGroupInputs;
+        if (together == 1) {
+          MultiplyOne(weight, panel, end, vectors[begin], chunk, finish);
+        } else {
+          MultiplyMany(weight, panel, end, vectors + begin, together, chunk, finish);
+        }
+      }
+    }
+  }
+};
 
 template <class Products>
-HWY_INLINE void IntegerProductWith(const CodePanels& weight, const int16_t* x, float step,
-                                   size_t chunk_pairs, const Finish& finish, float* y) {
+HWY_INLINE void IntegerProductWith(const CodePanels& weight, const CodeVector* vectors,
+                                   size_t count, size_t chunk_pairs, const Finish& finish) {
   switch (weight.form) {
     case CodeForm::kBytes:
-      return ProductOfForm<Products, CodeForm::kBytes>(weight, x, step, chunk_pairs, finish, y);
+      return FormProduct<Products, CodeForm::kBytes>::Run(weight, vectors, count, chunk_pairs,
+                                                          finish);
     case CodeForm::kPlanes:
-      return ProductOfForm<Products, CodeForm::kPlanes>(weight, x, step, chunk_pairs, finish, y);
+      return FormProduct<Products, CodeForm::kPlanes>::Run(weight, vectors, count, chunk_pairs,
+                                                           finish);
     case CodeForm::kWords:
-      return ProductOfForm<Products, CodeForm::kWords>(weight, x, step, chunk_pairs, finish, y);
+      return FormProduct<Products, CodeForm::kWords>::Run(weight, vectors, count, chunk_pairs,
+                                                          finish);
   }
 }
 
-void IntegerProduct(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
-                    const Finish& finish, float* y) {
-  IntegerProductWith<PairProducts>(weight, x, step, chunk_pairs, finish, y);
+void IntegerProduct(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                    size_t chunk_pairs, const Finish& finish) {
+  IntegerProductWith<PairProducts>(weight, vectors, count, chunk_pairs, finish);
 }
 
 #if HWY_TARGET == HWY_AVX3
-void IntegerProductVnni(const CodePanels& weight, const int16_t* x, float step, size_t chunk_pairs,
-                        const Finish& finish, float* y) {
-  IntegerProductWith<VnniPairProducts>(weight, x, step, chunk_pairs, finish, y);
+void IntegerProductVnni(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                        size_t chunk_pairs, const Finish& finish) {
+  IntegerProductWith<VnniPairProducts>(weight, vectors, count, chunk_pairs, finish);
 }
 #endif
-
-template <CodeForm kForm>
-void DecodedProductOfForm(const CodePanels& weight, const float* x, const Finish& finish,
-                          float* y) {
-  const Reals d;
-  const Sums d32;
-  using Block = BlockCodes<kForm>;
-  constexpr size_t kCols = 2 * Block::kPairs;  // divides the 16 of OrderedColumns
-  const size_t stride = BlocksOf(kForm, weight.cols);
-  for (size_t row = 0; row < weight.rows; row += kWidth) {
-    const std::byte* codes = weight.codes + row / kPanelRows * stride * kBlockBytes;
-    const uint64_t* signs = weight.signs + row / kPanelRows * stride;
-    const auto scales = hn::Load(d, weight.scales + row);
-    alignas(64) float columns[kSumLanes * kWidth];
-    const auto decode = [&](size_t base, size_t count) HWY_ATTR {
-      for (size_t offset = 0; offset < count; offset += kCols) {
-        const size_t at = (base + offset) / kCols;
-        const Block block(codes + at * kBlockBytes, signs + at, row % kPanelRows);
-        float* out = columns + offset * kWidth;
-        for (const auto& codes16 : block.pairs) {
-          const auto pair = hn::BitCast(d32, codes16);
-          const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
-          const auto odd = hn::ShiftRight<16>(pair);
-          hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);
-          hn::Store(hn::Mul(hn::ConvertTo(d, odd), scales), d, out + kWidth);
-          out += 2 * kWidth;
-        }
-      }
-    };
-    const auto column = [&](size_t, size_t offset)
-                            HWY_ATTR { return hn::Load(d, columns + offset * kWidth); };
-    FinishRows(finish, OrderedColumns(d, x, weight.cols, decode, column), row, weight.rows, y);
-  }
-}
-
-void DecodedProduct(const CodePanels& weight, const float* x, const Finish& finish, float* y) {
-  switch (weight.form) {
-    case CodeForm::kBytes:
-      return DecodedProductOfForm<CodeForm::kBytes>(weight, x, finish, y);
-    case CodeForm::kPlanes:
-      return DecodedProductOfForm<CodeForm::kPlanes>(weight, x, finish, y);
-    case CodeForm::kWords:
-      return DecodedProductOfForm<CodeForm::kWords>(weight, x, finish, y);
-  }
-}
-
-// Rows of fewer columns than make blocks are one chain each; this many chains take turns, so that
-// additions do not wait for each other.
-HWY_INLINE void ShortRealProduct(const RealPanels& weight, const float* x, const Finish& finish,
-                                 float* y) {
-  const Reals d;
-  constexpr size_t kTogether = 4;
-  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
-  size_t panel = 0;
-  const auto multiply = [&](auto together) HWY_ATTR {
-    constexpr size_t kVectors = decltype(together)::value * kGroups;
-    const float* values = weight.values + panel * weight.cols * kPanelRows;
-    hn::Vec<Reals> totals[kVectors];
-    for (auto& total : totals) total = hn::Zero(d);
-    for (size_t col = 0; col < weight.cols; ++col) {
-      const auto factor = hn::Set(d, x[col]);
-      for (size_t v = 0; v < kVectors; ++v) {
-        const float* at = values + (v / kGroups * weight.cols + col) * kPanelRows;
-        totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
-      }
-    }
-    FinishAll(finish, totals, panel * kPanelRows, weight.rows, y);
-    panel += decltype(together)::value;
-  };
-  while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());
-  while (panel < panels) multiply(std::integral_constant<size_t, 1>());
-}
-
-void RealProduct(const RealPanels& weight, const float* x, const Finish& finish, float* y) {
-  if (weight.cols < kShortSum) return ShortRealProduct(weight, x, finish, y);
-  const Reals d;
-  for (size_t row = 0; row < weight.rows; row += kWidth) {
-    const float* values =
-        weight.values + row / kPanelRows * weight.cols * kPanelRows + row % kPanelRows;
-    const auto column = [&](size_t base, size_t offset)
-                            HWY_ATTR { return hn::Load(d, values + (base + offset) * kPanelRows); };
-    FinishRows(finish, OrderedColumns(d, x, weight.cols, column), row, weight.rows, y);
-  }
-}
 
 }  // namespace kinglet::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,4 +1,5 @@
 // Matrix-vector products.
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,11 +26,16 @@ class MatVecKernel {
 
   void operator()(std::span<Frame> frames, Pieces pieces) const {
     const PanelRange panels = pieces_.PanelsOf(pieces);
+    const size_t first_row = y_offset_ + panels.begin * kPanelRows;
+    const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
-    for (Frame& frame : frames) {
-      const ProductVector x = x_.Read(frame, weight_->integer(), memory);
-      Multiply(*vector_, *weight_, panels, x, chunk_pairs_, finish_,
-               y_.At<float>(frame) + y_offset_);
+    for (size_t first = 0; first < frames.size(); first += together) {
+      ProductBatch batch;
+      for (Frame& frame : frames.subspan(first, std::min(together, frames.size() - first))) {
+        batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
+                  y_.At<float>(frame) + first_row);
+      }
+      batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
     }
   }
   size_t pieces() const { return pieces_.count(); }

@@ -110,14 +110,13 @@ HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
   return hn::GetLane(blocks.Total());
 }
 
-// Per lane, the rule-4 sum over i < n of x[i] * column(i), fused in the chain. column(base, offset)
-// gives the vector of element base + offset, where base is a multiple of 16 and offset below 16;
-// prepare(base, count) is called before the first of the `count` columns from base on.
+// Adds x[i] * column(i), fused, to the 16 lanes of a rule-4 sum for i in [begin, end), of which
+// begin is a multiple of 16. column(base, offset) gives the vector of element base + offset, where
+// base is a multiple of 16 and offset below 16; prepare(base, count) is called before the first of
+// the `count` columns from base on.
 template <class D, class Prepare, class Column>
-HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
-                                  const Prepare& prepare, const Column& column) {
-  hn::Vec<D> lanes[kSumLanes];
-  for (auto& lane : lanes) lane = hn::Zero(d);
+HWY_INLINE void AddColumns(D d, const float* x, size_t begin, size_t end, const Prepare& prepare,
+                           const Column& column, hn::Vec<D> (&lanes)[kSumLanes]) {
   size_t i = begin;
   for (; i + kSumLanes <= end; i += kSumLanes) {
     prepare(i, kSumLanes);
@@ -130,10 +129,23 @@ HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
     if (i + j >= end) continue;
     lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
   }
+}
+template <class V>
+HWY_INLINE V FoldColumns(V (&lanes)[kSumLanes]) {
   for (size_t j = 0; j < 8; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 8]);
   for (size_t j = 0; j < 4; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 4]);
   for (size_t j = 0; j < 2; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 2]);
   return hn::Add(lanes[0], lanes[1]);
+}
+
+// Per lane, the rule-4 sum over i < n of x[i] * column(i).
+template <class D, class Prepare, class Column>
+HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
+                                  const Prepare& prepare, const Column& column) {
+  hn::Vec<D> lanes[kSumLanes];
+  for (auto& lane : lanes) lane = hn::Zero(d);
+  AddColumns(d, x, begin, end, prepare, column, lanes);
+  return FoldColumns(lanes);
 }
 
 template <class D, class Prepare, class Column>

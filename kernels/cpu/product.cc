@@ -25,23 +25,34 @@ PanelRange ProductPieces::PanelsOf(Pieces pieces) const {
   return {pieces.begin * each_, std::min(pieces.end * each_, panels_)};
 }
 
-void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
-              const ProductVector& x, size_t chunk_pairs, const Finish& finish, float* y) {
+void ProductBatch::Add(const ProductVector& x, float* y) {
+  if (x.codes != nullptr) {
+    codes_[count_] = {x.codes, x.step, y};
+  } else {
+    reals_[count_] = {x.reals, y};
+  }
+  integer_ = x.codes != nullptr;
+  ++count_;
+}
+
+void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
+                            size_t chunk_pairs, const Finish& finish) const {
   const size_t first = panels.begin * kPanelRows;
   const Finish part = {finish.bias != nullptr ? finish.bias + first : nullptr, finish.rectify};
-  if (x.codes != nullptr) {
-    vector.integer_product(weight.code_panels(panels), x.codes, x.step, chunk_pairs, part,
-                           y + first);
+  if (integer_) {
+    vector.integer_product(weight.code_panels(panels), codes_, count_, chunk_pairs, part);
   } else if (weight.integer()) {
-    vector.decoded_product(weight.code_panels(panels), x.reals, part, y + first);
+    vector.decoded_product(weight.code_panels(panels), reals_, count_, part);
   } else {
-    vector.real_product(weight.real_panels(panels), x.reals, part, y + first);
+    vector.real_product(weight.real_panels(panels), reals_, count_, part);
   }
 }
 
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y) {
-  Multiply(vector, weight, {0, weight.panels()}, x, chunk_pairs, finish, y);
+  ProductBatch batch;
+  batch.Add(x, y);
+  batch.Multiply(vector, weight, {0, weight.panels()}, chunk_pairs, finish);
 }
 
 ProductInput::ProductInput(const BindContext& context, BufferId x, TailInput input, uint64_t count)
@@ -59,7 +70,15 @@ bool ProductInput::ServedWith(int weight_bits) const {
   return (x_.real() || x_.code16()) && count_ <= kMaxColumns && ChunkPairsWith(weight_bits) > 0;
 }
 
-ProductVector ProductInput::Read(const Frame& frame, bool integers, Memory& memory) const {
+size_t ProductInput::Together(bool integers) const {
+  const bool as_is = x_.code16() ? integers : !fixed_point_;
+  if (as_is || count_ == 0) return ProductBatch::kMost;
+  return std::clamp<size_t>(kMaxColumns / count_, 1, ProductBatch::kMost);
+}
+
+ProductVector ProductInput::Read(const Frame& frame, bool integers, Memory& memory,
+                                 size_t place) const {
+  int16_t* codes = memory.codes + place * count_;
   ProductVector x;
   if (x_.code16()) {
     x.codes = x_.slot.At<int16_t>(frame);
@@ -71,15 +90,16 @@ ProductVector ProductInput::Read(const Frame& frame, bool integers, Memory& memo
     const float step =
         vector_->largest_magnitude(x.reals, count_) / static_cast<float>(kLargestFixedPoint);
     if (step == 0.0f) {
-      std::fill_n(memory.codes, count_, int16_t{0});
+      std::fill_n(codes, count_, int16_t{0});
     } else {
-      vector_->fixed_point(x.reals, count_, step, memory.codes);
+      vector_->fixed_point(x.reals, count_, step, codes);
     }
-    x = {memory.codes, step == 0.0f ? 1.0f : step, nullptr};
+    x = {codes, step == 0.0f ? 1.0f : step, nullptr};
   }
   if (integers) return x;
-  vector_->dequantise(x.codes, count_, x.step, memory.reals);
-  return {nullptr, 1.0f, memory.reals};
+  float* reals = memory.reals + place * count_;
+  vector_->dequantise(x.codes, count_, x.step, reals);
+  return {nullptr, 1.0f, reals};
 }
 
 }  // namespace kinglet::cpu

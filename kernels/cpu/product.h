@@ -38,11 +38,28 @@ class ProductPieces {
   size_t panels_, each_;
 };
 
-// The panels' rows of y = weight * x and the finish: an integer product where both sides are
-// integers, `chunk_pairs` at a time. REQUIRES: a weight of reals has an x of reals.
-void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
-              const ProductVector& x, size_t chunk_pairs, const Finish& finish, float* y);
-// All rows.
+// Vectors that are multiplied with one matrix together: all codes, or all reals.
+class ProductBatch {
+ public:
+  static constexpr size_t kMost = 32;
+
+  // REQUIRES: fewer than kMost so far. `y` is where the product's first row goes.
+  void Add(const ProductVector& x, float* y);
+  size_t count() const { return count_; }
+  // The panels' rows of y = weight * x and the finish, for each: integer products where both sides
+  // are integers, `chunk_pairs` at a time. REQUIRES: a weight of reals has reals; y is of the first
+  // row of these panels.
+  void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
+                size_t chunk_pairs, const Finish& finish) const;
+
+ private:
+  CodeVector codes_[kMost];
+  RealVector reals_[kMost];
+  size_t count_ = 0;
+  bool integer_ = false;
+};
+
+// The product of one vector, all rows.
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y);
 
@@ -56,13 +73,15 @@ class ProductInput {
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
 
-  // Holds what reading a vector has to compute; large, so it is a caller's, on its stack.
+  // Holds what reading vectors has to compute; large, so it is a caller's, on its stack.
   struct Memory {
     float reals[kMaxColumns];
     int16_t codes[kMaxColumns];
   };
-  // `integers`: of the weight.
-  ProductVector Read(const Frame& frame, bool integers, Memory& memory) const;
+  // Vectors that one such memory has places for, at most ProductBatch::kMost. `integers`: of the
+  // weight.
+  size_t Together(bool integers) const;
+  ProductVector Read(const Frame& frame, bool integers, Memory& memory, size_t place) const;
 
  private:
   const VectorFunctions* vector_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "format/row_reader.h"
 #include "kernels/sinusoids.h"
@@ -16,6 +17,7 @@ void Project(const TensorView& projection, std::span<const float> sinusoids,
   const RowReader reader(projection);
   const size_t width = reader.cols(), columns = reader.rows();
   AlignedVector<float> row(width), panel(width * kPanelRows);
+  std::vector<RealVector> products(table.rows);
   for (size_t first = 0; first < columns; first += kPanelRows) {
     const size_t together = std::min(kPanelRows, columns - first);
     std::fill(panel.begin(), panel.end(), 0.0f);
@@ -25,9 +27,10 @@ void Project(const TensorView& projection, std::span<const float> sinusoids,
     }
     const RealPanels weight = {together, width, panel.data()};
     for (size_t distance = 0; distance < table.rows; ++distance) {
-      vector.real_product(weight, sinusoids.data() + distance * width, Finish{},
-                          table.keys.data() + distance * columns + first);
+      products[distance] = {sinusoids.data() + distance * width,
+                            table.keys.data() + distance * columns + first};
     }
+    vector.real_product(weight, products.data(), products.size(), Finish{});
   }
 }
 

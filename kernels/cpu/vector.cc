@@ -19,6 +19,7 @@
 #include "kernels/cpu/matvec-inl.h"
 #include "kernels/cpu/panels-inl.h"
 #include "kernels/cpu/read-inl.h"
+#include "kernels/cpu/real_matvec-inl.h"
 #include "kernels/cpu/recurrent-inl.h"
 #include "kernels/cpu/softmax-inl.h"
 
@@ -87,7 +88,8 @@ HWY_AFTER_NAMESPACE();
 namespace kinglet::cpu {
 
 const VectorFunctions* FindVectorFunctions(Target target) {
-  [[maybe_unused]] const int64_t supported = hwy::SupportedTargets();
+  // Asking the processor takes microseconds on a virtual machine.
+  [[maybe_unused]] static const int64_t supported = hwy::SupportedTargets();
 #if (HWY_TARGETS & HWY_NEON) && HWY_ARCH_ARM_A64
   if (target == Target::kNeon && (supported & HWY_NEON) != 0) return &N_NEON::kFunctions;
 #endif

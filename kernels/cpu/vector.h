@@ -69,6 +69,17 @@ struct Finish {
   bool rectify = false;
 };
 
+// A vector that a matrix is multiplied with, and where the product goes: x [cols], y [rows].
+struct CodeVector {
+  const int16_t* x;
+  float step;
+  float* y;
+};
+struct RealVector {
+  const float* x;
+  float* y;
+};
+
 // Rows of a matrix that lie `stride` elements apart.
 template <class T>
 struct StridedRows {
@@ -92,14 +103,19 @@ struct HeadVectors {
 };
 
 struct VectorFunctions {
+  // Products of one matrix with `count` vectors, whose results are those of as many calls; the
+  // matrix is fetched and decoded once for several. No y overlaps another or an x.
+  //
   // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
   // 32 bits for `chunk_pairs` pairs of columns (>= 1, and >= 2 up to 9 bits), which the caller
   // knows cannot overflow; with fewer than the matrix has, chunks are added in 64 bits.
-  void (*integer_product)(const CodePanels& weight, const int16_t* x, float step,
-                          size_t chunk_pairs, const Finish& finish, float* y);
-  // Float products (rule 4) of decoded integer weights, or of real weights, with x [cols].
-  void (*decoded_product)(const CodePanels& weight, const float* x, const Finish& finish, float* y);
-  void (*real_product)(const RealPanels& weight, const float* x, const Finish& finish, float* y);
+  void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,
+                          size_t chunk_pairs, const Finish& finish);
+  // Float products (rule 4) of decoded integer weights, or of real weights.
+  void (*decoded_product)(const CodePanels& weight, const RealVector* vectors, size_t count,
+                          const Finish& finish);
+  void (*real_product)(const RealPanels& weight, const RealVector* vectors, size_t count,
+                       const Finish& finish);
 
   // y[word] = sum over positions j of partial[firsts[j] + code(word, j)], added in order of j,
   // divided by `divisor` unless that is 1, and the finish. REQUIRES: an index fits in 31 bits.

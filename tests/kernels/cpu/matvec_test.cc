@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "kernels/cpu/bind.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/panels.h"
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
@@ -40,6 +42,82 @@ TEST_F(MatVecTest, SumsBeyond31BitsAreExact) {
         const float step = op_case.plan.buffers[0].quantiser->step;
         EXPECT_EQ(y[row], static_cast<float>(sum) * (scales[row] * step))
             << TargetName(target) << " " << cols;
+      }
+    }
+  }
+}
+
+// Memory of one frame for a case, with random operands.
+class RandomFrame {
+ public:
+  RandomFrame(const OpCase& op_case, const BufferLayout& layout, TestRandom& random)
+      : scratch_(layout.scratch_bytes / sizeof(float), 0.0f) {
+    for (size_t id = 0; id < layout.slots.size(); ++id) {
+      const Slot& slot = layout.slots[id];
+      const BufferSpec& buffer = op_case.plan.buffers[id];
+      for (uint64_t i = 0; i < slot.count; ++i) {
+        if (buffer.element == Element::kReal) {
+          slot.At<float>(frame())[i] = random.Signed();
+        } else {
+          slot.At<int16_t>(frame())[i] = static_cast<int16_t>(random.Below(511)) - 255;
+        }
+      }
+    }
+  }
+  Frame frame() { return {reinterpret_cast<std::byte*>(scratch_.data()), nullptr, 3, 0}; }
+  bool operator==(const RandomFrame& other) const {
+    return std::memcmp(scratch_.data(), other.scratch_.data(), scratch_.size() * sizeof(float)) ==
+           0;
+  }
+
+ private:
+  AlignedVector<float> scratch_;
+};
+
+TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
+  struct Form {
+    int bits, x_bits;
+    Storage storage;
+    TailInput input;
+    uint64_t cols;
+  };
+  // Codes as they are, in fixed point and made real; few columns, and so many that frames take
+  // turns with the memory for them.
+  const std::vector<Form> forms = {{9, 9, Storage::kPerRow, TailInput::kAsIs, 77},
+                                   {13, 9, Storage::kPerRow, TailInput::kAsIs, 40},
+                                   {9, 0, Storage::kPerRow, TailInput::kAsIs, 77},
+                                   {9, 0, Storage::kF32, TailInput::kAsIs, 77},
+                                   {9, 0, Storage::kPerRow, TailInput::kFixedPoint15, 6},
+                                   {9, 0, Storage::kPerRow, TailInput::kFixedPoint15, 1500},
+                                   {9, 9, Storage::kF32, TailInput::kAsIs, 1500}};
+  TestRandom random(8);
+  for (const Target target : SupportedTargets()) {
+    for (const Form& form : forms) {
+      CaseBuilder builder("", form.cols);
+      MatVec op;
+      op.weight = builder.Matrix(300, form.cols, form.storage, form.bits, false, Fill::kRandom);
+      op.bias = builder.DenseVector(300);
+      op.x = builder.Vector("x", form.cols, form.x_bits, Fill::kZero);
+      op.y = builder.Reals("y", 305, Fill::kZero);
+      op.y_offset = 3;
+      op.input = form.input;
+      const OpCase op_case = builder.Finish(op);
+      const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+      const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);
+      ASSERT_TRUE(kernels.ok());
+      for (const size_t count : {1u, 2u, 7u, 70u}) {
+        std::vector<RandomFrame> alone, together;
+        std::vector<Frame> frames;
+        for (size_t i = 0; i < count; ++i) alone.emplace_back(op_case, layout, random);
+        together = alone;
+        for (RandomFrame& frame : together) frames.push_back(frame.frame());
+        kernels->front().Run(frames);
+        for (size_t i = 0; i < count; ++i) {
+          Frame frame = alone[i].frame();
+          kernels->front().Run({&frame, 1});
+          ASSERT_TRUE(alone[i] == together[i])
+              << TargetName(target) << " " << form.cols << " columns, " << i << " of " << count;
+        }
       }
     }
   }

@@ -54,22 +54,22 @@ TEST_F(ProductInputTest, MakesRealsOnlyWhereTheWeightIsReal) {
 
   ProductInput::Memory memory;
   const ProductInput as_is(context, reals, TailInput::kAsIs, 3);
-  EXPECT_EQ(as_is.Read(frame, true, memory).codes, nullptr);
-  EXPECT_EQ(as_is.Read(frame, true, memory).reals[1], -6.0f);
+  EXPECT_EQ(as_is.Read(frame, true, memory, 0).codes, nullptr);
+  EXPECT_EQ(as_is.Read(frame, true, memory, 0).reals[1], -6.0f);
 
   const ProductInput fixed(context, reals, TailInput::kFixedPoint15, 3);
-  const ProductVector rounded = fixed.Read(frame, true, memory);
+  const ProductVector rounded = fixed.Read(frame, true, memory, 0);
   ASSERT_NE(rounded.codes, nullptr);
   EXPECT_EQ(rounded.step, 6.0f / 16383);
   EXPECT_EQ(rounded.codes[1], -16383);
-  const ProductVector back = fixed.Read(frame, false, memory);
+  const ProductVector back = fixed.Read(frame, false, memory, 0);
   ASSERT_EQ(back.codes, nullptr);
   EXPECT_EQ(back.reals[1], -16383 * (6.0f / 16383));
 
   const ProductInput coded(context, codes, TailInput::kAsIs, 3);
-  EXPECT_EQ(coded.Read(frame, true, memory).codes[1], -255);
+  EXPECT_EQ(coded.Read(frame, true, memory, 0).codes[1], -255);
   const float step = op_case.plan.buffer(codes).quantiser->step;
-  EXPECT_EQ(coded.Read(frame, false, memory).reals[1], -255 * step);
+  EXPECT_EQ(coded.Read(frame, false, memory, 0).reals[1], -255 * step);
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
     CApi, StrictC11,
     testing::Values(
         CTest{"Embeddings", TestEmbeddings}, CTest{"EmbeddingErrors", TestEmbeddingErrors},
+        CTest{"LaneQueries", TestLaneQueries}, CTest{"LaneQueryErrors", TestLaneQueryErrors},
         CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
         CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},
         CTest{"SessionOptions", TestSessionOptions}, CTest{"MemoryLimits", TestMemoryLimits},

@@ -37,6 +37,8 @@ const char* TestFile(test_bytes bytes);
 
 const char* TestEmbeddings(void);
 const char* TestEmbeddingErrors(void);
+const char* TestLaneQueries(void);
+const char* TestLaneQueryErrors(void);
 const char* TestLibrary(void);
 const char* TestModelOptions(void);
 const char* TestModelsOpen(void);

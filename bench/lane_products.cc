@@ -1,0 +1,122 @@
+// Times products of one matrix with the vectors of several lanes, on every instruction set of this
+// machine, at the shapes of the published best MicroNet.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/panels.h"
+#include "kernels/cpu/product.h"
+
+namespace kinglet::cpu {
+namespace {
+
+struct Matrix {
+  const char* name;
+  size_t rows, cols;
+};
+constexpr Matrix kMatrices[] = {{"qkv", 576, 256},
+                                {"fc3", 256, 768},
+                                {"head", 3500, 256},
+                                {"tail1", 21500, 64},
+                                {"tail2", 60000, 6}};
+constexpr size_t kLanes[] = {1, 2, 4, 8, 16};
+
+enum class Kind : uint8_t { kInteger, kDecoded, kReal };
+
+// A matrix with the vectors of its lanes.
+class Product {
+ public:
+  Product(const Matrix& matrix, Kind kind, size_t lanes, const VectorFunctions& vector)
+      : kind_(kind),
+        panels_(kind == Kind::kReal ? Panels::OfReals(matrix.rows, matrix.cols)
+                                    : Panels::OfIntegers(matrix.rows, matrix.cols, 9)),
+        codes_(lanes * matrix.cols),
+        reals_(lanes * matrix.cols),
+        y_(lanes * matrix.rows) {
+    const auto code = [](size_t i) { return static_cast<int16_t>(i % 511) - 255; };
+    std::vector<int16_t> panel(kPanelRows * matrix.cols + 3);
+    for (size_t i = 0; i < panel.size(); ++i) panel[i] = static_cast<int16_t>(code(31 * i));
+    const std::vector<float> scales(kPanelRows, 0.01f), values(matrix.cols, 0.5f);
+    for (size_t r = 0; r < matrix.rows; ++r) {
+      if (!panels_.integer()) {
+        panels_.WriteReals(r, values.data());
+      } else if (r % kPanelRows == 0) {
+        panels_.WriteCodes(r / kPanelRows, panel.data(), scales.data(), vector);
+      }
+    }
+    for (size_t i = 0; i < codes_.size(); ++i) {
+      codes_[i] = static_cast<int16_t>(code(13 * i));
+      reals_[i] = static_cast<float>(codes_[i]) / 256;
+    }
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      float* y = y_.data() + lane * matrix.rows;
+      code_vectors_.push_back({codes_.data() + lane * matrix.cols, 0.1f, y});
+      real_vectors_.push_back({reals_.data() + lane * matrix.cols, y});
+    }
+  }
+  void Run(const VectorFunctions& vector) const {
+    const size_t lanes = code_vectors_.size();
+    switch (kind_) {
+      case Kind::kInteger:
+        return vector.integer_product(panels_.code_panels(), code_vectors_.data(), lanes,
+                                      ChunkPairs(9, 255), Finish{});
+      case Kind::kDecoded:
+        return vector.decoded_product(panels_.code_panels(), real_vectors_.data(), lanes, Finish{});
+      case Kind::kReal:
+        return vector.real_product(panels_.real_panels(), real_vectors_.data(), lanes, Finish{});
+    }
+  }
+
+ private:
+  Kind kind_;
+  Panels panels_;
+  std::vector<int16_t> codes_;
+  std::vector<float> reals_;
+  AlignedVector<float> y_;
+  std::vector<CodeVector> code_vectors_;
+  std::vector<RealVector> real_vectors_;
+};
+
+void Register(const Matrix& matrix, Kind kind, const char* kind_name, size_t lanes, Target target) {
+  const std::string name = std::string(matrix.name) + "." + kind_name +
+                           "/lanes:" + std::to_string(lanes) + "@" +
+                           std::string(TargetName(target));
+  benchmark::RegisterBenchmark(name.c_str(), [&matrix, kind, lanes,
+                                              target](benchmark::State& state) {
+    const VectorFunctions& vector = *FindVectorFunctions(target);
+    const Product product(matrix, kind, lanes, vector);
+    for (auto _ : state) {
+      product.Run(vector);
+      benchmark::ClobberMemory();
+    }
+    const auto products = static_cast<double>(matrix.rows * matrix.cols * lanes);
+    state.counters["products_per_ns"] =
+        benchmark::Counter(1e-9 * products, benchmark::Counter::kIsIterationInvariantRate);
+  })->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+}  // namespace kinglet::cpu
+
+int main(int argc, char** argv) {
+  using kinglet::cpu::Kind;
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  for (const kinglet::cpu::Target target : kinglet::cpu::SupportedTargets()) {
+    if (target == kinglet::cpu::Target::kScalar) continue;
+    for (const auto& matrix : kinglet::cpu::kMatrices) {
+      for (const size_t lanes : kinglet::cpu::kLanes) {
+        kinglet::cpu::Register(matrix, Kind::kInteger, "integer", lanes, target);
+        kinglet::cpu::Register(matrix, Kind::kDecoded, "decoded", lanes, target);
+        kinglet::cpu::Register(matrix, Kind::kReal, "real", lanes, target);
+      }
+    }
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

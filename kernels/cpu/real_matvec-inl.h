@@ -1,0 +1,206 @@
+// Float products of panels with vectors (rule 4 of docs/NUMERICS.md).
+#if defined(KINGLET_KERNELS_CPU_REAL_MATVEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_REAL_MATVEC_INL_H_
+#undef KINGLET_KERNELS_CPU_REAL_MATVEC_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_REAL_MATVEC_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+// Several vectors take turns with a part of the columns of kWidth rows, which they find in the
+// first-level cache; there the sums of a vector wait for its next turn.
+constexpr size_t kGroupReals = 8;
+constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
+
+// finish(i, sums) for each of the vectors: what OrderedColumns gives for it. prepare(base, count)
+// is called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
+// kGroupReals.
+template <class D, class Prepare, class Column, class Done>
+HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t count, size_t n,
+                                     const Prepare& prepare, const Column& column,
+                                     const Done& done) {
+  if (n < kShortSum) {
+    prepare(0, n);
+    for (size_t v = 0; v < count; ++v) {
+      done(v, OrderedColumns(d, vectors[v].x, n, column));
+    }
+    return;
+  }
+  constexpr size_t kLane = hn::MaxLanes(D());
+  alignas(64) float waiting[kGroupReals][kSumLanes * kLane];
+  PairwiseFold<D> blocks[kGroupReals];
+  for (size_t begin = 0; begin < n; begin += kSumBlock) {
+    const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+    for (size_t part = begin; part < end; part += kPartColumns) {
+      const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
+      prepare(part, part_end - part);
+      for (size_t v = 0; v < count; ++v) {
+        hn::Vec<D> lanes[kSumLanes];
+        for (size_t j = 0; j < kSumLanes; ++j) {
+          lanes[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kLane);
+        }
+        AddColumns(
+            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, lanes);
+        if (part_end == end) {
+          blocks[v].Push(FoldColumns(lanes));
+        } else {
+          for (size_t j = 0; j < kSumLanes; ++j) hn::Store(lanes[j], d, waiting[v] + j * kLane);
+        }
+      }
+    }
+  }
+  for (size_t v = 0; v < count; ++v) done(v, blocks[v].Total());
+}
+
+// The decoded weights of kWidth rows, some columns at a time.
+template <CodeForm kForm>
+class DecodedRows {
+ public:
+  // `columns` takes the decoded weights, [column][row].
+  HWY_INLINE DecodedRows(const CodePanels& weight, size_t row, float* columns)
+      : row_(row % kPanelRows), columns_(columns) {
+    const size_t first = row / kPanelRows * BlocksOf(kForm, weight.cols);
+    codes_ = weight.codes + first * kBlockBytes;
+    signs_ = weight.signs + first;
+    scales_ = weight.scales + row;
+  }
+  // Columns [base, base + count), and up to three more; base is a multiple of 16.
+  HWY_INLINE void Decode(size_t base, size_t count) {
+    using Block = BlockCodes<kForm>;
+    constexpr size_t kCols = 2 * Block::kPairs;
+    const Reals d;
+    const Sums d32;
+    const auto scales = hn::Load(d, scales_);
+    base_ = base;
+    for (size_t offset = 0; offset < count; offset += kCols) {
+      const size_t at = (base + offset) / kCols;
+      const Block block(codes_ + at * kBlockBytes, signs_ + at, row_);
+      float* out = columns_ + offset * kWidth;
+      for (const auto& codes16 : block.pairs) {
+        const auto pair = hn::BitCast(d32, codes16);
+        const auto even = hn::ShiftRight<16>(hn::ShiftLeft<16>(pair));
+        const auto odd = hn::ShiftRight<16>(pair);
+        hn::Store(hn::Mul(hn::ConvertTo(d, even), scales), d, out);
+        hn::Store(hn::Mul(hn::ConvertTo(d, odd), scales), d, out + kWidth);
+        out += 2 * kWidth;
+      }
+    }
+  }
+  HWY_INLINE hn::Vec<Reals> Column(size_t column) const {
+    return hn::Load(Reals(), columns_ + (column - base_) * kWidth);
+  }
+
+ private:
+  size_t row_;
+  size_t base_ = 0;
+  float* columns_;
+  const std::byte* codes_;
+  const uint64_t* signs_;
+  const float* scales_;
+};
+
+template <CodeForm kForm>
+void DecodedProductOfForm(const CodePanels& weight, const RealVector* vectors, size_t count,
+                          const Finish& finish) {
+  const Reals d;
+  alignas(64) float columns[kPartColumns * kWidth];
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    DecodedRows<kForm> rows(weight, row, columns);
+    const auto decode = [&](size_t base, size_t n) HWY_ATTR { rows.Decode(base, n); };
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return rows.Column(base + offset); };
+    if (count == 1) {
+      FinishRows(finish, OrderedColumns(d, vectors->x, weight.cols, decode, column), row,
+                 weight.rows, vectors->y);
+      continue;
+    }
+    for (size_t begin = 0; begin < count; begin += kGroupReals) {
+      const size_t together = count - begin < kGroupReals ? count - begin : kGroupReals;
+      OrderedColumnsOfMany(d, vectors + begin, together, weight.cols, decode, column,
+                           [&](size_t v, hn::Vec<Reals> sums) HWY_ATTR {
+                             FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y);
+                           });
+    }
+  }
+}
+
+void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t count,
+                    const Finish& finish) {
+  switch (weight.form) {
+    case CodeForm::kBytes:
+      return DecodedProductOfForm<CodeForm::kBytes>(weight, vectors, count, finish);
+    case CodeForm::kPlanes:
+      return DecodedProductOfForm<CodeForm::kPlanes>(weight, vectors, count, finish);
+    case CodeForm::kWords:
+      return DecodedProductOfForm<CodeForm::kWords>(weight, vectors, count, finish);
+  }
+}
+
+// Rows of fewer columns than make blocks are one chain each; this many chains take turns, so that
+// additions do not wait for each other.
+HWY_INLINE void ShortRealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
+                                 const Finish& finish) {
+  const Reals d;
+  constexpr size_t kTogether = 4;
+  const size_t panels = (weight.rows + kPanelRows - 1) / kPanelRows;
+  size_t panel = 0;
+  const auto multiply = [&](auto together) HWY_ATTR {
+    constexpr size_t kVectors = decltype(together)::value * kGroups;
+    const float* values = weight.values + panel * weight.cols * kPanelRows;
+    for (size_t i = 0; i < count; ++i) {
+      hn::Vec<Reals> totals[kVectors];
+      for (auto& total : totals) total = hn::Zero(d);
+      for (size_t col = 0; col < weight.cols; ++col) {
+        const auto factor = hn::Set(d, vectors[i].x[col]);
+        for (size_t v = 0; v < kVectors; ++v) {
+          const float* at = values + (v / kGroups * weight.cols + col) * kPanelRows;
+          totals[v] = hn::MulAdd(hn::Load(d, at + v % kGroups * kWidth), factor, totals[v]);
+        }
+      }
+      FinishAll(finish, totals, panel * kPanelRows, weight.rows, vectors[i].y);
+    }
+    panel += decltype(together)::value;
+  };
+  while (panel + kTogether <= panels) multiply(std::integral_constant<size_t, kTogether>());
+  while (panel < panels) multiply(std::integral_constant<size_t, 1>());
+}
+
+void RealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
+                 const Finish& finish) {
+  if (weight.cols < kShortSum) return ShortRealProduct(weight, vectors, count, finish);
+  const Reals d;
+  for (size_t row = 0; row < weight.rows; row += kWidth) {
+    const float* values =
+        weight.values + row / kPanelRows * weight.cols * kPanelRows + row % kPanelRows;
+    const auto column = [&](size_t base, size_t offset)
+                            HWY_ATTR { return hn::Load(d, values + (base + offset) * kPanelRows); };
+    if (count == 1) {
+      FinishRows(finish, OrderedColumns(d, vectors->x, weight.cols, column), row, weight.rows,
+                 vectors->y);
+      continue;
+    }
+    for (size_t begin = 0; begin < count; begin += kGroupReals) {
+      const size_t together = count - begin < kGroupReals ? count - begin : kGroupReals;
+      OrderedColumnsOfMany(
+          d, vectors + begin, together, weight.cols, [](size_t, size_t) {}, column,
+          [&](size_t v, hn::Vec<Reals> sums)
+              HWY_ATTR { FinishRows(finish, sums, row, weight.rows, vectors[begin + v].y); });
+    }
+  }
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_REAL_MATVEC_INL_H_
