@@ -44,11 +44,13 @@ struct Pieces {
 // the same bits.
 struct Phase {
   std::function<void(std::span<Frame> frames, Pieces pieces)> run;
-  // Of about equal cost each, and worth some microseconds (kPhasePieceBytes) where there are several: a
-  // phase of one piece is not worth dividing on one frame.
+  // Of about equal cost each. Several of them touch kPhasePieceBytes or more each, which takes a
+  // third of a microsecond: less would not be worth handing over.
   size_t pieces = 1;
+  // What a piece reads is mostly the same on all frames: better fetched once for all of them.
+  bool frames_share_memory = false;
 };
-inline constexpr uint64_t kPhasePieceBytes = 16384;  // memory that a piece should touch at least
+inline constexpr uint64_t kPhasePieceBytes = 16384;
 
 // The phase of what knows one frame at a time: run(frame), or run(frame, pieces).
 template <class Run>

@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t kFirstBlock = 256;
 constexpr uint32_t kLargestBlock = 8192;
 constexpr size_t kPlacesMargin = 16;  // ClusterFunctions::at_least
+constexpr size_t kPartWords = 4096;   // whose numbers one thread computes at a time
 
 uint32_t CacheCapacity(const Model& model) {
   return model.plan().cache ? model.plan().cache->capacity : 0;
@@ -56,12 +57,11 @@ uint64_t QueryMemory<T>::Bytes() const {
 }
 
 template <class T>
-Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
-                              const StepObservers& observers, QueryMemory<T>& memory)
+Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Execution& execution,
+                              QueryMemory<T>& memory)
     : model_(model),
       empty_cache_(empty_cache),
-      cancel_(cancel),
-      observers_(observers),
+      execution_(execution),
       lambda_(0),
       keep_(1),
       log_keep_(0),
@@ -193,6 +193,17 @@ T Distribution<T>::Mixed(T log_probability, T weight) const {
 // log p of words: two differences, a comparison and the cluster's own log p; then the share that
 // the cache leaves, or, for a word that it holds, two products, a sum, a quotient, an exponential
 // and a logarithm.
+// work(begin, count) for parts of n words, by the session's threads.
+template <class T>
+template <class Work>
+void Distribution<T>::ForParts(size_t n, const Work& work) {
+  const auto part = [&](Pieces pieces) {
+    const size_t begin = pieces.begin * kPartWords;
+    work(begin, std::min(pieces.end * kPartWords, n) - begin);
+  };
+  RunPieces((n + kPartWords - 1) / kPartWords, part, execution_.team.get());
+}
+
 template <class T>
 void Distribution<T>::CountWords(double words, double cached) {
   const double plain = model_.plan().cache ? words - cached : 0;
@@ -219,13 +230,22 @@ void Distribution<T>::MixCached(const OpenClusterView& view) {
 template <class T>
 void Distribution<T>::WriteWords(const Frame& frame, size_t index, T* out) {
   const OpenClusterView view = View(frame, index);
-  functions_.log_probabilities(view.logits, view.size, view.terms, out);
+  ForParts(view.size, [&](size_t begin, size_t count) {
+    functions_.log_probabilities(view.logits + begin, count, view.terms, out + begin);
+  });
   // The few that the cache holds once more.
   MixCached(view);
   for (size_t i = 0; i < memory_.cached_ids.size(); ++i)
     out[memory_.cached_ids[i] - view.first] = memory_.cached_mixed[i];
   CountWords(view.size, 0);
   if (index > 0) work_.arithmetic += {0, 2, 0};  // log p of the cluster
+}
+
+template <class T>
+void Distribution<T>::Exponentiate(std::span<T> out) {
+  ForParts(out.size(), [&](size_t begin, size_t count) {
+    functions_.exponentials(out.data() + begin, count, out.data() + begin);
+  });
 }
 
 template <class T>
@@ -334,7 +354,7 @@ double Distribution<T>::WeighWords(const Frame& frame, size_t index, T reference
   memory_.words.resize(model_.plan().clusters[index].size);
   WriteWords(frame, index, memory_.words.data());
   for (T& word : memory_.words) word = (word - reference) / temperature;
-  functions_.exponentials(memory_.words.data(), memory_.words.size(), memory_.words.data());
+  Exponentiate(memory_.words);
   double sum = 0;
   for (const T weight : memory_.words) sum += static_cast<double>(weight);
   const auto words = static_cast<double>(memory_.words.size());
@@ -419,7 +439,7 @@ Status Distribution<T>::WriteAll(Frame& frame, std::span<Out> out, bool exponent
       words = memory_.words.data();
     }
     WriteWords(frame, index, words);
-    if (exponentiate) functions_.exponentials(words, part.size(), words);
+    if (exponentiate) Exponentiate({words, part.size()});
     if constexpr (!std::is_same_v<Out, T>) {
       std::transform(words, words + part.size(), part.begin(),
                      [](T word) { return static_cast<Out>(word); });

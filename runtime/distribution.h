@@ -60,9 +60,9 @@ struct QueryMemory {
 template <class T>
 class Distribution {
  public:
-  // Throws std::bad_alloc. `cancel` and `observers` outlive it.
-  Distribution(const Model& model, EmptyCache empty_cache, CancelFlag& cancel,
-               const StepObservers& observers, QueryMemory<T>& memory);
+  // Throws std::bad_alloc. `execution` and `memory` outlive it.
+  Distribution(const Model& model, EmptyCache empty_cache, Execution& execution,
+               QueryMemory<T>& memory);
   // What one allocates.
   static uint64_t Bytes(const Model& model);
 
@@ -135,6 +135,10 @@ class Distribution {
   // log p of all the cluster's words to `out`, cache mixed in. REQUIRES: the cluster, the head and
   // the cache are open.
   void WriteWords(const Frame& frame, size_t index, T* out);
+  template <class Work>
+  void ForParts(size_t n, const Work& work);
+  // out[i] = exp(out[i]).
+  void Exponentiate(std::span<T> out);
   // Offers the cluster's words that can be among the best. REQUIRES: as above.
   void OfferWords(const Frame& frame, size_t index, BestCandidates& best);
   template <class Out>
@@ -167,8 +171,7 @@ class Distribution {
 
   const Model& model_;
   EmptyCache empty_cache_;
-  CancelFlag& cancel_;
-  const StepObservers& observers_;
+  Execution& execution_;
   T lambda_, keep_, log_keep_;  // keep = 1 - lambda
 
   ClusterSet open_;

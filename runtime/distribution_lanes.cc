@@ -37,7 +37,7 @@ Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
   if (needing.empty()) return Status();
   const Distribution& any = *asked.front().distribution;
   KINGLET_RETURN_IF_ERROR(RunSteps(any.model_, any.model_.plan().clusters[index].steps,
-                                   needing.frames(), any.cancel_, any.observers_));
+                                   needing.frames(), any.execution_));
   Status status;
   for (const size_t i : needing.streams()) {
     const Status taken = asked[i].distribution->TakeCluster(asked[i].frame, index);
@@ -54,8 +54,8 @@ Status Distribution<T>::OpenCache(std::span<Asked> asked) {
   }
   const Distribution& any = *asked.front().distribution;
   if (needing.empty() || !any.model_.plan().cache) return Status();
-  KINGLET_RETURN_IF_ERROR(RunSteps(any.model_, any.model_.plan().cache->steps, needing.frames(),
-                                   any.cancel_, any.observers_));
+  KINGLET_RETURN_IF_ERROR(
+      RunSteps(any.model_, any.model_.plan().cache->steps, needing.frames(), any.execution_));
   Status status;
   for (const size_t i : needing.streams()) {
     const Status taken = asked[i].distribution->TakeCache(asked[i].frame);

@@ -91,9 +91,9 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
 
 void Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
   Frame frame{scratch_.get(), state_.get(), position, token};
-  CancelFlag never{false};
-  // Nothing else stops it.
-  static_cast<void>(RunSteps(*model_, range, {&frame, 1}, never, {}));
+  Execution alone;
+  // Nobody cancels it.
+  static_cast<void>(RunSteps(*model_, range, {&frame, 1}, alone));
 }
 
 template <class T>

@@ -35,8 +35,7 @@ struct Session::Contents {
 
   std::shared_ptr<const Model> model;
   MemoryClaim memory;
-  CancelFlag cancel{false};
-  StepObservers observers;
+  Execution execution;
   std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
   std::vector<Lane> lanes;
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
@@ -102,6 +101,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
                                                     : "an embedding alone");
   }
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
+  if (options.threads == 0) return Invalid("threads", "at least 1", "0");
   const uint64_t each = BytesPerLane(*model);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
   if (options.lanes > limit / each || !model->budget()->Claim(options.lanes * each)) {
@@ -116,11 +116,14 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     auto contents = std::make_unique<Contents>(MakeQueryMemory(*model));
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
-      contents->lanes.push_back(
-          {Stream(*model), Distribution<T>(*model, options.empty_cache, contents->cancel,
-                                           contents->observers, shared)});
+      contents->lanes.push_back({Stream(*model), Distribution<T>(*model, options.empty_cache,
+                                                                 contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
+    const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
+    if (threads > 1) {
+      KINGLET_ASSIGN_OR_RETURN(contents->execution.team, PieceTeam::Create(threads));
+    }
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);
     contents->memory = std::move(memory);
@@ -137,9 +140,9 @@ const Model& Session::model() const { return *contents_->model; }
 uint32_t Session::lanes() const { return static_cast<uint32_t>(contents_->lanes.size()); }
 uint64_t Session::position(uint32_t lane) const { return contents_->lanes[lane].stream.position(); }
 void Session::set_observer(StepObserver after, StepObserver before) {
-  contents_->observers = {std::move(before), std::move(after)};
+  contents_->execution.observers = {std::move(before), std::move(after)};
 }
-void Session::Cancel() { contents_->cancel.store(true, std::memory_order_relaxed); }
+void Session::Cancel() { contents_->execution.cancel.store(true, std::memory_order_relaxed); }
 
 // Each of them once.
 Status Session::CheckLanes(std::span<const uint32_t> lanes) {
@@ -174,7 +177,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     }
   }
 
-  const FloatEnvironment environment;
+  const ComputingCall call(contents_->execution);
   std::vector<Frame>& frames = contents_->frames;
   frames.clear();
   for (size_t i = 0; i < lanes.size(); ++i) {
@@ -184,8 +187,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
   // Says nothing yet: the message takes memory too, and the lanes come first.
   bool out_of_memory = false;
   try {
-    status =
-        RunSteps(model(), model().plan().context, frames, contents_->cancel, contents_->observers);
+    status = RunSteps(model(), model().plan().context, frames, contents_->execution);
   } catch (const std::bad_alloc&) {  // reference kernels allocate
     out_of_memory = true;
   }
@@ -216,7 +218,7 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
     KINGLET_RETURN_IF_ERROR(CheckId(id, encoder->vocabulary_size));
   }
 
-  const FloatEnvironment environment;
+  const ComputingCall call(contents_->execution);
   std::optional<State> before;
   try {
     before = found->stream.Save(contents_->model);
@@ -238,8 +240,7 @@ Status Session::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
   for (const StepRange& pass : model().plan().encoder->passes) {
     for (size_t i = 0; i < source.size(); ++i) {
       Frame frame = lane.stream.SourceFrame(i, source[i]);
-      KINGLET_RETURN_IF_ERROR(
-          RunSteps(model(), pass, {&frame, 1}, contents_->cancel, contents_->observers));
+      KINGLET_RETURN_IF_ERROR(RunSteps(model(), pass, {&frame, 1}, contents_->execution));
     }
   }
   return Status();
@@ -259,7 +260,7 @@ auto Session::Ask(uint32_t lane, const Query& query) {
   const auto ask = [&]() -> Answer {
     KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
     if (found->stream.position() == 0) return NoTokenYet();
-    const FloatEnvironment environment;
+    const ComputingCall call(contents_->execution);
     Frame frame = found->stream.LastFrame();
     try {
       return std::visit(
@@ -344,7 +345,7 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
   for (const uint32_t lane : lanes) {
     if (position(lane) == 0) return NoTokenYet();
   }
-  const FloatEnvironment environment;
+  const ComputingCall call(contents_->execution);
   const auto ask = [&]<class T>(const QueryMemory<T>&) -> Result<std::vector<Answer>> {
     std::vector<Answer> answers(lanes.size());
     for (const uint32_t lane : lanes) {

@@ -25,13 +25,17 @@ namespace kinglet {
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
   uint32_t lanes = 1;
+  // That divide the work of a call: the caller's and helpers of the session's own, which sleep
+  // between calls; no more than there are processors to run on.
+  uint32_t threads = 1;
 };
 
 class Session {
  public:
   // KINGLET_UNSUPPORTED for a model that predicts nothing (runtime/embedder.h serves it);
-  // KINGLET_INVALID_ARGUMENT for 0 lanes; KINGLET_OUT_OF_MEMORY, also where all lanes together need
-  // more than the model's limits leave, naming the number of lanes that fit.
+  // KINGLET_INVALID_ARGUMENT for 0 lanes or threads; KINGLET_OUT_OF_MEMORY, also where the system
+  // has no more threads, or all lanes together need more than the model's limits leave, naming the
+  // number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   // What each lane allocates at creation. Not in it: what all lanes share to answer queries (some

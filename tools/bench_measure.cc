@@ -186,14 +186,15 @@ void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& st
   }
 }
 
+// `sessions`: that work side by side.
 BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun& run,
-                     size_t threads) {
+                     size_t sessions) {
   const Plan& plan = model.plan();
   const auto lanes = static_cast<double>(setup.lanes);
   BenchResult result;
   result.query = run.query;
   result.lanes = setup.lanes;
-  result.threads = threads;
+  result.threads = setup.threads;
   result.backend = model.backend().name;
   result.timed = run.seconds.size();
   result.interrupted = run.interrupted;
@@ -208,8 +209,8 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   const double tokens = static_cast<double>(run.seconds.size()) * lanes;
   result.tails_opened = static_cast<double>(run.tails) / tokens;
 
-  // Threads work side by side: a second of each of them is one second of wall time.
-  const double us_per_second = 1e6 / (tokens * static_cast<double>(threads));
+  // A second of each session is one second of wall time.
+  const double us_per_second = 1e6 / (tokens * static_cast<double>(sessions));
   const std::vector<OperationTally> operations =
       CountSteps(plan, TraitsOf(model.backend()), run.trace);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -245,8 +246,9 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
   std::vector<ModeRun> runs;
   std::vector<State> warm;
   for (const BenchQuery& query : setup.queries) {
-    KINGLET_ASSIGN_OR_RETURN(BenchStreams streams,
-                             BenchStreams::Create(model, setup.lanes, ids, team));
+    KINGLET_ASSIGN_OR_RETURN(
+        BenchStreams streams,
+        BenchStreams::Create(model, setup.lanes, ids, team, setup.threads / team.size()));
     if (warm.empty()) {
       KINGLET_RETURN_IF_ERROR(streams.Feed(setup.schedule.warm_up));
       KINGLET_ASSIGN_OR_RETURN(warm, streams.Save());
@@ -273,11 +275,13 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
   const std::optional<uint64_t> peak = PeakResidentBytes();
   KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams,
                            BlankStreams::Create(model->layout(), setup.lanes));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers,
+                           ThreadTeam::Create(setup.threads));
   std::vector<BenchResult> results;
   for (const ModeRun& run : runs) {
     results.push_back(ResultOf(*model, setup, run, team->size()));
     results.back().peak_rss_bytes = peak;
-    MeasureFloor(*model, run, streams, *team, results.back());
+    MeasureFloor(*model, run, streams, *readers, results.back());
     LeaveOutEncoder(model->plan(), results.back());
     AddRemainder(results.back());
   }

@@ -16,7 +16,8 @@ namespace kinglet {
 
 struct BenchSetup {
   std::vector<BenchQuery> queries;  // one for each mode; not empty
-  size_t lanes = 1, threads = 1;    // threads beyond the lanes stay away
+  // Lanes are divided among the threads; a lane that has several divides its steps.
+  size_t lanes = 1, threads = 1;
   BenchSchedule schedule;
   // Of a model with an encoder: what stands before the target of each round. Otherwise empty.
   std::vector<uint32_t> source;

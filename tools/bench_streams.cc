@@ -30,7 +30,8 @@ std::string_view BenchModeName(BenchMode mode) {
 }
 
 Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& model, size_t lanes,
-                                          const LaneIds& ids, ThreadTeam& team) {
+                                          const LaneIds& ids, ThreadTeam& team,
+                                          size_t session_threads) {
   BenchStreams streams(*model, ids, team);
   streams.last_steps_.resize(lanes);
   const size_t threads = team.size();
@@ -40,6 +41,7 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
     const size_t count = (lanes - first) / (threads - i);
     SessionOptions options;
     options.lanes = static_cast<uint32_t>(count);
+    options.threads = static_cast<uint32_t>(session_threads);
     KINGLET_ASSIGN_OR_RETURN(share.session, Session::Create(model, options));
     share.lanes.resize(count);
     std::iota(share.lanes.begin(), share.lanes.end(), 0U);
@@ -102,7 +104,8 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
       last_steps_[share.first + lane].arithmetic += share.session->last_work(lane).arithmetic;
     }
   };
-  if (query.no_skip || query.mode == BenchMode::kFull) {
+  // Writing one lane's words computes all of them, in the same call.
+  if (query.mode == BenchMode::kFull ? lanes.size() > 1 : query.no_skip) {
     KINGLET_RETURN_IF_ERROR(share.session->ComputeAllLanes(lanes));
     account();
   }

@@ -42,9 +42,11 @@ struct LaneStep {
 
 class BenchStreams {
  public:
-  // The team has at most as many threads as there are lanes. `team` and `ids` outlive the streams.
+  // The team has at most as many threads as there are lanes, and the session of each
+  // `session_threads`. `team` and `ids` outlive the streams.
   static Result<BenchStreams> Create(const std::shared_ptr<const Model>& model, size_t lanes,
-                                     const LaneIds& ids, ThreadTeam& team);
+                                     const LaneIds& ids, ThreadTeam& team,
+                                     size_t session_threads = 1);
 
   // Feeds the next `tokens` tokens of every lane and asks nothing.
   Status Feed(uint64_t tokens);

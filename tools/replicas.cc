@@ -21,8 +21,10 @@ Result<Replicas> Replicas::Create(const std::shared_ptr<const Model>& model,
   }
   Replicas replicas;
   replicas.threads_ = std::min(threads, lanes);
+  SessionOptions each = options;
+  each.threads = static_cast<uint32_t>(threads / replicas.threads_);
   for (size_t lane = 0; lane < lanes; ++lane) {
-    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, options));
+    KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Create(model, each));
     replicas.sessions_.push_back(std::move(session));
   }
   return replicas;

@@ -23,8 +23,9 @@ inline bool SameBits(double a, double b) {
 
 class Replicas {
  public:
-  // `lanes` >= 1 sessions, worked on by up to `threads` >= 1 threads. All sessions together are
-  // held to the memory limit of one.
+  // `lanes` >= 1 sessions, worked on by up to `threads` >= 1 threads: several sessions at once,
+  // and where there are more threads than sessions, several threads for each. All sessions together
+  // are held to the memory limit of one.
   static Result<Replicas> Create(const std::shared_ptr<const Model>& model,
                                  const SessionOptions& options, size_t lanes, size_t threads);
 

@@ -26,7 +26,9 @@ void AddModelOptions(Arguments& arguments, RunOptions& options) {
 
 void AddRunOptions(Arguments& arguments, RunOptions& options) {
   AddModelOptions(arguments, options);
-  arguments.Add("--threads", options.threads, "lanes are divided among up to N threads")
+  arguments
+      .Add("--threads", options.threads,
+           "lanes, and where there is one its work, are divided among up to N threads")
       .Between(size_t{1}, kMostThreads)
       .Called("N")
       .ShowDefault();

@@ -202,11 +202,16 @@ enum kinglet_empty_cache {
 };
 
 // How a session runs. Zero is every field's default; grows like kinglet_model_options.
+//
+// With `threads` above 1 each call of the session divides its work among the calling thread and
+// helpers, `threads` in all but no more than the processors that the caller may run on. Helpers are
+// created with the session and end with it. Between its calls they sleep, they handle no signals,
+// and they call nothing of the caller's. No number changes by a bit.
 typedef struct kinglet_session_options {
   uint32_t struct_size;  // set by kinglet_session_options_init
   uint32_t empty_cache;  // a kinglet_empty_cache
   uint32_t lanes;        // 0: 1
-  uint32_t reserved;     // zero
+  uint32_t threads;      // 0: 1
 } kinglet_session_options;
 
 // Makes `options` all defaults. `struct_size` is sizeof(kinglet_session_options) as the caller
@@ -219,7 +224,8 @@ KINGLET_API kinglet_status kinglet_session_options_init(kinglet_session_options*
 // to be given to kinglet_session_destroy.
 // Errors: KINGLET_UNSUPPORTED (a model that predicts nothing: an embedding, which
 // kinglet_embedding_create serves), KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the
-// model's options), KINGLET_INVALID_ARGUMENT (options that are none).
+// model's options, or where the system has no more threads), KINGLET_INVALID_ARGUMENT (options that
+// are none).
 KINGLET_API kinglet_status kinglet_session_create(const kinglet_model* model,
                                                   const kinglet_session_options* options,
                                                   kinglet_session** out);

@@ -152,7 +152,7 @@ class CacheWeightsKernel {
   }
 
  private:
-  static constexpr size_t kPieceSlots = 64;
+  static constexpr size_t kPieceSlots = 32;
 
   size_t Stored(const Frame& frame) const {
     return frame.position < first_position_ ? 0 : std::min<uint64_t>(frame.position, capacity_);

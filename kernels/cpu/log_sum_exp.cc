@@ -11,7 +11,7 @@ namespace kinglet::cpu {
 namespace {
 
 // Elements of a piece: blocks of a sum are not divided.
-constexpr size_t kPieceElements = 8 * kSumBlock;
+constexpr size_t kPieceElements = 2 * kSumBlock;
 
 class LogSumExpKernel {
  public:

@@ -66,7 +66,7 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   MatVecKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
   const size_t pieces = kernel.pieces();
-  return {{{std::move(kernel), pieces}}, std::move(memory)};
+  return {{{std::move(kernel), pieces, true}}, std::move(memory)};
 }
 
 }  // namespace kinglet::cpu

@@ -19,9 +19,6 @@ Result<SessionOptions> ReadSessionOptions(const char* function,
                                           const kinglet_session_options* given) {
   KINGLET_ASSIGN_OR_RETURN(const kinglet_session_options options,
                            ReadOptions(function, given, kSmallestSessionOptions));
-  if (options.reserved != 0) {
-    return Invalid(function, "options->reserved", "0", std::to_string(options.reserved));
-  }
   if (options.empty_cache > KINGLET_EMPTY_CACHE_NORMALISED) {
     return Invalid(function, "options->empty_cache", "a kinglet_empty_cache",
                    std::to_string(options.empty_cache));
@@ -31,6 +28,7 @@ Result<SessionOptions> ReadSessionOptions(const char* function,
     result.empty_cache = EmptyCache::kNormalised;
   }
   if (options.lanes != 0) result.lanes = options.lanes;
+  if (options.threads != 0) result.threads = options.threads;
   return result;
 }
 

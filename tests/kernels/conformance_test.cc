@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <numeric>
+#include <random>
+#include <span>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -70,6 +74,51 @@ TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
       EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
     }
   }
+}
+
+// The kernel with the pieces of each phase run one by one, in an order that the seed shuffles, by
+// two threads. `kernel` outlives it.
+Kernel Scattered(const Kernel& kernel, uint64_t seed) {
+  Kernel scattered;
+  for (const Phase& phase : kernel.phases) {
+    const auto run = [&phase, seed](std::span<Frame> frames, Pieces) {
+      if (phase.pieces == 1) return phase.run(frames, {0, 1});
+      std::vector<size_t> order(phase.pieces);
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
+      const auto run_every_other = [&](size_t from) {
+        for (size_t i = from; i < order.size(); i += 2) phase.run(frames, {order[i], order[i] + 1});
+      };
+      std::thread other(run_every_other, 1);
+      run_every_other(0);
+      other.join();
+    };
+    scattered.phases.push_back({run});
+  }
+  return scattered;
+}
+
+TEST(Conformance, PiecesGiveTheSameBitsInAnyOrderAndInSeveralThreads) {
+  size_t divided = 0;
+  for (const OpCase& op_case : AllCases()) {
+    const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+    for (const Backend& backend : Backends()) {
+      if (backend.real_bytes != sizeof(float)) continue;
+      const Kernels kernels = backend.bind(op_case.plan, layout, {});
+      ASSERT_TRUE(kernels.ok()) << op_case.name << " " << kernels.status().message();
+      const auto has_pieces = [](const Phase& phase) { return phase.pieces > 1; };
+      const auto& phases = kernels->front().phases;
+      if (std::none_of(phases.begin(), phases.end(), has_pieces)) continue;
+      ++divided;
+      const OpRun expected = RunReference(op_case);
+      OpRun run(op_case, sizeof(float));
+      run.Run(Scattered(kernels->front(), divided));
+      EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
+    }
+  }
+#ifdef KINGLET_HAVE_CPU_BACKEND
+  EXPECT_GT(divided, 100u);
+#endif
 }
 
 // The case with weights whose stored bytes are all zero; `storage` holds them.

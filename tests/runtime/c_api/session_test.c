@@ -9,7 +9,7 @@
 _Static_assert(offsetof(kinglet_session_options, struct_size) == 0, "first");
 _Static_assert(offsetof(kinglet_session_options, empty_cache) == 4, "fixed");
 _Static_assert(offsetof(kinglet_session_options, lanes) == 8, "fixed");
-_Static_assert(offsetof(kinglet_session_options, reserved) == 12, "fixed");
+_Static_assert(offsetof(kinglet_session_options, threads) == 12, "fixed");
 _Static_assert(sizeof(kinglet_session_options) == 16, "no padding at the end");
 
 static uint64_t PositionOf(const kinglet_session* session, uint32_t lane) {
@@ -39,15 +39,18 @@ const char* TestSessionOptions(void) {
   EXPECT_INVALID(kinglet_session_options_init(&options, 4097));
   EXPECT_OK(kinglet_session_options_init(&options, sizeof options));
   EXPECT(options.struct_size == sizeof options && options.empty_cache == 0);
-  EXPECT(options.lanes == 0 && options.reserved == 0);
+  EXPECT(options.lanes == 0 && options.threads == 0);
   EXPECT_INVALID(kinglet_session_create(NULL, &options, &session));
   EXPECT_INVALID(kinglet_session_create(model, &options, NULL));
   options.empty_cache = 2;
   EXPECT_INVALID(kinglet_session_create(model, &options, &session));
   options.empty_cache = 0;
-  options.reserved = 1;
-  EXPECT_INVALID(kinglet_session_create(model, &options, &session));
-  options.reserved = 0;
+  options.threads = 3;
+  EXPECT_OK(kinglet_session_create(model, &options, &session));
+  EXPECT_OK(kinglet_session_step(session, 0, 1));
+  kinglet_session_destroy(session);
+  session = NULL;
+  options.threads = 0;
   options.struct_size = sizeof options - 1;
   EXPECT_INVALID(kinglet_session_create(model, &options, &session));
   EXPECT_OK(kinglet_session_options_init(&newer.known, sizeof newer));

@@ -1,0 +1,87 @@
+#include "runtime/execute.h"
+
+#include <algorithm>
+
+namespace kinglet {
+namespace {
+
+// Divided by frames and, within them, by pieces: unit f * pieces + p is piece p on frame f.
+void RunUnits(const Phase& phase, std::span<Frame> frames, Pieces units) {
+  for (size_t unit = units.begin; unit < units.end;) {
+    const size_t frame = unit / phase.pieces, first = unit % phase.pieces;
+    const size_t whole = (units.end - unit) / phase.pieces;
+    if (first == 0 && whole > 0) {
+      phase.run(frames.subspan(frame, whole), {0, phase.pieces});
+      unit += whole * phase.pieces;
+    } else {
+      const size_t last = std::min(phase.pieces, first + (units.end - unit));
+      phase.run(frames.subspan(frame, 1), {first, last});
+      unit += last - first;
+    }
+  }
+}
+
+}  // namespace
+
+void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
+  // Where a phase has pieces enough, all frames take each of them together.
+  const bool together =
+      frames.size() == 1 || (phase.frames_share_memory && phase.pieces >= 2 * team.size());
+  if (together) {
+    team.Run(phase.pieces, [&](Pieces pieces) { phase.run(frames, pieces); });
+  } else {
+    team.Run(phase.pieces * frames.size(), [&](Pieces units) { RunUnits(phase, frames, units); });
+  }
+}
+
+namespace {
+
+// A phase of one piece is less than that, but there is one on each frame.
+size_t WorthOf(const Kernel& kernel, size_t frames) {
+  constexpr size_t kUndivided = 4;
+  size_t worth = 0;
+  for (const Phase& phase : kernel.phases) {
+    if (phase.pieces > 1) worth += phase.pieces * frames;
+    if (phase.pieces == 1 && frames > 1) worth += frames / kUndivided;
+  }
+  return worth;
+}
+
+bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
+  size_t worth = 0;
+  for (const Kernel& kernel : kernels) {
+    worth += WorthOf(kernel, frames);
+    if (worth >= kPiecesWorthWaking) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
+                Execution& execution) {
+  const StepObservers& observers = execution.observers;
+  PieceTeam* const team = execution.team.get();
+  if (team != nullptr &&
+      IsWorthWaking(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
+    team->Wake();
+  }
+  for (size_t i = range.begin; i < range.end; ++i) {
+    if (execution.cancel.load(std::memory_order_relaxed)) {
+      execution.cancel.store(false, std::memory_order_relaxed);
+      return Status::Refusal(KINGLET_CANCELLED, "session", "step " + model.plan().steps[i].name,
+                             "to run to the end", "that the caller cancelled");
+    }
+    if (observers.before) observers.before(model.plan().steps[i], frames);
+    const Kernel& kernel = model.kernels()[i];
+    if (team == nullptr) {
+      kernel.Run(frames);
+    } else {
+      for (const Phase& phase : kernel.phases) RunPhase(phase, frames, *team);
+    }
+    if (observers.after) observers.after(model.plan().steps[i], frames);
+  }
+  return Status();
+}
+
+}  // namespace kinglet

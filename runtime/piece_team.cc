@@ -1,0 +1,165 @@
+#include "runtime/piece_team.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <csignal>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "runtime/float_environment.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace kinglet {
+namespace {
+
+// Waits a moment, at first without the system, then giving the processor to whoever wants it: where
+// threads outnumber processors that may be the one that is waited for.
+class Patience {
+ public:
+  void Wait() {
+    if (++waits_ < kSpins) {
+#if defined(__SSE2__)
+      _mm_pause();
+#elif defined(__aarch64__)
+      asm volatile("isb");
+#endif
+    } else {
+      sched_yield();
+    }
+  }
+
+ private:
+  static constexpr int kSpins = 200;
+  int waits_ = 0;
+};
+
+uint64_t Packed(uint64_t begin, uint64_t end) { return begin | end << 32; }
+
+// Signals are the host's: its own threads shall handle them.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &saved_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t saved_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PieceTeam>> PieceTeam::Create(size_t threads) {
+  std::unique_ptr<PieceTeam> team(new PieceTeam);
+  team->helpers_.reserve(threads - 1);
+  const SignalsBlocked inherited;
+  try {
+    while (team->size() < threads) team->helpers_.emplace_back(&PieceTeam::Help, team.get());
+  } catch (const std::system_error&) {
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",
+                           "as many from the system", std::to_string(team->size()));
+  }
+  return team;
+}
+
+PieceTeam::~PieceTeam() {
+  state_.store(kDismissed, std::memory_order_release);
+  state_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void PieceTeam::Wake() {
+  if (helpers_.empty() || state_.load(std::memory_order_relaxed) == kAwake) return;
+  state_.store(kAwake, std::memory_order_release);
+  state_.notify_all();
+}
+
+void PieceTeam::Sleep() { state_.store(kAsleep, std::memory_order_relaxed); }
+
+std::optional<Pieces> PieceTeam::Claim(End from) {
+  uint64_t word = unclaimed_.load(std::memory_order_relaxed);
+  for (;;) {
+    const uint64_t begin = word & UINT32_MAX, end = word >> 32, left = end - begin;
+    if (left == 0) return std::nullopt;
+    // A thread's share of what is left: few claims, and little to wait for at the end.
+    const uint64_t taken = (left + size() - 1) / size();
+    const bool front = from == End::kFront;
+    const uint64_t rest = front ? Packed(begin + taken, end) : Packed(begin, end - taken);
+    if (unclaimed_.compare_exchange_weak(word, rest, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed)) {
+      return front ? Pieces{begin, begin + taken} : Pieces{end - taken, end};
+    }
+  }
+}
+
+void PieceTeam::Do(Pieces pieces) {
+  try {
+    call_(work_, pieces);
+  } catch (const std::bad_alloc&) {
+    out_of_memory_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void PieceTeam::Help() {
+  const FloatEnvironment environment;
+  for (;;) {
+    state_.wait(kAsleep, std::memory_order_acquire);
+    Patience patience;
+    for (;;) {
+      const uint32_t state = state_.load(std::memory_order_acquire);
+      if (state == kDismissed) return;
+      if (state == kAsleep) break;
+      if (const std::optional<Pieces> pieces = Claim(End::kBack)) {
+        Do(*pieces);
+        done_by_helpers_.fetch_add(pieces->end - pieces->begin, std::memory_order_release);
+        patience = {};
+      } else {
+        patience.Wait();
+      }
+    }
+  }
+}
+
+void PieceTeam::RunPieces(size_t count, Call call, const void* work) {
+  if (count < 2 || count > UINT32_MAX || state_.load(std::memory_order_relaxed) != kAwake) {
+    return call(work, {0, count});
+  }
+  call_ = call;
+  work_ = work;
+  done_by_helpers_.store(0, std::memory_order_relaxed);
+  unclaimed_.store(Packed(0, count), std::memory_order_release);
+  size_t left = count;
+  while (const std::optional<Pieces> pieces = Claim(End::kFront)) {
+    Do(*pieces);
+    left -= pieces->end - pieces->begin;
+  }
+  for (Patience patience; done_by_helpers_.load(std::memory_order_acquire) != left;) {
+    patience.Wait();
+  }
+  if (out_of_memory_.load(std::memory_order_relaxed)) {
+    out_of_memory_.store(false, std::memory_order_relaxed);
+    throw std::bad_alloc();
+  }
+}
+
+size_t UsableProcessors() {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    return static_cast<size_t>(CPU_COUNT(&allowed));
+  }
+#endif
+  const unsigned processors = std::thread::hardware_concurrency();
+  return processors > 0 ? processors : 1;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,128 @@
+// Threads that divide pieces: each piece once, nobody waited for in vain, silence between calls.
+#include "runtime/piece_team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <limits>
+#include <new>
+#include <thread>
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+TEST(PieceTeam, RunsEveryPieceOnce) {
+  for (const size_t threads : {1u, 2u, 3u, 8u}) {
+    const auto team = *PieceTeam::Create(threads);
+    EXPECT_EQ(team->size(), threads);
+    for (const size_t count : {0u, 1u, 2u, 3u, 7u, 64u, 1000u}) {
+      for (int round = 0; round < 40; ++round) {
+        team->Wake();
+        // Not atomic: what a helper has written is the caller's when Run returns.
+        std::vector<int> runs(count);
+        team->Run(count, [&](Pieces pieces) {
+          for (size_t i = pieces.begin; i < pieces.end; ++i) ++runs[i];
+        });
+        ASSERT_EQ(runs, std::vector<int>(count, 1)) << threads << " threads";
+        if (round % 3 == 0) team->Sleep();
+      }
+    }
+  }
+}
+
+// Works that come one after the other at once, so that helpers are late for most of them.
+TEST(PieceTeam, ALateHelperTakesNothingOfAnOldWork) {
+  const auto team = *PieceTeam::Create(4);
+  team->Wake();
+  for (size_t work = 0; work < 20'000; ++work) {
+    const size_t count = 2 + work % 3;
+    size_t seen[4] = {};
+    team->Run(count, [&seen, work](Pieces pieces) {
+      for (size_t i = pieces.begin; i < pieces.end; ++i) seen[i] = work + 1;
+    });
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(seen[i], work + 1);
+  }
+  team->Sleep();
+}
+
+TEST(PieceTeam, HelpersTakePartOnlyWhileTheyAreAwake) {
+  const auto team = *PieceTeam::Create(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  team->Run(1000, [&](Pieces pieces) {
+    EXPECT_EQ(pieces.end - pieces.begin, 1000u);
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+  });
+  team->Wake();
+  // Whoever has the first piece waits until another has come for the second.
+  std::atomic<int> there{0};
+  team->Run(2, [&](Pieces) {
+    ++there;
+    while (there < 2) std::this_thread::yield();
+  });
+  team->Sleep();
+}
+
+TEST(PieceTeam, HelpersComputeByRule7AndHandleNoSignals) {
+  const auto team = *PieceTeam::Create(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  team->Wake();
+  std::atomic<bool> looked{false};
+  team->Run(2, [&](Pieces) {
+    if (std::this_thread::get_id() == caller) {
+      while (!looked) std::this_thread::yield();
+      return;
+    }
+    volatile float smallest = std::numeric_limits<float>::min();
+    EXPECT_GT(smallest / 2.0f, 0.0f);  // a denormal
+    sigset_t blocked;
+    ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
+    EXPECT_EQ(sigismember(&blocked, SIGINT), 1);
+    EXPECT_EQ(sigismember(&blocked, SIGALRM), 1);
+    looked = true;
+  });
+  sigset_t own;
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &own), 0);
+  EXPECT_EQ(sigismember(&own, SIGALRM), 0);
+}
+
+TEST(PieceTeam, MemoryThatRunsOutInAnyThreadIsTheCallersAffair) {
+  const auto team = *PieceTeam::Create(3);
+  for (const bool awake : {false, true}) {
+    if (awake) team->Wake();
+    for (size_t bad = 0; bad < 20; ++bad) {
+      std::atomic<size_t> done{0};
+      const auto work = [&](Pieces pieces) {
+        if (pieces.begin <= bad && bad < pieces.end) throw std::bad_alloc();
+        done += pieces.end - pieces.begin;
+      };
+      EXPECT_THROW(team->Run(20, work), std::bad_alloc);
+      EXPECT_LT(done, 20u);
+    }
+    size_t whole = 0;
+    team->Run(1, [&](Pieces pieces) { whole = pieces.end; });
+    EXPECT_EQ(whole, 1u);
+  }
+}
+
+TEST(PieceTeam, UsesNoProcessorWhileItSleeps) {
+  std::vector<std::unique_ptr<PieceTeam>> teams;
+  for (int i = 0; i < 10; ++i) {
+    teams.push_back(*PieceTeam::Create(2));
+    teams.back()->Wake();
+    teams.back()->Run(100, [](Pieces) {});
+    teams.back()->Sleep();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::clock_t before = std::clock();  // of all threads of the process
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 50);
+}
+
+TEST(PieceTeam, ThereIsAProcessor) { EXPECT_GE(UsableProcessors(), 1u); }
+
+}  // namespace
+}  // namespace kinglet
