@@ -31,25 +31,29 @@ enum class Kind : uint8_t { kInteger, kDecoded, kReal };
 class Product {
  public:
   Product(const Matrix& matrix, Kind kind, size_t lanes, const VectorFunctions& vector)
-      : kind_(kind),
+      : vector_(&vector),
+        kind_(kind),
         panels_(kind == Kind::kReal ? Panels::OfReals(matrix.rows, matrix.cols)
                                     : Panels::OfIntegers(matrix.rows, matrix.cols, 9)),
         codes_(lanes * matrix.cols),
         reals_(lanes * matrix.cols),
         y_(lanes * matrix.rows) {
-    const auto code = [](size_t i) { return static_cast<int16_t>(i % 511) - 255; };
-    std::vector<int16_t> panel(kPanelRows * matrix.cols + 3);
-    for (size_t i = 0; i < panel.size(); ++i) panel[i] = static_cast<int16_t>(code(31 * i));
-    const std::vector<float> scales(kPanelRows, 0.01f), values(matrix.cols, 0.5f);
+    std::vector<int16_t> row(matrix.cols), codes;
+    std::vector<float> values(matrix.cols);
     for (size_t r = 0; r < matrix.rows; ++r) {
-      if (!panels_.integer()) {
-        panels_.WriteReals(r, values.data());
-      } else if (r % kPanelRows == 0) {
-        panels_.WriteCodes(r / kPanelRows, panel.data(), scales.data(), vector);
+      for (size_t c = 0; c < matrix.cols; ++c) {
+        row[c] = static_cast<int16_t>((r * 31 + c * 7) % 511) - 255;
+        values[c] = static_cast<float>(row[c]) / 256;
       }
+      codes.insert(codes.end(), row.begin(), row.end());
+      if (!panels_.integer()) panels_.WriteReals(r, values.data());
+    }
+    if (panels_.integer()) {
+      const std::vector<float> scales(matrix.rows, 0.01f);
+      panels_ = Panels::FromCodes(matrix.rows, matrix.cols, 9, codes, scales, vector);
     }
     for (size_t i = 0; i < codes_.size(); ++i) {
-      codes_[i] = static_cast<int16_t>(code(13 * i));
+      codes_[i] = static_cast<int16_t>(i * 13 % 511) - 255;
       reals_[i] = static_cast<float>(codes_[i]) / 256;
     }
     for (size_t lane = 0; lane < lanes; ++lane) {
@@ -58,20 +62,22 @@ class Product {
       real_vectors_.push_back({reals_.data() + lane * matrix.cols, y});
     }
   }
-  void Run(const VectorFunctions& vector) const {
+  void Run() const {
     const size_t lanes = code_vectors_.size();
     switch (kind_) {
       case Kind::kInteger:
-        return vector.integer_product(panels_.code_panels(), code_vectors_.data(), lanes,
-                                      ChunkPairs(9, 255), Finish{});
+        return vector_->integer_product(panels_.code_panels(), code_vectors_.data(), lanes,
+                                        ChunkPairs(9, 255), Finish{});
       case Kind::kDecoded:
-        return vector.decoded_product(panels_.code_panels(), real_vectors_.data(), lanes, Finish{});
+        return vector_->decoded_product(panels_.code_panels(), real_vectors_.data(), lanes,
+                                        Finish{});
       case Kind::kReal:
-        return vector.real_product(panels_.real_panels(), real_vectors_.data(), lanes, Finish{});
+        return vector_->real_product(panels_.real_panels(), real_vectors_.data(), lanes, Finish{});
     }
   }
 
  private:
+  const VectorFunctions* vector_;
   Kind kind_;
   Panels panels_;
   std::vector<int16_t> codes_;
@@ -87,10 +93,9 @@ void Register(const Matrix& matrix, Kind kind, const char* kind_name, size_t lan
                            std::string(TargetName(target));
   benchmark::RegisterBenchmark(name.c_str(), [&matrix, kind, lanes,
                                               target](benchmark::State& state) {
-    const VectorFunctions& vector = *FindVectorFunctions(target);
-    const Product product(matrix, kind, lanes, vector);
+    const Product product(matrix, kind, lanes, *FindVectorFunctions(target));
     for (auto _ : state) {
-      product.Run(vector);
+      product.Run();
       benchmark::ClobberMemory();
     }
     const auto products = static_cast<double>(matrix.rows * matrix.cols * lanes);

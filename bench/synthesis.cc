@@ -297,6 +297,7 @@ Result<ModelDraft> Synthesise(const SynthesisSpec& spec) {
   const SourceWeights weights = RandomStateDict(spec, config).Make();
   KINGLET_RETURN_IF_ERROR(CheckEntries(weights));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, MicronetDraft(config, weights));
+  KINGLET_RETURN_IF_ERROR(ReadTensors(model));
   KINGLET_RETURN_IF_ERROR(Prune(spec, model));
   if (spec.bits != 0) {
     for (const TensorId id : model.quantisable) QuantiseTensor(spec.bits, model.draft.tensors[id]);

@@ -276,27 +276,36 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
 }
 
 template <class T>
-T Distribution<T>::TailBound(const Frame& frame, size_t index) {
+T Distribution<T>::HeaviestCached(size_t index) {
   const ClusterPlan& plan = model_.plan().clusters[index];
-  // Of the cached words the heaviest could be the most probable, had it the whole cluster.
   T weight{0};
-  double cached = 0;
+  double compared = 0;
   for (const auto& word : cached_) {
     if (word.id - plan.first >= plan.size) continue;
     weight = std::max(weight, word.weight);
-    ++cached;
+    ++compared;
   }
-  const T cluster = ClusterLogProbability(frame, index);
-  const T bound = std::max(Mixed(cluster, T{0}), Mixed(cluster, weight));
-  // log p of the cluster; of its best word outside the cache and, if there is one, inside; the
-  // weights compared, and the two, and the answer with the k-th best.
-  const double mixed = cached > 0 ? 1 : 0;
-  work_.arithmetic +=
-      {2 * mixed, 2 + (model_.plan().cache ? 1 : 0) + mixed, cached + 4 * mixed + 1};
+  work_.arithmetic.others += compared;
+  return weight;
+}
+
+template <class T>
+T Distribution<T>::Bound(T log_probability, T weight) {
+  const T bound = std::max(Mixed(log_probability, T{0}), Mixed(log_probability, weight));
+  // The two differences that made log_probability; that of the best word outside the cache and, if
+  // there is one, inside; the two, and the answer with the k-th best.
+  const double mixed = weight > T{0} ? 1 : 0;
+  work_.arithmetic += {2 * mixed, 2 + (model_.plan().cache ? 1 : 0) + mixed, 4 * mixed + 1};
   // Rounded outward: the sequences above are monotone in float by test, the C library's in double
   // only nearly.
   return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
                         std::numeric_limits<T>::infinity());
+}
+
+template <class T>
+T Distribution<T>::BestLogProbability(const Frame& frame, size_t index) const {
+  const OpenClusterView view = View(frame, index);
+  return ref::SoftmaxLogProbability(view.terms.largest, view.terms);
 }
 
 template <class T>

@@ -151,8 +151,15 @@ class Distribution {
   // The term that a word outside the cache gets: -0, which adds nothing, where none is mixed in.
   T Keep() const;
   void CountWords(double words, double cached);
-  // No word of the tail is more probable than this. REQUIRES: the head and the cache are open.
-  T TailBound(const Frame& frame, size_t index);
+  // The largest weight that a word of the cluster has in the cache; 0 if none is there. REQUIRES:
+  // the cache is open.
+  T HeaviestCached(size_t index);
+  // No word is more probable than this whose log p before the cache is mixed in and whose weight in
+  // the cache are at most these. REQUIRES: the cache is open.
+  T Bound(T log_probability, T weight);
+  // log p of the cluster's most probable word before the cache is mixed in. REQUIRES: the cluster
+  // and the head are open.
+  T BestLogProbability(const Frame& frame, size_t index) const;
   // log of the probability that a tail's words have together, cache included. REQUIRES: the head
   // and the cache are open.
   double LogShare(const Frame& frame, size_t index) const;

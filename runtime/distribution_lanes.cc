@@ -108,17 +108,27 @@ Status Distribution<T>::TopK(std::span<Asked> asked, uint32_t k,
   }
   std::array<Asked, kLanesTogether> opening{};
   std::array<size_t, kLanesTogether> streams{};
+  std::array<T, kLanesTogether> heaviest{};
   for (size_t index = 1; index < plan.clusters.size(); ++index) {
     size_t count = 0;
     for (size_t i = 0; i < asked.size(); ++i) {
-      const T bound = asked[i].distribution->TailBound(asked[i].frame, index);
+      Distribution& distribution = *asked[i].distribution;
+      // Had one word the whole cluster.
+      const T cluster = distribution.ClusterLogProbability(asked[i].frame, index);
+      heaviest[count] = distribution.HeaviestCached(index);
+      const T bound = distribution.Bound(cluster, heaviest[count]);
       if (!best[i].CouldTake(static_cast<double>(bound))) continue;
       streams[count] = i;
       opening[count++] = asked[i];
     }
     if (count > 0) KINGLET_RETURN_IF_ERROR(OpenCluster({opening.data(), count}, index));
     for (size_t n = 0; n < count; ++n) {
-      opening[n].distribution->OfferWords(opening[n].frame, index, best[streams[n]]);
+      Distribution& distribution = *opening[n].distribution;
+      // Now the normaliser says how probable its best word is: often none has to be looked at.
+      const T word = distribution.BestLogProbability(opening[n].frame, index);
+      const T bound = distribution.Bound(word, heaviest[n]);
+      if (!best[streams[n]].CouldTake(static_cast<double>(bound))) continue;
+      distribution.OfferWords(opening[n].frame, index, best[streams[n]]);
     }
   }
   for (size_t i = 0; i < asked.size(); ++i) out[i] = std::move(best[i]).Sorted();

@@ -1,6 +1,7 @@
 #include "converters/passes/calibrate.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -220,15 +221,27 @@ ActivationQuantiser QuantiserFor(float range, int bits) {
   return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
 }
 
+int AttentionWeightBits(uint32_t window, int bits) {
+  constexpr uint64_t kTrained = 257;
+  int more = 0;
+  while (window > kTrained << more && bits + more < kMaxBits) ++more;
+  // Such a sum is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
+  const int slots = static_cast<int>(std::bit_width(window - 1U));
+  return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
+}
+
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) {
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
   for (Block& block : draft.description.blocks) {
     if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
+      const auto weights = [bits = AttentionWeightBits(decoder->window, bits)](float range) {
+        return QuantiserFor(range, bits);
+      };
       for (size_t i = 0; i < decoder->layers.size(); ++i) {
         const LayerRanges& range = ranges.layers[i];
         decoder->layers[i].quantisers = TransformerLayerQuantisers{make(range.attention_input),
                                                                    make(range.qkv),
-                                                                   make(range.weights),
+                                                                   weights(range.weights),
                                                                    make(range.attended),
                                                                    make(range.inner_input),
                                                                    make(range.inner),

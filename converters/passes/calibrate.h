@@ -42,6 +42,12 @@ Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const 
 Result<RecurrentRanges> MeasureRecurrentRanges(const ModelDraft& draft,
                                                std::span<const uint32_t> tokens);
 
+// Bits of the quantiser of attention weights. A weight of a window of n slots is 1 / n in the mean:
+// up to 257 slots, the widest that were trained so, `bits` resolve it; of wider ones it takes a bit
+// more for each doubling, as long as sums of products with values of `bits` stay below 2^31.
+// REQUIRES: window >= 1.
+int AttentionWeightBits(uint32_t window, int bits);
+
 // As the training code makes one: the range itself and, for the step, range / (2^(bits-1) - 1) with
 // its low `bits` mantissa bits cleared. A range of 0, or below 1e-30, counts
 // as 1e-6.

@@ -42,6 +42,21 @@ Panels Panels::OfReals(uint64_t rows, uint64_t cols) {
   return panels;
 }
 
+Panels Panels::FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
+                         std::span<const float> scales, const VectorFunctions& vector) {
+  Panels panels = OfIntegers(rows, cols, bits);
+  // WriteCodes wants whole panels, and may read beyond them.
+  std::vector<int16_t> padded(codes.begin(), codes.end());
+  padded.resize(PanelsOf(rows) * kPanelRows * cols + BlockCols(panels.form_));
+  std::vector<float> padded_scales(scales.begin(), scales.end());
+  padded_scales.resize(PanelsOf(rows) * kPanelRows);
+  for (uint64_t panel = 0; panel < PanelsOf(rows); ++panel) {
+    panels.WriteCodes(panel, &padded[panel * kPanelRows * cols], &padded_scales[panel * kPanelRows],
+                      vector);
+  }
+  return panels;
+}
+
 void Panels::WriteCodes(uint64_t panel, const int16_t* codes, const float* scales,
                         const VectorFunctions& vector) {
   std::copy_n(scales, kPanelRows, &scales_[panel * kPanelRows]);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -46,6 +47,9 @@ class Panels {
  public:
   static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
   static Panels OfReals(uint64_t rows, uint64_t cols);
+  // Integers with their contents: codes [rows][cols], scales [rows].
+  static Panels FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
+                          std::span<const float> scales, const VectorFunctions& vector);
 
   uint64_t rows() const { return rows_; }
   uint64_t cols() const { return cols_; }

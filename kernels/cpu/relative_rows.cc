@@ -57,6 +57,7 @@ std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, s
                         sinusoids.data() + row * width);
   }
   Project(weights[op.projection], sinusoids, context.vector, *table);
+  context.weights.Consume(op.projection);
 
   const std::vector<float> content = DecodedValues(weights[op.content_bias]);
   std::vector<float> difference = DecodedValues(weights[op.position_bias]);

@@ -156,6 +156,11 @@ void WeightStore::LayOut() {
   for (const auto& [range, panels] : matrices_) ids.insert(std::get<0>(range));
   for (const WeightId id : ids) LayOutMatrix(id);
   for (const auto& [id, blocked] : codes_) LayOutCodes(id, *blocked);
+  for (const WeightId id : consumed_) {
+    if (!release_ || kept_.count(id) != 0 || ids.count(id) != 0) continue;
+    const RowReader reader(plan_.weights[id]);
+    for (const MemoryRange& range : reader.Memory(0, reader.rows())) release_(id, range);
+  }
 }
 
 void WeightStore::LayOutMatrix(WeightId id) {

@@ -64,6 +64,8 @@ class WeightStore {
   bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
   // Somebody reads the tensor where it lies in the file: its bytes stay.
   void Keep(WeightId id) { kept_.insert(id); }
+  // A step has made what it needs of the tensor, and reads it no more.
+  void Consume(WeightId id) { consumed_.insert(id); }
 
   // Fills everything asked for so far. Called once, after all steps are bound.
   void LayOut();
@@ -77,7 +79,7 @@ class WeightStore {
   const Plan& plan_;
   const VectorFunctions& vector_;
   ReleaseBytes release_;
-  std::set<WeightId> multiplied_, kept_;
+  std::set<WeightId> multiplied_, kept_, consumed_;
   std::map<RowRange, std::shared_ptr<Panels>> matrices_;
   std::map<WeightId, std::shared_ptr<BlockedCodes>> codes_;
   std::map<WeightId, SharedPanels> transposed_;

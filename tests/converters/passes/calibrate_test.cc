@@ -177,6 +177,25 @@ TEST(MeasureRanges, IdsOutOfTheVocabulary) {
             KINGLET_ID_OUT_OF_RANGE);
 }
 
+TEST(AttentionWeightBits, GrowWithTheWindowAsLongAsSumsFit) {
+  EXPECT_EQ(AttentionWeightBits(1, 9), 9);
+  EXPECT_EQ(AttentionWeightBits(97, 9), 9);
+  EXPECT_EQ(AttentionWeightBits(257, 9), 9);
+  EXPECT_EQ(AttentionWeightBits(258, 9), 10);
+  EXPECT_EQ(AttentionWeightBits(641, 9), 11);
+  EXPECT_EQ(AttentionWeightBits(1600, 9), 12);
+  for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
+    for (const uint32_t window : {1U, 300U, 1600U, 5000U, 1U << 20U}) {
+      const int found = AttentionWeightBits(window, bits);
+      EXPECT_GE(found, bits);
+      EXPECT_LE(found, kMaxBits);
+      if (found == bits) continue;
+      EXPECT_LT(static_cast<double>(window) * std::pow(2.0, found - 1) * std::pow(2.0, bits - 1),
+                0x1p31);
+    }
+  }
+}
+
 TEST(QuantiserFor, FollowsTheTrainingCodeForEveryWidth) {
   for (int bits = kMinBits; bits <= kMaxBits; ++bits) {
     for (const float range : {4.480917453765869F, 0.9487025141716003F, 11.143656730651855F}) {

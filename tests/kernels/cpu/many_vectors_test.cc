@@ -60,8 +60,8 @@ struct Weights {
   Panels integers, reals;
 };
 
-Weights MakeWeights(const Shape& shape, int bits, TestRandom& random,
-                    const VectorFunctions& vector) {
+Weights MakeWeights(const Shape& shape, int bits, const VectorFunctions& vector,
+                    TestRandom& random) {
   Weights weights{{},
                   {},
                   {},
@@ -70,24 +70,19 @@ Weights MakeWeights(const Shape& shape, int bits, TestRandom& random,
                   Panels::OfReals(shape.rows, shape.cols)};
   const int64_t half = int64_t{1} << (bits - 1);
   for (size_t row = 0; row < shape.rows; ++row) {
+    std::vector<int16_t> codes(shape.cols);
     std::vector<float> values(shape.cols);
     for (size_t col = 0; col < shape.cols; ++col) {
-      weights.codes.push_back(
-          static_cast<int16_t>(random.Below(static_cast<uint64_t>(2 * half)) - half));
+      codes[col] = static_cast<int16_t>(random.Below(static_cast<uint64_t>(2 * half)) - half);
       values[col] = random.Signed();
     }
     weights.scales.push_back(0.001f * static_cast<float>(row + 1));
     weights.reals.WriteReals(row, values.data());
+    weights.codes.insert(weights.codes.end(), codes.begin(), codes.end());
     weights.values.insert(weights.values.end(), values.begin(), values.end());
   }
-  for (size_t first = 0; first < shape.rows; first += kPanelRows) {
-    const size_t rows = std::min(kPanelRows, shape.rows - first);
-    std::vector<int16_t> panel(kPanelRows * shape.cols + 3);
-    std::copy_n(weights.codes.data() + first * shape.cols, rows * shape.cols, panel.data());
-    float scales[kPanelRows] = {};
-    std::copy_n(weights.scales.data() + first, rows, scales);
-    weights.integers.WriteCodes(first / kPanelRows, panel.data(), scales, vector);
-  }
+  weights.integers =
+      Panels::FromCodes(shape.rows, shape.cols, bits, weights.codes, weights.scales, vector);
   weights.bias.resize((shape.rows + 15) / 16 * 16 + 16);
   for (size_t row = 0; row < shape.rows; ++row) weights.bias[row] = random.Signed();
   return weights;
@@ -103,7 +98,7 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
   TestRandom random(1);
   for (const int bits : {5, 9, 13}) {
     for (const Shape& shape : kShapes) {
-      const Weights weights = MakeWeights(shape, bits, random, *functions_);
+      const Weights weights = MakeWeights(shape, bits, *functions_, random);
       // Once in one chunk of 32-bit sums, once in chunks as small as they may be.
       for (const size_t chunk : {ChunkPairs(bits, 255), size_t{2}}) {
         for (const size_t count : {0u, 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 33u}) {
@@ -173,7 +168,7 @@ TEST_P(ManyVectors, DecodedProductsKeepTheOrderOfSums) {
   TestRandom random(2);
   for (const int bits : {5, 9, 13}) {
     for (const Shape& shape : kShapes) {
-      const Weights weights = MakeWeights(shape, bits, random, *functions_);
+      const Weights weights = MakeWeights(shape, bits, *functions_, random);
       CheckReals(
           shape, weights.bias, random,
           [&](const RealVector* vectors, size_t count, const Finish& finish) {
@@ -194,7 +189,7 @@ TEST_P(ManyVectors, DecodedProductsKeepTheOrderOfSums) {
 TEST_P(ManyVectors, RealProductsKeepTheOrderOfSums) {
   TestRandom random(3);
   for (const Shape& shape : kShapes) {
-    const Weights weights = MakeWeights(shape, 9, random, *functions_);
+    const Weights weights = MakeWeights(shape, 9, *functions_, random);
     CheckReals(
         shape, weights.bias, random,
         [&](const RealVector* vectors, size_t count, const Finish& finish) {

@@ -14,6 +14,8 @@
 namespace kinglet::cpu {
 namespace {
 
+using PanelsTest = VectorFixture;
+
 bool Aligned(const void* memory) { return reinterpret_cast<uintptr_t>(memory) % 64 == 0; }
 
 uint64_t Total(const std::vector<MemoryRange>& ranges) {
@@ -31,20 +33,35 @@ int16_t Entry(int bits, uint64_t row, uint64_t col) {
 }
 
 Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vector) {
-  Panels panels = Panels::OfIntegers(rows, cols, bits);
-  for (uint64_t first = 0; first < rows; first += 16) {
-    std::vector<int16_t> codes(16 * cols + 3);
-    std::fill(codes.end() - 3, codes.end(), int16_t{-1});  // may be read, but means nothing
-    float scales[16] = {};
-    for (uint64_t row = first; row < std::min(rows, first + 16); ++row) {
-      for (uint64_t col = 0; col < cols; ++col) {
-        codes[(row - first) * cols + col] = Entry(bits, row, col);
-      }
-      scales[row - first] = static_cast<float>(row) + 0.5f;
-    }
-    panels.WriteCodes(first / 16, codes.data(), scales, vector);
+  std::vector<int16_t> codes;
+  std::vector<float> scales;
+  for (uint64_t row = 0; row < rows; ++row) {
+    for (uint64_t col = 0; col < cols; ++col) codes.push_back(Entry(bits, row, col));
+    scales.push_back(static_cast<float>(row) + 0.5f);
   }
-  return panels;
+  return Panels::FromCodes(rows, cols, bits, codes, scales, vector);
+}
+
+// What lies behind the last row may be read, but means nothing.
+TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
+  for (const uint64_t cols : {1u, 2u, 3u, 5u, 6u, 7u}) {
+    for (const int bits : {8, 9, 12}) {
+      std::vector<int16_t> codes(16 * cols + 3, 1);
+      const float scales[16] = {};
+      Panels zeros = Panels::OfIntegers(16, cols, bits), ones = zeros;
+      std::fill(codes.end() - 3, codes.end(), int16_t{0});
+      zeros.WriteCodes(0, codes.data(), scales, *functions_);
+      std::fill(codes.end() - 3, codes.end(), int16_t{-1});
+      ones.WriteCodes(0, codes.data(), scales, *functions_);
+      const auto bytes = [&](const Panels& panels) {
+        const std::vector<MemoryRange> memory = panels.Memory();
+        std::vector<std::byte> all;
+        for (const MemoryRange& range : memory) all.insert(all.end(), range.begin(), range.end());
+        return all;
+      };
+      EXPECT_EQ(bytes(zeros), bytes(ones)) << cols << " columns of " << bits << " bits";
+    }
+  }
 }
 
 // The entry's integer, or padding, from the bytes.
@@ -62,8 +79,6 @@ int64_t Stored(const CodePanels& panels, uint64_t row, uint64_t col) {
   if (panels.form == CodeForm::kBytes) return static_cast<int8_t>(byte);
   return (panels.signs[block] >> entry & 1) != 0 ? byte - 256 : byte;
 }
-
-using PanelsTest = VectorFixture;
 
 TEST_F(PanelsTest, EveryIntegerLiesInItsBlockAndTheRestIsZero) {
   for (int bits = 2; bits <= 16; ++bits) {

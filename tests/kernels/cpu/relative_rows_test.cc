@@ -58,7 +58,11 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
     for (const Target target : SupportedTargets()) {
       const VectorFunctions* functions = FindVectorFunctions(target);
       if (functions == nullptr) continue;
-      WeightStore weights(op_case.plan, *functions);
+      uint64_t released = 0;
+      WeightStore weights(op_case.plan, *functions, [&](WeightId weight, MemoryRange bytes) {
+        EXPECT_EQ(weight, rows.projection);
+        released += bytes.size();
+      });
       const BindContext context{op_case.plan, layout, *functions, weights};
       for (const std::optional<uint32_t> clamp :
            {std::optional<uint32_t>(), std::optional<uint32_t>(0), std::optional<uint32_t>(11),
@@ -80,6 +84,10 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
           }
         }
       }
+      // The projection is in the rows now, and its bytes are not needed any more.
+      EXPECT_EQ(released, 0u);
+      weights.LayOut();
+      EXPECT_GT(released, kHeads * kKeySize * kWidth);
     }
   }
 }

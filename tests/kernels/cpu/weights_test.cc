@@ -129,6 +129,27 @@ TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
   }
 }
 
+TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
+  const OpCase op_case = CaseOf(100, 400, Storage::kPerRow, false);
+  Released released;
+  WeightStore store(op_case.plan, *functions_, released.Function());
+  store.Consume(0);
+  EXPECT_TRUE(released.pieces.empty());
+  store.LayOut();
+  EXPECT_EQ(released.bytes(), op_case.tensors->bytes());
+
+  for (const bool laid_out : {false, true}) {
+    Released once;
+    WeightStore other(op_case.plan, *functions_, once.Function());
+    other.Consume(0);
+    if (laid_out) other.Matrix(0);  // which gives it back itself
+    if (!laid_out) other.Keep(0);
+    other.LayOut();
+    EXPECT_EQ(once.pieces.empty(), !laid_out);
+    EXPECT_LE(once.bytes(), op_case.tensors->bytes() + 3 * once.pieces.size());
+  }
+}
+
 // A byte that is given back before it is read for the last time shows as a wrong entry.
 TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kPerRow}) {
