@@ -19,7 +19,7 @@ TinyOptions ManyWords(bool quantised) {
   TinyOptions options;
   options.quantised = quantised;
   options.vocabulary = false;
-  options.vocabulary_size = 120'000;
+  options.vocabulary_size = 300'000;
   options.cache_capacity = 70;
   return options;
 }
@@ -53,7 +53,7 @@ TEST(SessionThreads, RefusesNone) {
 TEST(SessionThreads, GiveTheBitsOfOne) {
   for (const bool quantised : {false, true}) {
     const auto model = Open(TinyMicronet(ManyWords(quantised)), "cpu");
-    const std::vector<uint32_t> ids = {5, 119'999, 5, 60'000};
+    const std::vector<uint32_t> ids = {5, 299'999, 5, 60'000};
     const std::vector<double> expected = Answers(*Start(model), ids);
     for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
       ASSERT_EQ(Answers(*Start(model, {.threads = threads}), ids), expected) << threads;
@@ -64,7 +64,7 @@ TEST(SessionThreads, GiveTheBitsOfOne) {
 TEST(SessionThreads, GiveLanesTheirBits) {
   const auto model = Open(TinyMicronet(ManyWords(true)), "cpu");
   constexpr uint32_t kLanes = 70;
-  const std::vector<uint32_t> ids = Tokens(kLanes, 120'000);
+  const std::vector<uint32_t> ids = Tokens(kLanes, 300'000);
   std::vector<uint32_t> all;
   for (uint32_t lane = 0; lane < kLanes; ++lane) all.push_back(lane);
   const auto alone = Start(model, {.lanes = kLanes});
@@ -95,7 +95,7 @@ TEST(SessionThreads, UseNoProcessorBetweenCalls) {
   for (int i = 0; i < 10; ++i) {
     sessions.push_back(Start(model, {.threads = 2}));
     ASSERT_TRUE(sessions.back()->StepToken(3).ok());
-    ASSERT_EQ(Full(*sessions.back()).size(), 120'000u);
+    ASSERT_EQ(Full(*sessions.back()).size(), 300'000u);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   const std::clock_t before = std::clock();  // of all threads of the process
