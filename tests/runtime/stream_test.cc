@@ -17,7 +17,7 @@ std::vector<std::byte> StateBytes(const Frame& frame, const Model& model) {
   return {frame.state, frame.state + model.layout().state_bytes};
 }
 
-CancelFlag never{false};
+Execution alone;
 
 TEST(Stream, TokensWriteNothingOutsideTheirRingSlots) {
   for (const bool quantised : {false, true}) {
@@ -28,7 +28,7 @@ TEST(Stream, TokensWriteNothingOutsideTheirRingSlots) {
       for (const uint32_t id : Tokens(40, 40)) {
         Frame frame = stream.Begin(id);
         const auto before = StateBytes(frame, *model);
-        ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, never, {}).ok());
+        ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
         auto after = StateBytes(frame, *model);
         for (const StateRegion& region : model->layout().state_regions) {
           if (position < region.ring.lag) continue;
@@ -53,13 +53,13 @@ TEST(Stream, UndoPutsEveryByteBackWhereverTheTokenStopped) {
     for (size_t end = context.begin; end <= context.end; end += 3) {
       Frame frame = stream.Begin(ids[t]);
       const auto before = StateBytes(frame, *model);
-      ASSERT_TRUE(RunSteps(*model, {context.begin, end}, {&frame, 1}, never, {}).ok());
+      ASSERT_TRUE(RunSteps(*model, {context.begin, end}, {&frame, 1}, alone).ok());
       stream.Undo();
       ASSERT_EQ(StateBytes(frame, *model), before) << t << " " << end;
       ASSERT_EQ(stream.position(), t);
     }
     Frame frame = stream.Begin(ids[t]);
-    ASSERT_TRUE(RunSteps(*model, context, {&frame, 1}, never, {}).ok());
+    ASSERT_TRUE(RunSteps(*model, context, {&frame, 1}, alone).ok());
     stream.Commit(ids[t]);
   }
 }
@@ -69,7 +69,7 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
   Stream a(*model), b(*model);
   const auto run = [&](Stream& stream, uint32_t id) {
     Frame frame = stream.Begin(id);
-    ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, never, {}).ok());
+    ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
     stream.Commit(id);
   };
   std::vector<State> states = {a.Save(model)};
