@@ -20,7 +20,7 @@ struct BenchSetup {
   size_t lanes = 1, threads = 1;
   BenchSchedule schedule;
   // Of a model with an encoder: what stands before the target of each round. Otherwise empty.
-  std::vector<uint32_t> source;
+  std::vector<uint32_t> source = {};
 };
 
 // Every mode has streams of its own, warmed up alike. In each round each mode in turn goes through
