@@ -1,7 +1,6 @@
 #include "tools/bench_input.h"
 
 #include <algorithm>
-#include <variant>
 
 #include "runtime/meter.h"
 #include "runtime/sampling.h"
@@ -12,31 +11,13 @@ namespace {
 constexpr uint64_t kRounds = 20, kSettle = 5;
 constexpr uint64_t kSeed = 20;
 
-// Buffers that are read whole at every token: keys and values of attention that sees zeros before
-// the stream's start.
-std::vector<bool> AlwaysFull(const Plan& plan) {
-  std::vector<bool> full(plan.buffers.size());
-  for (const Step& step : plan.steps) {
-    const auto* attention = std::get_if<WindowAttention>(&step.op);
-    if (attention == nullptr) continue;
-    const bool zeros = attention->start == StreamStart::kZeros && !attention->start_row;
-    for (const BufferId buffer : {attention->keys, attention->values}) {
-      full[static_cast<size_t>(buffer)] = zeros;
-    }
-  }
-  return full;
-}
-
 }  // namespace
 
 uint64_t WarmUpTokens(const Plan& plan) {
-  const std::vector<bool> full = AlwaysFull(plan);
   uint64_t context = 0;
-  for (size_t i = 0; i < plan.buffers.size(); ++i) {
-    const BufferSpec& buffer = plan.buffers[i];
+  for (const BufferSpec& buffer : plan.buffers) {
     // The cache's rings lag behind: the pair of a token is stored with the next one.
-    const bool waits = buffer.state && buffer.ring.lag == 0 && !full[i];
-    if (waits) context = std::max(context, buffer.ring.slots);
+    if (buffer.state && buffer.ring.lag == 0) context = std::max(context, buffer.ring.slots);
   }
   return context + (plan.cache ? plan.cache->capacity : 0);
 }

@@ -13,8 +13,7 @@
 namespace kinglet {
 
 // Tokens before timing starts: as many as the neural cache holds and the context sees, so that both
-// are full. Attention that sees zeros before the stream's start reads as much from the first token
-// on, and waits for nothing.
+// are full.
 uint64_t WarmUpTokens(const Plan& plan);
 
 // A stream is warmed up, then goes through rounds; in a round a few tokens are fed that are not
