@@ -14,8 +14,9 @@
 
 namespace kinglet {
 
-// The integers of a matrix, made when they are asked for, so that memory need not hold them beside
-// what they are made of: once to be packed and once more to be compared with what was packed.
+// The integers of a matrix, made whenever they are asked for, so that memory need not hold them
+// beside what they are made of: to be packed, under a mask twice, and to be compared with what was
+// packed.
 struct RowCodes {
   int bits = 0;
   // Writes the codes of a row, [cols], and returns what to multiply them with (kMultiplyPerRow).

@@ -49,14 +49,13 @@ uint64_t RowReader::StoredBefore(uint64_t row) const {
   return starts_[known] + CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
 }
 
-// The `stored` entries of `count` rows, which out begins with, go to the places of the mask's set
-// bits.
+// The row's `stored` entries, which out begins with, go to the places of the mask's set bits.
 template <class T>
-void RowReader::Spread(uint64_t row, uint64_t count, uint64_t stored, T* out) const {
+void RowReader::Spread(uint64_t row, uint64_t stored, T* out) const {
   if (!view_.mask) return;
   // Of the 64 bits from a byte on, 57 are those of any place in that byte and after.
   constexpr uint64_t kAtOnce = 56;
-  for (uint64_t end = count * cols_; end > 0;) {
+  for (uint64_t end = cols_; end > 0;) {
     const uint64_t begin = (end - 1) / kAtOnce * kAtOnce;
     const uint64_t bit = row * cols_ + begin;
     const uint64_t kept = LoadWord(view_.mask->bytes, bit / 8) >> (bit % 8);
@@ -76,8 +75,8 @@ uint64_t RowReader::StoredCodes(uint64_t row, uint64_t count, int16_t* out) cons
   return stored;
 }
 
-void RowReader::Codes(uint64_t row, uint64_t count, int16_t* out) const {
-  Spread(row, count, StoredCodes(row, count, out), out);
+void RowReader::Codes(uint64_t row, int16_t* out) const {
+  Spread(row, StoredCodes(row, 1, out), out);
 }
 
 float RowReader::Scale(uint64_t row) const {
@@ -112,7 +111,7 @@ void RowReader::Reals(uint64_t row, float* out) const {
           wide ? LoadLittle<float>(from + 4 * i) : HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
     }
   }
-  Spread(row, 1, count, out);
+  Spread(row, count, out);
 }
 
 std::vector<std::span<const std::byte>> RowReader::Memory(uint64_t begin, uint64_t end) const {

@@ -29,11 +29,10 @@ class RowReader {
   void Reals(uint64_t row, float* out) const;
   // The integers of a row, zeros filled in, to out[cols()], and what to multiply them with.
   // REQUIRES: the tensor is quantised.
-  void Codes(uint64_t row, int16_t* out) const { Codes(row, 1, out); }
-  // Of `count` rows from `row` on, to out[count * cols()]: fastest from a multiple of kMaskRows on.
-  void Codes(uint64_t row, uint64_t count, int16_t* out) const;
+  void Codes(uint64_t row, int16_t* out) const;
   float Scale(uint64_t row) const;
-  // The same without the zeros: as many as the mask has set bits in those rows; returns how many.
+  // Of `count` rows from `row` on without the zeros of a mask; returns how many are left. Fastest
+  // from a multiple of kMaskRows on.
   uint64_t StoredCodes(uint64_t row, uint64_t count, int16_t* out) const;
   // Null: nothing is left out. Bit row * cols() + column says whether that entry is stored.
   const MaskView* mask() const { return view_.mask ? &*view_.mask : nullptr; }
@@ -45,7 +44,7 @@ class RowReader {
   // Entries stored before the row's own.
   uint64_t StoredBefore(uint64_t row) const;
   template <class T>
-  void Spread(uint64_t row, uint64_t count, uint64_t stored, T* out) const;
+  void Spread(uint64_t row, uint64_t stored, T* out) const;
 
   TensorView view_;
   uint64_t rows_, cols_;

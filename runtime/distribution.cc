@@ -190,9 +190,6 @@ T Distribution<T>::Mixed(T log_probability, T weight) const {
   return ref::MixedLogProbability(log_probability, weight, {keep_, lambda_, cache_total_});
 }
 
-// log p of words: two differences, a comparison and the cluster's own log p; then the share that
-// the cache leaves, or, for a word that it holds, two products, a sum, a quotient, an exponential
-// and a logarithm.
 // work(begin, count) for parts of n words, by the session's threads.
 template <class T>
 template <class Work>
@@ -204,6 +201,9 @@ void Distribution<T>::ForParts(size_t n, const Work& work) {
   RunPieces((n + kPartWords - 1) / kPartWords, part, execution_.team.get());
 }
 
+// log p of words: two differences, a comparison and the cluster's own log p; then the share that
+// the cache leaves, or, for a word that it holds, two products, a sum, a quotient, an exponential
+// and a logarithm.
 template <class T>
 void Distribution<T>::CountWords(double words, double cached) {
   const double plain = model_.plan().cache ? words - cached : 0;

@@ -123,6 +123,10 @@ class Distribution {
   Status OpenCache(Frame& frame);
   static Status OpenCluster(std::span<Asked> asked, size_t index);
   static Status OpenCache(std::span<Asked> asked);
+  // Runs the steps on the streams of which needs(distribution) is true, and then take(distribution,
+  // frame) on each of them.
+  template <class Needs, class Take>
+  static Status Open(std::span<Asked> asked, StepRange steps, const Needs& needs, const Take& take);
   // What this stream makes of a cluster's steps, or the cache's, once they have run.
   Status TakeCluster(const Frame& frame, size_t index);
   Status TakeCache(const Frame& frame);

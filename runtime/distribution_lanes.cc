@@ -1,6 +1,7 @@
 // Questions to several streams at once.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "runtime/distribution.h"
@@ -29,39 +30,41 @@ class Needing {
 }  // namespace
 
 template <class T>
-Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
+template <class Needs, class Take>
+Status Distribution<T>::Open(std::span<Asked> asked, StepRange steps, const Needs& needs,
+                             const Take& take) {
   Needing needing;
   for (size_t i = 0; i < asked.size(); ++i) {
-    if (!asked[i].distribution->open_.Contains(index)) needing.Add(i, asked[i].frame);
+    if (needs(*asked[i].distribution)) needing.Add(i, asked[i].frame);
   }
   if (needing.empty()) return Status();
   const Distribution& any = *asked.front().distribution;
-  KINGLET_RETURN_IF_ERROR(RunSteps(any.model_, any.model_.plan().clusters[index].steps,
-                                   needing.frames(), any.execution_));
+  KINGLET_RETURN_IF_ERROR(RunSteps(any.model_, steps, needing.frames(), any.execution_));
   Status status;
   for (const size_t i : needing.streams()) {
-    const Status taken = asked[i].distribution->TakeCluster(asked[i].frame, index);
+    const Status taken = take(*asked[i].distribution, asked[i].frame);
     if (status.ok()) status = taken;
   }
   return status;
 }
 
 template <class T>
+Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
+  return Open(
+      asked, asked.front().distribution->model_.plan().clusters[index].steps,
+      [index](const Distribution& stream) { return !stream.open_.Contains(index); },
+      [index](Distribution& stream, const Frame& frame) {
+        return stream.TakeCluster(frame, index);
+      });
+}
+
+template <class T>
 Status Distribution<T>::OpenCache(std::span<Asked> asked) {
-  Needing needing;
-  for (size_t i = 0; i < asked.size(); ++i) {
-    if (!asked[i].distribution->cache_open_) needing.Add(i, asked[i].frame);
-  }
-  const Distribution& any = *asked.front().distribution;
-  if (needing.empty() || !any.model_.plan().cache) return Status();
-  KINGLET_RETURN_IF_ERROR(
-      RunSteps(any.model_, any.model_.plan().cache->steps, needing.frames(), any.execution_));
-  Status status;
-  for (const size_t i : needing.streams()) {
-    const Status taken = asked[i].distribution->TakeCache(asked[i].frame);
-    if (status.ok()) status = taken;
-  }
-  return status;
+  const std::optional<CachePlan>& cache = asked.front().distribution->model_.plan().cache;
+  if (!cache) return Status();
+  return Open(
+      asked, cache->steps, [](const Distribution& stream) { return !stream.cache_open_; },
+      [](Distribution& stream, const Frame& frame) { return stream.TakeCache(frame); });
 }
 
 template <class T>

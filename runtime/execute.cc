@@ -21,22 +21,8 @@ void RunUnits(const Phase& phase, std::span<Frame> frames, Pieces units) {
   }
 }
 
-}  // namespace
-
-void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
-  // Where a phase has pieces enough, all frames take each of them together.
-  const bool together =
-      frames.size() == 1 || (phase.frames_share_memory && phase.pieces >= 2 * team.size());
-  if (together) {
-    team.Run(phase.pieces, [&](Pieces pieces) { phase.run(frames, pieces); });
-  } else {
-    team.Run(phase.pieces * frames.size(), [&](Pieces units) { RunUnits(phase, frames, units); });
-  }
-}
-
-namespace {
-
-// A phase of one piece is less than that, but there is one on each frame.
+// In pieces of kPhasePieceBytes. A phase of one piece is less than that, but there is one on each
+// frame.
 size_t WorthOf(const Kernel& kernel, size_t frames) {
   constexpr size_t kUndivided = 4;
   size_t worth = 0;
@@ -57,6 +43,17 @@ bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
 }
 
 }  // namespace
+
+void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
+  // Where a phase has pieces enough, all frames take each of them together.
+  const bool together =
+      frames.size() == 1 || (phase.frames_share_memory && phase.pieces >= 2 * team.size());
+  if (together) {
+    team.Run(phase.pieces, [&](Pieces pieces) { phase.run(frames, pieces); });
+  } else {
+    team.Run(phase.pieces * frames.size(), [&](Pieces units) { RunUnits(phase, frames, units); });
+  }
+}
 
 Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
                 Execution& execution) {

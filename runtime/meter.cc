@@ -9,8 +9,6 @@
 namespace kinglet {
 namespace {
 
-double Real(uint64_t count) { return static_cast<double>(count); }
-
 // Products with this tensor may be integer (kernels/ref/weights.h): divided values are made real at
 // load.
 bool IsInteger(const TensorView& tensor) {
@@ -299,7 +297,7 @@ std::vector<Component> ComponentsOf(const Plan& plan, std::span<const uint64_t> 
                                     const BackendTraits& traits, const TokenPath& path) {
   std::vector<Component> components;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (plan.encoder && path.encodes != (i >= plan.encoder->passes.front().begin)) continue;
+    if (IsOfEncoder(plan, i) != path.encodes) continue;
     const size_t first = components.size();
     std::visit(StepMeter(plan, nonzeros, traits, path, plan.steps[i].name, components),
                plan.steps[i].op);

@@ -15,8 +15,6 @@ namespace {
 constexpr double kBaselineParameters = 159e6, kBaselineOperations = 318e6;
 constexpr int kWordBits = 32;
 
-double Real(uint64_t count) { return static_cast<double>(count); }
-
 // --- operations. Sources: the notebook's functions of the same names. ---
 
 // n_in products for each of n_out sums; the notebook adds `bias` terms where it says so.
@@ -397,7 +395,7 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
   uint64_t quantisers = 0;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    const bool encodes = plan.encoder && i >= plan.encoder->passes.front().begin;
+    const bool encodes = IsOfEncoder(plan, i);
     std::visit(StorageRules(plan.weights, charged, quantisers), step.op);
     std::visit(StepRules(plan, nonzeros, encodes ? means->source_bin_counts : bin_counts, means,
                          encodes, step.name, encodes ? count.encoder : count.components),

@@ -2,7 +2,12 @@
 #ifndef KINGLET_RUNTIME_OPERATIONS_H_
 #define KINGLET_RUNTIME_OPERATIONS_H_
 
+#include <cstdint>
+
 namespace kinglet {
+
+// A count on its way into a tally.
+inline double Real(uint64_t count) { return static_cast<double>(count); }
 
 // Of one token or one query, or a mean over many.
 struct OperationTally {

@@ -9,8 +9,6 @@
 namespace kinglet {
 namespace {
 
-double Real(uint64_t count) { return static_cast<double>(count); }
-
 size_t BinOf(const EmbedRow& embedding, uint32_t id) {
   const auto after =
       std::upper_bound(embedding.bins.begin(), embedding.bins.end(), id,
@@ -49,6 +47,10 @@ const EmbedRow& SourceEmbeddingOf(const Plan& plan) {
   return std::get<EmbedRow>(plan.steps[step].op);
 }
 
+bool IsOfEncoder(const Plan& plan, size_t step) {
+  return plan.encoder && step >= plan.encoder->passes.front().begin;
+}
+
 uint64_t SteadyPosition(const Plan& plan) {
   uint64_t position = 0;
   for (const Step& step : plan.steps) {
@@ -64,7 +66,7 @@ uint64_t SteadyPosition(const Plan& plan) {
 size_t BinOf(const Plan& plan, uint32_t id) { return BinOf(EmbeddingOf(plan), id); }
 
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
-  const bool encodes = plan.encoder && step >= plan.encoder->passes.front().begin;
+  const bool encodes = IsOfEncoder(plan, step);
   if (encodes || path.encodes) return encodes && path.encodes;
   const auto after = std::upper_bound(
       plan.clusters.begin(), plan.clusters.end(), step,

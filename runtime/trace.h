@@ -21,6 +21,8 @@ namespace kinglet {
 const EmbedRow& EmbeddingOf(const Plan& plan);
 // The encoder's. REQUIRES: the plan has an encoder.
 const EmbedRow& SourceEmbeddingOf(const Plan& plan);
+// Whether a step is one of the encoder's, which come last; never without an encoder.
+bool IsOfEncoder(const Plan& plan, size_t step);
 // How many of `ids` lie in each bin of the embedding. REQUIRES: each id < vocabulary size.
 std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids);
 

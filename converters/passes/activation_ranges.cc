@@ -137,10 +137,8 @@ Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
   PointFinder finder(model);
   Points points;
   const Plan& plan = model.plan();
-  const auto embedding = std::find_if(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
-    return std::holds_alternative<EmbedRow>(step.op);
-  });
-  KINGLET_RETURN_IF_ERROR(finder.Add({embedding->name, "embedded", ranges.input}, points));
+  const Step& embedding = plan.steps[EmbeddingStep(plan)];
+  KINGLET_RETURN_IF_ERROR(finder.Add({embedding.name, "embedded", ranges.input}, points));
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i);
     const bool last = i + 1 == ranges.outputs.size();

@@ -7,7 +7,6 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

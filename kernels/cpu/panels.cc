@@ -47,10 +47,10 @@ Panels Panels::FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const
   Panels panels = OfIntegers(rows, cols, bits);
   // WriteCodes wants whole panels, and may read beyond them.
   std::vector<int16_t> padded(codes.begin(), codes.end());
-  padded.resize(PanelsOf(rows) * kPanelRows * cols + BlockCols(panels.form_));
+  padded.resize(panels.panels() * kPanelRows * cols + BlockCols(panels.form_));
   std::vector<float> padded_scales(scales.begin(), scales.end());
-  padded_scales.resize(PanelsOf(rows) * kPanelRows);
-  for (uint64_t panel = 0; panel < PanelsOf(rows); ++panel) {
+  padded_scales.resize(panels.panels() * kPanelRows);
+  for (uint64_t panel = 0; panel < panels.panels(); ++panel) {
     panels.WriteCodes(panel, &padded[panel * kPanelRows * cols], &padded_scales[panel * kPanelRows],
                       vector);
   }

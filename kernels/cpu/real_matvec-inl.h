@@ -23,7 +23,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 constexpr size_t kGroupReals = 8;
 constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
 
-// finish(i, sums) for each of the vectors: what OrderedColumns gives for it. prepare(base, count)
+// done(i, sums) for each of the vectors: what OrderedColumns gives for it. prepare(base, count)
 // is called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
 // kGroupReals.
 template <class D, class Prepare, class Column, class Done>

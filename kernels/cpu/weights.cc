@@ -35,22 +35,19 @@ class PanelWriter {
       }
       return;
     }
-    const uint64_t stored = reader_.StoredCodes(from, count, stored_.data());
-    const int16_t* codes = stored_.data();
-    uint64_t written = stored;
-    if (reader_.mask() != nullptr) {
-      written = count * panels_.cols();
-      vector_.spread_codes(reader_.mask()->bytes.data(), from * panels_.cols(), written, codes,
+    const uint64_t entries = count * panels_.cols();
+    reader_.StoredCodes(from, count, stored_.data());
+    std::vector<int16_t>* codes = &stored_;
+    if (const MaskView* mask = reader_.mask()) {
+      vector_.spread_codes(mask->bytes.data(), from * panels_.cols(), entries, stored_.data(),
                            codes_.data());
-      codes = codes_.data();
+      codes = &codes_;
     }
-    if (count < kPanelRows) {
-      auto& last = reader_.mask() != nullptr ? codes_ : stored_;
-      std::fill(last.begin() + static_cast<ptrdiff_t>(written), last.end(), int16_t{0});
-    }
+    // Rows that the matrix does not have.
+    std::fill(codes->begin() + static_cast<ptrdiff_t>(entries), codes->end(), int16_t{0});
     float scales[kPanelRows] = {};
     for (uint64_t i = 0; i < count; ++i) scales[i] = reader_.Scale(from + i);
-    panels_.WriteCodes(row / kPanelRows, codes, scales, vector_);
+    panels_.WriteCodes(row / kPanelRows, codes->data(), scales, vector_);
   }
 
  private:

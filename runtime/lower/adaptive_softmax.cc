@@ -65,11 +65,8 @@ class SoftmaxLowering {
     return cluster;
   }
   void End(const std::string& name, ClusterPlan cluster) {
-    builder_.AddStep(
-        "softmax." + name + ".normaliser",
-        LogSumExp{cluster.logits, cluster.normaliser,
-                  builder_.Reals(name + ".blocks",
-                                 SumBlocks(builder_.plan().buffer(cluster.logits).count))});
+    builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks", cluster.logits,
+                           cluster.normaliser);
     cluster.steps.end = builder_.step_count();
     builder_.plan().clusters.push_back(cluster);
   }

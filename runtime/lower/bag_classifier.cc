@@ -34,9 +34,8 @@ void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanB
     input = units;
   }
   builder.AddProduct("classifier", MatVec{block.weight, block.bias, input, classifier.logits});
-  builder.AddStep("classifier.normaliser",
-                  LogSumExp{classifier.logits, classifier.normaliser,
-                            builder.Reals("classifier.blocks", SumBlocks(block.classes))});
+  builder.AddNormaliser("classifier.normaliser", "classifier.blocks", classifier.logits,
+                        classifier.normaliser);
   classifier.steps.end = builder.step_count();
   builder.plan().classifier = classifier;
 }

@@ -87,6 +87,14 @@ class PlanBuilder {
                             product.rectify});
   }
 
+  // The normaliser of a softmax over `logits`: the step `name`, with room for the sums of its
+  // blocks in a buffer of its own.
+  void AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
+                     BufferId normaliser) {
+    const BufferId sums = Reals(blocks, SumBlocks(plan_.buffer(logits).count));
+    AddStep(name, LogSumExp{logits, normaliser, sums});
+  }
+
   void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }
   size_t step_count() const { return plan_.steps.size(); }
   Plan& plan() { return plan_; }
