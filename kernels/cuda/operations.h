@@ -2,7 +2,9 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/cluster_products.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/ranking.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/vectors.h"
@@ -11,7 +13,8 @@ namespace kinglet::cuda {
 
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum>;
+                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
+                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

@@ -14,12 +14,15 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Queue> queue, device->CreateQueue());
   WeightStore weights(plan, device, *queue, program->memory_);
   Binder binder(plan, layout, weights);
+  std::vector<std::vector<Step>> bound;  // by plan step
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<Step> steps, binder.Bind(i));
+    KINGLET_ASSIGN_OR_RETURN(std::vector<Step> steps, binder.Bind(i));
     program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
+    bound.push_back(std::move(steps));
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
+  KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, binder));
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
                            weights.Constants(std::span<const Step>(program->steps_)));

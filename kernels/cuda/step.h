@@ -85,7 +85,7 @@ struct TokenRange {
 
 // One of the argument structs below, by its number in the list of them (operations.h).
 struct Step {
-  static constexpr size_t kMostBytes = 192;
+  static constexpr size_t kMostBytes = 256;
   uint32_t kind;
   alignas(8) unsigned char arguments[kMostBytes];
 };
