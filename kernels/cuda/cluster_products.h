@@ -207,6 +207,7 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work
 // normaliser[0] = the largest of all blocks.
 struct LargestOfLane {
   Logits logits;
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts);

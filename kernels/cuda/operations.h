@@ -21,6 +21,7 @@ Step MakeStep(const T& arguments) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMostBytes);
   Step step{};
   step.kind = internal::KindIn<T>(Operations());
+  step.by_lane = internal::kByLane<T>;
   static_assert(internal::KindIn<T>(Operations()) != UINT32_MAX, "add it to Operations");
   memcpy(step.arguments, &arguments, sizeof arguments);
   return step;

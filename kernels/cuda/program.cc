@@ -1,11 +1,34 @@
 #include "kernels/cuda/program.h"
 
 #include <span>
+#include <variant>
 
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/weights.h"
 
 namespace kinglet::cuda {
+namespace {
+
+// A product whose result the next step quantises does that too: one wait less for each.
+void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
+  for (size_t i = 1; i < plan.steps.size(); ++i) {
+    const auto* product = std::get_if<MatVec>(&plan.steps[i - 1].op);
+    const auto* quantise = std::get_if<Quantise>(&plan.steps[i].op);
+    if (product == nullptr || quantise == nullptr || product->y != quantise->x) continue;
+    Step& last = bound[i - 1].back();
+    if (last.kind != MakeStep(IntegerProduct{}).kind) continue;
+    auto joined = ArgumentsOf<IntegerProduct>(last);
+    const auto codes = ArgumentsOf<QuantiseVector>(bound[i].back());
+    if (joined.matrix.rows != codes.count) continue;
+    joined.quantises = true;
+    joined.codes = codes.codes;
+    joined.rounding = codes.rounding;
+    last = MakeStep(joined);
+    bound[i].clear();
+  }
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const BufferLayout& layout,
                                                      const std::shared_ptr<Device>& device,
@@ -16,10 +39,13 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   Binder binder(plan, layout, weights);
   std::vector<std::vector<Step>> bound;  // by plan step
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
     KINGLET_ASSIGN_OR_RETURN(std::vector<Step> steps, binder.Bind(i));
-    program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
     bound.push_back(std::move(steps));
+  }
+  JoinQuantisers(plan, bound);
+  for (const std::vector<Step>& steps : bound) {
+    program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
+    program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
   KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, binder));

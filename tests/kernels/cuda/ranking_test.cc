@@ -190,7 +190,8 @@ class RankingTest : public ::testing::Test {
       }
     }
     std::vector<float> out(network.plan.vocabulary_size);
-    const float* head_logits = network.layout[network.plan.clusters[0].logits].At<float>(lane.frame);
+    const float* head_logits =
+        network.layout[network.plan.clusters[0].logits].At<float>(lane.frame);
     const float* head = network.layout[network.plan.clusters[0].normaliser].At<float>(lane.frame);
     for (const ClusterPlan& cluster : network.plan.clusters) {
       const float* logits = network.layout[cluster.logits].At<float>(lane.frame);
@@ -240,8 +241,7 @@ class RankingTest : public ::testing::Test {
     return on;
   }
 
-  static void Check(const Shape& shape, uint32_t lane_count, uint32_t k,
-                    bool empty_is_normalised) {
+  static void Check(const Shape& shape, uint32_t lane_count, uint32_t k, bool empty_is_normalised) {
     SCOPED_TRACE(std::to_string(shape.head_words) + " words, " + std::to_string(lane_count) +
                  " lanes");
     const Network network(shape, shape.width + lane_count);
