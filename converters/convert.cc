@@ -51,6 +51,12 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_c
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
+bool HasUnit(const ModelDescription& description) {
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
+  return FindBlock<AdaptiveEmbedding>(description)->define ||
+         (encoder != nullptr && encoder->embedding.define);
+}
+
 Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& recipe,
                                    ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
@@ -77,8 +83,7 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
                              options.memory_length, options.define_cache_rows}));
     summary.family = family->name;
   }
-  const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
-  if (options.define_cache_rows && !embedding->define) {
+  if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit that is the whole input", "none");
   }
