@@ -1,0 +1,118 @@
+// Products of bytes on tensor cores: D += A B for A [16, 32], B [32, 8] of signed or unsigned bytes
+// and D [16, 8] of 32-bit integers, by the threads of one warp. Integers: the sums are exact in any
+// order. Source of the places: the PTX manual's description of mma.m16n8k32 for 8-bit integers.
+#ifndef KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
+#define KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/block.h"
+
+namespace kinglet::cuda {
+
+inline constexpr uint32_t kTileRows = 16;    // of A and D
+inline constexpr uint32_t kTileDepth = 32;   // columns of A, rows of B
+inline constexpr uint32_t kTileStreams = 8;  // columns of B and D
+
+// Four bytes to a word, the lowest place first. With g = lane / 4 and t = lane % 4, a lane holds
+//   A: words (g, 4 t ..), (g + 8, 4 t ..), (g, 16 + 4 t ..), (g + 8, 16 + 4 t ..)
+//   B: words (4 t .., g), (16 + 4 t .., g)
+//   D: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1)
+struct TileA {
+  uint32_t words[4];
+};
+struct TileB {
+  uint32_t words[2];
+};
+struct TileD {
+  int32_t sums[4];
+};
+// The row and column of D that a lane's sum i is.
+KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t lane, uint32_t i) {
+  return lane / 4 + (i < 2 ? 0 : 8);
+}
+KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t lane, uint32_t i) {
+  return lane % 4 * 2 + i % 2;
+}
+// Where in A [16, 32], row-major, a lane's byte `byte` of word `word` is.
+KINGLET_HOST_DEVICE constexpr uint32_t TileByteA(uint32_t lane, uint32_t word, uint32_t byte) {
+  const uint32_t row = lane / 4 + (word % 2) * 8;
+  return row * kTileDepth + (word / 2) * 16 + lane % 4 * 4 + byte;
+}
+
+namespace internal {
+template <bool kSigned>
+KINGLET_HOST_DEVICE inline int32_t ByteOf(uint32_t word, uint32_t i) {
+  const uint32_t byte = word >> (8 * i) & 0xffu;
+  return kSigned ? static_cast<int32_t>(static_cast<int8_t>(byte)) : static_cast<int32_t>(byte);
+}
+template <bool kSignedA, bool kSignedB>
+KINGLET_HOST_DEVICE inline int32_t DotWord(uint32_t a, uint32_t b) {
+  int32_t sum = 0;
+  for (uint32_t i = 0; i < 4; ++i) sum += ByteOf<kSignedA>(a, i) * ByteOf<kSignedB>(b, i);
+  return sum;
+}
+}  // namespace internal
+
+// REQUIRES: every sum fits 32 bits.
+template <bool kSignedA, bool kSignedB>
+KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<TileA>& a,
+                                              const PerLane<TileB>& b, PerLane<TileD>& d) {
+#if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ >= 800
+  static_cast<void>(warp);
+  const uint32_t* x = a[0].words;
+  const uint32_t* y = b[0].words;
+  int32_t* z = d[0].sums;
+#define KINGLET_MMA(TYPE_A, TYPE_B)                                \
+  asm("mma.sync.aligned.m16n8k32.row.col.s32." TYPE_A "." TYPE_B   \
+      ".s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+      : "+r"(z[0]), "+r"(z[1]), "+r"(z[2]), "+r"(z[3])             \
+      : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]))
+  if constexpr (kSignedA && kSignedB) {
+    KINGLET_MMA("s8", "s8");
+  } else if constexpr (kSignedA) {
+    KINGLET_MMA("s8", "u8");
+  } else if constexpr (kSignedB) {
+    KINGLET_MMA("u8", "s8");
+  } else {
+    KINGLET_MMA("u8", "u8");
+  }
+#undef KINGLET_MMA
+#elif KINGLET_CUDA_ON_DEVICE
+  // Compute capability 7.5 has this product only at [8, 8, 16]: its threads fetch each other's
+  // words instead.
+  static_cast<void>(warp);
+  const uint32_t lane = threadIdx.x % kWarpLanes, row = lane / 4, pair = lane % 4;
+  for (uint32_t source = 0; source < 4; ++source) {
+    for (uint32_t part = 0; part < 2; ++part) {
+      const uint32_t a_low =
+          __shfl_sync(0xffffffffu, a[0].words[2 * part], static_cast<int>(row * 4 + source));
+      const uint32_t a_high =
+          __shfl_sync(0xffffffffu, a[0].words[2 * part + 1], static_cast<int>(row * 4 + source));
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t word = __shfl_sync(0xffffffffu, b[0].words[part],
+                                          static_cast<int>((2 * pair + i) * 4 + source));
+        d[0].sums[i] += internal::DotWord<kSignedA, kSignedB>(a_low, word);
+        d[0].sums[2 + i] += internal::DotWord<kSignedA, kSignedB>(a_high, word);
+      }
+    }
+  }
+#else
+  warp.EachLane([&](uint32_t lane, uint32_t slot) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t row = TileRow(lane, i), stream = TileStream(lane, i);
+      for (uint32_t source = 0; source < 4; ++source) {
+        for (uint32_t part = 0; part < 2; ++part) {
+          const uint32_t word_a = a[row % 8 * 4 + source].words[2 * part + row / 8];
+          const uint32_t word_b = b[stream * 4 + source].words[part];
+          d[slot].sums[i] += internal::DotWord<kSignedA, kSignedB>(word_a, word_b);
+        }
+      }
+    }
+  });
+#endif
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_

@@ -1,0 +1,17 @@
+// The machine's CUDA device. Only in builds with the CUDA toolkit. C++17.
+#ifndef KINGLET_KERNELS_CUDA_CUDA_DEVICE_H_
+#define KINGLET_KERNELS_CUDA_CUDA_DEVICE_H_
+
+#include <memory>
+
+#include "kernels/cuda/device.h"
+
+namespace kinglet::cuda {
+
+// The first one. KINGLET_UNSUPPORTED, in one line: no driver, one too old for this build, no
+// device, or a device too old for the code in this build.
+Result<std::shared_ptr<Device>> FirstCudaDevice();
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_CUDA_DEVICE_H_

@@ -1,0 +1,34 @@
+#include "kernels/cuda/device.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/operations.h"
+
+namespace kinglet::cuda {
+
+std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t most_blocks) {
+  std::vector<Launch> launches;
+  bool joining = false;  // the last launch is one of few blocks
+  for (uint32_t i = 0; i < list.count; ++i) {
+    const uint32_t units = UnitsOf(list.steps[i], lanes, kBlockWarps);
+    if (units > kFewUnits) {
+      launches.push_back({i, i + 1, std::min(units, most_blocks)});
+      joining = false;
+    } else if (joining) {
+      launches.back().end = i + 1;
+    } else {
+      launches.push_back({i, i + 1, std::min(kFewBlocks, most_blocks)});
+      joining = true;
+    }
+  }
+  return launches;
+}
+
+Result<DeviceMemory> DeviceMemory::Allocate(const std::shared_ptr<Device>& device, size_t bytes) {
+  DeviceMemory memory;
+  KINGLET_ASSIGN_OR_RETURN(memory.memory_, device->Allocate(bytes));
+  memory.device_ = device;
+  return memory;
+}
+
+}  // namespace kinglet::cuda

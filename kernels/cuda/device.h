@@ -1,0 +1,101 @@
+// A device as the rest of this directory uses it: memory, and queues that run steps. Two there are:
+// a CUDA device (device.cu), and the host emulating one (emulated_device.h). C++17.
+#ifndef KINGLET_KERNELS_CUDA_DEVICE_H_
+#define KINGLET_KERNELS_CUDA_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/step.h"
+#include "kinglet/status.h"
+
+namespace kinglet::cuda {
+
+// Threads of every block.
+inline constexpr uint32_t kBlockThreads = 256;
+inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpLanes;
+
+// Steps one after the other, in the host's memory and in the device's. Not owned.
+struct StepList {
+  const Step* steps = nullptr;
+  uint32_t count = 0;
+  const Step* on_device = nullptr;
+};
+
+// Steps begin .. end - 1 of a list by one launch of so many blocks. Of one step: its units divided
+// among the blocks. Of several: the blocks wait for each other between any two.
+struct Launch {
+  uint32_t begin, end;
+  uint32_t blocks;
+};
+// Few blocks wait for each other fast, but many read memory fast: steps of few units share a launch
+// of kFewBlocks, and any other is one of its own with up to `most_blocks`.
+inline constexpr uint32_t kFewBlocks = 16;
+inline constexpr uint32_t kFewUnits = 64;
+std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t most_blocks);
+
+// What has been asked of a queue since it was made.
+struct QueueWork {
+  uint64_t launches = 0;
+  uint64_t bytes_to_device = 0, bytes_to_host = 0;
+};
+
+// Runs what it is given in order. Belongs to one thread at a time. Everything but Wait and Download
+// may return before it is done; an error of it is then the next call's.
+class Queue {
+ public:
+  virtual ~Queue() = default;
+  // `from` may change once the call has returned.
+  virtual Status Upload(std::byte* to, const void* from, size_t bytes) = 0;
+  // Waits for all that was given before.
+  virtual Status Download(void* to, const std::byte* from, size_t bytes) = 0;
+  virtual Status Copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
+  virtual Status Zero(std::byte* to, size_t bytes) = 0;
+  // `lanes` is the device's memory.
+  virtual Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) = 0;
+  virtual Status Wait() = 0;
+  const QueueWork& work() const { return work_; }
+
+ protected:
+  QueueWork work_;
+};
+
+// Shared by any number of threads.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const std::string& name() const = 0;
+  virtual uint64_t FreeBytes() const = 0;
+  // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
+  virtual Result<std::byte*> Allocate(size_t bytes) = 0;
+  virtual void Free(std::byte* memory) = 0;
+  virtual Result<std::unique_ptr<Queue>> CreateQueue() = 0;
+};
+
+// Memory of a device, freed with its owner.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  static Result<DeviceMemory> Allocate(const std::shared_ptr<Device>& device, size_t bytes);
+  DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~DeviceMemory() {
+    if (memory_ != nullptr) device_->Free(memory_);
+  }
+  std::byte* data() const { return memory_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::byte* memory_ = nullptr;
+};
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_DEVICE_H_

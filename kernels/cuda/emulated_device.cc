@@ -1,0 +1,123 @@
+#include "kernels/cuda/emulated_device.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "kernels/cuda/operations.h"
+
+namespace kinglet::cuda {
+namespace {
+
+class EmulatedQueue : public Queue {
+ public:
+  explicit EmulatedQueue(const Emulation& emulation) : emulation_(emulation) {}
+
+  Status Upload(std::byte* to, const void* from, size_t bytes) override {
+    work_.bytes_to_device += bytes;
+    return CopyBytes(to, from, bytes);
+  }
+  Status Download(void* to, const std::byte* from, size_t bytes) override {
+    work_.bytes_to_host += bytes;
+    return CopyBytes(to, from, bytes);
+  }
+  Status Copy(std::byte* to, const std::byte* from, size_t bytes) override {
+    return CopyBytes(to, from, bytes);
+  }
+  Status Zero(std::byte* to, size_t bytes) override {
+    if (bytes > 0) std::memset(to, 0, bytes);
+    return Status();
+  }
+  Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
+    for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.most_blocks)) {
+      ++work_.launches;
+      for (uint32_t i = launch.begin; i < launch.end; ++i) {
+        RunStep(list.on_device[i], launch.blocks, lanes, lane_count);
+      }
+    }
+    return Status();
+  }
+  Status Wait() override { return Status(); }
+
+ private:
+  static Status CopyBytes(void* to, const void* from, size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return Status();
+  }
+
+  void RunStep(const Step& step, uint32_t blocks, const Lane* lanes, uint32_t lane_count) {
+    // Of its own, so that a sanitizer sees what is read and written beyond it.
+    std::vector<SharedUnit> shared(SharedBytesOf(step) / sizeof(SharedUnit) + 1);
+    const uint32_t units = UnitsOf(step, lane_count, kBlockWarps);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const uint32_t first = emulation_.order == Order::kForward ? b : blocks - 1 - b;
+      // Nothing is left from the unit or the kernel before.
+      std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
+      const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()),
+                        emulation_.order);
+      for (uint32_t unit = first; unit < units; unit += blocks) {
+        RunUnit(step, Work{lanes, lane_count, unit, block});
+      }
+    }
+  }
+
+  struct alignas(16) SharedUnit {
+    std::byte bytes[16];
+  };
+  Emulation emulation_;
+};
+
+class Emulated : public Device {
+ public:
+  explicit Emulated(const Emulation& emulation) : emulation_(emulation) {}
+
+  const std::string& name() const override {
+    static const std::string kName = "emulated on the host: not proven on a device";
+    return kName;
+  }
+  uint64_t FreeBytes() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return emulation_.memory_bytes - used_;
+  }
+  Result<std::byte*> Allocate(size_t bytes) override {
+    constexpr size_t kAlignment = 256;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    void* memory = nullptr;
+    if (bytes <= emulation_.memory_bytes - used_) {
+      memory = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+    }
+    if (memory == nullptr) {
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "device memory",
+                             std::to_string(bytes) + " bytes",
+                             std::to_string(emulation_.memory_bytes - used_) + " free");
+    }
+    used_ += bytes;
+    sizes_[memory] = bytes;
+    return static_cast<std::byte*>(memory);
+  }
+  void Free(std::byte* memory) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    used_ -= sizes_[memory];
+    sizes_.erase(memory);
+    std::free(memory);
+  }
+  Result<std::unique_ptr<Queue>> CreateQueue() override {
+    return std::unique_ptr<Queue>(std::make_unique<EmulatedQueue>(emulation_));
+  }
+
+ private:
+  Emulation emulation_;
+  mutable std::mutex mutex_;
+  uint64_t used_ = 0;
+  std::map<void*, size_t> sizes_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> EmulatedDevice(const Emulation& emulation) {
+  return std::make_shared<Emulated>(emulation);
+}
+
+}  // namespace kinglet::cuda

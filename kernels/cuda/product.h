@@ -1,0 +1,337 @@
+// Products of matrices with vectors: rules 2 to 4 of docs/NUMERICS.md. C++17.
+#ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
+#define KINGLET_KERNELS_CUDA_PRODUCT_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+
+namespace kinglet::cuda {
+
+// What a row's product becomes on its way to y.
+struct Finish {
+  const float* bias = nullptr;  // [rows], or null
+  bool rectify = false;
+  KINGLET_HOST_DEVICE float operator()(float value, uint64_t row) const {
+    if (bias != nullptr) value += bias[row];
+    return !rectify || value > 0.0f ? value : 0.0f;
+  }
+};
+
+// y[rows] = matrix * x of integers, exact sums. Each unit is some rows for up to kTileStreams *
+// stream_tiles lanes, whose weights are read once.
+struct IntegerProduct {
+  ByteMatrix matrix;
+  Vector x;        // codes, [cols]
+  bool x_is_byte;  // each fits a signed byte
+  Finish finish;
+  Place y;  // [rows] of reals
+  TokenRange tokens;
+
+  static constexpr uint32_t kColumns = 1024;       // of x in shared memory at a time,
+  static constexpr uint32_t kColumnsOfMany = 256;  // or so many of many lanes
+  static constexpr uint32_t kMostStreamTiles = 8;
+  // Rows of a unit: one tile for each warp.
+  KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t warps) {
+    return (matrix.row_tiles() + warps - 1) / warps;
+  }
+  KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
+    return lanes > kTileStreams ? kMostStreamTiles : 1;
+  }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
+    const uint32_t together = StreamTiles(lanes) * kTileStreams;
+    return (lanes + together - 1) / together * RowUnits(matrix, warps);
+  }
+  // Bytes between the planes' rows of two lanes in shared memory: 16 more than a multiple of 128,
+  // so that a warp's reads of 8 lanes meet no bank twice.
+  KINGLET_HOST_DEVICE static constexpr uint64_t Stride(uint32_t columns) { return columns + 16; }
+  KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
+    const uint64_t few = kTileStreams * Stride(kColumns);
+    const uint64_t many = kMostStreamTiles * kTileStreams * Stride(kColumnsOfMany);
+    return 2 * (few < many ? many : few);
+  }
+};
+
+namespace internal {
+
+// Sums of one tile of rows and one of streams, by the power of 256 that they are to be multiplied
+// with.
+struct PlaneSums {
+  TileD powers[3];
+};
+template <uint32_t kStreamTiles>
+struct TileSums {
+  PerLane<PlaneSums> tiles[kStreamTiles];
+};
+
+// What a unit multiplies with: `columns` columns of x of the unit's lanes as two planes of bytes, x
+// = 256 high + low with low unsigned; or, where all codes are bytes, low alone, signed.
+struct StreamBytes {
+  uint8_t* low;
+  uint8_t* high;
+  uint64_t stride;
+
+  KINGLET_HOST_DEVICE static TileB Load(const uint8_t* plane, uint64_t stride, uint32_t first,
+                                        uint32_t column, uint32_t lane) {
+    TileB words;
+    const uint8_t* from = plane + (first + lane / 4) * stride + column + lane % 4 * 4;
+    memcpy(&words.words[0], __builtin_assume_aligned(from, 4), 4);
+    memcpy(&words.words[1], __builtin_assume_aligned(from + 16, 4), 4);
+    return words;
+  }
+};
+
+// One tile of rows with one of streams. Where a factor has two planes, its low one is unsigned.
+template <bool kBytes, bool kBytesX>
+KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerLane<TileA>& low,
+                                                 const PerLane<TileA>& high,
+                                                 const PerLane<TileB>& low_x,
+                                                 const PerLane<TileB>& high_x,
+                                                 PerLane<PlaneSums>& sums) {
+  const auto add = [&](auto signed_a, auto signed_b, const PerLane<TileA>& a,
+                       const PerLane<TileB>& b, uint32_t power) {
+    PerLane<TileD> d;
+    warp.EachLane([&](uint32_t, uint32_t slot) { d[slot] = sums[slot].powers[power]; });
+    MultiplyTiles<decltype(signed_a)::value, decltype(signed_b)::value>(warp, a, b, d);
+    warp.EachLane([&](uint32_t, uint32_t slot) { sums[slot].powers[power] = d[slot]; });
+  };
+  constexpr std::true_type kWithSign;
+  add(std::bool_constant<kBytes>(), std::bool_constant<kBytesX>(), low, low_x, 0);
+  if constexpr (!kBytes) add(kWithSign, std::bool_constant<kBytesX>(), high, low_x, 1);
+  if constexpr (!kBytesX) add(std::bool_constant<kBytes>(), kWithSign, low, high_x, 1);
+  if constexpr (!kBytes && !kBytesX) add(kWithSign, kWithSign, high, high_x, 2);
+}
+
+template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
+KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
+  constexpr uint32_t kColumns =
+      kStreamTiles == 1 ? IntegerProduct::kColumns : IntegerProduct::kColumnsOfMany;
+  constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
+  const Block& block = work.block;
+  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, block.warps());
+  const uint32_t first_lane = work.unit / row_units * kStreams;
+  const uint32_t first_tile = work.unit % row_units * block.warps();
+  const uint32_t lanes =
+      work.lane_count - first_lane < kStreams ? work.lane_count - first_lane : kStreams;
+
+  constexpr uint64_t kStride = IntegerProduct::Stride(kColumns);
+  SharedMemory shared(block);
+  StreamBytes x{};
+  x.low = shared.Take<uint8_t>(kStreams * kStride);
+  x.high = shared.Take<uint8_t>(kStreams * kStride);
+  x.stride = kStride;
+  PerWarp<TileSums<kStreamTiles>> sums;
+
+  for (uint32_t begin = 0; begin < p.matrix.cols; begin += kColumns) {
+    const uint32_t left = p.matrix.cols - begin;
+    const uint32_t columns = left < kColumns ? left : kColumns;
+    const uint32_t padded = (columns + kTileDepth - 1) / kTileDepth * kTileDepth;
+    block.ForEach(uint64_t{kStreams} * padded, [&](uint64_t i) {
+      const uint64_t lane = i / padded, column = i % padded;
+      int32_t code = 0;
+      if (lane < lanes && column < columns) {
+        code = work.At<int16_t>(work.lanes[first_lane + lane], p.x.place)[begin + column];
+      }
+      x.low[lane * kStride + column] = static_cast<uint8_t>(code);
+      if (!kBytesX) x.high[lane * kStride + column] = static_cast<uint8_t>(code >> 8);
+    });
+    block.EachWarp([&](const Warp& warp) {
+      const uint32_t row_tile = first_tile + warp.index();
+      if (row_tile >= p.matrix.row_tiles()) return;
+      TileSums<kStreamTiles>& own = sums[warp];
+      for (uint32_t column = 0; column < padded; column += kTileDepth) {
+        const uint64_t tile =
+            uint64_t{row_tile} * p.matrix.col_tiles() + (begin + column) / kTileDepth;
+        PerLane<TileA> low, high;
+        warp.EachLane([&](uint32_t lane, uint32_t slot) {
+          low[slot] = LoadLow(p.matrix, tile, lane);
+          if (!kBytes) high[slot] = LoadHigh(p.matrix, tile, lane);
+        });
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+        for (uint32_t s = 0; s < kStreamTiles; ++s) {
+          PerLane<TileB> low_x, high_x;
+          warp.EachLane([&](uint32_t lane, uint32_t slot) {
+            low_x[slot] = StreamBytes::Load(x.low, kStride, s * kTileStreams, column, lane);
+            if (!kBytesX) {
+              high_x[slot] = StreamBytes::Load(x.high, kStride, s * kTileStreams, column, lane);
+            }
+          });
+          AddPlaneProducts<kBytes, kBytesX>(warp, low, high, low_x, high_x, own.tiles[s]);
+        }
+      }
+    });
+  }
+
+  block.EachWarp([&](const Warp& warp) {
+    const uint32_t row_tile = first_tile + warp.index();
+    if (row_tile >= p.matrix.row_tiles()) return;
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+    for (uint32_t s = 0; s < kStreamTiles; ++s) {
+      warp.EachLane([&](uint32_t lane, uint32_t slot) {
+        const PlaneSums& own = sums[warp].tiles[s][slot];
+        for (uint32_t i = 0; i < 4; ++i) {
+          const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(lane, i);
+          const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+          if (row >= p.matrix.rows || stream >= lanes) continue;
+          const Lane& to = work.lanes[first_lane + stream];
+          if (!p.tokens.Contains(to.token)) continue;
+          const int64_t sum = own.powers[0].sums[i] + int64_t{256} * own.powers[1].sums[i] +
+                              int64_t{65536} * own.powers[2].sums[i];
+          const float product =
+              static_cast<float>(sum) * (p.matrix.scales[row] * work.StepOf(to, p.x));
+          work.At<float>(to, p.y)[row] = p.finish(product, row);
+        }
+      });
+    }
+  });
+}
+
+template <uint32_t kStreamTiles>
+KINGLET_HOST_DEVICE void RunProductOf(const IntegerProduct& p, const Work& work) {
+  const bool bytes = p.matrix.form == ByteForm::kByte;
+  if (bytes && p.x_is_byte) return RunProduct<kStreamTiles, true, true>(p, work);
+  if (bytes) return RunProduct<kStreamTiles, true, false>(p, work);
+  if (p.x_is_byte) return RunProduct<kStreamTiles, false, true>(p, work);
+  return RunProduct<kStreamTiles, false, false>(p, work);
+}
+
+}  // namespace internal
+
+KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
+  if (IntegerProduct::StreamTiles(work.lane_count) == 1) return internal::RunProductOf<1>(p, work);
+  internal::RunProductOf<IntegerProduct::kMostStreamTiles>(p, work);
+}
+
+// The 15-bit fixed point of a vector (rule 2): codes, and the step of its own.
+struct FixedPoint {
+  Place x;  // [count] of reals
+  uint32_t count;
+  Place codes;  // [count] of int16
+  Place step;   // [1] of reals
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<float>(kMostParts);
+  }
+  static constexpr uint32_t kMostParts = 256;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
+  constexpr float kLimit = 16383.0f;
+  const Lane& lane = work.lanes[work.unit];
+  const float* x = work.At<float>(lane, p.x);
+  float* const largest = SharedMemory(work.block).Take<float>(FixedPoint::kMostParts);
+  work.block.ForEach(FixedPoint::kMostParts, [&](uint64_t part) {
+    float most = 0.0f;
+    for (uint64_t i = part; i < p.count; i += FixedPoint::kMostParts) {
+      const float magnitude = fabsf(x[i]);
+      most = magnitude > most ? magnitude : most;
+    }
+    largest[part] = most;
+  });
+  for (uint32_t apart = FixedPoint::kMostParts / 2; apart > 0; apart /= 2) {
+    work.block.ForEach(apart, [&](uint64_t i) {
+      largest[i] = largest[i + apart] > largest[i] ? largest[i + apart] : largest[i];
+    });
+  }
+  const float step = largest[0] / kLimit;
+  int16_t* codes = work.At<int16_t>(lane, p.codes);
+  work.block.ForEach(p.count, [&](uint64_t i) {
+    if (i == 0) *work.At<float>(lane, p.step) = step == 0.0f ? 1.0f : step;
+    if (step == 0.0f) {
+      codes[i] = 0;
+      return;
+    }
+    const float q = x[i] / step;
+    const float clamped = q >= -kLimit ? (q <= kLimit ? q : kLimit) : -kLimit;
+    codes[i] = static_cast<int16_t>(rintf(clamped));
+  });
+}
+
+// y[rows] = matrix * x in floats (rule 4). Each unit is some rows of one lane.
+struct RealProduct {
+  const float* matrix = nullptr;  // [rows, cols]
+  uint32_t rows = 0, cols = 0;
+  Vector x;
+  Finish finish;
+  Place y;
+  TokenRange tokens;
+
+  // Half a warp for each row.
+  KINGLET_HOST_DEVICE uint32_t RowUnits(uint32_t warps) const {
+    return (rows + 2 * warps - 1) / (2 * warps);
+  }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
+    return lanes * RowUnits(warps);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+// Sums of up to 2^30 blocks, folded as they come (kernels/ref/sum.h).
+class RunningFold {
+ public:
+  KINGLET_HOST_DEVICE void Push(float value) {
+    for (uint32_t merged = count_++; (merged & 1u) != 0; merged >>= 1) {
+      value = stack_[--depth_] + value;
+    }
+    stack_[depth_++] = value;
+  }
+  KINGLET_HOST_DEVICE float Total() const {
+    if (depth_ == 0) return 0.0f;
+    float total = stack_[depth_ - 1];
+    for (uint32_t i = depth_ - 1; i-- > 0;) total = stack_[i] + total;
+    return total;
+  }
+
+ private:
+  float stack_[32];
+  uint32_t depth_ = 0, count_ = 0;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
+  const LaneUnit unit(work, p.RowUnits(work.block.warps()));
+  const Lane& lane = work.lanes[unit.lane];
+  if (!p.tokens.Contains(lane.token)) return;
+  work.block.EachWarp([&](const Warp& warp) {
+    const uint64_t first = (uint64_t{unit.part} * work.block.warps() + warp.index()) * 2;
+    const auto row_of = [&](uint32_t thread) { return first + thread / kSumLanes; };
+    PerLane<RunningFold> totals{};
+    for (uint64_t begin = 0; begin < p.cols; begin += kSumBlock) {
+      const uint64_t left = p.cols - begin;
+      const uint64_t n = left < kSumBlock ? left : kSumBlock;
+      PerLane<float> chains;
+      warp.EachLane([&](uint32_t thread, uint32_t slot) {
+        chains[slot] = 0.0f;
+        if (row_of(thread) >= p.rows) return;
+        if (p.cols < kShortSum && thread % kSumLanes != 0) return;
+        const float* weights = p.matrix + row_of(thread) * p.cols;
+        const uint32_t stride = p.cols < kShortSum ? 1 : kSumLanes;
+        for (uint64_t i = thread % kSumLanes; i < n; i += stride) {
+          const uint64_t at = begin + i;
+          chains[slot] = fmaf(weights[at], work.Real(lane, p.x, at), chains[slot]);
+        }
+      });
+      // A short sum is its first chain as it is.
+      for (uint32_t apart = p.cols < kShortSum ? 0 : kSumLanes / 2; apart > 0; apart /= 2) {
+        const PerLane<float> other = warp.Exchanged(chains, apart);
+        warp.EachLane([&](uint32_t, uint32_t slot) { chains[slot] += other[slot]; });
+      }
+      warp.EachLane([&](uint32_t, uint32_t slot) { totals[slot].Push(chains[slot]); });
+    }
+    warp.EachLane([&](uint32_t thread, uint32_t slot) {
+      const uint64_t row = row_of(thread);
+      if (thread % kSumLanes != 0 || row >= p.rows) return;
+      work.At<float>(lane, p.y)[row] = p.finish(totals[slot].Total(), row);
+    });
+  });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_PRODUCT_H_

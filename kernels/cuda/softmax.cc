@@ -1,0 +1,19 @@
+// How LogSumExp becomes steps (softmax.h).
+#include "kernels/cuda/bind.h"
+
+namespace kinglet::cuda {
+
+static_assert(kinglet::kSumBlock == kSumBlock);
+
+Steps BindOp(const LogSumExp& op, Binder& binder) {
+  Logits logits{};
+  logits.x = binder.At(op.x);
+  logits.count = binder.Count(op.x);
+  logits.blocks = binder.At(op.blocks);
+  logits.normaliser = binder.At(op.out);
+  logits.largest = binder.Temporary<float>(SumBlocks(logits.count));
+  return std::vector<Step>{MakeStep(LargestOfBlocks{logits}),
+                           MakeStep(ExponentialsOfBlocks{logits}), MakeStep(LogOfSum{logits})};
+}
+
+}  // namespace kinglet::cuda

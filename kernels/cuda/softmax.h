@@ -1,0 +1,108 @@
+// max x and log sum exp(x - max) of a lane's logits (rule 5 of docs/NUMERICS.md), block by block of
+// 1,024. C++17.
+#ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
+#define KINGLET_KERNELS_CUDA_SOFTMAX_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+
+namespace kinglet::cuda {
+
+// Logits, as three steps go over them.
+struct Logits {
+  Place x;           // [count] of reals
+  uint32_t count;    // > 0
+  Place largest;     // [SumBlocks(count)] of reals
+  Place blocks;      // the same
+  Place normaliser;  // [2] of reals
+
+  KINGLET_HOST_DEVICE uint32_t Blocks() const { return static_cast<uint32_t>(SumBlocks(count)); }
+  KINGLET_HOST_DEVICE uint32_t BlockSize(uint32_t block) const {
+    const uint32_t left = count - block * kSumBlock;
+    return left < kSumBlock ? left : kSumBlock;
+  }
+};
+
+// largest[b] = the largest of block b.
+struct LargestOfBlocks {
+  Logits logits;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * logits.Blocks();
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<float>(kLargestParts);
+  }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const LargestOfBlocks& p, const Work& work) {
+  const LaneUnit unit(work, p.logits.Blocks());
+  const Lane& lane = work.lanes[unit.lane];
+  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
+  float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);
+  const float largest = BlockLargest(work.block, p.logits.BlockSize(unit.part), unit.part == 0,
+                                     parts, [&](uint64_t i) { return x[i]; });
+  work.block.ForEach(
+      1, [&](uint64_t) { work.At<float>(lane, p.logits.largest)[unit.part] = largest; });
+}
+
+// blocks[b] = the sum of exp(x - max) over block b; of fewer than 32 logits one chain.
+struct ExponentialsOfBlocks {
+  Logits logits;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * logits.Blocks();
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(kSumBlock) +
+           SharedMemory::Bytes<float>(kSumLanes);
+  }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfBlocks& p, const Work& work) {
+  const LaneUnit unit(work, p.logits.Blocks());
+  const Lane& lane = work.lanes[unit.lane];
+  const uint32_t n = p.logits.BlockSize(unit.part);
+  const float* x = work.At<float>(lane, p.logits.x) + uint64_t{unit.part} * kSumBlock;
+  const float* of_blocks = work.At<float>(lane, p.logits.largest);
+  SharedMemory shared(work.block);
+  float* const parts = shared.Take<float>(kLargestParts);
+  float* const exponentials = shared.Take<float>(kSumBlock);
+  float* const chains = shared.Take<float>(kSumLanes);
+  const float largest = BlockLargest(work.block, p.logits.Blocks(), true, parts,
+                                     [&](uint64_t i) { return of_blocks[i]; });
+  work.block.ForEach(n, [&](uint64_t i) { exponentials[i] = Exp(x[i] - largest); });
+  const bool one_chain = p.logits.count < kShortSum;
+  work.block.ForEach(kSumLanes, [&](uint64_t j) {
+    const uint32_t stride = one_chain ? 1 : kSumLanes;
+    chains[j] = 0.0f;
+    for (uint64_t i = j; i < n; i += stride) chains[j] += exponentials[i];
+  });
+  work.block.ForEach(1, [&](uint64_t) {
+    work.At<float>(lane, p.logits.blocks)[unit.part] = one_chain ? chains[0] : FoldChains(chains);
+    if (unit.part == 0) work.At<float>(lane, p.logits.normaliser)[0] = largest;
+  });
+}
+
+// normaliser[1] = log of the sum of the blocks.
+struct LogOfSum {
+  Logits logits;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<float>(logits.Blocks());
+  }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const LogOfSum& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  const float* blocks = work.At<float>(lane, p.logits.blocks);
+  float* const sums = SharedMemory(work.block).Take<float>(p.logits.Blocks());
+  work.block.ForEach(p.logits.Blocks(), [&](uint64_t i) { sums[i] = blocks[i]; });
+  work.block.ForEach(1, [&](uint64_t) {
+    work.At<float>(lane, p.logits.normaliser)[1] = Log(FoldBlocks(sums, p.logits.Blocks()));
+  });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_SOFTMAX_H_

@@ -1,0 +1,112 @@
+// What is done to one vector at a time, by one block for each lane: normalising, quantising,
+// adding. C++17.
+#ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
+#define KINGLET_KERNELS_CUDA_VECTORS_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+
+namespace kinglet::cuda {
+
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias.
+struct NormaliseVector {
+  Place x, y;  // [count] of reals
+  uint32_t count;
+  const float* gain;  // [count]
+  const float* bias;  // [count]
+  float epsilon;
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return 2 * SharedMemory::Bytes<float>(BlockSumFloats(count));
+  }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  const float* x = work.At<float>(lane, p.x);
+  float* y = work.At<float>(lane, p.y);
+  SharedMemory shared(work.block);
+  float* const sums = shared.Take<float>(BlockSumFloats(p.count));
+  float* const squares = shared.Take<float>(BlockSumFloats(p.count));
+  const auto n = static_cast<float>(p.count);
+  const float mean =
+      BlockSum(work.block, p.count, sums, [&](float sum, uint64_t i) { return sum + x[i]; }) / n;
+  const float variance = BlockSum(work.block, p.count, squares,
+                                  [&](float sum, uint64_t i) {
+                                    const float centred = x[i] - mean;
+                                    return fmaf(centred, centred, sum);
+                                  }) /
+                         n;
+  const float deviation = sqrtf(variance + p.epsilon);
+  work.block.ForEach(p.count,
+                     [&](uint64_t i) { y[i] = (x[i] - mean) / deviation * p.gain[i] + p.bias[i]; });
+}
+
+// What rounds reals to codes (kernels/ref/quantise.h).
+struct Rounding {
+  float max_abs, step;
+  KINGLET_HOST_DEVICE int16_t operator()(float x) const {
+    const float clamped = x >= -max_abs ? (x <= max_abs ? x : max_abs) : -max_abs;
+    return static_cast<int16_t>(rintf(clamped / step));
+  }
+};
+
+struct QuantiseVector {
+  Place x;      // [count] of reals
+  Place codes;  // [count] of int16
+  uint32_t count;
+  Rounding rounding;
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  const float* x = work.At<float>(lane, p.x);
+  int16_t* codes = work.At<int16_t>(lane, p.codes);
+  work.block.ForEach(p.count, [&](uint64_t i) { codes[i] = p.rounding(x[i]); });
+}
+
+// y += x.
+struct AddVector {
+  Vector x;
+  Place y;
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const AddVector& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  float* y = work.At<float>(lane, p.y);
+  work.block.ForEach(p.x.count, [&](uint64_t i) { y[i] += work.Real(lane, p.x, i); });
+}
+
+// y[0, count) += x[0]. Each unit is kPart elements of one lane.
+struct AddOne {
+  Place x, y;
+  uint32_t count;
+
+  static constexpr uint32_t kPart = 4096;
+  KINGLET_HOST_DEVICE uint32_t Parts() const { return (count + kPart - 1) / kPart; }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes * Parts(); }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const AddOne& p, const Work& work) {
+  const LaneUnit unit(work, p.Parts());
+  const Lane& lane = work.lanes[unit.lane];
+  const float added = *work.At<float>(lane, p.x);
+  const uint32_t first = unit.part * AddOne::kPart;
+  float* y = work.At<float>(lane, p.y) + first;
+  const uint32_t n = p.count - first < AddOne::kPart ? p.count - first : AddOne::kPart;
+  work.block.ForEach(n, [&](uint64_t i) { y[i] += added; });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_VECTORS_H_

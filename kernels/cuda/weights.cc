@@ -1,0 +1,101 @@
+#include "kernels/cuda/weights.h"
+
+#include <utility>
+
+#include "format/encoding.h"
+#include "format/row_reader.h"
+
+namespace kinglet::cuda {
+namespace {
+
+constexpr uint64_t kMostElements = uint64_t{1} << 31;
+
+}  // namespace
+
+BytePlanes LayOutPlanes(std::span<const int16_t> codes, uint32_t rows, uint32_t cols, int bits) {
+  ByteMatrix shape;
+  shape.rows = rows;
+  shape.cols = cols;
+  shape.form = FormOf(bits);
+  BytePlanes planes{shape.form, std::vector<std::byte>(shape.tiles() * kTileBytes),
+                    std::vector<std::byte>(shape.tiles() * shape.high_tile_bytes())};
+  for (uint32_t row = 0; row < rows; ++row) {
+    for (uint32_t col = 0; col < cols; ++col) {
+      const auto code = static_cast<uint16_t>(codes[uint64_t{row} * cols + col]);
+      const uint64_t tile = uint64_t{row / kTileRows} * shape.col_tiles() + col / kTileDepth;
+      const uint32_t index = TilePlace(row % kTileRows, col % kTileDepth).index();
+      planes.low[tile * kTileBytes + index] = static_cast<std::byte>(code & 0xff);
+      if (shape.form == ByteForm::kTwoBytes) {
+        planes.high[tile * kTileBytes + index] = static_cast<std::byte>(code >> 8);
+      } else if (shape.form == ByteForm::kSigned9) {
+        planes.high[tile * kTileSignBytes + index / 8] |=
+            static_cast<std::byte>((code >> 15) << (index % 8));
+      }
+    }
+  }
+  return planes;
+}
+
+bool WeightStore::HasIntegers(WeightId id) const {
+  return RowReader::IntegerBits(plan_.weights[id]) != 0;
+}
+
+Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
+  std::byte* const address = memory.data();
+  memory_.push_back(std::move(memory));
+  bytes_ += bytes.size();
+  KINGLET_RETURN_IF_ERROR(queue_.Upload(address, bytes.data(), bytes.size()));
+  return static_cast<const std::byte*>(address);
+}
+
+Result<ByteMatrix> WeightStore::Integers(WeightId id) {
+  if (const auto found = integers_.find(id); found != integers_.end()) return found->second;
+  const RowReader reader(plan_.weights[id]);
+  if (reader.rows() > kMostElements || reader.cols() > kMostElements) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "tensor " + plan_.weights[id].name,
+                           "at most 2^31 rows and columns", ShapeText(plan_.weights[id].shape));
+  }
+  std::vector<int16_t> codes(reader.rows() * reader.cols());
+  std::vector<float> scales(reader.rows());
+  for (uint64_t row = 0; row < reader.rows(); ++row) {
+    reader.Codes(row, codes.data() + row * reader.cols());
+    scales[row] = reader.Scale(row);
+  }
+  ByteMatrix matrix;
+  matrix.rows = static_cast<uint32_t>(reader.rows());
+  matrix.cols = static_cast<uint32_t>(reader.cols());
+  const BytePlanes planes = LayOutPlanes(codes, matrix.rows, matrix.cols, reader.integer_bits());
+  matrix.form = planes.form;
+  KINGLET_ASSIGN_OR_RETURN(matrix.low, Upload(planes.low));
+  if (!planes.high.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(matrix.high, Upload(planes.high));
+  }
+  KINGLET_ASSIGN_OR_RETURN(matrix.scales, Constants(std::span<const float>(scales)));
+  laid_out_.insert(id);
+  integers_[id] = matrix;
+  return matrix;
+}
+
+Result<const float*> WeightStore::Reals(WeightId id) {
+  if (const auto found = reals_.find(id); found != reals_.end()) return found->second;
+  const RowReader reader(plan_.weights[id]);
+  std::vector<float> values(reader.rows() * reader.cols());
+  for (uint64_t row = 0; row < reader.rows(); ++row) {
+    reader.Reals(row, values.data() + row * reader.cols());
+  }
+  KINGLET_ASSIGN_OR_RETURN(const float* const address, Constants(std::span<const float>(values)));
+  laid_out_.insert(id);
+  reals_[id] = address;
+  return address;
+}
+
+void WeightStore::Release(const ReleaseBytes& release) const {
+  if (!release) return;
+  for (const WeightId id : laid_out_) {
+    const RowReader reader(plan_.weights[id]);
+    for (const MemoryRange& bytes : reader.Memory(0, reader.rows())) release(id, bytes);
+  }
+}
+
+}  // namespace kinglet::cuda

@@ -1,0 +1,68 @@
+// A model's weights in a device's memory: each tensor once, however many steps use it, quantised
+// ones in as many bits as the file's.
+#ifndef KINGLET_KERNELS_CUDA_WEIGHTS_H_
+#define KINGLET_KERNELS_CUDA_WEIGHTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/device.h"
+#include "kernels/plan.h"
+
+namespace kinglet::cuda {
+
+class WeightStore {
+ public:
+  // All three outlive it; what it returns points into memory that lives as long as `memory`.
+  WeightStore(const Plan& plan, const std::shared_ptr<Device>& device, Queue& queue,
+              std::vector<DeviceMemory>& memory)
+      : plan_(plan), device_(device), queue_(queue), memory_(memory) {}
+
+  // Whether products with the tensor may be integer (kernels/ref/weights.h).
+  bool HasIntegers(WeightId id) const;
+  // REQUIRES: HasIntegers(id).
+  Result<ByteMatrix> Integers(WeightId id);
+  // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
+  Result<const float*> Reals(WeightId id);
+  // Numbers that a step makes of tensors when it is bound.
+  template <class T>
+  Result<const T*> Constants(std::span<const T> values) {
+    KINGLET_ASSIGN_OR_RETURN(const std::byte* const address, Upload(std::as_bytes(values)));
+    return reinterpret_cast<const T*>(address);
+  }
+
+  // Gives back the file's bytes of all tensors that were laid out here.
+  void Release(const ReleaseBytes& release) const;
+  uint64_t bytes() const { return bytes_; }  // of the device's memory
+
+ private:
+  Result<const std::byte*> Upload(std::span<const std::byte> bytes);
+
+  const Plan& plan_;
+  std::shared_ptr<Device> device_;
+  Queue& queue_;
+  std::vector<DeviceMemory>& memory_;
+  std::map<WeightId, ByteMatrix> integers_;
+  std::map<WeightId, const float*> reals_;
+  std::set<WeightId> laid_out_;
+  uint64_t bytes_ = 0;
+};
+
+// A matrix's planes as ByteMatrix describes them, in the host's memory.
+struct BytePlanes {
+  ByteForm form;
+  std::vector<std::byte> low, high;
+};
+// `codes` is [rows, cols] of integers of so many bits.
+BytePlanes LayOutPlanes(std::span<const int16_t> codes, uint32_t rows, uint32_t cols, int bits);
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_WEIGHTS_H_
