@@ -5,8 +5,9 @@
 //   -> reopened with the runtime's own reader -> golden values replayed with ref64 -> put in place.
 // Nothing is left at the output path unless every step succeeded. Memory holds at most 1.2 times
 // the largest tensor, as float32, and the output; more only for recipes, which need all tensors,
-// for checkpoints of integers (half a tensor) and TensorFlow's, and to replay golden values.
-// Calibration holds the output as the runtime lays it out and one stream's memory.
+// for DeFINE units that become tables, for checkpoints of integers (half a tensor), to replay
+// golden values, and to calibrate, which holds the output as the runtime lays it out and one
+// stream's memory.
 #ifndef KINGLET_CONVERTERS_CONVERT_H_
 #define KINGLET_CONVERTERS_CONVERT_H_
 
