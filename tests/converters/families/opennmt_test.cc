@@ -20,6 +20,7 @@
 #include "converters/pair_file.h"
 #include "converters/source_file.h"
 #include "converters/token_file.h"
+#include "runtime/trace.h"
 #include "runtime/translation.h"
 #include "tests/converters/synthetic.h"
 
@@ -179,6 +180,13 @@ TEST(OpenNmt, UnitsThatAreKept) {
   for (size_t i = 0; i < pairs.size(); ++i) {
     EXPECT_EQ(Translate(pairs[i].source, {kEnd, 9, 0}, *session)->front().ids, expected[i]);
   }
+
+  uint64_t cached = 0;  // of a source: a word's row is made once
+  for (const auto& [taken, count] :
+       EncoderTrace(session->model().plan(), std::vector<uint32_t>{5, 5, 6}).paths) {
+    if (taken.row_is_cached) cached += count;
+  }
+  EXPECT_EQ(cached, 1u);
 
   options = OptionsFor(Goldens()[0], folder.Path("none.kgl"));
   options.define_cache_rows = 4;
