@@ -2,8 +2,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/operations.h"
@@ -64,6 +67,11 @@ class CudaQueue : public Queue {
   ~CudaQueue() override {
     // An error of an earlier kernel would surface here again; it has been reported.
     static_cast<void>(cudaStreamSynchronize(stream_));
+    for (const auto& graph : graphs_) {
+      if (graph.second.executable != nullptr) {
+        static_cast<void>(cudaGraphExecDestroy(graph.second.executable));
+      }
+    }
     static_cast<void>(cudaStreamDestroy(stream_));
   }
 
@@ -89,12 +97,46 @@ class CudaQueue : public Queue {
     KINGLET_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(to, 0, bytes, stream_), "clearing memory");
     return Status();
   }
+  // Several launches become a graph once the same ones have been asked for before: starting it
+  // costs about as much as starting one kernel.
   Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
     constexpr uint32_t kBlocksEach = 8;
+    constexpr size_t kMostGraphs = 64;
     const auto most = static_cast<uint32_t>(limits_.multiprocessors) * kBlocksEach;
-    for (const Launch& launch : PlanLaunches(list, lane_count, most)) {
-      KINGLET_RETURN_IF_ERROR(Start(list, launch, lanes, lane_count));
+    const Asked asked = {list.on_device, list.count, lanes, lane_count};
+    const auto found = graphs_.find(asked);
+    if (found != graphs_.end() && found->second.executable != nullptr) {
+      work_.launches += found->second.launches;
+      KINGLET_CUDA_RETURN_IF_ERROR(cudaGraphLaunch(found->second.executable, stream_),
+                                   "starting a graph");
+      return Status();
     }
+    const std::vector<Launch> launches = PlanLaunches(list, lane_count, most);
+    const auto start_all = [&]() -> Status {
+      for (const Launch& launch : launches) {
+        KINGLET_RETURN_IF_ERROR(Start(list, launch, lanes, lane_count));
+      }
+      return Status();
+    };
+    if (launches.size() < 2 || graphs_.size() >= kMostGraphs) return start_all();
+    if (found == graphs_.end()) {
+      graphs_[asked] = {};
+      return start_all();
+    }
+    const uint64_t before = work_.launches;
+    KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+                                 "recording a graph");
+    const Status recorded = start_all();
+    cudaGraph_t graph = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
+    if (!recorded.ok()) return recorded;
+    KINGLET_CUDA_RETURN_IF_ERROR(ended, "recording a graph");
+    const cudaError_t made = cudaGraphInstantiate(&found->second.executable, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    KINGLET_CUDA_RETURN_IF_ERROR(made, "making a graph");
+    found->second.launches = work_.launches - before;
+    KINGLET_CUDA_RETURN_IF_ERROR(cudaGraphLaunch(found->second.executable, stream_),
+                                 "starting a graph");
     return Status();
   }
   Status Wait() override {
@@ -159,8 +201,17 @@ class CudaQueue : public Queue {
     return Status();
   }
 
+  // What a call of Run names; the memory behind it stays where it is for as long as the queue
+  // lives.
+  using Asked = std::tuple<const Step*, uint32_t, const Lane*, uint32_t>;
+  struct Graph {
+    cudaGraphExec_t executable = nullptr;  // null: asked for once so far
+    uint64_t launches = 0;
+  };
+
   cudaStream_t stream_;
   Limits limits_;
+  std::map<Asked, Graph> graphs_;
 };
 
 class CudaDevice : public Device {

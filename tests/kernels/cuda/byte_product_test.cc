@@ -1,0 +1,100 @@
+// Tiles of bytes as the emulated tensor core multiplies them, against plain sums.
+#include "kernels/cuda/byte_product.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet::cuda {
+namespace {
+
+struct Tiles {
+  uint8_t a[kTileRows][kTileDepth];
+  uint8_t b[kTileDepth][kTileStreams];
+};
+
+template <bool kSigned>
+int32_t ValueOf(uint8_t byte) {
+  return kSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
+}
+
+// Places as the comment of byte_product.h gives them, written out once more.
+template <bool kSignedA, bool kSignedB>
+void Check(const Tiles& tiles, int32_t start) {
+  PerLane<TileA> a;
+  PerLane<TileB> b;
+  PerLane<TileD> d;
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    const uint32_t g = lane / 4, t = lane % 4;
+    a[lane] = {};
+    b[lane] = {};
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t at = 8 * i;
+      a[lane].words[0] |= uint32_t{tiles.a[g][4 * t + i]} << at;
+      a[lane].words[1] |= uint32_t{tiles.a[g + 8][4 * t + i]} << at;
+      a[lane].words[2] |= uint32_t{tiles.a[g][16 + 4 * t + i]} << at;
+      a[lane].words[3] |= uint32_t{tiles.a[g + 8][16 + 4 * t + i]} << at;
+      b[lane].words[0] |= uint32_t{tiles.b[4 * t + i][g]} << at;
+      b[lane].words[1] |= uint32_t{tiles.b[16 + 4 * t + i][g]} << at;
+      d[lane].sums[i] = start;
+    }
+  }
+  MultiplyTiles<kSignedA, kSignedB>(Warp(0), a, b, d);
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      const uint32_t row = TileRow(lane, i), stream = TileStream(lane, i);
+      int32_t sum = start;
+      for (uint32_t k = 0; k < kTileDepth; ++k) {
+        sum += ValueOf<kSignedA>(tiles.a[row][k]) * ValueOf<kSignedB>(tiles.b[k][stream]);
+      }
+      EXPECT_EQ(d[lane].sums[i], sum) << "row " << row << ", stream " << stream;
+    }
+  }
+}
+
+void CheckAllSigns(const Tiles& tiles) {
+  for (const int32_t start : {0, -1000000, 1 << 30}) {
+    Check<true, true>(tiles, start);
+    Check<true, false>(tiles, start);
+    Check<false, true>(tiles, start);
+    Check<false, false>(tiles, start);
+  }
+}
+
+TEST(ByteProduct, EqualsPlainSums) {
+  TestRandom random(5);
+  Tiles tiles{};
+  for (auto& row : tiles.a) {
+    for (uint8_t& byte : row) byte = static_cast<uint8_t>(random.Below(256));
+  }
+  for (auto& row : tiles.b) {
+    for (uint8_t& byte : row) byte = static_cast<uint8_t>(random.Below(256));
+  }
+  CheckAllSigns(tiles);
+}
+
+TEST(ByteProduct, OfTheLargestBytes) {
+  for (const uint8_t a : {uint8_t{0x7f}, uint8_t{0x80}, uint8_t{0xff}}) {
+    for (const uint8_t b : {uint8_t{0x7f}, uint8_t{0x80}, uint8_t{0xff}}) {
+      Tiles tiles{};
+      for (auto& row : tiles.a) std::fill(std::begin(row), std::end(row), a);
+      for (auto& row : tiles.b) std::fill(std::begin(row), std::end(row), b);
+      CheckAllSigns(tiles);
+    }
+  }
+}
+
+TEST(ByteProduct, EveryPlaceOfATileIsOneLanesByte) {
+  std::vector<int> seen(kTileRows * kTileDepth);
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    for (uint32_t word = 0; word < 4; ++word) {
+      for (uint32_t byte = 0; byte < 4; ++byte) ++seen[TileByteA(lane, word, byte)];
+    }
+  }
+  EXPECT_EQ(seen, std::vector<int>(kTileRows * kTileDepth, 1));
+}
+
+}  // namespace
+}  // namespace kinglet::cuda
