@@ -65,7 +65,8 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
   return byte - ((signs >> (index % 8) & 1) != 0 ? 256 : 0);
 }
 
-// A lane's words of a tile's two planes; `tile` < matrix.tiles().
+// A lane's words of a tile's two planes; `tile` < matrix.tiles(). Where all integers are bytes the
+// low plane is signed and needs no high one; taken as unsigned, its signs are the high one.
 KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
   TileA words;
   memcpy(&words, __builtin_assume_aligned(matrix.low + tile * kTileBytes + lane * sizeof words, 16),
@@ -78,7 +79,10 @@ KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
 }
 KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
   TileA words{};
-  if (matrix.form == ByteForm::kTwoBytes) {
+  if (matrix.form == ByteForm::kByte) {
+    words = LoadLow(matrix, tile, lane);
+    for (uint32_t& word : words.words) word = (word >> 7 & 0x01010101u) * 0xffu;
+  } else if (matrix.form == ByteForm::kTwoBytes) {
     const std::byte* from = matrix.high + tile * kTileBytes + lane * sizeof words;
     memcpy(&words, __builtin_assume_aligned(from, 16), sizeof words);
   } else if (matrix.form == ByteForm::kSigned9) {

@@ -63,10 +63,12 @@ KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, uint3
 // begin(warp, first lane, lanes); use(warp, stream tile, slot, i, logit) for every logit of a
 // block, those of one sum in the order of their index; end(warp, block of logits, first lane,
 // lanes).
-template <bool kBytes, bool kBytesX, class Begin, class Use, class End>
+// Both factors are taken as two planes whatever their integers are: one case for the compiler.
+template <class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
   constexpr uint32_t kTiles = IntegerProduct::kMostStreamTiles;
+  constexpr bool kBytes = false, kBytesX = false;
   const uint32_t units = p.BlockUnits(work.block.warps());
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
   const uint32_t left = work.lane_count - first_lane;
@@ -173,6 +175,7 @@ KINGLET_HOST_DEVICE inline void Fill(const Warp& warp, PerLane<TileFloats>& of_w
 // comes of them is not finite in any case.
 struct LargestOfProducts {
   ClusterProduct cluster;
+  static constexpr bool kAlone = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     return cluster.Units(lanes, warps);
   }
@@ -183,24 +186,21 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work
   const ClusterProduct& cluster = p.cluster;
   const auto larger = [](float a, float b) { return b > a ? b : a; };
   PerWarp<PerLane<internal::TileFloats>> largest;
-  internal::WithForms(
-      cluster.product.matrix.form, cluster.product.x_is_byte, [&](auto bytes, auto bytes_x) {
-        internal::ForEachLogit<decltype(bytes)::value, decltype(bytes_x)::value>(
-            cluster, work,
-            [&](const Warp& warp, uint32_t, uint32_t) {
-              internal::Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
-            },
-            [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-              float& own = largest[warp][slot].values[s][i];
-              own = larger(own, logit);
-            },
-            [&](const Warp& warp, uint32_t logit_block, uint32_t first_lane, uint32_t lanes) {
-              internal::FoldRows(warp, largest[warp], larger);
-              internal::WriteRows(
-                  warp, largest[warp], work, first_lane, lanes, [&](const Lane& lane, float value) {
-                    work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
-                  });
-            });
+  internal::ForEachLogit(
+      cluster, work,
+      [&](const Warp& warp, uint32_t, uint32_t) {
+        internal::Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
+      },
+      [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
+        float& own = largest[warp][slot].values[s][i];
+        own = larger(own, logit);
+      },
+      [&](const Warp& warp, uint32_t logit_block, uint32_t first_lane, uint32_t lanes) {
+        internal::FoldRows(warp, largest[warp], larger);
+        internal::WriteRows(warp, largest[warp], work, first_lane, lanes,
+                            [&](const Lane& lane, float value) {
+                              work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
+                            });
       });
 }
 
@@ -227,6 +227,7 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
 // the tiles is chain j. REQUIRES: at least 32 logits.
 struct ExponentialsOfProducts {
   ClusterProduct cluster;
+  static constexpr bool kAlone = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     return cluster.Units(lanes, warps);
   }
@@ -237,27 +238,23 @@ KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfProducts& p, const Work&
   const ClusterProduct& cluster = p.cluster;
   PerWarp<PerLane<internal::TileFloats>> chains;
   PerWarp<PerLane<internal::StreamFloats>> largest;
-  internal::WithForms(
-      cluster.product.matrix.form, cluster.product.x_is_byte, [&](auto bytes, auto bytes_x) {
-        internal::ForEachLogit<decltype(bytes)::value, decltype(bytes_x)::value>(
-            cluster, work,
-            [&](const Warp& warp, uint32_t first_lane, uint32_t lanes) {
-              internal::Fill(warp, chains[warp], 0.0f);
-              internal::LoadOfStreams(warp, work, first_lane, lanes, largest[warp],
-                                      [&](const Lane& lane) {
-                                        return work.At<float>(lane, cluster.logits.normaliser)[0];
-                                      });
-            },
-            [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-              chains[warp][slot].values[s][i] += Exp(logit - largest[warp][slot].values[s][i % 2]);
-            },
-            [&](const Warp& warp, uint32_t logit_block, uint32_t first_lane, uint32_t lanes) {
-              internal::FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
-              internal::WriteRows(
-                  warp, chains[warp], work, first_lane, lanes, [&](const Lane& lane, float value) {
-                    work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
-                  });
-            });
+  internal::ForEachLogit(
+      cluster, work,
+      [&](const Warp& warp, uint32_t first_lane, uint32_t lanes) {
+        internal::Fill(warp, chains[warp], 0.0f);
+        internal::LoadOfStreams(
+            warp, work, first_lane, lanes, largest[warp],
+            [&](const Lane& lane) { return work.At<float>(lane, cluster.logits.normaliser)[0]; });
+      },
+      [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
+        chains[warp][slot].values[s][i] += Exp(logit - largest[warp][slot].values[s][i % 2]);
+      },
+      [&](const Warp& warp, uint32_t logit_block, uint32_t first_lane, uint32_t lanes) {
+        internal::FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
+        internal::WriteRows(warp, chains[warp], work, first_lane, lanes,
+                            [&](const Lane& lane, float value) {
+                              work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
+                            });
       });
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/alone_kernels.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/operations.h"
 
@@ -35,9 +36,18 @@ __global__ void __launch_bounds__(kBlockThreads)
     if (i > 0 && MustWait(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
     const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
     for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      RunUnit(steps[i], Work{lanes, lane_count, unit, block});
+      RunUnitAmongOthers(steps[i], Work{lanes, lane_count, unit, block});
     }
   }
+}
+
+// Null: the step has no kernel of its own.
+AloneKernel KernelOf(const Step& step) {
+  const auto is = [&](auto arguments) { return step.kind == MakeStep(arguments).kind; };
+  if (is(IntegerProduct{})) return IntegerProductKernel();
+  if (is(LargestOfProducts{})) return LargestOfProductsKernel();
+  if (is(ExponentialsOfProducts{})) return ExponentialsOfProductsKernel();
+  return nullptr;
 }
 
 Status Failed(const char* call, cudaError_t error) {
@@ -168,8 +178,12 @@ class CudaQueue : public Queue {
                              "at most " + std::to_string(limits_.shared_bytes) + " bytes",
                              std::to_string(shared));
     }
+    const Step& first = list.steps[launch.begin];
+    const AloneKernel alone =
+        first.alone && lane_count > kTileStreams ? KernelOf(first) : AloneKernel{nullptr};
     KINGLET_CUDA_RETURN_IF_ERROR(
-        cudaFuncSetAttribute(reinterpret_cast<const void*>(RunSteps),
+        cudaFuncSetAttribute(alone != nullptr ? reinterpret_cast<const void*>(alone)
+                                              : reinterpret_cast<const void*>(RunSteps),
                              cudaFuncAttributeMaxDynamicSharedMemorySize, limits_.shared_bytes),
         "asking for shared memory");
     cudaLaunchConfig_t config{};
@@ -194,9 +208,15 @@ class CudaQueue : public Queue {
     config.attrs = &attribute;
     config.numAttrs = waiting == Waiting::kNone ? 0 : 1;
     ++work_.launches;
+    const Step* const steps = list.on_device + launch.begin;
+    if (alone != nullptr) {
+      KINGLET_CUDA_RETURN_IF_ERROR(cudaLaunchKernelEx(&config, alone, steps, lanes, lane_count),
+                                   "launch");
+      return Status();
+    }
     KINGLET_CUDA_RETURN_IF_ERROR(
-        cudaLaunchKernelEx(&config, RunSteps, list.on_device + launch.begin,
-                           launch.end - launch.begin, lanes, lane_count, waiting),
+        cudaLaunchKernelEx(&config, RunSteps, steps, launch.end - launch.begin, lanes, lane_count,
+                           waiting),
         "launch");
     return Status();
   }

@@ -22,6 +22,7 @@ Step MakeStep(const T& arguments) {
   Step step{};
   step.kind = internal::KindIn<T>(Operations());
   step.by_lane = internal::kByLane<T>;
+  step.alone = internal::kAlone<T>;
   static_assert(internal::KindIn<T>(Operations()) != UINT32_MAX, "add it to Operations");
   memcpy(step.arguments, &arguments, sizeof arguments);
   return step;
@@ -41,8 +42,29 @@ KINGLET_HOST_DEVICE inline uint64_t SharedBytesOf(const Step& step) {
   return bytes;
 }
 
+// By a kernel that runs all kinds of steps, for few lanes where they are products: what runs alone
+// would cost every other step its registers, and the compiler minutes.
+KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Step& step, const Work& work) {
+  internal::WithArguments(Operations(), step, [&](const auto& p) {
+    using Operation = std::decay_t<decltype(p)>;
+    if constexpr (std::is_same_v<Operation, IntegerProduct>) {
+      RunForFewLanes(p, work);
+    } else if constexpr (!internal::kAlone<Operation>) {
+      Run(p, work);
+    }
+  });
+}
+
+// By any.
 KINGLET_HOST_DEVICE inline void RunUnit(const Step& step, const Work& work) {
-  internal::WithArguments(Operations(), step, [&](const auto& p) { Run(p, work); });
+  internal::WithArguments(Operations(), step, [&](const auto& p) {
+    using Operation = std::decay_t<decltype(p)>;
+    if (std::is_same_v<Operation, IntegerProduct> && work.lane_count <= kTileStreams) {
+      RunUnitAmongOthers(step, work);
+    } else {
+      Run(p, work);
+    }
+  });
 }
 
 }  // namespace kinglet::cuda

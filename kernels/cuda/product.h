@@ -38,6 +38,7 @@ struct IntegerProduct {
   static constexpr uint32_t kColumns = 1024;       // of x in shared memory at a time,
   static constexpr uint32_t kColumnsOfMany = 256;  // or so many of many lanes
   static constexpr uint32_t kMostStreamTiles = 8;
+  static constexpr bool kAlone = true;
   // Rows of a unit: one tile for each warp.
   KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t warps) {
     return (matrix.row_tiles() + warps - 1) / warps;
@@ -255,8 +256,11 @@ KINGLET_HOST_DEVICE void RunProductOf(const IntegerProduct& p, const Work& work)
 
 }  // namespace internal
 
+KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
+  internal::RunProductOf<1>(p, work);
+}
+// For more lanes than a tile has.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
-  if (IntegerProduct::StreamTiles(work.lane_count) == 1) return internal::RunProductOf<1>(p, work);
   internal::RunProductOf<IntegerProduct::kMostStreamTiles>(p, work);
 }
 

@@ -99,6 +99,8 @@ struct Step {
   // Unit i is all of lane i: the block that runs it goes on to the lane's next such step without
   // waiting for other blocks.
   bool by_lane;
+  // For more than kTileStreams lanes it is a launch of its own, by a kernel of its own.
+  bool alone;
   alignas(8) unsigned char arguments[kMostBytes];
 };
 
@@ -129,6 +131,10 @@ template <class T, class = void>
 constexpr bool kByLane = false;
 template <class T>
 constexpr bool kByLane<T, std::enable_if_t<T::kByLane>> = true;
+template <class T, class = void>
+constexpr bool kAlone = false;
+template <class T>
+constexpr bool kAlone<T, std::enable_if_t<T::kAlone>> = true;
 }  // namespace internal
 
 // Whether blocks must wait for each other between two steps that follow one another.

@@ -1,0 +1,8 @@
+#include "kernels/cuda/alone_kernel.cuh"
+#include "kernels/cuda/product.h"
+
+namespace kinglet::cuda {
+
+AloneKernel IntegerProductKernel() { return RunAlone<IntegerProduct>; }
+
+}  // namespace kinglet::cuda
