@@ -1,5 +1,5 @@
-// Kernels for steps that run alone (Step::alone), each in a source file of its own: compiled apart,
-// with registers of their own. C++17, of nvcc.
+// Kernels for steps that run alone (Step::alone_from_lanes), each in a source file of its own:
+// compiled apart, with registers of their own. C++17, of nvcc.
 #ifndef KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 #define KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 
@@ -16,6 +16,8 @@ using AloneKernel = void (*)(const Step* step, const Lane* lanes, uint32_t lane_
 AloneKernel IntegerProductKernel();
 AloneKernel LargestOfProductsKernel();
 AloneKernel ExponentialsOfProductsKernel();
+AloneKernel RankWordsKernel();
+AloneKernel WordLogProbabilityKernel();
 
 }  // namespace kinglet::cuda
 

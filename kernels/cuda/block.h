@@ -21,6 +21,11 @@
 #else
 #define KINGLET_CUDA_ON_DEVICE 0
 #endif
+#if defined(__CUDACC__)
+#define KINGLET_NOINLINE __noinline__
+#else
+#define KINGLET_NOINLINE
+#endif
 
 namespace kinglet::cuda {
 

@@ -175,7 +175,7 @@ KINGLET_HOST_DEVICE inline void Fill(const Warp& warp, PerLane<TileFloats>& of_w
 // comes of them is not finite in any case.
 struct LargestOfProducts {
   ClusterProduct cluster;
-  static constexpr bool kAlone = true;
+  static constexpr uint32_t kAloneFromLanes = 1;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     return cluster.Units(lanes, warps);
   }
@@ -227,7 +227,7 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
 // the tiles is chain j. REQUIRES: at least 32 logits.
 struct ExponentialsOfProducts {
   ClusterProduct cluster;
-  static constexpr bool kAlone = true;
+  static constexpr uint32_t kAloneFromLanes = 1;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     return cluster.Units(lanes, warps);
   }

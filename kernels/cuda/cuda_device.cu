@@ -47,6 +47,8 @@ AloneKernel KernelOf(const Step& step) {
   if (is(IntegerProduct{})) return IntegerProductKernel();
   if (is(LargestOfProducts{})) return LargestOfProductsKernel();
   if (is(ExponentialsOfProducts{})) return ExponentialsOfProductsKernel();
+  if (is(RankWords{})) return RankWordsKernel();
+  if (is(WordLogProbability{})) return WordLogProbabilityKernel();
   return nullptr;
 }
 
@@ -180,7 +182,7 @@ class CudaQueue : public Queue {
     }
     const Step& first = list.steps[launch.begin];
     const AloneKernel alone =
-        first.alone && lane_count > kTileStreams ? KernelOf(first) : AloneKernel{nullptr};
+        lane_count >= first.alone_from_lanes ? KernelOf(first) : AloneKernel{nullptr};
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaFuncSetAttribute(alone != nullptr ? reinterpret_cast<const void*>(alone)
                                               : reinterpret_cast<const void*>(RunSteps),

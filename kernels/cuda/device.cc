@@ -11,7 +11,7 @@ std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t 
   bool joining = false;  // the last launch is one of few blocks
   for (uint32_t i = 0; i < list.count; ++i) {
     const uint32_t units = UnitsOf(list.steps[i], lanes, kBlockWarps);
-    const bool alone = list.steps[i].alone && lanes > kTileStreams;
+    const bool alone = lanes >= list.steps[i].alone_from_lanes;
     if (units > kFewUnits || alone) {
       launches.push_back({i, i + 1, std::min(units, most_blocks)});
       joining = false;

@@ -22,7 +22,7 @@ Step MakeStep(const T& arguments) {
   Step step{};
   step.kind = internal::KindIn<T>(Operations());
   step.by_lane = internal::kByLane<T>;
-  step.alone = internal::kAlone<T>;
+  step.alone_from_lanes = internal::kAloneFromLanes<T>;
   static_assert(internal::KindIn<T>(Operations()) != UINT32_MAX, "add it to Operations");
   memcpy(step.arguments, &arguments, sizeof arguments);
   return step;
@@ -42,29 +42,44 @@ KINGLET_HOST_DEVICE inline uint64_t SharedBytesOf(const Step& step) {
   return bytes;
 }
 
+namespace internal {
+// Not inlined: one function with all operations in it takes the compiler many minutes.
+template <class T>
+KINGLET_HOST_DEVICE KINGLET_NOINLINE void RunApart(const Step& step, const Work& work) {
+  if constexpr (std::is_same_v<T, IntegerProduct>) {
+    RunForFewLanes(ArgumentsOf<T>(step), work);
+  } else {
+    Run(ArgumentsOf<T>(step), work);
+  }
+}
+template <class T>
+KINGLET_HOST_DEVICE void RunIfAmongOthers(const Step& step, const Work& work) {
+  if constexpr (kAloneFromLanes < T >> 1) {
+    constexpr uint32_t kKind = KindIn<T>(Operations());
+    if (step.kind == kKind) RunApart<T>(step, work);
+  }
+}
+template <class... A>
+KINGLET_HOST_DEVICE void RunAmong(ArgumentList<A...>, const Step& step, const Work& work) {
+  (RunIfAmongOthers<A>(step, work), ...);
+}
+template <class... A>
+void RunAlone(ArgumentList<A...>, const Step& step, const Work& work) {
+  uint32_t kind = 0;
+  ((step.kind == kind++ ? Run(ArgumentsOf<A>(step), work) : void()), ...);
+}
+}  // namespace internal
+
 // By a kernel that runs all kinds of steps, for few lanes where they are products: what runs alone
 // would cost every other step its registers, and the compiler minutes.
 KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Step& step, const Work& work) {
-  internal::WithArguments(Operations(), step, [&](const auto& p) {
-    using Operation = std::decay_t<decltype(p)>;
-    if constexpr (std::is_same_v<Operation, IntegerProduct>) {
-      RunForFewLanes(p, work);
-    } else if constexpr (!internal::kAlone<Operation>) {
-      Run(p, work);
-    }
-  });
+  internal::RunAmong(Operations(), step, work);
 }
 
-// By any.
-KINGLET_HOST_DEVICE inline void RunUnit(const Step& step, const Work& work) {
-  internal::WithArguments(Operations(), step, [&](const auto& p) {
-    using Operation = std::decay_t<decltype(p)>;
-    if (std::is_same_v<Operation, IntegerProduct> && work.lane_count <= kTileStreams) {
-      RunUnitAmongOthers(step, work);
-    } else {
-      Run(p, work);
-    }
-  });
+// On the host.
+inline void RunUnit(const Step& step, const Work& work) {
+  if (work.lane_count < step.alone_from_lanes) return RunUnitAmongOthers(step, work);
+  internal::RunAlone(Operations(), step, work);
 }
 
 }  // namespace kinglet::cuda

@@ -38,7 +38,7 @@ struct IntegerProduct {
   static constexpr uint32_t kColumns = 1024;       // of x in shared memory at a time,
   static constexpr uint32_t kColumnsOfMany = 256;  // or so many of many lanes
   static constexpr uint32_t kMostStreamTiles = 8;
-  static constexpr bool kAlone = true;
+  static constexpr uint32_t kAloneFromLanes = kTileStreams + 1;
   // Rows of a unit: one tile for each warp.
   KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t warps) {
     return (matrix.row_tiles() + warps - 1) / warps;

@@ -68,6 +68,8 @@ struct RankWords {
   uint32_t k;            // at most RankedWords::kMost
   RankedWords* answers;  // [lanes], of the device
 
+  static constexpr uint32_t kAloneFromLanes = 1;
+
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
@@ -81,6 +83,8 @@ struct WordLogProbability {
   RankedWordsPlan plan;
   const uint32_t* words;  // [lanes], of the device
   WordAnswer* answers;    // the same
+
+  static constexpr uint32_t kAloneFromLanes = 1;
 
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
@@ -219,9 +223,7 @@ class LaneWords {
     const int16_t* codes = work_.At<int16_t>(lane_, cluster.product.x.place);
     work_.block.ForEach(padded,
                         [&](uint64_t i) { x_[i] = i < matrix.cols ? codes[i] : int16_t{0}; });
-    WithForms(matrix.form, cluster.product.x_is_byte, [&](auto bytes, auto bytes_x) {
-      Multiply<decltype(bytes)::value, decltype(bytes_x)::value>(cluster, first, n);
-    });
+    Multiply(cluster, first, n);
     return tile_;
   }
 
@@ -231,8 +233,7 @@ class LaneWords {
   }
 
  private:
-  // Only the first stream of a tile is a lane.
-  template <bool kBytes, bool kBytesX>
+  // Only the first stream of a tile is a lane. Both factors are taken as two planes.
   KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
     const IntegerProduct& product = cluster.product;
     const ByteMatrix& matrix = product.matrix;
@@ -248,7 +249,7 @@ class LaneWords {
           PerLane<TileB> low_x, high_x;
           warp.EachLane([&](uint32_t lane, uint32_t slot) {
             low[slot] = LoadLow(matrix, at, lane);
-            if (!kBytes) high[slot] = LoadHigh(matrix, at, lane);
+            high[slot] = LoadHigh(matrix, at, lane);
             low_x[slot] = high_x[slot] = TileB{};
             if (lane / 4 != 0) return;
             for (uint32_t i = 0; i < 8; ++i) {
@@ -258,7 +259,7 @@ class LaneWords {
               high_x[slot].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
             }
           });
-          AddPlaneProducts<kBytes, kBytesX>(warp, low, high, low_x, high_x, sums);
+          AddPlaneProducts<false, false>(warp, low, high, low_x, high_x, sums);
         }
         warp.EachLane([&](uint32_t lane, uint32_t slot) {
           if (TileStream(lane, 0) != 0) return;

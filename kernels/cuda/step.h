@@ -99,8 +99,8 @@ struct Step {
   // Unit i is all of lane i: the block that runs it goes on to the lane's next such step without
   // waiting for other blocks.
   bool by_lane;
-  // For more than kTileStreams lanes it is a launch of its own, by a kernel of its own.
-  bool alone;
+  // For so many lanes or more it is a launch of its own, by a kernel of its own.
+  uint32_t alone_from_lanes;
   alignas(8) unsigned char arguments[kMostBytes];
 };
 
@@ -117,7 +117,7 @@ KINGLET_HOST_DEVICE T ArgumentsOf(const Step& step) {
 
 namespace internal {
 template <class T, class... A>
-constexpr uint32_t KindIn(ArgumentList<A...>) {
+KINGLET_HOST_DEVICE constexpr uint32_t KindIn(ArgumentList<A...>) {
   uint32_t kind = 0, found = UINT32_MAX;
   ((std::is_same_v<T, A> ? found = kind++ : kind++), ...);
   return found;
@@ -132,9 +132,10 @@ constexpr bool kByLane = false;
 template <class T>
 constexpr bool kByLane<T, std::enable_if_t<T::kByLane>> = true;
 template <class T, class = void>
-constexpr bool kAlone = false;
+constexpr uint32_t kAloneFromLanes = UINT32_MAX;
 template <class T>
-constexpr bool kAlone<T, std::enable_if_t<T::kAlone>> = true;
+constexpr uint32_t kAloneFromLanes<T, std::enable_if_t<(T::kAloneFromLanes > 0)>> =
+    T::kAloneFromLanes;
 }  // namespace internal
 
 // Whether blocks must wait for each other between two steps that follow one another.
