@@ -1,4 +1,5 @@
 // How MatVec becomes steps (product.h).
+#include "format/row_reader.h"
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -6,12 +7,14 @@ namespace {
 
 constexpr uint64_t kMostColumns = 32768;  // whose products of bytes add up below 2^31
 constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
+constexpr int64_t kLargestInt32 = 0x7fffffff;
 
 }  // namespace
 
 Steps BindOp(const MatVec& op, Binder& binder) {
-  const Shape& shape = binder.plan.weights[op.weight].shape;
-  const auto rows = static_cast<uint32_t>(Rows(shape)), cols = static_cast<uint32_t>(Cols(shape));
+  const TensorView& weight = binder.plan.weights[op.weight];
+  const auto rows = static_cast<uint32_t>(Rows(weight.shape)),
+             cols = static_cast<uint32_t>(Cols(weight.shape));
   Finish finish;
   finish.rectify = op.rectify;
   if (op.bias) {
@@ -51,6 +54,8 @@ Steps BindOp(const MatVec& op, Binder& binder) {
   KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Integers(op.weight));
   product.x = x;
   product.x_is_byte = largest <= kLargestByte;
+  const int64_t largest_weight = int64_t{1} << (RowReader::IntegerBits(weight) - 1);
+  product.fits_int32 = cols == 0 || largest * largest_weight <= kLargestInt32 / cols;
   product.finish = finish;
   product.y = y;
   steps.push_back(MakeStep(product));
