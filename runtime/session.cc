@@ -456,6 +456,10 @@ const ClusterSet& Session::clusters_opened(uint32_t lane) const {
       contents_->lanes[lane].distribution);
 }
 
+Status Session::Wait() {
+  return contents_->execution.device ? contents_->execution.device->Wait() : Status();
+}
+
 DeviceWork Session::device_work() const {
   return contents_->execution.device ? contents_->execution.device->work() : DeviceWork();
 }

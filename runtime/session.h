@@ -135,6 +135,8 @@ class Session {
   // Clusters computed for the queries since the lane's last step. REQUIRES: lane < lanes().
   const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
+  // Until a device has done all it was asked to; at once on the host. Queries wait by themselves.
+  Status Wait();
   // What the device has been asked to do since the session was created; nothing on the host.
   DeviceWork device_work() const;
 
