@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/plan.h"
@@ -34,6 +36,19 @@ struct DeviceWork {
   }
 };
 
+// What a device says about the word after a lane's last token. Numbers are those of the host's own
+// answer (runtime/distribution.h), bit for bit.
+struct DeviceAnswer {
+  struct Word {
+    uint32_t id;
+    float log_probability;
+  };
+  std::vector<Word> words;   // most probable first, or the one that was asked for
+  uint32_t looked_into = 0;  // words whose log-probability was computed to find these
+  // The first cluster whose numbers are not finite; as many as there are clusters: the cache's.
+  std::optional<uint32_t> not_finite;
+};
+
 // The memory of a session's lanes on a device, all zeros at first, and the queue of what is done
 // with it, in order. Belongs to one thread at a time. Calls that bring nothing back may return
 // before the work is done. An error of the device is for good: its memory holds half of something,
@@ -47,6 +62,20 @@ class DeviceLanes {
   virtual Status Run(StepRange range, std::span<const Frame> frames) = 0;
   // Copies buffers from the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) = 0;
+
+  // Answers of the device itself, which computes all clusters that they can need and brings nothing
+  // else back. `empty_cache_is_normalised`: EmptyCache::kNormalised of runtime/distribution.h.
+
+  // The most words that RankWords can be asked for; 0: the host is to rank.
+  virtual uint32_t most_ranked_words() const = 0;
+  // The k most probable words. REQUIRES, here and below: most_ranked_words() > 0; of k: at most
+  // that.
+  virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame> frames, uint32_t k,
+                                                      bool empty_cache_is_normalised) = 0;
+  // log p of one word for each lane.
+  virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame> frames,
+                                                             std::span<const uint32_t> words,
+                                                             bool empty_cache_is_normalised) = 0;
 
   // Bytes of a lane's state from `offset` on.
   virtual Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) = 0;

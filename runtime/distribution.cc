@@ -97,17 +97,45 @@ Status Distribution<T>::OpenCluster(Frame& frame, size_t index) {
 }
 
 template <class T>
+Status Distribution<T>::ClusterNotFinite(const Frame& frame, size_t index) const {
+  return Status::Refusal(KINGLET_NOT_FINITE, "session",
+                         "logits of cluster " + std::to_string(index) + " at position " +
+                             std::to_string(frame.position),
+                         "finite numbers", "an overflow in the model's own arithmetic");
+}
+
+template <class T>
+Status Distribution<T>::CacheNotFinite(const Frame& frame) const {
+  return Status::Refusal(KINGLET_NOT_FINITE, "session",
+                         "neural cache at position " + std::to_string(frame.position),
+                         "finite weights", "an overflow in the model's own arithmetic");
+}
+
+template <class T>
 Status Distribution<T>::TakeCluster(const Frame& frame, size_t index) {
   work_.clusters.Insert(index);
   const ClusterPlan& cluster = model_.plan().clusters[index];
   const T* normaliser = model_.layout()[cluster.normaliser].template At<T>(frame);
   if (!std::isfinite(normaliser[0]) || !std::isfinite(normaliser[1])) {
-    return Status::Refusal(KINGLET_NOT_FINITE, "session",
-                           "logits of cluster " + std::to_string(index) + " at position " +
-                               std::to_string(frame.position),
-                           "finite numbers", "an overflow in the model's own arithmetic");
+    return ClusterNotFinite(frame, index);
   }
   open_.Insert(index);
+  return Status();
+}
+
+template <class T>
+Status Distribution<T>::TakeAnswer(const Frame& frame, const DeviceAnswer& answer, bool ranked) {
+  const auto& clusters = model_.plan().clusters;
+  ResetWork();
+  if (answer.not_finite) {
+    return *answer.not_finite < clusters.size() ? ClusterNotFinite(frame, *answer.not_finite)
+                                                : CacheNotFinite(frame);
+  }
+  work_.clusters.Insert(0);
+  if (!ranked) work_.clusters.Insert(ClusterOf(answer.words.front().id));
+  for (size_t i = 1; ranked && i < clusters.size(); ++i) work_.clusters.Insert(i);
+  work_.cache = model_.plan().cache.has_value();
+  CountWords(answer.looked_into, 0);
   return Status();
 }
 
@@ -129,9 +157,7 @@ Status Distribution<T>::TakeCache(const Frame& frame) {
   work_.cache = true;
   const T total = *model_.layout()[cache.total].template At<T>(frame);
   if (!std::isfinite(total)) {
-    return Status::Refusal(KINGLET_NOT_FINITE, "session",
-                           "neural cache at position " + std::to_string(frame.position),
-                           "finite weights", "an overflow in the model's own arithmetic");
+    return CacheNotFinite(frame);
   }
   cache_total_ = total;
   cache_open_ = true;

@@ -85,6 +85,10 @@ class Distribution {
   Status Probabilities(Frame& frame, std::span<Out> out);
   // Computes every cluster and the cache's weights.
   Status ComputeAll(Frame& frame);
+  // Accounts for what a device answered by itself, with all clusters if it `ranked` words,
+  // otherwise with those of the answer's word; KINGLET_NOT_FINITE if it could not. Of the
+  // arithmetic only that on words outside the cache is known.
+  Status TakeAnswer(const Frame& frame, const DeviceAnswer& answer, bool ranked);
   // Copies what is computed by now from the device to a frame that has none of it.
   Status FetchOpened(const Frame& frame);
   // What is computed by now.
@@ -131,6 +135,8 @@ class Distribution {
   template <class Needs, class Take>
   static Status Open(std::span<Asked> asked, StepRange steps, std::initializer_list<BufferId> left,
                      const Needs& needs, const Take& take);
+  Status ClusterNotFinite(const Frame& frame, size_t index) const;
+  Status CacheNotFinite(const Frame& frame) const;
   // What this stream makes of a cluster's steps, or the cache's, once they have run.
   Status TakeCluster(const Frame& frame, size_t index);
   Status TakeCache(const Frame& frame);

@@ -42,18 +42,6 @@ bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
   return false;
 }
 
-// Whether the caller cancelled, which is then forgotten.
-bool TakeCancel(Execution& execution) {
-  if (!execution.cancel.load(std::memory_order_relaxed)) return false;
-  execution.cancel.store(false, std::memory_order_relaxed);
-  return true;
-}
-
-Status Cancelled(const Step& step) {
-  return Status::Refusal(KINGLET_CANCELLED, "session", "step " + step.name, "to run to the end",
-                         "that the caller cancelled");
-}
-
 // Observed, the steps run one by one, each to its end.
 Status RunOnDevice(const Model& model, StepRange range, std::span<const Frame> frames,
                    const Execution& execution) {
@@ -73,6 +61,13 @@ Status RunOnDevice(const Model& model, StepRange range, std::span<const Frame> f
 
 }  // namespace
 
+Status TakeCancel(Execution& execution, const std::string& what) {
+  if (!execution.cancel.load(std::memory_order_relaxed)) return Status();
+  execution.cancel.store(false, std::memory_order_relaxed);
+  return Status::Refusal(KINGLET_CANCELLED, "session", what, "to run to the end",
+                         "that the caller cancelled");
+}
+
 void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
   // Where a phase has pieces enough, all frames take each of them together.
   const bool together =
@@ -87,8 +82,9 @@ void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
 Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
                 Execution& execution) {
   if (execution.device != nullptr) {
-    if (range.begin < range.end && TakeCancel(execution)) {
-      return Cancelled(model.plan().steps[range.begin]);
+    if (range.begin < range.end) {
+      KINGLET_RETURN_IF_ERROR(
+          TakeCancel(execution, "step " + model.plan().steps[range.begin].name));
     }
     return RunOnDevice(model, range, frames, execution);
   }
@@ -99,7 +95,9 @@ Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
     team->Wake();
   }
   for (size_t i = range.begin; i < range.end; ++i) {
-    if (TakeCancel(execution)) return Cancelled(model.plan().steps[i]);
+    if (execution.cancel.load(std::memory_order_relaxed)) {
+      return TakeCancel(execution, "step " + model.plan().steps[i].name);
+    }
     if (observers.before) observers.before(model.plan().steps[i], frames);
     const Kernel& kernel = model.kernels()[i];
     if (team == nullptr) {

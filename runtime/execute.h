@@ -45,6 +45,9 @@ struct Execution {
 // the call. Throws std::bad_alloc: reference kernels allocate.
 Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames, Execution& execution);
 
+// KINGLET_CANCELLED if `cancel` was set, which is then forgotten; `what` was to run.
+Status TakeCancel(Execution& execution, const std::string& what);
+
 // A phase on all frames, divided among the team: by pieces where there are enough of them that all
 // frames can share, otherwise by frames and pieces. REQUIRES: at least one frame.
 void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team);

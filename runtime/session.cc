@@ -40,6 +40,7 @@ struct Session::Contents {
   std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
   std::vector<Lane> lanes;
   std::optional<HostFrames> host_frames;  // of a model on a device
+  bool empty_cache_is_normalised = false;
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
   std::vector<uint8_t> is_named;  // by lane: named in the call so far
 };
@@ -144,6 +145,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);
     contents->memory = std::move(memory);
+    contents->empty_cache_is_normalised = options.empty_cache == EmptyCache::kNormalised;
     model->Log(LogLevel::kInfo, "session: lanes " + std::to_string(options.lanes) + ", " +
                                     std::to_string(each) + " bytes each");
     contents->model = std::move(model);
@@ -314,11 +316,19 @@ Status Session::LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<doub
 
 Result<double> Session::LogProbability(uint32_t id, uint32_t lane) {
   double out = 0;
+  if (ranks_on_device(1)) {
+    KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, {&id, 1}, {&out, 1}));
+    return out;
+  }
   KINGLET_RETURN_IF_ERROR(LogProbabilitiesOf({&id, 1}, {&out, 1}, lane));
   return out;
 }
 
 Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
+  if (ranks_on_device(k)) {
+    KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<Candidate>> best, TopKLanes({&lane, 1}, k));
+    return std::move(best.front());
+  }
   return Ask(lane, [&](auto& distribution, Frame& frame) { return distribution.TopK(frame, k); });
 }
 
@@ -398,11 +408,59 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
   }
 }
 
+// Runs query(device, frames, whether an empty cache is normalised) and has the lanes remember what
+// the device did for them: for a ranking all clusters, otherwise the word's.
+template <class Query>
+Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> lanes, bool ranked,
+                                                     const Query& query) {
+  KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
+  for (const uint32_t lane : lanes) {
+    if (position(lane) == 0) return NoTokenYet();
+  }
+  const ComputingCall call(contents_->execution);
+  try {
+    std::vector<Frame> frames;
+    for (const uint32_t lane : lanes) frames.push_back(contents_->lanes[lane].stream.LastFrame());
+    const auto distribution = [&](size_t i) -> Distribution<float>& {
+      return std::get<Distribution<float>>(contents_->lanes[lanes[i]].distribution);
+    };
+    KINGLET_RETURN_IF_ERROR(TakeCancel(contents_->execution, "question"));
+    KINGLET_ASSIGN_OR_RETURN(std::vector<DeviceAnswer> answers,
+                             query(*contents_->execution.device, std::span<const Frame>(frames),
+                                   contents_->empty_cache_is_normalised));
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(distribution(i).TakeAnswer(frames[i], answers[i], ranked));
+    }
+    return answers;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+bool Session::ranks_on_device(uint32_t k) const {
+  const DeviceLanes* const device = contents_->execution.device.get();
+  const StepObservers& observers = contents_->execution.observers;
+  if (observers.before || observers.after) return false;
+  return device != nullptr && k <= device->most_ranked_words();
+}
+
 Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
                                     std::span<double> out) {
   KINGLET_RETURN_IF_ERROR(CheckSize("ids to ask for", ids.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), lanes.size()));
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  if (ranks_on_device(1)) {
+    KINGLET_ASSIGN_OR_RETURN(
+        const std::vector<DeviceAnswer> answers,
+        AskDevice(lanes, false,
+                  [&](DeviceLanes& device, std::span<const Frame> frames, bool normalised) {
+                    return device.LogProbabilities(frames, ids, normalised);
+                  }));
+    std::transform(answers.begin(), answers.end(), out.begin(), [](const DeviceAnswer& answer) {
+      return static_cast<double>(answer.words.front().log_probability);
+    });
+    return Status();
+  }
   KINGLET_ASSIGN_OR_RETURN(
       const std::vector<double> answers,
       AskLanes<double>(lanes, [&](auto asked, size_t first, std::span<double> part) {
@@ -415,6 +473,21 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
 
 Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
                                                                uint32_t k) {
+  if (ranks_on_device(k)) {
+    KINGLET_ASSIGN_OR_RETURN(
+        const std::vector<DeviceAnswer> answers,
+        AskDevice(lanes, true,
+                  [&](DeviceLanes& device, std::span<const Frame> frames, bool normalised) {
+                    return device.RankWords(frames, k, normalised);
+                  }));
+    std::vector<std::vector<Candidate>> best(answers.size());
+    for (size_t i = 0; i < answers.size(); ++i) {
+      for (const DeviceAnswer::Word& word : answers[i].words) {
+        best[i].push_back({word.id, static_cast<double>(word.log_probability)});
+      }
+    }
+    return best;
+  }
   return AskLanes<std::vector<Candidate>>(
       lanes, [&](auto asked, size_t, std::span<std::vector<Candidate>> part) {
         return AskedDistribution<decltype(asked)>::TopK(asked, k, part);

@@ -135,6 +135,11 @@ class Session {
   // Clusters computed for the queries since the lane's last step. REQUIRES: lane < lanes().
   const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
+  // Whether a device finds the k most probable words, and the log-probability of one, by itself. It
+  // then computes all clusters for a top-k, and remembers nothing of them for a later question.
+  // Never
+  while
+    there is an observer, who is to see every step.bool ranks_on_device(uint32_t k) const;
   // Until a device has done all it was asked to; at once on the host. Queries wait by themselves.
   Status Wait();
   // What the device has been asked to do since the session was created; nothing on the host.
@@ -161,6 +166,9 @@ class Session {
   Status CheckLanes(std::span<const uint32_t> lanes);
   template <class Answer, class Query>
   Result<std::vector<Answer>> AskLanes(std::span<const uint32_t> lanes, const Query& query);
+  template <class Query>
+  Result<std::vector<DeviceAnswer>> AskDevice(std::span<const uint32_t> lanes, bool ranked,
+                                              const Query& query);
   template <class Out, class Query>
   Status WriteAll(std::span<Out> out, uint32_t lane, const Query& query);
   std::unique_ptr<Contents> contents_;

@@ -80,6 +80,10 @@ Status BenchStreams::WriteAll(Share& share, uint32_t lane) {
              : share.session->LogProbabilities(std::span<double>(share.doubles), lane);
 }
 
+bool BenchStreams::RanksOnDevice(const Share& share, const BenchQuery& query) {
+  return share.session->ranks_on_device(query.mode == BenchMode::kTopK ? query.top : 1);
+}
+
 Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
                               const BenchQuery& query) {
   const auto ask = [&]() -> Status {
@@ -105,7 +109,8 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
     }
   };
   // Writing one lane's words computes all of them, in the same call.
-  if (query.mode == BenchMode::kFull ? lanes.size() > 1 : query.no_skip) {
+  const bool ranks = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
+  if (query.mode == BenchMode::kFull ? lanes.size() > 1 : query.no_skip && !ranks) {
     KINGLET_RETURN_IF_ERROR(share.session->ComputeAllLanes(lanes));
     account();
   }
@@ -116,9 +121,12 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
 
 Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
   const Clock::time_point start = observed_ ? Clock::now() : Clock::time_point();
-  // The full distributions of one group are written while its logits are in the caches.
-  for (size_t first = 0; first < share.lanes.size(); first += kLanesTogether) {
-    const size_t count = std::min(kLanesTogether, share.lanes.size() - first);
+  // The full distributions of one group are written while its logits are in the caches. A device
+  // that answers by itself takes all lanes at once, and computes all clusters in any case.
+  const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
+  const size_t together = at_once ? share.lanes.size() : kLanesTogether;
+  for (size_t first = 0; first < share.lanes.size(); first += together) {
+    const size_t count = std::min(together, share.lanes.size() - first);
     KINGLET_RETURN_IF_ERROR(AskGroup(share, std::span(share.lanes).subspan(first, count), query));
   }
   if (observed_) share.question_seconds += SecondsSince(start);

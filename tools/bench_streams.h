@@ -93,6 +93,7 @@ class BenchStreams {
   Status StepShare(Share& share) const;
   Status AskShare(Share& share, const BenchQuery& query);
   // Of lanes that are asked together.
+  static bool RanksOnDevice(const Share& share, const BenchQuery& query);
   Status AskGroup(Share& share, std::span<const uint32_t> lanes, const BenchQuery& query);
   static Status WriteAll(Share& share, uint32_t lane);
   Status RunTogether(const std::function<Status(Share&)>& work);

@@ -12,15 +12,20 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Where answers begin behind the step that gives them.
+constexpr uint64_t kStepBytes = RoundedUp(sizeof(Step));
+static_assert(sizeof(WordAnswer) + sizeof(uint32_t) <= sizeof(RankedWords));
+
 class ProgramLanes : public DeviceLanes {
  public:
   ProgramLanes(std::shared_ptr<const Program> program, const LaneLayout& layout,
                std::unique_ptr<Queue> queue, DeviceMemory memory, DeviceMemory frames,
-               uint32_t count)
+               DeviceMemory questions, uint32_t count)
       : program_(std::move(program)),
         layout_(layout),
         memory_(std::move(memory)),
         frames_(std::move(frames)),
+        questions_(std::move(questions)),
         queue_(std::move(queue)) {
     lanes_.reserve(count);
   }
@@ -28,17 +33,83 @@ class ProgramLanes : public DeviceLanes {
   Status Run(StepRange range, std::span<const Frame> frames) override {
     if (frames.empty()) return status_;
     return Attempt([&]() -> Status {
-      lanes_.clear();
-      for (const Frame& frame : frames) {
-        std::byte* const base = LaneAt(frame.lane);
-        lanes_.push_back({base, base + layout_.state, base + layout_.temporary, frame.position,
-                          frame.source_length, frame.token});
-      }
-      KINGLET_RETURN_IF_ERROR(
-          queue_->Upload(frames_.data(), lanes_.data(), lanes_.size() * sizeof(Lane)));
-      return queue_->Run(program_->List(range), reinterpret_cast<const Lane*>(frames_.data()),
-                         static_cast<uint32_t>(lanes_.size()));
+      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      return RunList(program_->List(range));
     });
+  }
+
+  uint32_t most_ranked_words() const override {
+    return program_->queries().can_rank() ? program_->queries().most_words() : 0;
+  }
+
+  Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame> frames, uint32_t k,
+                                              bool empty_cache_is_normalised) override {
+    std::vector<DeviceAnswer> answers(frames.size());
+    if (frames.empty()) return answers;
+    std::vector<RankedWords> ranked(frames.size());
+    const auto count = static_cast<uint32_t>(frames.size());
+    const Status status = Attempt([&]() -> Status {
+      const Queries& queries = program_->queries();
+      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      KINGLET_RETURN_IF_ERROR(RunList(queries.AllClusterSteps(count)));
+      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
+      auto* const on_device = reinterpret_cast<RankedWords*>(AnswersAt());
+      const Step step = MakeStep(
+          cuda::RankWords{queries.Ranking(count, empty_cache_is_normalised), k, on_device});
+      KINGLET_RETURN_IF_ERROR(RunStep(step));
+      return queue_->Download(ranked.data(), AnswersAt(), ranked.size() * sizeof ranked[0]);
+    });
+    if (!status.ok()) return status;
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (ranked[i].not_finite != 0) answers[i].not_finite = ranked[i].not_finite - 1;
+      answers[i].looked_into = ranked[i].looked_into;
+      for (uint32_t n = 0; n < ranked[i].count; ++n) {
+        answers[i].words.push_back({ranked[i].ids[n], ranked[i].log_probabilities[n]});
+      }
+    }
+    return answers;
+  }
+
+  Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame> frames,
+                                                     std::span<const uint32_t> words,
+                                                     bool empty_cache_is_normalised) override {
+    std::vector<DeviceAnswer> answers(frames.size());
+    if (frames.empty()) return answers;
+    std::vector<WordAnswer> scored(frames.size());
+    const auto count = static_cast<uint32_t>(frames.size());
+    const Status status = Attempt([&]() -> Status {
+      const Queries& queries = program_->queries();
+      // Each tail for the lanes whose word it has.
+      std::vector<std::vector<Frame>> of_clusters(queries.clusters());
+      for (size_t i = 0; i < frames.size(); ++i) {
+        of_clusters[queries.ClusterOf(words[i])].push_back(frames[i]);
+      }
+      for (size_t index = 1; index < of_clusters.size(); ++index) {
+        const std::vector<Frame>& part = of_clusters[index];
+        if (part.empty()) continue;
+        KINGLET_RETURN_IF_ERROR(UploadLanes(part));
+        KINGLET_RETURN_IF_ERROR(
+            RunList(queries.ClusterSteps(index, static_cast<uint32_t>(part.size()))));
+      }
+      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterSteps(0, count)));
+      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
+      auto* const on_device = reinterpret_cast<WordAnswer*>(AnswersAt());
+      auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
+      KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), words.data(),
+                                             words.size() * sizeof words[0]));
+      const Step step = MakeStep(
+          WordLogProbability{queries.Ranking(count, empty_cache_is_normalised), ids, on_device});
+      KINGLET_RETURN_IF_ERROR(RunStep(step));
+      return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
+    });
+    if (!status.ok()) return status;
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (scored[i].not_finite != 0) answers[i].not_finite = scored[i].not_finite - 1;
+      answers[i].looked_into = 1;
+      answers[i].words.push_back({words[i], scored[i].log_probability});
+    }
+    return answers;
   }
 
   Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) override {
@@ -90,13 +161,35 @@ class ProgramLanes : public DeviceLanes {
     }
     return status_;
   }
+  // The lanes that run what comes next.
+  Status UploadLanes(std::span<const Frame> frames) {
+    lanes_.clear();
+    for (const Frame& frame : frames) {
+      std::byte* const base = LaneAt(frame.lane);
+      lanes_.push_back({base, base + layout_.state, base + layout_.temporary, frame.position,
+                        frame.source_length, frame.token});
+    }
+    return queue_->Upload(frames_.data(), lanes_.data(), lanes_.size() * sizeof(Lane));
+  }
+  Status RunList(const StepList& list) {
+    return queue_->Run(list, reinterpret_cast<const Lane*>(frames_.data()),
+                       static_cast<uint32_t>(lanes_.size()));
+  }
+  std::byte* AnswersAt() const { return questions_.data() + kStepBytes; }
+  // A step of this session alone.
+  Status RunStep(const Step& step) {
+    std::byte* const to = questions_.data();
+    KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &step, sizeof step));
+    return RunList({&step, 1, reinterpret_cast<const Step*>(to)});
+  }
   std::byte* LaneAt(uint32_t lane) const { return memory_.data() + lane * layout_.bytes; }
   std::byte* StateAt(uint32_t lane) const { return LaneAt(lane) + layout_.state; }
 
   std::shared_ptr<const Program> program_;
   const LaneLayout& layout_;  // the bound plan's
   DeviceMemory memory_;
-  DeviceMemory frames_;  // the lanes that run steps, as these know them
+  DeviceMemory frames_;     // the lanes that run steps, as these know them
+  DeviceMemory questions_;  // the step that answers a question, and an answer for each lane
   std::unique_ptr<Queue> queue_;
   std::vector<Lane> lanes_;  // the same on the host
   Status status_;
@@ -126,10 +219,14 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
                            DeviceMemory::Allocate(device, count * layout_.bytes));
   KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames,
                            DeviceMemory::Allocate(device, count * sizeof(Lane)));
+  KINGLET_ASSIGN_OR_RETURN(
+      DeviceMemory questions,
+      DeviceMemory::Allocate(device, kStepBytes + count * sizeof(RankedWords)));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
   KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
-  return std::unique_ptr<DeviceLanes>(std::make_unique<ProgramLanes>(
-      program_, layout_, std::move(queue), std::move(memory), std::move(frames), count));
+  return std::unique_ptr<DeviceLanes>(
+      std::make_unique<ProgramLanes>(program_, layout_, std::move(queue), std::move(memory),
+                                     std::move(frames), std::move(questions), count));
 }
 
 }  // namespace kinglet::cuda

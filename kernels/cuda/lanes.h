@@ -32,7 +32,9 @@ class BoundPlan : public DeviceProgram {
 
   const std::string& device_name() const override { return program_->device()->name(); }
   uint64_t weight_bytes() const override { return program_->weight_bytes(); }
-  uint64_t BytesPerLane() const override { return layout_.bytes + sizeof(Lane); }
+  uint64_t BytesPerLane() const override {
+    return layout_.bytes + sizeof(Lane) + sizeof(RankedWords);
+  }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
   Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override;
 

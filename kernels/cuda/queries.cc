@@ -68,6 +68,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
       ranked.parent = binder.At(plan.clusters[0].logits).Plus(cluster.parent_logit * sizeof(float));
     }
     stored.push_back(ranked);
+    queries.first_words_.push_back(cluster.first);
     const std::optional<FusedProduct> product = FindProduct(plan, cluster, bound, logits);
     if (product) {
       ranked.stored = false;
@@ -111,6 +112,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     ranking.blocks += internal::LaneWords::BlocksOf(cluster);
   }
   if (plan.cache) {
+    queries.cache_steps_ = plan.cache->steps;
     RankedCache& cache = ranking.cache;
     cache.present = true;
     cache.empty_is_normalised = plan.cache->first_position > 1;
@@ -138,6 +140,17 @@ StepList Queries::ClusterSteps(size_t index, uint32_t lanes) const {
   const Way& way = WayOf(lanes);
   const uint32_t begin = way.firsts[index], end = way.firsts[index + 1];
   return {way.steps.data() + begin, end - begin, way.steps_on_device + begin};
+}
+
+StepList Queries::AllClusterSteps(uint32_t lanes) const {
+  const Way& way = WayOf(lanes);
+  return {way.steps.data(), static_cast<uint32_t>(way.steps.size()), way.steps_on_device};
+}
+
+// A head without words starts where the first tail does, which is then the last to do so.
+size_t Queries::ClusterOf(uint32_t word) const {
+  const auto after = std::upper_bound(first_words_.begin(), first_words_.end(), word);
+  return static_cast<size_t>(after - first_words_.begin()) - 1;
 }
 
 RankedWordsPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised) const {

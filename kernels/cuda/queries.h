@@ -28,8 +28,13 @@ class Queries {
   // False where the model has more clusters, words or pairs of a cache than ranking.h takes, or no
   // clusters at all: then the host ranks.
   bool can_rank() const { return can_rank_; }
-  // The steps of cluster `index` for so many lanes.
+  // The steps of cluster `index` for so many lanes; of all clusters.
   StepList ClusterSteps(size_t index, uint32_t lanes) const;
+  StepList AllClusterSteps(uint32_t lanes) const;
+  // The plan steps that fill the neural cache's weights; none without one.
+  StepRange cache_steps() const { return cache_steps_; }
+  size_t clusters() const { return plan_.cluster_count; }
+  size_t ClusterOf(uint32_t word) const;
   // For lanes whose clusters were filled by ClusterSteps of as many lanes. REQUIRES: can_rank().
   RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
   // Most words that RankWords may be asked for.
@@ -47,6 +52,8 @@ class Queries {
 
   Way stored_, fused_;
   RankedWordsPlan plan_{};
+  StepRange cache_steps_;
+  std::vector<uint32_t> first_words_;  // of the clusters
   bool can_rank_ = false;
   uint32_t most_words_ = 0;
 };

@@ -59,7 +59,8 @@ struct RankedWords {
   uint32_t count;
   // 0, or 1 + the first cluster whose numbers are not finite; 1 + cluster_count: the cache's.
   uint32_t not_finite;
-  uint32_t ids[kMost];  // most probable first
+  uint32_t looked_into;  // words outside the cache whose log-probability was computed
+  uint32_t ids[kMost];   // most probable first
   float log_probabilities[kMost];
 };
 
@@ -444,7 +445,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   words.ReadTerms(0, p.plan.cluster_count);
   block.ForEach(1, [&](uint64_t) {
     best.count = 0;
-    answer.count = 0;
+    answer.count = answer.looked_into = 0;
     answer.not_finite = words.not_finite();
   });
   if (words.not_finite() != 0 || p.k == 0) return;
@@ -457,6 +458,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     const float largest = work.At<float>(words.lane(), logits.largest)[at.first / kSumBlock];
     bounds[i] = words.terms(at.cluster).OutsideCache(largest);
   });
+  uint32_t looked_into = 0;
   while (true) {
     const RankedWord next = internal::BlockBest(block, p.plan.blocks, of_warps, [&](uint32_t i) {
       return RankedWord{bounds[i], i};
@@ -466,6 +468,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     block.ForEach(1, [&](uint64_t) {});
     if (ends) break;
     const internal::WordBlock at(p.plan, next.id);
+    looked_into += at.size;
     const uint32_t first_id = p.plan.clusters[at.cluster].first + at.first;
     const internal::RankedTerms& terms = words.terms(at.cluster);
     float* const logits = words.LogitsOf(at.cluster, at.first, at.size);
@@ -513,7 +516,10 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
       block, cache.size(), of_cached, p.k, of_warps, best,
       [&](uint32_t i) { return cache.WordAt(i); }, [](uint32_t) { return false; });
   block.ForEach(p.k, [&](uint64_t i) {
-    if (i == 0) answer.count = best.count;
+    if (i == 0) {
+      answer.count = best.count;
+      answer.looked_into = looked_into;
+    }
     if (i >= best.count) return;
     answer.ids[i] = best.words[i].id;
     answer.log_probabilities[i] = best.words[i].value;
