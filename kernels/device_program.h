@@ -67,15 +67,19 @@ class DeviceLanes {
   // else back. `empty_cache_is_normalised`: EmptyCache::kNormalised of runtime/distribution.h.
 
   // The most words that RankWords can be asked for; 0: the host is to rank.
-  virtual uint32_t most_ranked_words() const = 0;
+  virtual uint32_t most_ranked_words() const { return 0; }
   // The k most probable words. REQUIRES, here and below: most_ranked_words() > 0; of k: at most
   // that.
-  virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame> frames, uint32_t k,
-                                                      bool empty_cache_is_normalised) = 0;
+  virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame>, uint32_t /*k*/,
+                                                      bool /*empty_cache_is_normalised*/) {
+    return CannotRank();
+  }
   // log p of one word for each lane.
-  virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame> frames,
-                                                             std::span<const uint32_t> words,
-                                                             bool empty_cache_is_normalised) = 0;
+  virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame>,
+                                                             std::span<const uint32_t> /*words*/,
+                                                             bool /*empty_cache_is_normalised*/) {
+    return CannotRank();
+  }
 
   // Bytes of a lane's state from `offset` on.
   virtual Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) = 0;
@@ -87,6 +91,12 @@ class DeviceLanes {
   // Until everything is done.
   virtual Status Wait() = 0;
   virtual DeviceWork work() const = 0;
+
+ private:
+  static Status CannotRank() {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "device", "question", "a device that ranks words",
+                           "one that does not");
+  }
 };
 
 // A plan bound to a device, its weights in the device's memory. Immutable; shared by any number of

@@ -137,9 +137,8 @@ class Session {
 
   // Whether a device finds the k most probable words, and the log-probability of one, by itself. It
   // then computes all clusters for a top-k, and remembers nothing of them for a later question.
-  // Never
-  while
-    there is an observer, who is to see every step.bool ranks_on_device(uint32_t k) const;
+  // Never while there is an observer, who is to see every step.
+  bool ranks_on_device(uint32_t k) const;
   // Until a device has done all it was asked to; at once on the host. Queries wait by themselves.
   Status Wait();
   // What the device has been asked to do since the session was created; nothing on the host.
