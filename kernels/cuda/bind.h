@@ -56,6 +56,20 @@ class Binder {
   uint64_t used_ = 0, temporary_bytes_ = 0;
 };
 
+// A vector on its way into products.
+struct ProductOperand {
+  Vector vector;
+  bool is_byte = false;  // each code fits a signed byte
+};
+// The first `count` elements of a buffer; reals that `input` rounds are codes by a step that is
+// appended.
+ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t count,
+                         std::vector<Step>& steps);
+// Appends y = finish(weight * x), of integers where both sides are, for lanes whose token is in
+// the range.
+Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
+                     Place y, TokenRange tokens, std::vector<Step>& steps);
+
 using Steps = Result<std::vector<Step>>;
 
 // One for each operation, in the file that its device half is named after.
@@ -65,6 +79,16 @@ Steps BindOp(const Add& op, Binder& binder);
 Steps BindOp(const AddScalar& op, Binder& binder);
 Steps BindOp(const MatVec& op, Binder& binder);
 Steps BindOp(const LogSumExp& op, Binder& binder);
+Steps BindOp(const EmbedRow& op, Binder& binder);
+Steps BindOp(const PartialProducts& op, Binder& binder);
+Steps BindOp(const CodedSums& op, Binder& binder);
+Steps BindOp(const LstmGates& op, Binder& binder);
+Steps BindOp(const GruGates& op, Binder& binder);
+Steps BindOp(const RnnGates& op, Binder& binder);
+Steps BindOp(const QrnnGates& op, Binder& binder);
+Steps BindOp(const BagAppend& op, Binder& binder);
+Steps BindOp(const BagFeatures& op, Binder& binder);
+Steps BindOp(const ScaleShiftRectify& op, Binder& binder);
 
 }  // namespace kinglet::cuda
 

@@ -2,7 +2,11 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/bag.h"
+#include "kernels/cuda/coded.h"
+#include "kernels/cuda/embedding.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/vectors.h"
@@ -11,7 +15,9 @@ namespace kinglet::cuda {
 
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum>;
+                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum,
+                 GatherRow, PartProducts, SumOfParts, LstmCell, GruCell, RnnCell, QrnnCell,
+                 AppendToBag, FeaturesOfBag, ScaleAndRectify>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

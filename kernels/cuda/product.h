@@ -14,7 +14,9 @@ namespace kinglet::cuda {
 struct Finish {
   const float* bias = nullptr;  // [rows], or null
   bool rectify = false;
+  float scale = 1.0f;  // multiplies the product
   KINGLET_HOST_DEVICE float operator()(float value, uint64_t row) const {
+    value *= scale;
     if (bias != nullptr) value += bias[row];
     return !rectify || value > 0.0f ? value : 0.0f;
   }
@@ -115,6 +117,11 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
   const uint32_t first_tile = work.unit % row_units * block.warps();
   const uint32_t lanes =
       work.lane_count - first_lane < kStreams ? work.lane_count - first_lane : kStreams;
+  bool any = false;
+  for (uint32_t s = 0; s < lanes && !any; ++s) {
+    any = p.tokens.Contains(work.lanes[first_lane + s].token);
+  }
+  if (!any) return;
 
   constexpr uint64_t kStride = IntegerProduct::Stride(kColumns);
   SharedMemory shared(block);
