@@ -59,7 +59,7 @@ class Binder {
 // A vector on its way into products.
 struct ProductOperand {
   Vector vector;
-  bool is_byte = false;  // each code fits a signed byte
+  int64_t largest = 0;  // magnitude of a code
 };
 // The first `count` elements of a buffer; reals that `input` rounds are codes by a step that is
 // appended.

@@ -56,7 +56,7 @@ Steps BindOp(const EmbedRow& op, Binder& binder) {
           from.table.codes.positions == 0 && from.table.stored.reals == nullptr &&
           binder.weights.HasIntegers(*bin.projection);
       x.vector.step_place = from.step = step;
-      x.is_byte = from.table.stored.integers.form == ByteForm::kByte;
+      x.largest = x.vector.codes ? binder.weights.LargestInteger(bin.table) : 0;
       Finish finish;
       finish.scale = scale;
       KINGLET_RETURN_IF_ERROR(

@@ -5,7 +5,8 @@ namespace kinglet::cuda {
 namespace {
 
 constexpr uint64_t kMostColumns = 32768;  // whose products of bytes add up below 2^31
-constexpr int64_t kLargestByte = 127;
+constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
+constexpr int64_t kLargestInt32 = 0x7fffffff;
 
 }  // namespace
 
@@ -15,7 +16,7 @@ ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t c
   operand.vector = binder.VectorOf(x);
   operand.vector.count = count;
   if (operand.vector.codes) {
-    operand.is_byte = LargestCode(*binder.plan.buffer(x).quantiser) <= kLargestByte;
+    operand.largest = LargestCode(*binder.plan.buffer(x).quantiser);
     return operand;
   }
   if (input != TailInput::kFixedPoint15) return operand;
@@ -28,17 +29,19 @@ ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t c
   operand.vector.place = codes.codes;
   operand.vector.codes = operand.vector.has_own_step = true;
   operand.vector.step_place = codes.step;
+  operand.largest = kLargestFixedPoint;
   return operand;
 }
 
 Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
                      Place y, TokenRange tokens, std::vector<Step>& steps) {
-  const Shape& shape = binder.plan.weights[weight].shape;
+  const TensorView& matrix = binder.plan.weights[weight];
+  const uint64_t cols = Cols(matrix.shape);
   if (!x.vector.codes || !binder.weights.HasIntegers(weight)) {
     RealProduct product{};
     KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Reals(weight));
-    product.rows = static_cast<uint32_t>(Rows(shape));
-    product.cols = static_cast<uint32_t>(Cols(shape));
+    product.rows = static_cast<uint32_t>(Rows(matrix.shape));
+    product.cols = static_cast<uint32_t>(cols);
     product.x = x.vector;
     product.finish = finish;
     product.y = y;
@@ -46,14 +49,16 @@ Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, c
     steps.push_back(MakeStep(product));
     return Status();
   }
-  if (Cols(shape) > kMostColumns) {
+  if (cols > kMostColumns) {
     return binder.Refuse("at most " + std::to_string(kMostColumns) + " columns",
-                         std::to_string(Cols(shape)));
+                         std::to_string(cols));
   }
   IntegerProduct product{};
   KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Integers(weight));
   product.x = x.vector;
-  product.x_is_byte = x.is_byte;
+  product.x_is_byte = x.largest <= kLargestByte;
+  product.fits_int32 = cols == 0 || x.largest * binder.weights.LargestInteger(weight) <=
+                                        kLargestInt32 / static_cast<int64_t>(cols);
   product.finish = finish;
   product.y = y;
   product.tokens = tokens;

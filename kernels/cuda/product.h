@@ -26,8 +26,9 @@ struct Finish {
 // stream_tiles lanes, whose weights are read once.
 struct IntegerProduct {
   ByteMatrix matrix;
-  Vector x;        // codes, [cols]
-  bool x_is_byte;  // each fits a signed byte
+  Vector x;         // codes, [cols]
+  bool x_is_byte;   // each fits a signed byte
+  bool fits_int32;  // every sum
   Finish finish;
   Place y;  // [rows] of reals
   TokenRange tokens;
@@ -68,15 +69,16 @@ struct TileSums {
   PerLane<PlaneSums> tiles[kStreamTiles];
 };
 
-// What a unit multiplies with: `columns` columns of x of the unit's lanes as two planes of bytes, x
-// = 256 high + low with low unsigned; or, where all codes are bytes, low alone, signed.
+// Columns of x of some lanes in shared memory as two planes of bytes, x = 256 high + low with low
+// unsigned; or, where all codes are bytes, low alone, signed.
 struct StreamBytes {
   uint8_t* low;
   uint8_t* high;
-  uint64_t stride;
+  uint64_t stride;  // bytes from lane to lane
 
-  KINGLET_HOST_DEVICE static TileB Load(const uint8_t* plane, uint64_t stride, uint32_t first,
-                                        uint32_t column, uint32_t lane) {
+  // The tile of lanes first .. first + 7 from `column` on.
+  KINGLET_HOST_DEVICE TileB Load(const uint8_t* plane, uint32_t first, uint32_t column,
+                                 uint32_t lane) const {
     TileB words;
     const uint8_t* from = plane + (first + lane / 4) * stride + column + lane % 4 * 4;
     memcpy(&words.words[0], __builtin_assume_aligned(from, 4), 4);
@@ -84,6 +86,42 @@ struct StreamBytes {
     return words;
   }
 };
+
+// A section: columns [begin, begin + padded) of x of the lanes from `first` on to shared memory.
+// Columns beyond `cols` and lanes beyond `lanes` are zeros.
+template <bool kBytesX>
+KINGLET_HOST_DEVICE void StageStreams(const Work& work, const Vector& x, uint32_t first,
+                                      uint32_t lanes, uint32_t streams, uint32_t begin,
+                                      uint32_t cols, uint32_t padded, const StreamBytes& to) {
+  work.block.ForEach(uint64_t{streams} * padded, [&](uint64_t i) {
+    const uint64_t lane = i / padded, column = i % padded;
+    int32_t code = 0;
+    if (lane < lanes && begin + column < cols) {
+      code = work.At<int16_t>(work.lanes[first + lane], x.place)[begin + column];
+    }
+    to.low[lane * to.stride + column] = static_cast<uint8_t>(code);
+    if (!kBytesX) to.high[lane * to.stride + column] = static_cast<uint8_t>(code >> 8);
+  });
+}
+
+// Calls f(bytes, bytes_x), two constants: whether the matrix, and x, have a plane of signed bytes
+// alone.
+template <class F>
+KINGLET_HOST_DEVICE void WithForms(ByteForm form, bool x_is_byte, const F& f) {
+  constexpr std::true_type kYes;
+  constexpr std::false_type kNo;
+  if (form == ByteForm::kByte) {
+    if (x_is_byte) {
+      f(kYes, kYes);
+    } else {
+      f(kYes, kNo);
+    }
+  } else if (x_is_byte) {
+    f(kNo, kYes);
+  } else {
+    f(kNo, kNo);
+  }
+}
 
 // One tile of rows with one of streams. Where a factor has two planes, its low one is unsigned.
 template <bool kBytes, bool kBytesX>
@@ -104,6 +142,50 @@ KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerLane
   if constexpr (!kBytes) add(kWithSign, std::bool_constant<kBytesX>(), high, low_x, 1);
   if constexpr (!kBytesX) add(std::bool_constant<kBytes>(), kWithSign, low, high_x, 1);
   if constexpr (!kBytes && !kBytesX) add(kWithSign, kWithSign, high, high_x, 2);
+}
+
+// Adds the products of a tile of rows with columns [begin, begin + padded), which x holds.
+template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
+KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatrix& matrix,
+                                                uint32_t row_tile, uint32_t begin, uint32_t padded,
+                                                const StreamBytes& x,
+                                                TileSums<kStreamTiles>& sums) {
+  for (uint32_t column = 0; column < padded; column += kTileDepth) {
+    const uint64_t tile = uint64_t{row_tile} * matrix.col_tiles() + (begin + column) / kTileDepth;
+    PerLane<TileA> low, high;
+    warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      low[slot] = LoadLow(matrix, tile, lane);
+      if (!kBytes) high[slot] = LoadHigh(matrix, tile, lane);
+    });
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+    for (uint32_t s = 0; s < kStreamTiles; ++s) {
+      PerLane<TileB> low_x, high_x;
+      warp.EachLane([&](uint32_t lane, uint32_t slot) {
+        low_x[slot] = x.Load(x.low, s * kTileStreams, column, lane);
+        if (!kBytesX) high_x[slot] = x.Load(x.high, s * kTileStreams, column, lane);
+      });
+      AddPlaneProducts<kBytes, kBytesX>(warp, low, high, low_x, high_x, sums.tiles[s]);
+    }
+  }
+}
+
+// What row `row` of the product is for a lane, from sum i of one of its threads' sums.
+KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneSums& sums,
+                                           uint32_t i, uint64_t row, float x_step) {
+  float sum;
+  if (p.fits_int32) {  // whatever the parts do, the whole is right modulo 2^32
+    sum = static_cast<float>(
+        static_cast<int32_t>(static_cast<uint32_t>(sums.powers[0].sums[i]) +
+                             256u * static_cast<uint32_t>(sums.powers[1].sums[i]) +
+                             65536u * static_cast<uint32_t>(sums.powers[2].sums[i])));
+  } else {
+    sum =
+        static_cast<float>(int64_t{sums.powers[0].sums[i]} + int64_t{256} * sums.powers[1].sums[i] +
+                           int64_t{65536} * sums.powers[2].sums[i]);
+  }
+  return p.finish(sum * (p.matrix.scales[row] * x_step), row);
 }
 
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
@@ -133,43 +215,14 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
 
   for (uint32_t begin = 0; begin < p.matrix.cols; begin += kColumns) {
     const uint32_t left = p.matrix.cols - begin;
-    const uint32_t columns = left < kColumns ? left : kColumns;
-    const uint32_t padded = (columns + kTileDepth - 1) / kTileDepth * kTileDepth;
-    block.ForEach(uint64_t{kStreams} * padded, [&](uint64_t i) {
-      const uint64_t lane = i / padded, column = i % padded;
-      int32_t code = 0;
-      if (lane < lanes && column < columns) {
-        code = work.At<int16_t>(work.lanes[first_lane + lane], p.x.place)[begin + column];
-      }
-      x.low[lane * kStride + column] = static_cast<uint8_t>(code);
-      if (!kBytesX) x.high[lane * kStride + column] = static_cast<uint8_t>(code >> 8);
-    });
+    const uint32_t padded =
+        ((left < kColumns ? left : kColumns) + kTileDepth - 1) / kTileDepth * kTileDepth;
+    StageStreams<kBytesX>(work, p.x, first_lane, lanes, kStreams, begin, p.matrix.cols, padded, x);
     block.EachWarp([&](const Warp& warp) {
       const uint32_t row_tile = first_tile + warp.index();
       if (row_tile >= p.matrix.row_tiles()) return;
-      TileSums<kStreamTiles>& own = sums[warp];
-      for (uint32_t column = 0; column < padded; column += kTileDepth) {
-        const uint64_t tile =
-            uint64_t{row_tile} * p.matrix.col_tiles() + (begin + column) / kTileDepth;
-        PerLane<TileA> low, high;
-        warp.EachLane([&](uint32_t lane, uint32_t slot) {
-          low[slot] = LoadLow(p.matrix, tile, lane);
-          if (!kBytes) high[slot] = LoadHigh(p.matrix, tile, lane);
-        });
-#if KINGLET_CUDA_ON_DEVICE
-#pragma unroll
-#endif
-        for (uint32_t s = 0; s < kStreamTiles; ++s) {
-          PerLane<TileB> low_x, high_x;
-          warp.EachLane([&](uint32_t lane, uint32_t slot) {
-            low_x[slot] = StreamBytes::Load(x.low, kStride, s * kTileStreams, column, lane);
-            if (!kBytesX) {
-              high_x[slot] = StreamBytes::Load(x.high, kStride, s * kTileStreams, column, lane);
-            }
-          });
-          AddPlaneProducts<kBytes, kBytesX>(warp, low, high, low_x, high_x, own.tiles[s]);
-        }
-      }
+      AddTileProducts<kStreamTiles, kBytes, kBytesX>(warp, p.matrix, row_tile, begin, padded, x,
+                                                     sums[warp]);
     });
   }
 
@@ -181,18 +234,14 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
 #endif
     for (uint32_t s = 0; s < kStreamTiles; ++s) {
       warp.EachLane([&](uint32_t lane, uint32_t slot) {
-        const PlaneSums& own = sums[warp].tiles[s][slot];
         for (uint32_t i = 0; i < 4; ++i) {
           const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(lane, i);
           const uint32_t stream = s * kTileStreams + TileStream(lane, i);
           if (row >= p.matrix.rows || stream >= lanes) continue;
           const Lane& to = work.lanes[first_lane + stream];
           if (!p.tokens.Contains(to.token)) continue;
-          const int64_t sum = own.powers[0].sums[i] + int64_t{256} * own.powers[1].sums[i] +
-                              int64_t{65536} * own.powers[2].sums[i];
-          const float product =
-              static_cast<float>(sum) * (p.matrix.scales[row] * work.StepOf(to, p.x));
-          work.At<float>(to, p.y)[row] = p.finish(product, row);
+          work.At<float>(to, p.y)[row] =
+              ProductOf(p, sums[warp].tiles[s][slot], i, row, work.StepOf(to, p.x));
         }
       });
     }
@@ -201,11 +250,9 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
 
 template <uint32_t kStreamTiles>
 KINGLET_HOST_DEVICE void RunProductOf(const IntegerProduct& p, const Work& work) {
-  const bool bytes = p.matrix.form == ByteForm::kByte;
-  if (bytes && p.x_is_byte) return RunProduct<kStreamTiles, true, true>(p, work);
-  if (bytes) return RunProduct<kStreamTiles, true, false>(p, work);
-  if (p.x_is_byte) return RunProduct<kStreamTiles, false, true>(p, work);
-  return RunProduct<kStreamTiles, false, false>(p, work);
+  WithForms(p.matrix.form, p.x_is_byte, [&](auto bytes, auto bytes_x) {
+    RunProduct<kStreamTiles, decltype(bytes)::value, decltype(bytes_x)::value>(p, work);
+  });
 }
 
 }  // namespace internal

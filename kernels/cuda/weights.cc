@@ -41,6 +41,10 @@ bool WeightStore::HasIntegers(WeightId id) const {
   return RowReader::IntegerBits(plan_.weights[id]) != 0;
 }
 
+int64_t WeightStore::LargestInteger(WeightId id) const {
+  return int64_t{1} << (RowReader::IntegerBits(plan_.weights[id]) - 1);
+}
+
 Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
   KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
   std::byte* const address = memory.data();

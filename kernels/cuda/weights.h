@@ -28,6 +28,8 @@ class WeightStore {
 
   // Whether products with the tensor may be integer (kernels/ref/weights.h).
   bool HasIntegers(WeightId id) const;
+  // The largest magnitude that its integers may have. REQUIRES: HasIntegers(id).
+  int64_t LargestInteger(WeightId id) const;
   // REQUIRES: HasIntegers(id).
   Result<ByteMatrix> Integers(WeightId id);
   // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
