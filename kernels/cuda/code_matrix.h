@@ -28,9 +28,7 @@ struct CodeMatrix {
   const uint32_t* words = nullptr;  // [positions, plane_words()]
 
   // Of a position: one more than its codes fill, so that any code lies within two words.
-  KINGLET_HOST_DEVICE uint64_t plane_words() const {
-    return (uint64_t{rows} * bits + 31) / 32 + 1;
-  }
+  KINGLET_HOST_DEVICE uint64_t plane_words() const { return (uint64_t{rows} * bits + 31) / 32 + 1; }
   KINGLET_HOST_DEVICE uint32_t Code(uint64_t row, uint32_t position) const {
     const uint64_t bit = row * bits;
     const uint32_t* const word = words + position * plane_words() + bit / 32;

@@ -42,8 +42,8 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
       for (uint32_t k = 0; k < n; ++k) {
         sum += int64_t{codes[k]} * p.codebook.integers.Code(row, k);
       }
-      *partial = static_cast<float>(sum) *
-                 (p.codebook.integers.scales[row] * work.StepOf(lane, p.x));
+      *partial =
+          static_cast<float>(sum) * (p.codebook.integers.scales[row] * work.StepOf(lane, p.x));
       return;
     }
     RunningFold blocks;

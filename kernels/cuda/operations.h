@@ -13,11 +13,10 @@
 
 namespace kinglet::cuda {
 
-using Operations =
-    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum,
-                 GatherRow, PartProducts, SumOfParts, LstmCell, GruCell, RnnCell, QrnnCell,
-                 AppendToBag, FeaturesOfBag, ScaleAndRectify>;
+using Operations = ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint,
+                                IntegerProduct, RealProduct, LargestOfBlocks, ExponentialsOfBlocks,
+                                LogOfSum, GatherRow, PartProducts, SumOfParts, LstmCell, GruCell,
+                                RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRectify>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

@@ -75,9 +75,8 @@ Steps BindOp(const MatVec& op, Binder& binder) {
   if (op.bias) {
     KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.Reals(*op.bias));
   }
-  KINGLET_RETURN_IF_ERROR(AppendProduct(binder, op.weight, x, finish,
-                                        binder.At(op.y).Plus(op.y_offset * sizeof(float)), {},
-                                        steps));
+  KINGLET_RETURN_IF_ERROR(AppendProduct(
+      binder, op.weight, x, finish, binder.At(op.y).Plus(op.y_offset * sizeof(float)), {}, steps));
   return steps;
 }
 
