@@ -51,6 +51,7 @@ struct GatherRow {
   const GatheredBin* bins;  // [count]
   uint32_t count;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
