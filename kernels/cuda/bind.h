@@ -74,6 +74,8 @@ ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t c
 Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
                      Place y, TokenRange tokens, std::vector<Step>& steps);
 
+Result<TableRows> TableRowsOf(Binder& binder, WeightId table);
+
 using Steps = Result<std::vector<Step>>;
 
 // One for each operation, in the file that its device half is named after.
@@ -84,6 +86,7 @@ Steps BindOp(const AddScalar& op, Binder& binder);
 Steps BindOp(const MatVec& op, Binder& binder);
 Steps BindOp(const LogSumExp& op, Binder& binder);
 Steps BindOp(const EmbedRow& op, Binder& binder);
+Steps BindDefineRow(const EmbedRow& op, Binder& binder);  // REQUIRES: op.define
 Steps BindOp(const PartialProducts& op, Binder& binder);
 Steps BindOp(const CodedSums& op, Binder& binder);
 Steps BindOp(const LstmGates& op, Binder& binder);

@@ -5,7 +5,6 @@
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
-namespace {
 
 Result<TableRows> TableRowsOf(Binder& binder, WeightId table) {
   TableRows rows;
@@ -25,12 +24,8 @@ Result<TableRows> TableRowsOf(Binder& binder, WeightId table) {
   return rows;
 }
 
-}  // namespace
-
 Steps BindOp(const EmbedRow& op, Binder& binder) {
-  if (op.define) {
-    return binder.Refuse("an embedding that this backend has", "one with a DeFINE unit");
-  }
+  if (op.define) return BindDefineRow(op, binder);
   const Place out = binder.At(op.out);
   uint64_t most_cols = 0;
   for (const EmbeddingBin& bin : op.bins) {

@@ -5,6 +5,7 @@
 #include "kernels/cuda/bag.h"
 #include "kernels/cuda/cluster_products.h"
 #include "kernels/cuda/coded.h"
+#include "kernels/cuda/define.h"
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/ranking.h"
@@ -20,7 +21,7 @@ using Operations =
                  RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
                  LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability, GatherRow,
                  PartProducts, SumOfParts, LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag,
-                 FeaturesOfBag, ScaleAndRectify>;
+                 FeaturesOfBag, ScaleAndRectify, ComputeDefineRow>;
 
 template <class T>
 Step MakeStep(const T& arguments) {
