@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/kernels/cuda/lanes.h"
+#include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cuda {

@@ -9,7 +9,7 @@
 
 #include "format/coded_rows.h"
 #include "kernels/cuda/weights.h"
-#include "tests/kernels/cuda/lanes.h"
+#include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/case_builder.h"
 
 namespace kinglet::cuda {

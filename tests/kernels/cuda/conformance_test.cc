@@ -12,7 +12,7 @@
 #include "kernels/cuda/emulated_device.h"
 #include "kernels/cuda/program.h"
 #include "kernels/ref/ref.h"
-#include "tests/kernels/cuda/lanes.h"
+#include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/op_cases.h"
 #ifdef KINGLET_CUDA
 #include "kernels/cuda/cuda_device.h"

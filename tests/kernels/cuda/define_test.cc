@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/row_cache.h"
-#include "tests/kernels/cuda/lanes.h"
+#include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/define_cases.h"
 
 namespace kinglet::cuda {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/kernels/cuda/lanes.h"
+#include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/case_builder.h"
 #include "tests/support/op_cases.h"
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/kernels/cuda/lanes.h"
+#include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/case_builder.h"
 #include "tests/support/recurrent_cases.h"
 

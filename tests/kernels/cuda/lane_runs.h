@@ -1,6 +1,6 @@
 // Runs what a plan's first step became, on lanes whose memory is copied from the host's and back.
-#ifndef KINGLET_TESTS_KERNELS_CUDA_LANES_H_
-#define KINGLET_TESTS_KERNELS_CUDA_LANES_H_
+#ifndef KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_
+#define KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_
 
 #include <gtest/gtest.h>
 
@@ -100,4 +100,4 @@ inline void ExpectLanesSameAsRef(const OpCase& op_case, std::span<const TokenAt>
 
 }  // namespace kinglet::cuda
 
-#endif  // KINGLET_TESTS_KERNELS_CUDA_LANES_H_
+#endif  // KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_
