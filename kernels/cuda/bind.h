@@ -56,6 +56,13 @@ class Binder {
   uint64_t used_ = 0, temporary_bytes_ = 0;
 };
 
+// Whether int32_t holds every sum of n products of numbers up to a and b in magnitude, which fit 31
+// bits each.
+constexpr bool SumFitsInt32(uint64_t n, int64_t a, int64_t b) {
+  const int64_t product = a * b;
+  return product == 0 || n <= static_cast<uint64_t>(INT32_MAX / product);
+}
+
 using Steps = Result<std::vector<Step>>;
 
 // One for each operation, in the file that its device half is named after.
@@ -65,6 +72,15 @@ Steps BindOp(const Add& op, Binder& binder);
 Steps BindOp(const AddScalar& op, Binder& binder);
 Steps BindOp(const MatVec& op, Binder& binder);
 Steps BindOp(const LogSumExp& op, Binder& binder);
+Steps BindOp(const WindowAttention& op, Binder& binder);
+Steps BindOp(const SourceAttention& op, Binder& binder);
+Steps BindOp(const CacheAppend& op, Binder& binder);
+Steps BindOp(const CacheWeights& op, Binder& binder);
+Steps BindOp(const AddPositionRow& op, Binder& binder);
+Steps BindOp(const AddSinusoids& op, Binder& binder);
+Steps BindOp(const AddQueryBias& op, Binder& binder);
+Steps BindOp(const StoreRow& op, Binder& binder);
+Steps BindOp(const LoadRow& op, Binder& binder);
 
 }  // namespace kinglet::cuda
 

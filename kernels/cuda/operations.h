@@ -2,6 +2,9 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/cache.h"
+#include "kernels/cuda/positions.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/cuda/step.h"
@@ -9,9 +12,10 @@
 
 namespace kinglet::cuda {
 
-using Operations =
-    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum>;
+using Operations = ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint,
+                                IntegerProduct, RealProduct, LargestOfBlocks, ExponentialsOfBlocks,
+                                LogOfSum, AttendHead, ScoreSlots, WeighValues, AppendToCache,
+                                CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

@@ -48,9 +48,9 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
 // What rounds reals to codes (kernels/ref/quantise.h).
 struct Rounding {
   float max_abs, step;
-  KINGLET_HOST_DEVICE int16_t operator()(float x) const {
+  KINGLET_HOST_DEVICE int32_t operator()(float x) const {
     const float clamped = x >= -max_abs ? (x <= max_abs ? x : max_abs) : -max_abs;
-    return static_cast<int16_t>(rintf(clamped / step));
+    return static_cast<int32_t>(rintf(clamped / step));
   }
 };
 
@@ -68,7 +68,8 @@ KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
   const Lane& lane = work.lanes[work.unit];
   const float* x = work.At<float>(lane, p.x);
   int16_t* codes = work.At<int16_t>(lane, p.codes);
-  work.block.ForEach(p.count, [&](uint64_t i) { codes[i] = p.rounding(x[i]); });
+  work.block.ForEach(p.count,
+                     [&](uint64_t i) { codes[i] = static_cast<int16_t>(p.rounding(x[i])); });
 }
 
 // y += x.
