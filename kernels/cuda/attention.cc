@@ -1,7 +1,10 @@
 // How WindowAttention and SourceAttention become steps (attention.h).
 #include "kernels/cuda/attention.h"
 
+#include <cstdint>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -50,6 +53,10 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
   }
   if (!made.codes) return made;
   const ActivationQuantiser& of_weights = *op.weights_quantiser;
+  if (LargestCode(of_weights) > INT16_MAX) {
+    return binder.Refuse("a quantiser of the weights of at most 16 bits",
+                         "codes up to " + std::to_string(LargestCode(of_weights)));
+  }
   made.rounding = {of_weights.max_abs, of_weights.step};
   made.query_step = query_buffer.quantiser->step;
   made.content_scale = query_buffer.quantiser->step * key_buffer.quantiser->step;
@@ -63,7 +70,7 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
 
 std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
   if (attention.window <= kLongWindow) return {MakeStep(AttendHead{attention})};
-  const Place scores = binder.Temporary<float>(uint64_t{attention.heads} * attention.window);
+  const Place scores = binder.TemporaryOfStep<float>(uint64_t{attention.heads} * attention.window);
   return {MakeStep(ScoreSlots{attention, scores}), MakeStep(WeighValues{attention, scores})};
 }
 

@@ -15,7 +15,6 @@
 #include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
-#include "kernels/cuda/vectors.h"
 
 namespace kinglet::cuda {
 
@@ -63,7 +62,7 @@ struct Attention {
   }
   KINGLET_HOST_DEVICE uint64_t WeighBytes() const {
     const uint64_t sums =
-        codes ? SharedMemory::Bytes<int32_t>(window) + SharedMemory::Bytes<int64_t>(PartialSums())
+        codes ? SharedMemory::Bytes<int16_t>(window) + SharedMemory::Bytes<int64_t>(PartialSums())
               : SharedMemory::Bytes<float>(SumChains(window) * kValueColumns);
     return SharedMemory::Bytes<float>(kLargestParts) +
            SharedMemory::Bytes<float>(BlockSumFloats(window)) + sums;
@@ -210,7 +209,7 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
 // the slots are those of p.PartialSums().
 template <class Sum, uint32_t kCount>
 KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t begin,
-                                    uint32_t columns, const int32_t* codes, Sum* sums) {
+                                    uint32_t columns, const int16_t* codes, Sum* sums) {
   const Block& block = of.work.block;
   // A thread for kCount columns of every so many-th slot: neighbours read neighbouring columns.
   const uint32_t groups = (columns + kCount - 1) / kCount;
@@ -287,7 +286,7 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, 
   const float total =
       BlockSum(block, count, chains, [&](float sum, uint64_t s) { return sum + weights[s]; });
   float* const kept = of.Weights();
-  int32_t* const codes = shared.Take<int32_t>(p.codes ? p.window : 0);
+  int16_t* const codes = shared.Take<int16_t>(p.codes ? p.window : 0);
   block.ForEach(count, [&](uint64_t s) {
     weights[s] /= total;
     if (writes) kept[s] = weights[s];

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,14 +39,25 @@ class Binder {
   uint32_t Count(BufferId id) const { return static_cast<uint32_t>(layout[id].count); }
   // REQUIRES: no codes of 32 bits; Bind has seen to that.
   Vector VectorOf(BufferId id) const;
-  // Memory of a lane that lasts to the end of this plan step.
+  // What a LogSumExp step that was bound works on, by the buffer of its result.
+  Logits LogitsOf(BufferId normaliser) const { return logits_.at(normaliser); }
+  void SetLogits(BufferId normaliser, const Logits& logits) { logits_[normaliser] = logits; }
+  // Memory of a lane that no other step uses.
   template <class T>
   Place Temporary(uint64_t count) {
     constexpr uint64_t kAlignment = 16;
-    const Place place = {Space::kTemporary, used_};
-    used_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-    temporary_bytes_ = used_ > temporary_bytes_ ? used_ : temporary_bytes_;
+    const Place place = {Space::kTemporary, temporary_bytes_};
+    temporary_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
+  }
+  // The same, but it lasts to the end of this plan step only: others have it too. Once a step.
+  template <class T>
+  Place TemporaryOfStep(uint64_t count) {
+    if (count * sizeof(T) > of_step_bytes_) {
+      of_step_bytes_ = count * sizeof(T);
+      of_step_ = Temporary<T>(count);
+    }
+    return of_step_;
   }
   // "cuda: step NAME: expected .., found ..".
   Status Refuse(const std::string& expected, const std::string& found) const;
@@ -53,7 +65,10 @@ class Binder {
  private:
   Status CheckBuffers() const;
   size_t index_ = 0;
-  uint64_t used_ = 0, temporary_bytes_ = 0;
+  uint64_t temporary_bytes_ = 0;
+  Place of_step_;  // of so many bytes
+  uint64_t of_step_bytes_ = 0;
+  std::map<BufferId, Logits> logits_;
 };
 
 // Whether int32_t holds every sum of n products of numbers up to a and b in magnitude, which fit 31

@@ -17,6 +17,7 @@ struct AppendToCache {
   Place words;  // [capacity] of uint32
   uint32_t capacity;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
@@ -113,6 +114,7 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
 struct CacheTotal {
   CachePairsOf pairs;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts) +

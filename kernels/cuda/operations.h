@@ -4,24 +4,29 @@
 
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/cache.h"
+#include "kernels/cuda/cluster_products.h"
 #include "kernels/cuda/positions.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/ranking.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/vectors.h"
 
 namespace kinglet::cuda {
 
-using Operations = ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint,
-                                IntegerProduct, RealProduct, LargestOfBlocks, ExponentialsOfBlocks,
-                                LogOfSum, AttendHead, ScoreSlots, WeighValues, AppendToCache,
-                                CacheProducts, CacheTotal, AddRowOfPosition, AddToHeads, CopyRow>;
+using Operations =
+    ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
+                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
+                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability, AttendHead,
+                 ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
+                 AddRowOfPosition, AddToHeads, CopyRow>;
 
 template <class T>
 Step MakeStep(const T& arguments) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMostBytes);
   Step step{};
   step.kind = internal::KindIn<T>(Operations());
+  step.by_lane = internal::kByLane<T>;
   static_assert(internal::KindIn<T>(Operations()) != UINT32_MAX, "add it to Operations");
   memcpy(step.arguments, &arguments, sizeof arguments);
   return step;

@@ -15,6 +15,7 @@ struct AddRowOfPosition {
   uint32_t window, count;
   Place y;  // [count] of reals
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
@@ -32,6 +33,7 @@ struct AddToHeads {
   uint32_t heads, size, stride;
   Place y;  // [heads, stride] of reals
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
@@ -48,6 +50,7 @@ struct CopyRow {
   Place rows;  // [.., x.count], elements as x's
   bool stores;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
