@@ -8,6 +8,7 @@
 #include "kernels/cuda/code_matrix.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
 #include "kernels/cuda/vectors.h"
 
 namespace kinglet::cuda {
@@ -46,18 +47,9 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
           static_cast<float>(sum) * (p.codebook.integers.scales[row] * work.StepOf(lane, p.x));
       return;
     }
-    RunningFold blocks;
-    for (uint64_t begin = 0; begin < n; begin += kSumBlock) {
-      // The block's chains, one after the other.
-      float chains[kSumLanes] = {};
-      const uint64_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
-      for (uint64_t k = begin; k < end; ++k) {
-        float& chain = chains[n < kShortSum ? 0 : (k - begin) % kSumLanes];
-        chain = fmaf(p.codebook.Value(row, k), work.Real(lane, p.x, first + k), chain);
-      }
-      blocks.Push(n < kShortSum ? chains[0] : FoldChains(chains));
-    }
-    *partial = blocks.Total();
+    *partial = ThreadSum(n, [&](float sum, uint64_t k) {
+      return fmaf(p.codebook.Value(row, k), work.Real(lane, p.x, first + k), sum);
+    });
   });
 }
 

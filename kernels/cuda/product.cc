@@ -6,7 +6,6 @@ namespace {
 
 constexpr uint64_t kMostColumns = 32768;  // whose products of bytes add up below 2^31
 constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
-constexpr int64_t kLargestInt32 = 0x7fffffff;
 
 }  // namespace
 
@@ -57,8 +56,7 @@ Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, c
   KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Integers(weight));
   product.x = x.vector;
   product.x_is_byte = x.largest <= kLargestByte;
-  product.fits_int32 = cols == 0 || x.largest * binder.weights.LargestInteger(weight) <=
-                                        kLargestInt32 / static_cast<int64_t>(cols);
+  product.fits_int32 = SumFitsInt32(cols, x.largest, binder.weights.LargestInteger(weight));
   product.finish = finish;
   product.y = y;
   product.tokens = tokens;
