@@ -38,12 +38,12 @@ class Layer:
 class Network:
     """Weights by name, and the sizes that config.yaml gives."""
 
-    def __init__(self, folder: str):
+    def __init__(self, folder: str, device: str = "cpu"):
         with open(os.path.join(folder, "config.yaml")) as file:
             config = yaml.safe_load(file)
         newest = max(glob.glob(os.path.join(folder, "models", "model-*.pth")),
                      key=lambda path: int(path.rsplit("-", 1)[1][:-4]))
-        saved = torch.load(newest, map_location="cpu")
+        saved = torch.load(newest, map_location=device)
         weights = {name: value.float() for name, value in saved.get("net", saved).items()}
         self.width = config["n_embed"]
         self.heads, self.key, self.value = config["n_head"], config["n_k"], config["n_v"]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Streams a MicroNet checkpoint in PyTorch, float32, and prints what a token costs as one line of JSON.
 
-    stream_pytorch.py FOLDER --ids tokens.txt [--threads 1] [--lanes 1] [--tokens 300]
+    stream_pytorch.py FOLDER --ids tokens.txt [--threads 1] [--lanes 1] [--tokens 300] [--device cpu]
 
 One lane: the full distribution after each token. More lanes: all step together, with the ten best words of each bin and
-the cache's weights, each lane reading the same ids from a place of its own.
+the cache's weights, each lane reading the same ids from a place of its own. On a device a token ends when the device has
+done with it.
 """
 import argparse
 import json
@@ -82,9 +83,18 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--lanes", type=int, default=1)
     parser.add_argument("--tokens", type=int, default=300, help="steps to time")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda with PyTorch 2")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    network = Network(options.folder)
+    on_device = options.device != "cpu"
+    if on_device:
+        torch.set_default_device(options.device)
+    network = Network(options.folder, options.device)
+
+    def finish():
+        if on_device:
+            torch.cuda.synchronize()
+
     with open(options.ids) as file:
         ids = [int(token) for token in file.read().split()]
     times, total = [], 0.0
@@ -94,6 +104,7 @@ def main():
         for t in range(min(len(ids) - 1, warm + options.tokens)):
             start = time.perf_counter()
             found = stream.step(ids[t])
+            finish()
             if t >= warm:
                 times.append(time.perf_counter() - start)
             total -= math.log(found[ids[t + 1]])
@@ -105,10 +116,12 @@ def main():
             tokens = torch.tensor([ids[(place + t) % len(ids)] for place in places])
             start = time.perf_counter()
             stream.step(tokens)
+            finish()
             if t >= 3:
                 times.append((time.perf_counter() - start) / options.lanes)
     times.sort()
-    print(json.dumps({"peer": f"PyTorch {torch.__version__}", "threads": options.threads, "lanes": options.lanes,
+    print(json.dumps({"peer": f"PyTorch {torch.__version__}", "device": options.device,
+                      "threads": options.threads, "lanes": options.lanes,
                       "us_per_token": {"p50": times[len(times) // 2] * 1e6, "p90": times[len(times) * 9 // 10] * 1e6},
                       "nll": mean, "scored": None if mean is None else t + 1}))
 
