@@ -155,12 +155,12 @@ TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
     SCOPED_TRACE(family.name);
     const auto model = OpenHere(family.draft);
     if (model == nullptr) continue;
-    const auto device = Start(model, {.lanes = 2}), host = Start(Open(family.draft, "ref"));
+    const auto device = Start(model, {.lanes = 2}), host = Start(Open(family.draft, "cpu"));
     const auto text = Tokens(60, model->vocabulary_size());
     const auto step = [&](Session& session, size_t begin, size_t end, uint32_t lane = 0) {
       for (size_t t = begin; t < end; ++t) ASSERT_TRUE(session.StepToken(text[t], lane).ok());
     };
-    const auto straight = Start(Open(family.draft, "ref"));
+    const auto straight = Start(Open(family.draft, "cpu"));
     step(*straight, 0, 60);
     step(*host, 0, 20);
     ASSERT_TRUE(device->Restore(*host->Save(), 1).ok());
@@ -281,6 +281,14 @@ TEST(SessionOnFullDevice, IsRefusedWithTheLanesThatFit) {
   }
   const auto five = Start(model, {.lanes = 5});
   EXPECT_FALSE(Session::Create(model).ok());  // nothing is left
+}
+
+TEST(SessionOnFullDevice, WeightsThatDoNotFitAreRefused) {
+  cuda::Emulation emulation;
+  emulation.memory_bytes = 1000;
+  const Backend backend = EmulatedCuda(emulation);
+  const auto refused = OpenOn(TinyMicronet(), backend);
+  EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY) << refused.status().message();
 }
 
 TEST(SessionOnFailedDevice, ReturnsItsErrorFromThenOn) {
