@@ -50,6 +50,15 @@ class Binder {
     temporary_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   }
+  // The same, but it lasts to the end of this plan step only: others have it too. Once a step.
+  template <class T>
+  Place TemporaryOfStep(uint64_t count) {
+    if (count * sizeof(T) > of_step_bytes_) {
+      of_step_bytes_ = count * sizeof(T);
+      of_step_ = Temporary<T>(count);
+    }
+    return of_step_;
+  }
   // "cuda: step NAME: expected .., found ..".
   Status Refuse(const std::string& expected, const std::string& found) const;
 
@@ -57,8 +66,17 @@ class Binder {
   Status CheckBuffers() const;
   size_t index_ = 0;
   uint64_t temporary_bytes_ = 0;
+  Place of_step_;  // of so many bytes
+  uint64_t of_step_bytes_ = 0;
   std::map<BufferId, Logits> logits_;
 };
+
+// Whether int32_t holds every sum of n products of numbers up to a and b in magnitude, which fit 31
+// bits each.
+constexpr bool SumFitsInt32(uint64_t n, int64_t a, int64_t b) {
+  const int64_t product = a * b;
+  return product == 0 || n <= static_cast<uint64_t>(INT32_MAX / product);
+}
 
 using Steps = Result<std::vector<Step>>;
 
@@ -69,6 +87,15 @@ Steps BindOp(const Add& op, Binder& binder);
 Steps BindOp(const AddScalar& op, Binder& binder);
 Steps BindOp(const MatVec& op, Binder& binder);
 Steps BindOp(const LogSumExp& op, Binder& binder);
+Steps BindOp(const WindowAttention& op, Binder& binder);
+Steps BindOp(const SourceAttention& op, Binder& binder);
+Steps BindOp(const CacheAppend& op, Binder& binder);
+Steps BindOp(const CacheWeights& op, Binder& binder);
+Steps BindOp(const AddPositionRow& op, Binder& binder);
+Steps BindOp(const AddSinusoids& op, Binder& binder);
+Steps BindOp(const AddQueryBias& op, Binder& binder);
+Steps BindOp(const StoreRow& op, Binder& binder);
+Steps BindOp(const LoadRow& op, Binder& binder);
 
 }  // namespace kinglet::cuda
 

@@ -2,7 +2,10 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/cache.h"
 #include "kernels/cuda/cluster_products.h"
+#include "kernels/cuda/positions.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/ranking.h"
 #include "kernels/cuda/softmax.h"
@@ -14,7 +17,9 @@ namespace kinglet::cuda {
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
                  RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
-                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability>;
+                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability, AttendHead,
+                 ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
+                 AddRowOfPosition, AddToHeads, CopyRow>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

@@ -326,27 +326,6 @@ struct RealProduct {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// Sums of up to 2^30 blocks, folded as they come (kernels/ref/sum.h).
-class RunningFold {
- public:
-  KINGLET_HOST_DEVICE void Push(float value) {
-    for (uint32_t merged = count_++; (merged & 1u) != 0; merged >>= 1) {
-      value = stack_[--depth_] + value;
-    }
-    stack_[depth_++] = value;
-  }
-  KINGLET_HOST_DEVICE float Total() const {
-    if (depth_ == 0) return 0.0f;
-    float total = stack_[depth_ - 1];
-    for (uint32_t i = depth_ - 1; i-- > 0;) total = stack_[i] + total;
-    return total;
-  }
-
- private:
-  float stack_[32];
-  uint32_t depth_ = 0, count_ = 0;
-};
-
 KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
   const LaneUnit unit(work, p.RowUnits(work.block.warps()));
   const Lane& lane = work.lanes[unit.lane];

@@ -40,11 +40,16 @@ bool WeightStore::HasIntegers(WeightId id) const {
   return RowReader::IntegerBits(plan_.weights[id]) != 0;
 }
 
-Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
-  KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
+Result<std::byte*> WeightStore::Allocate(uint64_t bytes) {
+  KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes));
   std::byte* const address = memory.data();
   memory_.push_back(std::move(memory));
-  bytes_ += bytes.size();
+  bytes_ += bytes;
+  return address;
+}
+
+Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN_OR_RETURN(std::byte* const address, Allocate(bytes.size()));
   KINGLET_RETURN_IF_ERROR(queue_.Upload(address, bytes.data(), bytes.size()));
   return static_cast<const std::byte*>(address);
 }
@@ -88,6 +93,21 @@ Result<const float*> WeightStore::Reals(WeightId id) {
   laid_out_.insert(id);
   reals_[id] = address;
   return address;
+}
+
+Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes) {
+  const auto copy = [this](std::span<const std::byte> bytes) -> Result<DeviceMemory> {
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
+    KINGLET_RETURN_IF_ERROR(queue_.Upload(memory.data(), bytes.data(), bytes.size()));
+    return memory;
+  };
+  KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_steps, copy(std::as_bytes(steps)));
+  KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_lanes, copy(std::as_bytes(lanes)));
+  const StepList list = {steps.data(), static_cast<uint32_t>(steps.size()),
+                         reinterpret_cast<const Step*>(of_steps.data())};
+  KINGLET_RETURN_IF_ERROR(queue_.Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),
+                                     static_cast<uint32_t>(lanes.size())));
+  return queue_.Wait();
 }
 
 void WeightStore::Release(const ReleaseBytes& release) const {

@@ -38,11 +38,21 @@ class WeightStore {
     return reinterpret_cast<const T*>(address);
   }
 
+  // Memory of the device that lives as long, for what steps make when they are bound.
+  template <class T>
+  Result<T*> Memory(uint64_t count) {
+    KINGLET_ASSIGN_OR_RETURN(std::byte* const address, Allocate(count * sizeof(T)));
+    return reinterpret_cast<T*>(address);
+  }
+  // Runs steps when they are bound, and waits.
+  Status Run(std::span<const Step> steps, std::span<const Lane> lanes);
+
   // Gives back the file's bytes of all tensors that were laid out here.
   void Release(const ReleaseBytes& release) const;
   uint64_t bytes() const { return bytes_; }  // of the device's memory
 
  private:
+  Result<std::byte*> Allocate(uint64_t bytes);
   Result<const std::byte*> Upload(std::span<const std::byte> bytes);
 
   const Plan& plan_;
