@@ -216,8 +216,9 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t b
   const uint32_t most = Attention::kValueThreads / groups;
   const uint32_t parts = most == 0 ? 1 : most;
   block.ForEach(uint64_t{groups} * parts, [&](uint64_t i) {
-    const auto column = static_cast<uint32_t>(i % groups) * kCount;
-    const auto part = static_cast<uint32_t>(i / groups);
+    // Divisions of 64 bits take a device ten times as long.
+    const auto item = static_cast<uint32_t>(i);
+    const uint32_t column = item % groups * kCount, part = item / groups;
     Sum own[kCount]{};
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll 4
@@ -245,8 +246,9 @@ KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint3
     const uint32_t left = columns - done;
     const uint32_t n = left < Attention::kValueColumns ? left : Attention::kValueColumns;
     block.ForEach(count * n, [&](uint64_t i) {
-      const uint64_t column = begin + done + i % n;
-      chains[i] = ChainSum(of.count, i / n, [&](float sum, uint64_t s) {
+      const auto item = static_cast<uint32_t>(i);
+      const uint32_t column = begin + done + item % n;
+      chains[item] = ChainSum(of.count, item / n, [&](float sum, uint64_t s) {
         const auto at = static_cast<uint32_t>(s);
         return fmaf(weights[s], at < of.first ? 0.0f : of.Value(at)[column], sum);
       });

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "format/coded_rows.h"
 #include "format/encoding.h"
 #include "format/row_reader.h"
 
@@ -38,6 +39,10 @@ BytePlanes LayOutPlanes(std::span<const int16_t> codes, uint32_t rows, uint32_t 
 
 bool WeightStore::HasIntegers(WeightId id) const {
   return RowReader::IntegerBits(plan_.weights[id]) != 0;
+}
+
+int64_t WeightStore::LargestInteger(WeightId id) const {
+  return int64_t{1} << (RowReader::IntegerBits(plan_.weights[id]) - 1);
 }
 
 Result<std::byte*> WeightStore::Allocate(uint64_t bytes) {
@@ -95,6 +100,42 @@ Result<const float*> WeightStore::Reals(WeightId id) {
   return address;
 }
 
+Result<StoredRows> WeightStore::Stored(WeightId id) {
+  StoredRows rows;
+  rows.cols = static_cast<uint32_t>(Cols(plan_.weights[id].shape));
+  if (HasIntegers(id)) {
+    KINGLET_ASSIGN_OR_RETURN(rows.integers, Integers(id));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(rows.reals, Reals(id));
+  }
+  return rows;
+}
+
+Result<CodeMatrix> WeightStore::Codes(WeightId id) {
+  if (const auto found = codes_.find(id); found != codes_.end()) return found->second;
+  const CodedRows reader(plan_.weights[id]);
+  CodeMatrix matrix;
+  matrix.rows = static_cast<uint32_t>(Rows(plan_.weights[id].shape));
+  matrix.positions = reader.positions();
+  matrix.bits = static_cast<uint32_t>(plan_.weights[id].coded()->scheme.CodeBits());
+  std::vector<uint32_t> words(matrix.positions * matrix.plane_words());
+  std::vector<uint32_t> codes(matrix.positions);
+  for (uint64_t row = 0; row < matrix.rows; ++row) {
+    reader.Codes(row, codes.data());
+    for (uint32_t j = 0; j < matrix.positions; ++j) {
+      const uint64_t bit = row * matrix.bits;
+      uint32_t* const word = words.data() + j * matrix.plane_words() + bit / 32;
+      const uint64_t shifted = uint64_t{codes[j]} << (bit % 32);
+      word[0] |= static_cast<uint32_t>(shifted);
+      word[1] |= static_cast<uint32_t>(shifted >> 32);
+    }
+  }
+  KINGLET_ASSIGN_OR_RETURN(matrix.words, Constants(std::span<const uint32_t>(words)));
+  laid_out_.insert(id);
+  codes_[id] = matrix;
+  return matrix;
+}
+
 Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes) {
   const auto copy = [this](std::span<const std::byte> bytes) -> Result<DeviceMemory> {
     KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
@@ -113,6 +154,10 @@ Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes
 void WeightStore::Release(const ReleaseBytes& release) const {
   if (!release) return;
   for (const WeightId id : laid_out_) {
+    if (const CodedView* const coded = plan_.weights[id].coded()) {
+      if (!coded->codes.empty()) release(id, coded->codes);
+      continue;
+    }
     const RowReader reader(plan_.weights[id]);
     for (const MemoryRange& bytes : reader.Memory(0, reader.rows())) release(id, bytes);
   }

@@ -13,6 +13,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/code_matrix.h"
 #include "kernels/cuda/device.h"
 #include "kernels/plan.h"
 
@@ -27,10 +28,16 @@ class WeightStore {
 
   // Whether products with the tensor may be integer (kernels/ref/weights.h).
   bool HasIntegers(WeightId id) const;
+  // The largest magnitude that its integers may have. REQUIRES: HasIntegers(id).
+  int64_t LargestInteger(WeightId id) const;
   // REQUIRES: HasIntegers(id).
   Result<ByteMatrix> Integers(WeightId id);
   // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
   Result<const float*> Reals(WeightId id);
+  // As integers where it has them, otherwise as reals. REQUIRES: the tensor is not coded.
+  Result<StoredRows> Stored(WeightId id);
+  // The codes of a coded table, stored or computed.
+  Result<CodeMatrix> Codes(WeightId id);
   // Numbers that a step makes of tensors when it is bound.
   template <class T>
   Result<const T*> Constants(std::span<const T> values) {
@@ -61,6 +68,7 @@ class WeightStore {
   std::vector<DeviceMemory>& memory_;
   std::map<WeightId, ByteMatrix> integers_;
   std::map<WeightId, const float*> reals_;
+  std::map<WeightId, CodeMatrix> codes_;
   std::set<WeightId> laid_out_;
   uint64_t bytes_ = 0;
 };
