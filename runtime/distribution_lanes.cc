@@ -61,10 +61,18 @@ Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
 template <class T>
 Status Distribution<T>::OpenCache(std::span<Asked> asked) {
   const std::optional<CachePlan>& cache = asked.front().distribution->model_.plan().cache;
-  if (!cache) return Status();
-  return Open(
-      asked, cache->steps, [](const Distribution& stream) { return !stream.cache_open_; },
-      [](Distribution& stream, const Frame& frame) { return stream.TakeCache(frame); });
+  if (cache) {
+    KINGLET_RETURN_IF_ERROR(Open(
+        asked, cache->steps, [](const Distribution& stream) { return !stream.cache_open_; },
+        [](Distribution& stream, const Frame& frame) { return stream.TakeCache(frame); }));
+  }
+  if (asked.size() == 1 && asked.front().distribution->HasTable()) return Status();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    Distribution& stream = *asked[i].distribution;
+    auto& table = stream.memory_.tables[i];
+    if (!stream.HasTable() || stream.table_ != &table) stream.FillTable(asked[i].frame, table);
+  }
+  return Status();
 }
 
 template <class T>

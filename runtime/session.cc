@@ -59,9 +59,10 @@ Status CheckSize(const char* what, size_t found, size_t expected) {
   return Invalid(what, std::to_string(expected) + " elements", std::to_string(found));
 }
 
-std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model) {
-  if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model);
-  return QueryMemory<float>(model);
+std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model,
+                                                                      uint32_t lanes) {
+  if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model, lanes);
+  return QueryMemory<float>(model, lanes);
 }
 
 // Whose streams a span of Distribution::Asked names.
@@ -86,10 +87,10 @@ Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(conte
 Session::~Session() = default;
 
 uint64_t Session::BytesPerLane(const Model& model) {
-  const uint64_t distribution = model.backend().real_bytes == sizeof(double)
-                                    ? Distribution<double>::Bytes(model)
-                                    : Distribution<float>::Bytes(model);
-  return sizeof(Lane) + Stream::Bytes(model) + distribution;
+  const uint64_t queries = model.backend().real_bytes == sizeof(double)
+                               ? QueryMemory<double>::BytesPerStream(model)
+                               : QueryMemory<float>::BytesPerStream(model);
+  return sizeof(Lane) + Stream::Bytes(model) + queries;
 }
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
@@ -113,7 +114,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   }
   MemoryClaim memory(model->budget(), options.lanes * each);
   try {
-    auto contents = std::make_unique<Contents>(MakeQueryMemory(*model));
+    auto contents = std::make_unique<Contents>(MakeQueryMemory(*model, options.lanes));
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
       contents->lanes.push_back({Stream(*model), Distribution<T>(*model, options.empty_cache,
