@@ -21,6 +21,7 @@
 #include "converters/tensor_passes.h"
 #include "converters/thread_shares.h"
 #include "converters/vocabulary_file.h"
+#include "format/file_layout.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
 #include "format/packed_model.h"
@@ -50,6 +51,12 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_c
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
+bool HasUnit(const ModelDescription& description) {
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
+  return FindBlock<AdaptiveEmbedding>(description)->define ||
+         (encoder != nullptr && encoder->embedding.define);
+}
+
 Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& recipe,
                                    ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
@@ -76,8 +83,7 @@ Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& 
                              options.memory_length, options.define_cache_rows}));
     summary.family = family->name;
   }
-  const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
-  if (options.define_cache_rows && !embedding->define) {
+  if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit that is the whole input", "none");
   }
@@ -121,8 +127,12 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
         recipe.passes, {FolderOf(options.recipe), MachineThreads(), options.progress}, model));
   }
   if (options.calibration_text.empty()) return {};
-  KINGLET_RETURN_IF_ERROR(tensor_passes.ChangeAll());
-  return Calibrate(options.calibration_text, *options.bits, draft);
+  if (model.calibration) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "calibrate",
+                           "none with a recipe that calibrates", options.calibration_text);
+  }
+  model.calibration = {options.calibration_text, *options.bits};
+  return {};
 }
 
 void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
@@ -147,21 +157,32 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
-// Reads and packs the tensors, writes the file beside its place and puts it there once the
-// runtime's own reader has read it and the golden values, if any, were replayed.
-Status WriteChecked(ModelDraft draft, TensorPasses& tensor_passes,
-                    std::span<const GoldenFile> golden, const ConvertOptions& options,
-                    ConvertSummary& summary) {
-  std::optional<NewFile> written;
-  {
-    KINGLET_ASSIGN_OR_RETURN(const PackedModel packed,
-                             PackModel(std::move(draft), [&](TensorId id, EncodedTensor& tensor) {
-                               return tensor_passes.Prepare(id, tensor);
-                             }));
-    KINGLET_ASSIGN_OR_RETURN(written, NewFile::Write(packed.Pieces(), options.output));
-  }
+// Reads and packs the tensors and writes the file beside its place.
+Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& tensor_passes,
+                            const std::string& output) {
+  KINGLET_ASSIGN_OR_RETURN(const PackedModel packed,
+                           PackModel(std::move(draft), [&](TensorId id, EncodedTensor& tensor) {
+                             return tensor_passes.Prepare(id, tensor);
+                           }));
+  return NewFile::Write(packed.Pieces(), output);
+}
+
+// Runs the model that was written on a text and writes it again, with the quantisers that gives it.
+// Memory holds the model once: first as it runs, then as it is copied.
+Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input, int bits,
+                                const std::string& output) {
+  KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, bits));
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file, ModelFile::Open(path));
+  KINGLET_ASSIGN_OR_RETURN(const FileLayout layout, LayOutAgain(*file, description));
+  return NewFile::Write(layout.Pieces(), output);
+}
+
+// Puts the file in its place once the runtime's own reader has read it and the golden values, if
+// any, were replayed.
+Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
+                     const ConvertOptions& options, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
-                           ModelFile::Open(written->temporary_path()));
+                           ModelFile::Open(written.temporary_path()));
   SummariseFile(*file, summary);
   if (!golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
@@ -169,7 +190,7 @@ Status WriteChecked(ModelDraft draft, TensorPasses& tensor_passes,
     summary.golden_positions = replay.positions;
     summary.golden_largest_difference = replay.largest_difference;
   }
-  return written->Commit();
+  return written.Commit();
 }
 
 Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
@@ -190,7 +211,18 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   }
   TensorPasses tensor_passes({options.prune, options.bits}, model);
   KINGLET_RETURN_IF_ERROR(ApplyPasses(options, recipe, model, tensor_passes));
-  KINGLET_RETURN_IF_ERROR(WriteChecked(std::move(draft), tensor_passes, golden, options, summary));
+  CalibrationInput calibration;
+  if (model.calibration) {
+    KINGLET_ASSIGN_OR_RETURN(
+        calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary));
+  }
+  KINGLET_ASSIGN_OR_RETURN(NewFile written,
+                           WritePacked(std::move(draft), tensor_passes, options.output));
+  if (model.calibration) {
+    KINGLET_ASSIGN_OR_RETURN(written, WriteCalibrated(written.temporary_path(), calibration,
+                                                      model.calibration->bits, options.output));
+  }
+  KINGLET_RETURN_IF_ERROR(CommitChecked(std::move(written), golden, options, summary));
   summary.tensors = tensor_passes.counts().tensors;
   summary.parameters = tensor_passes.counts().parameters;
   summary.nonzero_parameters = tensor_passes.counts().nonzero_parameters;

@@ -27,30 +27,13 @@ Status TensorPasses::ReadAll() {
   return {};
 }
 
-Status TensorPasses::ChangeAll() {
-  std::vector<EncodedTensor>& tensors = model_.draft.tensors;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const auto id = static_cast<TensorId>(i);
-    // Read and quantised one after the other, where no pass needed the values before.
-    if (!read_) KINGLET_RETURN_IF_ERROR(Read(id, tensors[i]));
-    Prune(id, tensors[i]);
-    if (options_.bits && Contains(model_.quantisable, id)) {
-      QuantiseTensor(*options_.bits, tensors[i]);
-    }
-  }
-  read_ = changed_ = true;
-  return {};
-}
-
 Result<std::optional<RowCodes>> TensorPasses::Prepare(TensorId id, EncodedTensor& tensor) {
   if (!read_) KINGLET_RETURN_IF_ERROR(Read(id, tensor));
+  if (options_.prune && Contains(model_.prunable, id)) PruneTensor(*options_.prune, tensor);
   std::optional<RowCodes> rows;
-  if (!changed_) {
-    Prune(id, tensor);
-    if (options_.bits && Contains(model_.quantisable, id)) {
-      rows = QuantisedRows(*options_.bits, tensor);
-      if (!rows) QuantiseTensor(*options_.bits, tensor);
-    }
+  if (options_.bits && Contains(model_.quantisable, id)) {
+    rows = QuantisedRows(*options_.bits, tensor);
+    if (!rows) QuantiseTensor(*options_.bits, tensor);
   }
   const uint64_t nonzeros = PackTensor(tensor, rows);
   ++counts_.tensors;
@@ -65,10 +48,6 @@ Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
     RecoverTensor(*model_.bits, tensor, model_.notes);
   }
   return {};
-}
-
-void TensorPasses::Prune(TensorId id, EncodedTensor& tensor) const {
-  if (options_.prune && Contains(model_.prunable, id)) PruneTensor(*options_.prune, tensor);
 }
 
 }  // namespace kinglet

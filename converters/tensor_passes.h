@@ -26,13 +26,11 @@ class TensorPasses {
   };
 
   // Refers to the model, whose draft may move to PackModel. Its lists of tensors do not change
-  // after ChangeAll or the first Prepare.
+  // after the first Prepare.
   TensorPasses(const Options& options, LoadedModel& model) : options_(options), model_(model) {}
 
   // Reads all tensors and recovers their integers, for passes that work on what the checkpoint had.
   Status ReadAll();
-  // Then prunes and quantises all, for passes that work on what the file will have.
-  Status ChangeAll();
   // What of that is not done yet, for one tensor, and its form: PackModel's filler.
   Result<std::optional<RowCodes>> Prepare(TensorId id, EncodedTensor& tensor);
 
@@ -40,11 +38,10 @@ class TensorPasses {
 
  private:
   Status Read(TensorId id, EncodedTensor& tensor);
-  void Prune(TensorId id, EncodedTensor& tensor) const;
 
   Options options_;
   LoadedModel& model_;
-  bool read_ = false, changed_ = false;
+  bool read_ = false;
   Counts counts_;
 };
 

@@ -14,6 +14,7 @@
 #include "format/blocks.h"
 #include "format/encoding.h"
 #include "format/ledger.h"
+#include "format/vocabulary.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -26,12 +27,6 @@ struct StoredSegment {
   std::string owner;  // as LedgerEntry::owner
   LedgerPart part = LedgerPart::kPadding;
   bool used = false;
-};
-
-struct StoredVocabulary {
-  uint32_t size;
-  std::span<const std::byte> words;
-  std::span<const std::byte> ranks;
 };
 
 struct Header {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "format/file_layout.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 
@@ -29,11 +30,11 @@ using TensorFiller =
     std::function<Result<std::optional<RowCodes>>(TensorId id, EncodedTensor& tensor)>;
 
 struct PackedModel {
-  std::vector<std::byte> head;                   // frame and header
-  std::vector<std::vector<std::byte>> segments;  // each at the next multiple of 64 bytes
+  std::vector<std::vector<std::byte>> bytes;  // of the segments
+  FileLayout layout;
 
   // The file, padding included; valid while this lives and is not changed.
-  std::vector<std::span<const std::byte>> Pieces() const;
+  std::vector<std::span<const std::byte>> Pieces() const { return layout.Pieces(); }
 };
 
 // The bytes of SerialiseModel. Each tensor is completed by `fill`, if that is given, packed, read

@@ -177,9 +177,6 @@ class DescriptionValidator : private BlockChecks {
       return InvalidPart("width", "the stack's " + std::to_string(encoder.stack.width),
                          std::to_string(encoder.embedding.width));
     }
-    if (encoder.embedding.define) {
-      return InvalidPart("embedding", "rows that are stored", "a DeFINE unit");
-    }
     return ValidateEmbedding(encoder.embedding, words);
   }
 

@@ -157,14 +157,14 @@ Result<Vocabulary> Vocabulary::FromSegments(uint32_t size, std::span<const std::
     return Refuse(KINGLET_INVALID_MODEL, "words", "fewer than 2^32 - 1 bytes",
                   std::to_string(words.size()));
   }
-  Vocabulary vocabulary;
-  vocabulary.words_ = words;
-  KINGLET_RETURN_IF_ERROR(vocabulary.ReadWords(size));
-  KINGLET_RETURN_IF_ERROR(vocabulary.ReadRanks(size, ranks));
+  Vocabulary vocabulary({size, words, ranks});
+  KINGLET_RETURN_IF_ERROR(vocabulary.ReadWords());
+  KINGLET_RETURN_IF_ERROR(vocabulary.ReadRanks());
   return vocabulary;
 }
 
-Status Vocabulary::ReadWords(uint32_t size) {
+Status Vocabulary::ReadWords() {
+  const uint32_t size = stored_.size;
   bucket_offsets_.reserve((size + kBucketWords - 1) / kBucketWords);
   std::string previous;
   size_t at = 0;
@@ -174,7 +174,7 @@ Status Vocabulary::ReadWords(uint32_t size) {
                     Numbered("words, byte", at) + " (" + Numbered("word", rank) + " in byte order)",
                     expected, found);
     };
-    const std::optional<Entry> entry = ReadEntry(words_, at);
+    const std::optional<Entry> entry = ReadEntry(stored_.words, at);
     if (!entry) return refuse("a word", "bytes that are none or end early");
     const bool head = rank % kBucketWords == 0;
     if (head) {
@@ -204,13 +204,15 @@ Status Vocabulary::ReadWords(uint32_t size) {
     previous += entry->rest;
     at = entry->end;
   }
-  if (at != words_.size()) {
-    return Refuse(KINGLET_INVALID_MODEL, "words", BytesText(at), BytesText(words_.size()));
+  if (at != stored_.words.size()) {
+    return Refuse(KINGLET_INVALID_MODEL, "words", BytesText(at), BytesText(stored_.words.size()));
   }
   return {};
 }
 
-Status Vocabulary::ReadRanks(uint32_t size, std::span<const std::byte> ranks) {
+Status Vocabulary::ReadRanks() {
+  const uint32_t size = stored_.size;
+  const std::span<const std::byte> ranks = stored_.ranks;
   const int bits = RankBits(size);
   const uint64_t expected = PackedBytes(size, bits);
   if (ranks.size() != expected) {
@@ -239,7 +241,7 @@ std::string Vocabulary::Word(uint32_t id) const {
   size_t at = bucket_offsets_[rank / kBucketWords];
   std::string word;
   for (uint32_t i = 0; i <= rank % kBucketWords; ++i) {
-    const Entry entry = CheckedEntry(words_, at);
+    const Entry entry = CheckedEntry(stored_.words, at);
     word.resize(entry.prefix);
     word += entry.rest;
     at = entry.end;
@@ -248,7 +250,7 @@ std::string Vocabulary::Word(uint32_t id) const {
 }
 
 std::string_view Vocabulary::BucketHead(size_t bucket) const {
-  return CheckedEntry(words_, bucket_offsets_[bucket]).rest;
+  return CheckedEntry(stored_.words, bucket_offsets_[bucket]).rest;
 }
 
 std::optional<uint32_t> Vocabulary::Find(std::string_view word) const {
@@ -270,7 +272,7 @@ std::optional<uint32_t> Vocabulary::Find(std::string_view word) const {
   // How many leading bytes of `word` the current entry shares with it.
   size_t shared = 0;
   for (uint64_t rank = begin; rank < end; ++rank) {
-    const Entry entry = CheckedEntry(words_, at);
+    const Entry entry = CheckedEntry(stored_.words, at);
     at = entry.end;
     // The word before matched `shared` bytes and was below `word`. An entry that keeps more than
     // those is still below it; one that keeps fewer has passed it.

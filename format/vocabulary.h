@@ -26,6 +26,13 @@ struct VocabularySegments {
   std::vector<std::byte> ranks;  // id -> place in byte order, packed
 };
 
+// The same where they lie, and how many words they are.
+struct StoredVocabulary {
+  uint32_t size;
+  std::span<const std::byte> words;
+  std::span<const std::byte> ranks;
+};
+
 class Vocabulary {
  public:
   // Packs `words` (index = id). Refuses an empty word, a word over 65,535 bytes and a repeated
@@ -39,16 +46,17 @@ class Vocabulary {
                                          std::span<const std::byte> ranks);
 
   uint32_t size() const { return static_cast<uint32_t>(rank_of_id_.size()); }
+  const StoredVocabulary& stored() const { return stored_; }
   std::string Word(uint32_t id) const;  // REQUIRES: id < size()
   std::optional<uint32_t> Find(std::string_view word) const;
 
  private:
-  Vocabulary() = default;
-  Status ReadWords(uint32_t size);
-  Status ReadRanks(uint32_t size, std::span<const std::byte> ranks);
+  explicit Vocabulary(const StoredVocabulary& stored) : stored_(stored) {}
+  Status ReadWords();
+  Status ReadRanks();
   std::string_view BucketHead(size_t bucket) const;
 
-  std::span<const std::byte> words_;
+  StoredVocabulary stored_;
   std::vector<uint32_t> bucket_offsets_;  // byte offset of each bucket in words_
   std::vector<uint32_t> rank_of_id_;
   std::vector<uint32_t> id_of_rank_;

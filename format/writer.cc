@@ -2,7 +2,6 @@
 #include "format/writer.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <new>
@@ -11,9 +10,6 @@
 
 #include "format/bitpack.h"
 #include "format/coded_rows.h"
-#include "format/digest.h"
-#include "format/frame.h"
-#include "format/header_writer.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
 #include "format/packed_model.h"
@@ -123,23 +119,25 @@ class Packer {
       KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
       KINGLET_RETURN_IF_ERROR(PackTensor(tensor, rows));
       if (consumed == nullptr) continue;
-      KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, tensors_[i].view));
+      KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, views_[i]));
       consumed->tensors[i].values = DenseF32{};
     }
     const ModelDescription& description = draft_.description;
-    KINGLET_ASSIGN_OR_RETURN(vocabularies_.target, PackVocabulary("vocabulary", draft_.vocabulary,
-                                                                  description.vocabulary_size));
-    KINGLET_ASSIGN_OR_RETURN(vocabularies_.source,
+    KINGLET_ASSIGN_OR_RETURN(
+        const std::optional<StoredVocabulary> words,
+        PackVocabulary("vocabulary", draft_.vocabulary, description.vocabulary_size));
+    KINGLET_ASSIGN_OR_RETURN(const std::optional<StoredVocabulary> source_words,
                              PackVocabulary("source vocabulary", draft_.source_vocabulary,
                                             SourceVocabularySize(description)));
-    KINGLET_RETURN_IF_ERROR(CheckMeaning());
-    return LayOut();
+    KINGLET_ASSIGN_OR_RETURN(FileLayout layout,
+                             LayOutFile(kSource, {description, views_, words, source_words}));
+    return PackedModel{std::move(bytes_), std::move(layout)};
   }
 
  private:
-  uint32_t AddSegment(std::vector<std::byte> bytes) {
-    segments_.push_back(std::move(bytes));
-    return static_cast<uint32_t>(segments_.size() - 1);
+  std::span<const std::byte> Keep(std::vector<std::byte> bytes) {
+    bytes_.push_back(std::move(bytes));
+    return bytes_.back();
   }
 
   // Everything that packing relies on; the rest is left to format/validate.h.
@@ -233,7 +231,7 @@ class Packer {
   // that are not zero (a negative zero is zero; it decodes to +0, which no sum can tell from it).
   // `for_each(visit)` calls visit(is_zero) for each entry in order.
   template <class ForEach>
-  uint64_t PackMask(const EncodedTensor& tensor, const ForEach& for_each, PlacedTensor& placed) {
+  uint64_t PackMask(const EncodedTensor& tensor, const ForEach& for_each, TensorView& view) {
     const uint64_t count = Count(tensor.shape);
     if (!tensor.pruned) return count;
     uint64_t nonzeros = 0;
@@ -242,20 +240,19 @@ class Packer {
       bits.Append(is_zero ? 0 : 1);
       nonzeros += is_zero ? 0 : 1;
     });
-    placed.mask = AddSegment(bits.Finish());
-    placed.view.mask = MaskView{segments_[placed.mask], nonzeros};
+    view.mask = MaskView{Keep(bits.Finish()), nonzeros};
     return nonzeros;
   }
 
   template <class Word, class Value, class IsZero>
   void PackDense(const EncodedTensor& tensor, FloatType type, std::span<const Value> values,
-                 IsZero is_zero, PlacedTensor& placed) {
+                 IsZero is_zero, TensorView& view) {
     const uint64_t count = PackMask(
         tensor,
         [&](const auto& visit) {
           for (const Value& value : values) visit(is_zero(value));
         },
-        placed);
+        view);
     std::vector<std::byte> bytes(count * sizeof(Word));
     std::byte* out = bytes.data();
     for (const Value& value : values) {
@@ -263,67 +260,62 @@ class Packer {
       StoreLittle(std::bit_cast<Word>(value), out);
       out += sizeof(Word);
     }
-    placed.values = AddSegment(std::move(bytes));
-    placed.view.values = DenseView{type, segments_[placed.values]};
+    view.values = DenseView{type, Keep(std::move(bytes))};
   }
 
   Status PackTensor(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
-    PlacedTensor placed;
-    placed.view.name = tensor.name;
-    placed.view.shape = tensor.shape;
-    placed.view.derived = tensor.derived;
+    TensorView view;
+    view.name = tensor.name;
+    view.shape = tensor.shape;
+    view.derived = tensor.derived;
     if (rows) {
-      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, placed));
+      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, view));
     } else if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
       PackDense<uint32_t, float>(
-          tensor, FloatType::kF32, dense->values, [](float value) { return value == 0.0F; },
-          placed);
+          tensor, FloatType::kF32, dense->values, [](float value) { return value == 0.0F; }, view);
     } else if (const auto* half = std::get_if<DenseF16>(&tensor.values)) {
       PackDense<uint16_t, uint16_t>(
           tensor, FloatType::kF16, half->words, [](uint16_t word) { return (word & 0x7FFF) == 0; },
-          placed);
+          view);
     } else if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
-      PackQuantised(tensor, *quantised, placed);
+      PackQuantised(tensor, *quantised, view);
     } else if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
-      PackCoded(*coded, placed);
+      PackCoded(*coded, view);
     }
-    tensors_.push_back(std::move(placed));
+    views_.push_back(std::move(view));
     return {};
   }
 
   // `for_each(visit)` calls visit(code) for each entry in order.
   template <class ForEach>
   void PackCodes(const EncodedTensor& tensor, int bits, ScaleRule rule, const ForEach& for_each,
-                 std::span<const float> scales, PlacedTensor& placed) {
+                 std::span<const float> scales, TensorView& view) {
     const uint64_t count = PackMask(
         tensor, [&](const auto& visit) { for_each([&](int16_t code) { visit(code == 0); }); },
-        placed);
+        view);
     BitPacker codes(bits, count);
     for_each([&](int16_t code) {
       if (code != 0 || !tensor.pruned) codes.Append(static_cast<uint32_t>(code));
     });
-    placed.values = AddSegment(codes.Finish());
+    const std::span<const std::byte> packed = Keep(codes.Finish());
 
     const auto [scale_bits, shift] = PackingOfScales(scales);
     BitPacker words(scale_bits, scales.size());
     for (const float scale : scales) words.Append(std::bit_cast<uint32_t>(scale) >> shift);
-    placed.scales = AddSegment(words.Finish());
-    placed.view.values =
-        PackedView{bits, rule, segments_[placed.values],
-                   ScalesView{scales.size(), scale_bits, shift, segments_[placed.scales]}};
+    view.values = PackedView{bits, rule, packed,
+                             ScalesView{scales.size(), scale_bits, shift, Keep(words.Finish())}};
   }
 
-  void PackQuantised(const EncodedTensor& tensor, const Quantised& quantised,
-                     PlacedTensor& placed) {
+  void PackQuantised(const EncodedTensor& tensor, const Quantised& quantised, TensorView& view) {
     PackCodes(
         tensor, quantised.bits, quantised.rule,
         [&](const auto& visit) {
           for (const int16_t code : quantised.codes) visit(code);
         },
-        quantised.scales, placed);
+        quantised.scales, view);
   }
 
-  Status PackRows(const EncodedTensor& tensor, const RowCodes& rows, PlacedTensor& placed) {
+  Status PackRows(const EncodedTensor& tensor, const RowCodes& rows, TensorView& view) {
     std::vector<int16_t> codes(Cols(tensor.shape));
     std::vector<float> scales(Rows(tensor.shape));
     PackCodes(
@@ -334,27 +326,26 @@ class Packer {
             for (const int16_t code : codes) visit(code);
           }
         },
-        scales, placed);
+        scales, view);
     return CheckScales(tensor, scales);
   }
 
-  void PackCoded(const Coded& coded, PlacedTensor& placed) {
-    CodedView view{coded.scheme, {}, std::nullopt};
+  void PackCoded(const Coded& coded, TensorView& view) {
+    CodedView stored{coded.scheme, {}, std::nullopt};
     if (const auto* seed = std::get_if<HashSeed>(&coded.codes)) {
-      view.seed = seed->value;
+      stored.seed = seed->value;
     } else if (const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes)) {
       BitPacker packer(coded.scheme.CodeBits(), codes->size());
       for (const uint32_t code : *codes) packer.Append(code);
-      placed.values = AddSegment(packer.Finish());
-      view.codes = segments_[placed.values];
+      stored.codes = Keep(packer.Finish());
     }
-    placed.view.values = std::move(view);
+    view.values = std::move(stored);
   }
 
-  Result<std::optional<PlacedVocabulary>> PackVocabulary(const std::string& name,
+  Result<std::optional<StoredVocabulary>> PackVocabulary(const std::string& name,
                                                          const std::vector<std::string>& words,
                                                          uint32_t size) {
-    if (words.empty()) return std::optional<PlacedVocabulary>();
+    if (words.empty()) return std::optional<StoredVocabulary>();
     if (words.size() != size) {
       return Refuse(name + ", size", std::to_string(size) + " words", std::to_string(words.size()));
     }
@@ -363,71 +354,20 @@ class Packer {
       const Status status = packed.status();
       return Status(status.code(), std::string(kSource) + ": " + status.message());
     }
-    PlacedVocabulary placed;
-    placed.words = AddSegment(std::move(packed->words));
-    placed.ranks = AddSegment(std::move(packed->ranks));
-    return std::optional(placed);
-  }
-
-  Status CheckMeaning() const {
-    std::vector<TensorView> views;
-    for (const PlacedTensor& tensor : tensors_) views.push_back(tensor.view);
-    Status status = ValidateTensors(kSource, views);
-    if (status.ok()) status = ValidateDescription(kSource, draft_.description, views);
-    if (!status.ok()) return Status(KINGLET_INVALID_ARGUMENT, status.message());
-    const uint64_t estimate = HeaderEstimate(draft_.description, tensors_, segments_.size());
-    if (estimate <= kMaxHeaderBytes) return {};
-    return Refuse("header", "at most " + BytesText(kMaxHeaderBytes), BytesText(estimate));
-  }
-
-  Result<PackedModel> LayOut() {
-    std::vector<PlacedSegment> placed;
-    for (const std::vector<std::byte>& segment : segments_) {
-      placed.push_back({0, segment.size(), Digest64(segment)});
-    }
-    // Offsets depend on the header's size, which does not depend on the offsets.
-    const uint64_t header_size =
-        BuildHeader(draft_.description, tensors_, vocabularies_, placed).size();
-    uint64_t position = kFrameBytes + header_size;
-    for (PlacedSegment& segment : placed) {
-      segment.offset = NextSegmentOffset(position);
-      position = segment.offset + segment.size;
-    }
-    const std::vector<std::byte> header =
-        BuildHeader(draft_.description, tensors_, vocabularies_, placed);
-    if (header.size() != header_size) {
-      return Status::Refusal(KINGLET_INTERNAL, kSource, "header", BytesText(header_size),
-                             BytesText(header.size()));
-    }
-    PackedModel packed;
-    const auto frame = EncodeFrame({position, header_size, DigestOf(header)});
-    packed.head.assign(frame.begin(), frame.end());
-    packed.head.insert(packed.head.end(), header.begin(), header.end());
-    packed.segments = std::move(segments_);
-    return packed;
+    StoredVocabulary stored;
+    stored.size = size;
+    stored.words = Keep(std::move(packed->words));
+    stored.ranks = Keep(std::move(packed->ranks));
+    return std::optional(stored);
   }
 
   const ModelDraft& draft_;
   // Growing moves the inner vectors, which leaves the views into their bytes valid.
-  std::vector<std::vector<std::byte>> segments_;
-  std::vector<PlacedTensor> tensors_;
-  PlacedVocabularies vocabularies_;
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<TensorView> views_;
 };
 
 }  // namespace
-
-std::vector<std::span<const std::byte>> PackedModel::Pieces() const {
-  static constexpr std::array<std::byte, kSegmentAlignment> kZeros{};
-  std::vector<std::span<const std::byte>> pieces = {head};
-  uint64_t position = head.size();
-  for (const std::vector<std::byte>& segment : segments) {
-    const uint64_t offset = NextSegmentOffset(position);
-    pieces.push_back(std::span(kZeros).first(offset - position));
-    pieces.emplace_back(segment);
-    position = offset + segment.size();
-  }
-  return pieces;
-}
 
 Result<PackedModel> PackModel(ModelDraft draft, const TensorFiller& fill) try {
   return Packer(draft).Pack(&draft, fill);

@@ -205,8 +205,10 @@ struct WindowAttention {
   // Every `window` tokens a stream starts anew: no slot older than position mod window is seen.
   bool restarts = false;
   std::optional<ActivationQuantiser> weights_quantiser;
-  BufferId weights;  // [heads, window] of reals: softmax output, before its quantiser
-  BufferId out;      // [heads, value_size] of reals
+  // [heads, window] of reals: softmax output, before its quantiser. What slots that are not visible
+  // hold says nothing.
+  BufferId weights;
+  BufferId out;  // [heads, value_size] of reals
 };
 
 // Ring slots that tokens of the stream have filled, the token at `position` included: 0 .. n - 1.

@@ -14,10 +14,12 @@ namespace kinglet {
 class CachedRows {
  public:
   // Of a stream at its creation: empty. REQUIRES: a plan of Lower.
-  explicit CachedRows(const Plan& plan) {
-    const auto& define = std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op).define;
-    if (!define) return;
-    shape_ = define->cache;
+  explicit CachedRows(const Plan& plan)
+      : CachedRows(std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op)) {}
+  // Of an encoder's embedding.
+  explicit CachedRows(const EmbedRow& embedding) {
+    if (!embedding.define) return;
+    shape_ = embedding.define->cache;
     words_.resize(shape_.memory_words());
   }
 

@@ -162,7 +162,9 @@ class StepMeter {
     OperationTally softmax = Exponentials(visible) * heads;
     softmax.others += visible * heads;  // divisions
     Add(".softmax", softmax);
-    if (op.weights_quantiser) Add(".quantise_weights", {0, 0, kRoundToCode * heads * op.window});
+    if (op.weights_quantiser) {
+      Add(".quantise_weights", {0, 0, kRoundToCode * heads * (columns ? op.window : visible)});
+    }
     // With columns masked slots have weight 0 and are multiplied like the others.
     Add(".values", DotProducts(columns ? op.window : visible, heads * value_size));
   }

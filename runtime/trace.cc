@@ -112,9 +112,11 @@ Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids, uint64_t source
 
 Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source) {
   const EmbedRow& embedding = SourceEmbeddingOf(plan);
+  CachedRows rows(embedding);
   Trace trace;
   for (const uint32_t id : source) {
     TokenPath path;
+    path.row_is_cached = rows.Step(id);
     path.bin = BinOf(embedding, id);
     path.source_length = source.size();
     path.encodes = true;

@@ -102,7 +102,9 @@ class StepTracer {
     const uint64_t visible = zeros ? op.window : FilledSlots(op, path_.position);
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
-    Write(op.weights);
+    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
+    const uint64_t weighed = columns ? op.window : op.window - FirstVisible(op, path_.position);
+    Write(op.weights, 0, op.heads * weighed);
     Write(op.out);
   }
   void operator()(const LogSumExp& op) const {
@@ -197,13 +199,15 @@ class StepTracer {
 
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path) {
-  const uint32_t token = EmbeddingOf(plan).bins[path.bin].first;
+  const EmbedRow& embedding = path.encodes ? SourceEmbeddingOf(plan) : EmbeddingOf(plan);
+  const uint32_t token = embedding.bins[path.bin].first;
   const BufferFinder buffers(plan, layout, real_bytes);
   std::vector<StepTraffic> traffic(plan.steps.size());
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     if (!RunsOn(plan, path, i)) continue;
     StepTraffic& step = traffic[i];
-    const bool makes_row = !(path.row_is_cached && i == EmbeddingStep(plan));
+    const bool embeds = std::holds_alternative<EmbedRow>(plan.steps[i].op);
+    const bool makes_row = !(path.row_is_cached && embeds);
     if (makes_row) step.weights = kernels[i].weights;
     if (makes_row && kernels[i].token_weights) {
       for (const MemoryRange& range : kernels[i].token_weights(token)) {

@@ -61,11 +61,12 @@ struct BlockText {
   std::string operator()(const AdaptiveEmbedding& block) const {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
            NumberText(block.scale) + ", words by bin " +
-           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) +
-           (block.define
-                ? ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) +
-                      " layers, " + std::to_string(block.define->cache_rows) + " rows cached"
-                : "");
+           Sizes(block.bins, [](const EmbeddingBin& bin) { return bin.size; }) + Unit(block);
+  }
+  static std::string Unit(const AdaptiveEmbedding& block) {
+    if (!block.define) return "";
+    return ", DeFINE unit of " + std::to_string(block.define->unit.layers.size()) + " layers, " +
+           std::to_string(block.define->cache_rows) + " rows cached";
   }
   std::string operator()(const TransformerDecoder& block) const {
     const bool cross = !block.layers.empty() && block.layers[0].cross_attention;
@@ -73,7 +74,7 @@ struct BlockText {
   }
   std::string operator()(const TransformerEncoder& block) const {
     return "transformer encoder " + std::to_string(block.vocabulary_size) + " words, " +
-           Stack(block.stack);
+           Stack(block.stack) + Unit(block.embedding);
   }
   static std::string Stack(const TransformerDecoder& block) {
     static constexpr const char* kPositions[] = {"trained columns of window slots",

@@ -6,6 +6,10 @@
 Needs PyTorch; ONNX Runtime where it is installed (pip install onnxruntime). Checkpoints with random weights are made in
 FOLDER once, the demo model is examples/wikitext2. Each figure is the median over the rounds of the median time of a token.
 Peers compute float32; "nll" is the mean negative log-probability that each gave to the same tokens, where it says so.
+
+PyTorch as Debian packages it multiplies with whatever libblas.so.3 is. The reference BLAS takes 3 to 16 times as long as
+OpenBLAS (package libopenblas0), so it is not compared with unless --reference-blas says so; --blas names a folder whose
+libblas.so.3 to use instead of the system's.
 """
 import argparse
 import importlib.util
@@ -21,16 +25,29 @@ DEMO = os.path.join(ROOT, "examples", "wikitext2")
 
 
 class Bench:
-    def __init__(self, kinglet: str, work: str):
-        self.kinglet, self.work = kinglet, work
+    def __init__(self, kinglet: str, work: str, blas: str, recomputed: int):
+        self.kinglet, self.work, self.recomputed = kinglet, work, recomputed
+        self.environment = dict(os.environ)
+        if blas:
+            self.environment["LD_LIBRARY_PATH"] = os.pathsep.join([blas, os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(os.pathsep)
         self.has_onnx = importlib.util.find_spec("onnxruntime") is not None
 
     def path(self, *names: str) -> str:
         return os.path.join(self.work, *names)
 
     def python(self, script: str, *arguments: str) -> str:
+        # A BLAS of its own threads is not told by torch.set_num_threads.
+        threads = arguments[arguments.index("--threads") + 1] if "--threads" in arguments else "1"
         return subprocess.run([sys.executable, os.path.join(HERE, script), *arguments], check=True, text=True,
+                              env=self.environment | {"OPENBLAS_NUM_THREADS": threads},
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    def blas(self) -> str:
+        """The file that PyTorch takes its products from; empty if that is PyTorch's own."""
+        say = ("import torch\nprint(*{line.split()[-1] for line in open('/proc/self/maps')"
+               " if 'blas' in line.split()[-1].rsplit('/', 1)[-1]})")
+        return subprocess.run([sys.executable, "-c", say], check=True, text=True, env=self.environment,
+                              stdout=subprocess.PIPE).stdout.strip()
 
     def convert(self, checkpoint: str, output: str, *options: str) -> str:
         if not os.path.exists(output):
@@ -119,8 +136,8 @@ class Bench:
         float32, nine = self.models(folder, "transfo-xl-wt103", os.path.join(folder, "vocab.txt"), text)
         return [self.ours("kinglet, 9 bits", nine, ids, tokens=60), self.ours("kinglet, float32", float32, ids, tokens=60),
                 self.peer("PyTorch, float32", "stream_transformer_xl.py", "run", folder, "--ids", ids, "--tokens", "100"),
-                self.peer("PyTorch as the training code streams", "stream_transformer_xl.py", "run", folder, "--ids", ids,
-                          "--recompute", "--tokens", "8")]
+                *([self.peer("PyTorch as the training code streams", "stream_transformer_xl.py", "run", folder, "--ids", ids,
+                             "--recompute", "--tokens", str(self.recomputed))] if self.recomputed else [])]
 
 
 # name: (what is asked, rows)
@@ -157,9 +174,17 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default=",".join(CASES))
+    parser.add_argument("--blas", default="", help="folder of the libblas.so.3 that PyTorch shall use")
+    parser.add_argument("--reference-blas", action="store_true", help="compare even if that is the slow reference BLAS")
+    parser.add_argument("--recomputed-tokens", type=int, default=4,
+                        help="tokens of Transformer-XL as its training code streams, seconds each; 0: leave the row out")
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
-    bench = Bench(os.path.abspath(options.kinglet), options.work)
+    bench = Bench(os.path.abspath(options.kinglet), options.work, options.blas, options.recomputed_tokens)
+    blas = bench.blas()
+    print(f"PyTorch's products: {blas or 'its own'}")
+    if "/blas/libblas" in blas and not options.reference_blas:
+        sys.exit("compare: PyTorch uses the reference BLAS: install libopenblas0 or name one by --blas (or --reference-blas)")
     for name in options.only.split(","):
         title, rows = CASES[name]
         compare(title, rows(bench), options.rounds)

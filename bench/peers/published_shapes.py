@@ -4,9 +4,9 @@
     bench/peers/published_shapes.py --kinglet build/release/bin/kinglet --work FOLDER [--only fairseq-wiki103]
 
 Each checkpoint is made in FOLDER once (make_published.py, which needs PyTorch), as its training code saves it, and converted
-to float32 and to 9 bits; `inspect` must print the published number of parameters, the 9-bit file must be below 0.30 of the
-checkpoint, and 200 tokens are scored with each. "peak" is the resident memory of `convert` beyond an empty process, "bound"
-1.2 times the largest tensor plus the output. Needs 2 GB of memory and 2.5 GB of disk a network. Exits with 1 if anything is
+to float32, to 9 bits, and to 9 bits calibrated on 200 tokens; `inspect` must print the published number of parameters, the
+9-bit files must be below 0.30 of the checkpoint, and 200 tokens are scored with each. "peak" is the resident memory of
+`convert` beyond an empty process, "bound" 1.2 times the largest tensor plus the output. Needs 2 GB of memory and 2.5 GB of disk a network. Exits with 1 if anything is
 missed.
 """
 import argparse
@@ -31,6 +31,7 @@ PARAMETERS = {
     "micronet-teacher": (3500 * 512 + 21500 * 256 + 242735 * 16 + 2 * 512 * (256 + 16) + 2 * 513 + 267735
                          + 16 * (64 * 97 + 2 * 1024 + 1536 * 513 + 512 * 512 + 2 * 1536 * 512 + 1536 + 512)),
 }
+WORDS = {"transfo-xl-wt103": 267735, "wt103-base": 267735, "fairseq-wiki103": 267744, "micronet-teacher": 267735}
 
 
 class Kinglet:
@@ -55,6 +56,16 @@ class Kinglet:
         return self.peak("convert", checkpoint, "-o", model, *options) - self.empty
 
 
+def words_and_text(folder: str, name: str, ids: str) -> list:
+    """A vocabulary of made-up words, and the ids as a text: the arguments after --vocab."""
+    vocabulary, text = os.path.join(folder, "words.txt"), os.path.join(folder, "text.txt")
+    with open(vocabulary, "w") as file:
+        file.write("\n".join(["<eos>"] + [f"w{i}" for i in range(1, WORDS[name])]) + "\n")
+    with open(ids) as given, open(text, "w") as file:
+        file.write(" ".join("<eos>" if word == "0" else "w" + word for word in given.read().split()) + "\n")
+    return [vocabulary, "--calibrate", text]
+
+
 def measure(kinglet: Kinglet, name: str, work: str) -> bool:
     folder, parameters = os.path.join(work, name), PARAMETERS[name]
     made = os.path.join(folder, "made.json")  # written last
@@ -64,8 +75,9 @@ def measure(kinglet: Kinglet, name: str, work: str) -> bool:
         facts = json.load(file)
     checkpoint, ids = os.path.join(folder, facts["checkpoint"]), os.path.join(folder, "ids.txt")
     size, good = os.path.getsize(checkpoint), True
-    for title, options in (("float32", ()), ("9 bits", ("--bits", "9"))):
-        model = os.path.join(folder, title.replace(" ", "") + ".kgl")
+    for title, options in (("float32", ()), ("9 bits", ("--bits", "9")),
+                           ("9 bits, calibrated", ("--bits", "9", "--vocab", *words_and_text(folder, name, ids)))):
+        model = os.path.join(folder, title.replace(" ", "").replace(",", "") + ".kgl")
         peak = kinglet.convert(checkpoint, model, *options)
         output = os.path.getsize(model)
         bound = MOST_MEMORY * facts["largest_tensor"] + output

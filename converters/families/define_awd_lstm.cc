@@ -10,7 +10,6 @@
 #include "converters/families/define_source.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_layers.h"
-#include "converters/matrix_order.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -20,14 +19,10 @@ constexpr const char* kReduce = "define.finalProj.weight";
 
 std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) + ".module."; }
 
-// The transpose of a matrix. REQUIRES: the source outlives it and has two dimensions.
+// The transpose of a matrix. REQUIRES: the source has two dimensions.
 SourceTensor Transposed(const SourceTensor& source) {
-  const uint64_t rows = source.shape[0], columns = source.shape[1];
-  return {source.name + ".transposed",
-          {columns, rows},
-          [&source, rows, columns]() -> Result<std::vector<float>> {
-            KINGLET_ASSIGN_OR_RETURN(const std::vector<float> values, ReadFinite(source));
-            return kinglet::Transposed(values, rows, columns);
+  return {source.name + ".transposed", {source.shape[1], source.shape[0]}, [source] {
+            return ReadFiniteTransposed(source);
           }};
 }
 
@@ -46,7 +41,7 @@ class Loader {
     KINGLET_RETURN_IF_ERROR(CheckUnit(define_.unit));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
     Describe();
-    KINGLET_RETURN_IF_ERROR(builder_.ReadValues());
+    builder_.DeferValues();
     return std::move(builder_.model);
   }
 
@@ -108,7 +103,7 @@ class Loader {
     embedding.width = static_cast<uint32_t>(OutputWidth(define_.unit));
     embedding.scale = 1;
     if (cache_rows_) {
-      DescribeUnit(embedding);
+      tables_ = AddUnit(define_, *cache_rows_, builder_, embedding);  // the softmax's too
     } else {
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), AddTable(), std::nullopt});
     }
@@ -119,24 +114,6 @@ class Loader {
   TensorId AddTable() {
     made_.push_back(DefineTableTensor("define.table", define_));
     return builder_.AddWhole(made_.back(), Role::kQuantised);
-  }
-
-  // The unit as it is, on Map's tables, which are the softmax's too.
-  void DescribeUnit(AdaptiveEmbedding& embedding) {
-    uint32_t first = 0;
-    for (size_t i = 0; i < define_.bands.size(); ++i) {
-      const DefineSource::Band& band = define_.bands[i];
-      const auto size = static_cast<uint32_t>(band.table->shape[0]);
-      embedding.bins.push_back(
-          {first, size, TableOf(i), builder_.AddWhole(*band.projection, Role::kPrunedAlso)});
-      first += size;
-    }
-    embedding.define = KeptDefineUnit{define_.unit, {}, *cache_rows_};
-    for (const DefineSource::Layer& layer : define_.layers) {
-      embedding.define->tensors.push_back({builder_.AddWhole(*layer.weight, Role::kPrunedAlso),
-                                           builder_.AddWhole(*layer.bias, Role::kQuantised),
-                                           std::nullopt, std::nullopt});
-    }
   }
 
   // Of the words of a band.

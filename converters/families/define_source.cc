@@ -148,6 +148,29 @@ bool HasDefine(const DraftBuilder& builder, const std::string& prefix) {
   return builder.Has(prefix + kTables + ".0.weight");
 }
 
+std::vector<TensorId> AddUnit(const DefineSource& source, uint32_t cache_rows,
+                              DraftBuilder& builder, AdaptiveEmbedding& embedding) {
+  std::vector<TensorId> tables;
+  for (const DefineSource::Band& band : source.bands) {
+    tables.push_back(builder.AddWhole(*band.table, Role::kPrunedAlso));
+  }
+  uint32_t first = 0;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const DefineSource::Band& band = source.bands[i];
+    const auto size = static_cast<uint32_t>(band.table->shape[0]);
+    embedding.bins.push_back(
+        {first, size, tables[i], builder.AddWhole(*band.projection, Role::kPrunedAlso)});
+    first += size;
+  }
+  embedding.define = KeptDefineUnit{source.unit, {}, cache_rows};
+  for (const DefineSource::Layer& layer : source.layers) {
+    embedding.define->tensors.push_back({builder.AddWhole(*layer.weight, Role::kPrunedAlso),
+                                         builder.AddWhole(*layer.bias, Role::kQuantised),
+                                         std::nullopt, std::nullopt});
+  }
+  return tables;
+}
+
 Result<DefineInput> ReadDefine(const DefineSource& source) {
   KINGLET_RETURN_IF_ERROR(CheckUnit(source.unit));
   DefineInput input;

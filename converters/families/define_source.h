@@ -12,6 +12,7 @@
 #include "converters/families/source_weights.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/define/define_weights.h"
+#include "format/blocks.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -42,6 +43,11 @@ struct DefineSource {
 DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
 // Whether there is such an input behind the prefix.
 bool HasDefine(const DraftBuilder& builder, const std::string& prefix);
+
+// Describes the input as a unit that stays in the model, with a cache of so many rows: its Map as
+// the embedding's bins. Returns the tables of the bands.
+std::vector<TensorId> AddUnit(const DefineSource& source, uint32_t cache_rows,
+                              DraftBuilder& builder, AdaptiveEmbedding& embedding);
 
 // What DefineTable needs.
 struct DefineInput {

@@ -32,6 +32,12 @@ struct LoadedModel {
   std::optional<int> bits;
   // How a neural cache behaves that the user adds.
   CacheStart cache_start = CacheStart::kFirstPair;
+  // How the model will be calibrated once its tensors are packed; set by passes of a recipe.
+  struct Calibration {
+    std::string path;  // as ReadCalibration's
+    int bits;
+  };
+  std::optional<Calibration> calibration;
   std::vector<std::string> notes;  // for the user
 };
 

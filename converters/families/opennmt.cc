@@ -30,6 +30,7 @@ class OpenNmtLoader {
   OpenNmtLoader(OpenNmtSettings settings, const FamilyInput& input)
       : settings_(std::move(settings)),
         memory_length_(input.memory_length),
+        cache_rows_(input.define_cache_rows),
         builder_(input.weights) {}
 
   Result<LoadedModel> Load() {
@@ -52,6 +53,9 @@ class OpenNmtLoader {
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("an OpenNMT-py Transformer of " +
                                                 std::to_string(settings_.heads) +
                                                 " heads with these vocabularies"));
+    for (const Side* side : {&source, &target}) {
+      if (side->unit) KINGLET_RETURN_IF_ERROR(CheckUnit(side->unit->unit));
+    }
 
     ModelDraft& draft = builder_.model.draft;
     draft.description.vocabulary_size = static_cast<uint32_t>(settings_.target_words.size());
@@ -67,10 +71,10 @@ class OpenNmtLoader {
  private:
   // What the encoder and the decoder have alike; tensors that are missing are null.
   struct Side {
-    const SourceTensor* words;      // [vocabulary, width]
-    const SourceTensor* positions;  // [most tokens, 1, width]
-    uint64_t width = 0;             // 0: not known
-    bool computed = false;          // words: of a DeFINE input
+    const SourceTensor* words;         // [vocabulary, width]
+    const SourceTensor* positions;     // [most tokens, 1, width]
+    uint64_t width = 0;                // 0: not known
+    std::optional<DefineSource> unit;  // that the words' vectors are made by
   };
 
   Side ClaimSide(const std::string& prefix) {
@@ -108,7 +112,7 @@ class OpenNmtLoader {
   }
 
   void ClaimUnit(const std::string& module, uint64_t words, Side& side) {
-    const DefineSource unit = ClaimDefine(builder_, module);
+    DefineSource unit = ClaimDefine(builder_, module);
     if (unit.width == 0) return;
     if (unit.Words() != words) {
       builder_.NoteMisshaped(*unit.bands.back().table,
@@ -118,7 +122,7 @@ class OpenNmtLoader {
     }
     side.words = &made_.emplace_back(DefineTableTensor(module + "table", unit));
     side.width = unit.width;
-    side.computed = true;
+    side.unit = std::move(unit);
   }
 
   // What all shapes follow from. Faults that were noted are told here, as nothing can be added to
@@ -155,23 +159,26 @@ class OpenNmtLoader {
   // share_embeddings and share_decoder_embeddings; the tables of positions are equal always.
   Status FindTies(const Side& source, const Side& target, const SourceTensor* generator) {
     KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
-    if (!source.computed && !target.computed) {
+    if (!source.unit && !target.unit) {
       KINGLET_ASSIGN_OR_RETURN(one_words_, SameParameter(*source.words, *target.words));
     }
-    if (generator == nullptr || target.computed) return {};
+    if (generator == nullptr || target.unit) return {};
     KINGLET_ASSIGN_OR_RETURN(one_output_, SameParameter(*target.words, *generator));
     return {};
   }
 
   AdaptiveEmbedding Embedding(const std::string& prefix, const Side& side) {
-    const bool shared = prefix == "decoder." && one_words_;
-    if (!shared) {
-      words_id_ =
-          builder_.AddWhole(*side.words, side.computed ? Role::kQuantised : Role::kPrunedAlso);
-    }
     AdaptiveEmbedding embedding;
     embedding.width = static_cast<uint32_t>(side.width);
     embedding.scale = std::sqrt(static_cast<double>(side.width));
+    if (side.unit && cache_rows_) {
+      AddUnit(*side.unit, *cache_rows_, builder_, embedding);
+      return embedding;
+    }
+    const bool shared = prefix == "decoder." && one_words_;
+    if (!shared) {
+      words_id_ = builder_.AddWhole(*side.words, side.unit ? Role::kQuantised : Role::kPrunedAlso);
+    }
     embedding.bins.push_back(
         {0, static_cast<uint32_t>(side.words->shape[0]), words_id_, std::nullopt});
     return embedding;
@@ -281,6 +288,7 @@ class OpenNmtLoader {
 
   OpenNmtSettings settings_;
   std::optional<uint32_t> memory_length_;
+  std::optional<uint32_t> cache_rows_;  // of a unit that is kept
   DraftBuilder builder_;
   bool one_words_ = false, one_positions_ = false, one_output_ = false;
   TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last

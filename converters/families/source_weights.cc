@@ -1,5 +1,6 @@
 #include "converters/families/source_weights.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -66,6 +67,23 @@ Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t f
   }
   KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values, first * row));
   return values;
+}
+
+Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor) {
+  const uint64_t rows = tensor.shape[0], columns = tensor.shape[1];
+  // A tensor that cannot be read in parts is read whole each time.
+  const uint64_t together = tensor.rows ? std::max<uint64_t>(1, rows / 8) : rows;
+  std::vector<float> transposed(rows * columns);
+  for (uint64_t first = 0; first < rows; first += together) {
+    const uint64_t count = std::min(together, rows - first);
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> part, ReadFiniteRows(tensor, first, count));
+    for (uint64_t row = 0; row < count; ++row) {
+      for (uint64_t column = 0; column < columns; ++column) {
+        transposed[column * rows + first + row] = part[row * columns + column];
+      }
+    }
+  }
+  return transposed;
 }
 
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b) {

@@ -40,6 +40,10 @@ Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
 Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t first,
                                           uint64_t count);
 
+// The transpose [columns, rows] of a matrix, put together from parts of the tensor, so that memory
+// holds it once and an eighth. REQUIRES: the shape has two dimensions.
+Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor);
+
 // Whether two tensors of a checkpoint are one parameter: tied parameters share a place where the
 // container can say so, and have equal bits, whatever they share (of which equal 128-bit digests
 // are taken as proof, so that one of them is in memory at a time). Errors: as ReadFinite's.

@@ -58,17 +58,16 @@ struct Layer {
   uint64_t inputs = 0, units = 0;
 };
 
-// Rows [first, first + rows) of a kernel as a matrix [4 units, rows] with its gates in this
-// project's order.
-std::vector<float> GateRows(std::span<const float> kernel, const Layer& layer, uint64_t first,
-                            uint64_t rows) {
-  const uint64_t columns = kGates * layer.units;
-  std::vector<float> out(columns * rows);
+// Rows of a kernel, [rows, 4 units], as a matrix [4 units, rows] with its gates in this project's
+// order.
+std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
+  const uint64_t columns = kGates * units, rows = kernel.size() / columns;
+  std::vector<float> out(kernel.size());
   for (uint64_t gate = 0; gate < kGates; ++gate) {
-    for (uint64_t unit = 0; unit < layer.units; ++unit) {
-      const uint64_t column = kBlockOf[gate] * layer.units + unit;
+    for (uint64_t unit = 0; unit < units; ++unit) {
+      const uint64_t column = kBlockOf[gate] * units + unit;
       for (uint64_t row = 0; row < rows; ++row) {
-        out[(gate * layer.units + unit) * rows + row] = kernel[(first + row) * columns + column];
+        out[(gate * units + unit) * rows + row] = kernel[row * columns + column];
       }
     }
   }
@@ -88,10 +87,7 @@ class ZarembaLoader {
     ClaimLeftovers();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
     DescribeAsTorch();
-    KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names_, as_torch_));
-    // What is made of TensorFlow's tensors is made by this loader.
-    KINGLET_RETURN_IF_ERROR(ReadTensors(model));
-    return model;
+    return LoadRecurrent(names_, as_torch_);
   }
 
  private:
@@ -175,52 +171,49 @@ class ZarembaLoader {
     as_torch_.push_back({std::move(name), std::move(shape), std::move(values)});
   }
 
-  // The same network with the names, orientation and gates of a PyTorch one.
+  // The same network with the names, orientation and gates of a PyTorch one. Values are read when
+  // the loader is gone.
   void DescribeAsTorch() {
     names_.network = "a " + std::string(kZarembaFamily) + " network";
     names_.cell = RecurrentCell::kLstm;
-    Add("encoder.weight", embedding_->shape, [this] { return ReadFinite(*embedding_); });
+    Add("encoder.weight", embedding_->shape,
+        [embedding = *embedding_] { return ReadFinite(embedding); });
     for (const Layer& layer : layers_) {
       const std::string suffix = "_l" + std::to_string(names_.layers.size());
       const RecurrentLayerNames names = {
           "rnn.weight_ih" + suffix, "rnn.bias_ih" + suffix, "rnn.weight_hh" + suffix, "", {}};
-      const uint64_t rows = kGates * layer.units;
-      const uint64_t inputs = layer.kernel->shape[0] - layer.units;
+      const uint64_t rows = kGates * layer.units, units = layer.units;
+      const uint64_t inputs = layer.kernel->shape[0] - units;
       Add(names.input_weight, {rows, inputs},
-          [&layer, inputs] { return KernelPart(layer, 0, inputs); });
-      Add(names.recurrent_weight, {rows, layer.units},
-          [&layer, inputs] { return KernelPart(layer, inputs, layer.units); });
-      Add(names.input_bias, {rows}, [this, &layer] { return BiasOf(layer); });
+          [kernel = *layer.kernel, units, inputs] { return KernelPart(kernel, units, 0, inputs); });
+      Add(names.recurrent_weight, {rows, units}, [kernel = *layer.kernel, units, inputs] {
+        return KernelPart(kernel, units, inputs, units);
+      });
+      Add(names.input_bias, {rows}, [bias = *layer.bias, units, forget = forget_bias_] {
+        return BiasOf(bias, units, forget);
+      });
       names_.layers.push_back(names);
     }
-    Add("decoder.weight", {words_, width_}, [this] { return Decoder(); });
-    Add("decoder.bias", {words_}, [this] { return ReadFinite(*softmax_bias_); });
+    Add("decoder.weight", {words_, width_},
+        [weight = *softmax_weight_] { return ReadFiniteTransposed(weight); });
+    Add("decoder.bias", {words_}, [bias = *softmax_bias_] { return ReadFinite(bias); });
   }
 
-  static Result<std::vector<float>> KernelPart(const Layer& layer, uint64_t first, uint64_t rows) {
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> kernel, ReadFinite(*layer.kernel));
-    return GateRows(kernel, layer, first, rows);
+  static Result<std::vector<float>> KernelPart(const SourceTensor& kernel, uint64_t units,
+                                               uint64_t first, uint64_t rows) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> part, ReadFiniteRows(kernel, first, rows));
+    return GateRows(part, units);
   }
 
-  Result<std::vector<float>> BiasOf(const Layer& layer) const {
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(*layer.bias));
-    std::vector<float> gates = GateRows(bias, layer, 0, 1);
-    const auto forget = gates.begin() + static_cast<std::ptrdiff_t>(kForget * layer.units);
-    for (auto value = forget; value != forget + static_cast<std::ptrdiff_t>(layer.units); ++value) {
-      *value = static_cast<float>(double{*value} + forget_bias_);
+  static Result<std::vector<float>> BiasOf(const SourceTensor& tensor, uint64_t units,
+                                           double forget_bias) {
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(tensor));
+    std::vector<float> gates = GateRows(bias, units);
+    const auto forget = gates.begin() + static_cast<std::ptrdiff_t>(kForget * units);
+    for (auto value = forget; value != forget + static_cast<std::ptrdiff_t>(units); ++value) {
+      *value = static_cast<float>(double{*value} + forget_bias);
     }
     return gates;
-  }
-
-  Result<std::vector<float>> Decoder() const {
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> weight, ReadFinite(*softmax_weight_));
-    std::vector<float> rows(weight.size());
-    for (uint64_t word = 0; word < words_; ++word) {
-      for (uint64_t unit = 0; unit < width_; ++unit) {
-        rows[word * width_ + unit] = weight[unit * words_ + word];
-      }
-    }
-    return rows;
   }
 
   std::span<const SourceTensor> weights_;

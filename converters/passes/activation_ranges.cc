@@ -11,22 +11,11 @@
 #include <utility>
 
 #include "format/model_file.h"
-#include "runtime/model.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"
 
 namespace kinglet {
 namespace {
-
-// The fastest backend of this build that computes in float.
-Result<std::shared_ptr<const Model>> OpenForCalibration(std::shared_ptr<const ModelFile> file) {
-  ModelOptions options;
-  options.backend = "cpu";
-  Result<std::shared_ptr<const Model>> model = Model::FromFile(file, options);
-  if (model.ok() || model.status().code() != KINGLET_UNSUPPORTED) return model;
-  options.backend = "ref";
-  return Model::FromFile(std::move(file), options);
-}
 
 // What to read when a step has run: a buffer of floats, into the range it widens.
 struct Point {
@@ -158,15 +147,10 @@ void Widen(const Point& point, const Frame& frame) {
   }
 }
 
-// Lets `run` feed a session of the model and widens the ranges at the points that `find` names.
-Status Measure(const ModelDraft& draft, const std::function<Result<Points>(const Model&)>& find,
+// Lets `run` feed a session of the model and widens the ranges at the points.
+Status Measure(const SharedModel& model, const Points& points,
                const std::function<Status(Session&)>& run) {
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
-  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                           OpenForCalibration(std::move(file)));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  KINGLET_ASSIGN_OR_RETURN(const Points points, find(*model));
   session->set_observer([&points](const Step& step, std::span<const Frame> frames) {
     const auto found = points.find(&step);
     if (found == points.end()) return;
@@ -176,9 +160,9 @@ Status Measure(const ModelDraft& draft, const std::function<Result<Points>(const
 }
 
 // Feeds all of a text.
-std::function<Status(Session&)> Feeding(const ModelDraft& draft, std::span<const uint32_t> tokens) {
-  return [&draft, tokens](Session& session) -> Status {
-    for (const uint32_t token : ScoredStream(draft.description, tokens)) {
+std::function<Status(Session&)> Feeding(const Model& model, std::span<const uint32_t> tokens) {
+  return [&model, tokens](Session& session) -> Status {
+    for (const uint32_t token : ScoredStream(model.file().description(), tokens)) {
       KINGLET_RETURN_IF_ERROR(session.StepToken(token));
     }
     return {};
@@ -196,33 +180,30 @@ Status Overflow(const std::string& where) {
 
 }  // namespace
 
-Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens) {
-  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
+Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const uint32_t> tokens) {
+  const auto* decoder = FindBlock<TransformerDecoder>(model->file().description());
   if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a Transformer decoder");
   ActivationRanges ranges;
   ranges.layers.resize(decoder->layers.size());
-  KINGLET_RETURN_IF_ERROR(Measure(
-      draft, [&](const Model& model) { return FindPoints(model, *decoder, ranges); },
-      Feeding(draft, tokens)));
+  KINGLET_ASSIGN_OR_RETURN(const Points points, FindPoints(*model, *decoder, ranges));
+  KINGLET_RETURN_IF_ERROR(Measure(model, points, Feeding(*model, tokens)));
   // Every overflow ends in the residual stream, which is the final hidden state.
   if (std::isfinite(ranges.output)) return ranges;
   return Overflow("final hidden state");
 }
 
-Result<TranslationRanges> MeasureTranslationRanges(const ModelDraft& draft,
+Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
                                                    std::span<const SentencePair> pairs) {
-  const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
-  const auto* encoder = FindBlock<TransformerEncoder>(draft.description);
+  const ModelDescription& description = model->file().description();
+  const auto* decoder = FindBlock<TransformerDecoder>(description);
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
   if (decoder == nullptr || encoder == nullptr) return NoDecoder("an encoder and a decoder");
   TranslationRanges ranges;
   ranges.encoder.layers.resize(encoder->stack.layers.size());
   ranges.decoder.layers.resize(decoder->layers.size());
   ranges.cross.resize(decoder->layers.size());
-  const auto find = [&](const Model& model) -> Result<Points> {
-    KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(model, *decoder, ranges.decoder));
-    KINGLET_RETURN_IF_ERROR(FindSourcePoints(model, ranges, points));
-    return points;
-  };
+  KINGLET_ASSIGN_OR_RETURN(Points points, FindPoints(*model, *decoder, ranges.decoder));
+  KINGLET_RETURN_IF_ERROR(FindSourcePoints(*model, ranges, points));
   const auto run = [&](Session& session) -> Status {
     for (size_t i = 0; i < pairs.size(); ++i) {
       const Status status = FeedPair(pairs[i], session, [](uint32_t) { return Status(); });
@@ -230,22 +211,21 @@ Result<TranslationRanges> MeasureTranslationRanges(const ModelDraft& draft,
     }
     return {};
   };
-  KINGLET_RETURN_IF_ERROR(Measure(draft, find, run));
+  KINGLET_RETURN_IF_ERROR(Measure(model, points, run));
   // What overflows in the encoder reaches its output, and what overflows anywhere the last one.
   if (!std::isfinite(ranges.encoder.output)) return Overflow("encoded source");
   if (std::isfinite(ranges.decoder.output)) return ranges;
   return Overflow("final hidden state");
 }
 
-Result<RecurrentRanges> MeasureRecurrentRanges(const ModelDraft& draft,
+Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
                                                std::span<const uint32_t> tokens) {
-  const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
+  const auto* decoder = FindBlock<RecurrentDecoder>(model->file().description());
   if (decoder == nullptr || decoder->layers.empty()) return NoDecoder("a recurrent decoder");
   RecurrentRanges ranges;
   ranges.outputs.resize(decoder->layers.size());
-  KINGLET_RETURN_IF_ERROR(Measure(
-      draft, [&](const Model& model) { return FindPoints(model, ranges); },
-      Feeding(draft, tokens)));
+  KINGLET_ASSIGN_OR_RETURN(const Points points, FindPoints(*model, ranges));
+  KINGLET_RETURN_IF_ERROR(Measure(model, points, Feeding(*model, tokens)));
   // A cell can hide an overflow from the layers after it, but not from its own output.
   if (!std::isfinite(ranges.input)) return Overflow("embedding");
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {

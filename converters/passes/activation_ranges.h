@@ -4,12 +4,13 @@
 #define KINGLET_CONVERTERS_PASSES_ACTIVATION_RANGES_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "converters/pair_file.h"
-#include "format/writer.h"
 #include "kinglet/status.h"
+#include "runtime/model.h"
 
 namespace kinglet {
 
@@ -39,14 +40,17 @@ struct RecurrentRanges {
   std::vector<float> outputs;  // the last is the final hidden state's
 };
 
-// Runs the model over the tokens. REQUIRES: its decoder is of the kind and has no quantisers.
-// Errors: as opening a model and stepping it; KINGLET_NOT_FINITE where an activation overflows.
-Result<ActivationRanges> MeasureRanges(const ModelDraft& draft, std::span<const uint32_t> tokens);
-Result<RecurrentRanges> MeasureRecurrentRanges(const ModelDraft& draft,
+using SharedModel = std::shared_ptr<const Model>;
+
+// Runs the model over the tokens. REQUIRES: its decoder has no quantisers; its backend computes in
+// float. Errors: KINGLET_UNSUPPORTED for a decoder of another kind; those of stepping it;
+// KINGLET_NOT_FINITE where an activation overflows.
+Result<ActivationRanges> MeasureRanges(const SharedModel& model, std::span<const uint32_t> tokens);
+Result<RecurrentRanges> MeasureRecurrentRanges(const SharedModel& model,
                                                std::span<const uint32_t> tokens);
 // The same of a model with an encoder over pairs, each from a fresh stream, as scoring feeds them.
 // Errors name the pair.
-Result<TranslationRanges> MeasureTranslationRanges(const ModelDraft& draft,
+Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
                                                    std::span<const SentencePair> pairs);
 
 }  // namespace kinglet

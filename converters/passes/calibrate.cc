@@ -40,6 +40,15 @@ void CountBins(std::span<const uint32_t> tokens, AdaptiveEmbedding& embedding) {
   }
 }
 
+Result<SharedModel> OpenInFloats(const std::string& path) {
+  ModelOptions options;
+  options.backend = "cpu";
+  Result<SharedModel> model = Model::Open(path, options);
+  if (model.ok() || model.status().code() != KINGLET_UNSUPPORTED) return model;
+  options.backend = "ref";
+  return Model::Open(path, options);
+}
+
 }  // namespace
 
 Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
@@ -83,8 +92,8 @@ int AttentionWeightBits(uint32_t window, int bits) {
   return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
 }
 
-void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) {
-  for (Block& block : draft.description.blocks) {
+void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {
+  for (Block& block : description.blocks) {
     if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
       QuantiseStack(ranges, bits, *decoder);
     } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
@@ -93,8 +102,8 @@ void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft) 
   }
 }
 
-void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDraft& draft) {
-  for (Block& block : draft.description.blocks) {
+void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& description) {
+  for (Block& block : description.blocks) {
     if (auto* decoder = std::get_if<RecurrentDecoder>(&block)) {
       decoder->input = QuantiserFor(ranges.input, bits);
       for (size_t i = 0; i < decoder->layers.size(); ++i) {
@@ -106,14 +115,14 @@ void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDraft& draft) {
   }
 }
 
-void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDraft& draft) {
-  const uint32_t sources = FindBlock<TransformerEncoder>(draft.description)->stack.window;
+void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description) {
+  const uint32_t sources = FindBlock<TransformerEncoder>(description)->stack.window;
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
   const auto weights = [bits = AttentionWeightBits(sources, bits)](float range) {
     return QuantiserFor(range, bits);
   };
-  SetQuantisers(ranges.decoder, bits, draft);
-  for (Block& block : draft.description.blocks) {
+  SetQuantisers(ranges.decoder, bits, description);
+  for (Block& block : description.blocks) {
     if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
       for (size_t i = 0; i < decoder->layers.size(); ++i) {
         const CrossRanges& range = ranges.cross[i];
@@ -127,52 +136,64 @@ void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDraft& draft)
   }
 }
 
-void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDraft& draft) {
-  for (Block& block : draft.description.blocks) {
+void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description) {
+  for (Block& block : description.blocks) {
     auto* embedding = std::get_if<AdaptiveEmbedding>(&block);
     if (embedding != nullptr) CountBins(tokens, *embedding);
   }
 }
 
-void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDraft& draft) {
+void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& description) {
   std::vector<uint32_t> sources, targets;
   for (const SentencePair& pair : pairs) {
     sources.insert(sources.end(), pair.source.begin(), pair.source.end());
-    targets.push_back(*draft.description.start_token);
+    targets.push_back(*description.start_token);
     targets.insert(targets.end(), pair.target.begin(), pair.target.end() - 1);
   }
-  SetBinFrequencies(targets, draft);
-  for (Block& block : draft.description.blocks) {
+  SetBinFrequencies(targets, description);
+  for (Block& block : description.blocks) {
     auto* encoder = std::get_if<TransformerEncoder>(&block);
     if (encoder != nullptr) CountBins(sources, encoder->embedding);
   }
 }
 
-Status Calibrate(const std::string& path, int bits, ModelDraft& draft) {
-  if (FindBlock<TransformerEncoder>(draft.description) != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<SentencePair> pairs,
-                             ReadPairs(path, *draft.description.start_token));
-    KINGLET_ASSIGN_OR_RETURN(const TranslationRanges ranges,
-                             MeasureTranslationRanges(draft, pairs));
-    SetBinFrequencies(pairs, draft);
-    SetQuantisers(ranges, bits, draft);
-    return {};
+Result<CalibrationInput> ReadCalibration(const std::string& path,
+                                         const ModelDescription& description,
+                                         std::span<const std::string> vocabulary) {
+  CalibrationInput input;
+  if (FindBlock<TransformerEncoder>(description) != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(input.pairs, ReadPairs(path, *description.start_token));
+    return input;
   }
-  if (draft.vocabulary.empty()) {
+  if (vocabulary.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "calibration", "vocabulary",
                            "one to read the text with, by --vocab", "none");
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> tokens,
-                           ReadCalibrationText(path, draft.vocabulary));
-  SetBinFrequencies(tokens, draft);
-  if (FindBlock<RecurrentDecoder>(draft.description) != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(const RecurrentRanges ranges, MeasureRecurrentRanges(draft, tokens));
-    SetQuantisers(ranges, bits, draft);
-    return {};
+  KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary));
+  return input;
+}
+
+Result<ModelDescription> Calibrated(const std::string& path, const CalibrationInput& input,
+                                    int bits) {
+  KINGLET_ASSIGN_OR_RETURN(const SharedModel model, OpenInFloats(path));
+  ModelDescription description = model->file().description();
+  if (FindBlock<TransformerEncoder>(description) != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const TranslationRanges ranges,
+                             MeasureTranslationRanges(model, input.pairs));
+    SetBinFrequencies(input.pairs, description);
+    SetQuantisers(ranges, bits, description);
+    return description;
   }
-  KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(draft, tokens));
-  SetQuantisers(ranges, bits, draft);
-  return {};
+  SetBinFrequencies(input.tokens, description);
+  if (FindBlock<RecurrentDecoder>(description) != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const RecurrentRanges ranges,
+                             MeasureRecurrentRanges(model, input.tokens));
+    SetQuantisers(ranges, bits, description);
+    return description;
+  }
+  KINGLET_ASSIGN_OR_RETURN(const ActivationRanges ranges, MeasureRanges(model, input.tokens));
+  SetQuantisers(ranges, bits, description);
+  return description;
 }
 
 }  // namespace kinglet

@@ -11,7 +11,7 @@
 
 #include "converters/pair_file.h"
 #include "converters/passes/activation_ranges.h"
-#include "format/writer.h"
+#include "format/blocks.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -35,20 +35,33 @@ ActivationQuantiser QuantiserFor(float range, int bits);
 
 // Gives the decoder its quantisers and the softmax its fixed-point tails. What attention sees
 // before the stream's start stays as it is. REQUIRES: a range per layer.
-void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDraft& draft);
-void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDraft& draft);
+void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description);
+void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& description);
 // Gives them to the encoder and to each layer's attention to the source too.
-void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDraft& draft);
+void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description);
 
 // Records how many of the tokens lie in each bin of the embedding.
-void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDraft& draft);
+void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description);
 // The same of both languages; the start token and the words of a target are what the decoder reads.
-void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDraft& draft);
+void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& description);
 
-// All of it, from a file of running text, or, for a model with an encoder, of pairs of ids
-// (converters/pair_file.h). Errors: KINGLET_INVALID_ARGUMENT for running text without a vocabulary;
-// those of reading the file and of measuring. REQUIRES: the weights are quantised.
-Status Calibrate(const std::string& path, int bits, ModelDraft& draft);
+// What a model is calibrated with: running text, or, for one with an encoder, pairs.
+struct CalibrationInput {
+  std::vector<uint32_t> tokens;
+  std::vector<SentencePair> pairs;
+};
+// From a file of words, or, for a model with an encoder, of pairs of ids (converters/pair_file.h).
+// Errors: KINGLET_INVALID_ARGUMENT for running text without a vocabulary; those of reading the
+// file.
+Result<CalibrationInput> ReadCalibration(const std::string& path,
+                                         const ModelDescription& description,
+                                         std::span<const std::string> vocabulary);
+
+// What a model file says, with quantisers of so many bits and bin frequencies from the input. The
+// model runs as it is in the file, on the fastest backend of this build that computes in float.
+// Errors: those of opening it and of measuring. REQUIRES: the weights are quantised.
+Result<ModelDescription> Calibrated(const std::string& path, const CalibrationInput& input,
+                                    int bits);
 
 }  // namespace kinglet
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "converters/passes/calibrate.h"
 #include "converters/passes/low_rank.h"
 #include "converters/passes/product_quantise.h"
 #include "converters/passes/prune.h"
@@ -261,8 +260,9 @@ class PassRunner {
         return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
       }
     }
-    return Calibrate((std::filesystem::path(around_.folder) / step.text).string(), step.bits,
-                     model_.draft);
+    const auto path = std::filesystem::path(around_.folder) / step.text;
+    model_.calibration = LoadedModel::Calibration{path.string(), step.bits};
+    return {};
   }
 
  private:
@@ -454,6 +454,10 @@ bool MatchesPattern(std::string_view pattern, std::string_view name) {
 Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
                          LoadedModel& model) {
   for (size_t i = 0; i < passes.size(); ++i) {
+    if (model.calibration) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
+                             "none after calibrate, which runs the finished model", "one");
+    }
     KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(passes[i], i, around, model), passes[i].step));
   }
   return {};

@@ -47,7 +47,8 @@ struct LowRankStep {
   std::optional<uint64_t> rank;
   double error = 0;  // where no rank is given
 };
-// Activation quantisers from a text (converters/passes/calibrate.h).
+// Activation quantisers from a text (converters/passes/calibrate.h); the last pass, for it runs the
+// model as the file will have it.
 struct CalibrateStep {
   std::string text;
   int bits = 0;
@@ -71,8 +72,9 @@ struct PassSurroundings {
   std::function<void(const std::string& text)> progress;  // as ConvertOptions::progress
 };
 
-// Applies the passes. What each did to each tensor is noted for the user: error, bytes, ratio.
-// Errors: KINGLET_INVALID_ARGUMENT naming the pass and tensor, and those of the passes.
+// Applies the passes; to calibrate is left to LoadedModel::calibration. What each did to each
+// tensor is noted for the user: error, bytes, ratio. Errors: KINGLET_INVALID_ARGUMENT naming the
+// pass and tensor, and those of the passes.
 Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
                          LoadedModel& model);
 

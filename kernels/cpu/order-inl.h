@@ -75,19 +75,25 @@ class PairwiseFold {
 
 // The sums over the blocks of i < n, of n < 32 elements the only one, one after the other to
 // use(sum). accumulate(d, partial, i) adds terms to a partial sum; d is Reals for elements
-// i .. i + kWidth, or Real for one element.
+// i .. i + kWidth, or Real for one element. Elements before `first`, a multiple of 16, would add +0
+// and are left out.
 template <class Accumulate, class Use>
-HWY_INLINE void ForEachBlockSum(size_t n, const Accumulate& accumulate, const Use& use) {
+HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumulate,
+                                const Use& use) {
   if (n < kShortSum) {
     auto total = hn::Zero(Real());
-    for (size_t i = 0; i < n; ++i) total = accumulate(Real(), total, i);
+    for (size_t i = first; i < n; ++i) total = accumulate(Real(), total, i);
     return use(hn::GetLane(total));
   }
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
+    if (end <= first) {
+      use(0.0f);
+      continue;
+    }
     hn::Vec<Reals> sums[kGroups];
     for (auto& sum : sums) sum = hn::Zero(Reals());
-    size_t i = begin;
+    size_t i = begin < first ? first : begin;
     for (; i + kSumLanes <= end; i += kSumLanes) {
       for (size_t g = 0; g < kGroups; ++g) {
         sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
@@ -102,12 +108,22 @@ HWY_INLINE void ForEachBlockSum(size_t n, const Accumulate& accumulate, const Us
   }
 }
 
+template <class Accumulate, class Use>
+HWY_INLINE void ForEachBlockSum(size_t n, const Accumulate& accumulate, const Use& use) {
+  ForEachBlockSum(0, n, accumulate, use);
+}
+
 // The sum over i < n of the same.
 template <class Accumulate>
-HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
+HWY_INLINE float OrderedSum(size_t first, size_t n, const Accumulate& accumulate) {
   PairwiseFold<Real> blocks;
-  ForEachBlockSum(n, accumulate, [&](float sum) HWY_ATTR { blocks.Push(hn::Set(Real(), sum)); });
+  ForEachBlockSum(first, n, accumulate,
+                  [&](float sum) HWY_ATTR { blocks.Push(hn::Set(Real(), sum)); });
   return hn::GetLane(blocks.Total());
+}
+template <class Accumulate>
+HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
+  return OrderedSum(0, n, accumulate);
 }
 
 // Adds x[i] * column(i), fused, to the 16 lanes of a rule-4 sum for i in [begin, end), of which

@@ -6,6 +6,7 @@
 #define KINGLET_KERNELS_CPU_SOFTMAX_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -128,10 +129,14 @@ void SumExponentials(const float* x, size_t n, float largest, float* blocks) {
   ForEachBlockSum(n, add, [&](float sum) HWY_ATTR { *blocks++ = sum; });
 }
 
-HWY_INLINE float Sum(const float* x, size_t n) {
-  return OrderedSum(n, [&](auto d, auto partial, size_t i)
-                           HWY_ATTR { return hn::Add(partial, hn::LoadU(d, x + i)); });
+// The sum of x[i] for i < n, where those before `first`, a multiple of 16, are +0.
+HWY_INLINE float SumFrom(const float* x, size_t first, size_t n) {
+  return OrderedSum(first, n, [&](auto d, auto partial, size_t i) HWY_ATTR {
+    return hn::Add(partial, hn::LoadU(d, x + i));
+  });
 }
+
+HWY_INLINE float Sum(const float* x, size_t n) { return SumFrom(x, 0, n); }
 
 HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
@@ -155,8 +160,10 @@ void CombineScores(const float* positions, float scale, size_t n, float* scores)
 void Softmax(float* x, size_t first, size_t n) {
   const float largest = Largest(x + first, n - first);
   ReplaceByExponentials(x + first, n - first, largest);
-  const float total = Sum(x, n);
-  ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
+  const size_t row = first / kSumLanes * kSumLanes;
+  std::fill(x + row, x + first, 0.0f);
+  const float total = SumFrom(x, row, n);
+  ForEach(first, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(hn::Div(hn::LoadU(d, x + i), hn::Set(d, total)), d, x + i);
   });
 }

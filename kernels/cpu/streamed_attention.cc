@@ -72,12 +72,11 @@ class StreamedAttentionKernel {
     for (const Run<T>& run : runs) ContentScores(frame, run, weights);
     PositionScores(frame, first, weights);
     for (size_t head = 0; head < op_.heads; ++head) {
-      std::fill_n(weights + head * op_.window, first, 0.0f);
       vector_->softmax(weights + head * op_.window, first, op_.window);
     }
     const size_t together = std::max<size_t>(1, kPassColumns / op_.value_size);
     for (size_t head = 0; head < op_.heads; head += together) {
-      SumValues(runs, weights, head, std::min<size_t>(together, op_.heads - head),
+      SumValues(runs, weights, first, head, std::min<size_t>(together, op_.heads - head),
                 out_.At<float>(frame));
     }
   }
@@ -166,13 +165,14 @@ class StreamedAttentionKernel {
         table_->constants.data() + row * heads, queries, scale_, window, weights + from);
   }
 
-  // out[h] = sum over slots of weight * value for heads [head, head + count).
-  void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t head, size_t count,
-                 float* out) const {
+  // out[h] = sum over slots of weight * value for heads [head, head + count). What is not visible,
+  // the slots before `first`, is not looked at.
+  void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
+                 size_t count, float* out) const {
     if constexpr (kReals) {
-      SumReals(runs, weights + head * op_.window, head, count, out + head * op_.value_size);
+      SumReals(runs, weights + head * op_.window, first, head, count, out + head * op_.value_size);
     } else {
-      SumCodes(runs, weights + head * op_.window, head, count, out + head * op_.value_size);
+      SumCodes(runs, weights + head * op_.window, first, head, count, out + head * op_.value_size);
     }
   }
 
@@ -190,8 +190,8 @@ class StreamedAttentionKernel {
     }
   }
 
-  void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t head, size_t count,
-                float* out) const {
+  void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
+                size_t count, float* out) const {
     const size_t window = op_.window, columns = count * op_.value_size;
     const size_t lanes = window < kShortSum ? 1 : kSumLanes;
     alignas(64) float sums[kSumLanes * kPassColumns];
@@ -201,11 +201,13 @@ class StreamedAttentionKernel {
     size_t depth = 0, blocks = 0;
     for (size_t begin = 0; begin < window; begin += kSumBlock, ++blocks) {
       const size_t end = std::min(window, begin + kSumBlock);
-      std::fill_n(sums, lanes * columns, 0.0f);
+      // A block of zeros sums to +0, in whatever lanes.
+      const size_t used = end <= first ? 1 : lanes;
+      std::fill_n(sums, used * columns, 0.0f);
       ForEachPiece(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
         vector_->add_weighted_reals(rows, weights + from, window, from - begin, lanes, sums);
       });
-      for (size_t half = lanes / 2; half > 0; half /= 2) {
+      for (size_t half = used / 2; half > 0; half /= 2) {
         vector_->add(sums + half * columns, half * columns, sums);
       }
       for (size_t merged = blocks; (merged & 1) != 0; merged >>= 1) {
@@ -218,14 +220,14 @@ class StreamedAttentionKernel {
     std::copy_n(folded, columns, out);
   }
 
-  void SumCodes(const std::array<Run<T>, 3>& runs, const float* weights, size_t head, size_t count,
-                float* out) const {
+  void SumCodes(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
+                size_t count, float* out) const {
     constexpr size_t kSlots = 64;  // whose weights are rounded together
     const ActivationQuantiser& quantiser = *op_.weights_quantiser;
     const size_t columns = count * op_.value_size;
     alignas(64) int32_t sums[kPassColumns] = {};
     alignas(64) int16_t codes[kPassColumns * kSlots];  // a pass has no more heads than columns
-    for (size_t begin = 0; begin < op_.window; begin += kSlots) {
+    for (size_t begin = first; begin < op_.window; begin += kSlots) {
       const size_t end = std::min<size_t>(op_.window, begin + kSlots);
       for (size_t h = 0; h < count; ++h) {
         vector_->quantise(weights + h * op_.window + begin, end - begin, quantiser.max_abs,

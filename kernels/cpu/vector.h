@@ -152,7 +152,7 @@ struct VectorFunctions {
 
   // scores[i] = (scores[i] + positions[i]) * scale.
   void (*combine_scores)(const float* positions, float scale, size_t n, float* scores);
-  // In place over [first, n); the elements before are 0 on entry and take part in the total.
+  // In place over [first, n); the elements before count as 0, and may be made so.
   void (*softmax)(float* x, size_t first, size_t n);
   // out[c] = float(sum over rows r of codes[r] * rows[r][c]) * scale, c < width. REQUIRES: the sums
   // fit in 31 bits.

@@ -45,7 +45,6 @@ Status Binder::CheckBuffers() const {
 
 Result<std::vector<Step>> Binder::Bind(size_t index) {
   index_ = index;
-  used_ = 0;
   if (index == 0) KINGLET_RETURN_IF_ERROR(CheckBuffers());
   return std::visit(
       [this](const auto& op) -> Steps {

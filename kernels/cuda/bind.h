@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,13 +39,15 @@ class Binder {
   uint32_t Count(BufferId id) const { return static_cast<uint32_t>(layout[id].count); }
   // REQUIRES: no codes of 32 bits; Bind has seen to that.
   Vector VectorOf(BufferId id) const;
-  // Memory of a lane that lasts to the end of this plan step.
+  // What a LogSumExp step that was bound works on, by the buffer of its result.
+  Logits LogitsOf(BufferId normaliser) const { return logits_.at(normaliser); }
+  void SetLogits(BufferId normaliser, const Logits& logits) { logits_[normaliser] = logits; }
+  // Memory of a lane that no other step uses.
   template <class T>
   Place Temporary(uint64_t count) {
     constexpr uint64_t kAlignment = 16;
-    const Place place = {Space::kTemporary, used_};
-    used_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-    temporary_bytes_ = used_ > temporary_bytes_ ? used_ : temporary_bytes_;
+    const Place place = {Space::kTemporary, temporary_bytes_};
+    temporary_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   }
   // "cuda: step NAME: expected .., found ..".
@@ -53,7 +56,8 @@ class Binder {
  private:
   Status CheckBuffers() const;
   size_t index_ = 0;
-  uint64_t used_ = 0, temporary_bytes_ = 0;
+  uint64_t temporary_bytes_ = 0;
+  std::map<BufferId, Logits> logits_;
 };
 
 using Steps = Result<std::vector<Step>>;

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kBlockThreads)
              Waiting waiting) {
   const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared_memory));
   for (uint32_t i = 0; i < count; ++i) {
-    if (i > 0) WaitForAllBlocks(waiting);
+    if (i > 0 && MustWait(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
     const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
     for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
       RunUnit(steps[i], Work{lanes, lane_count, unit, block});

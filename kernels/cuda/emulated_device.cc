@@ -33,8 +33,12 @@ class EmulatedQueue : public Queue {
   Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
     for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.most_blocks)) {
       ++work_.launches;
-      for (uint32_t i = launch.begin; i < launch.end; ++i) {
-        RunStep(list.on_device[i], launch.blocks, lanes, lane_count);
+      // Between two waits a block may be ahead of another by any number of steps.
+      for (uint32_t i = launch.begin; i < launch.end;) {
+        uint32_t end = i + 1;
+        while (end < launch.end && !MustWait(list.steps[end - 1], list.steps[end])) ++end;
+        RunBetweenWaits(list.on_device + i, end - i, launch.blocks, {lanes, lane_count});
+        i = end;
       }
     }
     return Status();
@@ -47,19 +51,27 @@ class EmulatedQueue : public Queue {
     return Status();
   }
 
-  void RunStep(const Step& step, uint32_t blocks, const Lane* lanes, uint32_t lane_count) {
-    // Of its own, so that a sanitizer sees what is read and written beyond it.
-    std::vector<SharedUnit> shared(SharedBytesOf(step) / sizeof(SharedUnit) + 1);
-    const uint32_t units = UnitsOf(step, lane_count, kBlockWarps);
+  struct LaneArray {
+    const Lane* lanes;
+    uint32_t count;
+  };
+  void RunBetweenWaits(const Step* steps, uint32_t count, uint32_t blocks,
+                       const LaneArray& lanes) const {
     for (uint32_t b = 0; b < blocks; ++b) {
-      const uint32_t first = emulation_.order == Order::kForward ? b : blocks - 1 - b;
-      // Nothing is left from the unit or the kernel before.
-      std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
-      const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()),
-                        emulation_.order);
-      for (uint32_t unit = first; unit < units; unit += blocks) {
-        RunUnit(step, Work{lanes, lane_count, unit, block});
-      }
+      const uint32_t block = emulation_.order == Order::kForward ? b : blocks - 1 - b;
+      for (uint32_t i = 0; i < count; ++i) RunStep(steps[i], block, blocks, lanes);
+    }
+  }
+  // The part of one block.
+  void RunStep(const Step& step, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
+    // Of its own, so that a sanitizer sees what is read and written beyond it; and nothing is left
+    // of the step before.
+    std::vector<SharedUnit> shared(SharedBytesOf(step) / sizeof(SharedUnit) + 1);
+    std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
+    const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);
+    const uint32_t units = UnitsOf(step, lanes.count, kBlockWarps);
+    for (uint32_t unit = first; unit < units; unit += blocks) {
+      RunUnit(step, Work{lanes.lanes, lanes.count, unit, block});
     }
   }
 

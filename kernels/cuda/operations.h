@@ -2,7 +2,9 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/cluster_products.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/ranking.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/vectors.h"
@@ -11,13 +13,15 @@ namespace kinglet::cuda {
 
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
-                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum>;
+                 RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
+                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability>;
 
 template <class T>
 Step MakeStep(const T& arguments) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMostBytes);
   Step step{};
   step.kind = internal::KindIn<T>(Operations());
+  step.by_lane = internal::kByLane<T>;
   static_assert(internal::KindIn<T>(Operations()) != UINT32_MAX, "add it to Operations");
   memcpy(step.arguments, &arguments, sizeof arguments);
   return step;

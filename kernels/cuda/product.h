@@ -29,6 +29,10 @@ struct IntegerProduct {
   bool fits_int32;  // every sum
   Finish finish;
   Place y;  // [rows] of reals
+  // y's codes besides, at `codes`.
+  bool quantises;
+  Place codes;  // [rows] of int16
+  Rounding rounding;
   TokenRange tokens;
 
   static constexpr uint32_t kColumns = 1024;       // of x in shared memory at a time,
@@ -233,8 +237,9 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
           if (row >= p.matrix.rows || stream >= lanes) continue;
           const Lane& to = work.lanes[first_lane + stream];
           if (!p.tokens.Contains(to.token)) continue;
-          work.At<float>(to, p.y)[row] =
-              ProductOf(p, sums[warp].tiles[s][slot], i, row, work.StepOf(to, p.x));
+          const float y = ProductOf(p, sums[warp].tiles[s][slot], i, row, work.StepOf(to, p.x));
+          work.At<float>(to, p.y)[row] = y;
+          if (p.quantises) work.At<int16_t>(to, p.codes)[row] = p.rounding(y);
         }
       });
     }
@@ -262,6 +267,7 @@ struct FixedPoint {
   Place codes;  // [count] of int16
   Place step;   // [1] of reals
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kMostParts);

@@ -1,11 +1,34 @@
 #include "kernels/cuda/program.h"
 
 #include <span>
+#include <variant>
 
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/weights.h"
 
 namespace kinglet::cuda {
+namespace {
+
+// A product whose result the next step quantises does that too: one wait less for each.
+void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
+  for (size_t i = 1; i < plan.steps.size(); ++i) {
+    const auto* product = std::get_if<MatVec>(&plan.steps[i - 1].op);
+    const auto* quantise = std::get_if<Quantise>(&plan.steps[i].op);
+    if (product == nullptr || quantise == nullptr || product->y != quantise->x) continue;
+    Step& last = bound[i - 1].back();
+    if (last.kind != MakeStep(IntegerProduct{}).kind) continue;
+    auto joined = ArgumentsOf<IntegerProduct>(last);
+    const auto codes = ArgumentsOf<QuantiseVector>(bound[i].back());
+    if (joined.matrix.rows != codes.count) continue;
+    joined.quantises = true;
+    joined.codes = codes.codes;
+    joined.rounding = codes.rounding;
+    last = MakeStep(joined);
+    bound[i].clear();
+  }
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const BufferLayout& layout,
                                                      const std::shared_ptr<Device>& device,
@@ -14,12 +37,18 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Queue> queue, device->CreateQueue());
   WeightStore weights(plan, device, *queue, program->memory_);
   Binder binder(plan, layout, weights);
+  std::vector<std::vector<Step>> bound;  // by plan step
   for (size_t i = 0; i < plan.steps.size(); ++i) {
+    KINGLET_ASSIGN_OR_RETURN(std::vector<Step> steps, binder.Bind(i));
+    bound.push_back(std::move(steps));
+  }
+  JoinQuantisers(plan, bound);
+  for (const std::vector<Step>& steps : bound) {
     program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<Step> steps, binder.Bind(i));
     program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
+  KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, binder));
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
                            weights.Constants(std::span<const Step>(program->steps_)));

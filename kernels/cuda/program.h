@@ -10,6 +10,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/queries.h"
 #include "kernels/plan.h"
 
 namespace kinglet::cuda {
@@ -25,6 +26,7 @@ class Program {
   const std::shared_ptr<Device>& device() const { return device_; }
   // What plan steps [begin, end) became.
   StepList List(StepRange range) const;
+  const Queries& queries() const { return queries_; }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
   uint64_t weight_bytes() const { return weight_bytes_; }
 
@@ -36,6 +38,7 @@ class Program {
   std::vector<Step> steps_;
   std::vector<uint32_t> firsts_;  // of plan step i among steps_; one more than there are plan steps
   const Step* on_device_ = nullptr;
+  Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;
 };
 

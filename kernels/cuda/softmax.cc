@@ -12,6 +12,7 @@ Steps BindOp(const LogSumExp& op, Binder& binder) {
   logits.blocks = binder.At(op.blocks);
   logits.normaliser = binder.At(op.out);
   logits.largest = binder.Temporary<float>(SumBlocks(logits.count));
+  binder.SetLogits(op.out, logits);
   return std::vector<Step>{MakeStep(LargestOfBlocks{logits}),
                            MakeStep(ExponentialsOfBlocks{logits}), MakeStep(LogOfSum{logits})};
 }

@@ -70,6 +70,15 @@ struct Work {
   }
 };
 
+// What rounds reals to codes (kernels/ref/quantise.h).
+struct Rounding {
+  float max_abs, step;
+  KINGLET_HOST_DEVICE int16_t operator()(float x) const {
+    const float clamped = x >= -max_abs ? (x <= max_abs ? x : max_abs) : -max_abs;
+    return static_cast<int16_t>(rintf(clamped / step));
+  }
+};
+
 // Units of a step whose operation takes one lane at a time: `each` for every lane.
 struct LaneUnit {
   uint32_t lane, part;
@@ -83,10 +92,13 @@ struct TokenRange {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
-// One of the argument structs below, by its number in the list of them (operations.h).
+// One of the argument structs, by its number in the list of them (operations.h).
 struct Step {
-  static constexpr size_t kMostBytes = 192;
+  static constexpr size_t kMostBytes = 256;
   uint32_t kind;
+  // Unit i is all of lane i: the block that runs it goes on to the lane's next such step without
+  // waiting for other blocks.
+  bool by_lane;
   alignas(8) unsigned char arguments[kMostBytes];
 };
 
@@ -113,7 +125,16 @@ KINGLET_HOST_DEVICE void WithArguments(ArgumentList<A...>, const Step& step, con
   uint32_t kind = 0;
   ((step.kind == kind++ ? f(ArgumentsOf<A>(step)) : void()), ...);
 }
+template <class T, class = void>
+constexpr bool kByLane = false;
+template <class T>
+constexpr bool kByLane<T, std::enable_if_t<T::kByLane>> = true;
 }  // namespace internal
+
+// Whether blocks must wait for each other between two steps that follow one another.
+KINGLET_HOST_DEVICE inline bool MustWait(const Step& before, const Step& after) {
+  return !before.by_lane || !after.by_lane;
+}
 
 }  // namespace kinglet::cuda
 

@@ -18,6 +18,7 @@ struct NormaliseVector {
   const float* bias;  // [count]
   float epsilon;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return 2 * SharedMemory::Bytes<float>(BlockSumFloats(count));
@@ -45,21 +46,13 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
                      [&](uint64_t i) { y[i] = (x[i] - mean) / deviation * p.gain[i] + p.bias[i]; });
 }
 
-// What rounds reals to codes (kernels/ref/quantise.h).
-struct Rounding {
-  float max_abs, step;
-  KINGLET_HOST_DEVICE int16_t operator()(float x) const {
-    const float clamped = x >= -max_abs ? (x <= max_abs ? x : max_abs) : -max_abs;
-    return static_cast<int16_t>(rintf(clamped / step));
-  }
-};
-
 struct QuantiseVector {
   Place x;      // [count] of reals
   Place codes;  // [count] of int16
   uint32_t count;
   Rounding rounding;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
@@ -76,6 +69,7 @@ struct AddVector {
   Vector x;
   Place y;
 
+  static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };

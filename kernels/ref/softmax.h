@@ -26,7 +26,7 @@ void SoftmaxInPlace(T* x, size_t first, size_t n) {
   const T largest = Largest(x + first, n - first);
   for (size_t i = first; i < n; ++i) x[i] = Exp(x[i] - largest);
   const T total = Sum(x, n);
-  for (size_t i = 0; i < n; ++i) x[i] = x[i] / total;
+  for (size_t i = first; i < n; ++i) x[i] = x[i] / total;
 }
 
 template <class T>

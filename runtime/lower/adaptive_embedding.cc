@@ -8,13 +8,14 @@ namespace kinglet {
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder) {
   EmbedRow row{block.bins, block.scale, residual};
   if (const auto& kept = block.define) {
-    const auto cache = RowCacheShape::Of(kept->cache_rows, builder.plan().vocabulary_size);
+    const uint32_t words = block.bins.back().first + block.bins.back().size;
+    const auto cache = RowCacheShape::Of(kept->cache_rows, words);
     row.define = DefineRows{kept->unit,
                             kept->tensors,
                             cache,
-                            builder.Reals("define.work", DefineWork(kept->unit).total),
-                            builder.Reals("define.rows", cache.rows() * block.width),
-                            builder.ScratchWords("define.words", cache.memory_words())};
+                            builder.Reals(block.name + ".unit", DefineWork(kept->unit).total),
+                            builder.Reals(block.name + ".rows", cache.rows() * block.width),
+                            builder.ScratchWords(block.name + ".words", cache.memory_words())};
   }
   builder.AddStep(block.name, std::move(row));
 }

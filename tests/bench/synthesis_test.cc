@@ -13,6 +13,7 @@
 #include "converters/splitmix.h"
 #include "format/digest.h"
 #include "runtime/session.h"
+#include "tests/converters/opened.h"
 
 namespace kinglet {
 namespace {
@@ -212,7 +213,7 @@ TEST(Synthesis, QuantisersHaveTheRangesTheNetworkReaches) {
   const ModelDraft quantised = *Synthesise(spec);
   const auto* decoder = FindBlock<TransformerDecoder>(quantised.description);
   spec.bits = 0;
-  const auto ranges = MeasureRanges(*Synthesise(spec), RandomIds(40, spec));
+  const auto ranges = MeasureRanges(Opened(*Synthesise(spec)), RandomIds(40, spec));
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   LayerRanges most;
   const auto widen = [](float& range, float found) { range = std::max(range, found); };

@@ -1,5 +1,6 @@
 // What a conversion holds in memory: at most 1.2 times the largest tensor, as float32, and the
-// output. ModelFile's copy of the file that was written is not counted: all else is gone by then.
+// output. ModelFile's copy of the file that was written is not counted: all else is gone by then,
+// or, in calibration, takes the place of what that gives back.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -54,6 +55,7 @@ struct Case {
   bool tied;
   std::optional<int> bits;
   std::optional<double> prune;
+  bool calibrate = false;
 };
 
 class ConvertMemory : public testing::TestWithParam<Case> {};
@@ -65,6 +67,12 @@ TEST_P(ConvertMemory, IsALittleMoreThanTheLargestTensorAndTheOutput) {
   options.output = folder.Path("model.kgl");
   options.bits = GetParam().bits;
   options.prune = GetParam().prune;
+  if (GetParam().calibrate) {
+    std::string words;
+    for (uint64_t i = 0; i + 1 < kWords; ++i) words += "w" + std::to_string(i) + "\n";
+    options.vocabulary = folder.Write("words", words + "<eos>\n");
+    options.calibration_text = folder.Write("text", "w1 w16000 w2 w3 w40\n");
+  }
   const CountedMemory memory;
   const auto summary = Convert(options);
   const uint64_t peak = memory.Peak();
@@ -79,7 +87,9 @@ TEST_P(ConvertMemory, IsALittleMoreThanTheLargestTensorAndTheOutput) {
 INSTANTIATE_TEST_SUITE_P(All, ConvertMemory,
                          testing::Values(Case{true, {}, {}}, Case{false, {}, {}}, Case{true, 9, {}},
                                          Case{false, 9, {}}, Case{false, 16, {}},
-                                         Case{false, {}, 0.5}, Case{false, 2, 0.5}));
+                                         Case{false, {}, 0.5}, Case{false, 2, 0.5},
+                                         Case{true, 9, {}, true}, Case{false, 9, 0.5, true},
+                                         Case{false, 16, {}, true}));
 
 // A transposed matrix is put together from the pieces of the file.
 TEST(ElementsMemory, AStridedTensorIsHeldOnce) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/converters/recurrent_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -40,7 +41,7 @@ RecurrentSource Source() {
 
 Result<LoadedModel> Load(const RecurrentSource& source) {
   const SourceWeights weights = source.Weights();
-  return LoadDefineAwdLstm({"model.pth", "", std::nullopt, weights});
+  return WithValues(LoadDefineAwdLstm({"model.pth", "", std::nullopt, weights}));
 }
 
 std::string MessageOf(const RecurrentSource& source) {
@@ -83,7 +84,7 @@ TEST(DefineAwdLstm, AUnitThatIsKept) {
   const SourceWeights weights = source.Weights();
   FamilyInput input{"model.pth", "", std::nullopt, weights};
   input.define_cache_rows = 4;
-  const auto loaded = LoadDefineAwdLstm(input);
+  const auto loaded = WithValues(LoadDefineAwdLstm(input));
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
   const ModelDescription& description = loaded->draft.description;
   const auto* embedding = FindBlock<AdaptiveEmbedding>(description);

@@ -20,6 +20,7 @@
 #include "converters/pair_file.h"
 #include "converters/source_file.h"
 #include "converters/token_file.h"
+#include "runtime/trace.h"
 #include "runtime/translation.h"
 #include "tests/converters/synthetic.h"
 
@@ -152,6 +153,44 @@ TEST(OpenNmt, TranslationsEqualAnotherProgramsSearch) {
       }
     }
   }
+}
+
+// Of either language; rounded to no table, the vectors are those of the unit in float64.
+TEST(OpenNmt, UnitsThatAreKept) {
+  const Golden golden = Goldens()[2];
+  const TemporaryFolder folder;
+  ConvertOptions options = OptionsFor(golden, folder.Path("kept.kgl"));
+  options.golden = golden.folder + "/golden_kept.tsv";
+  options.define_cache_rows = 4;
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
+  const auto file = ModelFile::Open(options.output);
+  const ModelDescription& description = (*file)->description();
+  const auto* encoder = FindBlock<TransformerEncoder>(description);
+  for (const AdaptiveEmbedding* embedding :
+       {&encoder->embedding, FindBlock<AdaptiveEmbedding>(description)}) {
+    ASSERT_TRUE(embedding->define);
+    EXPECT_EQ(embedding->define->cache_rows, 4u);
+    EXPECT_EQ(embedding->bins.size(), 2u);
+  }
+  const auto expected = *ReadIdLines(golden.folder + "/beam3.txt");
+  const auto pairs = *ReadPairs(golden.pairs, kStart);
+  const auto session = *Session::Create(OpenOn(options.output, "cpu"), {.lanes = 3});
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    EXPECT_EQ(Translate(pairs[i].source, {kEnd, 9, 0}, *session)->front().ids, expected[i]);
+  }
+
+  uint64_t cached = 0;  // of a source: a word's row is made once
+  for (const auto& [taken, count] :
+       EncoderTrace(session->model().plan(), std::vector<uint32_t>{5, 5, 6}).paths) {
+    if (taken.row_is_cached) cached += count;
+  }
+  EXPECT_EQ(cached, 1u);
+
+  options = OptionsFor(Goldens()[0], folder.Path("none.kgl"));
+  options.define_cache_rows = 4;
+  EXPECT_NE(Convert(options).status().message().find("keep-define"), std::string::npos);
 }
 
 // A unit under names of its own is declared by a recipe; what it amounts to is the family's table.

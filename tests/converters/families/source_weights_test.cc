@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+
 namespace kinglet {
 namespace {
 
@@ -113,6 +116,36 @@ TEST(StoredTensor, ReadsItsView) {
   EXPECT_EQ(ReadFinite(tensor).value(), (std::vector<float>{1, 3, 2, 4}));
   EXPECT_EQ(ReadIntegers(tensor).value(), (std::vector<int64_t>{1, 3, 2, 4}));
   EXPECT_EQ(ReadFiniteRows(tensor, 1, 1).value(), (std::vector<float>{2, 4}));
+}
+
+// Of tensors that are read in parts, and of those that can only be read whole.
+TEST(ReadFiniteTransposed, PutsPartsTogether) {
+  for (const uint64_t rows : {1U, 7U, 8U, 9U, 33U}) {
+    for (const bool in_parts : {true, false}) {
+      constexpr uint64_t kColumns = 3;
+      std::vector<float> values(rows * kColumns);
+      std::iota(values.begin(), values.end(), 0.0F);
+      uint64_t most = 0;
+      SourceTensor tensor = {"t", {rows, kColumns}, [values] { return values; }};
+      if (in_parts) {
+        tensor.rows = [&](uint64_t first, uint64_t count) -> Result<std::vector<float>> {
+          most = std::max(most, count);
+          const auto begin = values.begin() + static_cast<ptrdiff_t>(first * kColumns);
+          return std::vector<float>(begin, begin + static_cast<ptrdiff_t>(count * kColumns));
+        };
+      }
+      const auto transposed = ReadFiniteTransposed(tensor);
+      ASSERT_TRUE(transposed.ok());
+      ASSERT_EQ(transposed->size(), values.size());
+      for (uint64_t i = 0; i < values.size(); ++i) {
+        EXPECT_EQ((*transposed)[i % kColumns * rows + i / kColumns], values[i]);
+      }
+      EXPECT_LE(most, std::max<uint64_t>(1, rows / 8));
+    }
+  }
+  const SourceTensor broken = {
+      "t", {2, 2}, [] { return Result<std::vector<float>>(Status(KINGLET_IO_ERROR, "no disk")); }};
+  EXPECT_EQ(ReadFiniteTransposed(broken).status().message(), "no disk");
 }
 
 }  // namespace

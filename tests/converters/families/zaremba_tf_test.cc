@@ -7,6 +7,7 @@
 
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -31,7 +32,7 @@ RecurrentSource Network(uint64_t layers) {
 
 Result<LoadedModel> Load(const RecurrentSource& source, const std::string& config = "") {
   const SourceWeights weights = source.Weights();
-  return LoadZaremba({"model.npz", config, std::nullopt, weights, {}});
+  return WithValues(LoadZaremba({"model.npz", config, std::nullopt, weights, {}}));
 }
 
 std::vector<float> Values(const LoadedModel& model, TensorId id) {

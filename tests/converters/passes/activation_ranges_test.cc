@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "converters/passes/calibrate.h"
+#include "tests/converters/opened.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -72,7 +73,7 @@ TEST(MeasureRanges, FindsThePointsOfEveryForm) {
         Fill(draft, "layers.1.r_w_bias", 0);
         SetEntry(draft, "layers.1.r_w_bias", 0, -2.0F);
       }
-      const auto ranges = MeasureRanges(draft, std::vector<uint32_t>{1, 4, 2});
+      const auto ranges = MeasureRanges(Opened(draft), std::vector<uint32_t>{1, 4, 2});
       ASSERT_TRUE(ranges.ok()) << ranges.status().message();
       const LayerRanges& layer = ranges->layers[1];
       EXPECT_EQ(layer.attention_input, pre ? 1.5F : 3.5F);
@@ -83,7 +84,7 @@ TEST(MeasureRanges, FindsThePointsOfEveryForm) {
       if (!pre) {
         EXPECT_EQ(ranges->layers[0].attention_input > 0, positions == TP::kAbsolute);
       }
-      SetQuantisers(*ranges, 9, draft);
+      SetQuantisers(*ranges, 9, draft.description);
       EXPECT_TRUE(SerialiseModel(draft).ok());
     }
   }
@@ -102,7 +103,7 @@ TEST(MeasureRanges, FindsEachPoint) {
   const double scale = FindBlock<AdaptiveEmbedding>(draft.description)->scale;
 
   const std::vector<uint32_t> tokens = {1, 4, 2};
-  const auto ranges = MeasureRanges(draft, tokens);
+  const auto ranges = MeasureRanges(Opened(draft), tokens);
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   ASSERT_EQ(ranges->layers.size(), 2U);
   const LayerRanges& layer = ranges->layers[1];
@@ -118,7 +119,7 @@ TEST(MeasureRanges, FindsEachPoint) {
   EXPECT_FLOAT_EQ(ranges->output, static_cast<float>(std::max(3.0 * scale, 4.5)));
 
   // Without word 4 only the bias is left.
-  const auto others = MeasureRanges(draft, std::vector<uint32_t>{1, 2});
+  const auto others = MeasureRanges(Opened(draft), std::vector<uint32_t>{1, 2});
   ASSERT_TRUE(others.ok());
   EXPECT_EQ(others->output, 4.5F);
 }
@@ -132,7 +133,7 @@ TEST(MeasureRecurrentRanges, AreTheLargestValuesOfTheText) {
   Fill(draft, "rnns.1.bias_ih", 2.5F);
   Fill(draft, "rnns.1.bias_hh", -1.0F);
   const std::vector<uint32_t> tokens = {7, 3, 7};
-  const auto ranges = MeasureRecurrentRanges(draft, tokens);
+  const auto ranges = MeasureRecurrentRanges(Opened(draft), tokens);
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   const std::vector<float> table = DecodedValues(draft.tensors[0]);
   float largest = 0;
@@ -147,21 +148,23 @@ TEST(MeasureRecurrentRanges, AreTheLargestValuesOfTheText) {
 
   Fill(draft, "rnns.1.bias_ih", 3e38F);
   Fill(draft, "rnns.1.bias_hh", 3e38F);
-  const Status overflow = MeasureRecurrentRanges(draft, tokens).status();
+  const Status overflow = MeasureRecurrentRanges(Opened(draft), tokens).status();
   EXPECT_EQ(overflow.code(), KINGLET_NOT_FINITE);
   EXPECT_NE(overflow.message().find("layer 1"), std::string::npos);
-  EXPECT_EQ(MeasureRanges(draft, tokens).status().code(), KINGLET_UNSUPPORTED);
-  EXPECT_EQ(MeasureRecurrentRanges(TinyMicronet(), tokens).status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(MeasureRanges(Opened(draft), tokens).status().code(), KINGLET_UNSUPPORTED);
+  EXPECT_EQ(MeasureRecurrentRanges(Opened(TinyMicronet()), tokens).status().code(),
+            KINGLET_UNSUPPORTED);
 }
 
 TEST(MeasureRanges, OverflowIsRefused) {
   ModelDraft draft = TransparentModel();
   Fill(draft, "loss.layers.0.weight", 3e38F);
-  EXPECT_EQ(MeasureRanges(draft, std::vector<uint32_t>{1}).status().code(), KINGLET_NOT_FINITE);
+  EXPECT_EQ(MeasureRanges(Opened(draft), std::vector<uint32_t>{1}).status().code(),
+            KINGLET_NOT_FINITE);
 }
 
 TEST(MeasureRanges, IdsOutOfTheVocabulary) {
-  EXPECT_EQ(MeasureRanges(TinyMicronet(), std::vector<uint32_t>{1, 23}).status().code(),
+  EXPECT_EQ(MeasureRanges(Opened(TinyMicronet()), std::vector<uint32_t>{1, 23}).status().code(),
             KINGLET_ID_OUT_OF_RANGE);
 }
 
@@ -188,7 +191,7 @@ TEST(MeasureTranslationRanges, FindsEachPoint) {
   SetEntry(draft, "norm.bias", 0, 9.0F);
 
   const std::vector<SentencePair> pairs = {{{1, 12, 0}, {5, 3}}, {{7}, {3}}};
-  const auto ranges = MeasureTranslationRanges(draft, pairs);
+  const auto ranges = MeasureTranslationRanges(Opened(draft), pairs);
   ASSERT_TRUE(ranges.ok()) << ranges.status().message();
   ASSERT_EQ(ranges->encoder.layers.size(), 2U);
   const LayerRanges& layer = ranges->encoder.layers[1];
@@ -213,7 +216,7 @@ TEST(MeasureTranslationRanges, FindsEachPoint) {
   EXPECT_EQ(ranges->decoder.output, 9.0F);
 
   // Three equal keys share the weight.
-  const auto even = MeasureTranslationRanges(draft, {pairs.data(), 1});
+  const auto even = MeasureTranslationRanges(Opened(draft), {pairs.data(), 1});
   ASSERT_TRUE(even.ok());
   EXPECT_FLOAT_EQ(even->cross[1].weights, 1.0F / 3);
   EXPECT_FLOAT_EQ(even->encoder.layers[0].weights, 1.0F / 3);
@@ -222,7 +225,8 @@ TEST(MeasureTranslationRanges, FindsEachPoint) {
 TEST(MeasureTranslationRanges, RefusalsNameThePair) {
   const ModelDraft draft = TinyTranslation();
   const auto refused = [](const ModelDraft& model, const SentencePair& second) {
-    return MeasureTranslationRanges(model, std::vector<SentencePair>{{{1}, {3}}, second}).status();
+    return MeasureTranslationRanges(Opened(model), std::vector<SentencePair>{{{1}, {3}}, second})
+        .status();
   };
   const struct {
     SentencePair pair;

@@ -8,8 +8,10 @@
 #include <memory>
 
 #include "converters/passes/quantise.h"
+#include "format/write_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
+#include "tests/converters/opened.h"
 #include "tests/converters/synthetic.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
@@ -19,9 +21,21 @@
 namespace kinglet {
 namespace {
 
+// As a conversion does it: the draft is written, run and described anew.
+Status Calibrate(const std::string& path, int bits, ModelDraft& draft) {
+  KINGLET_ASSIGN_OR_RETURN(const CalibrationInput input,
+                           ReadCalibration(path, draft.description, draft.vocabulary));
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
+  const TemporaryFolder folder;
+  const std::string file = folder.Path("model.kgl");
+  KINGLET_RETURN_IF_ERROR(WriteFileAtomically(bytes, file));
+  KINGLET_ASSIGN_OR_RETURN(draft.description, Calibrated(file, input, bits));
+  return {};
+}
+
 TEST(SetQuantisers, GivesARecurrentDecoderOneForEachVector) {
   ModelDraft draft = TinyRecurrent();
-  SetQuantisers(RecurrentRanges{1, {2, 3}}, 9, draft);
+  SetQuantisers(RecurrentRanges{1, {2, 3}}, 9, draft.description);
   const auto* decoder = FindBlock<RecurrentDecoder>(draft.description);
   EXPECT_EQ(decoder->input->max_abs, 1.0F);
   EXPECT_EQ(decoder->layers[0].output->max_abs, 2.0F);
@@ -76,7 +90,7 @@ TEST(QuantiserFor, NothingMeasured) {
 
 TEST(SetQuantisers, GivesALayerAllSevenAndTheModelItsTails) {
   ModelDraft draft = TinyMicronet();
-  SetQuantisers({{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}}, 15}, 9, draft);
+  SetQuantisers({{{1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14}}, 15}, 9, draft.description);
   const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
   const TransformerLayerQuantisers& quantisers = *decoder->layers[1].quantisers;
   EXPECT_EQ(quantisers.attention_input.max_abs, 8.0F);
@@ -99,7 +113,7 @@ TEST(SetQuantisers, GivesATranslationModelThoseOfBothStacksAndBetween) {
   SetQuantisers(
       TranslationRanges{
           {{layer, layer}, 8}, {{layer, layer}, 9}, {{1, 2, 3, 4, 5}, {10, 11, 12, 13, 14}}},
-      9, draft);
+      9, draft.description);
   const auto* decoder = FindBlock<TransformerDecoder>(draft.description);
   const CrossAttentionQuantisers& cross = *decoder->layers[1].cross_attention->quantisers;
   EXPECT_EQ(cross.input.max_abs, 10.0F);
@@ -213,9 +227,9 @@ TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
 TEST(Calibrate, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet({.bits = 9});
   const std::vector<uint32_t> text = {4, 7, 22};
-  const auto expected = MeasureRanges(draft, text);
+  const auto expected = MeasureRanges(Opened(draft), text);
   draft.description.start_token = 4;
-  const auto found = MeasureRanges(draft, std::vector<uint32_t>{7, 22});
+  const auto found = MeasureRanges(Opened(draft), std::vector<uint32_t>{7, 22});
   ASSERT_TRUE(expected.ok() && found.ok());
   EXPECT_EQ(found->output, expected->output);
   EXPECT_EQ(found->layers[0].qkv, expected->layers[0].qkv);

@@ -334,8 +334,6 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
        "alone"},
       {R"({"pass": "calibrate", "bits": 9})", "/0: expected \"text\", found none"},
       {R"({"pass": "calibrate", "bits": 9, "text": "x", "tensors": []})", "/0: expected only"},
-      {R"({"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 9, "text": "x"})",
-       "calibration: vocabulary: expected one to read the text with, by --vocab, found none"},
   };
   for (const auto& [json, refusal] : cases) {
     LoadedModel model = Model();
@@ -348,26 +346,22 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
 }
 
 TEST(RecipePasses, CalibrationComesAfterQuantisationAndFindsItsTextBesideTheRecipe) {
-  const TemporaryFolder folder;
-  folder.Write("text", "a b c\nb a\n");
-  const auto with_vocabulary = [] {
-    LoadedModel model = Model();
-    model.draft.vocabulary = {"<eos>", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"};
-    return model;
-  };
-  LoadedModel model = with_vocabulary();
-  EXPECT_EQ(Apply(R"([{"pass": "calibrate", "bits": 9, "text": "text"}])", model, folder.path())
-                .message(),
-            "recipe: pass 0, calibrate, embedding.table: expected integers, by a quantise pass "
-            "before, found floats");
+  LoadedModel model = Model();
+  EXPECT_EQ(
+      Apply(R"([{"pass": "calibrate", "bits": 9, "text": "text"}])", model, "folder").message(),
+      "recipe: pass 0, calibrate, embedding.table: expected integers, by a quantise pass "
+      "before, found floats");
   const std::string passes =
-      R"([{"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 9, "text": "text"}])";
-  model = with_vocabulary();
-  const Status status = Apply(passes, model, folder.path());
+      R"({"pass": "quantise", "bits": 9}, {"pass": "calibrate", "bits": 7, "text": "text"})";
+  model = Model();
+  const Status status = Apply("[" + passes + "]", model, "folder");
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(FindBlock<RecurrentDecoder>(model.draft.description)->input.has_value());
-  model = with_vocabulary();
-  EXPECT_EQ(Apply(passes, model, folder.path() + "/none").code(), KINGLET_NOT_FOUND);
+  EXPECT_EQ(model.calibration->path, "folder/text");
+  EXPECT_EQ(model.calibration->bits, 7);
+  model = Model();
+  EXPECT_EQ(Apply("[" + passes + R"(, {"pass": "prune", "fraction": 0.5}])", model).message(),
+            "recipe: pass 2: expected none after calibrate, which runs the finished model, found "
+            "one");
 }
 
 TEST(MatchesPattern, AStarStandsForAnyText) {

@@ -98,7 +98,7 @@ def add_define(state, name, words, generator):
 
 
 def define_table(state, name):
-    """Every word's vector, one after the other, as the file keeps it: rounded to float32."""
+    """Every word's vector, one after the other."""
     def get(tensor):
         return state[f"{name}.{tensor}"]
 
@@ -114,7 +114,7 @@ def define_table(state, name):
                 x = torch.cat([get(f"define.weights.{i}.weight") @ torch.cat(chunk)
                                + get(f"define.weights.{i}.bias") for chunk in chunks])
             rows.append(get("define.finalProj.weight") @ x + get("define.finalProj.bias"))
-    return torch.stack(rows).float().double()
+    return torch.stack(rows)
 
 
 def make_state(generator, source_words, target_words, define=False):
@@ -225,7 +225,8 @@ def quantised(state, output, bits):
 class Network:
     """The forward pass in float64."""
 
-    def __init__(self, state, output):
+    def __init__(self, state, output, keeps_units=False):
+        self.keeps_units = keeps_units
         self.state = {name: value.double() for name, value in state.items()}
         self.output = {name: value.double() for name, value in output.items()}
         self.point = Points()
@@ -270,7 +271,9 @@ class Network:
     def embed(self, side, ids):
         name = side + ".embeddings.make_embedding.emb_luts.0"
         if name + ".weight" not in self.state:
-            self.state[name + ".weight"] = define_table(self.state, name)
+            table = define_table(self.state, name)
+            # A table in a file is of float32.
+            self.state[name + ".weight"] = table if self.keeps_units else table.float().double()
         table = self.state[name + ".weight"]
         positions = self.state[side + ".embeddings.make_embedding.pe.pe"]
         return table[ids] * math.sqrt(WIDTH) + positions[: len(ids), 0]
@@ -361,21 +364,27 @@ def write(folder, state, output, vocab, legacy, source_words, target_words, gene
     return list(zip(sources, targets))
 
 
+def write_kept(folder, state, output, pairs):
+    """The answers of the network whose DeFINE units stay units."""
+    network = Network(state, output, keeps_units=True)
+    (folder / "golden_kept.tsv").write_text("".join(answers(network, pairs)))
+
+
+def answers(network, pairs):
+    lines = []
+    for sentence, (source, target) in enumerate(pairs):
+        values = network.decode(network.encode(source), [START] + target[:-1])
+        lines += [f"{sentence}\t{position}\t{word}\t{float(values[position, word]):.15g}\n"
+                  for position, word in enumerate(target)]
+    return lines
+
+
 def write_quantised(folder, state, output, pairs, bits):
     """The answers of the network once its weights and activations are integers."""
     network = Network(*quantised(state, output, bits))
-
-    def answers():
-        lines = []
-        for sentence, (source, target) in enumerate(pairs):
-            values = network.decode(network.encode(source), [START] + target[:-1])
-            lines += [f"{sentence}\t{position}\t{word}\t{float(values[position, word]):.15g}\n"
-                      for position, word in enumerate(target)]
-        return lines
-
-    answers()
+    answers(network, pairs)
     network.point.bits = bits
-    (folder / f"golden_{bits}bit.tsv").write_text("".join(answers()))
+    (folder / f"golden_{bits}bit.tsv").write_text("".join(answers(network, pairs)))
 
 
 def words(count, specials, prefix):
@@ -410,7 +419,8 @@ def main():
 
     state, output = make_state(generator, len(source), len(target), define=True)
     vocab = {"src": field("src", source), "tgt": field("tgt", target)}
-    write(folder / "define", state, output, vocab, False, len(source), len(target), generator)
+    pairs = write(folder / "define", state, output, vocab, False, len(source), len(target), generator)
+    write_kept(folder / "define", state, output, pairs)
 
 
 main()

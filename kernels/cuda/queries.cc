@@ -1,0 +1,150 @@
+#include "kernels/cuda/queries.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "kernels/functions.h"
+
+namespace kinglet::cuda {
+namespace {
+
+// Of a block, with room for a second on the same multiprocessor.
+constexpr uint64_t kMostSharedBytes = 98304;
+
+bool Writes(const Op& op, BufferId logits) {
+  if (const auto* product = std::get_if<MatVec>(&op)) return product->y == logits;
+  if (const auto* sums = std::get_if<CodedSums>(&op)) return sums->y == logits;
+  if (const auto* add = std::get_if<AddScalar>(&op)) return add->y == logits;
+  return false;
+}
+
+struct FusedProduct {
+  size_t plan_step;
+  IntegerProduct product;
+};
+
+// The integer product that makes all of a cluster's words' logits, if it is worth making them
+// twice.
+std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
+                                        const std::vector<std::vector<Step>>& bound,
+                                        const Logits& logits) {
+  std::optional<FusedProduct> found;
+  for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
+    if (!Writes(plan.steps[i].op, cluster.logits)) continue;
+    const auto* product = std::get_if<MatVec>(&plan.steps[i].op);
+    if (product == nullptr) return std::nullopt;
+    if (product->y_offset != 0) continue;
+    const Step& last = bound[i].back();
+    if (last.kind != MakeStep(IntegerProduct{}).kind) return std::nullopt;
+    found = {i, ArgumentsOf<IntegerProduct>(last)};
+  }
+  if (!found || found->product.matrix.rows < cluster.size || logits.count < kShortSum) {
+    return std::nullopt;
+  }
+  const ClusterProduct fused = {found->product, logits};
+  const bool fits = fused.SharedBytes() <= kMostSharedBytes &&
+                    fused.PaddedColumns() <= RankedWordsPlan::kMostColumns;
+  return fits ? found : std::nullopt;
+}
+
+}  // namespace
+
+Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
+                              Binder& binder) {
+  Queries queries;
+  std::vector<RankedCluster> stored, fused;
+  for (const ClusterPlan& cluster : plan.clusters) {
+    queries.stored_.firsts.push_back(static_cast<uint32_t>(queries.stored_.steps.size()));
+    queries.fused_.firsts.push_back(static_cast<uint32_t>(queries.fused_.steps.size()));
+    const Logits logits = binder.LogitsOf(cluster.normaliser);
+    RankedCluster ranked{};
+    ranked.first = cluster.first;
+    ranked.size = cluster.size;
+    ranked.logits = logits;
+    ranked.stored = true;
+    if (!stored.empty()) {
+      ranked.parent = binder.At(plan.clusters[0].logits).Plus(cluster.parent_logit * sizeof(float));
+    }
+    stored.push_back(ranked);
+    const std::optional<FusedProduct> product = FindProduct(plan, cluster, bound, logits);
+    if (product) {
+      ranked.stored = false;
+      ranked.product = product->product;
+    }
+    fused.push_back(ranked);
+    for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
+      const std::vector<Step>& steps = bound[i];
+      queries.stored_.steps.insert(queries.stored_.steps.end(), steps.begin(), steps.end());
+      std::vector<Step>& to = queries.fused_.steps;
+      const bool normalises = std::holds_alternative<LogSumExp>(plan.steps[i].op);
+      if (product && i == product->plan_step) {
+        to.insert(to.end(), steps.begin(), steps.end() - 1);  // what makes its vector
+      } else if (!product || !normalises) {
+        to.insert(to.end(), steps.begin(), steps.end());
+      }
+    }
+    if (product) {
+      const ClusterProduct both = {product->product, logits};
+      for (const Step& step :
+           {MakeStep(LargestOfProducts{both}), MakeStep(LargestOfLane{logits}),
+            MakeStep(ExponentialsOfProducts{both}), MakeStep(LogOfSum{logits})}) {
+        queries.fused_.steps.push_back(step);
+      }
+    }
+  }
+  if (plan.clusters.empty()) return queries;
+  for (Way* const way : {&queries.stored_, &queries.fused_}) {
+    way->firsts.push_back(static_cast<uint32_t>(way->steps.size()));
+    KINGLET_ASSIGN_OR_RETURN(way->steps_on_device,
+                             binder.weights.Constants(std::span<const Step>(way->steps)));
+  }
+  KINGLET_ASSIGN_OR_RETURN(queries.stored_.clusters,
+                           binder.weights.Constants(std::span<const RankedCluster>(stored)));
+  KINGLET_ASSIGN_OR_RETURN(queries.fused_.clusters,
+                           binder.weights.Constants(std::span<const RankedCluster>(fused)));
+
+  RankedWordsPlan& ranking = queries.plan_;
+  ranking.cluster_count = static_cast<uint32_t>(stored.size());
+  for (const RankedCluster& cluster : stored) {
+    ranking.blocks += internal::LaneWords::BlocksOf(cluster);
+  }
+  if (plan.cache) {
+    RankedCache& cache = ranking.cache;
+    cache.present = true;
+    cache.empty_is_normalised = plan.cache->first_position > 1;
+    cache.capacity = plan.cache->capacity;
+    cache.first_position = plan.cache->first_position;
+    cache.words = binder.At(plan.cache->words);
+    cache.weights = binder.At(plan.cache->weights);
+    cache.total = binder.At(plan.cache->total);
+    cache.keep = static_cast<float>(1.0 - plan.cache->lambda);
+    cache.lambda = static_cast<float>(plan.cache->lambda);
+    cache.log_keep = Log(cache.keep);
+  }
+  queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMostClusters &&
+                      ranking.blocks <= RankedWordsPlan::kMostBlocks &&
+                      ranking.cache.capacity <= RankedWordsPlan::kMostPairs;
+  // As many words surely have a log-probability above minus infinity.
+  const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
+                               ? plan.vocabulary_size - ranking.cache.capacity
+                               : 0;
+  queries.most_words_ = std::min(outside, RankedWords::kMost);
+  return queries;
+}
+
+StepList Queries::ClusterSteps(size_t index, uint32_t lanes) const {
+  const Way& way = WayOf(lanes);
+  const uint32_t begin = way.firsts[index], end = way.firsts[index + 1];
+  return {way.steps.data() + begin, end - begin, way.steps_on_device + begin};
+}
+
+RankedWordsPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised) const {
+  RankedWordsPlan ranking = plan_;
+  ranking.clusters = WayOf(lanes).clusters;
+  ranking.cache.empty_is_normalised |= empty_cache_is_normalised;
+  return ranking;
+}
+
+}  // namespace kinglet::cuda

@@ -1,0 +1,308 @@
+// The most probable words and single words' log-probabilities, ranked on the (emulated) device from
+// stored logits and from products made twice, against every word's number computed plainly from the
+// reference kernels' logits.
+#include "kernels/cuda/ranking.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/emulated_device.h"
+#include "kernels/cuda/program.h"
+#include "kernels/functions.h"
+#include "kernels/ref/cluster_words.h"
+#include "kernels/ref/ref.h"
+#include "runtime/lower/builder.h"
+#include "tests/support/model_builder.h"
+#include "tests/support/op_cases.h"
+
+namespace kinglet::cuda {
+namespace {
+
+struct Shape {
+  uint32_t width;
+  uint32_t head_words;
+  std::vector<uint32_t> tail_words;
+  uint32_t cache_capacity;  // 0: none
+  int bits = 9;
+};
+
+// A softmax over clusters and a neural cache's numbers, behind a hidden state of codes.
+class Network {
+ public:
+  Network(const Shape& shape, uint64_t seed) : random_(seed) {
+    PlanBuilder builder(plan);
+    const ActivationQuantiser quantiser = {2.0f, 2.0f / 255};
+    hidden = builder.Codes("hidden", shape.width, quantiser);
+    plan.hidden = hidden;
+    const auto tails = static_cast<uint32_t>(shape.tail_words.size());
+    ClusterPlan head = Begin(builder, "head", 0, shape.head_words, shape.head_words + tails);
+    AddProduct(builder, shape.head_words, shape.width, shape.bits, hidden, head.logits, 0);
+    if (tails > 0) {
+      AddProduct(builder, tails, shape.width, shape.bits, hidden, head.logits, shape.head_words);
+    }
+    End(builder, "head", head);
+    uint32_t first = shape.head_words;
+    for (uint32_t i = 0; i < tails; ++i) {
+      const std::string name = "tail" + std::to_string(i);
+      const uint32_t words = shape.tail_words[i], projected_width = shape.width / (2 + i) + 1;
+      ClusterPlan tail = Begin(builder, name, first, words, words);
+      tail.parent_logit = shape.head_words + i;
+      const BufferId projected = builder.Reals(name + ".projected", projected_width);
+      AddProduct(builder, projected_width, shape.width, shape.bits, hidden, projected, 0);
+      AddProduct(builder, words, projected_width, shape.bits, projected, tail.logits, 0);
+      End(builder, name, tail);
+      first += words;
+    }
+    plan.vocabulary_size = first;
+    if (shape.cache_capacity > 0) {
+      CachePlan cache{};
+      cache.capacity = shape.cache_capacity;
+      cache.first_position = 1;
+      cache.lambda = 0.15;
+      cache.words = builder.Words("words", {.slots = shape.cache_capacity, .lag = 1});
+      cache.weights = builder.Reals("weights", shape.cache_capacity);
+      cache.total = builder.Reals("total", 1);
+      plan.cache = cache;
+    }
+    plan.weights = pool_.views();
+    layout = LayOut(plan, sizeof(float)).value();
+  }
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  Plan plan;
+  BufferLayout layout;
+  BufferId hidden{};
+
+ private:
+  ClusterPlan Begin(PlanBuilder& builder, const std::string& name, uint32_t first, uint32_t size,
+                    uint32_t logits) {
+    ClusterPlan cluster{};
+    cluster.first = first;
+    cluster.size = size;
+    cluster.logits = builder.Reals(name + ".logits", logits);
+    cluster.normaliser = builder.Reals(name + ".normaliser", 2);
+    cluster.steps.begin = builder.step_count();
+    return cluster;
+  }
+  void End(PlanBuilder& builder, const std::string& name, ClusterPlan cluster) {
+    builder.AddNormaliser(name + ".normaliser", name + ".blocks", cluster.logits,
+                          cluster.normaliser);
+    cluster.steps.end = builder.step_count();
+    plan.clusters.push_back(cluster);
+  }
+  void AddProduct(PlanBuilder& builder, uint32_t rows, uint32_t cols, int bits, BufferId x,
+                  BufferId y, uint32_t offset) {
+    Quantised values{bits, ScaleRule::kMultiplyPerRow, {}, {}};
+    const uint32_t limit = 1u << (bits - 1);
+    for (uint64_t i = 0; i < uint64_t{rows} * cols; ++i) {
+      values.codes.push_back(static_cast<int16_t>(static_cast<int>(random_.Below(2 * limit)) -
+                                                  static_cast<int>(limit)));
+    }
+    for (uint32_t i = 0; i < rows; ++i) {
+      values.scales.push_back(0.0004f * static_cast<float>(1 + random_.Below(7)));
+    }
+    EncodedTensor weight{"w" + std::to_string(pool_.views().size()), {rows, cols}, values};
+    DenseF32 bias;
+    for (uint32_t i = 0; i < rows; ++i) {
+      bias.values.push_back(0.01f * static_cast<float>(random_.Below(100)));
+    }
+    EncodedTensor added{"b" + std::to_string(pool_.views().size()), {rows}, bias};
+    const WeightId weight_id = pool_.Add(weight);
+    MatVec product{weight_id, pool_.Add(added), x, y, offset};
+    product.input = TailInput::kFixedPoint15;  // does nothing to codes
+    plan.weights = pool_.views();
+    builder.AddStep("product", product);
+  }
+
+  TestRandom random_;
+  TensorPool pool_;
+};
+
+// A lane's memory on the host.
+struct HostLane {
+  std::vector<std::byte> scratch, state;
+  Frame frame;
+};
+
+class RankingTest : public ::testing::Test {
+ protected:
+  // Random hidden states and caches; every lane as far as its number says.
+  static std::vector<HostLane> MakeLanes(const Network& network, uint32_t count, uint64_t seed) {
+    TestRandom random(seed);
+    std::vector<HostLane> lanes(count);
+    for (uint32_t n = 0; n < count; ++n) {
+      HostLane& lane = lanes[n];
+      lane.scratch.resize(network.layout.scratch_bytes);
+      lane.state.resize(network.layout.state_bytes);
+      lane.frame = {lane.scratch.data(), lane.state.data(), n * 7, 0};
+      const Slot& hidden = network.layout[network.hidden];
+      for (uint64_t i = 0; i < hidden.count; ++i) {
+        hidden.At<int16_t>(lane.frame)[i] =
+            static_cast<int16_t>(static_cast<int>(random.Below(511)) - 255);
+      }
+      if (!network.plan.cache) continue;
+      const CachePlan& cache = *network.plan.cache;
+      const uint64_t pairs = CachePairs(lane.frame.position, cache.capacity, 1);
+      float total = 0;
+      for (uint64_t i = 0; i < pairs; ++i) {
+        // A few words again and again, and some weights that underflowed.
+        const uint32_t range = random.Below(2) == 0 ? 5 : network.plan.vocabulary_size;
+        network.layout[cache.words].At<uint32_t>(lane.frame)[i] = random.Below(range);
+        const float weight =
+            random.Below(9) == 0 ? 0.0f : 0.001f * static_cast<float>(random.Below(1000));
+        network.layout[cache.weights].At<float>(lane.frame)[i] = weight;
+        total += weight;
+      }
+      *network.layout[cache.total].At<float>(lane.frame) = total;
+    }
+    return lanes;
+  }
+
+  // log p of every word, from the reference kernels.
+  static std::vector<float> Expected(const Network& network, const HostLane& original,
+                                     bool empty_is_normalised) {
+    HostLane lane = original;
+    lane.frame.scratch = lane.scratch.data();
+    lane.frame.state = lane.state.data();
+    const auto kernels = ref::BindFloat(network.plan, network.layout).value();
+    for (const Kernel& kernel : kernels) kernel.Run({&lane.frame, 1});
+    std::map<uint32_t, float> cached;
+    float total = 0, log_keep = -0.0f, keep = 1, lambda = 0;
+    if (network.plan.cache) {
+      const CachePlan& cache = *network.plan.cache;
+      keep = static_cast<float>(1.0 - cache.lambda);
+      lambda = static_cast<float>(cache.lambda);
+      total = *network.layout[cache.total].At<float>(lane.frame);
+      if (total != 0 || !empty_is_normalised) log_keep = Log(keep);
+      for (uint64_t i = 0; i < CachePairs(lane.frame.position, cache.capacity, 1); ++i) {
+        const float weight = network.layout[cache.weights].At<float>(lane.frame)[i];
+        if (weight > 0) cached[network.layout[cache.words].At<uint32_t>(lane.frame)[i]] += weight;
+      }
+    }
+    std::vector<float> out(network.plan.vocabulary_size);
+    const float* head_logits =
+        network.layout[network.plan.clusters[0].logits].At<float>(lane.frame);
+    const float* head = network.layout[network.plan.clusters[0].normaliser].At<float>(lane.frame);
+    for (const ClusterPlan& cluster : network.plan.clusters) {
+      const float* logits = network.layout[cluster.logits].At<float>(lane.frame);
+      const float* normaliser = network.layout[cluster.normaliser].At<float>(lane.frame);
+      const float parent =
+          cluster.first == 0 ? 0.0f : (head_logits[cluster.parent_logit] - head[0]) - head[1];
+      const ClusterTerms<float> terms = {normaliser[0], normaliser[1], parent, log_keep};
+      for (uint32_t i = 0; i < cluster.size; ++i) {
+        const float plain = ref::SoftmaxLogProbability(logits[i], terms);
+        const auto found = cached.find(cluster.first + i);
+        out[cluster.first + i] =
+            found == cached.end()
+                ? plain + log_keep
+                : ref::MixedLogProbability(plain, found->second, {keep, lambda, total});
+      }
+    }
+    return out;
+  }
+
+  // The lanes' memory on a device.
+  struct OnDevice {
+    std::vector<DeviceMemory> memory;
+    std::vector<Lane> lanes;
+    DeviceMemory array;
+  };
+  static std::byte* Upload(const std::shared_ptr<Device>& device, Queue& queue,
+                           const std::vector<std::byte>& bytes, std::vector<DeviceMemory>& memory) {
+    memory.push_back(std::move(DeviceMemory::Allocate(device, bytes.size())).value());
+    EXPECT_TRUE(queue.Upload(memory.back().data(), bytes.data(), bytes.size()).ok());
+    return memory.back().data();
+  }
+  static OnDevice ToDevice(const Program& program, Queue& queue,
+                           const std::vector<HostLane>& lanes) {
+    OnDevice on;
+    const std::vector<std::byte> temporary(program.temporary_bytes(), std::byte{0xA5});
+    for (const HostLane& lane : lanes) {
+      Lane made{};
+      made.scratch = Upload(program.device(), queue, lane.scratch, on.memory);
+      made.state = Upload(program.device(), queue, lane.state, on.memory);
+      made.temporary = Upload(program.device(), queue, temporary, on.memory);
+      made.position = lane.frame.position;
+      on.lanes.push_back(made);
+    }
+    const uint64_t bytes = on.lanes.size() * sizeof(Lane);
+    on.array = std::move(DeviceMemory::Allocate(program.device(), bytes)).value();
+    EXPECT_TRUE(queue.Upload(on.array.data(), on.lanes.data(), bytes).ok());
+    return on;
+  }
+
+  static void Check(const Shape& shape, uint32_t lane_count, uint32_t k, bool empty_is_normalised) {
+    SCOPED_TRACE(std::to_string(shape.head_words) + " words, " + std::to_string(lane_count) +
+                 " lanes");
+    const Network network(shape, shape.width + lane_count);
+    const std::vector<HostLane> lanes = MakeLanes(network, lane_count, k);
+    const std::shared_ptr<Device> device = EmulatedDevice({4, Order::kBackward});
+    const auto bound = Program::Bind(network.plan, network.layout, device, {});
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    const Program& program = **bound;
+    ASSERT_TRUE(program.queries().can_rank());
+    const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
+    const OnDevice on = ToDevice(program, *queue, lanes);
+    const auto* array = reinterpret_cast<const Lane*>(on.array.data());
+    for (size_t i = 0; i < network.plan.clusters.size(); ++i) {
+      ASSERT_TRUE(
+          queue->Run(program.queries().ClusterSteps(i, lane_count), array, lane_count).ok());
+    }
+    std::vector<RankedWords> ranked(lane_count);
+    std::vector<WordAnswer> single(lane_count);
+    std::vector<uint32_t> words;
+    for (uint32_t i = 0; i < lane_count; ++i) {
+      words.push_back(i * 7919 % network.plan.vocabulary_size);
+    }
+    const RankedWordsPlan ranking = program.queries().Ranking(lane_count, empty_is_normalised);
+    const Step rank = MakeStep(RankWords{ranking, k, ranked.data()});
+    const Step score = MakeStep(WordLogProbability{ranking, words.data(), single.data()});
+    ASSERT_TRUE(queue->Run({&rank, 1, &rank}, array, lane_count).ok());
+    ASSERT_TRUE(queue->Run({&score, 1, &score}, array, lane_count).ok());
+    for (uint32_t n = 0; n < lane_count; ++n) {
+      const std::vector<float> expected = Expected(network, lanes[n], empty_is_normalised);
+      std::vector<uint32_t> order(expected.size());
+      for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+      std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        return expected[a] != expected[b] ? expected[a] > expected[b] : a < b;
+      });
+      const auto most = std::min<uint32_t>(k, network.plan.vocabulary_size);
+      ASSERT_EQ(ranked[n].count, most);
+      EXPECT_EQ(ranked[n].not_finite, 0u);
+      for (uint32_t i = 0; i < most; ++i) {
+        ASSERT_EQ(ranked[n].ids[i], order[i]) << "lane " << n << " place " << i;
+        ASSERT_EQ(ranked[n].log_probabilities[i], expected[order[i]]);
+      }
+      EXPECT_EQ(single[n].log_probability, expected[words[n]]) << "lane " << n;
+      EXPECT_EQ(single[n].not_finite, 0u);
+    }
+  }
+};
+
+TEST_F(RankingTest, StoredLogitsAndOnesMadeTwiceGiveThePlainAnswer) {
+  for (const uint32_t lanes : {1u, 3u, 33u, 70u}) {
+    Check({24, 40, {}, 0}, lanes, 10, false);
+    Check({65, 1100, {2049, 31, 90}, 50}, lanes, 10, false);
+    Check({64, 33, {1024}, 300}, lanes, 64, true);
+    Check({64, 1024, {500}, 17, 8}, lanes, 1, true);
+    Check({40, 100, {77}, 20, 12}, lanes, 5, false);
+  }
+}
+
+TEST_F(RankingTest, AsManyWordsAsThereAre) {
+  Check({24, 12, {3, 4}, 0}, 2, 19, false);
+  Check({24, 40, {}, 0}, 40, 40, false);
+}
+
+}  // namespace
+}  // namespace kinglet::cuda
