@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "kernels/cuda/backend.h"
 #include "kernels/ref/cluster_words.h"
 #include "kernels/ref/ref.h"
 
@@ -71,7 +72,7 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
 }
 
 std::span<const Backend> Backends() {
-  static constexpr std::array<Backend, 3> kBackends = {{
+  static const std::array<Backend, 3> kBackends = {{
       {"cpu", sizeof(float), kBindCpu, kClusterFunctionsCpu},
       {"ref", sizeof(float), BindRef<ref::BindFloat>, ClusterFunctionsRef},
       {"ref64", sizeof(double), BindRef<ref::BindDouble>, nullptr},
@@ -79,15 +80,27 @@ std::span<const Backend> Backends() {
   return kBackends;
 }
 
+std::span<const Backend> DeviceBackends() {
+  static const std::array<Backend, 1> kBackends = {{
+      {"cuda", sizeof(float), nullptr, kClusterFunctionsCpu, cuda::Bind, cuda::DeviceName},
+  }};
+  return kBackends;
+}
+
 Result<const Backend*> FindBackend(std::string_view name) {
   std::string known;
-  for (const Backend& backend : Backends()) {
-    if (backend.name == name) return &backend;
-    if (!known.empty()) known += ", ";
-    known += backend.name;
+  for (const auto& backends : {Backends(), DeviceBackends()}) {
+    for (const Backend& backend : backends) {
+      if (backend.name == name) {
+        if (backend.device_name) KINGLET_RETURN_IF_ERROR(backend.device_name().status());
+        return &backend;
+      }
+      if (!known.empty()) known += ", ";
+      known += backend.name;
+    }
   }
-  return Status::Refusal(KINGLET_UNSUPPORTED, "backend", std::string(name),
-                         "one of " + known + " in this build", "no such backend");
+  return Status::Refusal(KINGLET_UNSUPPORTED, "backend", std::string(name), "one of " + known,
+                         "no such backend");
 }
 
 }  // namespace kinglet

@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -23,13 +25,15 @@
 
 namespace kinglet {
 
-// One stream's memory while a step runs. Not owned.
+// One stream's memory while a step runs. Not owned. Of a stream on a device: the host's copy of
+// what was fetched, or null.
 struct Frame {
   std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes
   std::byte* state;            // 64-byte aligned, layout.state_bytes
   uint64_t position;           // index of the token being processed, from 0
   uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
+  uint32_t lane = 0;           // its number on a device
 };
 
 using MemoryRange = std::span<const std::byte>;
@@ -136,6 +140,10 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes);
 // have other readers.
 using ReleaseBytes = std::function<void(WeightId weight, MemoryRange bytes)>;
 
+class DeviceProgram;  // kernels/device_program.h
+using DeviceBinding = Result<std::shared_ptr<const DeviceProgram>>;
+
+// Computes on the host, by `bind`, or on a device, by `bind_device`; the other one is empty.
 struct Backend {
   std::string_view name;
   size_t real_bytes;  // 4: float; 8: double
@@ -143,14 +151,24 @@ struct Backend {
   // step.
   Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout,
                                       const ReleaseBytes& release);
-  // How it goes over a cluster's words; null where reals are double:
+  // How it goes over a cluster's words, on the host; null where reals are double:
   // ref::kClusterFunctions<double>.
   ClusterFunctions<float> (*cluster_functions)();
+  // Refuses as `bind` does; KINGLET_OUT_OF_MEMORY of the device. The layout outlives the program.
+  std::function<DeviceBinding(const Plan& plan, const BufferLayout& layout,
+                              const ReleaseBytes& release)>
+      bind_device = {};
+  // What the device is called, or why there is none: KINGLET_UNSUPPORTED.
+  std::function<Result<std::string>()> device_name = {};
 };
 
-// Every backend of this build, best first for a user who does not choose: cpu, ref, ref64.
+// Every backend of this build that computes on the host, best first for a user who does not choose:
+// cpu, ref, ref64.
 std::span<const Backend> Backends();
-// KINGLET_UNSUPPORTED, listing what there is, if `name` is not among them.
+// Every one that computes on a device, whether or not this build and this machine can: cuda.
+std::span<const Backend> DeviceBackends();
+// Of either kind. KINGLET_UNSUPPORTED, listing what there is, if `name` is not among them, or
+// saying what is missing, if its device is.
 Result<const Backend*> FindBackend(std::string_view name);
 
 }  // namespace kinglet

@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <vector>
@@ -89,6 +90,8 @@ class Distribution {
   Status Probabilities(Frame& frame, std::span<Out> out);
   // Computes every cluster and the cache's weights.
   Status ComputeAll(Frame& frame);
+  // Copies what is computed by now from the device to a frame that has none of it.
+  Status FetchOpened(const Frame& frame);
   // What is computed by now.
   const ClusterSet& clusters_opened() const { return open_; }
 
@@ -128,10 +131,11 @@ class Distribution {
   Status OpenCache(Frame& frame);
   static Status OpenCluster(std::span<Asked> asked, size_t index);
   static Status OpenCache(std::span<Asked> asked);
-  // Runs the steps on the streams of which needs(distribution) is true, and then take(distribution,
-  // frame) on each of them.
+  // Runs the steps, which leave the buffers, on the streams of which needs(distribution) is true,
+  // and then take(distribution, frame) on each of them.
   template <class Needs, class Take>
-  static Status Open(std::span<Asked> asked, StepRange steps, const Needs& needs, const Take& take);
+  static Status Open(std::span<Asked> asked, StepRange steps, std::initializer_list<BufferId> left,
+                     const Needs& needs, const Take& take);
   // What this stream makes of a cluster's steps, or the cache's, once they have run.
   Status TakeCluster(const Frame& frame, size_t index);
   Status TakeCache(const Frame& frame);

@@ -31,7 +31,8 @@ class Needing {
 
 template <class T>
 template <class Needs, class Take>
-Status Distribution<T>::Open(std::span<Asked> asked, StepRange steps, const Needs& needs,
+Status Distribution<T>::Open(std::span<Asked> asked, StepRange steps,
+                             std::initializer_list<BufferId> left, const Needs& needs,
                              const Take& take) {
   Needing needing;
   for (size_t i = 0; i < asked.size(); ++i) {
@@ -40,6 +41,9 @@ Status Distribution<T>::Open(std::span<Asked> asked, StepRange steps, const Need
   if (needing.empty()) return Status();
   const Distribution& any = *asked.front().distribution;
   KINGLET_RETURN_IF_ERROR(RunSteps(any.model_, steps, needing.frames(), any.execution_));
+  if (any.execution_.device) {
+    KINGLET_RETURN_IF_ERROR(any.execution_.device->Fetch(needing.frames(), left));
+  }
   Status status;
   for (const size_t i : needing.streams()) {
     const Status taken = take(*asked[i].distribution, asked[i].frame);
@@ -50,8 +54,9 @@ Status Distribution<T>::Open(std::span<Asked> asked, StepRange steps, const Need
 
 template <class T>
 Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
+  const ClusterPlan& cluster = asked.front().distribution->model_.plan().clusters[index];
   return Open(
-      asked, asked.front().distribution->model_.plan().clusters[index].steps,
+      asked, cluster.steps, {cluster.logits, cluster.normaliser},
       [index](const Distribution& stream) { return !stream.open_.Contains(index); },
       [index](Distribution& stream, const Frame& frame) {
         return stream.TakeCluster(frame, index);
@@ -63,7 +68,8 @@ Status Distribution<T>::OpenCache(std::span<Asked> asked) {
   const std::optional<CachePlan>& cache = asked.front().distribution->model_.plan().cache;
   if (cache) {
     KINGLET_RETURN_IF_ERROR(Open(
-        asked, cache->steps, [](const Distribution& stream) { return !stream.cache_open_; },
+        asked, cache->steps, {cache->words, cache->weights, cache->total},
+        [](const Distribution& stream) { return !stream.cache_open_; },
         [](Distribution& stream, const Frame& frame) { return stream.TakeCache(frame); }));
   }
   if (asked.size() == 1 && asked.front().distribution->HasTable()) return Status();
@@ -73,6 +79,20 @@ Status Distribution<T>::OpenCache(std::span<Asked> asked) {
     if (!stream.HasTable() || stream.table_ != &table) stream.FillTable(asked[i].frame, table);
   }
   return Status();
+}
+
+template <class T>
+Status Distribution<T>::FetchOpened(const Frame& frame) {
+  const auto& clusters = model_.plan().clusters;
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    if (!open_.Contains(i)) continue;
+    const std::array<BufferId, 2> left = {clusters[i].logits, clusters[i].normaliser};
+    KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, left));
+  }
+  if (!cache_open_ || !model_.plan().cache) return Status();
+  const CachePlan& cache = *model_.plan().cache;
+  const std::array<BufferId, 2> words = {cache.words, cache.weights};
+  return execution_.device->Fetch({&frame, 1}, words);
 }
 
 template <class T>
@@ -165,6 +185,8 @@ template Status Distribution<float>::OpenCluster(AskedSpan<float>, size_t);
 template Status Distribution<double>::OpenCluster(AskedSpan<double>, size_t);
 template Status Distribution<float>::OpenCache(AskedSpan<float>);
 template Status Distribution<double>::OpenCache(AskedSpan<double>);
+template Status Distribution<float>::FetchOpened(const Frame&);
+template Status Distribution<double>::FetchOpened(const Frame&);
 template Status Distribution<float>::ComputeAll(AskedSpan<float>);
 template Status Distribution<double>::ComputeAll(AskedSpan<double>);
 template Status Distribution<float>::LogProbabilityOf(AskedSpan<float>, std::span<const uint32_t>,

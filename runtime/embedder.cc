@@ -56,6 +56,9 @@ Result<std::unique_ptr<Embedder>> Embedder::Create(std::shared_ptr<const Model> 
   try {
     std::unique_ptr<Embedder> embedder(new Embedder(std::move(model), std::move(memory)));
     if (!embedder->scratch_ || !embedder->state_) return OutOfMemory();
+    if (const DeviceProgram* const device = embedder->model().device(); device != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(embedder->execution_.device, device->CreateLanes(1));
+    }
     return embedder;
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
@@ -89,11 +92,15 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
   return Status();
 }
 
-void Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
+// Only a device can fail.
+Status Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
   Frame frame{scratch_.get(), state_.get(), position, token};
-  Execution alone;
-  // Nobody cancels it.
-  static_cast<void>(RunSteps(*model_, range, {&frame, 1}, alone));
+  return RunSteps(*model_, range, {&frame, 1}, execution_);
+}
+
+Status Embedder::Fetch(std::initializer_list<BufferId> buffers) const {
+  const Frame frame{scratch_.get(), state_.get(), 0, 0};
+  return execution_.device ? execution_.device->Fetch({&frame, 1}, buffers) : Status();
 }
 
 template <class T>
@@ -108,7 +115,8 @@ Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
   KINGLET_RETURN_IF_ERROR(CheckSize("vector", width(), out.size()));
   KINGLET_RETURN_IF_ERROR(CheckIds({&id, 1}));
   try {
-    Run({embedding_, embedding_ + 1}, 0, id);
+    KINGLET_RETURN_IF_ERROR(Run({embedding_, embedding_ + 1}, 0, id));
+    KINGLET_RETURN_IF_ERROR(Fetch({vector_}));
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
@@ -166,8 +174,11 @@ Status Embedder::Classify(std::span<const uint32_t> ids, std::span<double> logit
                    ids.empty() ? "none" : "padding only");
   }
   try {
-    for (size_t i = 0; i < ids.size(); ++i) Run(model_->plan().context, i, ids[i]);
-    Run(classifier->steps, ids.size() - 1, ids.back());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(Run(model_->plan().context, i, ids[i]));
+    }
+    KINGLET_RETURN_IF_ERROR(Run(classifier->steps, ids.size() - 1, ids.back()));
+    KINGLET_RETURN_IF_ERROR(Fetch({classifier->logits, classifier->normaliser}));
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }

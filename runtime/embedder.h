@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,7 +53,8 @@ class Embedder {
 
  private:
   Embedder(std::shared_ptr<const Model> model, MemoryClaim memory);
-  void Run(StepRange range, uint64_t position, uint32_t token);
+  Status Run(StepRange range, uint64_t position, uint32_t token);
+  Status Fetch(std::initializer_list<BufferId> buffers) const;
   template <class T>
   std::span<const T> Reals(BufferId buffer) const;
   template <class Out>
@@ -65,6 +67,7 @@ class Embedder {
   size_t embedding_;  // a step
   BufferId vector_;   // that it fills
   AlignedMemory scratch_, state_;
+  Execution execution_;
 };
 
 }  // namespace kinglet

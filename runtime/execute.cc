@@ -42,6 +42,35 @@ bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
   return false;
 }
 
+// Whether the caller cancelled, which is then forgotten.
+bool TakeCancel(Execution& execution) {
+  if (!execution.cancel.load(std::memory_order_relaxed)) return false;
+  execution.cancel.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+Status Cancelled(const Step& step) {
+  return Status::Refusal(KINGLET_CANCELLED, "session", "step " + step.name, "to run to the end",
+                         "that the caller cancelled");
+}
+
+// Observed, the steps run one by one, each to its end.
+Status RunOnDevice(const Model& model, StepRange range, std::span<const Frame> frames,
+                   const Execution& execution) {
+  const StepObservers& observers = execution.observers;
+  DeviceLanes& device = *execution.device;
+  if (!observers.before && !observers.after) return device.Run(range, frames);
+  KINGLET_RETURN_IF_ERROR(device.Wait());
+  for (size_t i = range.begin; i < range.end; ++i) {
+    const Step& step = model.plan().steps[i];
+    if (observers.before) observers.before(step, frames);
+    KINGLET_RETURN_IF_ERROR(device.Run({i, i + 1}, frames));
+    KINGLET_RETURN_IF_ERROR(device.Wait());
+    if (observers.after) observers.after(step, frames);
+  }
+  return Status();
+}
+
 }  // namespace
 
 void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
@@ -57,6 +86,12 @@ void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
 
 Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
                 Execution& execution) {
+  if (execution.device != nullptr) {
+    if (range.begin < range.end && TakeCancel(execution)) {
+      return Cancelled(model.plan().steps[range.begin]);
+    }
+    return RunOnDevice(model, range, frames, execution);
+  }
   const StepObservers& observers = execution.observers;
   PieceTeam* const team = execution.team.get();
   if (team != nullptr &&
@@ -64,11 +99,7 @@ Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
     team->Wake();
   }
   for (size_t i = range.begin; i < range.end; ++i) {
-    if (execution.cancel.load(std::memory_order_relaxed)) {
-      execution.cancel.store(false, std::memory_order_relaxed);
-      return Status::Refusal(KINGLET_CANCELLED, "session", "step " + model.plan().steps[i].name,
-                             "to run to the end", "that the caller cancelled");
-    }
+    if (TakeCancel(execution)) return Cancelled(model.plan().steps[i]);
     if (observers.before) observers.before(model.plan().steps[i], frames);
     const Kernel& kernel = model.kernels()[i];
     if (team == nullptr) {

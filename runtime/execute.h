@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/backend.h"
+#include "kernels/device_program.h"
 #include "kernels/plan.h"
 #include "runtime/float_environment.h"
 #include "runtime/model.h"
@@ -19,7 +20,8 @@
 
 namespace kinglet {
 
-// Called for each step of all frames that take it together; for calibration and measuring.
+// Called for each step of all frames that take it together; for calibration and measuring. On a
+// device a step has ended when it is called, and the frames' memory says nothing.
 using StepObserver = std::function<void(const Step& step, std::span<const Frame> frames)>;
 struct StepObservers {
   StepObserver before, after;  // an empty one is not called
@@ -33,11 +35,14 @@ struct Execution {
   CancelFlag cancel{false};
   StepObservers observers;
   std::unique_ptr<PieceTeam> team;  // null: the calling thread does everything
+  // The memory of the streams, of a model on a device; null: the frames' own.
+  std::unique_ptr<DeviceLanes> device;
 };
 
 // Runs the steps, each on all frames before the next step. The team's helpers, asleep before,
 // are awake afterwards if there was enough for them to do. KINGLET_CANCELLED, with the steps before
-// done and no others, if `cancel` was set. Throws std::bad_alloc: reference kernels allocate.
+// done and no others, if `cancel` was set; a device runs all of them or none, and may go on after
+// the call. Throws std::bad_alloc: reference kernels allocate.
 Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames, Execution& execution);
 
 // A phase on all frames, divided among the team: by pieces where there are enough of them that all

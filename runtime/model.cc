@@ -65,7 +65,11 @@ Status OverLimit(const ModelFile& file, uint64_t limit, uint64_t weights) {
 std::string Describe(const Model& model) {
   return "model " + model.file().digest() + ": " + std::to_string(model.file().file_size()) +
          " bytes, " + std::to_string(model.vocabulary_size()) + " words, backend " +
-         std::string(model.backend().name);
+         std::string(model.backend().name) +
+         (model.device() == nullptr
+              ? ""
+              : " on " + model.device()->device_name() + ", " +
+                    std::to_string(model.device()->weight_bytes()) + " bytes of weights there");
 }
 
 // Names the first step that the backend left to a reference kernel.
@@ -104,6 +108,29 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
   return Bind(std::move(file), {}, options);
 }
 
+Status Model::BindToHost(const ReleaseBytes& release) {
+  const uint64_t file_bytes = file_->file_size();
+  const uint64_t least = LeastBytes(plan_);
+  const uint64_t released = release ? file_bytes : 0;  // at most
+  if (!budget_->Claim(file_bytes) || budget_->left() + released < least) {
+    return OverLimit(*file_, budget_->limit(), least);
+  }
+  KINGLET_ASSIGN_OR_RETURN(kernels_, backend_->bind(plan_, layout_, release));
+  budget_->Release(file_bytes - file_->held_bytes());
+  const uint64_t weights = std::max(least, BytesOf(kernels_));
+  if (!budget_->Claim(weights)) return OverLimit(*file_, budget_->limit(), weights);
+  return Status();
+}
+
+// The limit is of the host's memory, which the weights leave.
+Status Model::BindToDevice(const ReleaseBytes& release) {
+  const uint64_t file_bytes = file_->file_size();
+  if (!budget_->Claim(file_bytes)) return OverLimit(*file_, budget_->limit(), 0);
+  KINGLET_ASSIGN_OR_RETURN(device_, backend_->bind_device(plan_, layout_, release));
+  budget_->Release(file_bytes - file_->held_bytes());
+  return Status();
+}
+
 Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile> file,
                                                  const ReleaseBytes& release,
                                                  const ModelOptions& options) {
@@ -111,25 +138,16 @@ Result<std::shared_ptr<const Model>> Model::Bind(std::shared_ptr<const ModelFile
   try {
     std::shared_ptr<Model> model(new Model);
     model->file_ = std::move(file);
-    KINGLET_ASSIGN_OR_RETURN(model->backend_, FindBackend(options.backend));
+    model->backend_ = options.own_backend;
+    if (model->backend_ == nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(model->backend_, FindBackend(options.backend));
+    }
     KINGLET_ASSIGN_OR_RETURN(model->plan_, Lower(*model->file_));
     KINGLET_ASSIGN_OR_RETURN(model->layout_, LayOut(model->plan_, model->backend_->real_bytes));
     model->session_memory_limit_ = options.session_memory_limit;
-
     model->budget_ = std::make_shared<MemoryBudget>(options.memory_limit);
-    const uint64_t file_bytes = model->file_->file_size();
-    const uint64_t least = LeastBytes(model->plan_);
-    const uint64_t released = release ? file_bytes : 0;  // at most
-    if (!model->budget_->Claim(file_bytes) || model->budget_->left() + released < least) {
-      return OverLimit(*model->file_, options.memory_limit, least);
-    }
-    KINGLET_ASSIGN_OR_RETURN(model->kernels_,
-                             model->backend_->bind(model->plan_, model->layout_, release));
-    model->budget_->Release(file_bytes - model->file_->held_bytes());
-    const uint64_t weights = std::max(least, BytesOf(model->kernels_));
-    if (!model->budget_->Claim(weights)) {
-      return OverLimit(*model->file_, options.memory_limit, weights);
-    }
+    KINGLET_RETURN_IF_ERROR(model->backend_->bind_device ? model->BindToDevice(release)
+                                                         : model->BindToHost(release));
 
     if (model->backend_->cluster_functions != nullptr) {
       model->cluster_functions_ = model->backend_->cluster_functions();

@@ -13,6 +13,7 @@
 
 #include "format/model_file.h"
 #include "kernels/backend.h"
+#include "kernels/device_program.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 #include "runtime/memory_budget.h"
@@ -26,7 +27,9 @@ enum class LogLevel : int32_t { kInfo = 1, kWarning = 2 };
 using LogFunction = std::function<void(LogLevel, const std::string& message)>;
 
 struct ModelOptions {
-  std::string backend = "cpu";  // a name of Backends()
+  std::string backend = "cpu";  // a name of Backends() or DeviceBackends()
+  // One that has no such name, instead; it outlives the model.
+  const Backend* own_backend = nullptr;
   // What the file, the weights as the backend lays them out and all live sessions may hold together
   // (KINGLET_OUT_OF_MEMORY). Kept states (runtime/state.h) and the pages that
   // sessions share with them do not count.
@@ -63,12 +66,16 @@ class Model {
   // REQUIRES: the backend's reals are float.
   const ClusterFunctions<float>& cluster_functions() const { return cluster_functions_; }
   std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().steps
+  // Of a backend that computes on a device, which has no kernels; null on the host.
+  const DeviceProgram* device() const { return device_.get(); }
 
  private:
   Model() = default;
   static Result<std::shared_ptr<const Model>> Bind(std::shared_ptr<const ModelFile> file,
                                                    const ReleaseBytes& release,
                                                    const ModelOptions& options);
+  Status BindToHost(const ReleaseBytes& release);
+  Status BindToDevice(const ReleaseBytes& release);
   std::shared_ptr<const ModelFile> file_;
   Plan plan_;
   const Backend* backend_ = nullptr;
@@ -78,6 +85,7 @@ class Model {
   LogFunction log_;
   ClusterFunctions<float> cluster_functions_{};
   std::vector<Kernel> kernels_;
+  std::shared_ptr<const DeviceProgram> device_;
 };
 
 }  // namespace kinglet

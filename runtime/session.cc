@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "runtime/float_environment.h"
+#include "runtime/host_frames.h"
 #include "runtime/stream.h"
 
 namespace kinglet {
@@ -38,6 +39,7 @@ struct Session::Contents {
   Execution execution;
   std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
   std::vector<Lane> lanes;
+  std::optional<HostFrames> host_frames;  // of a model on a device
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
   std::vector<uint8_t> is_named;  // by lane: named in the call so far
 };
@@ -63,6 +65,14 @@ std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Mode
                                                                       uint32_t lanes) {
   if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model, lanes);
   return QueryMemory<float>(model, lanes);
+}
+
+Status RefuseLanes(const SessionOptions& options, const std::string& limit, uint64_t bytes,
+                   uint64_t each) {
+  return Status::Refusal(
+      KINGLET_OUT_OF_MEMORY, "session", std::to_string(options.lanes) + " lanes",
+      "at most " + std::to_string(bytes / each) + ", for " + std::to_string(bytes) + limit,
+      std::to_string(each) + " bytes for each lane");
 }
 
 // Whose streams a span of Distribution::Asked names.
@@ -106,19 +116,26 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   const uint64_t each = BytesPerLane(*model);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
   if (options.lanes > limit / each || !model->budget()->Claim(options.lanes * each)) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session",
-                           std::to_string(options.lanes) + " lanes",
-                           "at most " + std::to_string(limit / each) + ", for " +
-                               std::to_string(limit) + " bytes in all",
-                           std::to_string(each) + " bytes for each lane");
+    return RefuseLanes(options, " bytes in all", limit, each);
   }
   MemoryClaim memory(model->budget(), options.lanes * each);
   try {
     auto contents = std::make_unique<Contents>(MakeQueryMemory(*model, options.lanes));
+    if (const DeviceProgram* const program = model->device(); program != nullptr) {
+      const uint64_t free = program->FreeBytes(), there = program->BytesPerLane();
+      if (options.lanes > free / there) {
+        return RefuseLanes(options, " free bytes of " + program->device_name(), free, there);
+      }
+      KINGLET_ASSIGN_OR_RETURN(contents->execution.device, program->CreateLanes(options.lanes));
+      contents->host_frames.emplace(model->layout(),
+                                    std::min<size_t>(options.lanes, kLanesTogether));
+    }
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
-      contents->lanes.push_back({Stream(*model), Distribution<T>(*model, options.empty_cache,
-                                                                 contents->execution, shared)});
+      const auto number = static_cast<uint32_t>(contents->lanes.size());
+      contents->lanes.push_back(
+          {Stream(*model, contents->execution.device.get(), number),
+           Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
     const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
@@ -221,18 +238,20 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
 
   const ComputingCall call(contents_->execution);
   std::optional<State> before;
+  // If that fails too, which only a device can, it is what every later call answers.
+  const auto go_back = [&] { static_cast<void>(found->stream.Restore(*before)); };
   try {
-    before = found->stream.Save(contents_->model);
-    found->stream.BeginSource(source.size());
+    KINGLET_ASSIGN_OR_RETURN(before, found->stream.Save(contents_->model));
+    KINGLET_RETURN_IF_ERROR(found->stream.BeginSource(source.size()));
     const Status status = RunEncoder(source, *found);
     if (status.ok()) {
       found->Invalidate();
     } else {
-      found->stream.Restore(*before);
+      go_back();
     }
     return status;
   } catch (const std::bad_alloc&) {  // reference kernels allocate
-    if (before) found->stream.Restore(*before);
+    if (before) go_back();
     return OutOfMemory();
   }
 }
@@ -249,9 +268,16 @@ Status Session::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
 
 Status Session::Reset(uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
-  found->stream.Reset();
+  KINGLET_RETURN_IF_ERROR(found->stream.Reset());
   found->Invalidate();
   return Status();
+}
+
+// Gives the frame of a stream on a device memory of the host that holds what is computed.
+template <class T>
+Status Session::FindOnHost(Distribution<T>& distribution, Frame& frame) {
+  if (!contents_->host_frames || contents_->host_frames->Take(frame)) return Status();
+  return distribution.FetchOpened(frame);
 }
 
 // Runs query(distribution, frame of the lane's last token).
@@ -267,6 +293,7 @@ auto Session::Ask(uint32_t lane, const Query& query) {
       return std::visit(
           [&](auto& distribution) -> Answer {
             distribution.ResetWork();
+            KINGLET_RETURN_IF_ERROR(FindOnHost(distribution, frame));
             return query(distribution, frame);
           },
           found->distribution);
@@ -358,6 +385,7 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
       for (size_t i = 0; i < count; ++i) {
         Lane& lane = contents_->lanes[lanes[first + i]];
         asked[i] = {&std::get<Distribution<T>>(lane.distribution), lane.stream.LastFrame()};
+        KINGLET_RETURN_IF_ERROR(FindOnHost(*asked[i].distribution, asked[i].frame));
       }
       KINGLET_RETURN_IF_ERROR(
           query(std::span(asked).first(count), first, std::span(answers).subspan(first, count)));
@@ -429,6 +457,14 @@ const ClusterSet& Session::clusters_opened(uint32_t lane) const {
       contents_->lanes[lane].distribution);
 }
 
+Status Session::Wait() {
+  return contents_->execution.device ? contents_->execution.device->Wait() : Status();
+}
+
+DeviceWork Session::device_work() const {
+  return contents_->execution.device ? contents_->execution.device->work() : DeviceWork();
+}
+
 Result<State> Session::Save(uint32_t lane) {
   KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
   try {
@@ -447,7 +483,7 @@ Status Session::Restore(const State& state, uint32_t lane) {
                            "one of model " + state.model().file().digest() + ", " +
                                std::to_string(state.model().backend().real_bytes) + "-byte reals");
   }
-  found->stream.Restore(state);
+  KINGLET_RETURN_IF_ERROR(found->stream.Restore(state));
   found->Invalidate();
   return Status();
 }
@@ -455,6 +491,13 @@ Status Session::Restore(const State& state, uint32_t lane) {
 Status Session::Fork(uint32_t from, uint32_t to) {
   KINGLET_RETURN_IF_ERROR(FindLane(to).status());
   if (from == to) return FindLane(from).status();
+  if (contents_->execution.device) {
+    KINGLET_ASSIGN_OR_RETURN(const Lane* const source, FindLane(from));
+    Lane& copy = contents_->lanes[to];
+    KINGLET_RETURN_IF_ERROR(copy.stream.CopyOnDevice(source->stream));
+    copy.Invalidate();
+    return Status();
+  }
   KINGLET_ASSIGN_OR_RETURN(const State state, Save(from));
   return Restore(state, to);
 }

@@ -4,7 +4,8 @@
 // next step. A lane's numbers are those of a single stream fed the same tokens, to the last bit.
 //
 // Belongs to one thread at a time, but for Cancel. After any error the session is as it was before
-// the call, and outputs are untouched.
+// the call, and outputs are untouched; but an error of a device itself, KINGLET_INTERNAL or
+// KINGLET_OUT_OF_MEMORY, is the answer to every later call too.
 #ifndef KINGLET_RUNTIME_SESSION_H_
 #define KINGLET_RUNTIME_SESSION_H_
 
@@ -14,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/device_program.h"
 #include "runtime/distribution.h"
 #include "runtime/execute.h"
 #include "runtime/model.h"
@@ -34,13 +36,13 @@ class Session {
  public:
   // KINGLET_UNSUPPORTED for a model that predicts nothing (runtime/embedder.h serves it);
   // KINGLET_INVALID_ARGUMENT for 0 lanes or threads; KINGLET_OUT_OF_MEMORY, also where the system
-  // has no more threads, or all lanes together need more than the model's limits leave, naming the
-  // number of lanes that fit.
+  // has no more threads, or all lanes together need more than the model's limits leave or the
+  // device has, naming the number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
-  // What each lane allocates at creation. Not in it: what all lanes share to answer queries (some
-  // numbers for each word of the largest cluster), and the pages that saving, restoring and forking
-  // leave with a lane, at most as many bytes again as its state.
+  // What each lane allocates at creation, of the host's memory. Not in it: what all lanes share to
+  // answer queries (some numbers for each word of the largest cluster), and the pages that saving,
+  // restoring and forking leave with a lane, at most as many bytes again as its state.
   static uint64_t BytesPerLane(const Model& model);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -71,7 +73,8 @@ class Session {
   void set_observer(StepObserver after, StepObserver before = {});
 
   // From any thread: the call that is running, or else the next that computes something, stops
-  // before its next step and returns KINGLET_CANCELLED; calls after that one run as ever.
+  // before its next step and returns KINGLET_CANCELLED; calls after that one run as ever. On a
+  // device a token's steps, and those of a cluster, are one.
   void Cancel();
 
   // --- queries about the token that follows. KINGLET_NO_TOKEN_YET before the lane's first step;
@@ -132,6 +135,11 @@ class Session {
   // Clusters computed for the queries since the lane's last step. REQUIRES: lane < lanes().
   const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
+  // Until a device has done all it was asked to; at once on the host. Queries wait by themselves.
+  Status Wait();
+  // What the device has been asked to do since the session was created; nothing on the host.
+  DeviceWork device_work() const;
+
   // --- states (runtime/state.h)
 
   Result<State> Save(uint32_t lane = 0);
@@ -146,6 +154,8 @@ class Session {
   explicit Session(std::unique_ptr<Contents> contents);
   Result<Lane*> FindLane(uint32_t lane) const;
   Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
+  template <class T>
+  Status FindOnHost(Distribution<T>& distribution, Frame& frame);
   template <class Query>
   auto Ask(uint32_t lane, const Query& query);
   Status CheckLanes(std::span<const uint32_t> lanes);

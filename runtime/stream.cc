@@ -1,6 +1,7 @@
 #include "runtime/stream.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <span>
@@ -17,22 +18,30 @@ uint64_t UndoBytes(const BufferLayout& layout) {
   return bytes;
 }
 
+// Pages that go to and from a device at once.
+constexpr size_t kPagesTogether = 16;
+using PagesTogether = std::array<std::byte, kPagesTogether * StatePage::kBytes>;
+
 }  // namespace
 
-Stream::Stream(const Model& model)
+Stream::Stream(const Model& model, DeviceLanes* device, uint32_t lane)
     : layout_(&model.layout()),
-      scratch_(AllocateZeroed(layout_->scratch_bytes)),
-      state_(AllocateZeroed(layout_->state_bytes)),
-      undo_(UndoBytes(*layout_)),
+      device_(device),
+      lane_(lane),
       pages_(PageCount(*layout_)),
       is_written_(PageCount(*layout_)) {
+  if (device != nullptr) return;
+  scratch_ = AllocateZeroed(layout_->scratch_bytes);
+  state_ = AllocateZeroed(layout_->state_bytes);
   if (!scratch_ || !state_) throw std::bad_alloc();
+  undo_.resize(UndoBytes(*layout_));
 }
 
 uint64_t Stream::Bytes(const Model& model) {
   const BufferLayout& layout = model.layout();
-  return layout.scratch_bytes + layout.state_bytes + UndoBytes(layout) +
-         PageCount(layout) * (sizeof(SharedPage) + 1);
+  const uint64_t pages = PageCount(layout) * (sizeof(SharedPage) + 1);
+  if (model.device() != nullptr) return pages;
+  return layout.scratch_bytes + layout.state_bytes + UndoBytes(layout) + pages;
 }
 
 Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
@@ -44,29 +53,13 @@ Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
 Frame Stream::Begin(uint32_t token) {
   std::byte* kept = undo_.data();
   for (const StateRegion& region : layout_->state_regions) {
+    if (device_ != nullptr) break;
     const Write write = WriteOf(region, position_);
     if (write.bytes == 0) continue;
     std::memcpy(kept, state_.get() + write.offset, write.bytes);
     kept += write.bytes;
-    MarkWritten(write);
   }
-  return {scratch_.get(), state_.get(), position_, token, source_length_};
-}
-
-// REQUIRES: write.bytes > 0.
-void Stream::MarkWritten(const Write& write) {
-  const uint64_t last = (write.offset + write.bytes - 1) / StatePage::kBytes;
-  for (uint64_t page = write.offset / StatePage::kBytes; page <= last; ++page) {
-    is_written_[page] = 1;
-  }
-}
-
-void Stream::BeginSource(uint64_t tokens) {
-  Reset();
-  source_length_ = tokens;
-  for (const StateRegion& region : layout_->state_regions) {
-    if (region.ring.of_source) MarkWritten({region.offset, tokens * region.slot_bytes});
-  }
+  return FrameAt(position_, token);
 }
 
 void Stream::Commit(uint32_t token) {
@@ -77,6 +70,7 @@ void Stream::Commit(uint32_t token) {
 void Stream::Undo() {
   const std::byte* kept = undo_.data();
   for (const StateRegion& region : layout_->state_regions) {
+    if (device_ != nullptr) break;
     const Write write = WriteOf(region, position_);
     if (write.bytes == 0) continue;
     std::memcpy(state_.get() + write.offset, kept, write.bytes);
@@ -84,42 +78,137 @@ void Stream::Undo() {
   }
 }
 
-State Stream::Save(const std::shared_ptr<const Model>& model) {
-  const std::span<const std::byte> memory(state_.get(), layout_->state_bytes);
-  for (size_t i = 0; i < pages_.size(); ++i) {
-    if (is_written_[i] == 0) continue;
-    const uint64_t at = i * StatePage::kBytes;
-    pages_[i] = MakePage(memory.subspan(at, std::min(StatePage::kBytes, memory.size() - at)));
-    is_written_[i] = 0;
+void Stream::MarkWritten(const Write& write) {
+  if (write.bytes == 0) return;
+  const uint64_t last = (write.offset + write.bytes - 1) / StatePage::kBytes;
+  for (uint64_t page = write.offset / StatePage::kBytes; page <= last; ++page) {
+    is_written_[page] = 1;
+  }
+}
+
+void Stream::MarkTokens() {
+  for (const StateRegion& region : layout_->state_regions) {
+    const Ring& ring = region.ring;
+    const uint64_t first = std::max(unmarked_, ring.lag);
+    if (ring.of_source || position_ <= first) continue;
+    const uint64_t count = std::min(position_ - first, ring.slots);
+    const uint64_t slot = (first - ring.lag) % ring.slots;
+    const uint64_t to_end = std::min(count, ring.slots - slot);
+    MarkWritten({region.offset + slot * region.slot_bytes, to_end * region.slot_bytes});
+    MarkWritten({region.offset, (count - to_end) * region.slot_bytes});
+  }
+  unmarked_ = position_;
+}
+
+Status Stream::BeginSource(uint64_t tokens) {
+  KINGLET_RETURN_IF_ERROR(Reset());
+  source_length_ = tokens;
+  for (const StateRegion& region : layout_->state_regions) {
+    if (region.ring.of_source) MarkWritten({region.offset, tokens * region.slot_bytes});
+  }
+  return Status();
+}
+
+template <class Needs>
+Stream::PageRange Stream::NextPages(size_t from, const Needs& needs) const {
+  while (from < pages_.size() && !needs(from)) ++from;
+  PageRange found = {from, from};
+  while (found.end < pages_.size() && found.end - from < kPagesTogether && needs(found.end)) {
+    ++found.end;
+  }
+  return found;
+}
+
+// The last page of a state is cut short.
+uint64_t Stream::BytesOf(PageRange pages) const {
+  return std::min(pages.end * StatePage::kBytes, layout_->state_bytes) -
+         pages.begin * StatePage::kBytes;
+}
+
+Result<State> Stream::Save(const std::shared_ptr<const Model>& model) {
+  MarkTokens();
+  const auto needs = [&](size_t i) { return is_written_[i] != 0; };
+  PagesTogether fetched;
+  for (PageRange part = NextPages(0, needs); part.begin < part.end;
+       part = NextPages(part.end, needs)) {
+    const uint64_t at = part.begin * StatePage::kBytes;
+    std::span<const std::byte> memory;
+    if (device_ != nullptr) {
+      const std::span<std::byte> copy(fetched.data(), BytesOf(part));
+      KINGLET_RETURN_IF_ERROR(device_->ReadState(lane_, at, copy));
+      memory = copy;
+    } else {
+      memory = {state_.get() + at, BytesOf(part)};
+    }
+    for (size_t i = part.begin; i < part.end; ++i) {
+      const size_t within = (i - part.begin) * StatePage::kBytes;
+      pages_[i] =
+          MakePage(memory.subspan(within, std::min(StatePage::kBytes, memory.size() - within)));
+      is_written_[i] = 0;
+    }
   }
   return State(model, position_, last_token_, source_length_, pages_);
 }
 
-void Stream::SetPage(size_t index, const SharedPage& page) {
-  if (is_written_[index] == 0 && pages_[index] == page) return;
-  const uint64_t at = index * StatePage::kBytes;
-  const uint64_t bytes = std::min(StatePage::kBytes, layout_->state_bytes - at);
-  if (page) {
-    std::memcpy(state_.get() + at, page->bytes.data(), bytes);
-  } else {
-    std::memset(state_.get() + at, 0, bytes);
+template <class Pages>
+Status Stream::SetPages(const Pages& pages) {
+  MarkTokens();
+  const auto needs = [&](size_t i) { return is_written_[i] != 0 || pages_[i] != pages(i); };
+  PagesTogether given;
+  for (PageRange part = NextPages(0, needs); part.begin < part.end;
+       part = NextPages(part.end, needs)) {
+    const uint64_t at = part.begin * StatePage::kBytes;
+    std::byte* const memory = device_ != nullptr ? given.data() : state_.get() + at;
+    bool any = false;
+    for (size_t i = part.begin; i < part.end; ++i) {
+      std::byte* const to = memory + (i - part.begin) * StatePage::kBytes;
+      const uint64_t bytes = BytesOf({i, i + 1});
+      const SharedPage& page = pages(i);
+      if (page) {
+        std::memcpy(to, page->bytes.data(), bytes);
+      } else {
+        std::memset(to, 0, bytes);
+      }
+      any = any || page != nullptr;
+    }
+    if (device_ != nullptr) {
+      KINGLET_RETURN_IF_ERROR(any ? device_->WriteState(lane_, at, {memory, BytesOf(part)})
+                                  : device_->ClearState(lane_, at, BytesOf(part)));
+    }
+    for (size_t i = part.begin; i < part.end; ++i) {
+      pages_[i] = pages(i);
+      is_written_[i] = 0;
+    }
   }
-  pages_[index] = page;
-  is_written_[index] = 0;
+  return Status();
 }
 
-void Stream::Reset() {
-  for (size_t i = 0; i < pages_.size(); ++i) SetPage(i, nullptr);
-  position_ = 0;
+Status Stream::Reset() {
+  KINGLET_RETURN_IF_ERROR(SetPages([](size_t) -> SharedPage { return nullptr; }));
+  position_ = unmarked_ = 0;
   last_token_ = 0;
   source_length_ = 0;
+  return Status();
 }
 
-void Stream::Restore(const State& state) {
-  for (size_t i = 0; i < pages_.size(); ++i) SetPage(i, state.pages()[i]);
-  position_ = state.position();
+Status Stream::Restore(const State& state) {
+  KINGLET_RETURN_IF_ERROR(
+      SetPages([&](size_t i) -> const SharedPage& { return state.pages()[i]; }));
+  position_ = unmarked_ = state.position();
   last_token_ = state.last_token();
   source_length_ = state.source_length();
+  return Status();
+}
+
+Status Stream::CopyOnDevice(const Stream& other) {
+  KINGLET_RETURN_IF_ERROR(device_->CopyState(other.lane_, lane_));
+  position_ = other.position_;
+  last_token_ = other.last_token_;
+  source_length_ = other.source_length_;
+  std::copy(other.pages_.begin(), other.pages_.end(), pages_.begin());
+  std::copy(other.is_written_.begin(), other.is_written_.end(), is_written_.begin());
+  unmarked_ = other.unmarked_;
+  return Status();
 }
 
 }  // namespace kinglet

@@ -98,8 +98,8 @@ ArgumentParser::ArgumentParser(const std::string& about, const std::string& name
 
 ArgumentParser::~ArgumentParser() = default;
 
-void ArgumentParser::AddVersion(const std::string& text) {
-  app_->set_version_flag("--version", text, "print the version and the backends");
+void ArgumentParser::AddVersion(std::function<std::string()> text) {
+  app_->set_version_flag("--version", std::move(text), "print the version and the backends");
 }
 
 Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* const* argv) {

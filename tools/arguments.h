@@ -3,6 +3,7 @@
 #ifndef KINGLET_TOOLS_ARGUMENTS_H_
 #define KINGLET_TOOLS_ARGUMENTS_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -76,8 +77,8 @@ class ArgumentParser : public Arguments {
   ArgumentParser& operator=(const ArgumentParser&) = delete;
   ~ArgumentParser();
 
-  // `--version` asks for this text.
-  void AddVersion(const std::string& text);
+  // `--version` asks for this text, which is made only then.
+  void AddVersion(std::function<std::string()> text);
   // The text to print, and nothing more to do, where help or the version is asked for.
   // KINGLET_INVALID_ARGUMENT for a line that is not as help says.
   Result<std::optional<std::string>> Parse(int argc, const char* const* argv);

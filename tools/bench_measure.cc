@@ -51,6 +51,7 @@ struct ModeRun {
   Trace trace;
   uint64_t tails = 0;
   uint64_t interrupted = 0;
+  DeviceWork device = {};  // of the timed steps
 
   void Record(double step_seconds, bool was_interrupted) {
     seconds.push_back(step_seconds);
@@ -91,7 +92,9 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
   for (uint64_t i = 0; i < schedule.block; ++i) {
     const long before = Interruptions();
+    const DeviceWork asked = run.streams.device_work();
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
+    run.device += run.streams.device_work() - asked;
     run.Record(seconds, Interruptions() != before);
   }
   KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
@@ -206,6 +209,15 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
     for (double& value : us) value *= 1e6 / lanes / static_cast<double>(setup.source.size());
     result.encode = {setup.source.size(), setup.schedule.block, Summarise(std::move(us))};
   }
+  if (model.device() != nullptr) {
+    const auto steps = static_cast<double>(run.seconds.size());
+    result.device = {model.device()->device_name(),
+                     model.device()->weight_bytes(),
+                     model.device()->BytesPerLane(),
+                     static_cast<double>(run.device.launches) / steps,
+                     static_cast<double>(run.device.bytes_to_device) / steps,
+                     static_cast<double>(run.device.bytes_to_host) / steps};
+  }
   const double tokens = static_cast<double>(run.seconds.size()) * lanes;
   result.tails_opened = static_cast<double>(run.tails) / tokens;
 
@@ -235,13 +247,19 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
                                         ThreadTeam& team) {
   // Each mode has streams of its own; together they are held to the limit of one session.
   const uint64_t wanted = uint64_t{setup.lanes} * setup.queries.size();
-  const uint64_t fit = model->session_memory_limit() / Session::BytesPerLane(*model);
-  if (wanted > fit) {
-    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench",
-                           std::to_string(setup.lanes) + " lanes in " +
-                               std::to_string(setup.queries.size()) + " modes",
-                           "at most " + std::to_string(fit / setup.queries.size()) + " lanes",
-                           std::to_string(Session::BytesPerLane(*model)) + " bytes for each");
+  const auto check = [&](uint64_t bytes, uint64_t each, const std::string& where) -> Status {
+    if (wanted <= bytes / each) return Status();
+    return Status::Refusal(
+        KINGLET_OUT_OF_MEMORY, "bench",
+        std::to_string(setup.lanes) + " lanes in " + std::to_string(setup.queries.size()) +
+            " modes",
+        "at most " + std::to_string(bytes / each / setup.queries.size()) + " lanes",
+        std::to_string(each) + " bytes for each" + where);
+  };
+  KINGLET_RETURN_IF_ERROR(check(model->session_memory_limit(), Session::BytesPerLane(*model), ""));
+  if (const DeviceProgram* const device = model->device(); device != nullptr) {
+    KINGLET_RETURN_IF_ERROR(
+        check(device->FreeBytes(), device->BytesPerLane(), " on " + device->device_name()));
   }
   std::vector<ModeRun> runs;
   std::vector<State> warm;
@@ -273,15 +291,17 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
     progress(round + 1);
   }
   const std::optional<uint64_t> peak = PeakResidentBytes();
+  // What a device reads of its memory is not the host's to measure.
+  const bool has_floor = model->device() == nullptr;
   KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams,
-                           BlankStreams::Create(model->layout(), setup.lanes));
+                           BlankStreams::Create(model->layout(), has_floor ? setup.lanes : 0));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers,
                            ThreadTeam::Create(setup.threads));
   std::vector<BenchResult> results;
   for (const ModeRun& run : runs) {
     results.push_back(ResultOf(*model, setup, run, team->size()));
     results.back().peak_rss_bytes = peak;
-    MeasureFloor(*model, run, streams, *readers, results.back());
+    if (has_floor) MeasureFloor(*model, run, streams, *readers, results.back());
     LeaveOutEncoder(model->plan(), results.back());
     AddRemainder(results.back());
   }

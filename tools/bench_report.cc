@@ -95,9 +95,13 @@ std::string BenchJson(const BenchResult& result) {
     line.EndObject();
   }
   line.Key("tokens_per_s").Number(result.TokensPerSecond());
-  line.Key("read_floor_us").Number(result.read_floor_us);
-  line.Key("read_floor_bytes")
-      .Integer(static_cast<uint64_t>(std::llround(result.read_floor_bytes)));
+  if (result.device) {
+    line.Key("read_floor_us").Null().Key("read_floor_bytes").Null();
+  } else {
+    line.Key("read_floor_us").Number(result.read_floor_us);
+    line.Key("read_floor_bytes")
+        .Integer(static_cast<uint64_t>(std::llround(result.read_floor_bytes)));
+  }
   line.Key("tails_opened").Number(result.tails_opened);
   line.Key("peak_rss_bytes");
   if (result.peak_rss_bytes) {
@@ -111,10 +115,24 @@ std::string BenchJson(const BenchResult& result) {
     line.Key("bytes").Number(step.bytes).Key("muls").Number(step.muls).EndObject();
   }
   line.EndArray();
-  line.Key("ratio").Number(result.Ratio()).Key("timed").Integer(result.timed);
+  line.Key("ratio");
+  if (result.device) {
+    line.Null();
+  } else {
+    line.Number(result.Ratio());
+  }
+  line.Key("timed").Integer(result.timed);
   line.Key("interrupted").Integer(result.interrupted);
   if (result.query.mode == BenchMode::kTopK) line.Key("top").Integer(result.query.top);
   line.Key("no_skip").Boolean(result.query.no_skip).Key("backend").Text(result.backend);
+  if (const auto& device = result.device) {
+    line.Key("device").BeginObject().Key("name").Text(device->name);
+    line.Key("weight_bytes").Integer(device->weight_bytes);
+    line.Key("bytes_per_lane").Integer(device->bytes_per_lane);
+    line.Key("launches").Number(device->launches);
+    line.Key("bytes_to_device").Number(device->bytes_to_device);
+    line.Key("bytes_to_host").Number(device->bytes_to_host).EndObject();
+  }
   return line.Finish();
 }
 
@@ -124,14 +142,23 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
                                first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s",
                                first.threads, first.threads == 1 ? "" : "s",
                                Grouped(first.timed).c_str(), StreamsText(first).c_str());
-  text += Formatted("%-14s %9s %9s %9s %9s %10s %9s %11s %6s %6s\n", "us per token", "p50", "p90",
-                    "p99", "mean", "tokens/s", "floor us", "floor bytes", "ratio", "tails");
+  text += Formatted("%-14s %9s %9s %9s %9s %10s ", "us per token", "p50", "p90", "p99", "mean",
+                    "tokens/s");
+  text += first.device
+              ? Formatted("%9s %11s %11s %6s\n", "launches", "bytes to", "and from", "tails")
+              : Formatted("%9s %11s %6s %6s\n", "floor us", "floor bytes", "ratio", "tails");
   for (const BenchResult& result : results) {
     const LatencySummary& us = result.us_per_token;
-    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f %10.0f %9.2f %11.0f %6.2f %6.3f\n",
-                      QueryText(result.query).c_str(), us.p50, us.p90, us.p99, us.mean,
-                      result.TokensPerSecond(), result.read_floor_us, result.read_floor_bytes,
-                      result.Ratio(), result.tails_opened);
+    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f %10.0f ", QueryText(result.query).c_str(),
+                      us.p50, us.p90, us.p99, us.mean, result.TokensPerSecond());
+    if (const auto& device = result.device) {
+      text += Formatted("%9.1f %11.0f %11.0f ", device->launches, device->bytes_to_device,
+                        device->bytes_to_host);
+    } else {
+      text += Formatted("%9.2f %11.0f %6.2f ", result.read_floor_us, result.read_floor_bytes,
+                        result.Ratio());
+    }
+    text += Formatted("%6.3f\n", result.tails_opened);
   }
   if (first.encode) {
     const LatencySummary& us = first.encode->us_per_source_token;
@@ -149,6 +176,10 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   }
   for (const BenchResult& result : results) {
     if (steps > 0) text += StepsText(result, steps);
+  }
+  if (const auto& device = first.device) {
+    text += "\n" + device->name + ": " + Grouped(device->weight_bytes) + " bytes of weights, " +
+            Grouped(device->bytes_per_lane) + " of each lane; launches and bytes are of one step\n";
   }
   if (first.peak_rss_bytes) {
     text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";

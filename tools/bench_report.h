@@ -34,6 +34,14 @@ struct BenchEncode {
   LatencySummary us_per_source_token;
 };
 
+// What steps of all lanes on a device ask of it.
+struct BenchDevice {
+  std::string name;
+  uint64_t weight_bytes = 0, bytes_per_lane = 0;  // of its memory
+  // Of one step, question included, mean.
+  double launches = 0, bytes_to_device = 0, bytes_to_host = 0;
+};
+
 struct BenchResult {
   BenchQuery query;
   size_t lanes = 1, threads = 1;
@@ -42,6 +50,7 @@ struct BenchResult {
   uint64_t interrupted = 0;           // of them: the system had other work for the processor
   LatencySummary us_per_token;        // without the encoder
   std::optional<BenchEncode> encode;  // of a model with one
+  std::optional<BenchDevice> device;  // of a backend with one, for which there is no floor
   double read_floor_us = 0;           // of one step of all lanes
   double read_floor_bytes = 0;
   double tails_opened = 0;                 // per token, mean

@@ -142,7 +142,7 @@ Result<double> BenchStreams::Encode(std::span<const uint32_t> source) {
     for (const uint32_t lane : share.lanes) {
       KINGLET_RETURN_IF_ERROR(share.session->Encode(source, lane));
     }
-    return Status();
+    return share.session->Wait();
   });
   const double seconds = SecondsSince(start);
   KINGLET_RETURN_IF_ERROR(status);
@@ -171,6 +171,12 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   }
   ++position_;
   return seconds;
+}
+
+DeviceWork BenchStreams::device_work() const {
+  DeviceWork work;
+  for (const Share& share : shares_) work += share.session->device_work();
+  return work;
 }
 
 Result<std::vector<State>> BenchStreams::Save() {

@@ -54,6 +54,8 @@ class BenchStreams {
   Result<double> Encode(std::span<const uint32_t> source);
   // One step of all lanes, and the question about each. Returns its wall time in seconds.
   Result<double> Step(const BenchQuery& query);
+  // What a device has been asked to do by now.
+  DeviceWork device_work() const;
   // What each lane did in the last step.
   const std::vector<LaneStep>& last_steps() const { return last_steps_; }
 

@@ -20,7 +20,13 @@ constexpr int kDone = 0, kFailed = 1, kUsage = 2;
 std::string VersionText() {
   std::string text = "kinglet " KINGLET_VERSION "\nbackends:";
   for (const Backend& backend : Backends()) text += " " + std::string(backend.name);
-  return text + "\n";
+  text += "\n";
+  for (const Backend& backend : DeviceBackends()) {
+    const Result<std::string> device = backend.device_name();
+    text += "on a device: " + std::string(backend.name) + " (" +
+            (device.ok() ? *device : "not here: " + device.status().message()) + ")\n";
+  }
+  return text;
 }
 
 Status UsageRefusal(const std::string& where, const std::string& expected,
@@ -58,7 +64,7 @@ int RunCommand(const Command& command, Console& console) {
 int Main(int argc, const char* const* argv) {
   ArgumentParser program("Compressed language models: convert, run and examine them.", "kinglet");
   program.RequireSubcommand();
-  program.AddVersion(VersionText());
+  program.AddVersion(VersionText);
   program.Footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
       "`kinglet SUBCOMMAND --help` says more.");

@@ -72,25 +72,25 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
     ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
     stream.Commit(id);
   };
-  std::vector<State> states = {a.Save(model)};
+  std::vector<State> states = {*a.Save(model)};
   std::vector<std::vector<std::byte>> bytes = {std::vector<std::byte>(model->layout().state_bytes)};
   for (const uint32_t id : Tokens(30, 40)) {
     run(a, id);
-    states.push_back(a.Save(model));
+    states.push_back(*a.Save(model));
     bytes.push_back(StateBytes(a.LastFrame(), *model));
   }
   TestRandom random(5);
   for (int i = 0; i < 100; ++i) {
     const uint32_t at = random.Below(states.size());
-    b.Restore(states[at]);
+    ASSERT_TRUE(b.Restore(states[at]).ok());
     EXPECT_EQ(b.position(), at);
     if (at > 0) {
       EXPECT_EQ(StateBytes(b.LastFrame(), *model), bytes[at]);
     }
     run(b, random.Below(40));  // so that the next one finds other bytes there
   }
-  b.Reset();
-  EXPECT_TRUE(b.Save(model) == State(model));
+  ASSERT_TRUE(b.Reset().ok());
+  EXPECT_TRUE(*b.Save(model) == State(model));
 }
 
 TEST(Stream, SaysWhatItAllocates) {

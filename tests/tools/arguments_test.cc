@@ -25,7 +25,7 @@ Outcome Parse(std::vector<const char*> line) {
   Values values;
   ArgumentParser program("A program.", "program");
   program.RequireSubcommand();
-  program.AddVersion("program 1.2");
+  program.AddVersion([] { return std::string("program 1.2"); });
   Arguments score = program.AddSubcommand("score", "Scores.");
   score.Add("M.kgl", values.model, "the model").Required().Called("");
   const Option block = score.Add("--block", values.block, "tokens").Between(1u, 64u).Called("N");

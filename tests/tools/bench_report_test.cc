@@ -85,6 +85,23 @@ TEST(BenchReport, JsonHasTheContractsKeysInItsOrder) {
   EXPECT_FALSE(other.contains("top"));
 }
 
+TEST(BenchReport, ADeviceHasNoFloorButSaysWhatItWasAsked) {
+  BenchResult result = Example();
+  result.device = BenchDevice{"a device", 4000, 300, 2.5, 64, 1024};
+  const auto json = nlohmann::ordered_json::parse(BenchJson(result));
+  for (const char* key : {"read_floor_us", "read_floor_bytes", "ratio"}) {
+    EXPECT_TRUE(json[key].is_null()) << key;
+  }
+  EXPECT_EQ(json["device"].dump(),
+            R"({"name":"a device","weight_bytes":4000,"bytes_per_lane":300,"launches":2.5,)"
+            R"("bytes_to_device":64,"bytes_to_host":1024})");
+  const std::string text = BenchText({result}, 1);
+  for (const char* part : {"launches", "1024", "a device: 4,000 bytes of weights, 300"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_EQ(text.find("floor"), std::string::npos) << text;
+}
+
 TEST(BenchReport, TextHasEveryModeAndItsSlowestSteps) {
   BenchResult full = Example();
   full.query.mode = BenchMode::kFull;

@@ -107,12 +107,17 @@ TEST_F(MainTest, AMessageIsOneLineWhateverTheNames) {
   EXPECT_EQ(outcome.error.find('\x1b'), std::string::npos);
 }
 
-TEST_F(MainTest, ABackendThatIsNotBuiltFails) {
-  if (folder_.Run("--version").out.find("cuda") != std::string::npos) GTEST_SKIP();
+TEST_F(MainTest, ABackendWithoutItsDeviceFailsInOneLine) {
+  const std::string version = folder_.Run("--version").out;
+  const size_t reason = version.find("cuda (not here: ");
+  if (reason == std::string::npos) GTEST_SKIP() << version;
   const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --backend cuda");
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
-  EXPECT_NE(outcome.error.find("ref64"), std::string::npos) << outcome.error;
+  // For the same reason.
+  const size_t begin = version.find(": ", reason) + 2;
+  const std::string why = version.substr(begin, version.find(")\n", begin) - begin);
+  EXPECT_EQ(outcome.error, "kinglet: " + why + "\n");
 }
 
 TEST_F(MainTest, ResultsThatCannotBeWrittenAreAFailure) {

@@ -1,0 +1,46 @@
+// A program's lanes in the memory of a device of this directory (kernels/device_program.h).
+#ifndef KINGLET_KERNELS_CUDA_LANES_H_
+#define KINGLET_KERNELS_CUDA_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/program.h"
+#include "kernels/device_program.h"
+
+namespace kinglet::cuda {
+
+// Where a plan's buffers lie in a lane's memory: scratch, state, and what passes between the steps
+// that an operation becomes, one after the other.
+struct LaneLayout {
+  LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers);
+
+  uint64_t state, temporary, bytes;  // where they begin, from 0 on; all of a lane
+  uint64_t state_bytes;
+  const std::vector<Slot>& slots;      // of the plan's buffers
+  std::vector<uint64_t> buffer_bytes;  // without padding
+};
+
+class BoundPlan : public DeviceProgram {
+ public:
+  BoundPlan(std::shared_ptr<const Program> program, const Plan& plan, const BufferLayout& layout)
+      : program_(std::move(program)), layout_(*program_, plan, layout) {}
+
+  const std::string& device_name() const override { return program_->device()->name(); }
+  uint64_t weight_bytes() const override { return program_->weight_bytes(); }
+  uint64_t BytesPerLane() const override { return layout_.bytes + sizeof(Lane); }
+  uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
+  Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override;
+
+ private:
+  std::shared_ptr<const Program> program_;
+  LaneLayout layout_;
+};
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_LANES_H_

@@ -1,0 +1,296 @@
+// Sessions whose streams live on a device: the same answers and states, to the last bit, as on the
+// host; what fails leaves nothing half done.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/device_program.h"
+#include "runtime/embedder.h"
+#include "runtime/session.h"
+#include "tests/runtime/session_fixture.h"
+#include "tests/support/classifier_builder.h"
+#include "tests/support/define_builder.h"
+#include "tests/support/device_backends.h"
+#include "tests/support/recurrent_builder.h"
+#include "tests/support/softmax_builder.h"
+#include "tests/support/transformer_builder.h"
+#include "tests/support/translation_builder.h"
+
+namespace kinglet {
+namespace {
+
+Result<std::shared_ptr<const Model>> OpenOn(const ModelDraft& draft, const Backend& backend) {
+  ModelOptions options;
+  options.own_backend = &backend;
+  return Model::FromBytes(SerialiseModel(draft).value(), options);
+}
+
+struct Family {
+  std::string name;
+  ModelDraft draft;
+};
+
+TinyRecurrentOptions Recurrent(bool quantised) {
+  TinyRecurrentOptions options;
+  options.quantised = quantised;
+  options.bits = quantised ? 9 : 0;
+  options.cache_capacity = 7;
+  return options;
+}
+
+std::vector<Family> LanguageModels() {
+  std::vector<Family> families = {{"transformer", TinyMicronet(WholeOptions(false))},
+                                  {"quantised transformer", TinyMicronet(WholeOptions(true))},
+                                  {"LSTM", TinyRecurrent(Recurrent(false))},
+                                  {"quantised LSTM", TinyRecurrent(Recurrent(true))},
+                                  {"relative positions", TinyTransformer({.bits = 9})},
+                                  {"DeFINE", TinyDefine({})}};
+  return families;
+}
+
+class SessionDevice : public testing::TestWithParam<const char*> {
+ protected:
+  // The device of the parameter, or null with the reason in the log if it lacks an operation.
+  std::shared_ptr<const Model> OpenHere(const ModelDraft& draft) {
+    const auto model = OpenOn(draft, backend_);
+    if (model.ok()) return *model;
+    EXPECT_EQ(model.status().code(), KINGLET_UNSUPPORTED) << model.status().message();
+    std::printf("not on %s: %s\n", GetParam(), model.status().message().c_str());
+    return nullptr;
+  }
+
+  PretendedDevice pretended_;
+  Backend backend_ =
+      std::string(GetParam()) == "emulated" ? EmulatedCuda() : PretendedBackend(pretended_);
+};
+INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated"));
+
+std::vector<double> Numbers(const std::vector<Candidate>& words) {
+  std::vector<double> numbers;
+  for (const Candidate& word : words) {
+    numbers.push_back(word.id);
+    numbers.push_back(word.log_probability);
+  }
+  return numbers;
+}
+
+// Asks everything that can be asked.
+void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_t seed) {
+  const uint32_t vocabulary = expected.model().vocabulary_size();
+  const auto ids = Tokens(4, vocabulary, seed);
+  const auto ask = [&](Session& session, int question) -> std::vector<double> {
+    std::vector<double> answer(ids.size());
+    switch (question) {
+      case 0:
+        EXPECT_TRUE(session.LogProbabilitiesOf(ids, answer, lane).ok());
+        return answer;
+      case 1:
+        return Numbers(session.TopK(5, lane).value());
+      case 2:
+        return {static_cast<double>(session.Sample(seed, 0.7, lane).value())};
+      default:
+        return Full(session, lane);
+    }
+  };
+  // Any of them may be the first about a token.
+  for (int i = 0; i < 4; ++i) {
+    const int question = (static_cast<int>(seed % 4) + i) % 4;
+    ASSERT_EQ(ask(found, question), ask(expected, question)) << question;
+    ASSERT_EQ(found.clusters_opened(lane), expected.clusters_opened(lane));
+  }
+}
+
+TEST_P(SessionDevice, LanesAtDifferentPositionsEqualThoseOfTheHost) {
+  for (const Family& family : LanguageModels()) {
+    SCOPED_TRACE(family.name);
+    const auto model = OpenHere(family.draft);
+    if (model == nullptr) continue;
+    constexpr uint32_t kLanes = 11;  // more than there are places on the host
+    const auto found = Start(model, {.lanes = kLanes});
+    const auto expected = Start(Open(family.draft, "ref"), {.lanes = kLanes});
+    const uint32_t vocabulary = model->vocabulary_size();
+    TestRandom random(4);
+    for (uint64_t step = 0; step < 60; ++step) {
+      std::vector<uint32_t> order(kLanes), ids;
+      std::iota(order.begin(), order.end(), 0);
+      for (uint32_t i = kLanes - 1; i > 0; --i) std::swap(order[i], order[random.Below(i + 1)]);
+      order.resize(step == 0 ? kLanes : random.Below(kLanes + 1));
+      for (size_t i = 0; i < order.size(); ++i) ids.push_back(random.Below(vocabulary));
+      ASSERT_TRUE(found->StepLanes(order, ids).ok());
+      ASSERT_TRUE(expected->StepLanes(order, ids).ok());
+      const uint32_t lane = random.Below(kLanes);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameAnswers(*found, *expected, lane, step));
+      if (step % 7 == 0) {
+        const auto best = found->TopKLanes(order, 3).value();
+        const auto as_good = expected->TopKLanes(order, 3).value();
+        for (size_t i = 0; i < order.size(); ++i) {
+          ASSERT_EQ(Numbers(best[i]), Numbers(as_good[i]));
+          ASSERT_EQ(Full(*found, order[i]), Full(*expected, order[i]));
+        }
+      }
+      ASSERT_EQ(found->Save(lane)->Hash(), expected->Save(lane)->Hash());
+    }
+    EXPECT_GT(found->device_work().launches, 60u);
+    EXPECT_GT(found->device_work().bytes_to_host, 0u);
+    EXPECT_EQ(expected->device_work().launches, 0u);
+  }
+}
+
+TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
+  for (const Family& family : LanguageModels()) {
+    SCOPED_TRACE(family.name);
+    const auto model = OpenHere(family.draft);
+    if (model == nullptr) continue;
+    const auto device = Start(model, {.lanes = 2}), host = Start(Open(family.draft, "ref"));
+    const auto text = Tokens(60, model->vocabulary_size());
+    const auto step = [&](Session& session, size_t begin, size_t end, uint32_t lane = 0) {
+      for (size_t t = begin; t < end; ++t) ASSERT_TRUE(session.StepToken(text[t], lane).ok());
+    };
+    const auto straight = Start(Open(family.draft, "ref"));
+    step(*straight, 0, 60);
+    step(*host, 0, 20);
+    ASSERT_TRUE(device->Restore(*host->Save(), 1).ok());
+    step(*device, 20, 40, 1);
+    ASSERT_TRUE(host->Restore(*device->Save(1)).ok());
+    EXPECT_TRUE(*host->Save() == *device->Save(1));
+    step(*host, 40, 60);
+    EXPECT_EQ(Full(*host), Full(*straight));
+    ASSERT_TRUE(device->Fork(1, 0).ok());
+    step(*device, 0, 30, 1);  // which is nothing to its copy
+    step(*device, 40, 60, 0);
+    EXPECT_EQ(Full(*device, 0), Full(*straight));
+    EXPECT_TRUE(*device->Save(0) == *straight->Save());
+    ASSERT_TRUE(device->Reset(0).ok());
+    EXPECT_TRUE(*device->Save(0) == State(model));
+    step(*device, 0, 60, 0);
+    EXPECT_EQ(Full(*device, 0), Full(*straight));
+  }
+}
+
+TEST_P(SessionDevice, SourcesAreEncoded) {
+  for (const bool quantised : {false, true}) {
+    const ModelDraft draft = TinyTranslation({.bits = quantised ? 9 : 0, .quantised = quantised});
+    const auto model = OpenHere(draft);
+    if (model == nullptr) continue;
+    const auto found = Start(model, {.lanes = 2});
+    const auto expected = Start(Open(draft, "ref"), {.lanes = 2});
+    for (Session* session : {found.get(), expected.get()}) {
+      ASSERT_TRUE(session->Encode(std::vector<uint32_t>{3, 4, 5, 6, 7, 8, 9}, 1).ok());
+      ASSERT_TRUE(session->StepToken(2, 1).ok());
+      ASSERT_TRUE(session->Encode(std::vector<uint32_t>{1, 12, 0, 7}, 1).ok());
+      ASSERT_TRUE(session->Fork(1, 0).ok());
+    }
+    for (const uint32_t id : {2, 5, 16, 5}) {
+      ASSERT_TRUE(found->StepToken(id).ok());
+      ASSERT_TRUE(expected->StepToken(id).ok());
+      ASSERT_EQ(Full(*found), Full(*expected));
+    }
+    EXPECT_EQ(found->Save()->Hash(), expected->Save()->Hash());
+    // Called off, the lane is as it was.
+    const State before = *found->Save();
+    found->Cancel();
+    EXPECT_EQ(found->Encode(std::vector<uint32_t>{1}).code(), KINGLET_CANCELLED);
+    EXPECT_TRUE(*found->Save() == before);
+  }
+}
+
+TEST_P(SessionDevice, VectorsAndClassesEqualThoseOfTheHost) {
+  const ModelDraft draft = TinyClassifier({.hidden = 5, .max_pool = true});
+  const auto model = OpenHere(draft);
+  if (model == nullptr) return;
+  const auto found = std::move(Embedder::Create(model)).value();
+  const auto expected = std::move(Embedder::Create(Open(draft, "ref"))).value();
+  for (const auto& words : {std::vector<uint32_t>{3, 1, 4, 1, 5}, {9}, {0, 7, 7}}) {
+    std::vector<double> a(4), b(4), c(4), d(4);
+    ASSERT_TRUE(found->Classify(words, a, b).ok());
+    ASSERT_TRUE(expected->Classify(words, c, d).ok());
+    EXPECT_EQ(a, c);
+    EXPECT_EQ(b, d);
+    std::vector<float> vector(6), same(6);
+    ASSERT_TRUE(found->Vector(words[0], vector).ok());
+    ASSERT_TRUE(expected->Vector(words[0], same).ok());
+    EXPECT_EQ(vector, same);
+  }
+}
+
+TEST_P(SessionDevice, WhatIsRefusedOrCancelledLeavesAllAsItWas) {
+  const auto model = OpenHere(TinyMicronet(WholeOptions(true)));
+  if (model == nullptr) return;
+  const auto session = Start(model, {.lanes = 2});
+  for (const uint32_t id : Tokens(20, 40)) {
+    ASSERT_TRUE(session->StepLanes(std::vector<uint32_t>{0, 1}, std::vector<uint32_t>{id, 3}).ok());
+  }
+  const State before = *session->Save(1);
+  const auto answers = Full(*session, 1);
+  const auto step = [&](uint32_t id) {
+    return session->StepLanes(std::vector<uint32_t>{0, 1}, std::vector<uint32_t>{2, id}).code();
+  };
+  EXPECT_EQ(step(40), KINGLET_ID_OUT_OF_RANGE);
+  session->Cancel();
+  EXPECT_EQ(step(7), KINGLET_CANCELLED);
+  EXPECT_TRUE(*session->Save(1) == before);
+  EXPECT_EQ(session->position(1), 20u);
+  EXPECT_EQ(Full(*session, 1), answers);
+  EXPECT_EQ(step(7), 0);
+  session->Cancel();
+  EXPECT_EQ(session->TopK(3).status().code(), KINGLET_CANCELLED);
+  EXPECT_TRUE(session->TopK(3).ok());
+}
+
+TEST_P(SessionDevice, ObserversSeeEveryStepAndChangeNothing) {
+  const ModelDraft draft = TinyMicronet(WholeOptions(true));
+  const auto model = OpenHere(draft);
+  if (model == nullptr) return;
+  const auto session = Start(model), expected = Start(Open(draft, "ref"));
+  size_t before = 0, after = 0;
+  session->set_observer([&](const Step&, std::span<const Frame>) { ++after; },
+                        [&](const Step&, std::span<const Frame>) { ++before; });
+  for (const uint32_t id : Tokens(20, 40)) {
+    ASSERT_TRUE(session->StepToken(id).ok());
+    ASSERT_TRUE(expected->StepToken(id).ok());
+    ASSERT_EQ(Full(*session), Full(*expected));
+  }
+  EXPECT_EQ(before, 20 * model->plan().steps.size());
+  EXPECT_EQ(after, before);
+}
+
+TEST(SessionOnFullDevice, IsRefusedWithTheLanesThatFit) {
+  PretendedDevice device;
+  const Backend backend = PretendedBackend(device);
+  const auto model = OpenOn(TinyMicronet(), backend).value();
+  device.memory_bytes = 5 * model->device()->BytesPerLane() + 1;
+  const auto refused = Session::Create(model, {.lanes = 6});
+  EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY);
+  for (const char* part : {"6 lanes", "at most 5", "pretended device"}) {
+    EXPECT_NE(refused.status().message().find(part), std::string::npos)
+        << refused.status().message();
+  }
+  const auto five = Start(model, {.lanes = 5});
+  EXPECT_FALSE(Session::Create(model).ok());  // nothing is left
+}
+
+TEST(SessionOnFailedDevice, ReturnsItsErrorFromThenOn) {
+  PretendedDevice device;
+  const Backend backend = PretendedBackend(device);
+  const auto model = OpenOn(TinyMicronet(WholeOptions(true)), backend).value();
+  const auto session = Start(model, {.lanes = 2});
+  ASSERT_TRUE(session->StepToken(1).ok());
+  device.calls_left = 0;
+  std::vector<double> all(40);
+  EXPECT_EQ(session->StepToken(2).code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->position(), 1u);
+  EXPECT_EQ(session->LogProbabilities(std::span<double>(all)).code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->TopKLanes(std::vector<uint32_t>{0}, 2).status().code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->Save().status().code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->Fork(0, 1).code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->Restore(State(model)).code(), KINGLET_INTERNAL);
+  EXPECT_EQ(session->Reset().code(), KINGLET_INTERNAL);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,143 @@
+#include "tests/support/device_backends.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/backend.h"
+#include "kernels/device_program.h"
+#include "kernels/ref/ref.h"
+
+namespace kinglet {
+namespace {
+
+struct Bound {
+  const Plan& plan;
+  const BufferLayout& layout;
+  std::vector<Kernel> kernels;
+  PretendedDevice& device;
+
+  uint64_t BytesPerLane() const { return layout.scratch_bytes + layout.state_bytes; }
+};
+
+class PretendedLanes : public DeviceLanes {
+ public:
+  PretendedLanes(const Bound& bound, uint32_t count)
+      : bound_(bound), memory_(count * bound.BytesPerLane() / sizeof(Unit)) {
+    bound_.device.memory_bytes -= memory_.size() * sizeof(Unit);
+  }
+  ~PretendedLanes() override { bound_.device.memory_bytes += memory_.size() * sizeof(Unit); }
+
+  Status Run(StepRange range, std::span<const Frame> frames) override {
+    KINGLET_RETURN_IF_ERROR(Call());
+    std::vector<Frame> here(frames.begin(), frames.end());
+    for (Frame& frame : here) {
+      frame.scratch = StateOf(frame.lane) - bound_.layout.scratch_bytes;
+      frame.state = StateOf(frame.lane);
+    }
+    for (size_t i = range.begin; i < range.end; ++i) bound_.kernels[i].Run(here);
+    work_.launches += range.end - range.begin;
+    work_.bytes_to_device += frames.size_bytes();
+    return Status();
+  }
+  Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) override {
+    KINGLET_RETURN_IF_ERROR(Call());
+    for (const Frame& frame : frames) {
+      const Frame there{StateOf(frame.lane) - bound_.layout.scratch_bytes, StateOf(frame.lane), 0,
+                        0};
+      for (const BufferId id : buffers) {
+        const Slot& slot = bound_.layout[id];
+        const uint64_t bytes =
+            slot.count * ElementBytes(bound_.plan.buffer(id).element, sizeof(float));
+        std::memcpy(slot.At<std::byte>(frame), slot.At<std::byte>(there), bytes);
+        work_.bytes_to_host += bytes;
+      }
+    }
+    return Status();
+  }
+  Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) override {
+    KINGLET_RETURN_IF_ERROR(Call());
+    std::memcpy(to.data(), StateOf(lane) + offset, to.size());
+    work_.bytes_to_host += to.size();
+    return Status();
+  }
+  Status WriteState(uint32_t lane, uint64_t offset, std::span<const std::byte> from) override {
+    KINGLET_RETURN_IF_ERROR(Call());
+    std::memcpy(StateOf(lane) + offset, from.data(), from.size());
+    work_.bytes_to_device += from.size();
+    return Status();
+  }
+  Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) override {
+    KINGLET_RETURN_IF_ERROR(Call());
+    std::memset(StateOf(lane) + offset, 0, bytes);
+    return Status();
+  }
+  Status CopyState(uint32_t from, uint32_t to) override {
+    KINGLET_RETURN_IF_ERROR(Call());
+    std::memcpy(StateOf(to), StateOf(from), bound_.layout.state_bytes);
+    return Status();
+  }
+  Status Wait() override { return Call(); }
+  DeviceWork work() const override { return work_; }
+
+ private:
+  struct alignas(64) Unit {
+    std::byte bytes[64];
+  };
+  Status Call() {
+    if (bound_.device.calls_left == 0) {
+      return Status(KINGLET_INTERNAL, "pretended device: fell off the bus");
+    }
+    --bound_.device.calls_left;
+    return Status();
+  }
+  std::byte* StateOf(uint32_t lane) {
+    return memory_.data()->bytes + lane * bound_.BytesPerLane() + bound_.layout.scratch_bytes;
+  }
+
+  const Bound& bound_;
+  std::vector<Unit> memory_;
+  DeviceWork work_;
+};
+
+class PretendedProgram : public DeviceProgram {
+ public:
+  explicit PretendedProgram(Bound bound) : bound_(std::move(bound)) {}
+  const std::string& device_name() const override {
+    static const std::string kName = "pretended device";
+    return kName;
+  }
+  uint64_t weight_bytes() const override { return 0; }
+  uint64_t BytesPerLane() const override { return bound_.BytesPerLane(); }
+  uint64_t FreeBytes() const override { return bound_.device.memory_bytes; }
+  Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override {
+    return std::unique_ptr<DeviceLanes>(std::make_unique<PretendedLanes>(bound_, count));
+  }
+
+ private:
+  Bound bound_;
+};
+
+}  // namespace
+
+Backend EmulatedCuda(const cuda::Emulation& emulation) {
+  const auto device = cuda::EmulatedDevice(emulation);
+  const auto bind = [device](const Plan& plan, const BufferLayout& layout,
+                             const ReleaseBytes& release) {
+    return cuda::BindTo(device, plan, layout, release);
+  };
+  return {"cuda, emulated", sizeof(float), nullptr, Backends()[0].cluster_functions, bind};
+}
+
+Backend PretendedBackend(PretendedDevice& device) {
+  const auto bind = [&device](const Plan& plan, const BufferLayout& layout,
+                              const ReleaseBytes&) -> DeviceBinding {
+    KINGLET_ASSIGN_OR_RETURN(std::vector<Kernel> kernels, ref::BindFloat(plan, layout));
+    return std::shared_ptr<const DeviceProgram>(
+        std::make_shared<PretendedProgram>(Bound{plan, layout, std::move(kernels), device}));
+  };
+  return {"pretended", sizeof(float), nullptr, Backends()[0].cluster_functions, bind};
+}
+
+}  // namespace kinglet
