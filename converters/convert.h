@@ -4,10 +4,10 @@
 //   output's place -> calibrated: the file runs on a text and is written again with what that gave
 //   -> reopened with the runtime's own reader -> golden values replayed with ref64 -> put in place.
 // Nothing is left at the output path unless every step succeeded. Memory holds at most 1.2 times
-// the largest tensor, as float32, and the output; more only for recipes, which need all tensors,
-// for DeFINE units that become tables, for checkpoints of integers (half a tensor), to replay
-// golden values, and to calibrate, which holds the output as the runtime lays it out and one
-// stream's memory.
+// the largest tensor, as float32, and the output; more only for recipes' passes, which need all
+// tensors, for tables that are made of several tensors, for checkpoints of integers (half a
+// tensor), to replay golden values, and to calibrate, which holds the output as the runtime lays it
+// out and one stream's memory.
 #ifndef KINGLET_CONVERTERS_CONVERT_H_
 #define KINGLET_CONVERTERS_CONVERT_H_
 

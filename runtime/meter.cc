@@ -45,7 +45,7 @@ class StepMeter {
       if (const CodedView* coded = table.coded()) {
         const OperationTally sums = SumOfSubVectors(*coded, cols);
         if (sums.Total() > 0) Add(".combine." + std::to_string(i), sums * taken);
-        if (traits_.decodes_in_products && IsInteger(plan_.weights[coded->scheme.codebook])) {
+        if (traits_.decodes_rows && IsInteger(plan_.weights[coded->scheme.codebook])) {
           decodes = true;
           decode.multiplications += taken * (coded->scheme.combine == Combine::kConcatenate
                                                  ? cols
@@ -54,7 +54,7 @@ class StepMeter {
       }
       const bool integer =
           bin.projection && IsInteger(table) && IsInteger(plan_.weights[*bin.projection]);
-      if (traits_.decodes_in_products && IsInteger(table) && !integer) {
+      if (traits_.decodes_rows && IsInteger(table) && !integer) {
         decodes = true;
         decode.multiplications += taken * cols;
       }
@@ -345,7 +345,11 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
 
 BackendTraits TraitsOf(const Backend& backend) {
   const bool reference = backend.name == "ref" || backend.name == "ref64";
-  return {backend.real_bytes == sizeof(double), !reference, !reference};
+  const bool device = backend.bind == nullptr;
+  return {.real64 = backend.real_bytes == sizeof(double),
+          .decodes_in_products = !reference && !device,
+          .decodes_rows = !reference,
+          .scores_masked_slots = !reference && !device};
 }
 
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,

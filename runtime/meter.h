@@ -37,6 +37,7 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors);
 struct BackendTraits {
   bool real64 = false;               // tails take the projected hidden state as it is
   bool decodes_in_products = false;  // integer weights become reals in every real product
+  bool decodes_rows = false;         // and rows of tables when they are looked up
   bool scores_masked_slots = false;  // window slots before the stream are scored, then masked
 };
 BackendTraits TraitsOf(const Backend& backend);

@@ -1,65 +1,25 @@
 #include "runtime/session.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <new>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "runtime/float_environment.h"
-#include "runtime/host_frames.h"
-#include "runtime/stream.h"
+#include "runtime/session_parts.h"
 
 namespace kinglet {
 
-struct Session::Lane {
-  Stream stream;
-  std::variant<Distribution<float>, Distribution<double>> distribution;
-
-  // Another token is the last one.
-  void Invalidate() {
-    const auto invalidate = [](auto& queries) {
-      queries.Invalidate();
-      queries.ResetWork();
-    };
-    std::visit(invalidate, distribution);
-  }
-};
-
-struct Session::Contents {
-  explicit Contents(std::variant<QueryMemory<float>, QueryMemory<double>> query_memory)
-      : memory_of_queries(std::move(query_memory)) {}
-
-  std::shared_ptr<const Model> model;
-  MemoryClaim memory;
-  Execution execution;
-  std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
-  std::vector<Lane> lanes;
-  std::optional<HostFrames> host_frames;  // of a model on a device
-  std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
-  std::vector<uint8_t> is_named;  // by lane: named in the call so far
-};
+using session::CheckId;
+using session::CheckSize;
+using session::CheckTemperature;
+using session::Invalid;
+using session::NoTokenYet;
+using session::OutOfMemory;
 
 namespace {
-
-Status Invalid(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "session", where, expected, found);
-}
-
-Status CheckId(uint32_t id, uint32_t size) {
-  if (id < size) return Status();
-  return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "session", "token id",
-                         "a number below " + std::to_string(size), std::to_string(id));
-}
-
-Status CheckSize(const char* what, size_t found, size_t expected) {
-  if (found == expected) return Status();
-  return Invalid(what, std::to_string(expected) + " elements", std::to_string(found));
-}
 
 std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model,
                                                                       uint32_t lanes) {
@@ -73,22 +33,6 @@ Status RefuseLanes(const SessionOptions& options, const std::string& limit, uint
       KINGLET_OUT_OF_MEMORY, "session", std::to_string(options.lanes) + " lanes",
       "at most " + std::to_string(bytes / each) + ", for " + std::to_string(bytes) + limit,
       std::to_string(each) + " bytes for each lane");
-}
-
-// Whose streams a span of Distribution::Asked names.
-template <class Span>
-using AskedDistribution = std::remove_pointer_t<decltype(Span::element_type::distribution)>;
-
-Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "session: out of memory"); }
-
-Status NoTokenYet() {
-  return Status::Refusal(KINGLET_NO_TOKEN_YET, "session", "query", "at least one token before it",
-                         "none");
-}
-
-Status CheckTemperature(double temperature) {
-  if (temperature >= 0 && !std::isinf(temperature)) return Status();
-  return Invalid("temperature", "a finite number of at least 0", std::to_string(temperature));
 }
 
 }  // namespace
@@ -273,13 +217,6 @@ Status Session::Reset(uint32_t lane) {
   return Status();
 }
 
-// Gives the frame of a stream on a device memory of the host that holds what is computed.
-template <class T>
-Status Session::FindOnHost(Distribution<T>& distribution, Frame& frame) {
-  if (!contents_->host_frames || contents_->host_frames->Take(frame)) return Status();
-  return distribution.FetchOpened(frame);
-}
-
 // Runs query(distribution, frame of the lane's last token).
 template <class Query>
 auto Session::Ask(uint32_t lane, const Query& query) {
@@ -363,86 +300,6 @@ Status Session::Probabilities(std::span<float> out, uint32_t lane) {
   return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
     return distribution.Probabilities(frame, out);
   });
-}
-
-// Runs query(streams as Distribution::Asked, index of the first in `lanes`, their answers), some
-// lanes at a time.
-template <class Answer, class Query>
-Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, const Query& query) {
-  KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
-  for (const uint32_t lane : lanes) {
-    if (position(lane) == 0) return NoTokenYet();
-  }
-  const ComputingCall call(contents_->execution);
-  const auto ask = [&]<class T>(const QueryMemory<T>&) -> Result<std::vector<Answer>> {
-    std::vector<Answer> answers(lanes.size());
-    for (const uint32_t lane : lanes) {
-      std::get<Distribution<T>>(contents_->lanes[lane].distribution).ResetWork();
-    }
-    for (size_t first = 0; first < lanes.size(); first += kLanesTogether) {
-      const size_t count = std::min(kLanesTogether, lanes.size() - first);
-      std::array<typename Distribution<T>::Asked, kLanesTogether> asked{};
-      for (size_t i = 0; i < count; ++i) {
-        Lane& lane = contents_->lanes[lanes[first + i]];
-        asked[i] = {&std::get<Distribution<T>>(lane.distribution), lane.stream.LastFrame()};
-        KINGLET_RETURN_IF_ERROR(FindOnHost(*asked[i].distribution, asked[i].frame));
-      }
-      KINGLET_RETURN_IF_ERROR(
-          query(std::span(asked).first(count), first, std::span(answers).subspan(first, count)));
-    }
-    return answers;
-  };
-  try {
-    return std::visit(ask, contents_->memory_of_queries);
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
-  }
-}
-
-Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
-                                    std::span<double> out) {
-  KINGLET_RETURN_IF_ERROR(CheckSize("ids to ask for", ids.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), lanes.size()));
-  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  KINGLET_ASSIGN_OR_RETURN(
-      const std::vector<double> answers,
-      AskLanes<double>(lanes, [&](auto asked, size_t first, std::span<double> part) {
-        return AskedDistribution<decltype(asked)>::LogProbabilityOf(
-            asked, ids.subspan(first, asked.size()), part);
-      }));
-  std::copy(answers.begin(), answers.end(), out.begin());
-  return Status();
-}
-
-Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
-                                                               uint32_t k) {
-  return AskLanes<std::vector<Candidate>>(
-      lanes, [&](auto asked, size_t, std::span<std::vector<Candidate>> part) {
-        return AskedDistribution<decltype(asked)>::TopK(asked, k, part);
-      });
-}
-
-Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
-                            double temperature, std::span<uint32_t> out) {
-  KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
-  KINGLET_ASSIGN_OR_RETURN(
-      const std::vector<uint32_t> answers,
-      AskLanes<uint32_t>(lanes, [&](auto asked, size_t first, std::span<uint32_t> part) {
-        return AskedDistribution<decltype(asked)>::Sample(asked, seeds.subspan(first, asked.size()),
-                                                          temperature, part);
-      }));
-  std::copy(answers.begin(), answers.end(), out.begin());
-  return Status();
-}
-
-Status Session::ComputeAllLanes(std::span<const uint32_t> lanes) {
-  return AskLanes<std::monostate>(lanes,
-                                  [](auto asked, size_t, std::span<std::monostate>) {
-                                    return AskedDistribution<decltype(asked)>::ComputeAll(asked);
-                                  })
-      .status();
 }
 
 const QueryWork& Session::last_work(uint32_t lane) const {

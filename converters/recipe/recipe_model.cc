@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -37,6 +38,19 @@ class ModelMaker {
 
   Result<LoadedModel> Make() {
     KINGLET_RETURN_IF_ERROR(tensors_.CheckNames(recipe_));
+    KINGLET_RETURN_IF_ERROR(Describe());
+    model_.read = [readers = std::move(readers_)](TensorId id, EncodedTensor& tensor) -> Status {
+      const auto reader = readers.find(id);
+      if (reader == readers.end()) return {};
+      KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, reader->second());
+      tensor.values = DenseF32{std::move(values)};
+      return {};
+    };
+    return std::move(model_);
+  }
+
+ private:
+  Status Describe() {
     KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, MakeEmbedding(*recipe_.embedding));
     const uint32_t width = embedding.width;
     std::vector<Block>& blocks = model_.draft.description.blocks;
@@ -45,7 +59,7 @@ class ModelMaker {
       KINGLET_ASSIGN_OR_RETURN(BagClassifier classifier, MakeClassifier(*recipe_.classifier));
       blocks.emplace_back(std::move(classifier));
     }
-    if (!recipe_.recurrent) return std::move(model_);
+    if (!recipe_.recurrent) return {};
     KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
     KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
                              MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
@@ -60,10 +74,9 @@ class ModelMaker {
       blocks.emplace_back(NeuralCache{"cache", static_cast<uint32_t>(cache.capacity), cache.theta,
                                       cache.lambda, cache.start});
     }
-    return std::move(model_);
+    return {};
   }
 
- private:
   // Of a norm: stays as it is under passes.
   enum class Use : uint8_t { kMatrix, kVector, kNorm };
 
@@ -77,20 +90,20 @@ class ModelMaker {
     return id;
   }
 
-  // A tensor of the checkpoint as it is, once however often it is named.
+  // A tensor of the checkpoint as it is, once however often it is named. Its values are read later.
   Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
     const auto known = added_.equal_range(ref.name);
     for (auto at = known.first; at != known.second; ++at) {
       if (at->second.first == ref) return at->second.second;
     }
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> read, tensors_.Read(ref));
+    KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
     const size_t rank = use == Use::kMatrix ? 2 : 1;
-    if (read.shape.size() != rank) {
+    if (part.shape.size() != rank) {
       return Refuse(name, rank == 2 ? "a matrix" : "a vector",
-                    ShapeText(read.shape) + " of " + QuotedName(ref.name));
+                    ShapeText(part.shape) + " of " + QuotedName(ref.name));
     }
-    const TensorId id =
-        AddTensor(name, std::move(read.shape), DenseF32{std::move(read.values)}, use);
+    const TensorId id = AddTensor(name, std::move(part.shape), DenseF32{}, use);
+    readers_.emplace(id, std::move(part.read));
     added_.emplace(ref.name, std::pair(ref, id));
     return id;
   }
@@ -443,6 +456,7 @@ class ModelMaker {
   const RecipeTensors tensors_;
   size_t threads_;
   std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
+  std::unordered_map<TensorId, std::function<Result<std::vector<float>>()>> readers_;
   LoadedModel model_;
 };
 

@@ -12,7 +12,8 @@
 
 namespace kinglet {
 
-// The model before any pass. The draft's tensors are called by their place: "embedding.table" (or
+// The model before any pass; tensors that are the checkpoint's are read later (LoadedModel::read),
+// what is made of several now. The draft's tensors are called by their place: "embedding.table" (or
 // "embedding.1.table" where there are several bins), its codebook "embedding.table.codebook",
 // "recurrent.0.input_weight", "softmax.head.bias", "softmax.tails.0.table"; a tensor that two
 // places name is stored once, under the first. Missing and unused tensors are refused all together.

@@ -21,9 +21,11 @@ Status CheckRange(const TensorRef& ref, const char* what,
                       std::to_string(size) + " of them");
 }
 
-template <class T>
-Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vector<T> values) {
-  if (!ref.rows && !ref.columns && !ref.transpose) return TensorValues<T>{shape, std::move(values)};
+bool IsWhole(const TensorRef& ref) { return !ref.rows && !ref.columns && !ref.transpose; }
+
+// Of the part that the reference means of a tensor of this shape.
+Result<Shape> PartShape(const TensorRef& ref, const Shape& shape) {
+  if (IsWhole(ref)) return shape;
   if (shape.size() != 1 && shape.size() != 2) {
     return RefuseTensor(ref, "a vector or a matrix to take a part of", ShapeText(shape));
   }
@@ -35,18 +37,28 @@ Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vect
   const TensorRef::Range rows = ref.rows.value_or(TensorRef::Range{0, Rows(shape)});
   const TensorRef::Range columns = ref.columns.value_or(TensorRef::Range{0, Cols(shape)});
   const uint64_t height = rows.end - rows.begin, width = columns.end - columns.begin;
+  if (shape.size() == 1) return Shape{width};
+  return ref.transpose ? Shape{width, height} : Shape{height, width};
+}
+
+template <class T>
+Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vector<T> values) {
   TensorValues<T> part;
+  KINGLET_ASSIGN_OR_RETURN(part.shape, PartShape(ref, shape));
+  if (IsWhole(ref)) {
+    part.values = std::move(values);
+    return part;
+  }
+  const uint64_t first = ref.rows ? ref.rows->begin : 0;
+  const uint64_t first_column = ref.columns ? ref.columns->begin : 0;
+  const uint64_t height = ref.transpose ? Cols(part.shape) : Rows(part.shape);
+  const uint64_t width = ref.transpose ? Rows(part.shape) : Cols(part.shape);
   part.values.resize(height * width);
   for (uint64_t row = 0; row < height; ++row) {
     for (uint64_t column = 0; column < width; ++column) {
-      const T value = values[(rows.begin + row) * Cols(shape) + columns.begin + column];
+      const T value = values[(first + row) * Cols(shape) + first_column + column];
       part.values[ref.transpose ? column * height + row : row * width + column] = value;
     }
-  }
-  if (shape.size() == 1) {
-    part.shape = {width};
-  } else {
-    part.shape = ref.transpose ? Shape{width, height} : Shape{height, width};
   }
   return part;
 }
@@ -93,6 +105,22 @@ Result<TensorValues<float>> RecipeTensors::Read(const TensorRef& ref) const {
   KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
   KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(*tensor));
   return Part(ref, tensor->shape, std::move(values));
+}
+
+Result<RecipeTensors::Deferred> RecipeTensors::Defer(const TensorRef& ref) const {
+  KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
+  Deferred deferred;
+  KINGLET_ASSIGN_OR_RETURN(deferred.shape, PartShape(ref, tensor->shape));
+  deferred.read = [tensor = *tensor, ref]() -> Result<std::vector<float>> {
+    if (ref.rows && !ref.columns && !ref.transpose) {
+      return ReadFiniteRows(tensor, ref.rows->begin, ref.rows->end - ref.rows->begin);
+    }
+    if (ref.transpose && !ref.rows && !ref.columns) return ReadFiniteTransposed(tensor);
+    KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(tensor));
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> part, Part(ref, tensor.shape, std::move(values)));
+    return std::move(part.values);
+  };
+  return deferred;
 }
 
 Result<TensorValues<int64_t>> RecipeTensors::ReadIntegers(const TensorRef& ref) const {

@@ -3,6 +3,7 @@
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_TENSORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -37,6 +38,12 @@ class RecipeTensors {
   // naming the tensor, also for a range outside it.
   Result<TensorValues<float>> Read(const TensorRef& ref) const;
   Result<TensorValues<int64_t>> ReadIntegers(const TensorRef& ref) const;
+  // The part's shape, and its values for whoever asks later; `read` owns what it needs.
+  struct Deferred {
+    Shape shape;
+    std::function<Result<std::vector<float>>()> read;
+  };
+  Result<Deferred> Defer(const TensorRef& ref) const;
   // The same, of this shape.
   Result<std::vector<float>> Read(const TensorRef& ref, const Shape& shape) const;
 

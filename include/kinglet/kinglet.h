@@ -86,10 +86,11 @@ typedef struct kinglet_model_options {
   // A session whose lanes together need more bytes than this is refused with KINGLET_OUT_OF_MEMORY.
   // 0: 4 GiB.
   uint64_t session_memory_limit;
-  // "cpu", "ref" or "ref64"; read during the call only. NULL: "cpu".
+  // "cpu", "ref", "ref64" or, where this library has it and the machine a device, "cuda"; read
+  // during the call only. NULL: "cpu".
   const char* backend;
   // The bytes that the file, the weights as the backend lays them out and all live sessions may
-  // hold together; whatever would need more is refused with KINGLET_OUT_OF_MEMORY. Sessions count
+  // hold together, of the host's memory and not of a device's; whatever would need more is refused with KINGLET_OUT_OF_MEMORY. Sessions count
   // kinglet_model_lane_bytes for each lane; states are not among them. 0: no limit.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one line of NUL-terminated text that is valid during the

@@ -1,7 +1,10 @@
 #include "kernels/cuda/bind.h"
 
+#include <string>
 #include <type_traits>
 #include <variant>
+
+#include "kernels/op_name.h"
 
 namespace kinglet::cuda {
 namespace {
@@ -52,7 +55,8 @@ Result<std::vector<Step>> Binder::Bind(size_t index) {
         if constexpr (kIsBound<Operation>) {
           return BindOp(op, *this);
         } else {
-          return Refuse("an operation that this backend has", "one that it has not");
+          return Refuse("an operation that this backend has",
+                        std::string(OpName(plan.steps[index_].op)));
         }
       },
       plan.steps[index].op);

@@ -50,6 +50,15 @@ class Binder {
     temporary_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   }
+  // The same, but it lasts to the end of this plan step only: others have it too. Once a step.
+  template <class T>
+  Place TemporaryOfStep(uint64_t count) {
+    if (count * sizeof(T) > of_step_bytes_) {
+      of_step_bytes_ = count * sizeof(T);
+      of_step_ = Temporary<T>(count);
+    }
+    return of_step_;
+  }
   // "cuda: step NAME: expected .., found ..".
   Status Refuse(const std::string& expected, const std::string& found) const;
 
@@ -57,8 +66,33 @@ class Binder {
   Status CheckBuffers() const;
   size_t index_ = 0;
   uint64_t temporary_bytes_ = 0;
+  Place of_step_;  // of so many bytes
+  uint64_t of_step_bytes_ = 0;
   std::map<BufferId, Logits> logits_;
 };
+
+// A vector on its way into products.
+struct ProductOperand {
+  Vector vector;
+  int64_t largest = 0;  // magnitude of a code
+};
+// The first `count` elements of a buffer; reals that `input` rounds are codes by a step that is
+// appended.
+ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t count,
+                         std::vector<Step>& steps);
+// Appends y = finish(weight * x), of integers where both sides are, for lanes whose token is in
+// the range.
+Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
+                     Place y, TokenRange tokens, std::vector<Step>& steps);
+
+Result<TableRows> TableRowsOf(Binder& binder, WeightId table);
+
+// Whether int32_t holds every sum of n products of numbers up to a and b in magnitude, which fit 31
+// bits each.
+constexpr bool SumFitsInt32(uint64_t n, int64_t a, int64_t b) {
+  const int64_t product = a * b;
+  return product == 0 || n <= static_cast<uint64_t>(INT32_MAX / product);
+}
 
 using Steps = Result<std::vector<Step>>;
 
@@ -69,6 +103,26 @@ Steps BindOp(const Add& op, Binder& binder);
 Steps BindOp(const AddScalar& op, Binder& binder);
 Steps BindOp(const MatVec& op, Binder& binder);
 Steps BindOp(const LogSumExp& op, Binder& binder);
+Steps BindOp(const EmbedRow& op, Binder& binder);
+Steps BindDefineRow(const EmbedRow& op, Binder& binder);  // REQUIRES: op.define
+Steps BindOp(const PartialProducts& op, Binder& binder);
+Steps BindOp(const CodedSums& op, Binder& binder);
+Steps BindOp(const LstmGates& op, Binder& binder);
+Steps BindOp(const GruGates& op, Binder& binder);
+Steps BindOp(const RnnGates& op, Binder& binder);
+Steps BindOp(const QrnnGates& op, Binder& binder);
+Steps BindOp(const BagAppend& op, Binder& binder);
+Steps BindOp(const BagFeatures& op, Binder& binder);
+Steps BindOp(const ScaleShiftRectify& op, Binder& binder);
+Steps BindOp(const WindowAttention& op, Binder& binder);
+Steps BindOp(const SourceAttention& op, Binder& binder);
+Steps BindOp(const CacheAppend& op, Binder& binder);
+Steps BindOp(const CacheWeights& op, Binder& binder);
+Steps BindOp(const AddPositionRow& op, Binder& binder);
+Steps BindOp(const AddSinusoids& op, Binder& binder);
+Steps BindOp(const AddQueryBias& op, Binder& binder);
+Steps BindOp(const StoreRow& op, Binder& binder);
+Steps BindOp(const LoadRow& op, Binder& binder);
 
 }  // namespace kinglet::cuda
 

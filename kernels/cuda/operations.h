@@ -2,9 +2,17 @@
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/bag.h"
+#include "kernels/cuda/cache.h"
 #include "kernels/cuda/cluster_products.h"
+#include "kernels/cuda/coded.h"
+#include "kernels/cuda/define.h"
+#include "kernels/cuda/embedding.h"
+#include "kernels/cuda/positions.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/ranking.h"
+#include "kernels/cuda/recurrent.h"
 #include "kernels/cuda/softmax.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/vectors.h"
@@ -14,7 +22,11 @@ namespace kinglet::cuda {
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
                  RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
-                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability>;
+                 LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability, AttendHead,
+                 ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
+                 AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts,
+                 LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRectify,
+                 ComputeDefineRow>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

@@ -1,5 +1,4 @@
-// How MatVec becomes steps (product.h).
-#include "format/row_reader.h"
+// How MatVec, and products of other operations, become steps (product.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -7,58 +6,75 @@ namespace {
 
 constexpr uint64_t kMostColumns = 32768;  // whose products of bytes add up below 2^31
 constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
-constexpr int64_t kLargestInt32 = 0x7fffffff;
 
 }  // namespace
 
-Steps BindOp(const MatVec& op, Binder& binder) {
-  const TensorView& weight = binder.plan.weights[op.weight];
-  const auto rows = static_cast<uint32_t>(Rows(weight.shape)),
-             cols = static_cast<uint32_t>(Cols(weight.shape));
-  Finish finish;
-  finish.rectify = op.rectify;
-  if (op.bias) {
-    KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.Reals(*op.bias));
+ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t count,
+                         std::vector<Step>& steps) {
+  ProductOperand operand;
+  operand.vector = binder.VectorOf(x);
+  operand.vector.count = count;
+  if (operand.vector.codes) {
+    operand.largest = LargestCode(*binder.plan.buffer(x).quantiser);
+    return operand;
   }
-  const Place y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
-  Vector x = binder.VectorOf(op.x);
-  std::vector<Step> steps;
-  int64_t largest = x.codes ? LargestCode(*binder.plan.buffer(op.x).quantiser) : kLargestFixedPoint;
-  if (op.input == TailInput::kFixedPoint15 && !x.codes) {
-    FixedPoint codes{};
-    codes.x = x.place;
-    codes.count = cols;
-    codes.codes = binder.Temporary<int16_t>(cols);
-    codes.step = binder.Temporary<float>(1);
-    steps.push_back(MakeStep(codes));
-    x.place = codes.codes;
-    x.codes = x.has_own_step = true;
-    x.step_place = codes.step;
-  }
-  if (!x.codes || !binder.weights.HasIntegers(op.weight)) {
+  if (input != TailInput::kFixedPoint15) return operand;
+  FixedPoint codes{};
+  codes.x = operand.vector.place;
+  codes.count = count;
+  codes.codes = binder.Temporary<int16_t>(count);
+  codes.step = binder.Temporary<float>(1);
+  steps.push_back(MakeStep(codes));
+  operand.vector.place = codes.codes;
+  operand.vector.codes = operand.vector.has_own_step = true;
+  operand.vector.step_place = codes.step;
+  operand.largest = kLargestFixedPoint;
+  return operand;
+}
+
+Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
+                     Place y, TokenRange tokens, std::vector<Step>& steps) {
+  const TensorView& matrix = binder.plan.weights[weight];
+  const uint64_t cols = Cols(matrix.shape);
+  if (!x.vector.codes || !binder.weights.HasIntegers(weight)) {
     RealProduct product{};
-    KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Reals(op.weight));
-    product.rows = rows;
-    product.cols = cols;
-    product.x = x;
+    KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Reals(weight));
+    product.rows = static_cast<uint32_t>(Rows(matrix.shape));
+    product.cols = static_cast<uint32_t>(cols);
+    product.x = x.vector;
     product.finish = finish;
     product.y = y;
+    product.tokens = tokens;
     steps.push_back(MakeStep(product));
-    return steps;
+    return Status();
   }
   if (cols > kMostColumns) {
     return binder.Refuse("at most " + std::to_string(kMostColumns) + " columns",
                          std::to_string(cols));
   }
   IntegerProduct product{};
-  KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Integers(op.weight));
-  product.x = x;
-  product.x_is_byte = largest <= kLargestByte;
-  const int64_t largest_weight = int64_t{1} << (RowReader::IntegerBits(weight) - 1);
-  product.fits_int32 = cols == 0 || largest * largest_weight <= kLargestInt32 / cols;
+  KINGLET_ASSIGN_OR_RETURN(product.matrix, binder.weights.Integers(weight));
+  product.x = x.vector;
+  product.x_is_byte = x.largest <= kLargestByte;
+  product.fits_int32 = SumFitsInt32(cols, x.largest, binder.weights.LargestInteger(weight));
   product.finish = finish;
   product.y = y;
+  product.tokens = tokens;
   steps.push_back(MakeStep(product));
+  return Status();
+}
+
+Steps BindOp(const MatVec& op, Binder& binder) {
+  std::vector<Step> steps;
+  const auto cols = static_cast<uint32_t>(Cols(binder.plan.weights[op.weight].shape));
+  const ProductOperand x = OperandOf(binder, op.x, op.input, cols, steps);
+  Finish finish;
+  finish.rectify = op.rectify;
+  if (op.bias) {
+    KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.Reals(*op.bias));
+  }
+  KINGLET_RETURN_IF_ERROR(AppendProduct(
+      binder, op.weight, x, finish, binder.At(op.y).Plus(op.y_offset * sizeof(float)), {}, steps));
   return steps;
 }
 

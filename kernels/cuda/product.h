@@ -14,7 +14,9 @@ namespace kinglet::cuda {
 struct Finish {
   const float* bias = nullptr;  // [rows], or null
   bool rectify = false;
+  float scale = 1.0f;  // multiplies the product
   KINGLET_HOST_DEVICE float operator()(float value, uint64_t row) const {
+    value *= scale;
     if (bias != nullptr) value += bias[row];
     return !rectify || value > 0.0f ? value : 0.0f;
   }
@@ -201,6 +203,11 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
   const uint32_t first_tile = work.unit % row_units * block.warps();
   const uint32_t lanes =
       work.lane_count - first_lane < kStreams ? work.lane_count - first_lane : kStreams;
+  bool any = false;
+  for (uint32_t s = 0; s < lanes && !any; ++s) {
+    any = p.tokens.Contains(work.lanes[first_lane + s].token);
+  }
+  if (!any) return;
 
   constexpr uint64_t kStride = IntegerProduct::Stride(kColumns);
   SharedMemory shared(block);
@@ -326,26 +333,38 @@ struct RealProduct {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// Sums of up to 2^30 blocks, folded as they come (kernels/ref/sum.h).
-class RunningFold {
- public:
-  KINGLET_HOST_DEVICE void Push(float value) {
-    for (uint32_t merged = count_++; (merged & 1u) != 0; merged >>= 1) {
-      value = stack_[--depth_] + value;
+// Sums of `cols` terms of rows `first` and `first` + 1 below `rows`, each by half of the warp:
+// term(partial, row, i) adds term i to a partial sum, use(row, sum) is called once.
+template <class Term, class Use>
+KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
+                                    const Term& term, const Use& use) {
+  const auto row_of = [&](uint32_t thread) { return first + thread / kSumLanes; };
+  PerLane<RunningFold> totals{};
+  for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
+    const uint64_t end = cols - begin < kSumBlock ? cols : begin + kSumBlock;
+    PerLane<float> chains;
+    warp.EachLane([&](uint32_t thread, uint32_t slot) {
+      chains[slot] = 0.0f;
+      const uint64_t row = row_of(thread);
+      if (row >= rows) return;
+      if (cols < kShortSum && thread % kSumLanes != 0) return;
+      const uint32_t stride = cols < kShortSum ? 1 : kSumLanes;
+      for (uint64_t i = begin + thread % kSumLanes; i < end; i += stride) {
+        chains[slot] = term(chains[slot], row, i);
+      }
+    });
+    // A short sum is its first chain as it is.
+    for (uint32_t apart = cols < kShortSum ? 0 : kSumLanes / 2; apart > 0; apart /= 2) {
+      const PerLane<float> other = warp.Exchanged(chains, apart);
+      warp.EachLane([&](uint32_t, uint32_t slot) { chains[slot] += other[slot]; });
     }
-    stack_[depth_++] = value;
+    warp.EachLane([&](uint32_t, uint32_t slot) { totals[slot].Push(chains[slot]); });
   }
-  KINGLET_HOST_DEVICE float Total() const {
-    if (depth_ == 0) return 0.0f;
-    float total = stack_[depth_ - 1];
-    for (uint32_t i = depth_ - 1; i-- > 0;) total = stack_[i] + total;
-    return total;
-  }
-
- private:
-  float stack_[32];
-  uint32_t depth_ = 0, count_ = 0;
-};
+  warp.EachLane([&](uint32_t thread, uint32_t slot) {
+    if (thread % kSumLanes != 0 || row_of(thread) >= rows) return;
+    use(row_of(thread), totals[slot].Total());
+  });
+}
 
 KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
   const LaneUnit unit(work, p.RowUnits(work.block.warps()));
@@ -353,35 +372,12 @@ KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
   if (!p.tokens.Contains(lane.token)) return;
   work.block.EachWarp([&](const Warp& warp) {
     const uint64_t first = (uint64_t{unit.part} * work.block.warps() + warp.index()) * 2;
-    const auto row_of = [&](uint32_t thread) { return first + thread / kSumLanes; };
-    PerLane<RunningFold> totals{};
-    for (uint64_t begin = 0; begin < p.cols; begin += kSumBlock) {
-      const uint64_t left = p.cols - begin;
-      const uint64_t n = left < kSumBlock ? left : kSumBlock;
-      PerLane<float> chains;
-      warp.EachLane([&](uint32_t thread, uint32_t slot) {
-        chains[slot] = 0.0f;
-        if (row_of(thread) >= p.rows) return;
-        if (p.cols < kShortSum && thread % kSumLanes != 0) return;
-        const float* weights = p.matrix + row_of(thread) * p.cols;
-        const uint32_t stride = p.cols < kShortSum ? 1 : kSumLanes;
-        for (uint64_t i = thread % kSumLanes; i < n; i += stride) {
-          const uint64_t at = begin + i;
-          chains[slot] = fmaf(weights[at], work.Real(lane, p.x, at), chains[slot]);
-        }
-      });
-      // A short sum is its first chain as it is.
-      for (uint32_t apart = p.cols < kShortSum ? 0 : kSumLanes / 2; apart > 0; apart /= 2) {
-        const PerLane<float> other = warp.Exchanged(chains, apart);
-        warp.EachLane([&](uint32_t, uint32_t slot) { chains[slot] += other[slot]; });
-      }
-      warp.EachLane([&](uint32_t, uint32_t slot) { totals[slot].Push(chains[slot]); });
-    }
-    warp.EachLane([&](uint32_t thread, uint32_t slot) {
-      const uint64_t row = row_of(thread);
-      if (thread % kSumLanes != 0 || row >= p.rows) return;
-      work.At<float>(lane, p.y)[row] = p.finish(totals[slot].Total(), row);
-    });
+    TwoRowSums(
+        warp, first, p.rows, p.cols,
+        [&](float sum, uint64_t row, uint64_t i) {
+          return fmaf(p.matrix[row * p.cols + i], work.Real(lane, p.x, i), sum);
+        },
+        [&](uint64_t row, float sum) { work.At<float>(lane, p.y)[row] = p.finish(sum, row); });
   });
 }
 

@@ -53,6 +53,40 @@ KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
   return sums[0];
 }
 
+// Sums of up to 2^30 blocks, folded as they come (kernels/ref/sum.h).
+class RunningFold {
+ public:
+  KINGLET_HOST_DEVICE void Push(float value) {
+    for (uint32_t merged = count_++; (merged & 1u) != 0; merged >>= 1) {
+      value = stack_[--depth_] + value;
+    }
+    stack_[depth_++] = value;
+  }
+  KINGLET_HOST_DEVICE float Total() const {
+    if (depth_ == 0) return 0.0f;
+    float total = stack_[depth_ - 1];
+    for (uint32_t i = depth_ - 1; i-- > 0;) total = stack_[i] + total;
+    return total;
+  }
+
+ private:
+  float stack_[32];
+  uint32_t depth_ = 0, count_ = 0;
+};
+
+// The sum of n terms by one thread.
+template <class Accumulate>
+KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
+  if (n < kShortSum) return ChainSum(n, 0, accumulate);
+  RunningFold blocks;
+  for (uint64_t first = 0; first < SumChains(n); first += kSumLanes) {
+    float chains[kSumLanes];
+    for (uint32_t j = 0; j < kSumLanes; ++j) chains[j] = ChainSum(n, first + j, accumulate);
+    blocks.Push(FoldChains(chains));
+  }
+  return blocks.Total();
+}
+
 // Floats of shared memory that BlockSum needs.
 KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
   return n == 0 ? 1 : SumChains(n);

@@ -1,5 +1,4 @@
-// What is done to one vector at a time, by one block for each lane: normalising, quantising,
-// adding. C++17.
+// What is done to one vector at a time: normalising, quantising, adding. C++17.
 #ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
 #define KINGLET_KERNELS_CUDA_VECTORS_H_
 
@@ -9,6 +8,22 @@
 #include "kernels/cuda/sums.h"
 
 namespace kinglet::cuda {
+
+// Elements of a unit, where each element of a vector is computed for itself.
+inline constexpr uint32_t kElementPart = 1024;
+KINGLET_HOST_DEVICE constexpr uint32_t ElementParts(uint32_t count) {
+  return (count + kElementPart - 1) / kElementPart;
+}
+// f(lane, i) for the unit's elements of a vector of `count`. A section.
+template <class F>
+KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& f) {
+  const LaneUnit unit(work, ElementParts(count));
+  const Lane& lane = work.lanes[unit.lane];
+  const uint64_t first = uint64_t{unit.part} * kElementPart;
+  const uint64_t left = count - first;
+  work.block.ForEach(left < kElementPart ? left : kElementPart,
+                     [&](uint64_t i) { f(lane, first + i); });
+}
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias.
 struct NormaliseVector {
@@ -80,25 +95,21 @@ KINGLET_HOST_DEVICE inline void Run(const AddVector& p, const Work& work) {
   work.block.ForEach(p.x.count, [&](uint64_t i) { y[i] += work.Real(lane, p.x, i); });
 }
 
-// y[0, count) += x[0]. Each unit is kPart elements of one lane.
+// y[0, count) += x[0].
 struct AddOne {
   Place x, y;
   uint32_t count;
 
-  static constexpr uint32_t kPart = 4096;
-  KINGLET_HOST_DEVICE uint32_t Parts() const { return (count + kPart - 1) / kPart; }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes * Parts(); }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(count);
+  }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddOne& p, const Work& work) {
-  const LaneUnit unit(work, p.Parts());
-  const Lane& lane = work.lanes[unit.lane];
-  const float added = *work.At<float>(lane, p.x);
-  const uint32_t first = unit.part * AddOne::kPart;
-  float* y = work.At<float>(lane, p.y) + first;
-  const uint32_t n = p.count - first < AddOne::kPart ? p.count - first : AddOne::kPart;
-  work.block.ForEach(n, [&](uint64_t i) { y[i] += added; });
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    work.At<float>(lane, p.y)[i] += *work.At<float>(lane, p.x);
+  });
 }
 
 }  // namespace kinglet::cuda

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "format/coded_rows.h"
 #include "format/encoding.h"
 #include "format/row_reader.h"
 
@@ -40,11 +41,20 @@ bool WeightStore::HasIntegers(WeightId id) const {
   return RowReader::IntegerBits(plan_.weights[id]) != 0;
 }
 
-Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
-  KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
+int64_t WeightStore::LargestInteger(WeightId id) const {
+  return int64_t{1} << (RowReader::IntegerBits(plan_.weights[id]) - 1);
+}
+
+Result<std::byte*> WeightStore::Allocate(uint64_t bytes) {
+  KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes));
   std::byte* const address = memory.data();
   memory_.push_back(std::move(memory));
-  bytes_ += bytes.size();
+  bytes_ += bytes;
+  return address;
+}
+
+Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
+  KINGLET_ASSIGN_OR_RETURN(std::byte* const address, Allocate(bytes.size()));
   KINGLET_RETURN_IF_ERROR(queue_.Upload(address, bytes.data(), bytes.size()));
   return static_cast<const std::byte*>(address);
 }
@@ -90,9 +100,64 @@ Result<const float*> WeightStore::Reals(WeightId id) {
   return address;
 }
 
+Result<StoredRows> WeightStore::Stored(WeightId id) {
+  StoredRows rows;
+  rows.cols = static_cast<uint32_t>(Cols(plan_.weights[id].shape));
+  if (HasIntegers(id)) {
+    KINGLET_ASSIGN_OR_RETURN(rows.integers, Integers(id));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(rows.reals, Reals(id));
+  }
+  return rows;
+}
+
+Result<CodeMatrix> WeightStore::Codes(WeightId id) {
+  if (const auto found = codes_.find(id); found != codes_.end()) return found->second;
+  const CodedRows reader(plan_.weights[id]);
+  CodeMatrix matrix;
+  matrix.rows = static_cast<uint32_t>(Rows(plan_.weights[id].shape));
+  matrix.positions = reader.positions();
+  matrix.bits = static_cast<uint32_t>(plan_.weights[id].coded()->scheme.CodeBits());
+  std::vector<uint32_t> words(matrix.positions * matrix.plane_words());
+  std::vector<uint32_t> codes(matrix.positions);
+  for (uint64_t row = 0; row < matrix.rows; ++row) {
+    reader.Codes(row, codes.data());
+    for (uint32_t j = 0; j < matrix.positions; ++j) {
+      const uint64_t bit = row * matrix.bits;
+      uint32_t* const word = words.data() + j * matrix.plane_words() + bit / 32;
+      const uint64_t shifted = uint64_t{codes[j]} << (bit % 32);
+      word[0] |= static_cast<uint32_t>(shifted);
+      word[1] |= static_cast<uint32_t>(shifted >> 32);
+    }
+  }
+  KINGLET_ASSIGN_OR_RETURN(matrix.words, Constants(std::span<const uint32_t>(words)));
+  laid_out_.insert(id);
+  codes_[id] = matrix;
+  return matrix;
+}
+
+Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes) {
+  const auto copy = [this](std::span<const std::byte> bytes) -> Result<DeviceMemory> {
+    KINGLET_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device_, bytes.size()));
+    KINGLET_RETURN_IF_ERROR(queue_.Upload(memory.data(), bytes.data(), bytes.size()));
+    return memory;
+  };
+  KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_steps, copy(std::as_bytes(steps)));
+  KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_lanes, copy(std::as_bytes(lanes)));
+  const StepList list = {steps.data(), static_cast<uint32_t>(steps.size()),
+                         reinterpret_cast<const Step*>(of_steps.data())};
+  KINGLET_RETURN_IF_ERROR(queue_.Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),
+                                     static_cast<uint32_t>(lanes.size())));
+  return queue_.Wait();
+}
+
 void WeightStore::Release(const ReleaseBytes& release) const {
   if (!release) return;
   for (const WeightId id : laid_out_) {
+    if (const CodedView* const coded = plan_.weights[id].coded()) {
+      if (!coded->codes.empty()) release(id, coded->codes);
+      continue;
+    }
     const RowReader reader(plan_.weights[id]);
     for (const MemoryRange& bytes : reader.Memory(0, reader.rows())) release(id, bytes);
   }

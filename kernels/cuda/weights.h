@@ -13,6 +13,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/code_matrix.h"
 #include "kernels/cuda/device.h"
 #include "kernels/plan.h"
 
@@ -27,10 +28,16 @@ class WeightStore {
 
   // Whether products with the tensor may be integer (kernels/ref/weights.h).
   bool HasIntegers(WeightId id) const;
+  // The largest magnitude that its integers may have. REQUIRES: HasIntegers(id).
+  int64_t LargestInteger(WeightId id) const;
   // REQUIRES: HasIntegers(id).
   Result<ByteMatrix> Integers(WeightId id);
   // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
   Result<const float*> Reals(WeightId id);
+  // As integers where it has them, otherwise as reals. REQUIRES: the tensor is not coded.
+  Result<StoredRows> Stored(WeightId id);
+  // The codes of a coded table, stored or computed.
+  Result<CodeMatrix> Codes(WeightId id);
   // Numbers that a step makes of tensors when it is bound.
   template <class T>
   Result<const T*> Constants(std::span<const T> values) {
@@ -38,11 +45,21 @@ class WeightStore {
     return reinterpret_cast<const T*>(address);
   }
 
+  // Memory of the device that lives as long, for what steps make when they are bound.
+  template <class T>
+  Result<T*> Memory(uint64_t count) {
+    KINGLET_ASSIGN_OR_RETURN(std::byte* const address, Allocate(count * sizeof(T)));
+    return reinterpret_cast<T*>(address);
+  }
+  // Runs steps when they are bound, and waits.
+  Status Run(std::span<const Step> steps, std::span<const Lane> lanes);
+
   // Gives back the file's bytes of all tensors that were laid out here.
   void Release(const ReleaseBytes& release) const;
   uint64_t bytes() const { return bytes_; }  // of the device's memory
 
  private:
+  Result<std::byte*> Allocate(uint64_t bytes);
   Result<const std::byte*> Upload(std::span<const std::byte> bytes);
 
   const Plan& plan_;
@@ -51,6 +68,7 @@ class WeightStore {
   std::vector<DeviceMemory>& memory_;
   std::map<WeightId, ByteMatrix> integers_;
   std::map<WeightId, const float*> reals_;
+  std::map<WeightId, CodeMatrix> codes_;
   std::set<WeightId> laid_out_;
   uint64_t bytes_ = 0;
 };

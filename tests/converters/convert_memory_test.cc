@@ -21,17 +21,9 @@ namespace {
 constexpr uint64_t kWords = 16384, kWidth = 256;
 constexpr uint64_t kLargest = kWords * kWidth * sizeof(float);
 
-// A folder as Hugging Face's TransfoXL has it. Tied tables are there twice, as safetensors stores
-// them, or another as the output's.
-std::string WriteCheckpoint(const TemporaryFolder& folder, bool tied) {
-  folder.Write("config.json",
-               R"({"vocab_size": 16384, "d_model": 256, "d_embed": 256, "n_head": 2, "d_head": 3,)"
-               R"( "n_layer": 1, "div_val": 1, "mem_len": 5, "clamp_len": 4,)"
-               R"( "cutoffs": [6, 11], "same_length": true})");
-  RecurrentSource source = TransformerXlSource("transformer.", kWords, kWidth);
-  if (!tied) source.Values("crit.out_layers.0.weight")[0] += 1;
+std::string WriteSafetensors(const TemporaryFolder& folder, const SourceWeights& weights) {
   std::string header, data;
-  for (const SourceTensor& tensor : source.Weights()) {
+  for (const SourceTensor& tensor : weights) {
     const std::vector<float> values = *tensor.values();
     std::string shape;
     for (const uint64_t size : tensor.shape) {
@@ -49,6 +41,18 @@ std::string WriteCheckpoint(const TemporaryFolder& folder, bool tied) {
     length[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
   }
   return folder.Write("model.safetensors", length + header + data);
+}
+
+// A folder as Hugging Face's TransfoXL has it. Tied tables are there twice, as safetensors stores
+// them, or another as the output's.
+std::string WriteCheckpoint(const TemporaryFolder& folder, bool tied) {
+  folder.Write("config.json",
+               R"({"vocab_size": 16384, "d_model": 256, "d_embed": 256, "n_head": 2, "d_head": 3,)"
+               R"( "n_layer": 1, "div_val": 1, "mem_len": 5, "clamp_len": 4,)"
+               R"( "cutoffs": [6, 11], "same_length": true})");
+  RecurrentSource source = TransformerXlSource("transformer.", kWords, kWidth);
+  if (!tied) source.Values("crit.out_layers.0.weight")[0] += 1;
+  return WriteSafetensors(folder, source.Weights());
 }
 
 struct Case {
@@ -90,6 +94,29 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertMemory,
                                          Case{false, {}, 0.5}, Case{false, 2, 0.5},
                                          Case{true, 9, {}, true}, Case{false, 9, 0.5, true},
                                          Case{false, 16, {}, true}));
+
+// A recipe's, where nothing is made of them.
+TEST(RecipeMemory, TensorsAreReadOneByOne) {
+  const TemporaryFolder folder;
+  const auto tensor = [](const char* name, uint64_t rows) {
+    return SourceTensor{name, {rows, kWidth}, [rows]() -> Result<std::vector<float>> {
+                          return std::vector<float>(rows * kWidth, 0.5F);
+                        }};
+  };
+  ConvertOptions options;
+  options.checkpoint = WriteSafetensors(folder, {tensor("in", kWords), tensor("ih", 4 * kWidth),
+                                                 tensor("hh", 4 * kWidth), tensor("out", kWords)});
+  options.recipe = folder.Write("recipe.json", R"({"embedding": {"table": "in"}, "recurrent":
+      {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]}, "softmax": {"table": "out"}})");
+  options.output = folder.Path("model.kgl");
+  options.bits = 9;
+  const CountedMemory memory;
+  const auto summary = Convert(options);
+  const uint64_t peak = memory.Peak();
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_LE(peak, kLargest + kLargest / 5 + summary->file_bytes);
+  EXPECT_LT(summary->file_bytes + kLargest / 5, kLargest);  // two tables would be more
+}
 
 // A transposed matrix is put together from the pieces of the file.
 TEST(ElementsMemory, AStridedTensorIsHeldOnce) {

@@ -62,6 +62,20 @@ TEST(Backends, AreFoundByNameAndDiffer) {
   EXPECT_TRUE(names.count("ref") == 1 && names.count("ref64") == 1 && names.count("cpu") == 1);
 }
 
+TEST(Backends, OnesOnADeviceAreFoundWhereThereIsOne) {
+  for (const Backend& backend : DeviceBackends()) {
+    const Result<std::string> device = backend.device_name();
+    const auto found = FindBackend(backend.name);
+    ASSERT_EQ(found.ok(), device.ok()) << backend.name;
+    if (found.ok()) {
+      EXPECT_EQ(*found, &backend);
+    } else {
+      EXPECT_EQ(found.status().code(), KINGLET_UNSUPPORTED);
+      EXPECT_EQ(found.status().message(), device.status().message());
+    }
+  }
+}
+
 TEST(Backends, AnUnknownOneIsRefusedWithTheListOfThoseThere) {
   const auto missing = FindBackend("abacus");
   ASSERT_FALSE(missing.ok());

@@ -55,6 +55,16 @@ std::vector<Family> LanguageModels() {
 
 class SessionDevice : public testing::TestWithParam<const char*> {
  protected:
+  void SetUp() override {
+    if (!backend_.device_name) return;
+    const Result<std::string> device = backend_.device_name();
+    if (!device.ok()) GTEST_SKIP() << device.status().message();
+  }
+  Backend BackendHere() {
+    const std::string name = GetParam();
+    if (name == "pretended") return PretendedBackend(pretended_);
+    return name == "emulated" ? EmulatedCuda() : DeviceBackends().front();
+  }
   // The device of the parameter, or null with the reason in the log if it lacks an operation.
   std::shared_ptr<const Model> OpenHere(const ModelDraft& draft) {
     const auto model = OpenOn(draft, backend_);
@@ -65,10 +75,9 @@ class SessionDevice : public testing::TestWithParam<const char*> {
   }
 
   PretendedDevice pretended_;
-  Backend backend_ =
-      std::string(GetParam()) == "emulated" ? EmulatedCuda() : PretendedBackend(pretended_);
+  Backend backend_ = BackendHere();
 };
-INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated"));
+INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated", "cuda"));
 
 std::vector<double> Numbers(const std::vector<Candidate>& words) {
   std::vector<double> numbers;

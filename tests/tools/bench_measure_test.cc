@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/traffic.h"
+#include "tests/support/device_backends.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {
@@ -56,6 +57,35 @@ TEST(Measure, TimesAddUpAndPercentilesAscend) {
       }
     }
   }
+}
+
+TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
+  PretendedDevice device;
+  const Backend backend = PretendedBackend(device);
+  TinyOptions tiny;
+  tiny.cache_capacity = 4;
+  const auto model =
+      *Model::FromBytes(*SerialiseModel(TinyMicronet(tiny)), {.own_backend = &backend});
+  const uint64_t free = device.memory_bytes;
+  const auto results = MeasureTiny(model, {{BenchMode::kFull}}, std::vector<uint32_t>(200, 1), 3);
+  const BenchResult& result = results[0];
+  ASSERT_TRUE(result.device.has_value());
+  EXPECT_EQ(result.device->name, "pretended device");
+  EXPECT_EQ(result.device->bytes_per_lane, model->device()->BytesPerLane());
+  // All lanes take each step together, and the pretended device launches each.
+  EXPECT_EQ(result.device->launches, static_cast<double>(model->plan().steps.size()));
+  EXPECT_GT(result.device->bytes_to_device, 0);
+  // At least every word's logit of every lane.
+  EXPECT_GE(result.device->bytes_to_host, 3 * 23 * 4);
+  EXPECT_EQ(result.read_floor_us, 0);
+  EXPECT_EQ(device.memory_bytes, free);  // given back
+  // Three modes of three lanes do not fit where eight lanes do.
+  device.memory_bytes = 8 * model->device()->BytesPerLane();
+  const BenchSetup setup{kAll, 3, 1, MakeSchedule(0, 40)};
+  const auto refused = Measure(model, setup, LaneIds({1, 2, 3}, 3), [](uint64_t) {});
+  EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY);
+  EXPECT_NE(refused.status().message().find("at most 2 lanes"), std::string::npos)
+      << refused.status().message();
 }
 
 // Every token is word 1, so every step of the full distribution is of one kind.

@@ -8,6 +8,7 @@
 #include "converters/recipe/recipe_model.h"
 #include "format/model_file.h"
 #include "tests/converters/recipe/recipe_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -18,12 +19,12 @@ LoadedModel Tied(const std::string& embedding, const std::string& softmax, uint6
   const SourceWeights weights = {RandomTensor("table", {9, 4}), RandomTensor("out", {6, 4}),
                                  RandomTensor("in", {4, 4}), RandomTensor("ih", {16, width}),
                                  RandomTensor("hh", {16, 4})};
-  auto model = ModelFromRecipe(
+  auto model = WithValues(ModelFromRecipe(
       RecipeOf(R"({"embedding": {"table": "table")" + embedding +
                R"(}, "recurrent": {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
                    "softmax": {"table": "table")" +
                softmax + R"(}, "unused": ["*"]})"),
-      weights, 1);
+      weights, 1));
   EXPECT_TRUE(model.ok()) << model.status().message();
   return *std::move(model);
 }

@@ -8,6 +8,7 @@
 
 #include "format/model_file.h"
 #include "tests/converters/recipe/recipe_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -26,7 +27,7 @@ SourceWeights Small() {
 const std::string kLstm = R"("recurrent": {"torch": "lstm", "layers": 1})";
 
 Result<LoadedModel> Made(const std::string& json, const SourceWeights& weights) {
-  return ModelFromRecipe(RecipeOf(json), weights, 2);
+  return WithValues(ModelFromRecipe(RecipeOf(json), weights, 2));
 }
 // What a file says of the model, or the refusal on the way.
 Status Filed(const std::string& json, const SourceWeights& weights) {

@@ -11,6 +11,7 @@
 #include "format/model_file.h"
 #include "tests/converters/recipe/recipe_source.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -27,11 +28,12 @@ LoadedModel Model() {
                                  RandomTensor("clusters", {1, 3}),
                                  RandomTensor("narrow", {2, 3}),
                                  RandomTensor("tail", {7, 2})};
-  auto model = ModelFromRecipe(RecipeOf(R"({"embedding": {"table": "emb", "projection": "widen"},
+  auto model =
+      WithValues(ModelFromRecipe(RecipeOf(R"({"embedding": {"table": "emb", "projection": "widen"},
       "recurrent": {"torch": "lstm", "layers": 1},
       "softmax": {"head": {"table": "head"}, "clusters": {"weight": "clusters"},
                   "tails": [{"table": "tail", "projection": "narrow"}]}})"),
-                               weights, 1);
+                                 weights, 1));
   EXPECT_TRUE(model.ok()) << model.status().message();
   return *std::move(model);
 }

@@ -11,6 +11,7 @@
 #include "runtime/embedder.h"
 #include "tests/converters/passes/flat_fixture.h"
 #include "tests/converters/recipe/recipe_source.h"
+#include "tests/converters/with_values.h"
 
 namespace kinglet {
 namespace {
@@ -120,13 +121,13 @@ TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
   auto recipe = ParseRecipe(*node);
   ASSERT_TRUE(recipe.ok()) << recipe.status().message();
   const std::vector<double> expected = ReadDoubles("define/" + name + "_table.npy");
-  const auto table = ModelFromRecipe(*recipe, source->tensors, 1);
+  const auto table = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
   ASSERT_TRUE(table.ok()) << table.status().message();
   // One rounding to float32.
   EXPECT_LT(LargestDifference(DecodedValues(table->draft.tensors[0]), expected), 6.1e-8);
 
   KeepUnit(4, *recipe);
-  const auto kept = ModelFromRecipe(*recipe, source->tensors, 1);
+  const auto kept = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
   ASSERT_TRUE(kept.ok()) << kept.status().message();
   const auto bytes = SerialiseModel(kept->draft);
   ASSERT_TRUE(bytes.ok()) << bytes.status().message();
@@ -152,7 +153,7 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   const std::string unit =
       R"({"define": {"map": [{"table": "t"}], "layers": [{"weight": "w"}], "cache_rows": )";
   const auto message = [&](const std::string& json) {
-    const auto model = ModelFromRecipe(RecipeOf(json), weights, 1);
+    const auto model = WithValues(ModelFromRecipe(RecipeOf(json), weights, 1));
     return model.ok() ? "accepted" : model.status().message();
   };
   EXPECT_EQ(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "4}}}}"), "accepted");

@@ -1,0 +1,144 @@
+// How WindowAttention and SourceAttention become steps (attention.h).
+#include "kernels/cuda/attention.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "format/encoding.h"
+#include "kernels/cuda/bind.h"
+#include "kernels/cuda/relative_rows.h"
+#include "kernels/ref/quantise.h"
+
+namespace kinglet::cuda {
+namespace {
+
+// Longer windows are divided among blocks.
+constexpr uint32_t kLongWindow = 256;
+
+constexpr bool Together(std::initializer_list<uint64_t> lengths) {
+  for (const uint64_t length : lengths) {
+    if (length % kCodesTogether != 0) return false;
+  }
+  return true;
+}
+
+// What both kinds of attention have: `keys` and `values` lie where a head's begin, strides are set.
+template <class Op>
+Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId values,
+                           Binder& binder) {
+  const BufferSpec& query_buffer = binder.plan.buffer(query);
+  const BufferSpec& key_buffer = binder.plan.buffer(keys);
+  const BufferSpec& value_buffer = binder.plan.buffer(values);
+  Attention made{};
+  made.query = binder.At(query);
+  made.keys = binder.At(keys);
+  made.values = binder.At(values);
+  made.weights = binder.At(op.weights);
+  made.out = binder.At(op.out);
+  made.scale = AttentionScale<float>(op.key_size);
+  made.heads = op.heads;
+  made.key_size = op.key_size;
+  made.value_size = op.value_size;
+  made.window = op.window;
+  made.query_stride = binder.Count(query) / op.heads;
+  made.codes = query_buffer.element == Element::kCode16;
+  if (made.codes != op.weights_quantiser.has_value()) {
+    return binder.Refuse("a quantiser of the weights where the query is codes, else none",
+                         made.codes ? "none" : "one");
+  }
+  if (!made.codes) return made;
+  const ActivationQuantiser& of_weights = *op.weights_quantiser;
+  if (LargestCode(of_weights) > INT16_MAX) {
+    return binder.Refuse("a quantiser of the weights of at most 16 bits",
+                         "codes up to " + std::to_string(LargestCode(of_weights)));
+  }
+  made.rounding = {of_weights.max_abs, of_weights.step};
+  made.query_step = query_buffer.quantiser->step;
+  made.content_scale = query_buffer.quantiser->step * key_buffer.quantiser->step;
+  made.value_scale = of_weights.step * value_buffer.quantiser->step;
+  made.wide_scores = !SumFitsInt32(op.key_size, LargestCode(*query_buffer.quantiser),
+                                   LargestCode(*key_buffer.quantiser));
+  made.wide_values =
+      !SumFitsInt32(op.window, LargestCode(of_weights), LargestCode(*value_buffer.quantiser));
+  return made;
+}
+
+std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
+  if (attention.window <= kLongWindow) return {MakeStep(AttendHead{attention})};
+  const Place scores = binder.TemporaryOfStep<float>(uint64_t{attention.heads} * attention.window);
+  return {MakeStep(ScoreSlots{attention, scores}), MakeStep(WeighValues{attention, scores})};
+}
+
+// [key_size, window] as [window, key_size]: a slot's numbers lie together.
+Result<const float*> SlotRows(const SlotColumns& op, const WindowAttention& attention,
+                              Binder& binder) {
+  const std::vector<float> columns = DecodedValues(binder.plan.weights[op.columns]);
+  std::vector<float> rows(columns.size());
+  for (uint64_t i = 0; i < attention.key_size; ++i) {
+    for (uint64_t s = 0; s < attention.window; ++s) {
+      rows[s * attention.key_size + i] = columns[i * attention.window + s];
+    }
+  }
+  return binder.weights.Constants(std::span<const float>(rows));
+}
+
+Result<const void*> StartRow(WeightId id, const Attention& attention, const BufferSpec& qkv,
+                             Binder& binder) {
+  if (!attention.codes) {
+    KINGLET_ASSIGN_OR_RETURN(const float* const reals, binder.weights.Reals(id));
+    return static_cast<const void*>(reals);
+  }
+  std::vector<int16_t> codes;
+  for (const float value : DecodedValues(binder.plan.weights[id])) {
+    codes.push_back(static_cast<int16_t>(ref::QuantisedCode(value, *qkv.quantiser)));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const int16_t* const made,
+                           binder.weights.Constants(std::span<const int16_t>(codes)));
+  return static_cast<const void*>(made);
+}
+
+}  // namespace
+
+Steps BindOp(const WindowAttention& op, Binder& binder) {
+  KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.qkv, op.keys, op.values, binder));
+  made.key_stride = op.key_size;
+  made.value_stride = op.value_size;
+  made.masked = op.start != StreamStart::kZeros;
+  made.restarts = op.restarts;
+  made.keys_together = Together({op.key_size});
+  made.values_together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
+  if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
+    KINGLET_ASSIGN_OR_RETURN(made.positions.rows, SlotRows(*slots, op, binder));
+    made.positions.count = op.window;
+  } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
+    KINGLET_ASSIGN_OR_RETURN(made.positions,
+                             MakeRelativeRows(*relative, op.heads, op.key_size, op.window, binder));
+  }
+  if (op.start_row) {
+    KINGLET_ASSIGN_OR_RETURN(made.start,
+                             StartRow(*op.start_row, made, binder.plan.buffer(op.qkv), binder));
+  }
+  return StepsOf(made, binder);
+}
+
+Steps BindOp(const SourceAttention& op, Binder& binder) {
+  KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.query, op.memory, op.memory, binder));
+  made.of_source = true;
+  // A head's part of a slot ends with its key and its value.
+  const uint32_t stride = binder.Count(op.memory) / op.window / op.heads;
+  const uint64_t value_at = stride - op.value_size, key_at = value_at - op.key_size;
+  const uint64_t bytes = made.codes ? sizeof(int16_t) : sizeof(float);
+  made.keys = made.keys.Plus(key_at * bytes);
+  made.values = made.values.Plus(value_at * bytes);
+  made.key_stride = made.value_stride = stride;
+  made.keys_together = Together({stride, key_at, op.key_size});
+  made.values_together = Together({stride, value_at, op.value_size});
+  return StepsOf(made, binder);
+}
+
+}  // namespace kinglet::cuda

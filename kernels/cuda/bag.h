@@ -1,0 +1,91 @@
+// Bags of words and the element-wise part of their classifier. C++17.
+#ifndef KINGLET_KERNELS_CUDA_BAG_H_
+#define KINGLET_KERNELS_CUDA_BAG_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/vectors.h"
+
+namespace kinglet::cuda {
+
+// What a bag is made of (kernels/op.h, BagAppend).
+struct Bag {
+  Place sum;    // [count] of reals
+  Place words;  // [1] of uint32
+  bool has_largest;
+  Place largest;  // [count] of reals
+  uint32_t count;
+};
+
+struct AppendToBag {
+  Place embedded;  // [count] of reals
+  Bag bag;
+  bool has_padding;
+  uint32_t padding;
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  const bool first = lane.position == 0, counts = !p.has_padding || lane.token != p.padding;
+  const float* x = work.At<float>(lane, p.embedded);
+  float* sum = work.At<float>(lane, p.bag.sum);
+  float* largest = work.At<float>(lane, p.bag.largest);
+  uint32_t* words = work.At<uint32_t>(lane, p.bag.words);
+  work.block.ForEach(p.bag.count, [&](uint64_t i) {
+    const float before = first ? 0.0f : sum[i];
+    sum[i] = counts ? before + x[i] : before;
+    if (!p.bag.has_largest) return;
+    const float entry = counts ? x[i] : 0.0f;
+    largest[i] = first || entry > largest[i] ? entry : largest[i];
+  });
+  work.block.ForEach(1, [&](uint64_t) { *words = (first ? 0 : *words) + (counts ? 1 : 0); });
+}
+
+struct FeaturesOfBag {
+  Bag bag;
+  Place out;  // [count] of reals, or twice that
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(bag.count);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const FeaturesOfBag& p, const Work& work) {
+  EachElement(work, p.bag.count, [&](const Lane& lane, uint64_t i) {
+    float* out = work.At<float>(lane, p.out);
+    const auto words = static_cast<float>(*work.At<uint32_t>(lane, p.bag.words));
+    out[i] = work.At<float>(lane, p.bag.sum)[i] / words;
+    if (p.bag.has_largest) out[p.bag.count + i] = work.At<float>(lane, p.bag.largest)[i];
+  });
+}
+
+// y = max(x * scale + shift, 0).
+struct ScaleAndRectify {
+  Place x, y;  // [count] of reals
+  uint32_t count;
+  const float* scale;  // [count]
+  const float* shift;  // [count]
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(count);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const ScaleAndRectify& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    const float scaled = work.At<float>(lane, p.x)[i] * p.scale[i];
+    const float shifted = scaled + p.shift[i];
+    work.At<float>(lane, p.y)[i] = shifted < 0.0f ? 0.0f : shifted;  // NaN stays, and is seen
+  });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_BAG_H_

@@ -1,0 +1,38 @@
+// How CacheAppend and CacheWeights become steps (cache.h).
+#include "kernels/cuda/cache.h"
+
+#include <vector>
+
+#include "kernels/cuda/bind.h"
+
+namespace kinglet::cuda {
+
+Steps BindOp(const CacheAppend& op, Binder& binder) {
+  AppendToCache step{};
+  step.hidden = binder.VectorOf(op.hidden);
+  step.keys = binder.At(op.keys);
+  step.words = binder.At(op.words);
+  step.capacity = op.capacity;
+  return std::vector<Step>{MakeStep(step)};
+}
+
+Steps BindOp(const CacheWeights& op, Binder& binder) {
+  CachePairsOf pairs{};
+  pairs.hidden = binder.VectorOf(op.hidden);
+  pairs.keys = binder.At(op.keys);
+  pairs.weights = binder.At(op.weights);
+  pairs.total = binder.At(op.total);
+  pairs.capacity = op.capacity;
+  pairs.first_position = op.first_position;
+  pairs.theta = static_cast<float>(op.theta);
+  if (pairs.hidden.codes) {
+    const ActivationQuantiser& of_hidden = *binder.plan.buffer(op.hidden).quantiser;
+    const ActivationQuantiser& of_keys = *binder.plan.buffer(op.keys).quantiser;
+    pairs.product_scale = of_hidden.step * of_keys.step;
+    pairs.wide = !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
+    pairs.together = pairs.hidden.count % kCodesTogether == 0;
+  }
+  return std::vector<Step>{MakeStep(CacheProducts{pairs}), MakeStep(CacheTotal{pairs})};
+}
+
+}  // namespace kinglet::cuda

@@ -1,0 +1,148 @@
+// The neural cache (kernels/op.h, CacheAppend and CacheWeights). C++17.
+#ifndef KINGLET_KERNELS_CUDA_CACHE_H_
+#define KINGLET_KERNELS_CUDA_CACHE_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/dots.h"
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+
+namespace kinglet::cuda {
+
+// The hidden state before this token, and the token, into slot (position - 1) mod capacity.
+struct AppendToCache {
+  Vector hidden;
+  Place keys;   // [capacity, width], elements as hidden's
+  Place words;  // [capacity] of uint32
+  uint32_t capacity;
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  if (lane.position == 0) return;
+  const uint64_t slot = (lane.position - 1) % p.capacity, width = p.hidden.count;
+  work.block.ForEach(width, [&](uint64_t i) {
+    const uint64_t at = slot * width + i;
+    if (p.hidden.codes) {
+      work.At<int16_t>(lane, p.keys)[at] = work.At<int16_t>(lane, p.hidden.place)[i];
+    } else {
+      work.At<float>(lane, p.keys)[at] = work.At<float>(lane, p.hidden.place)[i];
+    }
+    if (i == 0) work.At<uint32_t>(lane, p.words)[slot] = lane.token;
+  });
+}
+
+// The pairs of a cache, as two steps go over them.
+struct CachePairsOf {
+  Vector hidden;
+  Place keys;     // [capacity, width], elements as hidden's
+  Place weights;  // [capacity] of reals
+  Place total;    // [1] of reals
+  uint32_t capacity;
+  uint64_t first_position;
+  float theta;
+  float product_scale;  // of codes: what a product of two codes stands for
+  bool wide;            // sums of codes may need more than 32 bits
+  bool together;        // rows are aligned to kCodesTogether
+
+  // Pairs that take part.
+  KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
+    if (lane.position < first_position) return 0;
+    return lane.position < capacity ? static_cast<uint32_t>(lane.position) : capacity;
+  }
+};
+
+// weights[i] = theta * (hidden . key[i]). Each unit is kPart pairs of a lane: a lane's keys are
+// read by as many multiprocessors as it takes to use the memory's bandwidth.
+struct CacheProducts {
+  static constexpr uint32_t kPart = 32;
+  CachePairsOf pairs;
+
+  KINGLET_HOST_DEVICE uint32_t Parts() const { return (pairs.capacity + kPart - 1) / kPart; }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes * Parts(); }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return pairs.hidden.codes ? SharedMemory::Bytes<int16_t>(pairs.hidden.count)
+                              : SharedMemory::Bytes<float>(pairs.hidden.count);
+  }
+};
+
+namespace internal {
+template <class T>
+KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& work) {
+  const CachePairsOf& pairs = p.pairs;
+  const LaneUnit unit(work, p.Parts());
+  const Lane& lane = work.lanes[unit.lane];
+  const uint32_t first = unit.part * CacheProducts::kPart, stored = pairs.Stored(lane);
+  if (first >= stored) return;
+  const uint32_t count =
+      stored - first < CacheProducts::kPart ? stored - first : CacheProducts::kPart;
+  const uint32_t width = pairs.hidden.count;
+  const T* const hidden = work.At<T>(lane, pairs.hidden.place);
+  const T* const keys = work.At<T>(lane, pairs.keys) + uint64_t{first} * width;
+  float* const weights = work.At<float>(lane, pairs.weights) + first;
+  T* const q = SharedMemory(work.block).Take<T>(width);
+  work.block.ForEach(width, [&](uint64_t i) { q[i] = hidden[i]; });
+  const auto key = [&](uint64_t i) { return keys + i * width; };
+  if constexpr (std::is_same_v<T, float>) {
+    RealDots(work.block, count, width, q, key,
+             [&](uint64_t i, float dot) { weights[i] = pairs.theta * dot; });
+  } else {
+    const auto use = [&](uint64_t i, auto sum) {
+      weights[i] = pairs.theta * (static_cast<float>(sum) * pairs.product_scale);
+    };
+    if (pairs.wide) {
+      CodeDots<int64_t>(work.block, count, width, pairs.together, q, key, use);
+    } else {
+      CodeDots<int32_t>(work.block, count, width, pairs.together, q, key, use);
+    }
+  }
+}
+}  // namespace internal
+
+KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
+  if (p.pairs.hidden.codes) return internal::CacheProductsOf<int16_t>(p, work);
+  internal::CacheProductsOf<float>(p, work);
+}
+
+// weights = exp(weights - max), total = their sum. Each unit is a lane: a few thousand exponentials
+// take one block less time than two more waits of all blocks would.
+struct CacheTotal {
+  CachePairsOf pairs;
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<float>(kLargestParts) +
+           SharedMemory::Bytes<float>(BlockSumFloats(pairs.capacity));
+  }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
+  const CachePairsOf& pairs = p.pairs;
+  const Lane& lane = work.lanes[work.unit];
+  const uint32_t stored = pairs.Stored(lane);
+  float* const total = work.At<float>(lane, pairs.total);
+  if (stored == 0) {
+    work.block.ForEach(1, [&](uint64_t) { *total = 0.0f; });
+    return;
+  }
+  SharedMemory shared(work.block);
+  float* const parts = shared.Take<float>(kLargestParts);
+  float* const chains = shared.Take<float>(BlockSumFloats(pairs.capacity));
+  float* const weights = work.At<float>(lane, pairs.weights);
+  const float largest =
+      BlockLargest(work.block, stored, true, parts, [&](uint64_t i) { return weights[i]; });
+  work.block.ForEach(stored, [&](uint64_t i) { weights[i] = Exp(weights[i] - largest); });
+  const float sum = BlockSum(work.block, stored, chains,
+                             [&](float partial, uint64_t i) { return partial + weights[i]; });
+  work.block.ForEach(1, [&](uint64_t) { *total = sum; });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_CACHE_H_

@@ -1,0 +1,42 @@
+// What rows of a table are read from on a device: its integers or reals, and the codes of a coded
+// table. C++17.
+#ifndef KINGLET_KERNELS_CUDA_CODE_MATRIX_H_
+#define KINGLET_KERNELS_CUDA_CODE_MATRIX_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/byte_matrix.h"
+
+namespace kinglet::cuda {
+
+// A matrix as integers, or, where it has none, as reals. The addresses are the device's.
+struct StoredRows {
+  const float* reals = nullptr;  // [rows, cols]; null: integers
+  ByteMatrix integers;
+  uint32_t cols = 0;
+
+  KINGLET_HOST_DEVICE float Value(uint64_t row, uint64_t col) const {
+    if (reals != nullptr) return reals[row * cols + col];
+    return static_cast<float>(integers.Code(row, col)) * integers.scales[row];
+  }
+};
+
+// Codes [rows, positions] of `bits` bits each, position by position: a warp that reads a position
+// of 32 adjacent rows reads `bits` adjacent words.
+struct CodeMatrix {
+  uint32_t rows = 0, positions = 0, bits = 0;
+  const uint32_t* words = nullptr;  // [positions, plane_words()]
+
+  // Of a position: one more than its codes fill, so that any code lies within two words.
+  KINGLET_HOST_DEVICE uint64_t plane_words() const { return (uint64_t{rows} * bits + 31) / 32 + 1; }
+  KINGLET_HOST_DEVICE uint32_t Code(uint64_t row, uint32_t position) const {
+    const uint64_t bit = row * bits;
+    const uint32_t* const word = words + position * plane_words() + bit / 32;
+    const uint64_t both = word[0] | uint64_t{word[1]} << 32;
+    return static_cast<uint32_t>(both >> (bit % 32) & ((uint64_t{1} << bits) - 1));
+  }
+};
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_CODE_MATRIX_H_

@@ -1,0 +1,85 @@
+// Products with coded tables (kernels/op.h, PartialProducts and CodedSums). Products with a whole
+// codebook are product.h's; here are those with parts of x. C++17.
+#ifndef KINGLET_KERNELS_CUDA_CODED_H_
+#define KINGLET_KERNELS_CUDA_CODED_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/code_matrix.h"
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+#include "kernels/cuda/vectors.h"
+
+namespace kinglet::cuda {
+
+// partial[p] = codebook row . part of x, for concatenated rows. Sub-vectors are short: one thread
+// for each.
+struct PartProducts {
+  StoredRows codebook;
+  Vector x;  // [positions * codebook.cols]
+  Place partial;
+  uint32_t count;
+  // All positions choose from `pool` rows: partial [positions, pool]. 0: each has rows of its own,
+  // partial p is row p's, and positions[p] is whose it is.
+  uint32_t pool;
+  const uint32_t* positions;
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(count);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
+  const uint32_t n = p.codebook.cols;
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    const uint64_t row = p.pool == 0 ? i : i % p.pool;
+    const uint64_t first = (p.pool == 0 ? p.positions[i] : i / p.pool) * n;
+    float* const partial = work.At<float>(lane, p.partial) + i;
+    if (p.x.codes && p.codebook.reals == nullptr) {
+      const int16_t* codes = work.At<int16_t>(lane, p.x.place) + first;
+      int64_t sum = 0;
+      for (uint32_t k = 0; k < n; ++k) {
+        sum += int64_t{codes[k]} * p.codebook.integers.Code(row, k);
+      }
+      *partial =
+          static_cast<float>(sum) * (p.codebook.integers.scales[row] * work.StepOf(lane, p.x));
+      return;
+    }
+    *partial = ThreadSum(n, [&](float sum, uint64_t k) {
+      return fmaf(p.codebook.Value(row, k), work.Real(lane, p.x, first + k), sum);
+    });
+  });
+}
+
+// y[row] = finish(sum over positions j of partial[firsts[j] + code(row, j)]), of means divided by
+// their number.
+struct SumOfParts {
+  CodeMatrix codes;
+  const uint32_t* firsts;  // [positions]
+  Place partial, y;
+  bool mean;
+  Finish finish;
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(codes.rows);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const SumOfParts& p, const Work& work) {
+  EachElement(work, p.codes.rows, [&](const Lane& lane, uint64_t row) {
+    const float* partial = work.At<float>(lane, p.partial);
+    float sum = partial[uint64_t{p.firsts[0]} + p.codes.Code(row, 0)];
+    for (uint32_t j = 1; j < p.codes.positions; ++j) {
+      sum += partial[uint64_t{p.firsts[j]} + p.codes.Code(row, j)];
+    }
+    if (p.mean) sum /= static_cast<float>(p.codes.positions);
+    work.At<float>(lane, p.y)[row] = p.finish(sum, row);
+  });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_CODED_H_

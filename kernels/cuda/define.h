@@ -1,0 +1,290 @@
+// Rows that a DeFINE unit makes, and the cache that keeps them (kernels/op.h, DefineRows). One
+// block does it all for a lane: most tokens only copy a row that the cache holds. C++17.
+#ifndef KINGLET_KERNELS_CUDA_DEFINE_H_
+#define KINGLET_KERNELS_CUDA_DEFINE_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/embedding.h"
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/sums.h"
+#include "kernels/functions.h"
+
+namespace kinglet::cuda {
+
+// Which rows a lane's cache holds: what kernels/row_cache.h does, by one thread.
+struct CachedRows {
+  uint32_t sets, ways;
+  static constexpr uint64_t kNone = UINT64_MAX;
+
+  // The slot of the token's row, or kNone; `words` is the cache's memory, here and below.
+  KINGLET_HOST_DEVICE uint64_t Find(uint32_t* words, uint32_t token) const {
+    const uint64_t first = uint64_t{token % sets} * ways;
+    for (uint64_t slot = first; slot < first + ways; ++slot) {
+      if (words[2 * slot] != token + 1) continue;
+      Touch(words, first, slot, words[2 * slot + 1]);
+      return slot;
+    }
+    return kNone;
+  }
+  // A slot that is the token's from now on. REQUIRES: Find has not found it.
+  KINGLET_HOST_DEVICE uint64_t Take(uint32_t* words, uint32_t token) const {
+    const uint64_t first = uint64_t{token % sets} * ways;
+    uint64_t taken = first;
+    for (uint64_t slot = first; slot < first + ways; ++slot) {
+      if (words[2 * slot] == 0) {
+        taken = slot;
+        break;
+      }
+      if (words[2 * slot + 1] > words[2 * taken + 1]) taken = slot;
+    }
+    Touch(words, first, taken, ways);
+    words[2 * taken] = token + 1;
+    return taken;
+  }
+
+ private:
+  KINGLET_HOST_DEVICE void Touch(uint32_t* words, uint64_t first, uint64_t touched,
+                                 uint32_t age) const {
+    for (uint64_t slot = first; slot < first + ways; ++slot) {
+      if (words[2 * slot] != 0 && words[2 * slot + 1] < age) ++words[2 * slot + 1];
+    }
+    words[2 * touched + 1] = 0;
+  }
+};
+
+// A bin of the unit's Map. Its row, or where there is a projection the row's product with that.
+struct MapBin {
+  GatheredBin row;
+  bool projected;
+  StoredRows projection;  // [map_width, cols of the row]
+  float scale;            // multiplies the product
+};
+
+// A layer of the unit (format/define_unit.h).
+struct UnitLayer {
+  enum class Activation : uint32_t { kNone, kRelu, kGelu, kSwish, kTanh, kSigmoid };
+  const float* weight;  // [out or out / groups, in / groups]
+  const float* bias;    // [biases], repeated; null: none
+  uint32_t biases;
+  uint32_t in, out, groups;
+  bool shared;                    // one matrix for all groups
+  bool shuffles, shuffles_first;  // before the normalisation
+  uint32_t norm_parts;            // 0: none
+  float norm_epsilon;
+  const float* norm_gain;    // [out / norm_parts], or null
+  const float* norm_offset;  // the same
+  Activation activation;
+  uint32_t joined_chunks;  // of e and of the previous output in turn; 0: e is no input
+  bool input_first;
+  bool adds_before, adds_after;  // the previous output, before or after the activation
+
+  KINGLET_HOST_DEVICE float Activated(float x) const {
+    switch (activation) {
+      case Activation::kNone:
+        return x;
+      case Activation::kRelu:
+        return x > 0.0f ? x : 0.0f;
+      case Activation::kGelu:
+        return Gelu(x);
+      case Activation::kSwish:
+        return x * Sigmoid(x);
+      case Activation::kTanh:
+        return Tanh(x);
+      case Activation::kSigmoid:
+        return Sigmoid(x);
+    }
+    return x;
+  }
+};
+
+struct ComputeDefineRow {
+  const MapBin* bins;  // [bin_count]
+  uint32_t bin_count;
+  const UnitLayer* layers;  // [layer_count]
+  uint32_t layer_count, entry_layers, map_width, width;
+  // Of the row's vectors in `work`, as DefineWork lays them out.
+  uint64_t skip, joined, output, output_width;
+  Place work, rows, words, out;
+  CachedRows cache;
+  float scale;
+  uint64_t most_chains;  // BlockSumFloats of the widest normalisation
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return 2 * SharedMemory::Bytes<float>(most_chains) + SharedMemory::Bytes<uint64_t>(1);
+  }
+};
+
+namespace internal {
+
+// A section: rows x of sums of `cols` terms, by all warps.
+template <class Term, class Use>
+KINGLET_HOST_DEVICE void BlockRowSums(const Block& block, uint64_t rows, uint64_t cols,
+                                      const Term& term, const Use& use) {
+  block.EachWarp([&](const Warp& warp) {
+    for (uint64_t first = 2 * warp.index(); first < rows; first += 2 * block.warps()) {
+      TwoRowSums(warp, first, rows, cols, term, use);
+    }
+  });
+}
+
+// Sections: the bin's row, or its product with the projection, to e.
+KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, const Lane& lane,
+                                       uint32_t map_width, float* e) {
+  Gather(bin.row, work, lane);
+  if (!bin.projected) return;
+  if (bin.row.as_codes) {
+    const int16_t* codes = work.At<int16_t>(lane, bin.row.to);
+    const ByteMatrix& matrix = bin.projection.integers;
+    const float step = *work.At<float>(lane, bin.row.step);
+    work.block.ForEach(map_width, [&](uint64_t row) {
+      int64_t sum = 0;
+      for (uint32_t i = 0; i < matrix.cols; ++i) sum += int64_t{codes[i]} * matrix.Code(row, i);
+      e[row] = static_cast<float>(sum) * (matrix.scales[row] * step) * bin.scale;
+    });
+    return;
+  }
+  const float* x = work.At<float>(lane, bin.row.to);
+  BlockRowSums(
+      work.block, map_width, bin.projection.cols,
+      [&](float sum, uint64_t row, uint64_t i) {
+        return fmaf(bin.projection.Value(row, i), x[i], sum);
+      },
+      [&](uint64_t row, float sum) { e[row] = sum * bin.scale; });
+}
+
+// Sections: the layer's normalisation of x [out], in place.
+KINGLET_HOST_DEVICE inline void NormaliseParts(const UnitLayer& layer, const Block& block, float* x,
+                                               float* sums, float* squares) {
+  const uint32_t width = layer.norm_parts == 0 ? 0 : layer.out / layer.norm_parts;
+  for (uint32_t part = 0; part < layer.norm_parts; ++part) {
+    float* const own = x + uint64_t{part} * width;
+    const auto n = static_cast<float>(width);
+    const float mean =
+        BlockSum(block, width, sums, [&](float sum, uint64_t i) { return sum + own[i]; }) / n;
+    const float variance = BlockSum(block, width, squares,
+                                    [&](float sum, uint64_t i) {
+                                      const float centred = own[i] - mean;
+                                      return fmaf(centred, centred, sum);
+                                    }) /
+                           n;
+    const float deviation = sqrtf(variance + layer.norm_epsilon);
+    block.ForEach(width, [&](uint64_t i) {
+      float value = (own[i] - mean) / deviation;
+      if (layer.norm_gain != nullptr) value *= layer.norm_gain[i];
+      if (layer.norm_offset != nullptr) value += layer.norm_offset[i];
+      own[i] = value;
+    });
+  }
+}
+
+// Sections: `output` [out] from e and the previous output of `width` features.
+KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& block,
+                                           const float* e, const float* previous, uint32_t width,
+                                           float* joined, float* unshuffled, float* output,
+                                           float* sums, float* squares) {
+  const float* input = previous;
+  if (layer.joined_chunks != 0) {
+    const uint32_t of_e = (layer.in - width) / layer.joined_chunks;
+    const uint32_t of_previous = width / layer.joined_chunks;
+    block.ForEach(layer.in, [&](uint64_t i) {
+      const uint64_t chunk = i / (of_e + of_previous), at = i % (of_e + of_previous);
+      const uint64_t first = layer.input_first ? of_e : of_previous;
+      const bool from_e = (at < first) == layer.input_first;
+      const uint64_t own = at < first ? at : at - first;
+      joined[i] = from_e ? e[chunk * of_e + own] : previous[chunk * of_previous + own];
+    });
+    input = joined;
+  }
+  float* const product = layer.shuffles ? unshuffled : output;
+  const uint64_t in = layer.in / layer.groups, out = layer.out / layer.groups;
+  BlockRowSums(
+      block, layer.out, in,
+      [&](float sum, uint64_t feature, uint64_t i) {
+        const uint64_t row = layer.shared ? feature % out : feature;
+        return fmaf(layer.weight[row * in + i], input[feature / out * in + i], sum);
+      },
+      [&](uint64_t feature, float sum) {
+        product[feature] = layer.bias == nullptr ? sum : sum + layer.bias[feature % layer.biases];
+      });
+  if (!layer.shuffles || !layer.shuffles_first) {
+    NormaliseParts(layer, block, product, sums, squares);
+  }
+  if (layer.shuffles) {
+    block.ForEach(layer.out,
+                  [&](uint64_t i) { output[i % out * layer.groups + i / out] = product[i]; });
+    if (layer.shuffles_first) NormaliseParts(layer, block, output, sums, squares);
+  }
+  block.ForEach(layer.out, [&](uint64_t feature) {
+    float value = output[feature];
+    if (layer.adds_before) value += previous[feature];
+    value = layer.Activated(value);
+    if (layer.adds_after) value += previous[feature];
+    output[feature] = value;
+  });
+}
+
+// Sections: the unit's output, somewhere in `work`, which begins with Map's.
+KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, const Block& block,
+                                                  float* work, float* sums, float* squares) {
+  const float* e = work;
+  const float* previous = work;
+  float* const unshuffled = work + p.output;
+  float* output = unshuffled + p.output_width;
+  float* other = output + p.output_width;
+  uint32_t width = p.map_width;
+  for (uint32_t i = 0; i < p.layer_count; ++i) {
+    if (i == p.entry_layers && i > 0) {
+      float* const skip = work + p.skip;
+      block.ForEach(width, [&](uint64_t k) { skip[k] = previous[k]; });
+      e = skip;
+    }
+    ApplyLayer(p.layers[i], block, e, previous, width, work + p.joined, unshuffled, output, sums,
+               squares);
+    // The other one holds what the layer before left.
+    float* const made = output;
+    output = other;
+    other = made;
+    previous = made;
+    width = p.layers[i].out;
+  }
+  return previous;
+}
+
+}  // namespace internal
+
+KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  const Block& block = work.block;
+  SharedMemory shared(block);
+  float* const sums = shared.Take<float>(p.most_chains);
+  float* const squares = shared.Take<float>(p.most_chains);
+  uint64_t* const slot = shared.Take<uint64_t>(1);
+  float* const out = work.At<float>(lane, p.out);
+  float* const rows = work.At<float>(lane, p.rows);
+  uint32_t* const words = work.At<uint32_t>(lane, p.words);
+  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(words, lane.token); });
+  if (*slot != CachedRows::kNone) {
+    const float* const row = rows + *slot * p.width;
+    block.ForEach(p.width, [&](uint64_t i) { out[i] = row[i]; });
+    return;
+  }
+  const MapBin* bin = nullptr;
+  for (uint32_t i = 0; i < p.bin_count && bin == nullptr; ++i) {
+    if (p.bins[i].row.tokens.Contains(lane.token)) bin = p.bins + i;
+  }
+  if (bin == nullptr) return;
+  float* const vectors = work.At<float>(lane, p.work);
+  internal::MapRow(*bin, work, lane, p.map_width, vectors);
+  const float* const row = internal::ApplyUnit(p, block, vectors, sums, squares);
+  block.ForEach(1, [&](uint64_t) { *slot = p.cache.Take(words, lane.token); });
+  float* const kept = rows + *slot * p.width;
+  block.ForEach(p.width, [&](uint64_t i) { kept[i] = out[i] = row[i] * p.scale; });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_DEFINE_H_

@@ -1,0 +1,73 @@
+// How EmbedRow becomes steps (embedding.h): one that gathers the row, and a product for each bin
+// that has a projection.
+#include <algorithm>
+
+#include "kernels/cuda/bind.h"
+
+namespace kinglet::cuda {
+
+Result<TableRows> TableRowsOf(Binder& binder, WeightId table) {
+  TableRows rows;
+  const CodedView* const coded = binder.plan.weights[table].coded();
+  if (coded == nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(rows.stored, binder.weights.Stored(table));
+    return rows;
+  }
+  KINGLET_ASSIGN_OR_RETURN(rows.stored, binder.weights.Stored(coded->scheme.codebook));
+  KINGLET_ASSIGN_OR_RETURN(rows.codes, binder.weights.Codes(table));
+  rows.concatenated = coded->scheme.combine == Combine::kConcatenate;
+  rows.mean = coded->scheme.combine == Combine::kMean;
+  const std::vector<uint64_t> firsts = coded->scheme.PoolFirsts();
+  const std::vector<uint32_t> narrow(firsts.begin(), firsts.end());
+  KINGLET_ASSIGN_OR_RETURN(rows.pool_firsts,
+                           binder.weights.Constants(std::span<const uint32_t>(narrow)));
+  return rows;
+}
+
+Steps BindOp(const EmbedRow& op, Binder& binder) {
+  if (op.define) return BindDefineRow(op, binder);
+  const Place out = binder.At(op.out);
+  uint64_t most_cols = 0;
+  for (const EmbeddingBin& bin : op.bins) {
+    if (bin.projection) {
+      most_cols = std::max(most_cols, Cols(binder.plan.weights[bin.table].shape));
+    }
+  }
+  // A token has one bin: all of them may use the same memory.
+  const Place row = binder.Temporary<float>(most_cols), step = binder.Temporary<float>(1);
+  std::vector<GatheredBin> gathered;
+  std::vector<Step> products;
+  for (const EmbeddingBin& bin : op.bins) {
+    GatheredBin from;
+    from.tokens = {bin.first, bin.size};
+    KINGLET_ASSIGN_OR_RETURN(from.table, TableRowsOf(binder, bin.table));
+    const auto scale = static_cast<float>(bin.scale * op.scale);
+    from.to = bin.projection ? row : out;
+    if (bin.projection) {
+      ProductOperand x;
+      x.vector.place = row;
+      x.vector.count = from.table.cols();
+      x.vector.codes = x.vector.has_own_step = from.as_codes =
+          from.table.codes.positions == 0 && from.table.stored.reals == nullptr &&
+          binder.weights.HasIntegers(*bin.projection);
+      x.vector.step_place = from.step = step;
+      x.largest = x.vector.codes ? binder.weights.LargestInteger(bin.table) : 0;
+      Finish finish;
+      finish.scale = scale;
+      KINGLET_RETURN_IF_ERROR(
+          AppendProduct(binder, *bin.projection, x, finish, out, from.tokens, products));
+    } else {
+      from.scale = scale;
+    }
+    gathered.push_back(from);
+  }
+  GatherRow gather{};
+  KINGLET_ASSIGN_OR_RETURN(gather.bins,
+                           binder.weights.Constants(std::span<const GatheredBin>(gathered)));
+  gather.count = static_cast<uint32_t>(gathered.size());
+  std::vector<Step> steps = {MakeStep(gather)};
+  steps.insert(steps.end(), products.begin(), products.end());
+  return steps;
+}
+
+}  // namespace kinglet::cuda

@@ -1,0 +1,79 @@
+// Rows by the token's position: what is added to a vector there, and rows of an encoded source that
+// are stored and fetched (kernels/op.h). C++17.
+#ifndef KINGLET_KERNELS_CUDA_POSITIONS_H_
+#define KINGLET_KERNELS_CUDA_POSITIONS_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/step.h"
+
+namespace kinglet::cuda {
+
+// y += row position mod window of a table.
+struct AddRowOfPosition {
+  const float* table;  // [window, count]
+  uint32_t window, count;
+  Place y;  // [count] of reals
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  const float* row = p.table + lane.position % p.window * p.count;
+  float* const y = work.At<float>(lane, p.y);
+  work.block.ForEach(p.count, [&](uint64_t i) { y[i] += row[i]; });
+}
+
+// y[h, i] += bias[h, i], i < size: y's heads are `stride` apart.
+struct AddToHeads {
+  const float* bias;  // [heads, size]
+  uint32_t heads, size, stride;
+  Place y;  // [heads, stride] of reals
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const AddToHeads& p, const Work& work) {
+  float* const y = work.At<float>(work.lanes[work.unit], p.y);
+  work.block.ForEach(uint64_t{p.heads} * p.size, [&](uint64_t i) {
+    const auto item = static_cast<uint32_t>(i);  // divisions of 64 bits take ten times as long
+    y[item / p.size * p.stride + item % p.size] += p.bias[item];
+  });
+}
+
+// rows[position] = x where it `stores`, else x = rows[position].
+struct CopyRow {
+  Vector x;
+  Place rows;  // [.., x.count], elements as x's
+  bool stores;
+
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+namespace internal {
+template <class T>
+KINGLET_HOST_DEVICE void CopyRowOf(const CopyRow& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  T* const x = work.At<T>(lane, p.x.place);
+  T* const row = work.At<T>(lane, p.rows) + lane.position * p.x.count;
+  const T* const from = p.stores ? x : row;
+  T* const to = p.stores ? row : x;
+  work.block.ForEach(p.x.count, [&](uint64_t i) { to[i] = from[i]; });
+}
+}  // namespace internal
+
+KINGLET_HOST_DEVICE inline void Run(const CopyRow& p, const Work& work) {
+  if (p.x.codes) return internal::CopyRowOf<int16_t>(p, work);
+  internal::CopyRowOf<float>(p, work);
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_POSITIONS_H_

@@ -1,0 +1,96 @@
+// The element-wise halves of recurrent cells (kernels/op.h, LstmGates and below). C++17.
+#ifndef KINGLET_KERNELS_CUDA_RECURRENT_H_
+#define KINGLET_KERNELS_CUDA_RECURRENT_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/step.h"
+#include "kernels/cuda/vectors.h"
+#include "kernels/functions.h"
+
+namespace kinglet::cuda {
+
+// Where a cell's vectors lie, n elements each or a block of n for each gate.
+struct Cell {
+  Place input, recurrent, cell, hidden;
+  uint32_t count;
+
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(count);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
+struct LstmCell : Cell {};
+
+KINGLET_HOST_DEVICE inline void Run(const LstmCell& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    const float* input = work.At<float>(lane, p.input);
+    const float* recurrent = work.At<float>(lane, p.recurrent);
+    const auto gate = [&](uint64_t block) {
+      return input[block * p.count + i] + recurrent[block * p.count + i];
+    };
+    float& cell = work.At<float>(lane, p.cell)[i];
+    const float kept = Sigmoid(gate(1)) * cell;
+    const float added = Sigmoid(gate(0)) * Tanh(gate(2));
+    const float next = kept + added;
+    cell = next;
+    work.At<float>(lane, p.hidden)[i] = Sigmoid(gate(3)) * Tanh(next);
+  });
+}
+
+struct GruCell : Cell {};
+
+KINGLET_HOST_DEVICE inline void Run(const GruCell& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    const uint64_t n = p.count;
+    const float* input = work.At<float>(lane, p.input);
+    const float* recurrent = work.At<float>(lane, p.recurrent);
+    float& hidden = work.At<float>(lane, p.hidden)[i];
+    const float reset = Sigmoid(input[i] + recurrent[i]);
+    const float keep = Sigmoid(input[n + i] + recurrent[n + i]);
+    const float scaled = reset * recurrent[2 * n + i];
+    const float candidate = Tanh(input[2 * n + i] + scaled);
+    const float fresh = (1.0f - keep) * candidate;
+    const float kept = keep * hidden;
+    hidden = fresh + kept;
+  });
+}
+
+struct RnnCell : Cell {
+  bool rectify;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const RnnCell& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    const float sum = work.At<float>(lane, p.input)[i] + work.At<float>(lane, p.recurrent)[i];
+    work.At<float>(lane, p.hidden)[i] = p.rectify ? (sum > 0.0f ? sum : 0.0f) : Tanh(sum);
+  });
+}
+
+// `recurrent` is the product with the previous token's input, where `has_previous`.
+struct QrnnCell : Cell {
+  bool has_previous;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const QrnnCell& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    const float* input = work.At<float>(lane, p.input);
+    const float* previous = work.At<float>(lane, p.recurrent);
+    const auto gate = [&](uint64_t block) {
+      const float own = input[block * p.count + i];
+      return p.has_previous ? own + previous[block * p.count + i] : own;
+    };
+    float& cell = work.At<float>(lane, p.cell)[i];
+    const float forget = Sigmoid(gate(1));
+    const float fresh = forget * Tanh(gate(0));
+    const float kept = (1.0f - forget) * cell;
+    const float next = fresh + kept;
+    cell = next;
+    work.At<float>(lane, p.hidden)[i] = Sigmoid(gate(2)) * next;
+  });
+}
+
+}  // namespace kinglet::cuda
+
+#endif  // KINGLET_KERNELS_CUDA_RECURRENT_H_

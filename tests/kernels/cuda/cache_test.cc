@@ -1,0 +1,81 @@
+// The neural cache over many tokens, filled, full and overwritten; single tokens are the
+// conformance test's.
+#include "kernels/cuda/cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/kernels/cuda/lanes.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cuda {
+namespace {
+
+struct Shape {
+  uint64_t width;
+  uint32_t capacity;
+  int bits;  // 0: reals
+  uint64_t first_position = 1;
+};
+
+// A step that appends and one that asks.
+OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
+  CaseBuilder builder("cache ", shape.width);
+  CacheAppend append{};
+  append.hidden = hidden = builder.Vector("hidden", shape.width, shape.bits, Fill::kRandom);
+  append.keys =
+      builder.Vector("keys", shape.capacity * shape.width, shape.bits, Fill::kRandom, true);
+  append.words = builder.Words(shape.capacity);
+  append.capacity = shape.capacity;
+  CacheWeights ask{};
+  ask.hidden = hidden;
+  ask.keys = append.keys;
+  ask.capacity = shape.capacity;
+  ask.theta = 0.01;
+  ask.weights = builder.Reals("weights", shape.capacity, Fill::kRandom);
+  ask.total = builder.Reals("total", 1, Fill::kRandom);
+  ask.first_position = shape.first_position;
+  OpCase made = builder.Finish(append);
+  made.plan.steps.push_back({"ask", ask});
+  return made;
+}
+
+TEST(CudaCache, FilledFullAndOverwritten) {
+  for (const Shape& shape : {Shape{8, 33, 9}, Shape{8, 33, 0}, Shape{31, 7, 16, 5},
+                             Shape{33, 65, 0, 40}, Shape{132, 40, 9}, Shape{1, 1, 9}}) {
+    for (const Order order : {Order::kForward, Order::kBackward}) {
+      BufferId hidden{};
+      const OpCase op_case = CacheOfSteps(shape, hidden);
+      const std::vector<uint64_t> begins = {0, 3, 2 * uint64_t{shape.capacity} + 1};
+      Lanes lanes(op_case, begins.size(), {5, order});
+      for (uint64_t i = 0; i < 3 * shape.capacity; ++i) {
+        lanes.Randomise(hidden);
+        std::vector<StreamPlace> places;
+        for (const uint64_t begin : begins) {
+          places.push_back({begin + i, 0, static_cast<uint32_t>(100 * begin + i)});
+        }
+        lanes.RunAt(places);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Several blocks of a sum.
+TEST(CudaCache, LargeCaches) {
+  for (const int bits : {0, 9}) {
+    BufferId hidden{};
+    const OpCase op_case = CacheOfSteps({12, 3001, bits}, hidden);
+    Lanes lanes(op_case, 4);
+    lanes.Randomise(std::get<CacheAppend>(op_case.plan.steps[0].op).keys);
+    for (uint64_t i = 0; i < 3; ++i) {
+      lanes.Randomise(hidden);
+      lanes.RunAt({{i + 30, 0, 1}, {i + 1023, 0, 2}, {i + 2999, 0, 3}, {i + 9000, 0, 4}});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::cuda

@@ -1,0 +1,70 @@
+// Products with rows of every length, against sums made one by one.
+#include "kernels/cuda/dots.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/ref/sum.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet::cuda {
+namespace {
+
+constexpr uint64_t kLengths[] = {0, 1, 3, 4, 15, 16, 31, 32, 33, 64, 100, 129, 1024, 1025, 4097};
+constexpr uint64_t kCounts[] = {0, 1, 7, 8, 33, 130};
+
+TEST(CudaDots, RealsAreSummedByTheRule) {
+  TestRandom random(1);
+  for (const uint64_t n : kLengths) {
+    for (const uint64_t count : kCounts) {
+      std::vector<float> q(n), rows(n * count), found(count, -1.0f);
+      for (float& x : q) x = random.Signed();
+      for (float& x : rows) x = random.Signed();
+      for (const Order order : {Order::kForward, Order::kBackward}) {
+        const Block block(256, nullptr, order);
+        RealDots(
+            block, count, n, q.data(), [&](uint64_t row) { return rows.data() + row * n; },
+            [&](uint64_t row, float dot) { found[row] = dot; });
+        for (uint64_t row = 0; row < count; ++row) {
+          const float expected = ref::Dot<float>(
+              n, [&](size_t i) { return q[i]; }, [&](size_t i) { return rows[row * n + i]; });
+          EXPECT_EQ(found[row], expected) << n << " " << row;
+        }
+      }
+    }
+  }
+}
+
+template <class Sum>
+void ExpectExact(int32_t largest) {
+  TestRandom random(2);
+  for (const uint64_t n : kLengths) {
+    for (const uint64_t count : kCounts) {
+      // All as large as they get, of one sign: the largest sum there is.
+      std::vector<int16_t> q(n, static_cast<int16_t>(largest)), rows(n * count);
+      for (int16_t& x : rows) {
+        x = static_cast<int16_t>(random.Below(5) == 0 ? -largest : largest);
+      }
+      std::vector<int64_t> found(count, -1);
+      CodeDots<Sum>(
+          Block(256, nullptr), count, n, n % kCodesTogether == 0, q.data(),
+          [&](uint64_t row) { return rows.data() + row * n; },
+          [&](uint64_t row, Sum sum) { found[row] = sum; });
+      for (uint64_t row = 0; row < count; ++row) {
+        int64_t expected = 0;
+        for (uint64_t i = 0; i < n; ++i) expected += int64_t{q[i]} * rows[row * n + i];
+        EXPECT_EQ(found[row], expected) << n << " " << row;
+      }
+    }
+  }
+}
+
+TEST(CudaDots, CodesAreSummedExactly) {
+  ExpectExact<int32_t>(255);
+  ExpectExact<int64_t>(32767);
+}
+
+}  // namespace
+}  // namespace kinglet::cuda
