@@ -36,7 +36,12 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
 }  // namespace
 
 template <class T>
-QueryMemory<T>::QueryMemory(const Model& model) {
+QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
+  const size_t together = std::min<size_t>(streams, kLanesTogether);
+  tables.reserve(together);
+  while (tables.size() < together) {
+    tables.push_back({CachedWords<T>(CacheCapacity(model)), nullptr});
+  }
   uint32_t largest = 0;
   for (const ClusterPlan& cluster : model.plan().clusters) {
     largest = std::max(largest, cluster.size);
@@ -51,9 +56,8 @@ QueryMemory<T>::QueryMemory(const Model& model) {
 }
 
 template <class T>
-uint64_t QueryMemory<T>::Bytes() const {
-  return (words.capacity() + cached_weights.capacity() + cached_mixed.capacity()) * sizeof(T) +
-         (places.capacity() + cached_ids.capacity()) * sizeof(uint32_t);
+uint64_t QueryMemory<T>::BytesPerStream(const Model& model) {
+  return CachedWords<T>::Bytes(CacheCapacity(model));
 }
 
 template <class T>
@@ -65,7 +69,6 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Execut
       lambda_(0),
       keep_(1),
       log_keep_(0),
-      cached_(CacheCapacity(model)),
       functions_(FunctionsOf<T>(model)),
       memory_(memory) {
   const Plan& plan = model.plan();
@@ -77,14 +80,9 @@ Distribution<T>::Distribution(const Model& model, EmptyCache empty_cache, Execut
 }
 
 template <class T>
-uint64_t Distribution<T>::Bytes(const Model& model) {
-  return CachedWords<T>::Bytes(CacheCapacity(model));
-}
-
-template <class T>
 void Distribution<T>::Invalidate() {
   open_ = {};
-  cached_.Clear();
+  table_ = nullptr;
   cache_total_ = T{0};
   cache_open_ = false;
 }
@@ -161,16 +159,26 @@ Status Distribution<T>::TakeCache(const Frame& frame) {
   }
   cache_total_ = total;
   cache_open_ = true;
+  const auto pairs =
+      static_cast<double>(CachePairs(frame.position, cache.capacity, cache.first_position));
+  work_.arithmetic += {0, pairs, pairs};
+  return Status();
+}
+
+template <class T>
+void Distribution<T>::FillTable(const Frame& frame, typename QueryMemory<T>::Table& table) {
+  table_ = &table;
+  table.owner = this;
+  table.words.Clear();
+  if (!model_.plan().cache) return;
+  const CachePlan& cache = *model_.plan().cache;
   const uint64_t stored = CachePairs(frame.position, cache.capacity, cache.first_position);
   const T* weights = model_.layout()[cache.weights].template At<T>(frame);
   const uint32_t* words = model_.layout()[cache.words].template At<uint32_t>(frame);
   // One chain per word in storage order. A weight may underflow to 0: such a pair changes nothing.
   for (size_t slot = 0; slot < stored; ++slot) {
-    if (weights[slot] > T{0}) cached_.Add(words[slot], weights[slot]);
+    if (weights[slot] > T{0}) table.words.Add(words[slot], weights[slot]);
   }
-  const auto pairs = static_cast<double>(stored);
-  work_.arithmetic += {0, pairs, pairs};
-  return Status();
 }
 
 template <class T>
@@ -241,7 +249,7 @@ void Distribution<T>::MixCached(const OpenClusterView& view) {
   memory_.cached_ids.clear();
   memory_.cached_weights.clear();
   memory_.cached_mixed.clear();
-  for (const auto& word : cached_) {
+  for (const auto& word : cached()) {
     if (!view.Holds(word.id)) continue;
     memory_.cached_ids.push_back(word.id);
     memory_.cached_weights.push_back(word.weight);
@@ -291,7 +299,7 @@ void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidate
                             memory_.places.data());
     for (size_t i = 0; i < found; ++i) {
       const uint32_t id = view.first + begin + memory_.places[i];
-      if (cached_.WeightOf(id) != T{0}) continue;  // offered above
+      if (cached().WeightOf(id) != T{0}) continue;  // offered above
       best.Offer({id, static_cast<double>(Mixed(view.LogProbability(id), T{0}))});
     }
   }
@@ -306,7 +314,7 @@ T Distribution<T>::HeaviestCached(size_t index) {
   const ClusterPlan& plan = model_.plan().clusters[index];
   T weight{0};
   double compared = 0;
-  for (const auto& word : cached_) {
+  for (const auto& word : cached()) {
     if (word.id - plan.first >= plan.size) continue;
     weight = std::max(weight, word.weight);
     ++compared;
@@ -341,15 +349,15 @@ Status Distribution<T>::LogProbabilitiesOf(Frame& frame, std::span<const uint32_
   KINGLET_RETURN_IF_ERROR(OpenCluster(frame, 0));
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(OpenCluster(frame, ClusterOf(id)));
   KINGLET_RETURN_IF_ERROR(OpenCache(frame));
-  double cached = 0;
+  double words_cached = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     const size_t cluster = ClusterOf(ids[i]);
-    const T weight = cached_.WeightOf(ids[i]);
+    const T weight = cached().WeightOf(ids[i]);
     out[i] = static_cast<double>(Mixed(View(frame, cluster).LogProbability(ids[i]), weight));
-    if (weight != T{0}) ++cached;
+    if (weight != T{0}) ++words_cached;
     if (cluster > 0) work_.arithmetic += {0, 2, 0};
   }
-  CountWords(static_cast<double>(ids.size()), cached);
+  CountWords(static_cast<double>(ids.size()), words_cached);
   return Status();
 }
 
@@ -367,7 +375,7 @@ double Distribution<T>::LogShare(const Frame& frame, size_t index) const {
   const auto log_softmax = static_cast<double>(ClusterLogProbability(frame, index));
   if (cache_total_ == T{0}) return log_softmax + static_cast<double>(Keep());
   double weight = 0;
-  for (const auto& word : cached_) {
+  for (const auto& word : cached()) {
     if (word.id - cluster.first < cluster.size) weight += static_cast<double>(word.weight);
   }
   const double lambda = model_.plan().cache->lambda;

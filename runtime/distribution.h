@@ -46,9 +46,17 @@ enum class EmptyCache : uint8_t {
 // largest query, so that none allocates once it writes its answer.
 template <class T>
 struct QueryMemory {
-  explicit QueryMemory(const Model& model);  // throws std::bad_alloc
-  uint64_t Bytes() const;
+  QueryMemory(const Model& model, uint32_t streams);  // throws std::bad_alloc
+  // What one has for each stream; kLanesTogether of them at most.
+  static uint64_t BytesPerStream(const Model& model);
 
+  // The words of a stream's cache, and whose they are. Of the streams that are asked together each
+  // has one: tables of all streams would come from memory, one after the other, for every token.
+  struct Table {
+    CachedWords<T> words;
+    const void* owner;
+  };
+  std::vector<Table> tables;
   std::vector<T> words;          // numbers of one cluster's words
   std::vector<uint32_t> places;  // of words in a block of logits
   // Of the cluster's words that the cache holds: ids, weights, mixed log p.
@@ -64,9 +72,6 @@ class Distribution {
   // Throws std::bad_alloc. `execution` and `memory` outlive it.
   Distribution(const Model& model, EmptyCache empty_cache, Execution& execution,
                QueryMemory<T>& memory);
-  // What one allocates.
-  static uint64_t Bytes(const Model& model);
-
   // Another token is the last one: everything is to be computed again.
   void Invalidate();
   // Starts the account of what the next query does.
@@ -140,6 +145,10 @@ class Distribution {
   // What this stream makes of a cluster's steps, or the cache's, once they have run.
   Status TakeCluster(const Frame& frame, size_t index);
   Status TakeCache(const Frame& frame);
+  // The cache's words. REQUIRES: the cache is open.
+  const CachedWords<T>& cached() const { return table_->words; }
+  bool HasTable() const { return table_ != nullptr && table_->owner == this; }
+  void FillTable(const Frame& frame, typename QueryMemory<T>::Table& table);
   size_t ClusterOf(uint32_t id) const;
   // REQUIRES: the cluster and the head are open.
   OpenClusterView View(const Frame& frame, size_t index) const;
@@ -190,8 +199,8 @@ class Distribution {
 
   ClusterSet open_;
   bool cache_open_ = false;
-  T cache_total_{0};  // sum of the weights of all stored pairs
-  CachedWords<T> cached_;
+  T cache_total_{0};                                 // sum of the weights of all stored pairs
+  typename QueryMemory<T>::Table* table_ = nullptr;  // null: in none since the last token
   ClusterFunctions<T> functions_;
   QueryMemory<T>& memory_;
   QueryWork work_;

@@ -66,14 +66,21 @@ Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
 template <class T>
 Status Distribution<T>::OpenCache(std::span<Asked> asked) {
   const std::optional<CachePlan>& cache = asked.front().distribution->model_.plan().cache;
-  if (!cache) return Status();
-  return Open(
-      asked, cache->steps, {cache->words, cache->weights, cache->total},
-      [](const Distribution& stream) { return !stream.cache_open_; },
-      [](Distribution& stream, const Frame& frame) { return stream.TakeCache(frame); });
+  if (cache) {
+    KINGLET_RETURN_IF_ERROR(Open(
+        asked, cache->steps, {cache->words, cache->weights, cache->total},
+        [](const Distribution& stream) { return !stream.cache_open_; },
+        [](Distribution& stream, const Frame& frame) { return stream.TakeCache(frame); }));
+  }
+  if (asked.size() == 1 && asked.front().distribution->HasTable()) return Status();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    Distribution& stream = *asked[i].distribution;
+    auto& table = stream.memory_.tables[i];
+    if (!stream.HasTable() || stream.table_ != &table) stream.FillTable(asked[i].frame, table);
+  }
+  return Status();
 }
 
-// Of the cache nothing is read once its words have been added up.
 template <class T>
 Status Distribution<T>::FetchOpened(const Frame& frame) {
   const auto& clusters = model_.plan().clusters;
@@ -82,7 +89,10 @@ Status Distribution<T>::FetchOpened(const Frame& frame) {
     const std::array<BufferId, 2> left = {clusters[i].logits, clusters[i].normaliser};
     KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, left));
   }
-  return Status();
+  if (!cache_open_ || !model_.plan().cache) return Status();
+  const CachePlan& cache = *model_.plan().cache;
+  const std::array<BufferId, 2> words = {cache.words, cache.weights};
+  return execution_.device->Fetch({&frame, 1}, words);
 }
 
 template <class T>

@@ -21,9 +21,10 @@ using session::OutOfMemory;
 
 namespace {
 
-std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model) {
-  if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model);
-  return QueryMemory<float>(model);
+std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Model& model,
+                                                                      uint32_t lanes) {
+  if (model.backend().real_bytes == sizeof(double)) return QueryMemory<double>(model, lanes);
+  return QueryMemory<float>(model, lanes);
 }
 
 Status RefuseLanes(const SessionOptions& options, const std::string& limit, uint64_t bytes,
@@ -40,10 +41,10 @@ Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(conte
 Session::~Session() = default;
 
 uint64_t Session::BytesPerLane(const Model& model) {
-  const uint64_t distribution = model.backend().real_bytes == sizeof(double)
-                                    ? Distribution<double>::Bytes(model)
-                                    : Distribution<float>::Bytes(model);
-  return sizeof(Lane) + Stream::Bytes(model) + distribution;
+  const uint64_t queries = model.backend().real_bytes == sizeof(double)
+                               ? QueryMemory<double>::BytesPerStream(model)
+                               : QueryMemory<float>::BytesPerStream(model);
+  return sizeof(Lane) + Stream::Bytes(model) + queries;
 }
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
@@ -63,7 +64,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   }
   MemoryClaim memory(model->budget(), options.lanes * each);
   try {
-    auto contents = std::make_unique<Contents>(MakeQueryMemory(*model));
+    auto contents = std::make_unique<Contents>(MakeQueryMemory(*model, options.lanes));
     if (const DeviceProgram* const program = model->device(); program != nullptr) {
       const uint64_t free = program->FreeBytes(), there = program->BytesPerLane();
       if (options.lanes > free / there) {

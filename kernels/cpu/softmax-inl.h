@@ -42,6 +42,9 @@ HWY_INLINE V ScaleByPower(V y, V n) {
 }
 #endif
 
+// From here on exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
+constexpr float kSmallestNormal = -86.0f;
+
 // exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, lane by
 // lane.
 template <class D>
@@ -59,7 +62,14 @@ HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
   p = hn::MulAdd(p, r, hn::Set(d, C::kC3));
   p = hn::MulAdd(p, r, hn::Set(d, C::kC2));
   const auto q = hn::MulAdd(hn::Mul(r, r), p, r);
-  const auto result = ScaleByPower(hn::Add(hn::Set(d, 1.0f), q), n);
+  const auto y = hn::Add(hn::Set(d, 1.0f), q);
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Ge(x, hn::Set(d, kSmallestNormal))))) {
+    // n is the low bits of `shifted`, and goes into the exponent without a multiplication.
+    const hn::RebindToSigned<D> d32;
+    const auto power = hn::ShiftLeft<23>(hn::BitCast(d32, shifted));
+    return hn::BitCast(d, hn::Add(hn::BitCast(d32, y), power));
+  }
+  const auto result = ScaleByPower(y, n);
   // NaN came through unharmed; beyond the end everything computed so far is nonsense.
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
 }

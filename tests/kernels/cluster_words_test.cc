@@ -97,6 +97,35 @@ TEST(ClusterWords, PlacesAreThoseThatReachTheThreshold) {
   }
 }
 
+// Thresholds that words reach exactly, or miss by one unit in the last place.
+TEST(ClusterWords, NoPlaceIsLostToRounding) {
+  TestRandom random(9);
+  for (int turn = 0; turn < 200; ++turn) {
+    const float scale = std::ldexp(1.0f, static_cast<int>(random.Below(60)) - 30);
+    std::vector<float> logits(64);
+    for (float& logit : logits) logit = scale * random.Signed();
+    const ClusterTerms<float> terms = {scale, 9 * random.Signed(), -20 * random.Signed() - 20,
+                                       turn % 3 == 0 ? -0.0f : -0.2f};
+    std::vector<float> values(logits.size());
+    ref::WordLogProbabilities(logits.data(), logits.size(), terms, values.data());
+    for (const float value : values) {
+      const float infinity = std::numeric_limits<float>::infinity();
+      for (const float threshold :
+           {value, std::nextafter(value, infinity), std::nextafter(value, -infinity)}) {
+        std::vector<uint32_t> expected(logits.size() + 16);
+        expected.resize(
+            ref::WordsAtLeast(logits.data(), logits.size(), terms, threshold, expected.data()));
+        for (const auto& functions : AllFunctions()) {
+          std::vector<uint32_t> found(logits.size() + 16);
+          found.resize(
+              functions.at_least(logits.data(), logits.size(), terms, threshold, found.data()));
+          ASSERT_EQ(found, expected) << turn;
+        }
+      }
+    }
+  }
+}
+
 TEST(ClusterWords, CachedWordsAreMixedByTheFormula) {
   const std::vector<CacheTerms<float>> all_terms = {
       {0.75f, 0.25f, 3.0f}, {0.86f, 0.14f, 1000.0f}, {1e-6f, 0.999999f, 1.0f}, {0.5f, 0.5f, 1e-30f},
