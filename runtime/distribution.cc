@@ -122,22 +122,6 @@ Status Distribution<T>::TakeCluster(const Frame& frame, size_t index) {
 }
 
 template <class T>
-Status Distribution<T>::TakeAnswer(const Frame& frame, const DeviceAnswer& answer, bool ranked) {
-  const auto& clusters = model_.plan().clusters;
-  ResetWork();
-  if (answer.not_finite) {
-    return *answer.not_finite < clusters.size() ? ClusterNotFinite(frame, *answer.not_finite)
-                                                : CacheNotFinite(frame);
-  }
-  work_.clusters.Insert(0);
-  if (!ranked) work_.clusters.Insert(ClusterOf(answer.words.front().id));
-  for (size_t i = 1; ranked && i < clusters.size(); ++i) work_.clusters.Insert(i);
-  work_.cache = model_.plan().cache.has_value();
-  CountWords(answer.looked_into, 0);
-  return Status();
-}
-
-template <class T>
 Status Distribution<T>::ComputeAll(Frame& frame) {
   Asked self = {this, frame};
   return ComputeAll({&self, 1});

@@ -1,5 +1,5 @@
-// Kernels for steps that run alone (Step::alone_from_lanes), each in a source file of its own:
-// compiled apart, with registers of their own. C++17, of nvcc.
+// Kernels for steps that run alone (Step::alone_from_lanes): compiled apart from the kernel that runs
+// all kinds of steps, with registers of their own. C++17.
 #ifndef KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 #define KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 
@@ -10,14 +10,11 @@
 
 namespace kinglet::cuda {
 
-// The units of a step, divided among the blocks of a launch.
+// A __global__ function: the units of a step, divided among the blocks of a launch.
 using AloneKernel = void (*)(const Step* step, const Lane* lanes, uint32_t lane_count);
 
-AloneKernel IntegerProductKernel();
-AloneKernel LargestOfProductsKernel();
-AloneKernel ExponentialsOfProductsKernel();
-AloneKernel RankWordsKernel();
-AloneKernel WordLogProbabilityKernel();
+// Null: the step has none.
+AloneKernel FindAloneKernel(const Step& step);
 
 }  // namespace kinglet::cuda
 

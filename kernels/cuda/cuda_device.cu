@@ -41,17 +41,6 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// Null: the step has no kernel of its own.
-AloneKernel KernelOf(const Step& step) {
-  const auto is = [&](auto arguments) { return step.kind == MakeStep(arguments).kind; };
-  if (is(IntegerProduct{})) return IntegerProductKernel();
-  if (is(LargestOfProducts{})) return LargestOfProductsKernel();
-  if (is(ExponentialsOfProducts{})) return ExponentialsOfProductsKernel();
-  if (is(RankWords{})) return RankWordsKernel();
-  if (is(WordLogProbability{})) return WordLogProbabilityKernel();
-  return nullptr;
-}
-
 Status Failed(const char* call, cudaError_t error) {
   const StatusCode code =
       error == cudaErrorMemoryAllocation ? KINGLET_OUT_OF_MEMORY : KINGLET_INTERNAL;
@@ -182,7 +171,7 @@ class CudaQueue : public Queue {
     }
     const Step& first = list.steps[launch.begin];
     const AloneKernel alone =
-        lane_count >= first.alone_from_lanes ? KernelOf(first) : AloneKernel{nullptr};
+        lane_count >= first.alone_from_lanes ? FindAloneKernel(first) : AloneKernel{nullptr};
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaFuncSetAttribute(alone != nullptr ? reinterpret_cast<const void*>(alone)
                                               : reinterpret_cast<const void*>(RunSteps),

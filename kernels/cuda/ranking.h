@@ -11,47 +11,9 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/product.h"
-#include "kernels/cuda/softmax.h"
+#include "kernels/cuda/lane_words.h"
 
 namespace kinglet::cuda {
-
-// A cluster of the vocabulary (kernels/plan.h, ClusterPlan).
-struct RankedCluster {
-  uint32_t first, size;  // words
-  Logits logits;         // of all of them; the head's are followed by those of the clusters
-  Place parent;          // the cluster's own logit; unused for the head
-  bool stored;           // logits lie where logits.x says; otherwise the first are this product's:
-  IntegerProduct product;
-};
-
-// The neural cache (kernels/plan.h, CachePlan), as words are mixed with it.
-struct RankedCache {
-  bool present;
-  bool empty_is_normalised;  // without pairs nothing is kept back for the cache
-  uint32_t capacity;
-  uint64_t first_position;
-  Place words, weights, total;
-  float keep, lambda, log_keep;  // keep = 1 - lambda
-
-  KINGLET_HOST_DEVICE uint32_t Pairs(uint64_t position) const {
-    if (!present || position < first_position) return 0;
-    return position < capacity ? static_cast<uint32_t>(position) : capacity;
-  }
-};
-
-// What both kernels of this file need of a plan; `clusters` is the device's memory, the head first.
-struct RankedWordsPlan {
-  const RankedCluster* clusters;
-  uint32_t cluster_count;
-  uint32_t blocks;  // of all clusters' words together
-  RankedCache cache;
-
-  static constexpr uint32_t kMostClusters = 64;
-  static constexpr uint32_t kMostBlocks = 2048;  // 2,000,000 words
-  static constexpr uint32_t kMostPairs = 4096;
-  static constexpr uint32_t kMostColumns = 4096;  // of a table whose logits are not stored
-};
 
 // The answer about one lane.
 struct RankedWords {
@@ -92,28 +54,6 @@ struct WordLogProbability {
 };
 
 namespace internal {
-
-struct RankedTerms {
-  float largest, log_sum, parent, keep;
-
-  // kernels/ref/cluster_words.h.
-  KINGLET_HOST_DEVICE float BeforeCache(float logit) const {
-    const float within = (logit - largest) - log_sum;
-    return parent + (within < 0.0f ? within : 0.0f);
-  }
-  KINGLET_HOST_DEVICE float OutsideCache(float logit) const { return BeforeCache(logit) + keep; }
-};
-KINGLET_HOST_DEVICE inline float MixedWithCache(float log_probability, float weight, float total,
-                                                const RankedCache& cache) {
-  return Log(cache.keep * Exp(log_probability) + cache.lambda * (weight / total));
-}
-KINGLET_HOST_DEVICE inline bool IsFinite(float x) { return x - x == 0.0f; }
-// The least float above a finite one.
-KINGLET_HOST_DEVICE inline float Above(float x) {
-  if (x == 0.0f) return kinglet::internal::FloatFromBits(1);
-  const uint32_t bits = kinglet::internal::BitsFromFloat(x);
-  return kinglet::internal::FloatFromBits(x > 0.0f ? bits + 1 : bits - 1);
-}
 
 struct RankedWord {
   float value;
@@ -164,126 +104,6 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
   });
   return of_warps[0];
 }
-
-// A lane's words in its block's shared memory.
-class LaneWords {
- public:
-  KINGLET_HOST_DEVICE LaneWords(const RankedWordsPlan& plan, const Work& work, SharedMemory& shared)
-      : plan_(plan), work_(work), lane_(work.lanes[work.unit]) {
-    terms_ = shared.Take<RankedTerms>(plan.cluster_count);
-    not_finite_ = shared.Take<uint32_t>(1);
-    x_ = shared.Take<int16_t>(RankedWordsPlan::kMostColumns);
-    tile_ = shared.Take<float>(kSumBlock);
-  }
-  KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
-    return SharedMemory::Bytes<RankedTerms>(plan.cluster_count) + SharedMemory::Bytes<uint32_t>(1) +
-           SharedMemory::Bytes<int16_t>(RankedWordsPlan::kMostColumns) +
-           SharedMemory::Bytes<float>(kSumBlock);
-  }
-
-  // Sections: the terms of clusters [begin, end), and whether they, the head and the cache are
-  // finite.
-  KINGLET_HOST_DEVICE void ReadTerms(uint32_t begin, uint32_t end) {
-    total_ = plan_.cache.present ? *work_.At<float>(lane_, plan_.cache.total) : 0.0f;
-    const bool none_kept =
-        !plan_.cache.present || (total_ == 0.0f && plan_.cache.empty_is_normalised);
-    const float keep = none_kept ? -0.0f : plan_.cache.log_keep;
-    const float* head = work_.At<float>(lane_, plan_.clusters[0].logits.normaliser);
-    work_.block.ForEach(end - begin, [&](uint64_t i) {
-      const RankedCluster& cluster = plan_.clusters[begin + i];
-      const float* normaliser = work_.At<float>(lane_, cluster.logits.normaliser);
-      float parent = 0.0f;
-      if (begin + i > 0) parent = (*work_.At<float>(lane_, cluster.parent) - head[0]) - head[1];
-      terms_[begin + i] = {normaliser[0], normaliser[1], parent, keep};
-    });
-    work_.block.ForEach(1, [&](uint64_t) {
-      *not_finite_ = 0;
-      if (!IsFinite(total_)) *not_finite_ = 1 + plan_.cluster_count;
-      for (uint32_t i = end; i-- > begin;) {
-        if (!IsFinite(terms_[i].largest) || !IsFinite(terms_[i].log_sum)) *not_finite_ = 1 + i;
-      }
-      if (!IsFinite(head[0]) || !IsFinite(head[1])) *not_finite_ = 1;
-    });
-  }
-  KINGLET_HOST_DEVICE uint32_t not_finite() const { return *not_finite_; }
-  KINGLET_HOST_DEVICE float total() const { return total_; }
-  KINGLET_HOST_DEVICE const RankedTerms& terms(uint32_t cluster) const { return terms_[cluster]; }
-  KINGLET_HOST_DEVICE const Lane& lane() const { return lane_; }
-
-  // Sections: the logits of rows [first, first + n) of a cluster, n <= 1,024 and first a multiple
-  // of 16, to shared memory of the block that lasts until the next call.
-  KINGLET_HOST_DEVICE float* LogitsOf(uint32_t index, uint32_t first, uint32_t n) {
-    const RankedCluster& cluster = plan_.clusters[index];
-    if (cluster.stored) {
-      const float* logits = work_.At<float>(lane_, cluster.logits.x) + first;
-      work_.block.ForEach(n, [&](uint64_t i) { tile_[i] = logits[i]; });
-      return tile_;
-    }
-    const ByteMatrix& matrix = cluster.product.matrix;
-    const uint32_t padded = matrix.col_tiles() * kTileDepth;
-    const int16_t* codes = work_.At<int16_t>(lane_, cluster.product.x.place);
-    work_.block.ForEach(padded,
-                        [&](uint64_t i) { x_[i] = i < matrix.cols ? codes[i] : int16_t{0}; });
-    Multiply(cluster, first, n);
-    return tile_;
-  }
-
-  // Blocks of a cluster's words.
-  KINGLET_HOST_DEVICE static uint32_t BlocksOf(const RankedCluster& cluster) {
-    return static_cast<uint32_t>(SumBlocks(cluster.size));
-  }
-
- private:
-  // Only the first stream of a tile is a lane. Both factors are taken as two planes.
-  KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
-    const IntegerProduct& product = cluster.product;
-    const ByteMatrix& matrix = product.matrix;
-    const float step = work_.StepOf(lane_, product.x);
-    const float* stored = work_.At<float>(lane_, cluster.logits.x);
-    work_.block.EachWarp([&](const Warp& warp) {
-      for (uint32_t tile = warp.index(); tile * kTileRows < n; tile += work_.block.warps()) {
-        const uint32_t row_tile = first / kTileRows + tile;
-        PerLane<PlaneSums> sums{};
-        for (uint32_t k = 0; row_tile < matrix.row_tiles() && k < matrix.col_tiles(); ++k) {
-          const uint64_t at = uint64_t{row_tile} * matrix.col_tiles() + k;
-          PerLane<TileA> low, high;
-          PerLane<TileB> low_x, high_x;
-          warp.EachLane([&](uint32_t lane, uint32_t slot) {
-            low[slot] = LoadLow(matrix, at, lane);
-            high[slot] = LoadHigh(matrix, at, lane);
-            low_x[slot] = high_x[slot] = TileB{};
-            if (lane / 4 != 0) return;
-            for (uint32_t i = 0; i < 8; ++i) {
-              const auto code =
-                  static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + lane % 4 * 4 + i % 4]);
-              low_x[slot].words[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
-              high_x[slot].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
-            }
-          });
-          AddPlaneProducts<false, false>(warp, low, high, low_x, high_x, sums);
-        }
-        warp.EachLane([&](uint32_t lane, uint32_t slot) {
-          if (TileStream(lane, 0) != 0) return;
-          for (uint32_t i = 0; i < 4; i += 2) {
-            const uint32_t within = tile * kTileRows + TileRow(lane, i), row = first + within;
-            if (within >= n) continue;
-            tile_[within] =
-                row < matrix.rows ? ProductOf(product, sums[slot], i, row, step) : stored[row];
-          }
-        });
-      }
-    });
-  }
-
-  const RankedWordsPlan& plan_;
-  const Work& work_;
-  const Lane& lane_;
-  float total_ = 0.0f;
-  RankedTerms* terms_;
-  uint32_t* not_finite_;
-  int16_t* x_;
-  float* tile_;
-};
 
 // A lane's cached words in the order of (word, slot), each word's weights so that they can be added
 // in the order of their slots. Sections.
