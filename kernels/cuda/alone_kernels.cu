@@ -1,5 +1,4 @@
 #include "kernels/cuda/alone_kernels.h"
-
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {

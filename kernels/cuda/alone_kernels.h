@@ -1,5 +1,5 @@
-// Kernels for steps that run alone (Step::alone_from_lanes): compiled apart from the kernel that runs
-// all kinds of steps, with registers of their own. C++17.
+// Kernels for steps that run alone (Step::alone_from_lanes): compiled apart from the kernel that
+// runs all kinds of steps, with registers of their own. C++17.
 #ifndef KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 #define KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 

@@ -1,0 +1,52 @@
+// Logits block by block: the three steps' own results, which the conformance test sees only
+// together.
+#include "kernels/cuda/softmax.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/ref/softmax.h"
+#include "tests/support/case_builder.h"
+
+namespace kinglet::cuda {
+namespace {
+
+TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
+  for (const uint32_t n : {1u, 31u, 32u, 1024u, 1025u, 5000u}) {
+    CaseBuilder builder("logits", n);
+    const std::vector<float> x = builder.RandomReals(n, Fill::kRandom);
+    const auto blocks = static_cast<uint32_t>(SumBlocks(n));
+    std::vector<float> memory(n + 2 * blocks + 2);
+    std::copy(x.begin(), x.end(), memory.begin());
+    Lane lane{};
+    lane.scratch = reinterpret_cast<std::byte*>(memory.data());
+    Logits logits{};
+    logits.count = n;
+    logits.largest = {Space::kScratch, n * sizeof(float)};
+    logits.blocks = logits.largest.Plus(blocks * sizeof(float));
+    logits.normaliser = logits.blocks.Plus(blocks * sizeof(float));
+    std::vector<std::byte> shared(65536);
+    const Block block(64, shared.data(), Order::kBackward);
+    for (uint32_t unit = 0; unit < blocks; ++unit) {
+      cuda::Run(LargestOfBlocks{logits}, Work{&lane, 1, unit, block});
+    }
+    for (uint32_t unit = blocks; unit-- > 0;) {
+      cuda::Run(ExponentialsOfBlocks{logits}, Work{&lane, 1, unit, block});
+    }
+    cuda::Run(LogOfSum{logits}, Work{&lane, 1, 0, block});
+    const float largest = ref::Largest(x.data(), n);
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const uint32_t size = std::min(n - b * kSumBlock, kSumBlock);
+      EXPECT_EQ(memory[n + b], ref::Largest(x.data() + b * kSumBlock, size));
+    }
+    std::vector<float> exponentials;
+    for (const float logit : x) exponentials.push_back(Exp(logit - largest));
+    EXPECT_EQ(memory[n + 2 * blocks], largest);
+    EXPECT_EQ(memory[n + 2 * blocks + 1], Log(ref::Sum(exponentials.data(), n))) << n;
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::cuda
