@@ -54,6 +54,7 @@ float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, 
 TEST(IntegerProduct, OfTheLargestCodesIsExact) {
   for (const uint32_t lanes : {1u, 9u}) {
     for (const uint32_t cols : {1u, 31u, 1025u, 32768u}) {
+      if (cols > 2000 && lanes > 1) continue;  // the emulation takes its time
       for (const int16_t code : {int16_t{127}, int16_t{255}, int16_t{-16383}, int16_t{-32768}}) {
         const auto sum = [&](int64_t weight) { return static_cast<float>(weight * code * cols); };
         EXPECT_EQ(ProductOfConstants(cols, 8, -128, code, false, lanes), sum(-128));
