@@ -150,6 +150,35 @@ TEST_P(SessionDevice, LanesAtDifferentPositionsEqualThoseOfTheHost) {
   }
 }
 
+// So many that a device makes their logits twice and stores none.
+TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
+  for (const Family& family : LanguageModels()) {
+    SCOPED_TRACE(family.name);
+    const auto model = OpenHere(family.draft);
+    ASSERT_NE(model, nullptr);
+    constexpr uint32_t kLanes = 40;
+    const auto found = Start(model, {.lanes = kLanes});
+    const auto expected = Start(Open(family.draft, "ref"), {.lanes = kLanes});
+    const uint32_t vocabulary = model->vocabulary_size();
+    TestRandom random(11);
+    std::vector<uint32_t> lanes(kLanes), ids(kLanes);
+    std::iota(lanes.begin(), lanes.end(), 0);
+    std::vector<double> scores(kLanes), as_good(kLanes);
+    for (uint64_t step = 0; step < 12; ++step) {
+      for (uint32_t& id : ids) id = random.Below(vocabulary);
+      ASSERT_TRUE(found->StepLanes(lanes, ids).ok());
+      ASSERT_TRUE(expected->StepLanes(lanes, ids).ok());
+      for (uint32_t& id : ids) id = random.Below(vocabulary);
+      ASSERT_TRUE(found->LogProbabilityLanes(lanes, ids, scores).ok());
+      ASSERT_TRUE(expected->LogProbabilityLanes(lanes, ids, as_good).ok());
+      ASSERT_EQ(scores, as_good) << step;
+      const auto best = found->TopKLanes(lanes, 6).value();
+      const auto wanted = expected->TopKLanes(lanes, 6).value();
+      for (uint32_t i = 0; i < kLanes; ++i) ASSERT_EQ(Numbers(best[i]), Numbers(wanted[i])) << i;
+    }
+  }
+}
+
 TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
   for (const Family& family : LanguageModels()) {
     SCOPED_TRACE(family.name);
