@@ -10,12 +10,15 @@
 
 #include "format/model_file.h"
 #include "runtime/session.h"
+#include "tests/support/device_backends.h"
 
 namespace kinglet {
 
-LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
-                                    const std::vector<uint32_t>& ids) {
-  const auto model = Model::Open(file, {.backend = backend});
+namespace {
+
+LogProbabilitiesOfAll DistributionsWith(const ModelOptions& options, const std::string& file,
+                                        const std::vector<uint32_t>& ids) {
+  const auto model = Model::Open(file, options);
   EXPECT_TRUE(model.ok()) << model.status().message();
   if (!model.ok()) return {};
   const auto session = *Session::Create(*model);
@@ -38,10 +41,34 @@ LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& 
   return all;
 }
 
+}  // namespace
+
+LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
+                                    const std::vector<uint32_t>& ids) {
+  ModelOptions options;
+  options.backend = backend;
+  return DistributionsWith(options, file, ids);
+}
+
 LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
                                                   const std::vector<uint32_t>& ids) {
   LogProbabilitiesOfAll reference = Distributions(file, "ref", ids);
   EXPECT_EQ(reference, Distributions(file, "cpu", ids));
+  // The emulated device is slow.
+  constexpr size_t kTokensOnDevice = 12;
+  const size_t count = std::min(ids.size(), kTokensOnDevice);
+  const std::vector<uint32_t> first(ids.begin(), ids.begin() + static_cast<ptrdiff_t>(count));
+  const Backend emulated = EmulatedCuda();
+  ModelOptions on_device;
+  on_device.own_backend = &emulated;
+  const Status opened = Model::Open(file, on_device).status();
+  if (opened.code() == KINGLET_UNSUPPORTED) {  // codes of more than 16 bits
+    EXPECT_NE(opened.message().find("codes of at most 16 bits"), std::string::npos);
+    return reference;
+  }
+  EXPECT_EQ(
+      LogProbabilitiesOfAll(reference.begin(), reference.begin() + static_cast<ptrdiff_t>(count)),
+      DistributionsWith(on_device, file, first));
   return reference;
 }
 

@@ -14,7 +14,8 @@ using LogProbabilitiesOfAll = std::vector<std::vector<float>>;
 // Every word's number after every token; expects that questions answered lazily give the same ones.
 LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
                                     const std::vector<uint32_t>& ids);
-// The same from `ref`; expects `cpu` to give every bit of it.
+// The same from `ref`; expects `cpu`, and for the first tokens the CUDA kernels on the emulated
+// device, to give every bit of it.
 LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
                                                   const std::vector<uint32_t>& ids);
 // Of each token but the first, before it came: the mean of -log p.
