@@ -90,8 +90,9 @@ typedef struct kinglet_model_options {
   // during the call only. NULL: "cpu".
   const char* backend;
   // The bytes that the file, the weights as the backend lays them out and all live sessions may
-  // hold together, of the host's memory and not of a device's; whatever would need more is refused with KINGLET_OUT_OF_MEMORY. Sessions count
-  // kinglet_model_lane_bytes for each lane; states are not among them. 0: no limit.
+  // hold together, of the host's memory and not of a device's; whatever would need more is refused
+  // with KINGLET_OUT_OF_MEMORY. Sessions count kinglet_model_lane_bytes for each lane; states are
+  // not among them. 0: no limit.
   uint64_t memory_limit;
   // Called with a kinglet_log_level and one line of NUL-terminated text that is valid during the
   // call only; by any thread that uses the model or a session or state of it, several at once,
