@@ -163,6 +163,7 @@ class Session {
   template <class Query>
   auto Ask(uint32_t lane, const Query& query);
   Status CheckLanes(std::span<const uint32_t> lanes);
+  Status CheckAskedLanes(std::span<const uint32_t> lanes);
   template <class Answer, class Query>
   Result<std::vector<Answer>> AskLanes(std::span<const uint32_t> lanes, const Query& query);
   template <class Query>

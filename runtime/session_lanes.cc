@@ -22,14 +22,20 @@ using AskedDistribution = std::remove_pointer_t<decltype(Span::element_type::dis
 
 }  // namespace
 
-// Runs query(streams as Distribution::Asked, index of the first in `lanes`, their answers), some
-// lanes at a time.
-template <class Answer, class Query>
-Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, const Query& query) {
+// Each of them once, behind a token.
+Status Session::CheckAskedLanes(std::span<const uint32_t> lanes) {
   KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
   for (const uint32_t lane : lanes) {
     if (position(lane) == 0) return NoTokenYet();
   }
+  return Status();
+}
+
+// Runs query(streams as Distribution::Asked, index of the first in `lanes`, their answers), some
+// lanes at a time.
+template <class Answer, class Query>
+Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, const Query& query) {
+  KINGLET_RETURN_IF_ERROR(CheckAskedLanes(lanes));
   const ComputingCall call(contents_->execution);
   const auto ask = [&]<class T>(const QueryMemory<T>&) -> Result<std::vector<Answer>> {
     std::vector<Answer> answers(lanes.size());
@@ -61,10 +67,7 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
 template <class Query>
 Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> lanes, bool ranked,
                                                      const Query& query) {
-  KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
-  for (const uint32_t lane : lanes) {
-    if (position(lane) == 0) return NoTokenYet();
-  }
+  KINGLET_RETURN_IF_ERROR(CheckAskedLanes(lanes));
   const ComputingCall call(contents_->execution);
   try {
     std::vector<Frame> frames;
@@ -88,8 +91,9 @@ Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> l
 bool Session::ranks_on_device(uint32_t k) const {
   const DeviceLanes* const device = contents_->execution.device.get();
   const StepObservers& observers = contents_->execution.observers;
-  if (observers.before || observers.after) return false;
-  return device != nullptr && k <= device->most_ranked_words();
+  if (device == nullptr || observers.before || observers.after) return false;
+  const uint32_t most = device->most_ranked_words();  // 0: none, not even no words
+  return most > 0 && k <= most;
 }
 
 Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,

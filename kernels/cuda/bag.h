@@ -18,15 +18,11 @@ struct Bag {
   uint32_t count;
 };
 
-struct AppendToBag {
+struct AppendToBag : ByLane {
   Place embedded;  // [count] of reals
   Bag bag;
   bool has_padding;
   uint32_t padding;
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
@@ -66,16 +62,10 @@ KINGLET_HOST_DEVICE inline void Run(const FeaturesOfBag& p, const Work& work) {
 }
 
 // y = max(x * scale + shift, 0).
-struct ScaleAndRectify {
-  Place x, y;  // [count] of reals
-  uint32_t count;
+struct ScaleAndRectify : ByElement {
+  Place x, y;          // [count] of reals
   const float* scale;  // [count]
   const float* shift;  // [count]
-
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
-    return lanes * ElementParts(count);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const ScaleAndRectify& p, const Work& work) {

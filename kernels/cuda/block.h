@@ -115,6 +115,13 @@ class Block {
 #endif
   }
 
+  // A section in which nothing is done: all threads have read before any goes on.
+  KINGLET_HOST_DEVICE void Wait() const {
+#if KINGLET_CUDA_ON_DEVICE
+    __syncthreads();
+#endif
+  }
+
   // A section: f(warp) on every warp.
   template <class F>
   KINGLET_HOST_DEVICE void EachWarp(const F& f) const {

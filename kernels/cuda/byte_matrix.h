@@ -40,6 +40,12 @@ struct ByteMatrix {
     return form == ByteForm::kByte ? 0 : (form == ByteForm::kSigned9 ? kTileSignBytes : kTileBytes);
   }
   KINGLET_HOST_DEVICE int32_t Code(uint64_t row, uint64_t col) const;
+  // row . x for codes x [cols] of such a step, by one thread (rule 3 of docs/NUMERICS.md).
+  KINGLET_HOST_DEVICE float Product(uint64_t row, const int16_t* x, float step) const {
+    int64_t sum = 0;
+    for (uint32_t col = 0; col < cols; ++col) sum += int64_t{x[col]} * Code(row, col);
+    return static_cast<float>(sum) * (scales[row] * step);
+  }
 };
 
 // A lane's 16 bytes of a tile, and its 16 signs, lie together: bytes [16 lane, ..), bits

@@ -34,12 +34,6 @@ KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t lane, uint32_t i) {
 KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t lane, uint32_t i) {
   return lane % 4 * 2 + i % 2;
 }
-// Where in A [16, 32], row-major, a lane's byte `byte` of word `word` is.
-KINGLET_HOST_DEVICE constexpr uint32_t TileByteA(uint32_t lane, uint32_t word, uint32_t byte) {
-  const uint32_t row = lane / 4 + (word % 2) * 8;
-  return row * kTileDepth + (word / 2) * 16 + lane % 4 * 4 + byte;
-}
-
 namespace internal {
 template <bool kSigned>
 KINGLET_HOST_DEVICE inline int32_t ByteOf(uint32_t word, uint32_t i) {

@@ -32,7 +32,7 @@ Steps BindOp(const CacheWeights& op, Binder& binder) {
     pairs.wide = !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
     pairs.together = pairs.hidden.count % kCodesTogether == 0;
   }
-  return std::vector<Step>{MakeStep(CacheProducts{pairs}), MakeStep(CacheTotal{pairs})};
+  return std::vector<Step>{MakeStep(CacheProducts{pairs}), MakeStep(CacheTotal{{}, pairs})};
 }
 
 }  // namespace kinglet::cuda

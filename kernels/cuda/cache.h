@@ -11,15 +11,11 @@
 namespace kinglet::cuda {
 
 // The hidden state before this token, and the token, into slot (position - 1) mod capacity.
-struct AppendToCache {
+struct AppendToCache : ByLane {
   Vector hidden;
   Place keys;   // [capacity, width], elements as hidden's
   Place words;  // [capacity] of uint32
   uint32_t capacity;
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
@@ -111,11 +107,9 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
 
 // weights = exp(weights - max), total = their sum. Each unit is a lane: a few thousand exponentials
 // take one block less time than two more waits of all blocks would.
-struct CacheTotal {
+struct CacheTotal : ByLane {
   CachePairsOf pairs;
 
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts) +
            SharedMemory::Bytes<float>(BlockSumFloats(pairs.capacity));

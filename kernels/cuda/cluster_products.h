@@ -171,9 +171,8 @@ KINGLET_HOST_DEVICE inline void Fill(const Warp& warp, PerLane<TileFloats>& of_w
 
 }  // namespace internal
 
-// logits.largest[b] = the largest of block b. Logits that are no numbers are passed over: what
-// comes of them is not finite in any case.
-struct LargestOfProducts {
+// A pass over a cluster's logits.
+struct ClusterPass {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
@@ -181,6 +180,10 @@ struct LargestOfProducts {
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };
+
+// logits.largest[b] = the largest of block b. Logits that are no numbers are passed over: what
+// comes of them is not finite in any case.
+struct LargestOfProducts : ClusterPass {};
 
 KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
@@ -205,10 +208,8 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work
 }
 
 // normaliser[0] = the largest of all blocks.
-struct LargestOfLane {
+struct LargestOfLane : ByLane {
   Logits logits;
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts);
   }
@@ -225,14 +226,7 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
 
 // logits.blocks[b] = the sum of exp(x - max) over block b, by chains as rule 4 has them: row j of
 // the tiles is chain j. REQUIRES: at least 32 logits.
-struct ExponentialsOfProducts {
-  ClusterProduct cluster;
-  static constexpr uint32_t kAloneFromLanes = 1;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return cluster.Units(lanes, warps);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
-};
+struct ExponentialsOfProducts : ClusterPass {};
 
 KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;

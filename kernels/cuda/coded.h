@@ -15,20 +15,14 @@ namespace kinglet::cuda {
 
 // partial[p] = codebook row . part of x, for concatenated rows. Sub-vectors are short: one thread
 // for each.
-struct PartProducts {
+struct PartProducts : ByElement {
   StoredRows codebook;
   Vector x;  // [positions * codebook.cols]
   Place partial;
-  uint32_t count;
   // All positions choose from `pool` rows: partial [positions, pool]. 0: each has rows of its own,
   // partial p is row p's, and positions[p] is whose it is.
   uint32_t pool;
   const uint32_t* positions;
-
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
-    return lanes * ElementParts(count);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
@@ -39,12 +33,7 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
     float* const partial = work.At<float>(lane, p.partial) + i;
     if (p.x.codes && p.codebook.reals == nullptr) {
       const int16_t* codes = work.At<int16_t>(lane, p.x.place) + first;
-      int64_t sum = 0;
-      for (uint32_t k = 0; k < n; ++k) {
-        sum += int64_t{codes[k]} * p.codebook.integers.Code(row, k);
-      }
-      *partial =
-          static_cast<float>(sum) * (p.codebook.integers.scales[row] * work.StepOf(lane, p.x));
+      *partial = p.codebook.integers.Product(row, codes, work.StepOf(lane, p.x));
       return;
     }
     *partial = ThreadSum(n, [&](float sum, uint64_t k) {

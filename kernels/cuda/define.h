@@ -9,6 +9,7 @@
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
+#include "kernels/cuda/vectors.h"
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
@@ -99,7 +100,7 @@ struct UnitLayer {
   }
 };
 
-struct ComputeDefineRow {
+struct ComputeDefineRow : ByLane {
   const MapBin* bins;  // [bin_count]
   uint32_t bin_count;
   const UnitLayer* layers;  // [layer_count]
@@ -111,8 +112,6 @@ struct ComputeDefineRow {
   float scale;
   uint64_t most_chains;  // BlockSumFloats of the widest normalisation
 
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return 2 * SharedMemory::Bytes<float>(most_chains) + SharedMemory::Bytes<uint64_t>(1);
   }
@@ -140,11 +139,8 @@ KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, cons
     const int16_t* codes = work.At<int16_t>(lane, bin.row.to);
     const ByteMatrix& matrix = bin.projection.integers;
     const float step = *work.At<float>(lane, bin.row.step);
-    work.block.ForEach(map_width, [&](uint64_t row) {
-      int64_t sum = 0;
-      for (uint32_t i = 0; i < matrix.cols; ++i) sum += int64_t{codes[i]} * matrix.Code(row, i);
-      e[row] = static_cast<float>(sum) * (matrix.scales[row] * step) * bin.scale;
-    });
+    work.block.ForEach(
+        map_width, [&](uint64_t row) { e[row] = matrix.Product(row, codes, step) * bin.scale; });
     return;
   }
   const float* x = work.At<float>(lane, bin.row.to);
@@ -162,22 +158,8 @@ KINGLET_HOST_DEVICE inline void NormaliseParts(const UnitLayer& layer, const Blo
   const uint32_t width = layer.norm_parts == 0 ? 0 : layer.out / layer.norm_parts;
   for (uint32_t part = 0; part < layer.norm_parts; ++part) {
     float* const own = x + uint64_t{part} * width;
-    const auto n = static_cast<float>(width);
-    const float mean =
-        BlockSum(block, width, sums, [&](float sum, uint64_t i) { return sum + own[i]; }) / n;
-    const float variance = BlockSum(block, width, squares,
-                                    [&](float sum, uint64_t i) {
-                                      const float centred = own[i] - mean;
-                                      return fmaf(centred, centred, sum);
-                                    }) /
-                           n;
-    const float deviation = sqrtf(variance + layer.norm_epsilon);
-    block.ForEach(width, [&](uint64_t i) {
-      float value = (own[i] - mean) / deviation;
-      if (layer.norm_gain != nullptr) value *= layer.norm_gain[i];
-      if (layer.norm_offset != nullptr) value += layer.norm_offset[i];
-      own[i] = value;
-    });
+    Normalise(block, own, width, layer.norm_epsilon, layer.norm_gain, layer.norm_offset, own, sums,
+              squares);
   }
 }
 
@@ -267,8 +249,10 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   float* const rows = work.At<float>(lane, p.rows);
   uint32_t* const words = work.At<uint32_t>(lane, p.words);
   block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(words, lane.token); });
-  if (*slot != CachedRows::kNone) {
-    const float* const row = rows + *slot * p.width;
+  const uint64_t found = *slot;
+  block.Wait();  // `slot` is written once more, here or for the next lane
+  if (found != CachedRows::kNone) {
+    const float* const row = rows + found * p.width;
     block.ForEach(p.width, [&](uint64_t i) { out[i] = row[i]; });
     return;
   }

@@ -47,13 +47,9 @@ struct GatheredBin {
 };
 
 // The row of the first bin that has the token; nothing where none has.
-struct GatherRow {
+struct GatherRow : ByLane {
   const GatheredBin* bins;  // [count]
   uint32_t count;
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 // Null where none has it.

@@ -42,6 +42,13 @@ struct RankedWordsPlan {
   uint32_t blocks;  // of all clusters' words together
   RankedCache cache;
 
+  // Of a word.
+  KINGLET_HOST_DEVICE uint32_t ClusterOf(uint32_t id) const {
+    uint32_t index = 0;
+    while (id - clusters[index].first >= clusters[index].size) ++index;
+    return index;
+  }
+
   static constexpr uint32_t kMostClusters = 64;
   static constexpr uint32_t kMostBlocks = 2048;  // 2,000,000 words
   static constexpr uint32_t kMostPairs = 4096;

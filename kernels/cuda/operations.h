@@ -66,7 +66,8 @@ KINGLET_HOST_DEVICE KINGLET_NOINLINE void RunApart(const Step& step, const Work&
 }
 template <class T>
 KINGLET_HOST_DEVICE void RunIfAmongOthers(const Step& step, const Work& work) {
-  if constexpr (kAloneFromLanes < T >> 1) {
+  constexpr uint32_t kFromLanes = kAloneFromLanes<T>;
+  if constexpr (kFromLanes > 1) {
     constexpr uint32_t kKind = KindIn<T>(Operations());
     if (step.kind == kKind) RunApart<T>(step, work);
   }

@@ -48,11 +48,11 @@ Steps BindOp(const AddQueryBias& op, Binder& binder) {
 }
 
 Steps BindOp(const StoreRow& op, Binder& binder) {
-  return std::vector<Step>{MakeStep(CopyRow{binder.VectorOf(op.x), binder.At(op.rows), true})};
+  return std::vector<Step>{MakeStep(CopyRow{{}, binder.VectorOf(op.x), binder.At(op.rows), true})};
 }
 
 Steps BindOp(const LoadRow& op, Binder& binder) {
-  return std::vector<Step>{MakeStep(CopyRow{binder.VectorOf(op.x), binder.At(op.rows), false})};
+  return std::vector<Step>{MakeStep(CopyRow{{}, binder.VectorOf(op.x), binder.At(op.rows), false})};
 }
 
 }  // namespace kinglet::cuda

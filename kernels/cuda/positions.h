@@ -10,14 +10,10 @@
 namespace kinglet::cuda {
 
 // y += row position mod window of a table.
-struct AddRowOfPosition {
+struct AddRowOfPosition : ByLane {
   const float* table;  // [window, count]
   uint32_t window, count;
   Place y;  // [count] of reals
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work) {
@@ -28,14 +24,10 @@ KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work)
 }
 
 // y[h, i] += bias[h, i], i < size: y's heads are `stride` apart.
-struct AddToHeads {
+struct AddToHeads : ByLane {
   const float* bias;  // [heads, size]
   uint32_t heads, size, stride;
   Place y;  // [heads, stride] of reals
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddToHeads& p, const Work& work) {
@@ -47,14 +39,10 @@ KINGLET_HOST_DEVICE inline void Run(const AddToHeads& p, const Work& work) {
 }
 
 // rows[position] = x where it `stores`, else x = rows[position].
-struct CopyRow {
+struct CopyRow : ByLane {
   Vector x;
   Place rows;  // [.., x.count], elements as x's
   bool stores;
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 namespace internal {

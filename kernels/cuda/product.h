@@ -272,14 +272,12 @@ KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
 }
 
 // The 15-bit fixed point of a vector (rule 2): codes, and the step of its own.
-struct FixedPoint {
+struct FixedPoint : ByLane {
   Place x;  // [count] of reals
   uint32_t count;
   Place codes;  // [count] of int16
   Place step;   // [1] of reals
 
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kMostParts);
   }

@@ -89,8 +89,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     if (product) {
       const ClusterProduct both = {product->product, logits};
       for (const Step& step :
-           {MakeStep(LargestOfProducts{both}), MakeStep(LargestOfLane{logits}),
-            MakeStep(ExponentialsOfProducts{both}), MakeStep(LogOfSum{logits})}) {
+           {MakeStep(LargestOfProducts{{both}}), MakeStep(LargestOfLane{{}, logits}),
+            MakeStep(ExponentialsOfProducts{{both}}), MakeStep(LogOfSum{{}, logits})}) {
         queries.fused_.steps.push_back(step);
       }
     }

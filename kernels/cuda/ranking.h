@@ -229,8 +229,7 @@ KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values,
     });
     const bool ends = found.id == UINT32_MAX || !(found.value > RankedWord::None().value) ||
                       !best.Takes({found.value, id_of(found.id)}, k);
-    // All threads have read before one writes.
-    block.ForEach(1, [&](uint64_t) {});
+    block.Wait();
     if (ends) return;
     block.ForEach(1, [&](uint64_t) {
       values[found.id] = RankedWord::None().value;
@@ -285,7 +284,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     });
     const bool ends = next.id == UINT32_MAX || !(next.value > RankedWord::None().value) ||
                       !best.CouldTake(next.value, p.k);
-    block.ForEach(1, [&](uint64_t) {});
+    block.Wait();
     if (ends) break;
     const internal::WordBlock at(p.plan, next.id);
     looked_into += at.size;
@@ -303,8 +302,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     of_cached[i] = RankedWord::None().value;
     if (!cache.IsFirst(i)) return;
     const uint32_t id = cache.WordAt(i);
-    uint32_t index = 0;
-    while (id - p.plan.clusters[index].first >= p.plan.clusters[index].size) ++index;
+    const uint32_t index = p.plan.ClusterOf(id);
     const RankedCluster& cluster = p.plan.clusters[index];
     const uint32_t row = id - cluster.first;
     const float weight = cache.WeightAt(i);
@@ -321,13 +319,8 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     } else {
       const IntegerProduct& product = cluster.product;
       const int16_t* codes = work.At<int16_t>(words.lane(), product.x.place);
-      int64_t sum = 0;
-      for (uint32_t c = 0; c < product.matrix.cols; ++c) {
-        sum += int64_t{codes[c]} * product.matrix.Code(row, c);
-      }
-      logit = product.finish(static_cast<float>(sum) * (product.matrix.scales[row] *
-                                                        work.StepOf(words.lane(), product.x)),
-                             row);
+      const float step = work.StepOf(words.lane(), product.x);
+      logit = product.finish(product.matrix.Product(row, codes, step), row);
     }
     of_cached[i] = mixed(logit);
   });
@@ -359,8 +352,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
   const uint32_t marks = (pairs + 31) / 32;
   auto* const marked = shared.Take<uint32_t>(marks);
   const uint32_t id = p.words[work.unit];
-  uint32_t index = 0;
-  while (id - p.plan.clusters[index].first >= p.plan.clusters[index].size) ++index;
+  const uint32_t index = p.plan.ClusterOf(id);
   words.ReadTerms(index, index + 1);
   const uint32_t row = id - p.plan.clusters[index].first;
   const float* logits = words.LogitsOf(index, row / kTileRows * kTileRows, row % kTileRows + 1);

@@ -3,43 +3,45 @@
 
 namespace kinglet::cuda {
 
-Steps BindOp(const LstmGates& op, Binder& binder) {
-  LstmCell step{};
+namespace {
+
+// The vectors that every cell has.
+template <class Cell, class Op>
+Cell CellOf(const Op& op, const Binder& binder) {
+  Cell step{};
   step.input = binder.At(op.input);
-  step.recurrent = binder.At(op.recurrent);
-  step.cell = binder.At(op.cell);
   step.hidden = binder.At(op.hidden);
   step.count = binder.Count(op.hidden);
+  return step;
+}
+
+}  // namespace
+
+Steps BindOp(const LstmGates& op, Binder& binder) {
+  auto step = CellOf<LstmCell>(op, binder);
+  step.recurrent = binder.At(op.recurrent);
+  step.cell = binder.At(op.cell);
   return std::vector<Step>{MakeStep(step)};
 }
 
 Steps BindOp(const GruGates& op, Binder& binder) {
-  GruCell step{};
-  step.input = binder.At(op.input);
+  auto step = CellOf<GruCell>(op, binder);
   step.recurrent = binder.At(op.recurrent);
-  step.hidden = binder.At(op.hidden);
-  step.count = binder.Count(op.hidden);
   return std::vector<Step>{MakeStep(step)};
 }
 
 Steps BindOp(const RnnGates& op, Binder& binder) {
-  RnnCell step{};
-  step.input = binder.At(op.input);
+  auto step = CellOf<RnnCell>(op, binder);
   step.recurrent = binder.At(op.recurrent);
-  step.hidden = binder.At(op.hidden);
-  step.count = binder.Count(op.hidden);
   step.rectify = op.rectify;
   return std::vector<Step>{MakeStep(step)};
 }
 
 Steps BindOp(const QrnnGates& op, Binder& binder) {
-  QrnnCell step{};
-  step.input = binder.At(op.input);
+  auto step = CellOf<QrnnCell>(op, binder);
   step.has_previous = op.previous.has_value();
   if (op.previous) step.recurrent = binder.At(*op.previous);
   step.cell = binder.At(op.cell);
-  step.hidden = binder.At(op.hidden);
-  step.count = binder.Count(op.hidden);
   return std::vector<Step>{MakeStep(step)};
 }
 

@@ -11,14 +11,8 @@
 namespace kinglet::cuda {
 
 // Where a cell's vectors lie, n elements each or a block of n for each gate.
-struct Cell {
+struct Cell : ByElement {
   Place input, recurrent, cell, hidden;
-  uint32_t count;
-
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
-    return lanes * ElementParts(count);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 struct LstmCell : Cell {};

@@ -14,7 +14,7 @@ Steps BindOp(const LogSumExp& op, Binder& binder) {
   logits.largest = binder.Temporary<float>(SumBlocks(logits.count));
   binder.SetLogits(op.out, logits);
   return std::vector<Step>{MakeStep(LargestOfBlocks{logits}),
-                           MakeStep(ExponentialsOfBlocks{logits}), MakeStep(LogOfSum{logits})};
+                           MakeStep(ExponentialsOfBlocks{logits}), MakeStep(LogOfSum{{}, logits})};
 }
 
 }  // namespace kinglet::cuda

@@ -85,10 +85,8 @@ KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfBlocks& p, const Work& w
 }
 
 // normaliser[1] = log of the sum of the blocks.
-struct LogOfSum {
+struct LogOfSum : ByLane {
   Logits logits;
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(logits.Blocks());
   }

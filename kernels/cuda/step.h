@@ -86,6 +86,14 @@ struct LaneUnit {
       : lane(work.unit / each), part(work.unit % each) {}
 };
 
+// Of operations whose unit i is all of lane i: the block that runs it goes on to the lane's next
+// such step without waiting for other blocks.
+struct ByLane {
+  static constexpr bool kByLane = true;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
+
 // A token takes part in a step that has such a range only if it lies in it.
 struct TokenRange {
   uint32_t first = 0, size = UINT32_MAX;
@@ -96,9 +104,7 @@ struct TokenRange {
 struct Step {
   static constexpr size_t kMostBytes = 256;
   uint32_t kind;
-  // Unit i is all of lane i: the block that runs it goes on to the lane's next such step without
-  // waiting for other blocks.
-  bool by_lane;
+  bool by_lane;  // ByLane's
   // For so many lanes or more it is a launch of its own, by a kernel of its own.
   uint32_t alone_from_lanes;
   alignas(8) unsigned char arguments[kMostBytes];

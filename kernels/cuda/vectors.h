@@ -14,6 +14,14 @@ inline constexpr uint32_t kElementPart = 1024;
 KINGLET_HOST_DEVICE constexpr uint32_t ElementParts(uint32_t count) {
   return (count + kElementPart - 1) / kElementPart;
 }
+// Of operations whose units are such parts of a vector.
+struct ByElement {
+  uint32_t count;
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * ElementParts(count);
+  }
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
+};
 // f(lane, i) for the unit's elements of a vector of `count`. A section.
 template <class F>
 KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& f) {
@@ -26,50 +34,55 @@ KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& 
 }
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias.
-struct NormaliseVector {
+struct NormaliseVector : ByLane {
   Place x, y;  // [count] of reals
   uint32_t count;
   const float* gain;  // [count]
   const float* bias;  // [count]
   float epsilon;
 
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return 2 * SharedMemory::Bytes<float>(BlockSumFloats(count));
   }
 };
 
-KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) {
-  const Lane& lane = work.lanes[work.unit];
-  const float* x = work.At<float>(lane, p.x);
-  float* y = work.At<float>(lane, p.y);
-  SharedMemory shared(work.block);
-  float* const sums = shared.Take<float>(BlockSumFloats(p.count));
-  float* const squares = shared.Take<float>(BlockSumFloats(p.count));
-  const auto n = static_cast<float>(p.count);
+// Sections: y = (x - mean) / sqrt(variance + epsilon), times gain, plus bias, where they are not
+// null; y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n).
+KINGLET_HOST_DEVICE inline void Normalise(const Block& block, const float* x, uint32_t n,
+                                          float epsilon, const float* gain, const float* bias,
+                                          float* y, float* sums, float* squares) {
+  const auto count = static_cast<float>(n);
   const float mean =
-      BlockSum(work.block, p.count, sums, [&](float sum, uint64_t i) { return sum + x[i]; }) / n;
-  const float variance = BlockSum(work.block, p.count, squares,
+      BlockSum(block, n, sums, [&](float sum, uint64_t i) { return sum + x[i]; }) / count;
+  const float variance = BlockSum(block, n, squares,
                                   [&](float sum, uint64_t i) {
                                     const float centred = x[i] - mean;
                                     return fmaf(centred, centred, sum);
                                   }) /
-                         n;
-  const float deviation = sqrtf(variance + p.epsilon);
-  work.block.ForEach(p.count,
-                     [&](uint64_t i) { y[i] = (x[i] - mean) / deviation * p.gain[i] + p.bias[i]; });
+                         count;
+  const float deviation = sqrtf(variance + epsilon);
+  block.ForEach(n, [&](uint64_t i) {
+    float value = (x[i] - mean) / deviation;
+    if (gain != nullptr) value *= gain[i];
+    if (bias != nullptr) value += bias[i];
+    y[i] = value;
+  });
 }
 
-struct QuantiseVector {
+KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  SharedMemory shared(work.block);
+  float* const sums = shared.Take<float>(BlockSumFloats(p.count));
+  float* const squares = shared.Take<float>(BlockSumFloats(p.count));
+  Normalise(work.block, work.At<float>(lane, p.x), p.count, p.epsilon, p.gain, p.bias,
+            work.At<float>(lane, p.y), sums, squares);
+}
+
+struct QuantiseVector : ByLane {
   Place x;      // [count] of reals
   Place codes;  // [count] of int16
   uint32_t count;
   Rounding rounding;
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
@@ -80,13 +93,9 @@ KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
 }
 
 // y += x.
-struct AddVector {
+struct AddVector : ByLane {
   Vector x;
   Place y;
-
-  static constexpr bool kByLane = true;
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddVector& p, const Work& work) {
@@ -96,14 +105,8 @@ KINGLET_HOST_DEVICE inline void Run(const AddVector& p, const Work& work) {
 }
 
 // y[0, count) += x[0].
-struct AddOne {
+struct AddOne : ByElement {
   Place x, y;
-  uint32_t count;
-
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
-    return lanes * ElementParts(count);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
 KINGLET_HOST_DEVICE inline void Run(const AddOne& p, const Work& work) {

@@ -256,6 +256,17 @@ TEST_P(SessionDevice, VectorsAndClassesEqualThoseOfTheHost) {
   }
 }
 
+TEST_P(SessionDevice, NoWordsAtAllMayBeAskedFor) {
+  const auto model = OpenHere(TinyMicronet(WholeOptions(true)));
+  ASSERT_NE(model, nullptr);
+  const auto session = Start(model);
+  ASSERT_TRUE(session->StepToken(3).ok());
+  const auto none = session->TopK(0);
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_TRUE(none->empty());
+  EXPECT_TRUE(session->TopKLanes(std::vector<uint32_t>{0}, 0).value().front().empty());
+}
+
 TEST_P(SessionDevice, WhatIsRefusedOrCancelledLeavesAllAsItWas) {
   const auto model = OpenHere(TinyMicronet(WholeOptions(true)));
   ASSERT_NE(model, nullptr);

@@ -86,15 +86,5 @@ TEST(ByteProduct, OfTheLargestBytes) {
   }
 }
 
-TEST(ByteProduct, EveryPlaceOfATileIsOneLanesByte) {
-  std::vector<int> seen(kTileRows * kTileDepth);
-  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
-    for (uint32_t word = 0; word < 4; ++word) {
-      for (uint32_t byte = 0; byte < 4; ++byte) ++seen[TileByteA(lane, word, byte)];
-    }
-  }
-  EXPECT_EQ(seen, std::vector<int>(kTileRows * kTileDepth, 1));
-}
-
 }  // namespace
 }  // namespace kinglet::cuda

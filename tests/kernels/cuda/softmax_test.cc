@@ -35,7 +35,7 @@ TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
     for (uint32_t unit = blocks; unit-- > 0;) {
       cuda::Run(ExponentialsOfBlocks{logits}, Work{&lane, 1, unit, block});
     }
-    cuda::Run(LogOfSum{logits}, Work{&lane, 1, 0, block});
+    cuda::Run(LogOfSum{{}, logits}, Work{&lane, 1, 0, block});
     const float largest = ref::Largest(x.data(), n);
     for (uint32_t b = 0; b < blocks; ++b) {
       const uint32_t size = std::min(n - b * kSumBlock, kSumBlock);

@@ -45,13 +45,6 @@ TEST(CudaWeights, NineBitsTakeNineBits) {
   EXPECT_EQ((planes.low.size() + planes.high.size()) * 8, 64u * 64 * 9);
 }
 
-TEST(CudaWeights, SignsBecomeBytes) {
-  EXPECT_EQ(SignBytes(0), 0u);
-  EXPECT_EQ(SignBytes(1), 0x000000ffu);
-  EXPECT_EQ(SignBytes(0b1010), 0xff00ff00u);
-  EXPECT_EQ(SignBytes(0xf), 0xffffffffu);
-}
-
 TEST(CudaWeights, ATensorIsOnTheDeviceOnceAndLeavesTheFile) {
   CaseBuilder builder("weights", 1);
   const WeightId matrix = builder.Matrix(20, 30, Storage::kPerRow, 9, true);
