@@ -9,6 +9,7 @@
 #ifndef KINGLET_KERNELS_BACKEND_H_
 #define KINGLET_KERNELS_BACKEND_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -90,9 +91,16 @@ struct Kernel {
   bool is_substitute = false;
 
   explicit operator bool() const { return !phases.empty(); }
-  // All of it, on every frame.
+  // All of it, on every frame; on one after the other where they share no memory, so that what a
+  // phase leaves is in the processor's caches when the next one reads it.
   void Run(std::span<Frame> frames) const {
-    for (const Phase& phase : phases) phase.run(frames, {0, phase.pieces});
+    const bool together = phases.size() == 1 ||
+                          std::any_of(phases.begin(), phases.end(),
+                                      [](const Phase& phase) { return phase.frames_share_memory; });
+    const size_t each = together ? frames.size() : 1;
+    for (size_t first = 0; first < frames.size(); first += each) {
+      for (const Phase& phase : phases) phase.run(frames.subspan(first, each), {0, phase.pieces});
+    }
   }
 };
 

@@ -4,8 +4,12 @@
 #ifndef KINGLET_KERNELS_CLUSTER_WORDS_H_
 #define KINGLET_KERNELS_CLUSTER_WORDS_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+
+#include "kernels/functions.h"
 
 namespace kinglet {
 
@@ -18,6 +22,29 @@ struct ClusterTerms {
   T keep;              // what a neural cache leaves to words it does not hold; -0, which changes
                        // nothing, where none is mixed in
 };
+
+// No word of a smaller logit is as probable as the threshold. Each of the four operations that make
+// a log-probability of a logit is off by at most 2^-24 of numbers no larger than those added up
+// here, as are those that make the logit of the threshold, and none of them is decreasing. Minus
+// infinity where nothing can be said.
+template <class T>
+T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
+  const T logit = threshold - terms.keep - terms.parent + terms.log_sum + terms.largest;
+  const T sizes = std::abs(threshold) + std::abs(terms.keep) + std::abs(terms.parent) +
+                  std::abs(terms.log_sum) + std::abs(terms.largest) + std::abs(logit);
+  const T least = logit - (sizes * T(0x1p-19) + std::numeric_limits<T>::min());
+  return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
+}
+
+// No word of a block of logits whose exp(x - max) sum up to less than this is as probable as the
+// threshold: a sum of numbers that are not negative, however rounded, is at least the largest of
+// them, and exp's own error is far below a hundredth where it is a normal number. 0 where nothing
+// can be said.
+template <class T>
+T LeastBlockSum(const ClusterTerms<T>& terms, T threshold) {
+  const T sum = Exp(LeastLogit(terms, threshold) - terms.largest) * T(0.99);
+  return sum > T(1e-30) ? sum : T{0};
+}
 
 // What mixes a neural cache into the words it holds: log(keep * exp(log p) + lambda * (weight /
 // total)), keep = 1 - lambda.

@@ -60,6 +60,7 @@ struct ClusterPlan {
       parent_logit;     // tails: index into the head's logits of this cluster; unused for the head
   BufferId logits;      // [size] of reals; the head's also hold one logit per tail after its words
   BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
+  BufferId blocks;      // of reals: the sum of exp(x - max) over each kSumBlock logits
 };
 
 struct CachePlan {

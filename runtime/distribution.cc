@@ -11,10 +11,8 @@
 namespace kinglet {
 namespace {
 
-// Logits that are looked through at once for words that can be among the best. The first block of a
-// query is small, since all of it may.
-constexpr uint32_t kFirstBlock = 256;
-constexpr uint32_t kLargestBlock = 8192;
+// Logits that are looked through at once for words that can be among the best, as long as any can.
+constexpr uint32_t kFirstWords = 256;
 constexpr size_t kPlacesMargin = 16;  // ClusterFunctions::at_least
 constexpr size_t kPartWords = 4096;   // whose numbers one thread computes at a time
 
@@ -38,16 +36,18 @@ ClusterFunctions<double> FunctionsOf(const Model&) {
 template <class T>
 QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
   const size_t together = std::min<size_t>(streams, kLanesTogether);
-  tables.reserve(together);
-  while (tables.size() < together) {
-    tables.push_back({CachedWords<T>(CacheCapacity(model)), nullptr});
-  }
   uint32_t largest = 0;
+  std::vector<uint32_t> firsts;
   for (const ClusterPlan& cluster : model.plan().clusters) {
     largest = std::max(largest, cluster.size);
+    firsts.push_back(cluster.first);
+  }
+  tables.reserve(together);
+  while (tables.size() < together) {
+    tables.push_back({CachedWords<T>(CacheCapacity(model), firsts), nullptr});
   }
   words.reserve(largest);
-  places.reserve(std::min(largest, kLargestBlock) + kPlacesMargin);
+  places.reserve(std::min<uint32_t>(largest, kSumBlock) + kPlacesMargin);
   if (!model.plan().cache) return;
   const uint32_t capacity = model.plan().cache->capacity;
   cached_ids.reserve(capacity);
@@ -57,7 +57,7 @@ QueryMemory<T>::QueryMemory(const Model& model, uint32_t streams) {
 
 template <class T>
 uint64_t QueryMemory<T>::BytesPerStream(const Model& model) {
-  return CachedWords<T>::Bytes(CacheCapacity(model));
+  return CachedWords<T>::Bytes(CacheCapacity(model), model.plan().clusters.size());
 }
 
 template <class T>
@@ -152,17 +152,13 @@ Status Distribution<T>::TakeCache(const Frame& frame) {
 template <class T>
 void Distribution<T>::FillTable(const Frame& frame, typename QueryMemory<T>::Table& table) {
   table_ = &table;
+  if (table.owner != this) table.words.Clear();
   table.owner = this;
-  table.words.Clear();
   if (!model_.plan().cache) return;
   const CachePlan& cache = *model_.plan().cache;
   const uint64_t stored = CachePairs(frame.position, cache.capacity, cache.first_position);
-  const T* weights = model_.layout()[cache.weights].template At<T>(frame);
-  const uint32_t* words = model_.layout()[cache.words].template At<uint32_t>(frame);
-  // One chain per word in storage order. A weight may underflow to 0: such a pair changes nothing.
-  for (size_t slot = 0; slot < stored; ++slot) {
-    if (weights[slot] > T{0}) table.words.Add(words[slot], weights[slot]);
-  }
+  table.words.Set({model_.layout()[cache.words].template At<uint32_t>(frame), stored},
+                  {model_.layout()[cache.weights].template At<T>(frame), stored});
 }
 
 template <class T>
@@ -229,16 +225,15 @@ void Distribution<T>::CountWords(double words, double cached) {
 }
 
 template <class T>
-void Distribution<T>::MixCached(const OpenClusterView& view) {
+void Distribution<T>::MixCached(const OpenClusterView& view, size_t index) {
   memory_.cached_ids.clear();
   memory_.cached_weights.clear();
   memory_.cached_mixed.clear();
-  for (const auto& word : cached()) {
-    if (!view.Holds(word.id)) continue;
-    memory_.cached_ids.push_back(word.id);
-    memory_.cached_weights.push_back(word.weight);
-    memory_.cached_mixed.push_back(view.LogProbability(word.id));
-  }
+  cached().ForEachOf(index, [&](uint32_t id, T weight) {
+    memory_.cached_ids.push_back(id);
+    memory_.cached_weights.push_back(weight);
+    memory_.cached_mixed.push_back(view.LogProbability(id));
+  });
   const auto count = static_cast<double>(memory_.cached_ids.size());
   functions_.mix(memory_.cached_weights.data(), memory_.cached_ids.size(),
                  {keep_, lambda_, cache_total_}, memory_.cached_mixed.data());
@@ -252,7 +247,7 @@ void Distribution<T>::WriteWords(const Frame& frame, size_t index, T* out) {
     functions_.log_probabilities(view.logits + begin, count, view.terms, out + begin);
   });
   // The few that the cache holds once more.
-  MixCached(view);
+  MixCached(view, index);
   for (size_t i = 0; i < memory_.cached_ids.size(); ++i)
     out[memory_.cached_ids[i] - view.first] = memory_.cached_mixed[i];
   CountWords(view.size, 0);
@@ -269,42 +264,47 @@ void Distribution<T>::Exponentiate(std::span<T> out) {
 template <class T>
 void Distribution<T>::OfferWords(const Frame& frame, size_t index, BestCandidates& best) {
   const OpenClusterView view = View(frame, index);
-  MixCached(view);
+  MixCached(view, index);
   for (size_t i = 0; i < memory_.cached_ids.size(); ++i) {
     best.Offer({memory_.cached_ids[i], static_cast<double>(memory_.cached_mixed[i])});
   }
-  uint32_t block = kFirstBlock;
-  for (uint32_t begin = 0; begin < view.size; begin += block, block = kLargestBlock) {
-    const uint32_t n = std::min(block, view.size - begin);
+  const T* sums = model_.layout()[model_.plan().clusters[index].blocks].template At<T>(frame);
+  const auto threshold = [&best] { return static_cast<T>(best.Threshold()); };
+  T least_sum = LeastBlockSum(view.terms, threshold());
+  uint32_t looked_into = 0, n = 0;
+  for (uint32_t begin = 0; begin < view.size; begin += n) {
+    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, view.size - begin);
+    if (sums[begin / kSumBlock] < least_sum) continue;
+    if (std::isinf(threshold())) n = std::min(n, kFirstWords);
+    looked_into += n;
     memory_.places.resize(n + kPlacesMargin);
     // Equal ones too: a lower id comes first.
     const size_t found =
-        functions_.at_least(view.logits + begin, n, view.terms, static_cast<T>(best.Threshold()),
-                            memory_.places.data());
+        functions_.at_least(view.logits + begin, n, view.terms, threshold(), memory_.places.data());
     for (size_t i = 0; i < found; ++i) {
       const uint32_t id = view.first + begin + memory_.places[i];
       if (cached().WeightOf(id) != T{0}) continue;  // offered above
       best.Offer({id, static_cast<double>(Mixed(view.LogProbability(id), T{0}))});
     }
+    if (found > 0) least_sum = LeastBlockSum(view.terms, threshold());
   }
-  CountWords(view.size, 0);
+  CountWords(looked_into, 0);
   if (index > 0) work_.arithmetic += {0, 2, 0};
-  // Each compared with the k-th best.
-  work_.arithmetic.others += view.size + static_cast<double>(memory_.cached_ids.size());
+  // Each, and each block, compared with the k-th best.
+  work_.arithmetic.others += looked_into + static_cast<double>(SumBlocks(view.size)) +
+                             static_cast<double>(memory_.cached_ids.size());
 }
 
 template <class T>
 T Distribution<T>::HeaviestCached(size_t index) {
-  const ClusterPlan& plan = model_.plan().clusters[index];
-  T weight{0};
+  T heaviest{0};
   double compared = 0;
-  for (const auto& word : cached()) {
-    if (word.id - plan.first >= plan.size) continue;
-    weight = std::max(weight, word.weight);
+  cached().ForEachOf(index, [&](uint32_t, T weight) {
+    heaviest = std::max(heaviest, weight);
     ++compared;
-  }
+  });
   work_.arithmetic.others += compared;
-  return weight;
+  return heaviest;
 }
 
 template <class T>
@@ -355,13 +355,10 @@ Result<std::vector<Candidate>> Distribution<T>::TopK(Frame& frame, uint32_t k) {
 
 template <class T>
 double Distribution<T>::LogShare(const Frame& frame, size_t index) const {
-  const ClusterPlan& cluster = model_.plan().clusters[index];
   const auto log_softmax = static_cast<double>(ClusterLogProbability(frame, index));
   if (cache_total_ == T{0}) return log_softmax + static_cast<double>(Keep());
   double weight = 0;
-  for (const auto& word : cached()) {
-    if (word.id - cluster.first < cluster.size) weight += static_cast<double>(word.weight);
-  }
+  cached().ForEachOf(index, [&](uint32_t, T of_word) { weight += static_cast<double>(of_word); });
   const double lambda = model_.plan().cache->lambda;
   return std::log((1 - lambda) * std::exp(log_softmax) +
                   lambda * weight / static_cast<double>(cache_total_));

@@ -50,8 +50,9 @@ struct QueryMemory {
   // What one has for each stream; kLanesTogether of them at most.
   static uint64_t BytesPerStream(const Model& model);
 
-  // The words of a stream's cache, and whose they are. Of the streams that are asked together each
-  // has one: tables of all streams would come from memory, one after the other, for every token.
+  // The words of a stream's cache, and whose they were last. Of the streams that are asked together
+  // each has one: tables of all streams would come from memory, one after the other, for every
+  // token.
   struct Table {
     CachedWords<T> words;
     const void* owner;
@@ -122,8 +123,6 @@ class Distribution {
     uint32_t first, size;  // words
     const T* logits;
     ClusterTerms<T> terms;
-
-    bool Holds(uint32_t id) const { return id - first < size; }
     // log p of a word of the cluster before the cache is mixed in.
     T LogProbability(uint32_t id) const {
       return ref::SoftmaxLogProbability(logits[id - first], terms);
@@ -154,7 +153,7 @@ class Distribution {
   OpenClusterView View(const Frame& frame, size_t index) const;
   // log p of the words of the cluster that the cache holds, mixed, with their ids to the memory.
   // REQUIRES: the cluster, the head and the cache are open.
-  void MixCached(const OpenClusterView& view);
+  void MixCached(const OpenClusterView& view, size_t index);
   // log p of all the cluster's words to `out`, cache mixed in. REQUIRES: the cluster, the head and
   // the cache are open.
   void WriteWords(const Frame& frame, size_t index, T* out);

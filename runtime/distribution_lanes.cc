@@ -56,7 +56,7 @@ template <class T>
 Status Distribution<T>::OpenCluster(std::span<Asked> asked, size_t index) {
   const ClusterPlan& cluster = asked.front().distribution->model_.plan().clusters[index];
   return Open(
-      asked, cluster.steps, {cluster.logits, cluster.normaliser},
+      asked, cluster.steps, {cluster.logits, cluster.normaliser, cluster.blocks},
       [index](const Distribution& stream) { return !stream.open_.Contains(index); },
       [index](Distribution& stream, const Frame& frame) {
         return stream.TakeCluster(frame, index);
@@ -86,7 +86,8 @@ Status Distribution<T>::FetchOpened(const Frame& frame) {
   const auto& clusters = model_.plan().clusters;
   for (size_t i = 0; i < clusters.size(); ++i) {
     if (!open_.Contains(i)) continue;
-    const std::array<BufferId, 2> left = {clusters[i].logits, clusters[i].normaliser};
+    const std::array<BufferId, 3> left = {clusters[i].logits, clusters[i].normaliser,
+                                          clusters[i].blocks};
     KINGLET_RETURN_IF_ERROR(execution_.device->Fetch({&frame, 1}, left));
   }
   if (!cache_open_ || !model_.plan().cache) return Status();

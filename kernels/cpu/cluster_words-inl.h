@@ -6,10 +6,8 @@
 #define KINGLET_KERNELS_CPU_CLUSTER_WORDS_INL_H_
 #endif
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "hwy/highway.h"
 #include "kernels/cluster_words.h"
@@ -34,18 +32,6 @@ void WordLogProbabilities(const float* logits, size_t n, const ClusterTerms<floa
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     hn::StoreU(WordVector(d, logits + i, terms), d, out + i);
   });
-}
-
-// No word of a smaller logit is as probable as the threshold. Each of the four operations that make
-// a log-probability of a logit is off by at most 2^-24 of numbers no larger than those added up
-// here, as are those that make the logit of the threshold, and none of them is decreasing. Minus
-// infinity where nothing can be said.
-HWY_INLINE float LeastLogit(const ClusterTerms<float>& terms, float threshold) {
-  const float logit = threshold - terms.keep - terms.parent + terms.log_sum + terms.largest;
-  const float sizes = std::abs(threshold) + std::abs(terms.keep) + std::abs(terms.parent) +
-                      std::abs(terms.log_sum) + std::abs(terms.largest) + std::abs(logit);
-  const float least = logit - (sizes * 0x1p-19f + std::numeric_limits<float>::min());
-  return std::isfinite(least) ? least : -std::numeric_limits<float>::infinity();
 }
 
 size_t WordsAtLeast(const float* logits, size_t n, const ClusterTerms<float>& terms,

@@ -65,8 +65,8 @@ class SoftmaxLowering {
     return cluster;
   }
   void End(const std::string& name, ClusterPlan cluster) {
-    builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks", cluster.logits,
-                           cluster.normaliser);
+    cluster.blocks = builder_.AddNormaliser("softmax." + name + ".normaliser", name + ".blocks",
+                                            cluster.logits, cluster.normaliser);
     cluster.steps.end = builder_.step_count();
     builder_.plan().clusters.push_back(cluster);
   }

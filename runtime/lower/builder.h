@@ -87,12 +87,13 @@ class PlanBuilder {
                             product.rectify});
   }
 
-  // The normaliser of a softmax over `logits`: the step `name`, with room for the sums of its
-  // blocks in a buffer of its own.
-  void AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
-                     BufferId normaliser) {
+  // The normaliser of a softmax over `logits`: the step `name`. Returns the buffer `blocks`, for
+  // the sums of its blocks.
+  BufferId AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
+                         BufferId normaliser) {
     const BufferId sums = Reals(blocks, SumBlocks(plan_.buffer(logits).count));
     AddStep(name, LogSumExp{logits, normaliser, sums});
+    return sums;
   }
 
   void AddStep(std::string name, Op op) { plan_.steps.push_back({std::move(name), std::move(op)}); }

@@ -126,6 +126,38 @@ TEST(ClusterWords, NoPlaceIsLostToRounding) {
   }
 }
 
+// Thresholds as above: a word that reaches one lies in a block whose sum does, in whatever order
+// the sum was made.
+TEST(ClusterWords, NoBlockIsLostToRounding) {
+  TestRandom random(10);
+  const float infinity = std::numeric_limits<float>::infinity();
+  size_t left_out = 0;
+  for (int turn = 0; turn < 400; ++turn) {
+    const float scale = std::ldexp(1.0f, static_cast<int>(random.Below(60)) - 30);
+    const ClusterTerms<float> terms = {scale, 9 * random.Signed(), -20 * random.Signed() - 20,
+                                       turn % 3 == 0 ? -0.0f : -0.2f};
+    const size_t words = 1 + random.Below(5);
+    float sum = 0;
+    std::vector<float> values;
+    for (size_t i = 0; i < words; ++i) {
+      const float logit = scale * random.Signed();
+      sum += Exp(logit - terms.largest);
+      values.push_back(ref::WordLogProbability(logit, terms));
+    }
+    for (const float value : values) {
+      for (const float threshold : {value, std::nextafter(value, -infinity), -infinity}) {
+        ASSERT_GE(sum, LeastBlockSum(terms, threshold)) << turn;
+      }
+      if (sum < LeastBlockSum(terms, value + 6)) ++left_out;
+    }
+  }
+  EXPECT_GT(left_out, 300u);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(LeastBlockSum<float>({1.0f, 2.0f, 0.0f, -0.0f}, nan), 0.0f);
+  EXPECT_EQ(LeastBlockSum<float>({3e38f, 2.0f, 0.0f, -0.0f}, -1.0f), 0.0f);
+  EXPECT_EQ(LeastBlockSum<double>({1.0, 2.0, 0.0, -0.0}, -2000.0), 0.0);  // exp would be tiny
+}
+
 TEST(ClusterWords, CachedWordsAreMixedByTheFormula) {
   const std::vector<CacheTerms<float>> all_terms = {
       {0.75f, 0.25f, 3.0f}, {0.86f, 0.14f, 1000.0f}, {1e-6f, 0.999999f, 1.0f}, {0.5f, 0.5f, 1e-30f},
