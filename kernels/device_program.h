@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/device_peaks.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 
@@ -32,6 +33,19 @@ struct DeviceWork {
     launches += more.launches;
     bytes_to_device += more.bytes_to_device;
     bytes_to_host += more.bytes_to_host;
+    return *this;
+  }
+};
+
+// What one run of a step makes a device do, at the least, besides reading and writing the lanes'
+// own buffers.
+struct DeviceDemand {
+  uint64_t weight_bytes = 0;   // read of its memory
+  uint64_t byte_products = 0;  // that its tensor cores are to make
+
+  DeviceDemand& operator+=(const DeviceDemand& more) {
+    weight_bytes += more.weight_bytes;
+    byte_products += more.byte_products;
     return *this;
   }
 };
@@ -109,6 +123,14 @@ class DeviceProgram {
   // Of the device's memory: what each lane takes, and what is free now.
   virtual uint64_t BytesPerLane() const = 0;
   virtual uint64_t FreeBytes() const = 0;
+  // Of the device, whatever else uses it.
+  virtual DevicePeaks peaks() const { return {}; }
+  // Of a run of plan step `step` for these lanes, whose own memory is not touched. Nothing if it is
+  // not known, or if another step does all of its work.
+  virtual std::optional<DeviceDemand> DemandOf(size_t /*step*/,
+                                               std::span<const Frame> /*lanes*/) const {
+    return std::nullopt;
+  }
   // KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   virtual Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const = 0;
 };

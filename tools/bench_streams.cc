@@ -54,7 +54,14 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
     } else {
       share.floats.resize(model->vocabulary_size());
     }
-    share.clock = std::make_unique<StepClock>(model->plan());
+    StepClock::Recorder recorder;
+    if (model->device() != nullptr) {
+      share.demands = std::make_unique<StepDemands>(*model);
+      recorder = [demands = share.demands.get()](size_t step, std::span<const Frame> frames) {
+        demands->Add(step, frames);
+      };
+    }
+    share.clock = std::make_unique<StepClock>(model->plan(), std::move(recorder));
     streams.shares_.push_back(std::move(share));
     first += count;
   }
@@ -223,6 +230,16 @@ double BenchStreams::StepSeconds(size_t i) const {
   double seconds = 0;
   for (const Share& share : shares_) seconds += share.clock->Seconds(i);
   return seconds;
+}
+
+std::optional<StepDemand> BenchStreams::DemandOf(size_t i) const {
+  std::optional<StepDemand> sum;
+  for (const Share& share : shares_) {
+    if (!share.demands || !(*share.demands)[i]) continue;
+    if (!sum) sum = StepDemand();
+    *sum += *(*share.demands)[i];
+  }
+  return sum;
 }
 
 double BenchStreams::QuerySeconds() const {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,10 @@ class BoundPlan : public DeviceProgram {
     return layout_.bytes + sizeof(Lane) + sizeof(RankedWords);
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
+  DevicePeaks peaks() const override { return program_->device()->peaks(); }
+  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const Frame> lanes) const override {
+    return program_->DemandOf(step, lanes);
+  }
   Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override;
 
  private:
