@@ -50,6 +50,12 @@ struct DeviceDemand {
   }
 };
 
+// How a device is to answer.
+struct DeviceQuestion {
+  bool empty_cache_is_normalised = false;  // EmptyCache::kNormalised of runtime/distribution.h
+  bool computes_all = false;               // every cluster, needed or not
+};
+
 // What a device says about the word after a lane's last token. Numbers are those of the host's own
 // answer (runtime/distribution.h), bit for bit.
 struct DeviceAnswer {
@@ -59,6 +65,7 @@ struct DeviceAnswer {
   };
   std::vector<Word> words;   // most probable first, or the one that was asked for
   uint32_t looked_into = 0;  // words whose log-probability was computed to find these
+  uint64_t clusters = 0;  // that were computed for it, a bit each: a device that ranks has no more
   // The first cluster whose numbers are not finite; as many as there are clusters: the cache's.
   std::optional<uint32_t> not_finite;
 };
@@ -77,21 +84,21 @@ class DeviceLanes {
   // Copies buffers from the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) = 0;
 
-  // Answers of the device itself, which computes all clusters that they can need and brings nothing
-  // else back. `empty_cache_is_normalised`: EmptyCache::kNormalised of runtime/distribution.h.
+  // Answers of the device itself, which computes the clusters that they can need and brings nothing
+  // else back.
 
   // The most words that RankWords can be asked for; 0: the host is to rank.
   virtual uint32_t most_ranked_words() const { return 0; }
   // The k most probable words. REQUIRES, here and below: most_ranked_words() > 0; of k: at most
   // that.
   virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame>, uint32_t /*k*/,
-                                                      bool /*empty_cache_is_normalised*/) {
+                                                      const DeviceQuestion&) {
     return CannotRank();
   }
   // log p of one word for each lane.
   virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame>,
                                                              std::span<const uint32_t> /*words*/,
-                                                             bool /*empty_cache_is_normalised*/) {
+                                                             const DeviceQuestion&) {
     return CannotRank();
   }
 

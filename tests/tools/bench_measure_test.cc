@@ -135,6 +135,29 @@ TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
   }
 }
 
+TEST(Measure, ADeviceSkipsTailsUnlessItIsToldNotTo) {
+  const Backend backend = EmulatedCuda();
+  TinyOptions tiny;
+  tiny.quantised = true;
+  tiny.cache_capacity = 4;
+  const auto model =
+      *Model::FromBytes(*SerialiseModel(TinyMicronet(tiny)), {.own_backend = &backend});
+  std::vector<uint32_t> ids(23);
+  std::iota(ids.begin(), ids.end(), 0U);
+  const auto results = MeasureTiny(model,
+                                   {{BenchMode::kTopK, 1},
+                                    {BenchMode::kTopK, 1, true},
+                                    {BenchMode::kScore},
+                                    {BenchMode::kScore, 1, true}},
+                                   ids, 5);
+  EXPECT_GT(results[0].tails_opened, 0);
+  EXPECT_LT(results[0].tails_opened, 2);
+  EXPECT_EQ(results[1].tails_opened, 2);
+  EXPECT_GT(results[2].tails_opened, 0);
+  EXPECT_LT(results[2].tails_opened, 1);  // words of the head have none
+  EXPECT_EQ(results[3].tails_opened, 2);
+}
+
 // Every token is word 1, so every step of the full distribution is of one kind.
 TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
   for (const std::string backend : {"ref", "ref64", "cpu"}) {
