@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/device_peaks.h"
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 
@@ -36,6 +37,25 @@ struct DeviceWork {
   }
 };
 
+// What one run of a step makes a device do, at the least, besides reading and writing the lanes'
+// own buffers.
+struct DeviceDemand {
+  uint64_t weight_bytes = 0;   // read of its memory
+  uint64_t byte_products = 0;  // that its tensor cores are to make
+
+  DeviceDemand& operator+=(const DeviceDemand& more) {
+    weight_bytes += more.weight_bytes;
+    byte_products += more.byte_products;
+    return *this;
+  }
+};
+
+// How a device is to answer.
+struct DeviceQuestion {
+  bool empty_cache_is_normalised = false;  // EmptyCache::kNormalised of runtime/distribution.h
+  bool computes_all = false;               // every cluster, needed or not
+};
+
 // What a device says about the word after a lane's last token. Numbers are those of the host's own
 // answer (runtime/distribution.h), bit for bit.
 struct DeviceAnswer {
@@ -45,6 +65,7 @@ struct DeviceAnswer {
   };
   std::vector<Word> words;   // most probable first, or the one that was asked for
   uint32_t looked_into = 0;  // words whose log-probability was computed to find these
+  uint64_t clusters = 0;  // that were computed for it, a bit each: a device that ranks has no more
   // The first cluster whose numbers are not finite; as many as there are clusters: the cache's.
   std::optional<uint32_t> not_finite;
 };
@@ -63,21 +84,21 @@ class DeviceLanes {
   // Copies buffers from the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) = 0;
 
-  // Answers of the device itself, which computes all clusters that they can need and brings nothing
-  // else back. `empty_cache_is_normalised`: EmptyCache::kNormalised of runtime/distribution.h.
+  // Answers of the device itself, which computes the clusters that they can need and brings nothing
+  // else back.
 
   // The most words that RankWords can be asked for; 0: the host is to rank.
   virtual uint32_t most_ranked_words() const { return 0; }
   // The k most probable words. REQUIRES, here and below: most_ranked_words() > 0; of k: at most
   // that.
   virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame>, uint32_t /*k*/,
-                                                      bool /*empty_cache_is_normalised*/) {
+                                                      const DeviceQuestion&) {
     return CannotRank();
   }
   // log p of one word for each lane.
   virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame>,
                                                              std::span<const uint32_t> /*words*/,
-                                                             bool /*empty_cache_is_normalised*/) {
+                                                             const DeviceQuestion&) {
     return CannotRank();
   }
 
@@ -109,6 +130,14 @@ class DeviceProgram {
   // Of the device's memory: what each lane takes, and what is free now.
   virtual uint64_t BytesPerLane() const = 0;
   virtual uint64_t FreeBytes() const = 0;
+  // Of the device, whatever else uses it.
+  virtual DevicePeaks peaks() const { return {}; }
+  // Of a run of plan step `step` for these lanes, whose own memory is not touched. Nothing if it is
+  // not known, or if another step does all of its work.
+  virtual std::optional<DeviceDemand> DemandOf(size_t /*step*/,
+                                               std::span<const Frame> /*lanes*/) const {
+    return std::nullopt;
+  }
   // KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   virtual Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const = 0;
 };

@@ -33,6 +33,11 @@ class ClusterSet {
     return ((words_[cluster / 64] >> (cluster % 64)) & 1) != 0;
   }
 
+  ClusterSet& operator|=(const ClusterSet& other) {
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+    return *this;
+  }
+
   // How many there are.
   size_t Count() const {
     size_t count = 0;

@@ -180,17 +180,17 @@ Status Distribution<T>::Sample(std::span<Asked> asked, std::span<const uint64_t>
 }
 
 template <class T>
-Status Distribution<T>::TakeAnswer(const Frame& frame, const DeviceAnswer& answer, bool ranked) {
+Status Distribution<T>::TakeAnswer(const Frame& frame, const DeviceAnswer& answer) {
   const auto& clusters = model_.plan().clusters;
   ResetWork();
   if (answer.not_finite) {
     return *answer.not_finite < clusters.size() ? ClusterNotFinite(frame, *answer.not_finite)
                                                 : CacheNotFinite(frame);
   }
-  work_.clusters.Insert(0);
-  if (!ranked) work_.clusters.Insert(ClusterOf(answer.words.front().id));
-  for (size_t i = 1; ranked && i < clusters.size(); ++i) work_.clusters.Insert(i);
-  work_.cache = model_.plan().cache.has_value();
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    if ((answer.clusters >> i & 1) != 0) work_.clusters.Insert(i);
+  }
+  work_.cache = model_.plan().cache.has_value() && answer.clusters != 0;
   CountWords(answer.looked_into, 0);
   return Status();
 }
@@ -204,8 +204,8 @@ template Status Distribution<float>::OpenCache(AskedSpan<float>);
 template Status Distribution<double>::OpenCache(AskedSpan<double>);
 template Status Distribution<float>::FetchOpened(const Frame&);
 template Status Distribution<double>::FetchOpened(const Frame&);
-template Status Distribution<float>::TakeAnswer(const Frame&, const DeviceAnswer&, bool);
-template Status Distribution<double>::TakeAnswer(const Frame&, const DeviceAnswer&, bool);
+template Status Distribution<float>::TakeAnswer(const Frame&, const DeviceAnswer&);
+template Status Distribution<double>::TakeAnswer(const Frame&, const DeviceAnswer&);
 template Status Distribution<float>::ComputeAll(AskedSpan<float>);
 template Status Distribution<double>::ComputeAll(AskedSpan<double>);
 template Status Distribution<float>::LogProbabilityOf(AskedSpan<float>, std::span<const uint32_t>,

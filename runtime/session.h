@@ -24,6 +24,10 @@
 
 namespace kinglet {
 
+// What a question computes first: the clusters it needs, or all of them and the cache, as
+// Session::ComputeAll does and for the same reason.
+enum class Computing : uint8_t { kNeeded, kAll };
+
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
   uint32_t lanes = 1;
@@ -120,9 +124,9 @@ class Session {
   // twice. An error of one lane is the answer to all.
 
   Status LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
-                             std::span<double> out);
-  Result<std::vector<std::vector<Candidate>>> TopKLanes(std::span<const uint32_t> lanes,
-                                                        uint32_t k);
+                             std::span<double> out, Computing computing = Computing::kNeeded);
+  Result<std::vector<std::vector<Candidate>>> TopKLanes(std::span<const uint32_t> lanes, uint32_t k,
+                                                        Computing computing = Computing::kNeeded);
   Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                      double temperature, std::span<uint32_t> out);
   // Also what to call before any other question that reads all: the full distribution.
@@ -136,8 +140,9 @@ class Session {
   const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
   // Whether a device finds the k most probable words, and the log-probability of one, by itself. It
-  // then computes all clusters for a top-k, and remembers nothing of them for a later question.
-  // Never while there is an observer, who is to see every step.
+  // then chooses the tails of a top-k by what the head alone says, perhaps more than the host would
+  // open, and remembers nothing of them for a later question. Never while there is an observer, who
+  // is to see every step.
   bool ranks_on_device(uint32_t k) const;
   // Until a device has done all it was asked to; at once on the host. Queries wait by themselves.
   Status Wait();
@@ -167,7 +172,7 @@ class Session {
   template <class Answer, class Query>
   Result<std::vector<Answer>> AskLanes(std::span<const uint32_t> lanes, const Query& query);
   template <class Query>
-  Result<std::vector<DeviceAnswer>> AskDevice(std::span<const uint32_t> lanes, bool ranked,
+  Result<std::vector<DeviceAnswer>> AskDevice(std::span<const uint32_t> lanes, Computing computing,
                                               const Query& query);
   template <class Out, class Query>
   Status WriteAll(std::span<Out> out, uint32_t lane, const Query& query);

@@ -62,11 +62,10 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
   }
 }
 
-// Runs query(device, frames, whether an empty cache is normalised) and has the lanes remember what
-// the device did for them: for a ranking all clusters, otherwise the word's.
+// Runs query(device, frames, the question) and has the lanes remember what the device did for them.
 template <class Query>
-Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> lanes, bool ranked,
-                                                     const Query& query) {
+Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> lanes,
+                                                     Computing computing, const Query& query) {
   KINGLET_RETURN_IF_ERROR(CheckAskedLanes(lanes));
   const ComputingCall call(contents_->execution);
   try {
@@ -76,11 +75,13 @@ Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> l
       return std::get<Distribution<float>>(contents_->lanes[lanes[i]].distribution);
     };
     KINGLET_RETURN_IF_ERROR(TakeCancel(contents_->execution, "question"));
-    KINGLET_ASSIGN_OR_RETURN(std::vector<DeviceAnswer> answers,
-                             query(*contents_->execution.device, std::span<const Frame>(frames),
-                                   contents_->empty_cache_is_normalised));
+    const DeviceQuestion question = {contents_->empty_cache_is_normalised,
+                                     computing == Computing::kAll};
+    KINGLET_ASSIGN_OR_RETURN(
+        std::vector<DeviceAnswer> answers,
+        query(*contents_->execution.device, std::span<const Frame>(frames), question));
     for (size_t i = 0; i < lanes.size(); ++i) {
-      KINGLET_RETURN_IF_ERROR(distribution(i).TakeAnswer(frames[i], answers[i], ranked));
+      KINGLET_RETURN_IF_ERROR(distribution(i).TakeAnswer(frames[i], answers[i]));
     }
     return answers;
   } catch (const std::bad_alloc&) {
@@ -97,17 +98,17 @@ bool Session::ranks_on_device(uint32_t k) const {
 }
 
 Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
-                                    std::span<double> out) {
+                                    std::span<double> out, Computing computing) {
   KINGLET_RETURN_IF_ERROR(CheckSize("ids to ask for", ids.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), lanes.size()));
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
   if (ranks_on_device(1)) {
-    KINGLET_ASSIGN_OR_RETURN(
-        const std::vector<DeviceAnswer> answers,
-        AskDevice(lanes, false,
-                  [&](DeviceLanes& device, std::span<const Frame> frames, bool normalised) {
-                    return device.LogProbabilities(frames, ids, normalised);
-                  }));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<DeviceAnswer> answers,
+                             AskDevice(lanes, computing,
+                                       [&](DeviceLanes& device, std::span<const Frame> frames,
+                                           const DeviceQuestion& question) {
+                                         return device.LogProbabilities(frames, ids, question);
+                                       }));
     std::transform(answers.begin(), answers.end(), out.begin(), [](const DeviceAnswer& answer) {
       return static_cast<double>(answer.words.front().log_probability);
     });
@@ -115,23 +116,24 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
   }
   KINGLET_ASSIGN_OR_RETURN(
       const std::vector<double> answers,
-      AskLanes<double>(lanes, [&](auto asked, size_t first, std::span<double> part) {
-        return AskedDistribution<decltype(asked)>::LogProbabilityOf(
-            asked, ids.subspan(first, asked.size()), part);
+      AskLanes<double>(lanes, [&](auto asked, size_t first, std::span<double> part) -> Status {
+        using Asked = AskedDistribution<decltype(asked)>;
+        if (computing == Computing::kAll) KINGLET_RETURN_IF_ERROR(Asked::ComputeAll(asked));
+        return Asked::LogProbabilityOf(asked, ids.subspan(first, asked.size()), part);
       }));
   std::copy(answers.begin(), answers.end(), out.begin());
   return Status();
 }
 
 Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
-                                                               uint32_t k) {
+                                                               uint32_t k, Computing computing) {
   if (ranks_on_device(k)) {
-    KINGLET_ASSIGN_OR_RETURN(
-        const std::vector<DeviceAnswer> answers,
-        AskDevice(lanes, true,
-                  [&](DeviceLanes& device, std::span<const Frame> frames, bool normalised) {
-                    return device.RankWords(frames, k, normalised);
-                  }));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<DeviceAnswer> answers,
+                             AskDevice(lanes, computing,
+                                       [&](DeviceLanes& device, std::span<const Frame> frames,
+                                           const DeviceQuestion& question) {
+                                         return device.RankWords(frames, k, question);
+                                       }));
     std::vector<std::vector<Candidate>> best(answers.size());
     for (size_t i = 0; i < answers.size(); ++i) {
       for (const DeviceAnswer::Word& word : answers[i].words) {
@@ -141,8 +143,10 @@ Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const u
     return best;
   }
   return AskLanes<std::vector<Candidate>>(
-      lanes, [&](auto asked, size_t, std::span<std::vector<Candidate>> part) {
-        return AskedDistribution<decltype(asked)>::TopK(asked, k, part);
+      lanes, [&](auto asked, size_t, std::span<std::vector<Candidate>> part) -> Status {
+        using Asked = AskedDistribution<decltype(asked)>;
+        if (computing == Computing::kAll) KINGLET_RETURN_IF_ERROR(Asked::ComputeAll(asked));
+        return Asked::TopK(asked, k, part);
       });
 }
 

@@ -224,6 +224,17 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
   return traffic;
 }
 
+uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
+                  const TokenPath& path) {
+  StepTraffic traffic;
+  std::visit(StepTracer(plan, BufferFinder(plan, layout, real_bytes), path, traffic),
+             plan.steps[step].op);
+  uint64_t bytes = 0;
+  for (const FrameRange& range : traffic.read) bytes += range.bytes;
+  for (const FrameRange& range : traffic.written) bytes += range.bytes;
+  return bytes;
+}
+
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          const TokenPath& path, bool every_word) {
   const BufferFinder buffers(plan, layout, real_bytes);

@@ -35,6 +35,11 @@ struct StepTraffic {
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path);
 
+// What one step reads of a stream's own state and scratch and what it writes there, in bytes, for a
+// token of this path, which runs it.
+uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
+                  const TokenPath& path);
+
 // What a query touches beyond its steps: the cached words with their weights and, where it looks at
 // every word of the opened clusters, their logits again.
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,

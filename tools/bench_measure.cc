@@ -14,6 +14,7 @@
 #include "runtime/meter.h"
 #include "runtime/traffic.h"
 #include "tools/read_floor.h"
+#include "tools/step_demands.h"
 
 namespace kinglet {
 namespace {
@@ -189,6 +190,16 @@ void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& st
   }
 }
 
+// What a step asked of a device, beside what the device could have done in its time.
+void AddDemand(const std::optional<StepDemand>& demand, double seconds, double steps,
+               const DevicePeaks& peaks, BenchStep& step) {
+  if (!demand) return;
+  step.bytes = demand->bytes / steps;
+  step.memory_fraction = FractionOfPeak(demand->bytes, seconds, peaks.bytes_per_second);
+  step.tensor_fraction =
+      FractionOfPeak(demand->byte_products, seconds, peaks.byte_products_per_second);
+}
+
 // `sessions`: that work side by side.
 BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun& run,
                      size_t sessions) {
@@ -216,7 +227,8 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
                      model.device()->BytesPerLane(),
                      static_cast<double>(run.device.launches) / steps,
                      static_cast<double>(run.device.bytes_to_device) / steps,
-                     static_cast<double>(run.device.bytes_to_host) / steps};
+                     static_cast<double>(run.device.bytes_to_host) / steps,
+                     model.device()->peaks()};
   }
   const double tokens = static_cast<double>(run.seconds.size()) * lanes;
   result.tails_opened = static_cast<double>(run.tails) / tokens;
@@ -228,6 +240,10 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
+    if (result.device) {
+      AddDemand(run.streams.DemandOf(i), run.streams.StepSeconds(i),
+                static_cast<double>(run.seconds.size()), result.device->peaks, result.steps.back());
+    }
   }
   result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
                           run.trace.distribution.multiplications / tokens});

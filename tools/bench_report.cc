@@ -41,12 +41,34 @@ void AppendSummary(const char* name, const LatencySummary& us, JsonLine& line) {
   line.Key("mean").Number(us.mean).EndObject();
 }
 
+// Nothing is null.
+void AppendIfKnown(const char* name, const std::optional<double>& number, JsonLine& line) {
+  line.Key(name);
+  if (number) {
+    line.Number(*number);
+  } else {
+    line.Null();
+  }
+}
+
+// Of a device's peak: 0 is unknown.
+void AppendPeak(const char* name, double peak, JsonLine& line) {
+  AppendIfKnown(name, peak > 0 ? std::optional<double>(peak) : std::nullopt, line);
+}
+
+// A column; what is not known is a dash.
+std::string PercentText(const std::optional<double>& fraction) {
+  return fraction ? Formatted("%7.2f%%", 100 * *fraction) : Formatted("%8s", "-");
+}
+
 std::string StepsText(const BenchResult& result, size_t count) {
   std::vector<BenchStep> steps = result.steps;
   std::stable_sort(steps.begin(), steps.end(),
                    [](const BenchStep& a, const BenchStep& b) { return a.us > b.us; });
-  std::string text = Formatted("\n%-36s %9s %6s %11s %12s\n", QueryText(result.query).c_str(), "us",
+  std::string text = Formatted("\n%-36s %9s %6s %11s %12s", QueryText(result.query).c_str(), "us",
                                "share", "bytes", "muls");
+  if (result.device) text += Formatted(" %8s %8s", "memory", "tensor");
+  text += "\n";
   BenchStep rest{std::to_string(steps.size() - std::min(count, steps.size())) + " more"};
   for (size_t i = 0; i < steps.size(); ++i) {
     const BenchStep& step = steps[i];
@@ -58,8 +80,12 @@ std::string StepsText(const BenchResult& result, size_t count) {
     const bool last = i + 1 == steps.size() && i >= count;
     if (i >= count && !last) continue;
     const BenchStep& shown = last ? rest : step;
-    text += Formatted("  %-34s %9.2f %5.1f%% %11.0f %12.0f\n", shown.name.c_str(), shown.us,
+    text += Formatted("  %-34s %9.2f %5.1f%% %11.0f %12.0f", shown.name.c_str(), shown.us,
                       100 * shown.us / result.us_per_token.mean, shown.bytes, shown.muls);
+    if (result.device) {
+      text += " " + PercentText(shown.memory_fraction) + " " + PercentText(shown.tensor_fraction);
+    }
+    text += "\n";
   }
   return text;
 }
@@ -112,7 +138,12 @@ std::string BenchJson(const BenchResult& result) {
   line.Key("steps").BeginArray();
   for (const BenchStep& step : result.steps) {
     line.BeginObject().Key("name").Text(step.name).Key("us").Number(step.us);
-    line.Key("bytes").Number(step.bytes).Key("muls").Number(step.muls).EndObject();
+    line.Key("bytes").Number(step.bytes).Key("muls").Number(step.muls);
+    if (result.device) {
+      AppendIfKnown("memory_fraction", step.memory_fraction, line);
+      AppendIfKnown("tensor_fraction", step.tensor_fraction, line);
+    }
+    line.EndObject();
   }
   line.EndArray();
   line.Key("ratio");
@@ -131,7 +162,10 @@ std::string BenchJson(const BenchResult& result) {
     line.Key("bytes_per_lane").Integer(device->bytes_per_lane);
     line.Key("launches").Number(device->launches);
     line.Key("bytes_to_device").Number(device->bytes_to_device);
-    line.Key("bytes_to_host").Number(device->bytes_to_host).EndObject();
+    line.Key("bytes_to_host").Number(device->bytes_to_host);
+    AppendPeak("peak_bytes_per_s", device->peaks.bytes_per_second, line);
+    AppendPeak("peak_byte_products_per_s", device->peaks.byte_products_per_second, line);
+    line.EndObject();
   }
   return line.Finish();
 }
@@ -180,6 +214,7 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   if (const auto& device = first.device) {
     text += "\n" + device->name + ": " + Grouped(device->weight_bytes) + " bytes of weights, " +
             Grouped(device->bytes_per_lane) + " of each lane; launches and bytes are of one step\n";
+    if (steps > 0) text += "memory and tensor: of the device's peaks, while a step ran\n";
   }
   if (first.peak_rss_bytes) {
     text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";

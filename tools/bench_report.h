@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/device_peaks.h"
 #include "tools/bench_streams.h"
 
 namespace kinglet {
@@ -25,6 +26,8 @@ struct BenchStep {
   double us = 0;     // per token, mean
   double bytes = 0;  // touched by one step of all lanes, mean
   double muls = 0;   // per token, mean
+  // On a device, of its peaks, while the step ran; nothing where it is not known.
+  std::optional<double> memory_fraction = {}, tensor_fraction = {};
 };
 
 // What comes before the steps of a translation.
@@ -40,6 +43,7 @@ struct BenchDevice {
   uint64_t weight_bytes = 0, bytes_per_lane = 0;  // of its memory
   // Of one step, question included, mean.
   double launches = 0, bytes_to_device = 0, bytes_to_host = 0;
+  DevicePeaks peaks = {};
 };
 
 struct BenchResult {

@@ -54,7 +54,14 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
     } else {
       share.floats.resize(model->vocabulary_size());
     }
-    share.clock = std::make_unique<StepClock>(model->plan());
+    StepClock::Recorder recorder;
+    if (model->device() != nullptr) {
+      share.demands = std::make_unique<StepDemands>(*model);
+      recorder = [demands = share.demands.get()](size_t step, std::span<const Frame> frames) {
+        demands->Add(step, frames);
+      };
+    }
+    share.clock = std::make_unique<StepClock>(model->plan(), std::move(recorder));
     streams.shares_.push_back(std::move(share));
     first += count;
   }
@@ -86,6 +93,7 @@ bool BenchStreams::RanksOnDevice(const Share& share, const BenchQuery& query) {
 
 Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
                               const BenchQuery& query) {
+  const Computing computing = query.no_skip ? Computing::kAll : Computing::kNeeded;
   const auto ask = [&]() -> Status {
     switch (query.mode) {
       case BenchMode::kFull:
@@ -96,21 +104,23 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
         for (const uint32_t lane : lanes)
           next.push_back(ids_->At(share.first + lane, position_ + 1));
         std::vector<double> answers(lanes.size());
-        return share.session->LogProbabilityLanes(lanes, next, answers);
+        return share.session->LogProbabilityLanes(lanes, next, answers, computing);
       }
       case BenchMode::kTopK:
-        return share.session->TopKLanes(lanes, query.top).status();
+        return share.session->TopKLanes(lanes, query.top, computing).status();
     }
     return Status();
   };
   const auto account = [&] {
     for (const uint32_t lane : lanes) {
-      last_steps_[share.first + lane].arithmetic += share.session->last_work(lane).arithmetic;
+      const QueryWork& work = share.session->last_work(lane);
+      LaneStep& step = last_steps_[share.first + lane];
+      step.arithmetic += work.arithmetic;
+      step.path.clusters |= work.clusters;
     }
   };
   // Writing one lane's words computes all of them, in the same call.
-  const bool ranks = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
-  if (query.mode == BenchMode::kFull ? lanes.size() > 1 : query.no_skip && !ranks) {
+  if (query.mode == BenchMode::kFull && lanes.size() > 1) {
     KINGLET_RETURN_IF_ERROR(share.session->ComputeAllLanes(lanes));
     account();
   }
@@ -122,7 +132,7 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
 Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
   const Clock::time_point start = observed_ ? Clock::now() : Clock::time_point();
   // The full distributions of one group are written while its logits are in the caches. A device
-  // that answers by itself takes all lanes at once, and computes all clusters in any case.
+  // that answers by itself takes all lanes at once.
   const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
   const size_t together = at_once ? share.lanes.size() : kLanesTogether;
   for (size_t first = 0; first < share.lanes.size(); first += together) {
@@ -172,9 +182,9 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   for (Share& share : shares_) {
     for (const uint32_t lane : share.lanes) {
       const uint32_t id = share.ids[lane];
-      last_steps_[share.first + lane].path =
-          PathOf(model_->plan(), position_, id, share.session->clusters_opened(lane),
-                 share.rows[lane].Step(id), source_length_);
+      TokenPath& path = last_steps_[share.first + lane].path;
+      path = PathOf(model_->plan(), position_, id, path.clusters, share.rows[lane].Step(id),
+                    source_length_);
     }
   }
   ++position_;
@@ -223,6 +233,16 @@ double BenchStreams::StepSeconds(size_t i) const {
   double seconds = 0;
   for (const Share& share : shares_) seconds += share.clock->Seconds(i);
   return seconds;
+}
+
+std::optional<StepDemand> BenchStreams::DemandOf(size_t i) const {
+  std::optional<StepDemand> sum;
+  for (const Share& share : shares_) {
+    if (!share.demands || !(*share.demands)[i]) continue;
+    if (!sum) sum = StepDemand();
+    *sum += *(*share.demands)[i];
+  }
+  return sum;
 }
 
 double BenchStreams::QuerySeconds() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "runtime/session.h"
 #include "tools/bench_input.h"
 #include "tools/step_clock.h"
+#include "tools/step_demands.h"
 #include "tools/thread_team.h"
 
 namespace kinglet {
@@ -70,6 +72,9 @@ class BenchStreams {
   // what the questions take besides their steps.
   double StepSeconds(size_t i) const;
   double QuerySeconds() const;
+  // What the observed runs of step i asked of a device; nothing on the host, and where StepDemands
+  // has nothing.
+  std::optional<StepDemand> DemandOf(size_t i) const;
 
   // Where answers are written, one place for each thread: the full distribution. Otherwise empty.
   std::vector<MemoryRange> Answers(const BenchQuery& query) const;
@@ -83,6 +88,7 @@ class BenchStreams {
     size_t first = 0;                  // the first one's number among all lanes
     std::vector<float> floats;         // answers, in the backend's real type
     std::vector<double> doubles;
+    std::unique_ptr<StepDemands> demands;  // null on the host
     std::unique_ptr<StepClock> clock;
     double question_seconds = 0;  // while observed: what the questions took, steps and all
     Status status;

@@ -1,22 +1,25 @@
 #include "tools/step_clock.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace kinglet {
 
-void StepClock::After(size_t step) {
+void StepClock::After(size_t step, std::span<const Frame> lanes) {
   const Time now = std::chrono::steady_clock::now();
   sums_[step].seconds += std::chrono::duration<double>(now - start_).count();
   ++sums_[step].runs;
+  if (!recorder_) return;
+  recorder_(step, lanes);
+  sums_[step].recording_seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - now).count();
 }
 
 StepObservers StepClock::Observers() {
   return {
       [this](const Step&, std::span<const Frame>) { start_ = std::chrono::steady_clock::now(); },
-      [this](const Step& step, std::span<const Frame>) {
-        After(static_cast<size_t>(&step - plan_->steps.data()));
+      [this](const Step& step, std::span<const Frame> lanes) {
+        After(static_cast<size_t>(&step - plan_->steps.data()), lanes);
       }};
 }
 
@@ -31,7 +34,7 @@ double StepClock::Seconds(size_t i) const {
 }
 
 double StepClock::OverheadSeconds(size_t i) const {
-  return static_cast<double>(sums_[i].runs) * Cost().whole;
+  return static_cast<double>(sums_[i].runs) * Cost().whole + sums_[i].recording_seconds;
 }
 
 // Looks at a step that takes no time, and takes the best of a few tries: noise only adds.

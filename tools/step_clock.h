@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/plan.h"
@@ -20,7 +23,11 @@ struct ObservationCost {
 
 class StepClock {
  public:
-  explicit StepClock(const Plan& plan) : plan_(&plan), sums_(plan.steps.size()) {}
+  // Called after each run of a step, with its lanes, once its time is taken; what it takes itself
+  // is part of looking at the step. May be empty.
+  using Recorder = std::function<void(size_t step, std::span<const Frame> lanes)>;
+  explicit StepClock(const Plan& plan, Recorder recorder = {})
+      : plan_(&plan), recorder_(std::move(recorder)), sums_(plan.steps.size()) {}
   StepClock(const StepClock&) = delete;
   StepClock& operator=(const StepClock&) = delete;
 
@@ -37,13 +44,15 @@ class StepClock {
   struct Sum {
     double seconds = 0;
     uint64_t runs = 0;
+    double recording_seconds = 0;
   };
   StepObservers Observers();
-  void After(size_t step);
+  void After(size_t step, std::span<const Frame> lanes);
   // Measured once.
   static const ObservationCost& Cost();
 
   const Plan* plan_;
+  Recorder recorder_;
   Time start_;
   std::vector<Sum> sums_;  // by step
 };

@@ -11,6 +11,7 @@
 #include "kernels/cuda/alone_kernels.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/operations.h"
+#include "kernels/cuda/peaks.h"
 
 namespace kinglet::cuda {
 namespace {
@@ -227,8 +228,8 @@ class CudaQueue : public Queue {
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(int device, std::string name, const Limits& limits)
-      : device_(device), name_(std::move(name)), limits_(limits) {}
+  CudaDevice(int device, std::string name, const Limits& limits, const DevicePeaks& peaks)
+      : device_(device), name_(std::move(name)), limits_(limits), peaks_(peaks) {}
 
   const std::string& name() const override { return name_; }
   uint64_t FreeBytes() const override {
@@ -236,6 +237,7 @@ class CudaDevice : public Device {
     if (cudaSetDevice(device_) != cudaSuccess) return 0;
     return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
   }
+  DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {
     void* memory = nullptr;
     KINGLET_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_), "choosing the device");
@@ -262,7 +264,24 @@ class CudaDevice : public Device {
   int device_;
   std::string name_;
   Limits limits_;
+  DevicePeaks peaks_;
 };
+
+// What the driver does not tell stays 0: unknown.
+DeviceRates RatesOf(const cudaDeviceProp& properties, int device) {
+  DeviceRates rates;
+  rates.major = properties.major;
+  rates.minor = properties.minor;
+  rates.multiprocessors = properties.multiProcessorCount;
+  const auto read = [device](cudaDeviceAttr attribute, int& to) {
+    int value = 0;
+    if (cudaDeviceGetAttribute(&value, attribute, device) == cudaSuccess) to = value;
+  };
+  read(cudaDevAttrClockRate, rates.clock_khz);
+  read(cudaDevAttrMemoryClockRate, rates.memory_clock_khz);
+  read(cudaDevAttrGlobalMemoryBusWidth, rates.memory_bus_bits);
+  return rates;
+}
 
 Status NoDevice(const std::string& found) {
   return Status::Refusal(KINGLET_UNSUPPORTED, "backend", "cuda", "a CUDA device and its driver",
@@ -323,9 +342,10 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
       cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), "device attributes");
   limits.cooperative = cooperative != 0;
   limits.clusters = ClustersFit(properties);
+  const DevicePeaks peaks = PeaksOf(RatesOf(properties, 0));
   static_cast<void>(cudaGetLastError());
   return std::shared_ptr<Device>(
-      std::make_shared<CudaDevice>(0, std::string(properties.name), limits));
+      std::make_shared<CudaDevice>(0, std::string(properties.name), limits, peaks));
 }
 
 }  // namespace kinglet::cuda

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda/step.h"
+#include "kernels/device_peaks.h"
 #include "kinglet/status.h"
 
 namespace kinglet::cuda {
@@ -70,6 +71,7 @@ class Device {
   virtual ~Device() = default;
   virtual const std::string& name() const = 0;
   virtual uint64_t FreeBytes() const = 0;
+  virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;
   virtual void Free(std::byte* memory) = 0;

@@ -65,6 +65,10 @@ Steps BindOp(const EmbedRow& op, Binder& binder) {
   KINGLET_ASSIGN_OR_RETURN(gather.bins,
                            binder.weights.Constants(std::span<const GatheredBin>(gathered)));
   gather.count = static_cast<uint32_t>(gathered.size());
+  gather.least_row_bytes = gathered.front().table.RowBytes();
+  for (const GatheredBin& bin : gathered) {
+    gather.least_row_bytes = std::min(gather.least_row_bytes, bin.table.RowBytes());
+  }
   std::vector<Step> steps = {MakeStep(gather)};
   steps.insert(steps.end(), products.begin(), products.end());
   return steps;

@@ -20,6 +20,13 @@ struct TableRows {
   KINGLET_HOST_DEVICE uint32_t cols() const {
     return concatenated ? codes.positions * stored.cols : stored.cols;
   }
+  // Bytes that are this row's alone: of a coded one its codes.
+  KINGLET_HOST_DEVICE uint32_t RowBytes() const {
+    if (codes.positions != 0) return codes.positions * codes.bits / 8;
+    if (stored.reals != nullptr) return stored.cols * static_cast<uint32_t>(sizeof(float));
+    const uint32_t tile_bytes = kTileBytes + stored.integers.high_tile_bytes();
+    return stored.cols * tile_bytes / kTileBytes + static_cast<uint32_t>(sizeof(float));
+  }
   KINGLET_HOST_DEVICE float Value(uint64_t row, uint32_t col) const {
     if (codes.positions == 0) return stored.Value(row, col);
     if (concatenated) return Part(row, col / stored.cols, col % stored.cols);
@@ -50,6 +57,7 @@ struct GatheredBin {
 struct GatherRow : ByLane {
   const GatheredBin* bins;  // [count]
   uint32_t count;
+  uint32_t least_row_bytes;  // of the bins' rows in memory
 };
 
 // Null where none has it.

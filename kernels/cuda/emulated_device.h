@@ -16,6 +16,7 @@ struct Emulation {
   // Of the threads of a section, and of the blocks between two waits: any order gives the same.
   Order order = Order::kForward;
   uint64_t memory_bytes = uint64_t{1} << 40;  // that may be allocated
+  DevicePeaks peaks = {};                     // as if
 };
 
 std::shared_ptr<Device> EmulatedDevice(const Emulation& emulation = {});

@@ -42,6 +42,10 @@ struct RankedWordsPlan {
   uint32_t blocks;  // of all clusters' words together
   RankedCache cache;
 
+  // A bit for each.
+  KINGLET_HOST_DEVICE uint64_t AllClusters() const {
+    return ~uint64_t{0} >> (kMostClusters - cluster_count);
+  }
   // Of a word.
   KINGLET_HOST_DEVICE uint32_t ClusterOf(uint32_t id) const {
     uint32_t index = 0;
@@ -66,12 +70,16 @@ struct RankedTerms {
     return parent + (within < 0.0f ? within : 0.0f);
   }
   KINGLET_HOST_DEVICE float OutsideCache(float logit) const { return BeforeCache(logit) + keep; }
+  KINGLET_HOST_DEVICE bool AreFinite() const;
 };
 KINGLET_HOST_DEVICE inline float MixedWithCache(float log_probability, float weight, float total,
                                                 const RankedCache& cache) {
   return Log(cache.keep * Exp(log_probability) + cache.lambda * (weight / total));
 }
 KINGLET_HOST_DEVICE inline bool IsFinite(float x) { return x - x == 0.0f; }
+KINGLET_HOST_DEVICE inline bool RankedTerms::AreFinite() const {
+  return IsFinite(largest) && IsFinite(log_sum);
+}
 // The least float above a finite one.
 KINGLET_HOST_DEVICE inline float Above(float x) {
   if (x == 0.0f) return kinglet::internal::FloatFromBits(1);
@@ -95,26 +103,29 @@ class LaneWords {
            SharedMemory::Bytes<float>(kSumBlock);
   }
 
-  // Sections: the terms of clusters [begin, end), and whether they, the head and the cache are
-  // finite.
-  KINGLET_HOST_DEVICE void ReadTerms(uint32_t begin, uint32_t end) {
+  // Sections: the terms of these clusters, a bit each, and whether they, the head and the cache are
+  // finite. Of the other clusters only what the head says of them is read.
+  KINGLET_HOST_DEVICE void ReadTerms(uint64_t clusters) {
     total_ = plan_.cache.present ? *work_.At<float>(lane_, plan_.cache.total) : 0.0f;
     const bool none_kept =
         !plan_.cache.present || (total_ == 0.0f && plan_.cache.empty_is_normalised);
     const float keep = none_kept ? -0.0f : plan_.cache.log_keep;
     const float* head = work_.At<float>(lane_, plan_.clusters[0].logits.normaliser);
-    work_.block.ForEach(end - begin, [&](uint64_t i) {
-      const RankedCluster& cluster = plan_.clusters[begin + i];
+    work_.block.ForEach(plan_.cluster_count, [&](uint64_t i) {
+      const RankedCluster& cluster = plan_.clusters[i];
+      RankedTerms& terms = terms_[i];
+      terms = {0.0f, 0.0f, 0.0f, keep};
+      if (i > 0) terms.parent = (*work_.At<float>(lane_, cluster.parent) - head[0]) - head[1];
+      if ((clusters >> i & 1) == 0) return;
       const float* normaliser = work_.At<float>(lane_, cluster.logits.normaliser);
-      float parent = 0.0f;
-      if (begin + i > 0) parent = (*work_.At<float>(lane_, cluster.parent) - head[0]) - head[1];
-      terms_[begin + i] = {normaliser[0], normaliser[1], parent, keep};
+      terms.largest = normaliser[0];
+      terms.log_sum = normaliser[1];
     });
     work_.block.ForEach(1, [&](uint64_t) {
       *not_finite_ = 0;
       if (!IsFinite(total_)) *not_finite_ = 1 + plan_.cluster_count;
-      for (uint32_t i = end; i-- > begin;) {
-        if (!IsFinite(terms_[i].largest) || !IsFinite(terms_[i].log_sum)) *not_finite_ = 1 + i;
+      for (uint32_t i = plan_.cluster_count; i-- > 0;) {
+        if (!terms_[i].AreFinite()) *not_finite_ = 1 + i;
       }
       if (!IsFinite(head[0]) || !IsFinite(head[1])) *not_finite_ = 1;
     });

@@ -12,8 +12,9 @@ constexpr uint64_t RoundedUp(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Where answers begin behind the step that gives them.
+// Where the lanes' tails, and then their answers, begin behind the step that gives them.
 constexpr uint64_t kStepBytes = RoundedUp(sizeof(Step));
+constexpr uint64_t kHead = 1;  // its bit among those of the clusters
 static_assert(sizeof(WordAnswer) + sizeof(uint32_t) <= sizeof(RankedWords));
 
 class ProgramLanes : public DeviceLanes {
@@ -26,7 +27,8 @@ class ProgramLanes : public DeviceLanes {
         memory_(std::move(memory)),
         frames_(std::move(frames)),
         questions_(std::move(questions)),
-        queue_(std::move(queue)) {
+        queue_(std::move(queue)),
+        count_(count) {
     lanes_.reserve(count);
   }
 
@@ -43,26 +45,44 @@ class ProgramLanes : public DeviceLanes {
   }
 
   Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame> frames, uint32_t k,
-                                              bool empty_cache_is_normalised) override {
+                                              const DeviceQuestion& question) override {
     std::vector<DeviceAnswer> answers(frames.size());
-    if (frames.empty()) return answers;
+    if (frames.empty() || k == 0) return answers;
     std::vector<RankedWords> ranked(frames.size());
+    std::vector<uint64_t> clusters(frames.size());  // that each lane has computed
     const auto count = static_cast<uint32_t>(frames.size());
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
-      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
-      KINGLET_RETURN_IF_ERROR(RunList(queries.AllClusterSteps(count)));
-      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
       auto* const on_device = reinterpret_cast<RankedWords*>(AnswersAt());
-      const Step step = MakeStep(
-          cuda::RankWords{queries.Ranking(count, empty_cache_is_normalised), k, on_device});
-      KINGLET_RETURN_IF_ERROR(RunStep(step));
+      auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
+      const RankedWordsPlan plan = queries.Ranking(count, question.empty_cache_is_normalised);
+      const auto rank = [&](RankedPart part) {
+        return RunStep(MakeStep(cuda::RankWords{plan, k, part, on_device, tails}));
+      };
+      KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+      KINGLET_RETURN_IF_ERROR(RunList(question.computes_all ? queries.AllClusterSteps(count)
+                                                            : queries.ClusterSteps(0, count)));
+      KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
+      if (question.computes_all) {
+        clusters.assign(frames.size(), plan.AllClusters());
+        KINGLET_RETURN_IF_ERROR(rank(RankedPart::kAll));
+      } else {
+        KINGLET_RETURN_IF_ERROR(rank(RankedPart::kHead));
+        KINGLET_RETURN_IF_ERROR(
+            queue_->Download(clusters.data(), TailsAt(), clusters.size() * sizeof clusters[0]));
+        KINGLET_ASSIGN_OR_RETURN(const bool any, RunTails(frames, clusters));
+        if (any) {
+          KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
+          KINGLET_RETURN_IF_ERROR(rank(RankedPart::kTails));
+        }
+      }
       return queue_->Download(ranked.data(), AnswersAt(), ranked.size() * sizeof ranked[0]);
     });
     if (!status.ok()) return status;
     for (size_t i = 0; i < answers.size(); ++i) {
       if (ranked[i].not_finite != 0) answers[i].not_finite = ranked[i].not_finite - 1;
       answers[i].looked_into = ranked[i].looked_into;
+      answers[i].clusters = clusters[i] | kHead;
       for (uint32_t n = 0; n < ranked[i].count; ++n) {
         answers[i].words.push_back({ranked[i].ids[n], ranked[i].log_probabilities[n]});
       }
@@ -72,25 +92,21 @@ class ProgramLanes : public DeviceLanes {
 
   Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame> frames,
                                                      std::span<const uint32_t> words,
-                                                     bool empty_cache_is_normalised) override {
+                                                     const DeviceQuestion& question) override {
     std::vector<DeviceAnswer> answers(frames.size());
     if (frames.empty()) return answers;
     std::vector<WordAnswer> scored(frames.size());
     const auto count = static_cast<uint32_t>(frames.size());
+    const Queries& queries = program_->queries();
+    const RankedWordsPlan plan = queries.Ranking(count, question.empty_cache_is_normalised);
+    // Each tail for the lanes whose word it has.
+    std::vector<uint64_t> clusters(frames.size());
+    for (size_t i = 0; i < frames.size(); ++i) {
+      clusters[i] = question.computes_all ? plan.AllClusters()
+                                          : kHead | uint64_t{1} << queries.ClusterOf(words[i]);
+    }
     const Status status = Attempt([&]() -> Status {
-      const Queries& queries = program_->queries();
-      // Each tail for the lanes whose word it has.
-      std::vector<std::vector<Frame>> of_clusters(queries.clusters());
-      for (size_t i = 0; i < frames.size(); ++i) {
-        of_clusters[queries.ClusterOf(words[i])].push_back(frames[i]);
-      }
-      for (size_t index = 1; index < of_clusters.size(); ++index) {
-        const std::vector<Frame>& part = of_clusters[index];
-        if (part.empty()) continue;
-        KINGLET_RETURN_IF_ERROR(UploadLanes(part));
-        KINGLET_RETURN_IF_ERROR(
-            RunList(queries.ClusterSteps(index, static_cast<uint32_t>(part.size()))));
-      }
+      KINGLET_RETURN_IF_ERROR(RunTails(frames, clusters).status());
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
       KINGLET_RETURN_IF_ERROR(RunList(queries.ClusterSteps(0, count)));
       KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
@@ -98,15 +114,14 @@ class ProgramLanes : public DeviceLanes {
       auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
       KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), words.data(),
                                              words.size() * sizeof words[0]));
-      const Step step = MakeStep(
-          WordLogProbability{queries.Ranking(count, empty_cache_is_normalised), ids, on_device});
-      KINGLET_RETURN_IF_ERROR(RunStep(step));
+      KINGLET_RETURN_IF_ERROR(RunStep(MakeStep(WordLogProbability{plan, ids, on_device})));
       return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
     });
     if (!status.ok()) return status;
     for (size_t i = 0; i < answers.size(); ++i) {
       if (scored[i].not_finite != 0) answers[i].not_finite = scored[i].not_finite - 1;
       answers[i].looked_into = 1;
+      answers[i].clusters = clusters[i];
       answers[i].words.push_back({words[i], scored[i].log_probability});
     }
     return answers;
@@ -175,7 +190,26 @@ class ProgramLanes : public DeviceLanes {
     return queue_->Run(list, reinterpret_cast<const Lane*>(frames_.data()),
                        static_cast<uint32_t>(lanes_.size()));
   }
-  std::byte* AnswersAt() const { return questions_.data() + kStepBytes; }
+  // Every tail on the lanes that have its bit; whether there was any. The lanes that run steps are
+  // others afterwards.
+  Result<bool> RunTails(std::span<const Frame> frames, std::span<const uint64_t> clusters) {
+    const Queries& queries = program_->queries();
+    bool any = false;
+    for (size_t index = 1; index < queries.clusters(); ++index) {
+      std::vector<Frame> part;
+      for (size_t i = 0; i < frames.size(); ++i) {
+        if ((clusters[i] >> index & 1) != 0) part.push_back(frames[i]);
+      }
+      if (part.empty()) continue;
+      any = true;
+      KINGLET_RETURN_IF_ERROR(UploadLanes(part));
+      KINGLET_RETURN_IF_ERROR(
+          RunList(queries.ClusterSteps(index, static_cast<uint32_t>(part.size()))));
+    }
+    return any;
+  }
+  std::byte* TailsAt() const { return questions_.data() + kStepBytes; }
+  std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
   // A step of this session alone.
   Status RunStep(const Step& step) {
     std::byte* const to = questions_.data();
@@ -189,8 +223,9 @@ class ProgramLanes : public DeviceLanes {
   const LaneLayout& layout_;  // the bound plan's
   DeviceMemory memory_;
   DeviceMemory frames_;     // the lanes that run steps, as these know them
-  DeviceMemory questions_;  // the step that answers a question, and an answer for each lane
+  DeviceMemory questions_;  // the step that answers a question, and of each lane tails and answer
   std::unique_ptr<Queue> queue_;
+  uint64_t count_;           // of all lanes
   std::vector<Lane> lanes_;  // the same on the host
   Status status_;
 };
@@ -221,7 +256,8 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
                            DeviceMemory::Allocate(device, count * sizeof(Lane)));
   KINGLET_ASSIGN_OR_RETURN(
       DeviceMemory questions,
-      DeviceMemory::Allocate(device, kStepBytes + count * sizeof(RankedWords)));
+      DeviceMemory::Allocate(device,
+                             kStepBytes + count * (sizeof(uint64_t) + sizeof(RankedWords))));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
   KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
   return std::unique_ptr<DeviceLanes>(

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,9 +34,13 @@ class BoundPlan : public DeviceProgram {
   const std::string& device_name() const override { return program_->device()->name(); }
   uint64_t weight_bytes() const override { return program_->weight_bytes(); }
   uint64_t BytesPerLane() const override {
-    return layout_.bytes + sizeof(Lane) + sizeof(RankedWords);
+    return layout_.bytes + sizeof(Lane) + sizeof(uint64_t) + sizeof(RankedWords);
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
+  DevicePeaks peaks() const override { return program_->device()->peaks(); }
+  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const Frame> lanes) const override {
+    return program_->DemandOf(step, lanes);
+  }
   Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override;
 
  private:

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "kernels/cuda/bind.h"
+#include "kernels/cuda/demand.h"
 #include "kernels/cuda/weights.h"
 
 namespace kinglet::cuda {
@@ -61,6 +62,14 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
 StepList Program::List(StepRange range) const {
   const uint32_t begin = firsts_[range.begin], end = firsts_[range.end];
   return {steps_.data() + begin, end - begin, on_device_ + begin};
+}
+
+std::optional<DeviceDemand> Program::DemandOf(size_t step, std::span<const Frame> lanes) const {
+  const StepList list = List({step, step + 1});
+  if (list.count == 0) return std::nullopt;
+  DeviceDemand demand;
+  for (uint32_t i = 0; i < list.count; ++i) demand += cuda::DemandOf(list.steps[i], lanes);
+  return demand;
 }
 
 }  // namespace kinglet::cuda

@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/queries.h"
+#include "kernels/device_program.h"
 #include "kernels/plan.h"
 
 namespace kinglet::cuda {
@@ -26,6 +29,8 @@ class Program {
   const std::shared_ptr<Device>& device() const { return device_; }
   // What plan steps [begin, end) became.
   StepList List(StepRange range) const;
+  // One run of plan step `step`; nothing if it became part of another.
+  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const Frame> lanes) const;
   const Queries& queries() const { return queries_; }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
   uint64_t weight_bytes() const { return weight_bytes_; }

@@ -35,7 +35,8 @@ class Queries {
   StepRange cache_steps() const { return cache_steps_; }
   size_t clusters() const { return plan_.cluster_count; }
   size_t ClusterOf(uint32_t word) const;
-  // For lanes whose clusters were filled by ClusterSteps of as many lanes. REQUIRES: can_rank().
+  // For lanes whose head was filled by ClusterSteps of as many lanes, and each tail by those of as
+  // many or fewer: what stores logits leaves also what makes them again. REQUIRES: can_rank().
   RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
   // Most words that RankWords may be asked for.
   uint32_t most_words() const { return most_words_; }

@@ -31,6 +31,12 @@ TEST(ClusterSet, TheFirstOfThem) {
   EXPECT_EQ((ClusterSet{2, 0, 1}), ClusterSet::First(3));
 }
 
+TEST(ClusterSet, TakesWhatAnotherHas) {
+  ClusterSet set = {0, 3};
+  set |= ClusterSet{3, 4, kMaxBins - 1};
+  EXPECT_EQ(set, (ClusterSet{0, 3, 4, kMaxBins - 1}));
+}
+
 TEST(ClusterSet, IsAKeyOfMaps) {
   std::map<ClusterSet, size_t> map;
   for (size_t i = 0; i < kMaxBins; i += 13) {

@@ -118,6 +118,28 @@ TEST(DistributionLanes, AnswersAndWorkAreThoseOfLanesAskedAlone) {
   }
 }
 
+TEST(DistributionLanes, WhoAsksForAllClustersHasThemComputed) {
+  const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");
+  const auto lazy = Start(model, {.lanes = 2}), eager = Start(model, {.lanes = 2});
+  const Lanes lanes = {1, 0};
+  for (uint32_t id = 0; id < 10; ++id) {
+    std::vector<double> few(2), all(2);
+    for (Session* session : {lazy.get(), eager.get()}) {
+      ASSERT_TRUE(session->StepLanes(lanes, Lanes{id, 5}).ok());
+    }
+    ASSERT_TRUE(lazy->LogProbabilityLanes(lanes, Lanes{1, 2}, few).ok());
+    ASSERT_TRUE(eager->LogProbabilityLanes(lanes, Lanes{1, 2}, all, Computing::kAll).ok());
+    EXPECT_EQ(few, all);
+    EXPECT_EQ(eager->last_work(0).clusters, ClusterSet::First(3));
+    EXPECT_EQ(lazy->last_work(0).clusters, ClusterSet::First(1));
+    ASSERT_TRUE(eager->StepLanes(lanes, Lanes{3, 5}).ok());
+    ASSERT_TRUE(lazy->StepLanes(lanes, Lanes{3, 5}).ok());
+    const auto best = eager->TopKLanes(lanes, 3, Computing::kAll), some = lazy->TopKLanes(lanes, 3);
+    EXPECT_EQ(eager->clusters_opened(1), ClusterSet::First(3));
+    EXPECT_EQ(best->at(0).at(2).log_probability, some->at(0).at(2).log_probability);
+  }
+}
+
 // Every step of a cluster runs once for all lanes of a group that need it.
 TEST(DistributionLanes, AClusterIsComputedOnceForThoseThatNeedIt) {
   const auto model = Open(TinyMicronet(WholeOptions(true)), "cpu");

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "kernels/device_program.h"
@@ -176,6 +177,143 @@ TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
       const auto wanted = expected->TopKLanes(lanes, 6).value();
       for (uint32_t i = 0; i < kLanes; ++i) ASSERT_EQ(Numbers(best[i]), Numbers(wanted[i])) << i;
     }
+  }
+}
+
+// How many tails top-k questions computed, of how many.
+struct TailsSeen {
+  size_t opened = 0, all = 0;
+};
+
+// Two sessions of as many lanes are fed the same and asked for the k most probable words.
+class TopKOfLanes {
+ public:
+  TopKOfLanes(std::shared_ptr<const Model> model, const ModelDraft& draft, uint32_t lanes)
+      : lanes_(lanes),
+        ids_(lanes),
+        found_(Start(std::move(model), {.lanes = lanes})),
+        expected_(Start(Open(draft, "ref"), {.lanes = lanes})) {
+    std::iota(lanes_.begin(), lanes_.end(), 0);
+  }
+  uint32_t vocabulary() const { return expected_->model().vocabulary_size(); }
+  // Ids below `below`.
+  void Step(uint32_t below) {
+    for (uint32_t& id : ids_) id = random_.Below(below);
+    ASSERT_TRUE(found_->StepLanes(lanes_, ids_).ok());
+    ASSERT_TRUE(expected_->StepLanes(lanes_, ids_).ok());
+  }
+  void Fork(uint32_t from, uint32_t to) {
+    ASSERT_TRUE(found_->Fork(from, to).ok());
+    ASSERT_TRUE(expected_->Fork(from, to).ok());
+  }
+  // The answers are the host's; a device has computed what the host had to, and whatever it says.
+  void Compare(uint32_t k, Computing computing, TailsSeen& seen) {
+    const auto best = found_->TopKLanes(lanes_, k, computing);
+    const auto wanted = expected_->TopKLanes(lanes_, k, computing);
+    ASSERT_TRUE(best.ok()) << best.status().message();
+    for (const uint32_t i : lanes_) ASSERT_EQ(Numbers((*best)[i]), Numbers((*wanted)[i])) << i;
+    if (!found_->ranks_on_device(k)) return;
+    const size_t clusters = expected_->model().plan().clusters.size();
+    for (const uint32_t lane : lanes_) {
+      const ClusterSet& opened = found_->last_work(lane).clusters;
+      const ClusterSet& needed = expected_->last_work(lane).clusters;
+      for (size_t i = 0; i < clusters; ++i) {
+        ASSERT_TRUE(opened.Contains(i) || !needed.Contains(i)) << "lane " << lane << ", " << i;
+      }
+      if (computing == Computing::kAll) {
+        ASSERT_EQ(opened, ClusterSet::First(clusters));
+      }
+      seen.opened += opened.Count() - 1;
+      seen.all += clusters - 1;
+    }
+  }
+  Session& found() { return *found_; }
+  Session& expected() { return *expected_; }
+  const std::vector<uint32_t>& lanes() const { return lanes_; }
+
+ private:
+  std::vector<uint32_t> lanes_, ids_;
+  std::unique_ptr<Session> found_, expected_;
+  TestRandom random_{3};
+};
+
+TEST_P(SessionDevice, TailsThatHoldNoneOfTheBestAreSkipped) {
+  const std::string device = GetParam();
+  for (const bool quantised : {false, true}) {
+    for (const uint32_t cache : {0u, 9u}) {
+      TinyOptions options = WholeOptions(quantised);
+      options.cache_capacity = cache;
+      const ModelDraft draft = TinyMicronet(options);
+      const auto model = OpenHere(draft);
+      ASSERT_NE(model, nullptr);
+      TailsSeen few;  // 1 to 5 of the best
+      for (const uint32_t lane_count : {1u, 11u, 40u}) {
+        SCOPED_TRACE(std::to_string(lane_count) + " lanes, cache of " + std::to_string(cache));
+        TopKOfLanes both(model, draft, lane_count);
+        for (uint32_t step = 0; step < 24; ++step) {
+          ASSERT_NO_FATAL_FAILURE(both.Step(both.vocabulary()));
+          if (step % 5 == 4 && lane_count > 1) {
+            ASSERT_NO_FATAL_FAILURE(both.Fork(step % lane_count, (step + 1) % lane_count));
+          }
+          TailsSeen many, all;
+          ASSERT_NO_FATAL_FAILURE(both.Compare(1 + step % 5, Computing::kNeeded, few));
+          ASSERT_NO_FATAL_FAILURE(both.Compare(6 + step, Computing::kNeeded, many));
+          // More than the head has words: no tail can be left out.
+          if (6 + step > model->plan().clusters[0].size) {
+            EXPECT_EQ(many.opened, many.all);
+          }
+          ASSERT_NO_FATAL_FAILURE(both.Compare(3, Computing::kAll, all));
+          EXPECT_EQ(all.opened, all.all);
+        }
+      }
+      if (device == "pretended") continue;
+      EXPECT_GT(few.opened, 0u);
+      EXPECT_LT(few.opened, few.all);
+    }
+  }
+}
+
+// The host does not look into a tail that earlier words have made useless: what lies there is
+// nobody's error, also if the device has computed it.
+TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
+  const ModelDraft finite = TinyMicronet(WholeOptions(false));
+  ModelDraft draft = finite;
+  for (EncodedTensor& tensor : draft.tensors) {
+    if (tensor.name != "loss.projections.1.weight") continue;
+    for (float& value : std::get<DenseF32>(tensor.values).values) value = 3e38f;
+  }
+  const auto model = OpenHere(draft);
+  ASSERT_NE(model, nullptr);
+  ASSERT_EQ(model->plan().clusters.size(), 3u);
+  size_t answered = 0, refused = 0, spared = 0;
+  for (const uint32_t lane_count : {1u, 33u}) {
+    TopKOfLanes both(model, draft, lane_count);
+    for (uint32_t step = 0; step < 40; ++step) {
+      ASSERT_NO_FATAL_FAILURE(both.Step(both.vocabulary()));
+      for (const uint32_t k : {2u, 5u, 8u, 12u, 17u, 25u}) {
+        for (const uint32_t lane : both.lanes()) {
+          // Asked one by one: an error of one lane would be all lanes' answer.
+          const auto best = both.found().TopK(k, lane);
+          const auto wanted = both.expected().TopK(k, lane);
+          ASSERT_EQ(best.ok(), wanted.ok()) << best.status().message();
+          if (!best.ok()) {
+            EXPECT_EQ(best.status().message(), wanted.status().message());
+            EXPECT_EQ(best.status().code(), KINGLET_NOT_FINITE);
+            ++refused;
+            continue;
+          }
+          ASSERT_EQ(Numbers(*best), Numbers(*wanted));
+          ++answered;
+          spared += both.found().last_work(lane).clusters.Contains(2) ? 1 : 0;
+        }
+        if (both.found().TopKLanes(both.lanes(), k, Computing::kAll).ok()) ADD_FAILURE();
+      }
+    }
+  }
+  EXPECT_GT(answered, 0u);
+  EXPECT_GT(refused, 0u);
+  if (GetParam() != std::string("pretended")) {
+    EXPECT_GT(spared, 0u);
   }
 }
 

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "format/writer.h"
 #include "runtime/model.h"
@@ -116,6 +118,28 @@ std::vector<StepTraffic> FullTraffic(const Model& model, const TokenPath& path) 
   traffic.push_back(
       QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes, path, true));
   return traffic;
+}
+
+TEST(Traffic, AStepsOwnBytesAreThoseItReadsAndThoseItWrites) {
+  const auto model = Open(DemoShapes(), "ref");
+  const Plan& plan = model->plan();
+  const TokenPath path{50, 0, kEvery};
+  const std::vector<StepTraffic> traffic = Traffic(*model, path);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    uint64_t bytes = 0;
+    for (const FrameRange& range : traffic[i].read) bytes += range.bytes;
+    for (const FrameRange& range : traffic[i].written) bytes += range.bytes;
+    EXPECT_EQ(OwnBytes(plan, model->layout(), 4, i, path), bytes) << plan.steps[i].name;
+  }
+  const auto* add = std::get_if<Add>(&plan.steps[0].op);
+  for (size_t i = 0; add == nullptr; ++i) add = std::get_if<Add>(&plan.steps[i].op);
+  const auto at = static_cast<size_t>(
+      std::find_if(plan.steps.begin(), plan.steps.end(),
+                   [&](const Step& step) { return std::get_if<Add>(&step.op) == add; }) -
+      plan.steps.begin());
+  // y += x, of 128 numbers: two are read, one written.
+  const uint64_t x_bytes = plan.buffer(add->x).element == Element::kReal ? 4 : 2;
+  EXPECT_EQ(OwnBytes(plan, model->layout(), 4, at, path), 128 * (x_bytes + 8));
 }
 
 TEST(TrafficOf, AFullStepOfTheReferenceTouchesWhatTheShapesSay) {

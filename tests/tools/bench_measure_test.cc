@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <variant>
 
 #include "runtime/traffic.h"
 #include "tests/support/device_backends.h"
@@ -86,6 +87,75 @@ TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
   EXPECT_EQ(refused.status().code(), KINGLET_OUT_OF_MEMORY);
   EXPECT_NE(refused.status().message().find("at most 2 lanes"), std::string::npos)
       << refused.status().message();
+}
+
+// Whatever a step took, its share of a peak times that peak and its time is what it had to do.
+TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
+  cuda::Emulation emulation;
+  emulation.peaks = {1e9, 4e9};
+  TinyOptions tiny;
+  tiny.quantised = true;
+  for (const DevicePeaks& peaks : {DevicePeaks{1e9, 4e9}, DevicePeaks{0, 4e9}, DevicePeaks{}}) {
+    emulation.peaks = peaks;
+    const Backend backend = EmulatedCuda(emulation);
+    const auto model =
+        *Model::FromBytes(*SerialiseModel(TinyMicronet(tiny)), {.own_backend = &backend});
+    const auto result =
+        MeasureTiny(model, {{BenchMode::kFull}}, std::vector<uint32_t>(200, 1), 3).front();
+    EXPECT_EQ(result.device->peaks.byte_products_per_second, peaks.byte_products_per_second);
+    size_t products = 0;
+    for (size_t i = 0; i < model->plan().steps.size(); ++i) {
+      const BenchStep& step = result.steps[i];
+      const auto* product = std::get_if<MatVec>(&model->plan().steps[i].op);
+      if (product == nullptr || model->plan().buffer(product->x).element != Element::kCode16) {
+        continue;
+      }
+      ++products;
+      ASSERT_GT(step.us, 0) << step.name;
+      const double seconds = 3 * step.us * 1e-6;  // of a step of all lanes
+      EXPECT_EQ(step.memory_fraction.has_value(), peaks.bytes_per_second > 0);
+      if (step.memory_fraction) {
+        EXPECT_NEAR(*step.memory_fraction * seconds * 1e9, step.bytes, 1e-6 * step.bytes);
+      }
+      EXPECT_EQ(step.tensor_fraction.has_value(), peaks.byte_products_per_second > 0);
+      if (step.tensor_fraction) {
+        // Three lanes take a tile of eight; 9 bits x 9 bits are four products.
+        const auto& shape = model->plan().weights[product->weight].shape;
+        const auto tiles = static_cast<double>((shape[0] + 15) / 16 * ((shape[1] + 31) / 32));
+        EXPECT_NEAR(*step.tensor_fraction * seconds * 4e9, tiles * 16 * 32 * 8 * 4,
+                    1e-6 * tiles * 16 * 32 * 8 * 4)
+            << step.name;
+      }
+    }
+    EXPECT_GT(products, 4u);
+    for (const size_t i : {result.steps.size() - 2, result.steps.size() - 1}) {
+      EXPECT_FALSE(result.steps[i].memory_fraction.has_value()) << result.steps[i].name;
+      EXPECT_FALSE(result.steps[i].tensor_fraction.has_value()) << result.steps[i].name;
+    }
+  }
+}
+
+TEST(Measure, ADeviceSkipsTailsUnlessItIsToldNotTo) {
+  const Backend backend = EmulatedCuda();
+  TinyOptions tiny;
+  tiny.quantised = true;
+  tiny.cache_capacity = 4;
+  const auto model =
+      *Model::FromBytes(*SerialiseModel(TinyMicronet(tiny)), {.own_backend = &backend});
+  std::vector<uint32_t> ids(23);
+  std::iota(ids.begin(), ids.end(), 0U);
+  const auto results = MeasureTiny(model,
+                                   {{BenchMode::kTopK, 1},
+                                    {BenchMode::kTopK, 1, true},
+                                    {BenchMode::kScore},
+                                    {BenchMode::kScore, 1, true}},
+                                   ids, 5);
+  EXPECT_GT(results[0].tails_opened, 0);
+  EXPECT_LT(results[0].tails_opened, 2);
+  EXPECT_EQ(results[1].tails_opened, 2);
+  EXPECT_GT(results[2].tails_opened, 0);
+  EXPECT_LT(results[2].tails_opened, 1);  // words of the head have none
+  EXPECT_EQ(results[3].tails_opened, 2);
 }
 
 // Every token is word 1, so every step of the full distribution is of one kind.

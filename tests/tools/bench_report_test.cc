@@ -87,19 +87,32 @@ TEST(BenchReport, JsonHasTheContractsKeysInItsOrder) {
 
 TEST(BenchReport, ADeviceHasNoFloorButSaysWhatItWasAsked) {
   BenchResult result = Example();
-  result.device = BenchDevice{"a device", 4000, 300, 2.5, 64, 1024};
+  result.device = BenchDevice{"a device", 4000, 300, 2.5, 64, 1024, {250000, 0}};
+  result.steps[0].memory_fraction = 0.25;
   const auto json = nlohmann::ordered_json::parse(BenchJson(result));
   for (const char* key : {"read_floor_us", "read_floor_bytes", "ratio"}) {
     EXPECT_TRUE(json[key].is_null()) << key;
   }
   EXPECT_EQ(json["device"].dump(),
             R"({"name":"a device","weight_bytes":4000,"bytes_per_lane":300,"launches":2.5,)"
-            R"("bytes_to_device":64,"bytes_to_host":1024})");
+            R"("bytes_to_device":64,"bytes_to_host":1024,)"
+            R"("peak_bytes_per_s":250000,"peak_byte_products_per_s":null})");
+  EXPECT_EQ(json["steps"][0].dump(), R"({"name":"embed","us":25,"bytes":100,"muls":10,)"
+                                     R"("memory_fraction":0.25,"tensor_fraction":null})");
   const std::string text = BenchText({result}, 1);
   for (const char* part : {"launches", "1024", "a device: 4,000 bytes of weights, 300"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
   EXPECT_EQ(text.find("floor"), std::string::npos) << text;
+  const std::string steps = BenchText({result}, 5);
+  const auto line = [&](const std::string& name) {
+    const size_t begin = steps.find(name);
+    return steps.substr(begin, steps.find('\n', begin) - begin);
+  };
+  EXPECT_NE(steps.find("muls   memory   tensor\n"), std::string::npos) << steps;
+  EXPECT_NE(line("  embed").find("   25.00%        -"), std::string::npos) << steps;
+  EXPECT_NE(line("  softmax.head").find("        -        -"), std::string::npos) << steps;
+  EXPECT_EQ(BenchText({Example()}, 5).find("tensor"), std::string::npos);
 }
 
 TEST(BenchReport, TextHasEveryModeAndItsSlowestSteps) {

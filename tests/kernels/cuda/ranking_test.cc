@@ -1,6 +1,6 @@
 // The most probable words and single words' log-probabilities, ranked on the (emulated) device from
-// stored logits and from products made twice, against every word's number computed plainly from the
-// reference kernels' logits.
+// stored logits and from products made twice, at once and tail by tail as they are needed, against
+// every word's number computed plainly from the reference kernels' logits.
 #include "kernels/cuda/ranking.h"
 
 #include <gtest/gtest.h>
@@ -241,6 +241,19 @@ class RankingTest : public ::testing::Test {
     return on;
   }
 
+  // What nobody may read of a cluster that was not computed: no numbers.
+  static void Spoil(const Network& network, size_t index, const OnDevice& on, Queue& queue) {
+    const ClusterPlan& cluster = network.plan.clusters[index];
+    for (const BufferId id : {cluster.logits, cluster.normaliser}) {
+      const Slot& slot = network.layout[id];
+      const std::vector<float> none(slot.count, NAN);
+      for (const Lane& lane : on.lanes) {
+        ASSERT_TRUE(
+            queue.Upload(lane.scratch + slot.offset, none.data(), slot.count * sizeof(float)).ok());
+      }
+    }
+  }
+
   static void Check(const Shape& shape, uint32_t lane_count, uint32_t k, bool empty_is_normalised) {
     SCOPED_TRACE(std::to_string(shape.head_words) + " words, " + std::to_string(lane_count) +
                  " lanes");
@@ -254,10 +267,6 @@ class RankingTest : public ::testing::Test {
     const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
     const OnDevice on = ToDevice(program, *queue, lanes);
     const auto* array = reinterpret_cast<const Lane*>(on.array.data());
-    for (size_t i = 0; i < network.plan.clusters.size(); ++i) {
-      ASSERT_TRUE(
-          queue->Run(program.queries().ClusterSteps(i, lane_count), array, lane_count).ok());
-    }
     std::vector<RankedWords> ranked(lane_count);
     std::vector<WordAnswer> single(lane_count);
     std::vector<uint32_t> words;
@@ -265,10 +274,38 @@ class RankingTest : public ::testing::Test {
       words.push_back(i * 7919 % network.plan.vocabulary_size);
     }
     const RankedWordsPlan ranking = program.queries().Ranking(lane_count, empty_is_normalised);
-    const Step rank = MakeStep(RankWords{ranking, k, ranked.data()});
+    const auto run = [&](const Step& step) {
+      return queue->Run({&step, 1, &step}, array, lane_count).ok();
+    };
+    const auto rank = [&](RankedPart part, std::vector<RankedWords>& answers,
+                          std::vector<uint64_t>& tails) {
+      return run(MakeStep(RankWords{ranking, k, part, answers.data(), tails.data()}));
+    };
+    // The head first, then only the tails that it asks for, each lane's by themselves.
+    std::vector<RankedWords> lazily(lane_count);
+    std::vector<uint64_t> tails(lane_count, ~uint64_t{0});
+    const size_t clusters = network.plan.clusters.size();
+    for (size_t i = 1; i < clusters; ++i) Spoil(network, i, on, *queue);
+    ASSERT_TRUE(queue->Run(program.queries().ClusterSteps(0, lane_count), array, lane_count).ok());
+    ASSERT_TRUE(rank(RankedPart::kHead, lazily, tails));
+    for (uint32_t n = 0; n < lane_count; ++n) {
+      ASSERT_EQ(tails[n] & 1, 0u);
+      ASSERT_EQ(tails[n] & ~ranking.AllClusters(), 0u);
+      for (size_t i = 1; i < clusters; ++i) {
+        if ((tails[n] >> i & 1) == 0) continue;
+        ASSERT_TRUE(queue->Run(program.queries().ClusterSteps(i, 1), array + n, 1).ok());
+      }
+    }
+    ASSERT_TRUE(rank(RankedPart::kTails, lazily, tails));
+    // And all of them at once.
+    for (size_t i = 0; i < clusters; ++i) {
+      ASSERT_TRUE(
+          queue->Run(program.queries().ClusterSteps(i, lane_count), array, lane_count).ok());
+    }
+    std::vector<uint64_t> unused;
+    ASSERT_TRUE(rank(RankedPart::kAll, ranked, unused));
     const Step score = MakeStep(WordLogProbability{ranking, words.data(), single.data()});
-    ASSERT_TRUE(queue->Run({&rank, 1, &rank}, array, lane_count).ok());
-    ASSERT_TRUE(queue->Run({&score, 1, &score}, array, lane_count).ok());
+    ASSERT_TRUE(run(score));
     for (uint32_t n = 0; n < lane_count; ++n) {
       const std::vector<float> expected = Expected(network, lanes[n], empty_is_normalised);
       std::vector<uint32_t> order(expected.size());
@@ -279,7 +316,12 @@ class RankingTest : public ::testing::Test {
       const auto most = std::min<uint32_t>(k, network.plan.vocabulary_size);
       ASSERT_EQ(ranked[n].count, most);
       EXPECT_EQ(ranked[n].not_finite, 0u);
+      ASSERT_EQ(lazily[n].count, most);
+      EXPECT_EQ(lazily[n].not_finite, 0u);
+      EXPECT_LE(lazily[n].looked_into, network.plan.vocabulary_size);
       for (uint32_t i = 0; i < most; ++i) {
+        ASSERT_EQ(lazily[n].ids[i], order[i]) << "lane " << n << " place " << i;
+        ASSERT_EQ(lazily[n].log_probabilities[i], expected[order[i]]);
         ASSERT_EQ(ranked[n].ids[i], order[i]) << "lane " << n << " place " << i;
         ASSERT_EQ(ranked[n].log_probabilities[i], expected[order[i]]);
       }

@@ -1,0 +1,135 @@
+// The best of many numbers, found by a block of threads. C++17.
+#ifndef KINGLET_KERNELS_CUDA_BEST_WORDS_H_
+#define KINGLET_KERNELS_CUDA_BEST_WORDS_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/block.h"
+#include "kernels/functions.h"
+
+namespace kinglet::cuda::internal {
+
+struct RankedWord {
+  float value;
+  uint32_t id;
+  KINGLET_HOST_DEVICE static RankedWord None() {
+    return {-kinglet::internal::FloatFromBits(0x7f800000u), UINT32_MAX};
+  }
+  KINGLET_HOST_DEVICE bool IsBetterThan(const RankedWord& other) const {
+    return value != other.value ? value > other.value : id < other.id;
+  }
+};
+
+// The best of at(i), i < n, the same to all threads. Two sections; `of_warps` is shared memory of
+// kMostWarps, free again a section after the answer was read.
+template <class At>
+KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
+                                         const At& at) {
+  block.EachWarp([&](const Warp& warp) {
+    PerLane<float> values;
+    PerLane<uint32_t> ids;
+    const auto take = [&](uint32_t slot, const RankedWord& word) {
+      if (!word.IsBetterThan({values[slot], ids[slot]})) return;
+      values[slot] = word.value;
+      ids[slot] = word.id;
+    };
+    warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      values[slot] = RankedWord::None().value;
+      ids[slot] = RankedWord::None().id;
+      for (uint32_t i = warp.index() * kWarpLanes + lane; i < n; i += block.threads()) {
+        take(slot, at(i));
+      }
+    });
+    for (uint32_t apart = kWarpLanes / 2; apart > 0; apart /= 2) {
+      const PerLane<float> other_values = warp.Exchanged(values, apart);
+      const PerLane<uint32_t> other_ids = warp.Exchanged(ids, apart);
+      warp.EachLane([&](uint32_t, uint32_t slot) {
+        take(slot, {other_values[slot], other_ids[slot]});
+      });
+    }
+    warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      if (lane == 0) of_warps[warp.index()] = {values[slot], ids[slot]};
+    });
+  });
+  block.ForEach(1, [&](uint64_t) {
+    for (uint32_t i = 1; i < block.warps(); ++i) {
+      if (of_warps[i].IsBetterThan(of_warps[0])) of_warps[0] = of_warps[i];
+    }
+  });
+  return of_warps[0];
+}
+
+// All bits of at(i), i < n, the same to all threads. Sections; `of_warps` is shared memory of
+// kMostWarps.
+template <class At>
+KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
+                                        const At& at) {
+  block.EachWarp([&](const Warp& warp) {
+    PerLane<uint64_t> bits;
+    warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      bits[slot] = 0;
+      for (uint32_t i = warp.index() * kWarpLanes + lane; i < n; i += block.threads()) {
+        bits[slot] |= at(i);
+      }
+    });
+    for (uint32_t apart = kWarpLanes / 2; apart > 0; apart /= 2) {
+      const PerLane<uint64_t> other = warp.Exchanged(bits, apart);
+      warp.EachLane([&](uint32_t, uint32_t slot) { bits[slot] |= other[slot]; });
+    }
+    warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      if (lane == 0) of_warps[warp.index()] = bits[slot];
+    });
+  });
+  block.ForEach(1, [&](uint64_t) {
+    for (uint32_t i = 1; i < block.warps(); ++i) of_warps[0] |= of_warps[i];
+  });
+  const uint64_t found = of_warps[0];
+  block.Wait();
+  return found;
+}
+
+// The best words found so far, in shared memory; one thread at a time changes it.
+struct BestWords {
+  static constexpr uint32_t kMost = 64;
+  RankedWord words[kMost];
+  uint32_t count;
+
+  KINGLET_HOST_DEVICE bool CouldTake(float bound, uint32_t k) const {
+    return count < k || !(bound < words[k - 1].value);
+  }
+  KINGLET_HOST_DEVICE bool Takes(const RankedWord& word, uint32_t k) const {
+    return count < k || word.IsBetterThan(words[k - 1]);
+  }
+  // REQUIRES: Takes(word, k).
+  KINGLET_HOST_DEVICE void Insert(const RankedWord& word, uint32_t k) {
+    if (count < k) ++count;
+    uint32_t i = count - 1;
+    for (; i > 0 && word.IsBetterThan(words[i - 1]); --i) words[i] = words[i - 1];
+    words[i] = word;
+  }
+};
+
+// Moves the best of n numbers in shared memory to `best`, and the next, until none is good enough.
+template <class IdOf, class Skip>
+KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
+                                  RankedWord* of_warps, BestWords& best, const IdOf& id_of,
+                                  const Skip& skip) {
+  while (true) {
+    const RankedWord found = BlockBest(block, n, of_warps, [&](uint32_t i) {
+      return RankedWord{values[i], i};  // ids rise with i
+    });
+    const bool ends = found.id == UINT32_MAX || !(found.value > RankedWord::None().value) ||
+                      !best.Takes({found.value, id_of(found.id)}, k);
+    block.Wait();
+    if (ends) return;
+    block.ForEach(1, [&](uint64_t) {
+      values[found.id] = RankedWord::None().value;
+      const RankedWord word = {found.value, id_of(found.id)};
+      if (!skip(word.id)) best.Insert(word, k);
+    });
+  }
+}
+
+}  // namespace kinglet::cuda::internal
+
+#endif  // KINGLET_KERNELS_CUDA_BEST_WORDS_H_

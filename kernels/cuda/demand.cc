@@ -1,0 +1,102 @@
+#include "kernels/cuda/demand.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cuda/operations.h"
+
+namespace kinglet::cuda {
+namespace {
+
+uint64_t RealBytes(uint64_t count) { return count * sizeof(float); }
+
+uint64_t BytesOf(const ByteMatrix& matrix) {
+  return matrix.tiles() * (kTileBytes + matrix.high_tile_bytes()) + RealBytes(matrix.rows);
+}
+
+uint64_t BytesOf(const Finish& finish, uint64_t rows) {
+  return finish.bias == nullptr ? 0 : RealBytes(rows);
+}
+
+class StepDemand {
+ public:
+  explicit StepDemand(std::span<const Frame> lanes) : lanes_(lanes) {}
+
+  // An operation that reads no weights and has no use for tensor cores.
+  template <class T>
+  DeviceDemand operator()(const T&) const {
+    return {};
+  }
+  DeviceDemand operator()(const NormaliseVector& p) const {
+    return {(p.gain == nullptr ? 0 : RealBytes(p.count)) +
+            (p.bias == nullptr ? 0 : RealBytes(p.count))};
+  }
+  DeviceDemand operator()(const IntegerProduct& p) const {
+    const auto count = static_cast<uint32_t>(lanes_.size());
+    const uint32_t together = IntegerProduct::StreamTiles(count) * kTileStreams;
+    uint64_t streams = 0;
+    for (uint32_t first = 0; first < count; first += together) {
+      if (AnyIn(p.tokens, lanes_.subspan(first, std::min(together, count - first)))) {
+        streams += together;
+      }
+    }
+    if (streams == 0) return {};
+    const uint64_t planes = (p.matrix.form == ByteForm::kByte ? 1 : 2) * (p.x_is_byte ? 1 : 2);
+    return {BytesOf(p.matrix) + BytesOf(p.finish, p.matrix.rows),
+            p.matrix.tiles() * kTileBytes * planes * streams};
+  }
+  DeviceDemand operator()(const RealProduct& p) const {
+    if (!AnyIn(p.tokens, lanes_)) return {};
+    return {RealBytes(uint64_t{p.rows} * p.cols) + BytesOf(p.finish, p.rows)};
+  }
+  DeviceDemand operator()(const PartProducts& p) const {
+    const StoredRows& rows = p.codebook;
+    if (rows.reals == nullptr) return {BytesOf(rows.integers)};
+    return {RealBytes(uint64_t{p.pool == 0 ? p.count : p.pool} * rows.cols)};
+  }
+  DeviceDemand operator()(const SumOfParts& p) const {
+    return {p.codes.positions * p.codes.plane_words() * sizeof(uint32_t) +
+            BytesOf(p.finish, p.codes.rows)};
+  }
+  DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }
+  DeviceDemand operator()(const ScoreSlots& p) const { return OfPositions(p.attention); }
+  // All lanes may be at one position.
+  DeviceDemand operator()(const AddRowOfPosition& p) const { return {RealBytes(p.count)}; }
+  DeviceDemand operator()(const AddToHeads& p) const {
+    return {RealBytes(uint64_t{p.heads} * p.size)};
+  }
+  DeviceDemand operator()(const GatherRow& p) const { return {p.least_row_bytes * lanes_.size()}; }
+  DeviceDemand operator()(const ScaleAndRectify& p) const { return {2 * RealBytes(p.count)}; }
+
+ private:
+  static bool AnyIn(const TokenRange& tokens, std::span<const Frame> lanes) {
+    return std::any_of(lanes.begin(), lanes.end(),
+                       [&](const Frame& lane) { return tokens.Contains(lane.token); });
+  }
+  // The rows of the distances that the lane with the most slots sees.
+  DeviceDemand OfPositions(const Attention& p) const {
+    if (p.positions.rows == nullptr) return {};
+    uint64_t slots = 0;
+    for (const Frame& lane : lanes_) {
+      const bool filling = p.restarts || lane.position < p.window;
+      const uint64_t seen = p.masked && filling ? lane.position % p.window + 1 : p.window;
+      slots = std::max(slots, seen);
+    }
+    const uint64_t rows = std::min<uint64_t>(slots, p.positions.count);
+    const uint64_t row = uint64_t{p.positions.of_heads ? p.heads : 1} * p.key_size;
+    return {RealBytes(rows * (row + (p.positions.constants == nullptr ? 0 : p.heads)))};
+  }
+
+  std::span<const Frame> lanes_;
+};
+
+}  // namespace
+
+DeviceDemand DemandOf(const Step& step, std::span<const Frame> lanes) {
+  DeviceDemand demand;
+  internal::WithArguments(Operations(), step,
+                          [&](const auto& p) { demand = StepDemand(lanes)(p); });
+  return demand;
+}
+
+}  // namespace kinglet::cuda

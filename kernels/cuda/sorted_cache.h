@@ -1,0 +1,93 @@
+// The words of a lane's neural cache in order, so that a block of threads finds them fast. C++17.
+#ifndef KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
+#define KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/lane_words.h"
+
+namespace kinglet::cuda::internal {
+
+// A lane's cached words in the order of (word, slot), each word's weights so that they can be added
+// in the order of their slots. Sections.
+class SortedCache {
+ public:
+  KINGLET_HOST_DEVICE SortedCache(const RankedWordsPlan& plan, SharedMemory& shared)
+      : room_(Room(plan)), keys_(shared.Take<uint64_t>(room_)), cache_(plan.cache) {}
+  KINGLET_HOST_DEVICE static uint32_t Room(const RankedWordsPlan& plan) {
+    uint32_t room = 1;
+    while (plan.cache.present && room < plan.cache.capacity) room *= 2;
+    return room;
+  }
+  KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
+    return SharedMemory::Bytes<uint64_t>(Room(plan));
+  }
+
+  // A bitonic sort. A pair of weight 0 changes nothing and is left out.
+  KINGLET_HOST_DEVICE void Sort(const Work& work, const Lane& lane) {
+    const uint32_t pairs = cache_.Pairs(lane.position);
+    if (pairs == 0) {
+      size_ = 0;
+      return;
+    }
+    weights_ = work.At<float>(lane, cache_.weights);
+    const uint32_t* words = work.At<uint32_t>(lane, cache_.words);
+    size_ = 1;
+    while (size_ < pairs) size_ *= 2;
+    work.block.ForEach(size_, [&](uint64_t i) {
+      const bool counts = i < pairs && weights_[i] > 0.0f;
+      keys_[i] = counts ? uint64_t{words[i]} << 32 | i : kNone;
+    });
+    for (uint32_t run = 2; run <= size_; run *= 2) {
+      for (uint32_t apart = run / 2; apart > 0; apart /= 2) {
+        work.block.ForEach(size_ / 2, [&](uint64_t pair) {
+          const uint64_t low = pair / apart * apart * 2 + pair % apart, high = low + apart;
+          const bool ascending = (low & run) == 0;
+          if ((keys_[low] > keys_[high]) != ascending) return;
+          const uint64_t key = keys_[low];
+          keys_[low] = keys_[high];
+          keys_[high] = key;
+        });
+      }
+    }
+  }
+  KINGLET_HOST_DEVICE uint32_t size() const { return size_; }
+  // Whether place i is the first of a word, and which word that is.
+  KINGLET_HOST_DEVICE bool IsFirst(uint64_t i) const {
+    return keys_[i] != kNone && (i == 0 || keys_[i - 1] >> 32 != keys_[i] >> 32);
+  }
+  KINGLET_HOST_DEVICE uint32_t WordAt(uint64_t i) const {
+    return static_cast<uint32_t>(keys_[i] >> 32);
+  }
+  // The weights of the word that begins at place i, added in the order of their slots.
+  KINGLET_HOST_DEVICE float WeightAt(uint64_t i) const {
+    const uint64_t word = keys_[i] >> 32;
+    float weight = 0.0f;
+    for (; i < size_ && keys_[i] >> 32 == word; ++i) weight += weights_[keys_[i] & 0xffffffffu];
+    return weight;
+  }
+  KINGLET_HOST_DEVICE bool Holds(uint32_t word) const {
+    uint64_t low = 0, high = size_;
+    while (low < high) {
+      const uint64_t middle = (low + high) / 2;
+      if (keys_[middle] >> 32 < word) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low < size_ && keys_[low] >> 32 == word;
+  }
+
+ private:
+  static constexpr uint64_t kNone = UINT64_MAX;
+  uint32_t room_;
+  uint64_t* keys_;
+  const RankedCache& cache_;
+  const float* weights_ = nullptr;
+  uint32_t size_ = 0;
+};
+
+}  // namespace kinglet::cuda::internal
+
+#endif  // KINGLET_KERNELS_CUDA_SORTED_CACHE_H_

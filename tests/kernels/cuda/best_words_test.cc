@@ -1,0 +1,59 @@
+// The best of many numbers and the union of many sets, in both orders of a block's threads.
+#include "kernels/cuda/best_words.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet::cuda::internal {
+namespace {
+
+class BestWordsTest : public ::testing::TestWithParam<Order> {
+ protected:
+  const Block block_{64, nullptr, GetParam()};
+  TestRandom random_{2};
+};
+INSTANTIATE_TEST_SUITE_P(Orders, BestWordsTest,
+                         ::testing::Values(Order::kForward, Order::kBackward));
+
+TEST_P(BestWordsTest, TheUnionHasEveryBitAndNoOther) {
+  std::vector<uint64_t> of_warps(kMostWarps);
+  for (const uint32_t n : {0u, 1u, 31u, 64u, 65u, 1000u}) {
+    std::vector<uint64_t> sets(n);
+    uint64_t expected = 0;
+    for (uint64_t& set : sets) {
+      set = uint64_t{1} << random_.Below(n < 40 ? 64 : 30);
+      expected |= set;
+    }
+    EXPECT_EQ(BlockUnion(block_, n, of_warps.data(), [&](uint32_t i) { return sets[i]; }), expected)
+        << n;
+  }
+}
+
+TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
+  std::vector<RankedWord> of_warps(kMostWarps);
+  for (const uint32_t n : {1u, 40u, 200u}) {
+    std::vector<float> values(n);
+    for (float& value : values) value = -static_cast<float>(random_.Below(20));
+    std::vector<uint32_t> order(n);
+    for (uint32_t i = 0; i < n; ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
+    BestWords best{};
+    std::vector<float> left = values;
+    TakeBest(
+        block_, n, left.data(), 10, of_warps.data(), best, [](uint32_t i) { return 100 + i; },
+        [](uint32_t) { return false; });
+    ASSERT_EQ(best.count, std::min(n, 10u));
+    for (uint32_t i = 0; i < best.count; ++i) {
+      EXPECT_EQ(best.words[i].id, 100 + order[i]);
+      EXPECT_EQ(best.words[i].value, values[order[i]]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::cuda::internal
