@@ -46,8 +46,12 @@ class Bench:
         """The file that PyTorch takes its products from; empty if that is PyTorch's own."""
         say = ("import torch\nprint(*{line.split()[-1] for line in open('/proc/self/maps')"
                " if 'blas' in line.split()[-1].rsplit('/', 1)[-1]})")
-        return subprocess.run([sys.executable, "-c", say], check=True, text=True, env=self.environment,
-                              stdout=subprocess.PIPE).stdout.strip()
+        found = subprocess.run([sys.executable, "-c", say], check=False, text=True, env=self.environment,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if found.returncode != 0:
+            last = found.stderr.strip().splitlines()[-1]
+            sys.exit(f"compare: {sys.executable}: expected a Python that can import torch, found: {last}")
+        return found.stdout.strip()
 
     def convert(self, checkpoint: str, output: str, *options: str) -> str:
         if not os.path.exists(output):

@@ -87,6 +87,18 @@ class Peers(unittest.TestCase):
             self.assertEqual(run("stream_pytorch.py", folder, "--ids", ids, "--lanes", "3", "--tokens", "4")["lanes"], 3)
             self.assertEqual(run("stream_pytorch.py", folder, "--ids", ids, "--tokens", "4")["scored"], 24)
 
+    def test_a_python_without_pytorch_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "torch.py"), "w") as file:
+                file.write("raise ImportError('no torch here')\n")
+            done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, "compare.py"), "--kinglet", "none", "--work",
+                                   folder], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=os.environ | {"PYTHONPATH": folder})
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("\n"), 1)
+        self.assertIn(sys.executable, done.stderr)
+        self.assertIn("no torch here", done.stderr)
+
 
 if __name__ == "__main__":
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("yaml") is None:
