@@ -37,10 +37,10 @@ struct DeviceWork {
   }
 };
 
-// What one run of a step makes a device do, at the least, besides reading and writing the lanes'
+// What one run of a step makes a device do besides reading and writing the lanes'
 // own buffers.
 struct DeviceDemand {
-  uint64_t weight_bytes = 0;   // read of its memory
+  uint64_t weight_bytes = 0;   // addressed; its caches may have them
   uint64_t byte_products = 0;  // that its tensor cores are to make
 
   DeviceDemand& operator+=(const DeviceDemand& more) {

@@ -14,8 +14,9 @@ namespace kinglet {
 
 // From token to token one pair of a cache is replaced and all weights are new. So it is remembered
 // whose word each pair has, and a token costs one addition for each pair. Words whose pairs are
-// gone stay known, with weight 0, until there are too many of them. As large as the cache, not as
-// the vocabulary: with many lanes a table is asked for from memory that is in no processor cache.
+// gone stay known, with weight 0, until there are too many of them. Of the size of the
+// cache, not of the vocabulary: with many lanes a table is asked for from memory that is in no
+// processor cache.
 template <class T>
 class CachedWords {
  public:
@@ -73,7 +74,7 @@ class CachedWords {
   };
 
   // Words that are known: all of a full cache, and some that it has lost.
-  static uint32_t Most(uint32_t pairs) { return pairs == 0 ? 0 : pairs + 1024; }
+  static uint32_t Most(uint32_t pairs) { return pairs + std::min<uint32_t>(pairs, 1024); }
   // At most half of them are taken.
   static size_t Places(uint32_t pairs) {
     return pairs == 0 ? 0 : std::bit_ceil(2 * size_t{Most(pairs)});

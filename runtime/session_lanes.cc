@@ -74,6 +74,8 @@ Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> l
     const auto distribution = [&](size_t i) -> Distribution<float>& {
       return std::get<Distribution<float>>(contents_->lanes[lanes[i]].distribution);
     };
+    // Of what fails no lane says that an older question's work was for it.
+    for (size_t i = 0; i < lanes.size(); ++i) distribution(i).ResetWork();
     KINGLET_RETURN_IF_ERROR(TakeCancel(contents_->execution, "question"));
     const DeviceQuestion question = {contents_->empty_cache_is_normalised,
                                      computing == Computing::kAll};

@@ -110,6 +110,7 @@ class StepTracer {
   void operator()(const LogSumExp& op) const {
     Read(op.x);
     Write(op.out);
+    Write(op.blocks);
   }
   void operator()(const CacheWeights& op) const {
     const uint64_t stored = CachePairs(path_.position, op.capacity, op.first_position);
@@ -236,13 +237,14 @@ uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_byte
 }
 
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                         const TokenPath& path, bool every_word) {
+                         const TokenPath& path, QueryWords words) {
   const BufferFinder buffers(plan, layout, real_bytes);
   StepTraffic traffic;
   for (const ClusterPlan& cluster : plan.clusters) {
     if (!RunsOn(plan, path, cluster.steps.begin)) continue;
     traffic.read.push_back(buffers.Range(cluster.normaliser));
-    if (every_word) traffic.read.push_back(buffers.Range(cluster.logits));
+    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks));
+    if (words == QueryWords::kEvery) traffic.read.push_back(buffers.Range(cluster.logits));
   }
   if (plan.cache) {
     const uint64_t stored =

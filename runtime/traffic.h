@@ -40,10 +40,18 @@ std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout,
 uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
                   const TokenPath& path);
 
-// What a query touches beyond its steps: the cached words with their weights and, where it looks at
-// every word of the opened clusters, their logits again.
+// The words of opened clusters that a query looks at.
+enum class QueryWords : uint8_t {
+  kNamed,   // those that it names
+  kLikely,  // those of blocks whose sums say that they can be among the best
+  kEvery
+};
+
+// What a query touches beyond its steps: the cached words with their weights and the sums of
+// blocks, or every logit, again. Of likely words only the sums count: what lies behind them depends
+// on the weights.
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
-                         const TokenPath& path, bool every_word);
+                         const TokenPath& path, QueryWords words);
 
 // Where one stream's memory lies.
 struct StreamMemory {

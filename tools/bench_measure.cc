@@ -140,6 +140,11 @@ struct KindMemory {
   std::vector<MemoryRange> all;
 };
 
+QueryWords WordsOf(BenchMode mode) {
+  if (mode == BenchMode::kFull) return QueryWords::kEvery;
+  return mode == BenchMode::kTopK ? QueryWords::kLikely : QueryWords::kNamed;
+}
+
 KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind& kind,
                     const BlankStreams& streams, const std::vector<MemoryRange>& answers) {
   const Plan& plan = model.plan();
@@ -153,8 +158,7 @@ KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind&
     const TokenPath& path = kind[lane];
     std::vector<StepTraffic> traffic =
         TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path);
-    const bool every_word = query.mode != BenchMode::kScore;
-    traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, path, every_word));
+    traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, path, WordsOf(query.mode)));
     for (size_t i = 0; i < traffic.size(); ++i) {
       add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);
     }
@@ -241,7 +245,8 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
     result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
     if (result.device) {
-      AddDemand(run.streams.DemandOf(i), run.streams.StepSeconds(i),
+      // All sessions together, on the one device.
+      AddDemand(run.streams.DemandOf(i), run.streams.StepSeconds(i) / static_cast<double>(sessions),
                 static_cast<double>(run.seconds.size()), result.device->peaks, result.steps.back());
     }
   }

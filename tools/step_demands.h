@@ -1,4 +1,4 @@
-// What the steps of a plan have asked of a device at the least, so that their time can be compared
+// What the steps of a plan have asked of a device, so that their time can be compared
 // with what the device could have done in it.
 #ifndef KINGLET_TOOLS_STEP_DEMANDS_H_
 #define KINGLET_TOOLS_STEP_DEMANDS_H_

@@ -120,7 +120,9 @@ class CudaQueue : public Queue {
       }
       return Status();
     };
-    if (launches.size() < 2 || graphs_.size() >= kMostGraphs) return start_all();
+    const bool remembers =
+        list.may_repeat && (found != graphs_.end() || graphs_.size() < kMostGraphs);
+    if (launches.size() < 2 || !remembers) return start_all();
     if (found == graphs_.end()) {
       graphs_[asked] = {};
       return start_all();

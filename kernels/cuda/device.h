@@ -24,6 +24,8 @@ struct StepList {
   const Step* steps = nullptr;
   uint32_t count = 0;
   const Step* on_device = nullptr;
+  // Likely to be asked for again, for as many lanes: worth remembering how it was launched.
+  bool may_repeat = true;
 };
 
 // Steps begin .. end - 1 of a list by one launch of so many blocks. Of one step: its units divided

@@ -114,7 +114,9 @@ class ProgramLanes : public DeviceLanes {
       auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
       KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), words.data(),
                                              words.size() * sizeof words[0]));
-      KINGLET_RETURN_IF_ERROR(RunStep(MakeStep(WordLogProbability{plan, ids, on_device})));
+      const uint64_t also_finite = question.computes_all ? plan.AllClusters() : 0;
+      KINGLET_RETURN_IF_ERROR(
+          RunStep(MakeStep(WordLogProbability{plan, ids, on_device, also_finite})));
       return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
     });
     if (!status.ok()) return status;
@@ -203,8 +205,9 @@ class ProgramLanes : public DeviceLanes {
       if (part.empty()) continue;
       any = true;
       KINGLET_RETURN_IF_ERROR(UploadLanes(part));
-      KINGLET_RETURN_IF_ERROR(
-          RunList(queries.ClusterSteps(index, static_cast<uint32_t>(part.size()))));
+      StepList list = queries.ClusterSteps(index, static_cast<uint32_t>(part.size()));
+      list.may_repeat = part.size() == frames.size();
+      KINGLET_RETURN_IF_ERROR(RunList(list));
     }
     return any;
   }

@@ -61,6 +61,7 @@ struct WordLogProbability {
   RankedWordsPlan plan;
   const uint32_t* words;  // [lanes], of the device
   WordAnswer* answers;    // the same
+  uint64_t also_finite;   // clusters that have been computed for every lane, whatever its word
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
@@ -288,7 +289,7 @@ KINGLET_HOST_DEVICE inline void Run(const WordLogProbability& p, const Work& wor
   auto* const marked = shared.Take<uint32_t>(marks);
   const uint32_t id = p.words[work.unit];
   const uint32_t index = p.plan.ClusterOf(id);
-  words.ReadTerms(uint64_t{1} << index);
+  words.ReadTerms(uint64_t{1} << index | p.also_finite);
   const uint32_t row = id - p.plan.clusters[index].first;
   const float* logits = words.LogitsOf(index, row / kTileRows * kTileRows, row % kTileRows + 1);
   const uint32_t* cached = nullptr;

@@ -307,6 +307,15 @@ TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
           spared += both.found().last_work(lane).clusters.Contains(2) ? 1 : 0;
         }
         if (both.found().TopKLanes(both.lanes(), k, Computing::kAll).ok()) ADD_FAILURE();
+        // Of a word of the head too.
+        const std::vector<uint32_t> words(lane_count, 1);
+        std::vector<double> scores(lane_count);
+        EXPECT_TRUE(both.found().LogProbabilityLanes(both.lanes(), words, scores).ok());
+        for (Session* session : {&both.found(), &both.expected()}) {
+          EXPECT_EQ(
+              session->LogProbabilityLanes(both.lanes(), words, scores, Computing::kAll).code(),
+              KINGLET_NOT_FINITE);
+        }
       }
     }
   }

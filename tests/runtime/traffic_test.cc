@@ -238,11 +238,22 @@ TEST(TrafficOf, AClusterThatStaysClosedTouchesNothing) {
     EXPECT_TRUE(step.weights.empty() && step.read.empty() && step.written.empty()) << name;
   }
   EXPECT_FALSE(Find(*model, traffic, "softmax.tail.2").weights.empty());
-  const auto query = [&](const TokenPath& path, bool every_word) {
-    return QueryTraffic(model->plan(), model->layout(), sizeof(float), path, every_word).read;
+  const auto query = [&](QueryWords words) {
+    const TokenPath path = {6, 0, {0, 2}};
+    uint64_t bytes = 0;
+    for (const FrameRange& range :
+         QueryTraffic(model->plan(), model->layout(), sizeof(float), path, words).read) {
+      bytes += range.bytes;
+    }
+    return bytes;
   };
-  EXPECT_EQ(query({6, 0, {0, 2}}, false).size(), 2u);  // normalisers
-  EXPECT_EQ(query({6, 0, {0, 2}}, true).size(), 4u);
+  uint64_t logits = 0;
+  for (const size_t index : {0, 2}) {
+    logits += model->plan().buffer(model->plan().clusters[index].logits).count;
+  }
+  EXPECT_EQ(query(QueryWords::kNamed), 2 * 2 * sizeof(float));         // normalisers
+  EXPECT_EQ(query(QueryWords::kLikely), (2 * 2 + 2) * sizeof(float));  // and a block of each
+  EXPECT_EQ(query(QueryWords::kEvery), (2 * 2 + logits) * sizeof(float));
 }
 
 TEST(Merged, JoinsWhatTouchesAndDropsWhatIsEmpty) {

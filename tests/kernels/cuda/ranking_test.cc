@@ -304,7 +304,7 @@ class RankingTest : public ::testing::Test {
     }
     std::vector<uint64_t> unused;
     ASSERT_TRUE(rank(RankedPart::kAll, ranked, unused));
-    const Step score = MakeStep(WordLogProbability{ranking, words.data(), single.data()});
+    const Step score = MakeStep(WordLogProbability{ranking, words.data(), single.data(), 0});
     ASSERT_TRUE(run(score));
     for (uint32_t n = 0; n < lane_count; ++n) {
       const std::vector<float> expected = Expected(network, lanes[n], empty_is_normalised);
