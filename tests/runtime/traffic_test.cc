@@ -115,8 +115,8 @@ uint64_t StreamBytes() {
 
 std::vector<StepTraffic> FullTraffic(const Model& model, const TokenPath& path) {
   std::vector<StepTraffic> traffic = Traffic(model, path);
-  traffic.push_back(
-      QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes, path, true));
+  traffic.push_back(QueryTraffic(model.plan(), model.layout(), model.backend().real_bytes, path,
+                                 QueryWords::kEvery));
   return traffic;
 }
 
