@@ -23,7 +23,7 @@ int ByteProductsPerClock(int major, int minor) {
 
 DevicePeaks PeaksOf(const DeviceRates& rates) {
   DevicePeaks peaks;
-  peaks.bytes_per_second = 2.0 * 1000 * rates.memory_clock_khz * (rates.memory_bus_bits / 8);
+  peaks.bytes_per_second = 2.0 * 1000 * rates.memory_clock_khz * rates.memory_bus_bits / 8;
   peaks.byte_products_per_second = 1000.0 * rates.clock_khz * rates.multiprocessors *
                                    ByteProductsPerClock(rates.major, rates.minor);
   return peaks;
