@@ -91,8 +91,8 @@ class Distribution {
   Status Probabilities(Frame& frame, std::span<Out> out);
   // Computes every cluster and the cache's weights.
   Status ComputeAll(Frame& frame);
-  // Accounts for what a device answered by itself; KINGLET_NOT_FINITE if it could not. Of the
-  // arithmetic only that on words outside the cache is known.
+  // Adds what a device answered by itself to the account; KINGLET_NOT_FINITE if it could not. Of
+  // the arithmetic only that on words outside the cache is known.
   Status TakeAnswer(const Frame& frame, const DeviceAnswer& answer);
   // Copies what is computed by now from the device to a frame that has none of it.
   Status FetchOpened(const Frame& frame);

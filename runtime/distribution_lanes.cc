@@ -182,7 +182,6 @@ Status Distribution<T>::Sample(std::span<Asked> asked, std::span<const uint64_t>
 template <class T>
 Status Distribution<T>::TakeAnswer(const Frame& frame, const DeviceAnswer& answer) {
   const auto& clusters = model_.plan().clusters;
-  ResetWork();
   if (answer.not_finite) {
     return *answer.not_finite < clusters.size() ? ClusterNotFinite(frame, *answer.not_finite)
                                                 : CacheNotFinite(frame);

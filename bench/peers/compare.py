@@ -49,7 +49,7 @@ class Bench:
         found = subprocess.run([sys.executable, "-c", say], check=False, text=True, env=self.environment,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if found.returncode != 0:
-            last = found.stderr.strip().splitlines()[-1]
+            last = found.stderr.strip().rpartition("\n")[2] or f"exit status {found.returncode}"
             sys.exit(f"compare: {sys.executable}: expected a Python that can import torch, found: {last}")
         return found.stdout.strip()
 

@@ -20,7 +20,6 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kShortSum = 32;
-constexpr size_t kSumBlock = kinglet::kSumBlock;
 constexpr size_t kSumLanes = 16;
 
 // At most as wide as the rule's 16 lanes; kGroups of them make 16.
