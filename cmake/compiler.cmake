@@ -13,10 +13,12 @@ endif()
 if(KINGLET_WERROR)
   target_compile_options(kinglet_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
+# What is not KINGLET_PLAIN: some tests are (tests/CMakeLists.txt).
 if(KINGLET_SANITIZE)
+  set(sanitized $<NOT:$<BOOL:$<TARGET_PROPERTY:KINGLET_PLAIN>>>)
   target_compile_options(kinglet_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${KINGLET_SANITIZE} -fno-sanitize-recover=all
-        -fno-omit-frame-pointer>)
+    $<$<AND:$<COMPILE_LANGUAGE:C,CXX>,${sanitized}>:-fsanitize=${KINGLET_SANITIZE} -fno-sanitize-recover=all
+        -fno-omit-frame-pointer -O1 -g1 -UNDEBUG>)
   target_link_options(kinglet_flags INTERFACE -fsanitize=${KINGLET_SANITIZE})
 endif()
 target_include_directories(kinglet_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)

@@ -33,7 +33,7 @@ namespace {
 const std::string kDemo = KINGLET_DEMO_DATA;
 
 // Sanitizers make every step some ten times slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(KINGLET_SANITIZED)
 constexpr size_t kStates = 100;
 #else
 constexpr size_t kStates = 1000;
