@@ -55,5 +55,41 @@ TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
   }
 }
 
+TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreLeftOut) {
+  std::vector<RankedWord> of_warps(kMostWarps);
+  constexpr uint32_t kWords = 150, kBest = 12;
+  for (int round = 0; round < 5; ++round) {
+    // Known words from two sides of the new ones' ids, so that ties go either way.
+    std::vector<RankedWord> all;
+    BestWords best{};
+    for (uint32_t i = 0; i < 8; ++i) {
+      const RankedWord known = {-static_cast<float>(random_.Below(9)), i < 4 ? i : 1000 + i};
+      all.push_back(known);
+      best.Insert(known, kBest);
+    }
+    std::vector<float> values(kWords);
+    uint32_t left_out = 0;
+    for (uint32_t i = 0; i < kWords; ++i) {
+      values[i] = -static_cast<float>(random_.Below(40));
+      if (i % 3 == 0) {
+        ++left_out;
+      } else {
+        all.push_back({values[i], 100 + i});
+      }
+    }
+    ASSERT_EQ(left_out, kWords / 3);
+    std::sort(all.begin(), all.end(),
+              [](const RankedWord& a, const RankedWord& b) { return a.IsBetterThan(b); });
+    TakeBest(
+        block_, kWords, values.data(), kBest, of_warps.data(), best,
+        [](uint32_t i) { return 100 + i; }, [](uint32_t id) { return (id - 100) % 3 == 0; });
+    ASSERT_EQ(best.count, kBest);
+    for (uint32_t i = 0; i < kBest; ++i) {
+      EXPECT_EQ(best.words[i].id, all[i].id) << i;
+      EXPECT_EQ(best.words[i].value, all[i].value) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::cuda::internal
