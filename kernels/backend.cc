@@ -52,7 +52,9 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
   constexpr uint64_t kAlignment = 64;
   constexpr uint64_t kLimit = uint64_t{1} << 62;
   BufferLayout layout;
-  for (const BufferSpec& buffer : plan.buffers) {
+  layout.slots.resize(plan.buffers.size());
+  const auto lay_out = [&](size_t i) -> Status {
+    const BufferSpec& buffer = plan.buffers[i];
     uint64_t& total = buffer.state ? layout.state_bytes : layout.scratch_bytes;
     const uint64_t bytes = ElementBytes(buffer.element, real_bytes);
     if (buffer.count > kLimit / bytes || buffer.count * bytes > kLimit - total) {
@@ -60,13 +62,19 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
                              "a size that can be addressed",
                              std::to_string(buffer.count) + " elements");
     }
-    layout.slots.push_back(Slot{buffer.state, total, buffer.count});
+    layout.slots[i] = {buffer.state, total, buffer.count};
     if (buffer.state) {
-      const BufferId id{static_cast<uint32_t>(layout.slots.size() - 1)};
-      layout.state_regions.push_back(
-          {id, total, buffer.count / buffer.ring.slots * bytes, buffer.ring});
+      layout.state_regions.push_back({BufferId{static_cast<uint32_t>(i)}, total,
+                                      buffer.count / buffer.ring.slots * bytes, buffer.ring});
     }
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return Status();
+  };
+  for (const bool of_questions : {false, true}) {
+    for (size_t i = 0; i < plan.buffers.size(); ++i) {
+      if (plan.buffers[i].of_questions == of_questions) KINGLET_RETURN_IF_ERROR(lay_out(i));
+    }
+    if (!of_questions) layout.token_scratch_bytes = layout.scratch_bytes;
   }
   return layout;
 }

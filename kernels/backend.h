@@ -29,7 +29,8 @@ namespace kinglet {
 // One stream's memory while a step runs. Not owned. Of a stream on a device: the host's copy of
 // what was fetched, or null.
 struct Frame {
-  std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes
+  std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes; layout.token_scratch_bytes
+                               // where no step of a question runs
   std::byte* state;            // 64-byte aligned, layout.state_bytes
   uint64_t position;           // index of the token being processed, from 0
   uint32_t token;              // its id, < vocabulary size
@@ -134,6 +135,7 @@ struct StateRegion {
 struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
+  uint64_t token_scratch_bytes = 0;  // the first of them; the others are BufferSpec::of_questions
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }

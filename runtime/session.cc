@@ -27,12 +27,17 @@ std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Mode
   return QueryMemory<float>(model, lanes);
 }
 
-Status RefuseLanes(const SessionOptions& options, const std::string& limit, uint64_t bytes,
+uint64_t QueryBytes(const Model& model) {
+  return model.backend().real_bytes == sizeof(double) ? QueryMemory<double>::BytesPerStream(model)
+                                                      : QueryMemory<float>::BytesPerStream(model);
+}
+
+// `fit`: lanes that do.
+Status RefuseLanes(const SessionOptions& options, uint64_t fit, const std::string& limit,
                    uint64_t each) {
-  return Status::Refusal(
-      KINGLET_OUT_OF_MEMORY, "session", std::to_string(options.lanes) + " lanes",
-      "at most " + std::to_string(bytes / each) + ", for " + std::to_string(bytes) + limit,
-      std::to_string(each) + " bytes for each lane");
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session", std::to_string(options.lanes) + " lanes",
+                         "at most " + std::to_string(fit) + ", for " + limit,
+                         std::to_string(each) + " bytes for each lane");
 }
 
 }  // namespace
@@ -41,10 +46,37 @@ Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(conte
 Session::~Session() = default;
 
 uint64_t Session::BytesPerLane(const Model& model) {
-  const uint64_t queries = model.backend().real_bytes == sizeof(double)
-                               ? QueryMemory<double>::BytesPerStream(model)
-                               : QueryMemory<float>::BytesPerStream(model);
-  return sizeof(Lane) + Stream::Bytes(model) + queries;
+  return sizeof(Lane) + Stream::Bytes(model) + QueryBytes(model);
+}
+
+Session::MemoryPlan Session::MemoryFor(const Model& model, uint64_t lanes) {
+  using Questions = Stream::Questions;
+  using States = QuestionFrames::States;
+  const uint64_t together = std::min<uint64_t>(lanes, kLanesTogether);
+  if (model.device() != nullptr) {
+    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Questions::kElsewhere);
+    return {Questions::kElsewhere, States::kInPlaces, together, each, together * QueryBytes(model)};
+  }
+  const MemoryPlan here = {Questions::kHere, States::kInFrames, 0, BytesPerLane(model), 0};
+  if (lanes <= kLanesTogether) return here;
+  const uint64_t place = QuestionFrames::BytesPerPlace(model.layout(), States::kInFrames);
+  const MemoryPlan elsewhere = {Questions::kElsewhere, States::kInFrames, together,
+                                sizeof(Lane) + Stream::Bytes(model, Questions::kElsewhere),
+                                together * (place + QueryBytes(model))};
+  const uint64_t saved = here.each - elsewhere.each;
+  return saved > 0 && elsewhere.shared / saved < lanes ? elsewhere : here;
+}
+
+uint64_t Session::LanesRemembered(const Model& model, uint64_t lanes) {
+  const MemoryPlan plan = MemoryFor(model, lanes);
+  return plan.places > 0 ? plan.places : lanes;
+}
+
+uint64_t Session::LanesThatFit(const Model& model, uint64_t bytes) {
+  const uint64_t few = bytes / BytesPerLane(model);
+  const MemoryPlan of_many = MemoryFor(model, UINT32_MAX);
+  const uint64_t many = bytes > of_many.shared ? (bytes - of_many.shared) / of_many.each : 0;
+  return MemoryFor(model, many).questions == of_many.questions ? std::max(few, many) : few;
 }
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
@@ -57,28 +89,33 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   }
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
   if (options.threads == 0) return Invalid("threads", "at least 1", "0");
-  const uint64_t each = BytesPerLane(*model);
+  const MemoryPlan plan = MemoryFor(*model, options.lanes);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
-  if (options.lanes > limit / each || !model->budget()->Claim(options.lanes * each)) {
-    return RefuseLanes(options, " bytes in all", limit, each);
+  const uint64_t fit = LanesThatFit(*model, limit);
+  const uint64_t bytes = options.lanes <= fit ? options.lanes * plan.each + plan.shared : 0;
+  if (options.lanes > fit || !model->budget()->Claim(bytes)) {
+    return RefuseLanes(options, fit, std::to_string(limit) + " bytes in all", plan.each);
   }
-  MemoryClaim memory(model->budget(), options.lanes * each);
+  MemoryClaim memory(model->budget(), bytes);
   try {
     auto contents = std::make_unique<Contents>(MakeQueryMemory(*model, options.lanes));
     if (const DeviceProgram* const program = model->device(); program != nullptr) {
       const uint64_t free = program->FreeBytes(), there = program->BytesPerLane();
       if (options.lanes > free / there) {
-        return RefuseLanes(options, " free bytes of " + program->device_name(), free, there);
+        return RefuseLanes(options, free / there,
+                           std::to_string(free) + " free bytes of " + program->device_name(),
+                           there);
       }
       KINGLET_ASSIGN_OR_RETURN(contents->execution.device, program->CreateLanes(options.lanes));
-      contents->host_frames.emplace(model->layout(),
-                                    std::min<size_t>(options.lanes, kLanesTogether));
+    }
+    if (plan.places > 0) {
+      contents->question_frames.emplace(model->layout(), plan.places, plan.states);
     }
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
       const auto number = static_cast<uint32_t>(contents->lanes.size());
       contents->lanes.push_back(
-          {Stream(*model, contents->execution.device.get(), number),
+          {Stream(*model, plan.questions, contents->execution.device.get(), number),
            Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
@@ -91,7 +128,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     contents->memory = std::move(memory);
     contents->empty_cache_is_normalised = options.empty_cache == EmptyCache::kNormalised;
     model->Log(LogLevel::kInfo, "session: lanes " + std::to_string(options.lanes) + ", " +
-                                    std::to_string(each) + " bytes each");
+                                    std::to_string(plan.each) + " bytes each");
     contents->model = std::move(model);
     return std::unique_ptr<Session>(new Session(std::move(contents)));
   } catch (const std::bad_alloc&) {
@@ -231,7 +268,7 @@ auto Session::Ask(uint32_t lane, const Query& query) {
       return std::visit(
           [&](auto& distribution) -> Answer {
             distribution.ResetWork();
-            KINGLET_RETURN_IF_ERROR(FindOnHost(distribution, frame));
+            KINGLET_RETURN_IF_ERROR(FindPlace(distribution, frame));
             return query(distribution, frame);
           },
           found->distribution);

@@ -1,7 +1,8 @@
 // One or more streams of tokens (lanes) through a model. A step runs the plan's context steps in
 // the project's one execution loop and leaves each lane's hidden state in its memory; a query then
 // computes only what it needs (the head, one tail, the cache) and remembers it until the lane's
-// next step. A lane's numbers are those of a single stream fed the same tokens, to the last bit.
+// next step, or, where LanesRemembered says so, until as many others were asked. A lane's numbers
+// are those of a single stream fed the same tokens, to the last bit.
 //
 // Belongs to one thread at a time, but for Cancel. After any error the session is as it was before
 // the call, and outputs are untouched; but an error of a device itself, KINGLET_INTERNAL or
@@ -44,10 +45,16 @@ class Session {
   // device has, naming the number of lanes that fit.
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
-  // What each lane allocates at creation, of the host's memory. Not in it: what all lanes share to
-  // answer queries (some numbers for each word of the largest cluster), and the pages that saving,
-  // restoring and forking leave with a lane, at most as many bytes again as its state.
+  // What each lane allocates at creation, at most, of the host's memory. Many lanes take less: they
+  // share what questions are answered in (runtime/question_frames.h). Not in it: some numbers for
+  // each word of the largest cluster, once, and the pages that saving, restoring and forking leave
+  // with a lane, at most as many bytes again as its state.
   static uint64_t BytesPerLane(const Model& model);
+  // Lanes of one session that so many bytes of the host's memory are enough for.
+  static uint64_t LanesThatFit(const Model& model, uint64_t bytes);
+  // Lanes that a session of so many remembers the answers to questions of at a time: all of them,
+  // or the last ones asked.
+  static uint64_t LanesRemembered(const Model& model, uint64_t lanes);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
@@ -136,7 +143,8 @@ class Session {
   // step, a reset or a restore. A call refused for its arguments is no query. REQUIRES: lane <
   // lanes().
   const QueryWork& last_work(uint32_t lane = 0) const;
-  // Clusters computed for the queries since the lane's last step. REQUIRES: lane < lanes().
+  // Clusters computed for the queries since the lane's last step; for those since others had the
+  // memory that they are answered in. REQUIRES: lane < lanes().
   const ClusterSet& clusters_opened(uint32_t lane = 0) const;
 
   // Whether a device finds the k most probable words, and the log-probability of one, by itself. It
@@ -160,11 +168,13 @@ class Session {
  private:
   struct Lane;
   struct Contents;
+  struct MemoryPlan;
+  static MemoryPlan MemoryFor(const Model& model, uint64_t lanes);
   explicit Session(std::unique_ptr<Contents> contents);
   Result<Lane*> FindLane(uint32_t lane) const;
   Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
   template <class T>
-  Status FindOnHost(Distribution<T>& distribution, Frame& frame);
+  Status FindPlace(Distribution<T>& distribution, Frame& frame);
   template <class Query>
   auto Ask(uint32_t lane, const Query& query);
   Status CheckLanes(std::span<const uint32_t> lanes);

@@ -48,7 +48,7 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
       for (size_t i = 0; i < count; ++i) {
         Lane& lane = contents_->lanes[lanes[first + i]];
         asked[i] = {&std::get<Distribution<T>>(lane.distribution), lane.stream.LastFrame()};
-        KINGLET_RETURN_IF_ERROR(FindOnHost(*asked[i].distribution, asked[i].frame));
+        KINGLET_RETURN_IF_ERROR(FindPlace(*asked[i].distribution, asked[i].frame));
       }
       KINGLET_RETURN_IF_ERROR(
           query(std::span(asked).first(count), first, std::span(answers).subspan(first, count)));

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/host_frames.h"
+#include "runtime/question_frames.h"
 #include "runtime/session.h"
 #include "runtime/stream.h"
 
@@ -32,6 +32,15 @@ struct Session::Lane {
   }
 };
 
+// How a session of some lanes uses the host's memory.
+struct Session::MemoryPlan {
+  Stream::Questions questions;
+  QuestionFrames::States states;
+  uint64_t places;  // QuestionFrames' for lanes that are asked; 0: they are asked where they are
+  uint64_t each;    // bytes of every lane
+  uint64_t shared;  // bytes of all together
+};
+
 struct Session::Contents {
   explicit Contents(std::variant<QueryMemory<float>, QueryMemory<double>> query_memory)
       : memory_of_queries(std::move(query_memory)) {}
@@ -41,17 +50,26 @@ struct Session::Contents {
   Execution execution;
   std::variant<QueryMemory<float>, QueryMemory<double>> memory_of_queries;
   std::vector<Lane> lanes;
-  std::optional<HostFrames> host_frames;  // of a model on a device
+  // Where lanes are asked: of a model on a device, or where there are more than answer together;
+  // otherwise each in its own memory.
+  std::optional<QuestionFrames> question_frames;
   bool empty_cache_is_normalised = false;
   std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
   std::vector<uint8_t> is_named;  // by lane: named in the call so far
 };
 
-// Gives the frame of a stream on a device memory of the host that holds what is computed.
+// Gives the frame of a stream that is about to be asked the memory in which it is, with what was
+// computed about its last token; or, where other lanes have had that memory since, as if nothing
+// had been.
 template <class T>
-Status Session::FindOnHost(Distribution<T>& distribution, Frame& frame) {
-  if (!contents_->host_frames || contents_->host_frames->Take(frame)) return Status();
-  return distribution.FetchOpened(frame);
+Status Session::FindPlace(Distribution<T>& distribution, Frame& frame) {
+  if (!contents_->question_frames) return Status();
+  const Frame own = frame;
+  const bool had = contents_->question_frames->Take(frame);
+  if (contents_->execution.device) return had ? Status() : distribution.FetchOpened(frame);
+  if (!had) distribution.Invalidate();
+  CopyHidden(model().plan(), model().layout(), model().backend().real_bytes, own, frame);
+  return Status();
 }
 
 namespace session {

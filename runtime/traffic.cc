@@ -17,7 +17,7 @@ class BufferFinder {
   FrameRange Range(BufferId id, uint64_t first, uint64_t count) const {
     const Slot& slot = layout_[id];
     const uint64_t bytes = ElementBytes(plan_.buffer(id).element, real_bytes_);
-    return {slot.state, slot.offset + first * bytes, count * bytes};
+    return {slot.state, plan_.buffer(id).of_questions, slot.offset + first * bytes, count * bytes};
   }
   FrameRange Range(BufferId id) const { return Range(id, 0, Size(id)); }
 
@@ -283,8 +283,9 @@ std::vector<MemoryRange> DistinctMemory(std::span<const StepTraffic> steps,
     for (const std::vector<FrameRange>* used : {&step.read, &step.written}) {
       for (const FrameRange& range : *used) {
         for (const StreamMemory& stream : streams) {
-          ranges.emplace_back((range.state ? stream.state : stream.scratch) + range.offset,
-                              range.bytes);
+          const std::byte* const scratch =
+              range.of_questions ? stream.question_scratch : stream.scratch;
+          ranges.emplace_back((range.state ? stream.state : scratch) + range.offset, range.bytes);
         }
       }
     }

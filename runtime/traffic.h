@@ -20,7 +20,7 @@ namespace kinglet {
 
 // Part of a stream's state or scratch, in bytes.
 struct FrameRange {
-  bool state;
+  bool state, of_questions;  // of_questions: as BufferSpec's
   uint64_t offset, bytes;
 };
 
@@ -57,6 +57,7 @@ StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t re
 struct StreamMemory {
   const std::byte* scratch;
   const std::byte* state;
+  const std::byte* question_scratch;  // as `scratch`, for what is of questions; may be the same
 };
 // What the steps of all streams touch together, each byte once however many steps, streams or
 // tensors share it: disjoint ranges in order of address, none empty.

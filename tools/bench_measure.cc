@@ -106,30 +106,45 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   return observed;
 }
 
-// Memory of as many streams as there are lanes, which nothing computes in.
+// Memory of as many streams as there are lanes, which nothing computes in: divided among sessions
+// as theirs is.
 class BlankStreams {
  public:
-  static Result<BlankStreams> Create(const BufferLayout& layout, size_t lanes) {
+  static Result<BlankStreams> Create(const Model& model,
+                                     std::span<const size_t> lanes_of_sessions) {
+    const BufferLayout& layout = model.layout();
     BlankStreams streams;
-    for (size_t i = 0; i < lanes; ++i) {
-      AlignedMemory scratch = AllocateZeroed(layout.scratch_bytes);
-      AlignedMemory state = AllocateZeroed(layout.state_bytes);
-      if (!scratch || !state) {
-        return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
-                               "memory as large as the lanes'", "none left");
+    bool there_is = true;
+    for (const size_t lanes : lanes_of_sessions) {
+      std::vector<const std::byte*> questions;
+      for (size_t i = Session::LanesRemembered(model, lanes); i > 0; --i) {
+        questions.push_back(streams.Allocate(layout.scratch_bytes));
       }
-      // Pages that were never written are one page of zeros, which reads far too fast.
-      std::memset(scratch.get(), 1, layout.scratch_bytes);
-      std::memset(state.get(), 1, layout.state_bytes);
-      streams.memory_.push_back({scratch.get(), state.get()});
-      streams.owned_.push_back(std::move(scratch));
-      streams.owned_.push_back(std::move(state));
+      const bool apart = questions.size() < lanes;
+      for (size_t i = 0; i < lanes; ++i) {
+        const std::byte* const question = questions[i % questions.size()];
+        const std::byte* const scratch =
+            apart ? streams.Allocate(layout.token_scratch_bytes) : question;
+        const std::byte* const state = streams.Allocate(layout.state_bytes);
+        there_is = there_is && question != nullptr && scratch != nullptr && state != nullptr;
+        streams.memory_.push_back({scratch, state, question});
+      }
     }
-    return streams;
+    if (there_is) return streams;
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
+                           "memory as large as the lanes'", "none left");
   }
   const StreamMemory& operator[](size_t lane) const { return memory_[lane]; }
 
  private:
+  const std::byte* Allocate(uint64_t bytes) {
+    owned_.push_back(AllocateZeroed(bytes));
+    std::byte* const memory = owned_.back().get();
+    // Pages that were never written are one page of zeros, which reads far too fast.
+    if (memory != nullptr) std::memset(memory, 1, bytes);
+    return memory;
+  }
+
   std::vector<AlignedMemory> owned_;
   std::vector<StreamMemory> memory_;
 };
@@ -267,20 +282,21 @@ Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& mode
                                         const BenchSetup& setup, const LaneIds& ids,
                                         ThreadTeam& team) {
   // Each mode has streams of its own; together they are held to the limit of one session.
-  const uint64_t wanted = uint64_t{setup.lanes} * setup.queries.size();
-  const auto check = [&](uint64_t bytes, uint64_t each, const std::string& where) -> Status {
-    if (wanted <= bytes / each) return Status();
+  const uint64_t modes = setup.queries.size();
+  const auto check = [&](uint64_t fit, uint64_t bytes, const std::string& where) -> Status {
+    if (setup.lanes <= fit) return Status();
     return Status::Refusal(
         KINGLET_OUT_OF_MEMORY, "bench",
-        std::to_string(setup.lanes) + " lanes in " + std::to_string(setup.queries.size()) +
-            " modes",
-        "at most " + std::to_string(bytes / each / setup.queries.size()) + " lanes",
-        std::to_string(each) + " bytes for each" + where);
+        std::to_string(setup.lanes) + " lanes in " + std::to_string(modes) + " modes",
+        "at most " + std::to_string(fit) + " lanes",
+        "more than " + std::to_string(bytes) + " bytes" + where);
   };
-  KINGLET_RETURN_IF_ERROR(check(model->session_memory_limit(), Session::BytesPerLane(*model), ""));
+  const uint64_t limit = model->session_memory_limit();
+  KINGLET_RETURN_IF_ERROR(check(Session::LanesThatFit(*model, limit / modes), limit, ""));
   if (const DeviceProgram* const device = model->device(); device != nullptr) {
+    const uint64_t free = device->FreeBytes();
     KINGLET_RETURN_IF_ERROR(
-        check(device->FreeBytes(), device->BytesPerLane(), " on " + device->device_name()));
+        check(free / device->BytesPerLane() / modes, free, " on " + device->device_name()));
   }
   std::vector<ModeRun> runs;
   std::vector<State> warm;
@@ -314,8 +330,9 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
   const std::optional<uint64_t> peak = PeakResidentBytes();
   // What a device reads of its memory is not the host's to measure.
   const bool has_floor = model->device() == nullptr;
-  KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams,
-                           BlankStreams::Create(model->layout(), has_floor ? setup.lanes : 0));
+  const std::vector<size_t> lanes =
+      has_floor ? runs.front().streams.LanesOfSessions() : std::vector<size_t>();
+  KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams, BlankStreams::Create(*model, lanes));
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers,
                            ThreadTeam::Create(setup.threads));
   std::vector<BenchResult> results;

@@ -68,6 +68,12 @@ Result<BenchStreams> BenchStreams::Create(const std::shared_ptr<const Model>& mo
   return streams;
 }
 
+std::vector<size_t> BenchStreams::LanesOfSessions() const {
+  std::vector<size_t> lanes;
+  for (const Share& share : shares_) lanes.push_back(share.lanes.size());
+  return lanes;
+}
+
 Status BenchStreams::RunTogether(const std::function<Status(Share&)>& work) {
   team_->Run([&](size_t i) { shares_[i].status = work(shares_[i]); });
   for (const Share& share : shares_) KINGLET_RETURN_IF_ERROR(share.status);

@@ -68,6 +68,8 @@ class BenchStreams {
 
   // From now on, or no longer, the steps of the plan are timed one by one.
   void Observe(bool observe);
+  // How many lanes each session has, in order.
+  std::vector<size_t> LanesOfSessions() const;
   // Of all observed steps, added up over lanes and threads, in seconds: step i of the plan, and
   // what the questions take besides their steps.
   double StepSeconds(size_t i) const;

@@ -180,9 +180,10 @@ KINGLET_API kinglet_status kinglet_model_digest(const kinglet_model* model, char
 KINGLET_API kinglet_status kinglet_model_backend(const kinglet_model* model, char* buffer,
                                                  uint64_t capacity, uint64_t* needed);
 
-// The bytes each lane of a session allocates when the session is created. Not in them: what all
-// lanes share to answer queries (some numbers for each word of the largest cluster), and the pages
-// that saving, restoring and forking leave with a lane, at most as many bytes again as its state.
+// The bytes each lane of a session allocates when the session is created, at most: more than eight
+// lanes share memory in which they answer queries, and take less. Not in them: some numbers for
+// each word of the largest cluster, once, and the pages that saving, restoring and forking leave
+// with a lane, at most as many bytes again as its state.
 KINGLET_API kinglet_status kinglet_model_lane_bytes(const kinglet_model* model, uint64_t* out);
 
 // The bytes kinglet_state_write needs at most for a state of this model.
@@ -281,9 +282,10 @@ KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 // --- queries -------------------------------------------------------------------------------------
 
 // The queries below are about the token that follows the lane's last step. They compute only what
-// they need, remember it until the lane's next step, and may be asked in any order, any number of
-// times. Each may fail with KINGLET_NO_TOKEN_YET (before the lane's first step), KINGLET_NOT_FINITE
-// (the model's own numbers overflowed) and KINGLET_CANCELLED.
+// they need, remember it until the lane's next step (in a session of more than eight lanes: or
+// until eight others have been asked), and may be asked in any order, any number of times. Each may
+// fail with KINGLET_NO_TOKEN_YET (before the lane's first step), KINGLET_NOT_FINITE (the model's
+// own numbers overflowed) and KINGLET_CANCELLED.
 
 // The log-probability of word `id`. Errors: KINGLET_ID_OUT_OF_RANGE.
 KINGLET_API kinglet_status kinglet_session_log_probability(kinglet_session* session, uint32_t lane,
@@ -357,8 +359,8 @@ KINGLET_API kinglet_status kinglet_session_sample_lanes(kinglet_session* session
                                                         double temperature, uint32_t* out);
 
 // Computes all that any question about these lanes can need, which then only reads it. Call it
-// before asking lane by lane for full distributions, for about eight lanes at a time: then what is
-// computed is still in the processor's caches when it is read.
+// before asking lane by lane for full distributions, for at most eight lanes at a time: so many are
+// remembered, and what is computed is still in the processor's caches when it is read.
 KINGLET_API kinglet_status kinglet_session_compute_lanes(kinglet_session* session,
                                                          const uint32_t* lanes, uint64_t count);
 

@@ -15,6 +15,10 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(Plan& plan) : plan_(plan) {}
 
+  // Between these two, buffers are those of questions.
+  void BeginQuestions() { of_questions_ = true; }
+  void EndQuestions() { of_questions_ = false; }
+
   BufferId Reals(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
   }
@@ -102,10 +106,12 @@ class PlanBuilder {
 
  private:
   BufferId AddBuffer(BufferSpec spec) {
+    spec.of_questions = of_questions_ && !spec.state;
     plan_.buffers.push_back(std::move(spec));
     return static_cast<BufferId>(plan_.buffers.size() - 1);
   }
   Plan& plan_;
+  bool of_questions_ = false;
 };
 
 }  // namespace kinglet

@@ -31,6 +31,17 @@ TEST(LayOut, AlignsEveryBufferAndKeepsStateApart) {
   EXPECT_TRUE((*layout)[BufferId{1}].state);
 }
 
+TEST(LayOut, WhatOnlyQuestionsTouchComesLastInTheScratch) {
+  Plan plan = PlanOf({{"logits", Element::kReal, 3}, {"hidden", Element::kReal, 20}});
+  plan.buffers.front().of_questions = true;
+  const auto layout = LayOut(plan, 4);
+  ASSERT_TRUE(layout.ok());
+  EXPECT_EQ((*layout)[BufferId{0}].offset, 128u);
+  EXPECT_EQ((*layout)[BufferId{1}].offset, 0u);
+  EXPECT_EQ(layout->token_scratch_bytes, 128u);
+  EXPECT_EQ(layout->scratch_bytes, 192u);
+}
+
 TEST(LayOut, NothingTakesNoMemory) {
   const auto layout = LayOut(Plan{}, 4);
   ASSERT_TRUE(layout.ok());

@@ -17,8 +17,8 @@
 namespace kinglet {
 namespace {
 
-constexpr uint32_t kLanes = 2 * kLanesTogether + 3;
-constexpr uint32_t kWords = 40;  // of WholeOptions
+constexpr uint32_t kLanes = 8 * kLanesTogether + 3;  // enough to share memory in any of the models
+constexpr uint32_t kWords = 40;                      // of WholeOptions
 
 using Lanes = std::vector<uint32_t>;
 
@@ -95,7 +95,8 @@ void CompareWithSingles(Session& together, Session& alone, TestRandom& random) {
       }
       ExpectSameWork(together, alone);
     }
-    const Lanes lanes = SomeLanes(random);
+    Lanes lanes = SomeLanes(random);
+    lanes.resize(std::min(lanes.size(), kLanesTogether));
     ASSERT_TRUE(together.ComputeAllLanes(lanes).ok());
     for (const uint32_t lane : lanes) {
       ASSERT_TRUE(alone.ComputeAll(lane).ok());
@@ -114,6 +115,37 @@ TEST(DistributionLanes, AnswersAndWorkAreThoseOfLanesAskedAlone) {
                  alone = Start(model, {.lanes = kLanes});
       TestRandom random(5);
       CompareWithSingles(*together, *alone, random);
+    }
+  }
+}
+
+// The others' answers cost what they did the first time, and are the same.
+TEST(DistributionLanes, OfManyLanesThoseThatWereAskedLastAreRemembered) {
+  for (const bool quantised : {false, true}) {
+    const auto model = Open(TinyMicronet(WholeOptions(quantised)), "cpu");
+    ASSERT_EQ(Session::LanesRemembered(*model, kLanes), kLanesTogether);
+    EXPECT_EQ(Session::LanesRemembered(*model, kLanesTogether), kLanesTogether);
+    EXPECT_EQ(Session::LanesRemembered(*model, 1), 1u);
+    const auto session = Start(model, {.lanes = kLanes}), other = Start(model, {.lanes = kLanes});
+    TestRandom random(8);
+    for (int token = 0; token < 5; ++token) {
+      StepAll(*session, *other, random);
+      Lanes lanes(kLanes);
+      std::iota(lanes.begin(), lanes.end(), 0);
+      ASSERT_TRUE(session->ComputeAllLanes(lanes).ok());
+      const size_t first = kLanes - kLanesTogether;
+      for (size_t i = 0; i < kLanes; ++i) {
+        const bool is_known = i >= first;
+        EXPECT_EQ(session->clusters_opened(lanes[i]), ClusterSet::First(3)) << i;
+        if (is_known) {
+          Full(*session, lanes[i]);
+          EXPECT_EQ(session->last_work(lanes[i]).clusters, ClusterSet()) << i;
+        }
+      }
+      for (size_t i = 0; i < first; ++i) {
+        ASSERT_EQ(Full(*session, lanes[i]), Full(*other, lanes[i]));
+        EXPECT_EQ(session->last_work(lanes[i]).clusters, ClusterSet::First(3)) << i;
+      }
     }
   }
 }

@@ -29,6 +29,29 @@ TEST(SessionLanes, CreationRefusesLanesThatAreNoneOrTooMany) {
   EXPECT_NE(refused.status().message().find("at most 3"), std::string::npos);
 }
 
+// They answer questions in memory that few of them share.
+TEST(SessionLanes, ManyLanesTakeLessMemoryThanAsManySessions) {
+  const auto bytes = SerialiseModel(TinyMicronet());
+  const auto measured = *Model::FromBytes(*bytes, {});
+  const uint64_t lane = Session::BytesPerLane(*measured), limit = 100 * lane;
+  const uint64_t fit = Session::LanesThatFit(*measured, limit);
+  EXPECT_GT(fit, 100u);
+  EXPECT_EQ(Session::LanesThatFit(*measured, 3 * lane + 1), 3u);
+  EXPECT_EQ(Session::LanesThatFit(*measured, lane - 1), 0u);
+  ModelOptions options;
+  options.session_memory_limit = limit;
+  const auto model = *Model::FromBytes(*bytes, options);
+  const uint64_t before = model->budget()->left();
+  const auto session = Session::Create(model, {.lanes = static_cast<uint32_t>(fit)});
+  ASSERT_TRUE(session.ok());
+  const uint64_t claimed = before - model->budget()->left();
+  EXPECT_LE(claimed, limit);
+  const auto refused = Session::Create(model, {.lanes = static_cast<uint32_t>(fit + 1)});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("at most " + std::to_string(fit) + ","),
+            std::string::npos);
+}
+
 TEST(SessionLanes, LanesEqualSingleStreamsHoweverTheyStep) {
   for (const bool quantised : {false, true}) {
     for (const Backend& backend : Backends()) {

@@ -12,6 +12,8 @@
 #include "runtime/model.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/transformer_builder.h"
+#include "tests/support/translation_builder.h"
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
 #endif
@@ -41,7 +43,7 @@ const StepTraffic& Find(const Model& model, const std::vector<StepTraffic>& traf
 struct Blank {
   explicit Blank(const Model& model)
       : scratch(model.layout().scratch_bytes), state(model.layout().state_bytes) {}
-  StreamMemory memory() const { return {scratch.data(), state.data()}; }
+  StreamMemory memory() const { return {scratch.data(), state.data(), scratch.data()}; }
   std::vector<std::byte> scratch, state;
 };
 
@@ -272,6 +274,45 @@ TEST(Merged, JoinsWhatTouchesAndDropsWhatIsEmpty) {
   EXPECT_EQ(merged[2].size(), 1u);
   EXPECT_EQ(TotalBytes(merged), 46u);
   EXPECT_TRUE(Merged({}).empty());
+}
+
+// Streams of a session share the memory that questions work in (runtime/question_frames.h), to
+// which the last hidden state is copied: nothing else of a token's may be read there.
+TEST(QuestionMemory, OnlyQuestionsTouchItAndTheyReadNothingElseButStateAndHiddenState) {
+  TinyOptions quantised;
+  quantised.quantised = true;
+  TinyRecurrentOptions whole;
+  whole.tails = 0;
+  TinyRecurrentOptions coded;
+  coded.head_coding = TinyCoding{3, {4, 1, 6}};
+  for (const ModelDraft& draft :
+       {TinyMicronet({}), TinyMicronet(quantised), TinyRecurrent({}), TinyRecurrent(whole),
+        TinyRecurrent(coded), TinyTransformer({}), TinyTranslation({})}) {
+    const auto model = *Model::FromBytes(*SerialiseModel(draft), {.backend = "ref"});
+    const Plan& plan = model->plan();
+    const Slot& hidden = model->layout()[plan.hidden];
+    std::vector<bool> asks(plan.steps.size());
+    TokenPath path = {6, 0, ClusterSet::First(plan.clusters.size())};
+    if (plan.encoder) path.source_length = 2;
+    const auto mark = [&](const StepRange& range) {
+      for (size_t i = range.begin; i < range.end; ++i) asks[i] = true;
+    };
+    for (const ClusterPlan& cluster : plan.clusters) mark(cluster.steps);
+    if (plan.cache) mark(plan.cache->steps);
+    const std::vector<StepTraffic> traffic = Traffic(*model, path);
+    for (size_t i = 0; i < traffic.size(); ++i) {
+      for (const std::vector<FrameRange>* ranges : {&traffic[i].read, &traffic[i].written}) {
+        for (const FrameRange& range : *ranges) {
+          const bool is_hidden = range.state == hidden.state && range.offset == hidden.offset;
+          EXPECT_TRUE(range.of_questions ? asks[i] : !asks[i] || range.state || is_hidden)
+              << plan.steps[i].name;
+          if (!range.state && range.bytes > 0) {
+            EXPECT_EQ(range.of_questions, range.offset >= model->layout().token_scratch_bytes);
+          }
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

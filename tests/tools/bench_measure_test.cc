@@ -171,7 +171,8 @@ TEST(Measure, TheFloorIsThatOfTheBytesTouched) {
         QueryTraffic(model->plan(), model->layout(), real_bytes, path, QueryWords::kEvery));
     const std::vector<std::byte> memory(model->layout().scratch_bytes +
                                         model->layout().state_bytes);
-    const StreamMemory stream{memory.data(), memory.data() + model->layout().scratch_bytes};
+    const StreamMemory stream{memory.data(), memory.data() + model->layout().scratch_bytes,
+                              memory.data()};
     const uint64_t all = TotalBytes(DistinctMemory(traffic, {&stream, 1}));
     const uint64_t answers = 23 * real_bytes;
 

@@ -118,13 +118,13 @@ TEST_F(BenchTest, ModesShareTheMemoryLimit) {
   options_.cache_capacity = 10000;
   folder_.WriteModel("large.kgl", TinyMicronet(options_));
   const auto model = *Model::Open(folder_.Path("large.kgl"), {});
-  const uint64_t fit = model->session_memory_limit() / Session::BytesPerLane(*model);
-  ASSERT_LE(fit / 2, 65536u);  // what --lanes takes
-  const std::string lanes = std::to_string(fit / 2);
+  const uint64_t fit = Session::LanesThatFit(*model, model->session_memory_limit() / 3);
+  ASSERT_LT(fit, 65536u);  // what --lanes takes
+  const std::string lanes = std::to_string(fit + 1);
   const Outcome outcome = folder_.Run("bench large.kgl --tokens 20 --threads 2 --lanes " + lanes);
   EXPECT_EQ(outcome.exit_status, 1);
   EXPECT_TRUE(outcome.IsRefusal()) << outcome.error;
-  EXPECT_NE(outcome.error.find("at most " + std::to_string(fit / 3) + " lanes"), std::string::npos)
+  EXPECT_NE(outcome.error.find("at most " + std::to_string(fit) + " lanes"), std::string::npos)
       << outcome.error;
 }
 

@@ -1,0 +1,49 @@
+#include "runtime/question_frames.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace kinglet {
+
+QuestionFrames::QuestionFrames(const BufferLayout& layout, size_t places, States states)
+    : places_(places) {
+  for (Place& place : places_) {
+    place.scratch = AllocateZeroed(layout.scratch_bytes);
+    if (!place.scratch) throw std::bad_alloc();
+    if (states == States::kInFrames) continue;
+    place.state = AllocateZeroed(layout.state_bytes);
+    if (!place.state) throw std::bad_alloc();
+  }
+}
+
+uint64_t QuestionFrames::BytesPerPlace(const BufferLayout& layout, States states) {
+  return sizeof(Place) + layout.scratch_bytes +
+         (states == States::kInPlaces ? layout.state_bytes : 0);
+}
+
+bool QuestionFrames::Take(Frame& frame) {
+  auto place = std::find_if(places_.begin(), places_.end(), [&](const Place& candidate) {
+    return candidate.taken > 0 && candidate.lane == frame.lane;
+  });
+  const bool had = place != places_.end();
+  if (!had) {
+    place = std::min_element(places_.begin(), places_.end(),
+                             [](const Place& a, const Place& b) { return a.taken < b.taken; });
+    place->lane = frame.lane;
+  }
+  place->taken = ++now_;
+  frame.scratch = place->scratch.get();
+  if (place->state) frame.state = place->state.get();
+  return had;
+}
+
+void CopyHidden(const Plan& plan, const BufferLayout& layout, size_t real_bytes, const Frame& from,
+                const Frame& to) {
+  const Slot& hidden = layout[plan.hidden];
+  if (hidden.state) return;
+  std::memcpy(hidden.At<std::byte>(to), hidden.At<std::byte>(from),
+              hidden.count * ElementBytes(plan.buffer(plan.hidden).element, real_bytes));
+}
+
+}  // namespace kinglet
