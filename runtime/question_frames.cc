@@ -1,7 +1,6 @@
 #include "runtime/question_frames.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 namespace kinglet {
@@ -36,14 +35,6 @@ bool QuestionFrames::Take(Frame& frame) {
   frame.scratch = place->scratch.get();
   if (place->state) frame.state = place->state.get();
   return had;
-}
-
-void CopyHidden(const Plan& plan, const BufferLayout& layout, size_t real_bytes, const Frame& from,
-                const Frame& to) {
-  const Slot& hidden = layout[plan.hidden];
-  if (hidden.state) return;
-  std::memcpy(hidden.At<std::byte>(to), hidden.At<std::byte>(from),
-              hidden.count * ElementBytes(plan.buffer(plan.hidden).element, real_bytes));
 }
 
 }  // namespace kinglet

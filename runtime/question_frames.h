@@ -1,7 +1,7 @@
 // Where questions are answered in a session of many lanes: memory of the host for the lanes that
 // were asked last. The logits of one lane may be a megabyte. Few lanes' stay in the processor's
 // caches, where every lane's would go to memory and back, and sessions of thousands of lanes need
-// little.
+// little. What questions read of a token is in its stream's state, wherever they work.
 #ifndef KINGLET_RUNTIME_QUESTION_FRAMES_H_
 #define KINGLET_RUNTIME_QUESTION_FRAMES_H_
 
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/plan.h"
 #include "runtime/execute.h"
 
 namespace kinglet {
@@ -37,11 +36,6 @@ class QuestionFrames {
   std::vector<Place> places_;
   uint64_t now_ = 0;
 };
-
-// Copies what all questions read of a token's memory, its last hidden state, from one frame to
-// another. A hidden state that is part of the stream's state is there already.
-void CopyHidden(const Plan& plan, const BufferLayout& layout, size_t real_bytes, const Frame& from,
-                const Frame& to);
 
 }  // namespace kinglet
 

@@ -64,11 +64,9 @@ struct Session::Contents {
 template <class T>
 Status Session::FindPlace(Distribution<T>& distribution, Frame& frame) {
   if (!contents_->question_frames) return Status();
-  const Frame own = frame;
   const bool had = contents_->question_frames->Take(frame);
   if (contents_->execution.device) return had ? Status() : distribution.FetchOpened(frame);
   if (!had) distribution.Invalidate();
-  CopyHidden(model().plan(), model().layout(), model().backend().real_bytes, own, frame);
   return Status();
 }
 

@@ -3,11 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <string>
 #include <vector>
-
-#include "tests/runtime/session_fixture.h"
 
 namespace kinglet {
 namespace {
@@ -55,37 +51,6 @@ TEST(QuestionFrames, StatesStayWhereTheyAreOrHavePlacesToo) {
   EXPECT_EQ(QuestionFrames::BytesPerPlace(layout, States::kInPlaces) -
                 QuestionFrames::BytesPerPlace(layout, States::kInFrames),
             128u);
-}
-
-TEST(QuestionFrames, TheHiddenStateIsCopiedIfItIsNoState) {
-  for (const std::string backend : {"cpu", "ref64"}) {
-    // Without a neural cache nothing keeps the hidden state for the next token.
-    TinyOptions options;
-    options.cache_capacity = 0;
-    const auto model = Open(TinyMicronet(options), backend);
-    const BufferLayout& layout = model->layout();
-    const Slot& hidden = layout[model->plan().hidden];
-    std::vector<uint64_t> from(layout.scratch_bytes / 8, 0x0123456789abcdef);
-    std::vector<uint64_t> to(layout.scratch_bytes / 8, 0), state(layout.state_bytes / 8, 7);
-    const std::vector<uint64_t> state_before = state;
-    const Frame source{reinterpret_cast<std::byte*>(from.data()),
-                       reinterpret_cast<std::byte*>(state.data()), 0, 0};
-    const Frame target{reinterpret_cast<std::byte*>(to.data()),
-                       reinterpret_cast<std::byte*>(state.data()), 0, 0};
-    const size_t real_bytes = model->backend().real_bytes;
-    CopyHidden(model->plan(), layout, real_bytes, source, target);
-    EXPECT_EQ(state, state_before);
-    const size_t bytes =
-        hidden.count * ElementBytes(model->plan().buffer(model->plan().hidden).element, real_bytes);
-    size_t copied = 0;
-    for (const uint64_t word : to) copied += word == 0 ? 0 : sizeof word;
-    if (hidden.state) {
-      EXPECT_EQ(copied, 0u);
-    } else {
-      EXPECT_EQ(copied, bytes);
-      EXPECT_EQ(std::memcmp(hidden.At<std::byte>(source), hidden.At<std::byte>(target), bytes), 0);
-    }
-  }
 }
 
 }  // namespace
