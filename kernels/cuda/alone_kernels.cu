@@ -4,12 +4,10 @@
 namespace kinglet::cuda {
 namespace {
 
-extern __shared__ __align__(16) unsigned char shared_memory[];
-
 template <class Operation>
 __global__ void __launch_bounds__(kBlockThreads)
     RunAlone(const Step* step, const Lane* lanes, uint32_t lane_count) {
-  const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared_memory));
+  const Block block(kBlockThreads);
   const auto arguments = ArgumentsOf<Operation>(*step);
   const uint32_t units = arguments.Units(lane_count, kBlockWarps);
   for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {

@@ -16,8 +16,6 @@
 namespace kinglet::cuda {
 namespace {
 
-extern __shared__ __align__(16) unsigned char shared_memory[];
-
 // How the blocks of a launch wait for each other between two steps.
 enum class Waiting { kNone, kGrid, kCluster };
 
@@ -32,7 +30,7 @@ __device__ void WaitForAllBlocks(Waiting waiting) {
 __global__ void __launch_bounds__(kBlockThreads)
     RunSteps(const Step* steps, uint32_t count, const Lane* lanes, uint32_t lane_count,
              Waiting waiting) {
-  const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared_memory));
+  const Block block(kBlockThreads);
   for (uint32_t i = 0; i < count; ++i) {
     if (i > 0 && MustWait(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
     const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
