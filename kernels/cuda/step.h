@@ -100,6 +100,11 @@ struct TokenRange {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
+// Lanes that keep a device busy with steps of their own: an operation that goes through their
+// memory then has a kernel of its own, with no more registers than it needs, so that more blocks of
+// it hide each other's waits.
+inline constexpr uint32_t kManyLanes = 64;
+
 // One of the argument structs, by its number in the list of them (operations.h).
 struct Step {
   static constexpr size_t kMostBytes = 256, kAlignment = 8;
