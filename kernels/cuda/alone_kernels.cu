@@ -1,15 +1,30 @@
+#include <type_traits>
+
 #include "kernels/cuda/alone_kernels.h"
 #include "kernels/cuda/operations.h"
 
 namespace kinglet::cuda {
 namespace {
 
-extern __shared__ __align__(16) unsigned char shared_memory[];
+// Blocks that a multiprocessor has registers for at least: one waits for memory, or makes logits of
+// its sums, while another computes. A product of many lanes needs all registers for its sums, and
+// so does a cluster's where threads make tiles without tensor cores' help (byte_product.h).
+#if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
+constexpr uint32_t kBlocksOfPass = 1;
+#else
+constexpr uint32_t kBlocksOfPass = 2;
+#endif
+template <class Operation>
+constexpr uint32_t kBlocksTogether = std::is_base_of_v<ClusterPass, Operation> ? kBlocksOfPass : 3;
+template <>
+constexpr uint32_t kBlocksTogether<IntegerProduct> = 1;
+template <>
+constexpr uint32_t kBlocksTogether<RankWords> = 2;
 
 template <class Operation>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kBlocksTogether<Operation>)
     RunAlone(const Step* step, const Lane* lanes, uint32_t lane_count) {
-  const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared_memory));
+  const Block block(kBlockThreads);
   const auto arguments = ArgumentsOf<Operation>(*step);
   const uint32_t units = arguments.Units(lane_count, kBlockWarps);
   for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {

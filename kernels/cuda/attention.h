@@ -316,6 +316,7 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, 
 
 // All of it. Each unit is a head of a lane.
 struct AttendHead {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Attention attention;
 
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
@@ -350,6 +351,7 @@ inline constexpr uint32_t kManyHeads = 512;
 // scores [heads, window]. Each unit is a head of a lane for some slots, or for all where there are
 // heads enough.
 struct ScoreSlots {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   static constexpr uint32_t kSlots = 128;
   Attention attention;
   Place scores;
@@ -388,6 +390,7 @@ KINGLET_HOST_DEVICE inline void Run(const ScoreSlots& p, const Work& work) {
 // Weights and sums of values from those scores. Each unit is a head of a lane for some columns of
 // its values, or for all where there are heads enough.
 struct WeighValues {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   static constexpr uint32_t kColumns = 16;  // whose codes are 32 bytes: what memory gives at once
   Attention attention;
   Place scores;

@@ -20,11 +20,10 @@ struct RankedWord {
   }
 };
 
-// The best of at(i), i < n, the same to all threads. Two sections; `of_warps` is shared memory of
-// kMostWarps, free again a section after the answer was read.
+// A section: of_warps[w] = the best of what warp w looks at of at(i), i < n.
 template <class At>
-KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
-                                         const At& at) {
+KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* of_warps,
+                                   const At& at) {
   block.EachWarp([&](const Warp& warp) {
     PerLane<float> values;
     PerLane<uint32_t> ids;
@@ -51,6 +50,14 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
       if (lane == 0) of_warps[warp.index()] = {values[slot], ids[slot]};
     });
   });
+}
+
+// The best of at(i), i < n, the same to all threads. Two sections; `of_warps` is shared memory of
+// kMostWarps, free again a section after the answer was read.
+template <class At>
+KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
+                                         const At& at) {
+  WarpBests(block, n, of_warps, at);
   block.ForEach(1, [&](uint64_t) {
     for (uint32_t i = 1; i < block.warps(); ++i) {
       if (of_warps[i].IsBetterThan(of_warps[0])) of_warps[0] = of_warps[i];
@@ -93,6 +100,7 @@ struct BestWords {
   static constexpr uint32_t kMost = 64;
   RankedWord words[kMost];
   uint32_t count;
+  uint32_t looked_at;  // TakeBest's: numbers that were good enough, in the last round
 
   KINGLET_HOST_DEVICE bool CouldTake(float bound, uint32_t k) const {
     return count < k || !(bound < words[k - 1].value);
@@ -109,25 +117,29 @@ struct BestWords {
   }
 };
 
-// Moves the best of n numbers in shared memory to `best`, and the next, until none is good enough.
+// Moves the best of n numbers in shared memory to `best`, and the next, until none is good enough:
+// in each round the best that every warp has, whichever of them will be among the best in the end.
 template <class IdOf, class Skip>
 KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
                                   RankedWord* of_warps, BestWords& best, const IdOf& id_of,
                                   const Skip& skip) {
-  while (true) {
-    const RankedWord found = BlockBest(block, n, of_warps, [&](uint32_t i) {
+  do {
+    WarpBests(block, n, of_warps, [&](uint32_t i) {
       return RankedWord{values[i], i};  // ids rise with i
     });
-    const bool ends = found.id == UINT32_MAX || !(found.value > RankedWord::None().value) ||
-                      !best.Takes({found.value, id_of(found.id)}, k);
-    block.Wait();
-    if (ends) return;
     block.ForEach(1, [&](uint64_t) {
-      values[found.id] = RankedWord::None().value;
-      const RankedWord word = {found.value, id_of(found.id)};
-      if (!skip(word.id)) best.Insert(word, k);
+      best.looked_at = 0;
+      for (uint32_t w = 0; w < block.warps(); ++w) {
+        const RankedWord found = of_warps[w];
+        if (found.id == UINT32_MAX || !(found.value > RankedWord::None().value)) continue;
+        const RankedWord word = {found.value, id_of(found.id)};
+        if (!best.Takes(word, k)) continue;
+        ++best.looked_at;
+        values[found.id] = RankedWord::None().value;
+        if (!skip(word.id)) best.Insert(word, k);
+      }
     });
-  }
+  } while (best.looked_at != 0);
 }
 
 }  // namespace kinglet::cuda::internal

@@ -94,15 +94,28 @@ class PerWarp {
 // other within one gives different results.
 enum class Order : uint8_t { kForward, kBackward };
 
+#if KINGLET_CUDA_ON_DEVICE
+extern __shared__ __align__(16) unsigned char launch_shared_memory[];
+#endif
+
 class Block {
  public:
-  // `shared` is the block's, aligned to 16 bytes.
-  KINGLET_HOST_DEVICE Block(uint32_t threads, std::byte* shared, Order order = Order::kForward)
+  // `shared` is an emulated block's, aligned to 16 bytes. A device's block has what its launch gave
+  // it.
+  KINGLET_HOST_DEVICE explicit Block(uint32_t threads, std::byte* shared = nullptr,
+                                     Order order = Order::kForward)
       : threads_(threads), shared_(shared), order_(order) {}
 
   KINGLET_HOST_DEVICE uint32_t threads() const { return threads_; }
   KINGLET_HOST_DEVICE uint32_t warps() const { return threads_ / kWarpLanes; }
-  KINGLET_HOST_DEVICE std::byte* shared() const { return shared_; }
+  KINGLET_HOST_DEVICE std::byte* shared() const {
+#if KINGLET_CUDA_ON_DEVICE
+    // By its name, not through a pointer: the compiler then knows what memory it reads and writes.
+    return reinterpret_cast<std::byte*>(launch_shared_memory);
+#else
+    return shared_;
+#endif
+  }
 
   // A section: f(i) for every i < n, divided among the threads.
   template <class F>

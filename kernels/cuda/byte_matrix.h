@@ -83,21 +83,27 @@ KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile
 KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
   return ((bits & 0xfu) * 0x00204081u & 0x01010101u) * 0xffu;
 }
+template <ByteForm kForm>
 KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
   TileA words{};
-  if (matrix.form == ByteForm::kByte) {
+  if constexpr (kForm == ByteForm::kByte) {
     words = LoadLow(matrix, tile, lane);
     for (uint32_t& word : words.words) word = (word >> 7 & 0x01010101u) * 0xffu;
-  } else if (matrix.form == ByteForm::kTwoBytes) {
+  } else if constexpr (kForm == ByteForm::kTwoBytes) {
     const std::byte* from = matrix.high + tile * kTileBytes + lane * sizeof words;
     memcpy(&words, __builtin_assume_aligned(from, 16), sizeof words);
-  } else if (matrix.form == ByteForm::kSigned9) {
+  } else {
     uint16_t signs;
     const std::byte* from = matrix.high + tile * kTileSignBytes + lane * sizeof signs;
     memcpy(&signs, __builtin_assume_aligned(from, 2), sizeof signs);
     for (uint32_t i = 0; i < 4; ++i) words.words[i] = SignBytes(uint32_t{signs} >> (4 * i));
   }
   return words;
+}
+KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
+  if (matrix.form == ByteForm::kByte) return LoadHigh<ByteForm::kByte>(matrix, tile, lane);
+  if (matrix.form == ByteForm::kSigned9) return LoadHigh<ByteForm::kSigned9>(matrix, tile, lane);
+  return LoadHigh<ByteForm::kTwoBytes>(matrix, tile, lane);
 }
 
 }  // namespace kinglet::cuda

@@ -12,6 +12,7 @@ namespace kinglet::cuda {
 
 // The hidden state before this token, and the token, into slot (position - 1) mod capacity.
 struct AppendToCache : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector hidden;
   Place keys;   // [capacity, width], elements as hidden's
   Place words;  // [capacity] of uint32
@@ -53,14 +54,21 @@ struct CachePairsOf {
   }
 };
 
-// weights[i] = theta * (hidden . key[i]). Each unit is kPart pairs of a lane: a lane's keys are
-// read by as many multiprocessors as it takes to use the memory's bandwidth.
+// weights[i] = theta * (hidden . key[i]). Each unit is some pairs of a lane: a lane's keys are read
+// by as many multiprocessors as it takes to use the memory's bandwidth.
 struct CacheProducts {
-  static constexpr uint32_t kPart = 32;
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CachePairsOf pairs;
 
-  KINGLET_HOST_DEVICE uint32_t Parts() const { return (pairs.capacity + kPart - 1) / kPart; }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes * Parts(); }
+  KINGLET_HOST_DEVICE static uint32_t PairsOfUnit(uint32_t lanes) {
+    return lanes < kManyLanes ? 32 : 128;
+  }
+  KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
+    return (pairs.capacity + PairsOfUnit(lanes) - 1) / PairsOfUnit(lanes);
+  }
+  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
+    return lanes * Parts(lanes);
+  }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return pairs.hidden.codes ? SharedMemory::Bytes<int16_t>(pairs.hidden.count)
                               : SharedMemory::Bytes<float>(pairs.hidden.count);
@@ -71,12 +79,12 @@ namespace internal {
 template <class T>
 KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& work) {
   const CachePairsOf& pairs = p.pairs;
-  const LaneUnit unit(work, p.Parts());
+  const LaneUnit unit(work, p.Parts(work.lane_count));
   const Lane& lane = work.lanes[unit.lane];
-  const uint32_t first = unit.part * CacheProducts::kPart, stored = pairs.Stored(lane);
+  const uint32_t most = CacheProducts::PairsOfUnit(work.lane_count);
+  const uint32_t first = unit.part * most, stored = pairs.Stored(lane);
   if (first >= stored) return;
-  const uint32_t count =
-      stored - first < CacheProducts::kPart ? stored - first : CacheProducts::kPart;
+  const uint32_t count = stored - first < most ? stored - first : most;
   const uint32_t width = pairs.hidden.count;
   const T* const hidden = work.At<T>(lane, pairs.hidden.place);
   const T* const keys = work.At<T>(lane, pairs.keys) + uint64_t{first} * width;
@@ -108,6 +116,7 @@ KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
 // weights = exp(weights - max), total = their sum. Each unit is a lane: a few thousand exponentials
 // take one block less time than two more waits of all blocks would.
 struct CacheTotal : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   CachePairsOf pairs;
 
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {

@@ -17,13 +17,25 @@ struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
 
-  // One block of 1,024 logits for each warp, so that a chain of a sum stays with one thread.
-  KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t warps) const {
-    return (logits.Blocks() + warps - 1) / warps;
-  }
   static constexpr uint32_t kStreams = IntegerProduct::kMostStreamTiles * kTileStreams;
+  // A warp has a block of 1,024 logits, so that a chain of a sum stays with one thread, of so many
+  // tiles of lanes: half of a unit's, or one where that left much of a device without a unit.
+  static constexpr uint32_t kMostTilesOfWarp = 4, kLeastTilesOfWarp = 1;
+  static constexpr uint32_t kEnoughUnits = 128;
+  KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
+    const bool enough = UnitsOf(kMostTilesOfWarp, lanes, warps) >= kEnoughUnits;
+    return enough ? kMostTilesOfWarp : kLeastTilesOfWarp;
+  }
+  // Units of a block of lanes. `warps`: a multiple of 8.
+  KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
+    const uint32_t together = warps * tiles / IntegerProduct::kMostStreamTiles;
+    return (logits.Blocks() + together - 1) / together;
+  }
+  KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
+    return (lanes + kStreams - 1) / kStreams * BlockUnits(tiles, warps);
+  }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return (lanes + kStreams - 1) / kStreams * BlockUnits(warps);
+    return UnitsOf(TilesOfWarp(lanes, warps), lanes, warps);
   }
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
@@ -36,104 +48,157 @@ struct ClusterProduct {
 
 namespace internal {
 
-// A number for each of a thread's places in the tiles of 16 rows and 64 lanes; or, where it is the
-// same for all rows, for the first two.
+// A number for each of a thread's places in a warp's tiles of 16 rows and 8 lanes; or, where it is
+// the same for all rows, for the first two.
+template <uint32_t kTiles>
 struct TileFloats {
-  float values[IntegerProduct::kMostStreamTiles][4];
+  float values[kTiles][4];
 };
+template <uint32_t kTiles>
 struct StreamFloats {
-  float values[IntegerProduct::kMostStreamTiles][2];
+  float values[kTiles][2];
 };
 
-// Of each lane of the unit its number value(lane), to the threads that hold the lane's sums.
-template <class Value>
-KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, uint32_t first_lane,
-                                       uint32_t lanes, PerLane<StreamFloats>& to,
-                                       const Value& value) {
+// The lanes of a warp: no more than its tiles have.
+struct WarpLanes {
+  uint32_t first, count;
+};
+
+// Of each lane of the warp its number value(lane), to the threads that hold the lane's sums.
+template <uint32_t kTiles, class Value>
+KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const WarpLanes& lanes,
+                                       PerLane<StreamFloats<kTiles>>& to, const Value& value) {
   warp.EachLane([&](uint32_t lane, uint32_t slot) {
-    for (uint32_t s = 0; s < IntegerProduct::kMostStreamTiles; ++s) {
+    for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
         const uint32_t stream = s * kTileStreams + TileStream(lane, i);
-        to[slot].values[s][i] = stream < lanes ? value(work.lanes[first_lane + stream]) : 0.0f;
+        to[slot].values[s][i] =
+            stream < lanes.count ? value(work.lanes[lanes.first + stream]) : 0.0f;
       }
     }
   });
 }
 
-// begin(warp, first lane, lanes); use(warp, stream tile, slot, i, logit) for every logit of a
-// block, those of one sum in the order of their index; end(warp, block of logits, first lane,
-// lanes).
-// Both factors are taken as two planes whatever their integers are: one case for the compiler.
-template <class Begin, class Use, class End>
+// What makes logits of the sums of a thread's two rows of a tile.
+struct RowTerms {
+  float scales[2], biases[2];
+
+  // -0 added to a number leaves it as it is.
+  KINGLET_HOST_DEVICE static RowTerms Load(const IntegerProduct& p, uint32_t row_tile,
+                                           uint32_t lane) {
+    RowTerms terms{};
+    for (uint32_t i = 0; i < 2; ++i) {
+      const uint32_t row = row_tile * kTileRows + TileRow(lane, 2 * i);
+      if (row < p.matrix.rows) terms.scales[i] = p.matrix.scales[row];
+      terms.biases[i] =
+          p.finish.bias != nullptr && row < p.matrix.rows ? p.finish.bias[row] : -0.0f;
+    }
+    return terms;
+  }
+  // The same as ProductOf where sums fit 32 bits and nothing is rectified.
+  KINGLET_HOST_DEVICE float LogitOf(const IntegerProduct& p, const PlaneSums& sums, uint32_t i,
+                                    float x_step) const {
+    const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_step);
+    return product * p.finish.scale + biases[i / 2];
+  }
+};
+
+// begin(warp, its lanes); use(warp, stream tile, slot, i, logit) for every logit of a block, those
+// of one sum in the order of their index; end(warp, block of logits, its lanes).
+template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
-  constexpr uint32_t kTiles = IntegerProduct::kMostStreamTiles;
-  constexpr bool kBytes = false, kBytesX = false;
-  const uint32_t units = p.BlockUnits(work.block.warps());
+  constexpr uint32_t kParts = IntegerProduct::kMostStreamTiles / kTiles;
+  const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
   const uint32_t left = work.lane_count - first_lane;
   const uint32_t lanes = left < ClusterProduct::kStreams ? left : ClusterProduct::kStreams;
   const uint32_t padded = p.PaddedColumns();
+  const ByteMatrix& matrix = p.product.matrix;
   SharedMemory shared(work.block);
-  StreamBytes x{};
-  x.stride = IntegerProduct::Stride(padded);
-  x.low = shared.Take<uint8_t>(ClusterProduct::kStreams * x.stride);
-  x.high = shared.Take<uint8_t>(ClusterProduct::kStreams * x.stride);
-  StageStreams<kBytesX>(work, p.product.x, first_lane, lanes, ClusterProduct::kStreams, 0,
-                        p.product.matrix.cols, padded, x);
+  const StreamBytes x(shared, ClusterProduct::kStreams, IntegerProduct::Stride(padded));
+  StageStreams(work, p.product.x, p.product.x_is_byte, first_lane, lanes, 0, matrix.cols, padded,
+               x);
   work.block.EachWarp([&](const Warp& warp) {
-    const uint32_t logit_block = work.unit % units * work.block.warps() + warp.index();
-    if (logit_block >= p.logits.Blocks()) return;
-    begin(warp, first_lane, lanes);
-    PerLane<StreamFloats> steps;
-    LoadOfStreams(warp, work, first_lane, lanes, steps,
+    const uint32_t logit_block =
+        work.unit % units * (work.block.warps() / kParts) + warp.index() / kParts;
+    const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
+    if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
+    const uint32_t rest = lanes - first_stream;
+    const WarpLanes own = {first_lane + first_stream,
+                           rest < kTiles * kTileStreams ? rest : kTiles * kTileStreams};
+    begin(warp, own);
+    PerLane<StreamFloats<kTiles>> steps;
+    LoadOfStreams(warp, work, own, steps,
                   [&](const Lane& lane) { return work.StepOf(lane, p.product.x); });
+    const bool plain = p.product.fits_int32 && !p.product.finish.rectify;
+    const uint32_t plain_rows =
+        !plain ? 0 : (matrix.rows < p.logits.count ? matrix.rows : p.logits.count);
     for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
       const uint32_t row_tile = logit_block * (kSumBlock / kTileRows) + tile;
+      PerLane<RowTerms> rows;
+      warp.EachLane([&](uint32_t lane, uint32_t slot) {
+        rows[slot] = RowTerms::Load(p.product, row_tile, lane);
+      });
       TileSums<kTiles> sums{};
-      if (row_tile < p.product.matrix.row_tiles()) {
-        AddTileProducts<kTiles, kBytes, kBytesX>(warp, p.product.matrix, row_tile, 0, padded, x,
-                                                 sums);
+      if (row_tile < matrix.row_tiles()) {
+        WithPlanes(matrix.form == ByteForm::kByte, p.product.x_is_byte,
+                   [&](auto bytes, auto bytes_x) {
+                     constexpr bool kBytes = decltype(bytes)::value;
+                     AddProductsOfMany<kTiles, kBytes, decltype(bytes_x)::value>(
+                         warp, matrix, row_tile, 0, padded, x, first_stream, sums);
+                   });
       }
+      const bool whole = (row_tile + 1) * kTileRows <= plain_rows;
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
       for (uint32_t s = 0; s < kTiles; ++s) {
+        if (whole && (s + 1) * kTileStreams <= own.count) {
+          // Nearly always: nothing is asked about a single logit.
+          warp.EachLane([&](uint32_t, uint32_t slot) {
+            for (uint32_t i = 0; i < 4; ++i) {
+              use(warp, s, slot, i,
+                  rows[slot].LogitOf(p.product, sums.tiles[s][slot], i,
+                                     steps[slot].values[s][i % 2]));
+            }
+          });
+          continue;
+        }
         warp.EachLane([&](uint32_t lane, uint32_t slot) {
           for (uint32_t i = 0; i < 4; ++i) {
             const uint32_t row = row_tile * kTileRows + TileRow(lane, i);
             const uint32_t stream = s * kTileStreams + TileStream(lane, i);
-            if (row >= p.logits.count || stream >= lanes) continue;
+            if (row >= p.logits.count || stream >= own.count) continue;
             const float logit =
-                row < p.product.matrix.rows
-                    ? ProductOf(p.product, sums.tiles[s][slot], i, row,
-                                steps[slot].values[s][i % 2])
-                    : work.At<float>(work.lanes[first_lane + stream], p.logits.x)[row];
+                row < matrix.rows ? ProductOf(p.product, sums.tiles[s][slot], i, row,
+                                              steps[slot].values[s][i % 2])
+                                  : work.At<float>(work.lanes[own.first + stream], p.logits.x)[row];
             use(warp, s, slot, i, logit);
           }
         });
       }
     }
-    end(warp, logit_block, first_lane, lanes);
+    end(warp, logit_block, own);
   });
 }
 
 // The 16 numbers that the threads hold for a lane become one, which lands with the threads of
 // TileRow 0. together(a, b): a of the row before.
-template <class Together>
-KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats>& of_warp,
+template <uint32_t kTiles, class Together>
+KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
                                   const Together& together) {
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
-  for (uint32_t s = 0; s < IntegerProduct::kMostStreamTiles; ++s) {
+  for (uint32_t s = 0; s < kTiles; ++s) {
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
     for (uint32_t i = 0; i < 2; ++i) {
       PerLane<float> rows;
       warp.EachLane([&](uint32_t, uint32_t slot) {
-        const TileFloats& own = of_warp[slot];
+        const TileFloats<kTiles>& own = of_warp[slot];
         rows[slot] = together(own.values[s][i], own.values[s][i + 2]);  // 8 rows apart
       });
       for (uint32_t apart = 4; apart > 0; apart /= 2) {
@@ -147,26 +212,40 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats>& of_warp
 }
 
 // write(lane of the work, number) for what FoldRows left.
-template <class Write>
-KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats>& of_warp, const Work& work,
-                                   uint32_t first_lane, uint32_t lanes, const Write& write) {
+template <uint32_t kTiles, class Write>
+KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
+                                   const Work& work, const WarpLanes& lanes, const Write& write) {
   warp.EachLane([&](uint32_t lane, uint32_t slot) {
     if (TileRow(lane, 0) != 0) return;
-    for (uint32_t s = 0; s < IntegerProduct::kMostStreamTiles; ++s) {
+    for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
         const uint32_t stream = s * kTileStreams + TileStream(lane, i);
-        if (stream < lanes) write(work.lanes[first_lane + stream], of_warp[slot].values[s][i]);
+        if (stream < lanes.count) {
+          write(work.lanes[lanes.first + stream], of_warp[slot].values[s][i]);
+        }
       }
     }
   });
 }
 
-KINGLET_HOST_DEVICE inline void Fill(const Warp& warp, PerLane<TileFloats>& of_warp, float value) {
+template <uint32_t kTiles>
+KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp, float value) {
   warp.EachLane([&](uint32_t, uint32_t slot) {
     for (auto& row : of_warp[slot].values) {
       for (float& x : row) x = value;
     }
   });
+}
+
+// Calls f with TilesOfWarp, a constant.
+template <class F>
+KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, const F& f) {
+  constexpr uint32_t kMost = ClusterProduct::kMostTilesOfWarp;
+  if (p.TilesOfWarp(work.lane_count, work.block.warps()) == kMost) {
+    f(std::integral_constant<uint32_t, kMost>());
+  } else {
+    f(std::integral_constant<uint32_t, ClusterProduct::kLeastTilesOfWarp>());
+  }
 }
 
 }  // namespace internal
@@ -185,30 +264,38 @@ struct ClusterPass {
 // comes of them is not finite in any case.
 struct LargestOfProducts : ClusterPass {};
 
-KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work) {
+namespace internal {
+template <uint32_t kTiles>
+KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
   const auto larger = [](float a, float b) { return b > a ? b : a; };
-  PerWarp<PerLane<internal::TileFloats>> largest;
-  internal::ForEachLogit(
+  PerWarp<PerLane<TileFloats<kTiles>>> largest;
+  ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, uint32_t, uint32_t) {
-        internal::Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
+      [&](const Warp& warp, const WarpLanes&) {
+        Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
       },
       [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
         float& own = largest[warp][slot].values[s][i];
         own = larger(own, logit);
       },
-      [&](const Warp& warp, uint32_t logit_block, uint32_t first_lane, uint32_t lanes) {
-        internal::FoldRows(warp, largest[warp], larger);
-        internal::WriteRows(warp, largest[warp], work, first_lane, lanes,
-                            [&](const Lane& lane, float value) {
-                              work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
-                            });
+      [&](const Warp& warp, uint32_t logit_block, const WarpLanes& lanes) {
+        FoldRows(warp, largest[warp], larger);
+        WriteRows(warp, largest[warp], work, lanes, [&](const Lane& lane, float value) {
+          work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
+        });
       });
+}
+}  // namespace internal
+
+KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work) {
+  internal::WithTiles(p.cluster, work,
+                      [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
 }
 
 // normaliser[0] = the largest of all blocks.
 struct LargestOfLane : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts);
@@ -228,28 +315,36 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
 // the tiles is chain j. REQUIRES: at least 32 logits.
 struct ExponentialsOfProducts : ClusterPass {};
 
-KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfProducts& p, const Work& work) {
+namespace internal {
+template <uint32_t kTiles>
+KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
-  PerWarp<PerLane<internal::TileFloats>> chains;
-  PerWarp<PerLane<internal::StreamFloats>> largest;
-  internal::ForEachLogit(
+  PerWarp<PerLane<TileFloats<kTiles>>> chains;
+  PerWarp<PerLane<StreamFloats<kTiles>>> largest;
+  ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, uint32_t first_lane, uint32_t lanes) {
-        internal::Fill(warp, chains[warp], 0.0f);
-        internal::LoadOfStreams(
-            warp, work, first_lane, lanes, largest[warp],
-            [&](const Lane& lane) { return work.At<float>(lane, cluster.logits.normaliser)[0]; });
+      [&](const Warp& warp, const WarpLanes& lanes) {
+        Fill(warp, chains[warp], 0.0f);
+        LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
+          return work.At<float>(lane, cluster.logits.normaliser)[0];
+        });
       },
       [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-        chains[warp][slot].values[s][i] += Exp(logit - largest[warp][slot].values[s][i % 2]);
+        chains[warp][slot].values[s][i] +=
+            ExpOfAtMostZero(logit - largest[warp][slot].values[s][i % 2]);
       },
-      [&](const Warp& warp, uint32_t logit_block, uint32_t first_lane, uint32_t lanes) {
-        internal::FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
-        internal::WriteRows(warp, chains[warp], work, first_lane, lanes,
-                            [&](const Lane& lane, float value) {
-                              work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
-                            });
+      [&](const Warp& warp, uint32_t logit_block, const WarpLanes& lanes) {
+        FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
+        WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
+          work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;
+        });
       });
+}
+}  // namespace internal
+
+KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfProducts& p, const Work& work) {
+  internal::WithTiles(p.cluster, work,
+                      [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
 }
 
 }  // namespace kinglet::cuda

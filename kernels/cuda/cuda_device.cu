@@ -16,8 +16,6 @@
 namespace kinglet::cuda {
 namespace {
 
-extern __shared__ __align__(16) unsigned char shared_memory[];
-
 // How the blocks of a launch wait for each other between two steps.
 enum class Waiting { kNone, kGrid, kCluster };
 
@@ -29,13 +27,15 @@ __device__ void WaitForAllBlocks(Waiting waiting) {
 }
 
 // How blocks wait is no template's parameter: the compiler takes long enough for one such kernel.
-__global__ void __launch_bounds__(kBlockThreads)
+// Two blocks a multiprocessor, or few lanes' loads of weights would wait for each other.
+__global__ void __launch_bounds__(kBlockThreads, 2)
     RunSteps(const Step* steps, uint32_t count, const Lane* lanes, uint32_t lane_count,
              Waiting waiting) {
-  const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared_memory));
+  const Block block(kBlockThreads);
   for (uint32_t i = 0; i < count; ++i) {
-    if (i > 0 && MustWait(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
+    // What a step is to do does not depend on the one before: it is read while others work.
     const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
+    if (i > 0 && MustWait(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
     for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
       RunUnitAmongOthers(steps[i], Work{lanes, lane_count, unit, block});
     }

@@ -1,11 +1,17 @@
 // How MatVec, and products of other operations, become steps (product.h).
 #include "kernels/cuda/bind.h"
+#include "kernels/cuda/device.h"
 
 namespace kinglet::cuda {
 namespace {
 
 constexpr uint64_t kMostColumns = 32768;  // whose products of bytes add up below 2^31
 constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
+
+// What IntegerProduct knows of launches, and of blocks.
+static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
+static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewUnits * kBlockWarps);
+static_assert(IntegerProduct::kMostWarpsOfUnit == kBlockWarps);
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
 
@@ -37,29 +38,53 @@ struct IntegerProduct {
   Rounding rounding;
   TokenRange tokens;
 
-  static constexpr uint32_t kColumns = 1024;       // of x in shared memory at a time,
+  static constexpr uint32_t kColumns = 1024;       // of 8 lanes' x in shared memory at a time,
   static constexpr uint32_t kColumnsOfMany = 256;  // or so many of many lanes
   static constexpr uint32_t kMostStreamTiles = 8;
   static constexpr uint32_t kAloneFromLanes = kTileStreams + 1;
-  // Rows of a unit: one tile for each warp.
-  KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t warps) {
-    return (matrix.row_tiles() + warps - 1) / warps;
-  }
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
     return lanes > kTileStreams ? kMostStreamTiles : 1;
   }
+  // Warps that divide a tile's columns among them, a power of 2. Of many lanes, whose products keep
+  // a warp busy, one; of few, as many as leave every block of a small launch (device.h) one unit
+  // at most, and where the launch is a large one, two, so that its last units are short.
+  static constexpr uint32_t kUnitsOfSmallLaunch = 16;
+  static constexpr uint32_t kTilesOfLargeLaunch = 512;
+  KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
+                                                  uint32_t warps) {
+    if (lanes > kTileStreams) return 1;
+    const uint32_t tiles = matrix.row_tiles();
+    uint32_t together = tiles > kTilesOfLargeLaunch ? 2 : warps;
+    while (together > 1 &&
+           (together > warps || together > matrix.col_tiles() ||
+            (tiles <= kTilesOfLargeLaunch && tiles * together > kUnitsOfSmallLaunch * warps))) {
+      together /= 2;
+    }
+    return together;
+  }
+  // Rows of a unit: a tile for each warp, or for each so many.
+  KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t lanes,
+                                               uint32_t warps) {
+    const uint32_t tiles = warps / WarpsOfTile(matrix, lanes, warps);
+    return (matrix.row_tiles() + tiles - 1) / tiles;
+  }
+  // `warps`: a power of 2.
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     const uint32_t together = StreamTiles(lanes) * kTileStreams;
-    return (lanes + together - 1) / together * RowUnits(matrix, warps);
+    return (lanes + together - 1) / together * RowUnits(matrix, lanes, warps);
   }
   // Bytes between the planes' rows of two lanes in shared memory: 16 more than a multiple of 128,
   // so that a warp's reads of 8 lanes meet no bank twice.
   KINGLET_HOST_DEVICE static constexpr uint64_t Stride(uint32_t columns) { return columns + 16; }
+  // Sums of a tile that a warp gives to others.
+  static constexpr uint32_t kPartialSums = kTileRows * kTileStreams;
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
-    const uint64_t few = kTileStreams * Stride(kColumns);
-    const uint64_t many = kMostStreamTiles * kTileStreams * Stride(kColumnsOfMany);
-    return 2 * (few < many ? many : few);
+    const uint64_t few = 2 * kTileStreams * Stride(kColumns) +
+                         SharedMemory::Bytes<int64_t>(kMostWarpsOfUnit * kPartialSums);
+    const uint64_t many = 2 * kMostStreamTiles * kTileStreams * Stride(kColumnsOfMany);
+    return few < many ? many : few;
   }
+  static constexpr uint32_t kMostWarpsOfUnit = 8;
 };
 
 namespace internal {
@@ -75,47 +100,103 @@ struct TileSums {
 };
 
 // Columns of x of some lanes in shared memory as two planes of bytes, x = 256 high + low with low
-// unsigned; or, where all codes are bytes, low alone, signed.
+// unsigned; or, where all codes are bytes, low alone, signed. Four columns to a word.
 struct StreamBytes {
-  uint8_t* low;
-  uint8_t* high;
-  uint64_t stride;  // bytes from lane to lane
+  uint32_t* low;
+  uint32_t* high;
+  uint32_t stride;  // bytes from lane to lane
 
-  // The tile of lanes first .. first + 7 from `column` on.
-  KINGLET_HOST_DEVICE TileB Load(const uint8_t* plane, uint32_t first, uint32_t column,
+  KINGLET_HOST_DEVICE StreamBytes(SharedMemory& shared, uint32_t streams, uint64_t its_stride)
+      : low(shared.Take<uint32_t>(streams * its_stride / 4)),
+        high(shared.Take<uint32_t>(streams * its_stride / 4)),
+        stride(static_cast<uint32_t>(its_stride)) {}
+
+  // What a thread has of a tile from `column` on, `stream` being the thread's own.
+  KINGLET_HOST_DEVICE TileB Load(const uint32_t* plane, uint32_t stream, uint32_t column,
                                  uint32_t lane) const {
-    TileB words;
-    const uint8_t* from = plane + (first + lane / 4) * stride + column + lane % 4 * 4;
-    memcpy(&words.words[0], __builtin_assume_aligned(from, 4), 4);
-    memcpy(&words.words[1], __builtin_assume_aligned(from + 16, 4), 4);
-    return words;
+    const uint32_t* from = plane + (stream * stride + column) / 4 + lane % 4;
+    return {{from[0], from[4]}};
+  }
+};
+
+// Bytes 0 and 2 of a, then of b.
+KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
+#if KINGLET_CUDA_ON_DEVICE
+  return __byte_perm(a, b, 0x6420);
+#else
+  return (a & 0xffu) | (a >> 8 & 0xff00u) | (b & 0xffu) << 16 | (b << 8 & 0xff000000u);
+#endif
+}
+
+// Four codes of a vector; those beyond the `left` that it has from there are zeros.
+struct FourCodes {
+  uint32_t words[2];
+  KINGLET_HOST_DEVICE static FourCodes Load(const int16_t* from, uint32_t left) {
+    FourCodes loaded{};
+    if (left >= 4 && reinterpret_cast<uintptr_t>(from) % sizeof loaded == 0) {
+      const auto codes = Codes<4>::Load(from);
+      memcpy(&loaded, &codes, sizeof loaded);
+      return loaded;
+    }
+    const auto code = [&](uint32_t i) {
+      return i < left ? uint32_t{static_cast<uint16_t>(from[i])} : 0u;
+    };
+    loaded.words[0] = code(0) | code(1) << 16;
+    loaded.words[1] = code(2) | code(3) << 16;
+    return loaded;
   }
 };
 
 // A section: columns [begin, begin + padded) of x of the lanes from `first` on to shared memory.
-// Columns beyond `cols` and lanes beyond `lanes` are zeros.
-template <bool kBytesX>
-KINGLET_HOST_DEVICE void StageStreams(const Work& work, const Vector& x, uint32_t first,
-                                      uint32_t lanes, uint32_t streams, uint32_t begin,
-                                      uint32_t cols, uint32_t padded, const StreamBytes& to) {
-  work.block.ForEach(uint64_t{streams} * padded, [&](uint64_t i) {
-    const uint64_t lane = i / padded, column = i % padded;
-    int32_t code = 0;
-    if (lane < lanes && begin + column < cols) {
-      code = work.At<int16_t>(work.lanes[first + lane], x.place)[begin + column];
+// Columns beyond `cols` are zeros. Nothing becomes of streams beyond `lanes`, whose products nobody
+// asks for.
+KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, bool bytes_alone,
+                                             uint32_t first, uint32_t lanes, uint32_t begin,
+                                             uint32_t cols, uint32_t padded,
+                                             const StreamBytes& to) {
+  // Items are counted in powers of 2: a division for each would take longer than the rest of it.
+  uint32_t shift = 0;
+  while ((4u << shift) < padded) ++shift;
+  const uint32_t items = lanes << shift;
+  // So many loads are under way together.
+  constexpr uint32_t kTogether = 4;
+  const uint32_t threads = work.block.threads();
+  work.block.ForEach(threads, [&](uint64_t thread) {
+    for (uint32_t item = static_cast<uint32_t>(thread); item < items; item += kTogether * threads) {
+      FourCodes codes[kTogether]{};
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+      for (uint32_t u = 0; u < kTogether; ++u) {
+        const uint32_t stream = (item + u * threads) >> shift;
+        const uint32_t column = begin + ((item + u * threads) & ((1u << shift) - 1)) * 4;
+        if (stream >= lanes || column >= cols) continue;
+        const int16_t* from = work.At<int16_t>(work.lanes[first + stream], x.place);
+        codes[u] = FourCodes::Load(from + column, cols - column);
+      }
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+      for (uint32_t u = 0; u < kTogether; ++u) {
+        const uint32_t stream = (item + u * threads) >> shift;
+        const uint32_t column = ((item + u * threads) & ((1u << shift) - 1)) * 4;
+        if (stream >= lanes || column >= padded) continue;
+        const uint32_t* words = codes[u].words;
+        const uint32_t at = (stream * to.stride + column) / 4;
+        to.low[at] = EvenBytes(words[0], words[1]);
+        if (!bytes_alone) to.high[at] = EvenBytes(words[0] >> 8, words[1] >> 8);
+      }
     }
-    to.low[lane * to.stride + column] = static_cast<uint8_t>(code);
-    if (!kBytesX) to.high[lane * to.stride + column] = static_cast<uint8_t>(code >> 8);
   });
 }
 
 // Calls f(bytes, bytes_x), two constants: whether the matrix, and x, have a plane of signed bytes
 // alone.
 template <class F>
-KINGLET_HOST_DEVICE void WithForms(ByteForm form, bool x_is_byte, const F& f) {
+KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
   constexpr std::true_type kYes;
   constexpr std::false_type kNo;
-  if (form == ByteForm::kByte) {
+  if (is_byte) {
     if (x_is_byte) {
       f(kYes, kYes);
     } else {
@@ -149,85 +230,233 @@ KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerLane
   if constexpr (!kBytes && !kBytesX) add(kWithSign, kWithSign, high, high_x, 2);
 }
 
-// Adds the products of a tile of rows with columns [begin, begin + padded), which x holds.
-template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
+// Column tiles first, first + every, .. below `end`.
+struct ColumnTiles {
+  uint32_t first, every, end;
+};
+
+// Adds the products of the tile of rows that begins at tile `from` of the matrix with some of the
+// column tiles that x holds. load_high(tile, thread) is LoadHigh of the matrix, stream_of(s,
+// thread) whose of x a thread loads for stream tile s. The matrix comes from far away: so many of
+// its tiles are under way while others are multiplied.
+template <uint32_t kStreamTiles, bool kBytes, bool kBytesX, class LoadHighOf, class StreamOf>
 KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatrix& matrix,
-                                                uint32_t row_tile, uint32_t begin, uint32_t padded,
-                                                const StreamBytes& x,
+                                                uint64_t from, const ColumnTiles& tiles,
+                                                const StreamBytes& x, const LoadHighOf& load_high,
+                                                const StreamOf& stream_of,
                                                 TileSums<kStreamTiles>& sums) {
-  for (uint32_t column = 0; column < padded; column += kTileDepth) {
-    const uint64_t tile = uint64_t{row_tile} * matrix.col_tiles() + (begin + column) / kTileDepth;
+  constexpr uint32_t kAhead = kStreamTiles == 1 ? 4 : 1;
+  struct Loaded {
     PerLane<TileA> low, high;
+  };
+  Loaded next[kAhead]{};
+  const auto load = [&](uint32_t k, Loaded& to) {
+    if (k >= tiles.end) return;
     warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      low[slot] = LoadLow(matrix, tile, lane);
-      if (!kBytes) high[slot] = LoadHigh(matrix, tile, lane);
+      to.low[slot] = LoadLow(matrix, from + k, lane);
+      if (!kBytes) to.high[slot] = load_high(from + k, lane);
     });
+  };
+  const auto multiply = [&](uint32_t k, const Loaded& of_matrix) {
+    if (k >= tiles.end) return;
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
     for (uint32_t s = 0; s < kStreamTiles; ++s) {
-      PerLane<TileB> low_x, high_x;
+      PerLane<TileB> low, high;
       warp.EachLane([&](uint32_t lane, uint32_t slot) {
-        low_x[slot] = x.Load(x.low, s * kTileStreams, column, lane);
-        if (!kBytesX) high_x[slot] = x.Load(x.high, s * kTileStreams, column, lane);
+        const uint32_t stream = stream_of(s, lane), column = k * kTileDepth;
+        low[slot] = x.Load(x.low, stream, column, lane);
+        if (!kBytesX) high[slot] = x.Load(x.high, stream, column, lane);
       });
-      AddPlaneProducts<kBytes, kBytesX>(warp, low, high, low_x, high_x, sums.tiles[s]);
+      AddPlaneProducts<kBytes, kBytesX>(warp, of_matrix.low, of_matrix.high, low, high,
+                                        sums.tiles[s]);
     }
+  };
+  for (uint32_t u = 0; u < kAhead; ++u) load(tiles.first + u * tiles.every, next[u]);
+  for (uint32_t k = tiles.first; k < tiles.end; k += kAhead * tiles.every) {
+    Loaded now[kAhead];
+    for (uint32_t u = 0; u < kAhead; ++u) now[u] = next[u];
+    for (uint32_t u = 0; u < kAhead; ++u) load(k + (kAhead + u) * tiles.every, next[u]);
+    for (uint32_t u = 0; u < kAhead; ++u) multiply(k + u * tiles.every, now[u]);
   }
 }
 
-// What row `row` of the product is for a lane, from sum i of one of its threads' sums.
-KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneSums& sums,
-                                           uint32_t i, uint64_t row, float x_step) {
-  float sum;
-  if (p.fits_int32) {  // whatever the parts do, the whole is right modulo 2^32
-    sum = static_cast<float>(
-        static_cast<int32_t>(static_cast<uint32_t>(sums.powers[0].sums[i]) +
-                             256u * static_cast<uint32_t>(sums.powers[1].sums[i]) +
-                             65536u * static_cast<uint32_t>(sums.powers[2].sums[i])));
+// For one tile of streams: of which form the matrix is, is asked once and not for every tile.
+template <class StreamOf>
+KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const IntegerProduct& p,
+                                                 uint64_t from, const ColumnTiles& tiles,
+                                                 const StreamBytes& x, const StreamOf& stream_of,
+                                                 TileSums<1>& sums) {
+  const ByteMatrix& matrix = p.matrix;
+  const auto add = [&](auto form) {
+    constexpr ByteForm kForm = decltype(form)::value;
+    const auto load_high = [&](uint64_t tile, uint32_t lane) {
+      return LoadHigh<kForm>(matrix, tile, lane);
+    };
+    constexpr bool kBytes = kForm == ByteForm::kByte;
+    if (p.x_is_byte) {
+      AddTileProducts<1, kBytes, true>(warp, matrix, from, tiles, x, load_high, stream_of, sums);
+    } else {
+      AddTileProducts<1, kBytes, false>(warp, matrix, from, tiles, x, load_high, stream_of, sums);
+    }
+  };
+  if (matrix.form == ByteForm::kByte) {
+    add(std::integral_constant<ByteForm, ByteForm::kByte>());
+  } else if (matrix.form == ByteForm::kSigned9) {
+    add(std::integral_constant<ByteForm, ByteForm::kSigned9>());
   } else {
-    sum =
-        static_cast<float>(int64_t{sums.powers[0].sums[i]} + int64_t{256} * sums.powers[1].sums[i] +
-                           int64_t{65536} * sums.powers[2].sums[i]);
+    add(std::integral_constant<ByteForm, ByteForm::kTwoBytes>());
   }
+}
+
+// For several, all columns from `begin` on that x holds, of which there are `padded`; x's streams
+// begin with `first_stream`. They keep a warp busy for longer than it takes to ask for the form.
+template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
+KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMatrix& matrix,
+                                                  uint32_t row_tile, uint32_t begin,
+                                                  uint32_t padded, const StreamBytes& x,
+                                                  uint32_t first_stream,
+                                                  TileSums<kStreamTiles>& sums) {
+  AddTileProducts<kStreamTiles, kBytes, kBytesX>(
+      warp, matrix, uint64_t{row_tile} * matrix.col_tiles() + begin / kTileDepth,
+      {0, 1, padded / kTileDepth}, x,
+      [&](uint64_t tile, uint32_t lane) { return LoadHigh(matrix, tile, lane); },
+      [&](uint32_t s, uint32_t lane) { return first_stream + s * kTileStreams + lane / 4; }, sums);
+}
+
+// Sum i of a thread: modulo 2^32, whatever its parts do, or in full.
+KINGLET_HOST_DEVICE inline int32_t SumModulo(const PlaneSums& sums, uint32_t i) {
+  return static_cast<int32_t>(static_cast<uint32_t>(sums.powers[0].sums[i]) +
+                              256u * static_cast<uint32_t>(sums.powers[1].sums[i]) +
+                              65536u * static_cast<uint32_t>(sums.powers[2].sums[i]));
+}
+KINGLET_HOST_DEVICE inline int64_t SumInFull(const PlaneSums& sums, uint32_t i) {
+  return int64_t{sums.powers[0].sums[i]} + int64_t{256} * sums.powers[1].sums[i] +
+         int64_t{65536} * sums.powers[2].sums[i];
+}
+
+// What row `row` of the product is for a lane, from the sum of its integers,
+KINGLET_HOST_DEVICE inline float FinishSum(const IntegerProduct& p, float sum, uint64_t row,
+                                           float x_step) {
   return p.finish(sum * (p.matrix.scales[row] * x_step), row);
 }
+// or from sum i of one of its threads' sums.
+KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneSums& sums,
+                                           uint32_t i, uint64_t row, float x_step) {
+  const float sum = p.fits_int32 ? static_cast<float>(SumModulo(sums, i))
+                                 : static_cast<float>(SumInFull(sums, i));
+  return FinishSum(p, sum, row, x_step);
+}
 
-template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
-KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
-  constexpr uint32_t kColumns =
-      kStreamTiles == 1 ? IntegerProduct::kColumns : IntegerProduct::kColumnsOfMany;
-  constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
+KINGLET_HOST_DEVICE inline bool AnyTakesPart(const IntegerProduct& p, const Work& work,
+                                             uint32_t first_lane, uint32_t lanes) {
+  for (uint32_t s = 0; s < lanes; ++s) {
+    if (p.tokens.Contains(work.lanes[first_lane + s].token)) return true;
+  }
+  return false;
+}
+KINGLET_HOST_DEVICE inline void StoreProduct(const IntegerProduct& p, const Work& work,
+                                             const Lane& to, uint64_t row, float y) {
+  work.At<float>(to, p.y)[row] = y;
+  if (p.quantises) work.At<int16_t>(to, p.codes)[row] = p.rounding(y);
+}
+
+KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t most) {
+  return ((left < most ? left : most) + kTileDepth - 1) / kTileDepth * kTileDepth;
+}
+
+}  // namespace internal
+
+// For at most as many lanes as a tile has: they are one tile of streams, and what takes time is to
+// fetch the matrix. Warps share a tile of rows, each with columns of its own, and add their sums:
+// integers, exact in any order.
+KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
+  using internal::StreamBytes;
   const Block& block = work.block;
-  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, block.warps());
+  const uint32_t lanes = work.lane_count, cols = p.matrix.cols;
+  const uint32_t warps_of_tile = IntegerProduct::WarpsOfTile(p.matrix, lanes, block.warps());
+  const uint32_t tiles = block.warps() / warps_of_tile;
+  const uint32_t first_tile = work.unit * tiles;
+  if (!internal::AnyTakesPart(p, work, 0, lanes)) return;
+
+  // The room of 8 lanes belongs to those that there are.
+  const uint32_t columns = IntegerProduct::kColumns * (kTileStreams / lanes);
+  SharedMemory shared(block);
+  const StreamBytes x(shared, lanes, IntegerProduct::Stride(columns));
+  int64_t* const partial = shared.Take<int64_t>(block.warps() * IntegerProduct::kPartialSums);
+  PerWarp<internal::TileSums<1>> sums;
+  for (uint32_t begin = 0; begin < cols; begin += columns) {
+    const uint32_t padded = internal::PaddedColumns(cols - begin, columns);
+    internal::StageStreams(work, p.x, p.x_is_byte, 0, lanes, begin, cols, padded, x);
+    block.EachWarp([&](const Warp& warp) {
+      const uint32_t row_tile = first_tile + warp.index() / warps_of_tile;
+      if (row_tile >= p.matrix.row_tiles()) return;
+      const internal::ColumnTiles own = {warp.index() % warps_of_tile, warps_of_tile,
+                                         padded / kTileDepth};
+      // Streams that are no lane's repeat the last: nobody asks for their products.
+      const auto stream_of = [&](uint32_t, uint32_t lane) {
+        return lane / 4 < lanes ? lane / 4 : lanes - 1;
+      };
+      const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
+      internal::AddProductsOfFew(warp, p, from, own, x, stream_of, sums[warp]);
+    });
+  }
+
+  block.EachWarp([&](const Warp& warp) {
+    int64_t* const to = partial + warp.index() * IntegerProduct::kPartialSums;
+    warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      const internal::PlaneSums& own = sums[warp].tiles[0][slot];
+      for (uint32_t i = 0; i < 4; ++i) {
+        to[TileStream(lane, i) * kTileRows + TileRow(lane, i)] =
+            p.fits_int32 ? internal::SumModulo(own, i) : internal::SumInFull(own, i);
+      }
+    });
+  });
+  block.ForEach(uint64_t{tiles} * lanes * kTileRows, [&](uint64_t item) {
+    const auto i = static_cast<uint32_t>(item);
+    const uint32_t tile = i / kTileRows % tiles, stream = i / kTileRows / tiles;
+    const uint64_t row = uint64_t{first_tile + tile} * kTileRows + i % kTileRows;
+    const Lane& to = work.lanes[stream];
+    if (row >= p.matrix.rows || !p.tokens.Contains(to.token)) return;
+    const uint32_t at = stream * kTileRows + i % kTileRows;
+    int64_t sum = 0;
+    for (uint32_t w = 0; w < warps_of_tile; ++w) {
+      sum += partial[(tile * warps_of_tile + w) * IntegerProduct::kPartialSums + at];
+    }
+    const float whole = p.fits_int32
+                            ? static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sum)))
+                            : static_cast<float>(sum);
+    internal::StoreProduct(p, work, to, row,
+                           internal::FinishSum(p, whole, row, work.StepOf(to, p.x)));
+  });
+}
+
+namespace internal {
+template <bool kBytes, bool kBytesX>
+KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& work) {
+  constexpr uint32_t kStreamTiles = IntegerProduct::kMostStreamTiles;
+  constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
+  constexpr uint32_t kColumns = IntegerProduct::kColumnsOfMany;
+  const Block& block = work.block;
+  const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, work.lane_count, block.warps());
   const uint32_t first_lane = work.unit / row_units * kStreams;
   const uint32_t first_tile = work.unit % row_units * block.warps();
   const uint32_t lanes =
       work.lane_count - first_lane < kStreams ? work.lane_count - first_lane : kStreams;
-  bool any = false;
-  for (uint32_t s = 0; s < lanes && !any; ++s) {
-    any = p.tokens.Contains(work.lanes[first_lane + s].token);
-  }
-  if (!any) return;
+  if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
-  constexpr uint64_t kStride = IntegerProduct::Stride(kColumns);
   SharedMemory shared(block);
-  StreamBytes x{};
-  x.low = shared.Take<uint8_t>(kStreams * kStride);
-  x.high = shared.Take<uint8_t>(kStreams * kStride);
-  x.stride = kStride;
+  const StreamBytes x(shared, kStreams, IntegerProduct::Stride(kColumns));
   PerWarp<TileSums<kStreamTiles>> sums;
-
   for (uint32_t begin = 0; begin < p.matrix.cols; begin += kColumns) {
-    const uint32_t left = p.matrix.cols - begin;
-    const uint32_t padded =
-        ((left < kColumns ? left : kColumns) + kTileDepth - 1) / kTileDepth * kTileDepth;
-    StageStreams<kBytesX>(work, p.x, first_lane, lanes, kStreams, begin, p.matrix.cols, padded, x);
+    const uint32_t padded = PaddedColumns(p.matrix.cols - begin, kColumns);
+    StageStreams(work, p.x, kBytesX, first_lane, lanes, begin, p.matrix.cols, padded, x);
     block.EachWarp([&](const Warp& warp) {
       const uint32_t row_tile = first_tile + warp.index();
       if (row_tile >= p.matrix.row_tiles()) return;
-      AddTileProducts<kStreamTiles, kBytes, kBytesX>(warp, p.matrix, row_tile, begin, padded, x,
-                                                     sums[warp]);
+      AddProductsOfMany<kStreamTiles, kBytes, kBytesX>(warp, p.matrix, row_tile, begin, padded, x,
+                                                       0, sums[warp]);
     });
   }
 
@@ -246,33 +475,26 @@ KINGLET_HOST_DEVICE void RunProduct(const IntegerProduct& p, const Work& work) {
           const Lane& to = work.lanes[first_lane + stream];
           if (!p.tokens.Contains(to.token)) continue;
           const float y = ProductOf(p, sums[warp].tiles[s][slot], i, row, work.StepOf(to, p.x));
-          work.At<float>(to, p.y)[row] = y;
-          if (p.quantises) work.At<int16_t>(to, p.codes)[row] = p.rounding(y);
+          StoreProduct(p, work, to, row, y);
         }
       });
     }
   });
 }
-
-template <uint32_t kStreamTiles>
-KINGLET_HOST_DEVICE void RunProductOf(const IntegerProduct& p, const Work& work) {
-  WithForms(p.matrix.form, p.x_is_byte, [&](auto bytes, auto bytes_x) {
-    RunProduct<kStreamTiles, decltype(bytes)::value, decltype(bytes_x)::value>(p, work);
-  });
-}
-
 }  // namespace internal
 
-KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
-  internal::RunProductOf<1>(p, work);
-}
-// For more lanes than a tile has.
+// For more.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
-  internal::RunProductOf<IntegerProduct::kMostStreamTiles>(p, work);
+  internal::WithPlanes(p.matrix.form == ByteForm::kByte, p.x_is_byte,
+                       [&](auto bytes, auto bytes_x) {
+                         constexpr bool kBytes = decltype(bytes)::value;
+                         internal::RunForManyLanes<kBytes, decltype(bytes_x)::value>(p, work);
+                       });
 }
 
 // The 15-bit fixed point of a vector (rule 2): codes, and the step of its own.
 struct FixedPoint : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;  // [count] of reals
   uint32_t count;
   Place codes;  // [count] of int16

@@ -40,8 +40,10 @@ class SortedCache {
     });
     for (uint32_t run = 2; run <= size_; run *= 2) {
       for (uint32_t apart = run / 2; apart > 0; apart /= 2) {
-        work.block.ForEach(size_ / 2, [&](uint64_t pair) {
-          const uint64_t low = pair / apart * apart * 2 + pair % apart, high = low + apart;
+        work.block.ForEach(size_ / 2, [&](uint64_t i) {
+          // 2 pair - pair % apart, where `apart` is a power of 2.
+          const auto pair = static_cast<uint32_t>(i);
+          const uint32_t low = 2 * pair - (pair & (apart - 1)), high = low + apart;
           const bool ascending = (low & run) == 0;
           if ((keys_[low] > keys_[high]) != ascending) return;
           const uint64_t key = keys_[low];

@@ -100,14 +100,19 @@ struct TokenRange {
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
+// Lanes that keep a device busy with steps of their own: an operation that goes through their
+// memory then has a kernel of its own, with no more registers than it needs, so that more blocks of
+// it hide each other's waits.
+inline constexpr uint32_t kManyLanes = 64;
+
 // One of the argument structs, by its number in the list of them (operations.h).
 struct Step {
-  static constexpr size_t kMostBytes = 256;
+  static constexpr size_t kMostBytes = 256, kAlignment = 8;
   uint32_t kind;
   bool by_lane;  // ByLane's
   // For so many lanes or more it is a launch of its own, by a kernel of its own.
   uint32_t alone_from_lanes;
-  alignas(8) unsigned char arguments[kMostBytes];
+  alignas(kAlignment) unsigned char arguments[kMostBytes];
 };
 
 template <class... A>
@@ -116,9 +121,15 @@ struct ArgumentList {};
 template <class T>
 KINGLET_HOST_DEVICE T ArgumentsOf(const Step& step) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMostBytes);
+  static_assert(alignof(T) <= Step::kAlignment);
+#if KINGLET_CUDA_ON_DEVICE
+  // nvcc makes of a copy of bytes a load of each byte, whatever it is told of their alignment.
+  return *reinterpret_cast<const T*>(step.arguments);
+#else
   T arguments;
   memcpy(&arguments, step.arguments, sizeof arguments);
   return arguments;
+#endif
 }
 
 namespace internal {

@@ -35,6 +35,7 @@ KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& 
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias.
 struct NormaliseVector : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x, y;  // [count] of reals
   uint32_t count;
   const float* gain;  // [count]
@@ -79,6 +80,7 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
 }
 
 struct QuantiseVector : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;      // [count] of reals
   Place codes;  // [count] of int16
   uint32_t count;
@@ -94,6 +96,7 @@ KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
 
 // y += x.
 struct AddVector : ByLane {
+  static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector x;
   Place y;
 };

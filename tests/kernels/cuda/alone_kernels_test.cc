@@ -21,7 +21,7 @@ TEST(AloneKernels, AreThereForEveryStepThatMayRunAlone) { ExpectKernels(Operatio
 TEST(AloneKernels, AreEachOfOneOperation) {
   EXPECT_NE(FindAloneKernel(MakeStep(LargestOfProducts{})),
             FindAloneKernel(MakeStep(ExponentialsOfProducts{})));
-  EXPECT_EQ(FindAloneKernel(MakeStep(AddVector{})), nullptr);
+  EXPECT_EQ(FindAloneKernel(MakeStep(AddOne{})), nullptr);
 }
 
 }  // namespace

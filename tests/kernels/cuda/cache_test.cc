@@ -77,5 +77,21 @@ TEST(CudaCache, LargeCaches) {
   }
 }
 
+// Many lanes, whose units are larger.
+TEST(CudaCache, OfManyLanes) {
+  for (const int bits : {0, 9}) {
+    BufferId hidden{};
+    const OpCase op_case = CacheOfSteps({12, 300, bits}, hidden);
+    for (const Order order : {Order::kForward, Order::kBackward}) {
+      Lanes lanes(op_case, kManyLanes, {7, order});
+      lanes.Randomise(std::get<CacheAppend>(op_case.plan.steps[0].op).keys);
+      lanes.Randomise(hidden);
+      std::vector<StreamPlace> places;
+      for (uint32_t i = 0; i < kManyLanes; ++i) places.push_back({5 * i, 0, i});
+      lanes.RunAt(places);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kinglet::cuda

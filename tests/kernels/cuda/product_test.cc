@@ -4,14 +4,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/weights.h"
+#include "tests/support/model_builder.h"
 
 namespace kinglet::cuda {
 namespace {
 
-constexpr uint32_t kThreads = 64;
+constexpr uint32_t kThreads = 256;
 
 // Every row and vector of one value; y as the kernel gives it.
 float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, bool fits_int32,
@@ -65,6 +68,119 @@ TEST(IntegerProduct, OfTheLargestCodesIsExact) {
       }
     }
   }
+}
+
+// A product of random codes on some lanes, in both orders of threads and units, against sums made
+// one by one.
+struct Shape {
+  uint32_t rows, cols, lanes;
+  int bits;
+  bool bytes, fits_int32;
+  uint32_t misplaced = 0;  // codes before x: what 8 bytes are aligned to it is not
+};
+void ExpectPlainSums(const Shape& shape, Order order) {
+  const auto [rows, cols, lanes, bits, bytes, fits_int32, misplaced] = shape;
+  TestRandom random(rows + cols * lanes);
+  const auto code_below = [&](uint32_t limit) {
+    return static_cast<int16_t>(static_cast<int32_t>(random.Below(2 * limit)) -
+                                static_cast<int32_t>(limit));
+  };
+  std::vector<int16_t> matrix(size_t{rows} * cols);
+  for (int16_t& code : matrix) code = code_below(1u << (bits - 1));
+  const BytePlanes planes = LayOutPlanes(matrix, rows, cols, bits);
+  std::vector<float> scales(rows), bias(rows);
+  for (uint32_t row = 0; row < rows; ++row) {
+    scales[row] = 0.001f * static_cast<float>(row + 1);
+    bias[row] = static_cast<float>(row % 7) - 3.0f;
+  }
+  std::vector<std::vector<int16_t>> x(lanes, std::vector<int16_t>(cols + misplaced));
+  std::vector<std::vector<float>> y(lanes, std::vector<float>(rows));
+  std::vector<Lane> on(lanes);
+  for (uint32_t i = 0; i < lanes; ++i) {
+    for (int16_t& code : x[i]) code = code_below(bytes ? 127 : 32767);
+    on[i].scratch = reinterpret_cast<std::byte*>(x[i].data());
+    on[i].state = reinterpret_cast<std::byte*>(y[i].data());
+  }
+  IntegerProduct product{};
+  product.matrix = {rows, cols, planes.form, planes.low.data(), planes.high.data(), scales.data()};
+  product.x.place.offset = misplaced * sizeof(int16_t);
+  product.x.codes = true;
+  product.x.step = 0.25f;
+  product.x_is_byte = bytes;
+  product.fits_int32 = fits_int32;
+  product.finish.bias = bias.data();
+  product.y = {Space::kState, 0};
+  std::vector<std::byte> shared(IntegerProduct::SharedBytes());
+  const Block block(kThreads, shared.data(), order);
+  const uint32_t units = product.Units(lanes, block.warps());
+  for (uint32_t i = 0; i < units; ++i) {
+    std::fill(shared.begin(), shared.end(), std::byte{0xA5});
+    const Work work = {on.data(), lanes, order == Order::kForward ? i : units - 1 - i, block};
+    lanes <= kTileStreams ? RunForFewLanes(product, work) : Run(product, work);
+  }
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    for (uint32_t row = 0; row < rows; ++row) {
+      int64_t sum = 0;
+      for (uint32_t col = 0; col < cols; ++col) {
+        sum += int64_t{x[lane][misplaced + col]} * matrix[size_t{row} * cols + col];
+      }
+      const float expected = static_cast<float>(sum) * (scales[row] * 0.25f) + bias[row];
+      ASSERT_EQ(y[lane][row], expected) << rows << " x " << cols << ", lane " << lane << " of "
+                                        << lanes << ", row " << row << ", " << bits << " bits";
+    }
+  }
+}
+
+// Warps that divide the columns among them: more of them than column tiles, as many, and tiles that
+// are no multiple of the warps; several rows of tiles to a unit.
+TEST(IntegerProduct, OfFewLanesIsTheSameHoweverItsColumnsAreDivided) {
+  for (const Order order : {Order::kForward, Order::kBackward}) {
+    for (const uint32_t cols : {1u, 33u, 63u, 256u, 257u, 1001u}) {
+      for (const uint32_t rows : {1u, 17u, 700u}) {
+        if (rows * cols > 50000 && order == Order::kBackward) continue;
+        for (const uint32_t lanes : {1u, 3u, 8u}) {
+          ExpectPlainSums({rows, cols, lanes, 9, false, cols < 200}, order);
+        }
+      }
+    }
+    for (const int bits : {8, 16}) {
+      for (const bool bytes : {false, true}) {
+        ExpectPlainSums({40, 331, 2, bits, bytes, bits == 8}, order);
+        ExpectPlainSums({40, 331, 2, bits, bytes, false, 1}, order);
+      }
+    }
+  }
+  ExpectPlainSums({40, 1100, 8, 8, false, true}, Order::kBackward);  // more than 8 lanes' room
+  ExpectPlainSums({16, 9001, 1, 8, false, false}, Order::kForward);  // more than one lane's
+  ExpectPlainSums({8200, 70, 1, 8, false, true}, Order::kBackward);  // a launch of its own
+}
+
+TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
+  for (const Order order : {Order::kForward, Order::kBackward}) {
+    for (const uint32_t lanes : {9u, 64u, 65u}) {
+      ExpectPlainSums({33, 70, lanes, 9, false, true}, order);
+      ExpectPlainSums({17, 259, lanes, 8, lanes == 64, false, lanes == 9 ? 1u : 0u}, order);
+    }
+    ExpectPlainSums({130, 64, 10, 16, false, false}, order);
+  }
+}
+
+// The units of a product that shares a launch of few blocks are one for each block, where its
+// rows are few enough for that; how many rows share such a launch does not depend on it.
+TEST(IntegerProduct, HasAUnitForEveryBlockOfASmallLaunch) {
+  const auto units = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
+    IntegerProduct product{};
+    product.matrix.rows = rows;
+    product.matrix.cols = cols;
+    return product.Units(lanes, 8);
+  };
+  EXPECT_EQ(units(256, 1024, 1), 16u);
+  EXPECT_EQ(units(512, 1024, 8), 16u);
+  EXPECT_EQ(units(768, 1024, 1), 12u);
+  EXPECT_EQ(units(768, 1024, 9), 6u);
+  EXPECT_EQ(units(256, 32, 1), 2u);
+  EXPECT_EQ(units(8192, 1024, 1), 64u);
+  EXPECT_EQ(units(8208, 1024, 1), 129u);
 }
 
 // 255 * 16383 * 512 is just below 2^31: the parts of the sum, times their powers, are not.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "kernels/ref/softmax.h"
@@ -45,6 +46,26 @@ TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
     for (const float logit : x) exponentials.push_back(Exp(logit - largest));
     EXPECT_EQ(memory[n + 2 * blocks], largest);
     EXPECT_EQ(memory[n + 2 * blocks + 1], Log(ref::Sum(exponentials.data(), n))) << n;
+  }
+}
+
+// Every 97th float from -0 to minus infinity, all about where results become denormal and 0.
+TEST(CudaSoftmax, ExponentialsOfAtMostZeroAreTheSameWithoutABranch) {
+  const auto expect_same = [](uint32_t bits) {
+    const float x = kinglet::internal::FloatFromBits(bits);
+    ASSERT_EQ(kinglet::internal::BitsFromFloat(ExpOfAtMostZero(x)),
+              kinglet::internal::BitsFromFloat(Exp(x)))
+        << x;
+  };
+  constexpr uint32_t kMinusZero = 0x80000000u, kMinusInfinity = 0xff800000u;
+  for (uint32_t bits = kMinusZero; bits < kMinusInfinity; bits += 97) expect_same(bits);
+  for (uint32_t bits = kinglet::internal::BitsFromFloat(-86.5f);
+       bits < kinglet::internal::BitsFromFloat(-104.5f); ++bits)
+    expect_same(bits);
+  expect_same(kMinusInfinity);
+  expect_same(0);
+  for (const uint32_t nan : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xffffffffu}) {
+    EXPECT_TRUE(std::isnan(ExpOfAtMostZero(kinglet::internal::FloatFromBits(nan))));
   }
 }
 

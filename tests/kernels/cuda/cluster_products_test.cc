@@ -1,0 +1,166 @@
+// The two passes over the logits of a product that nothing stores, against the same over stored
+// logits: whole tiles and ragged ones, and both ways to divide them among warps.
+#include "kernels/cuda/cluster_products.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cuda/weights.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet::cuda {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+
+struct Shape {
+  uint32_t rows, stored, cols, lanes;  // of all logits, `stored` ones come after the product's
+  int bits;
+  bool bytes, fits_int32, biased, rectifies;
+};
+
+// A product, its lanes, and a copy of them whose logits are stored.
+class Cluster {
+ public:
+  explicit Cluster(const Shape& shape) : shape_(shape) {
+    TestRandom random(shape.rows + shape.cols * shape.lanes);
+    const auto code_below = [&](uint32_t limit) {
+      return static_cast<int16_t>(static_cast<int32_t>(random.Below(2 * limit)) -
+                                  static_cast<int32_t>(limit));
+    };
+    std::vector<int16_t> matrix(size_t{shape.rows} * shape.cols);
+    for (int16_t& code : matrix) code = code_below(1u << (shape.bits - 1));
+    planes_ = LayOutPlanes(matrix, shape.rows, shape.cols, shape.bits);
+    for (uint32_t row = 0; row < shape.rows; ++row) {
+      scales_.push_back(1e-6f * static_cast<float>(1 + random.Below(9)));
+      bias_.push_back(0.01f * static_cast<float>(random.Below(100)));
+    }
+    IntegerProduct& product = cluster_.product;
+    product.matrix = {shape.rows,         shape.cols,          planes_.form,
+                      planes_.low.data(), planes_.high.data(), scales_.data()};
+    product.x.codes = true;
+    product.x.step = 0.25f;
+    product.x_is_byte = shape.bytes;
+    product.fits_int32 = shape.fits_int32;
+    product.finish.bias = shape.biased ? bias_.data() : nullptr;
+    product.finish.rectify = shape.rectifies;
+    Logits& logits = cluster_.logits;
+    const uint32_t count = shape.rows + shape.stored;
+    logits.count = count;
+    logits.x = {Space::kState, 0};
+    logits.largest = logits.x.Plus(count * sizeof(float));
+    logits.blocks = logits.largest.Plus(logits.Blocks() * sizeof(float));
+    logits.normaliser = logits.blocks.Plus(logits.Blocks() * sizeof(float));
+    for (uint32_t i = 0; i < shape.lanes; ++i) {
+      std::vector<int16_t>& x = x_.emplace_back(shape.cols);
+      for (int16_t& code : x) code = code_below(shape.bytes ? 127 : 32767);
+      std::vector<float>& made = made_.emplace_back(count + 2 * logits.Blocks() + 2);
+      std::vector<float>& stored = stored_.emplace_back(made.size());
+      for (uint32_t row = 0; row < count; ++row) {
+        if (row >= shape.rows) {
+          made[row] = stored[row] = 0.1f * static_cast<float>(random.Below(50));
+          continue;
+        }
+        int64_t sum = 0;
+        for (uint32_t col = 0; col < shape.cols; ++col) {
+          sum += int64_t{x[col]} * matrix[size_t{row} * shape.cols + col];
+        }
+        stored[row] = product.finish(static_cast<float>(sum) * (scales_[row] * 0.25f), row);
+      }
+    }
+    for (uint32_t i = 0; i < shape.lanes; ++i) {
+      lanes_.push_back(LaneOf(i, made_[i]));
+      stored_lanes_.push_back(LaneOf(i, stored_[i]));
+    }
+  }
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  template <uint32_t kTiles>
+  void ExpectSame(Order order) {
+    const ClusterProduct& cluster = cluster_;
+    const Logits& logits = cluster.logits;
+    std::vector<std::byte> shared(
+        std::max(cluster.SharedBytes(), ExponentialsOfBlocks{logits}.SharedBytes()));
+    const Block block(kThreads, shared.data(), order);
+    const auto each = [&](uint32_t units, const std::vector<Lane>& lanes, const auto& run) {
+      for (uint32_t i = 0; i < units; ++i) {
+        std::fill(shared.begin(), shared.end(), std::byte{0xA5});
+        const uint32_t unit = order == Order::kForward ? i : units - 1 - i;
+        run(Work{lanes.data(), shape_.lanes, unit, block});
+      }
+    };
+    const uint32_t units = cluster.UnitsOf(kTiles, shape_.lanes, block.warps());
+    each(units, lanes_,
+         [&](const Work& work) { internal::RunPass<kTiles>(LargestOfProducts{{cluster}}, work); });
+    each(shape_.lanes, lanes_, [&](const Work& work) { Run(LargestOfLane{{}, logits}, work); });
+    each(units, lanes_, [&](const Work& work) {
+      internal::RunPass<kTiles>(ExponentialsOfProducts{{cluster}}, work);
+    });
+    const uint32_t all = shape_.lanes * logits.Blocks();
+    each(all, stored_lanes_, [&](const Work& work) { Run(LargestOfBlocks{logits}, work); });
+    each(all, stored_lanes_, [&](const Work& work) { Run(ExponentialsOfBlocks{logits}, work); });
+    for (uint32_t i = 0; i < shape_.lanes; ++i) {
+      for (size_t at = logits.count; at < made_[i].size() - 1; ++at) {
+        ASSERT_EQ(made_[i][at], stored_[i][at])
+            << "lane " << i << " of " << shape_.lanes << ", number " << at - logits.count << ", "
+            << kTiles << " tiles";
+      }
+    }
+  }
+
+ private:
+  Lane LaneOf(uint32_t i, std::vector<float>& numbers) {
+    Lane lane{};
+    lane.scratch = reinterpret_cast<std::byte*>(x_[i].data());
+    lane.state = reinterpret_cast<std::byte*>(numbers.data());
+    return lane;
+  }
+
+  Shape shape_;
+  BytePlanes planes_;
+  std::vector<float> scales_, bias_;
+  std::vector<std::vector<int16_t>> x_;
+  std::vector<std::vector<float>> made_, stored_;
+  std::vector<Lane> lanes_, stored_lanes_;
+  ClusterProduct cluster_{};
+};
+
+void ExpectSame(const Shape& shape) {
+  for (const Order order : {Order::kForward, Order::kBackward}) {
+    Cluster cluster(shape);
+    cluster.ExpectSame<ClusterProduct::kMostTilesOfWarp>(order);
+    cluster.ExpectSame<ClusterProduct::kLeastTilesOfWarp>(order);
+  }
+}
+
+TEST(ClusterProducts, OfWholeTiles) {
+  ExpectSame({1088, 0, 32, 64, 9, false, true, true, false});
+  ExpectSame({64, 0, 64, 64, 8, false, true, false, false});
+  ExpectSame({64, 0, 64, 64, 16, true, true, true, false});
+}
+
+TEST(ClusterProducts, OfRaggedTilesAndLanes) {
+  ExpectSame({1049, 5, 33, 70, 9, false, true, true, false});
+  ExpectSame({60, 0, 20, 33, 8, true, true, false, false});
+  ExpectSame({2100, 2, 7, 9, 14, false, true, true, false});
+}
+
+TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
+  ExpectSame({80, 1, 40, 66, 16, false, false, true, false});
+  ExpectSame({80, 0, 40, 64, 9, false, true, true, true});
+}
+
+// A head of 8 blocks at 4,096 lanes would leave half of a large device idle in units of 8 blocks.
+TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
+  ClusterProduct head{};
+  head.logits.count = 8 * kSumBlock;
+  EXPECT_EQ(head.Units(4096, 8), 128u);
+  EXPECT_EQ(head.Units(2048, 8), 256u);
+  EXPECT_EQ(head.Units(64, 8), 8u);
+}
+
+}  // namespace
+}  // namespace kinglet::cuda
