@@ -239,6 +239,9 @@ class CudaDevice : public Device {
     if (cudaSetDevice(device_) != cudaSuccess) return 0;
     return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
   }
+  uint64_t SharedBytesOfBlock() const override {
+    return static_cast<uint64_t>(limits_.shared_bytes);
+  }
   DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {
     void* memory = nullptr;

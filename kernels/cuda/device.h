@@ -73,6 +73,8 @@ class Device {
   virtual ~Device() = default;
   virtual const std::string& name() const = 0;
   virtual uint64_t FreeBytes() const = 0;
+  // Most of it that a block may ask for.
+  virtual uint64_t SharedBytesOfBlock() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;
