@@ -323,9 +323,7 @@ TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
   }
   EXPECT_GT(answered, 0u);
   EXPECT_GT(refused, 0u);
-  if (GetParam() != std::string("pretended")) {
-    EXPECT_GT(spared, 0u);
-  }
+  EXPECT_TRUE(spared > 0 || GetParam() == std::string("pretended"));
 }
 
 TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
