@@ -70,6 +70,7 @@ Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> l
   const ComputingCall call(contents_->execution);
   try {
     std::vector<Frame> frames;
+    frames.reserve(lanes.size());
     for (const uint32_t lane : lanes) frames.push_back(contents_->lanes[lane].stream.LastFrame());
     const auto distribution = [&](size_t i) -> Distribution<float>& {
       return std::get<Distribution<float>>(contents_->lanes[lanes[i]].distribution);
@@ -138,6 +139,7 @@ Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const u
                                        }));
     std::vector<std::vector<Candidate>> best(answers.size());
     for (size_t i = 0; i < answers.size(); ++i) {
+      best[i].reserve(answers[i].words.size());
       for (const DeviceAnswer::Word& word : answers[i].words) {
         best[i].push_back({word.id, static_cast<double>(word.log_probability)});
       }

@@ -26,6 +26,7 @@ struct BenchOptions {
   std::string modes = "full,score,topk";
   uint32_t top = 10;
   uint64_t tokens = 1000;
+  std::optional<uint64_t> rounds;
   size_t steps = 12;
   bool no_skip = false;
 };
@@ -89,21 +90,24 @@ Status Bench(const BenchOptions& options, Console& console) {
   setup.lanes = options.run.lanes;
   setup.threads = options.run.threads;
   const uint64_t warm_up = WarmUpTokens(model->plan());
+  const uint64_t rounds = options.rounds.value_or(kUsualRounds);
   std::vector<uint32_t> ids;
   KINGLET_ASSIGN_OR_RETURN(const TranslationLengths lengths, ReadLengths(options, *model));
   if (model->plan().encoder) {
     setup.schedule = MakeTranslationSchedule(lengths.target, options.tokens);
+    setup.schedule.rounds = std::min(setup.schedule.rounds, options.rounds.value_or(UINT64_MAX));
     setup.source = SampleIds(SourceEmbeddingOf(model->plan()), lengths.source);
     ids = SampleIds(EmbeddingOf(model->plan()), lengths.target + 1);
     ids[0] = *model->file().description().start_token;
   } else if (options.ids.empty()) {
-    setup.schedule = MakeSchedule(warm_up, options.tokens);
+    setup.schedule = MakeSchedule(warm_up, options.tokens, rounds);
     ids = SampleIds(EmbeddingOf(model->plan()), setup.schedule.Ids());
   } else {
     KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));
     KINGLET_ASSIGN_OR_RETURN(
-        setup.schedule, MakeSchedule(warm_up, options.tokens, sequence.ids.size(), options.ids));
+        setup.schedule,
+        MakeSchedule(warm_up, options.tokens, sequence.ids.size(), options.ids, rounds));
     ids = std::move(sequence.ids);
   }
   KINGLET_ASSIGN_OR_RETURN(const std::vector<BenchMode> modes, ParseModes(options.modes));
@@ -113,7 +117,7 @@ Status Bench(const BenchOptions& options, Console& console) {
   {
     Progress shown(console.errors_are_terminal, setup.schedule.rounds);
     KINGLET_ASSIGN_OR_RETURN(results, Measure(model, setup, LaneIds(std::move(ids), setup.lanes),
-                                              [&](uint64_t rounds) { shown.Report(rounds); }));
+                                              [&](uint64_t done) { shown.Report(done); }));
   }
   if (!options.run.json) {
     console.out.Write(BenchText(results, options.steps));
@@ -151,6 +155,9 @@ Command AddBench(Arguments& program) {
       .Between(uint64_t{1}, kMostTokens)
       .Called("N")
       .ShowDefault();
+  bench.Add("--rounds", options->rounds, "at most so many: each saves and restores all streams")
+      .Between(uint64_t{1}, kMostTokens)
+      .Called("N");
   bench.Add("--steps", options->steps, "how many of the slowest steps to print")
       .Called("N")
       .ShowDefault();

@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kRounds = 20, kSettle = 5;
+constexpr uint64_t kSettle = 5;
 constexpr uint64_t kSeed = 20;
 
 }  // namespace
@@ -22,14 +22,14 @@ uint64_t WarmUpTokens(const Plan& plan) {
   return context + (plan.cache ? plan.cache->capacity : 0);
 }
 
-BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens) {
-  const uint64_t rounds = std::min(kRounds, tokens);
+BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t rounds) {
+  rounds = std::min(rounds, tokens);
   return {warm_up, rounds, kSettle, tokens / rounds};
 }
 
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,
-                                   const std::string& source) {
-  const BenchSchedule wanted = MakeSchedule(warm_up, tokens);
+                                   const std::string& source, uint64_t rounds) {
+  const BenchSchedule wanted = MakeSchedule(warm_up, tokens, rounds);
   if (wanted.Ids() <= ids) return wanted;
   const uint64_t least = BenchSchedule{warm_up, 1, 0, 1}.Ids();
   if (ids < least) {

@@ -27,12 +27,14 @@ struct BenchSchedule {
   // Ids that it takes: the last one is asked for, not fed.
   uint64_t Ids() const { return warm_up + rounds * (settle + block) + 1; }
 };
-// At most `tokens` >= 1 timed tokens, and no more than `ids` allow. KINGLET_INVALID_ARGUMENT naming
-// `source` if not one can be timed.
+// A round saves and restores all streams, which of thousands takes longer than their tokens.
+inline constexpr uint64_t kUsualRounds = 20;
+// At most `tokens` >= 1 timed tokens in at most `rounds` >= 1, and no more than `ids` allow.
+// KINGLET_INVALID_ARGUMENT naming `source` if not one can be timed.
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,
-                                   const std::string& source);
+                                   const std::string& source, uint64_t rounds = kUsualRounds);
 // The same for as many ids as it takes.
-BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens);
+BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t rounds = kUsualRounds);
 // Of translations: each round is a target of `length` >= 1 tokens from its first one on, as many
 // rounds as make `tokens` of them. What a round feeds before it is a part of the same target.
 BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens);

@@ -14,7 +14,6 @@ import os
 
 import numpy
 import torch
-import yaml
 
 
 def drawn_ids(shapes: dict, count: int, random: numpy.random.Generator) -> numpy.ndarray:
@@ -59,7 +58,7 @@ def main():
     settings = {key: value for key, value in config.items() if key != "bits"}
     settings.update(use_cache=config["n_cache"] > 0, pos_emb="trained")
     with open(os.path.join(options.folder, "config.yaml"), "w") as file:
-        yaml.safe_dump(settings, file)
+        json.dump(settings, file, indent=1)  # which is YAML, too
     with open(os.path.join(options.folder, "vocab.txt"), "w") as file:
         file.writelines("<eos>\n" if word == 0 else f"w{word}\n" for word in range(config["n_vocab"]))
     with open(os.path.join(options.folder, "tokens.txt"), "w") as file:

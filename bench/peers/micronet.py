@@ -4,12 +4,12 @@ keys, values and neural cache kept. Written from the paper and the checkpoint's 
 A folder holds config.yaml and models/model-<step>.pth, as the training code leaves them.
 """
 import glob
+import json
 import math
 import os
 from dataclasses import dataclass
 
 import torch
-import yaml
 
 F = torch.nn.functional
 
@@ -22,6 +22,14 @@ def affine(bias: torch.Tensor, weight: torch.Tensor, x: torch.Tensor) -> torch.T
 
 def product(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return F.linear(x[None], weight)[0] if torch.onnx.is_in_onnx_export() else torch.mv(weight, x)
+
+
+def read_yaml(text: str) -> dict:
+    try:
+        return json.loads(text)  # make_micronet.py's: not every machine has a reader of YAML
+    except json.JSONDecodeError:
+        import yaml
+        return yaml.safe_load(text)
 
 
 @dataclass
@@ -40,7 +48,7 @@ class Network:
 
     def __init__(self, folder: str, device: str = "cpu"):
         with open(os.path.join(folder, "config.yaml")) as file:
-            config = yaml.safe_load(file)
+            config = read_yaml(file.read())
         newest = max(glob.glob(os.path.join(folder, "models", "model-*.pth")),
                      key=lambda path: int(path.rsplit("-", 1)[1][:-4]))
         saved = torch.load(newest, map_location=device)

@@ -2,16 +2,23 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "kernels/cuda/alone_kernels.h"
+#include "kernels/cuda/cuda_calls.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/operations.h"
 #include "kernels/cuda/peaks.h"
+#include "kernels/cuda/pinned_memory.h"
+#include "kernels/cuda/recently_used.h"
 
 namespace kinglet::cuda {
 namespace {
@@ -42,150 +49,15 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   }
 }
 
-Status Failed(const char* call, cudaError_t error) {
-  const StatusCode code =
-      error == cudaErrorMemoryAllocation ? KINGLET_OUT_OF_MEMORY : KINGLET_INTERNAL;
-  return Status::Refusal(code, "cuda", call, "success", cudaGetErrorString(error));
-}
-
-#define KINGLET_CUDA_RETURN_IF_ERROR(call, name)                    \
-  do {                                                              \
-    if (const cudaError_t error_ = (call); error_ != cudaSuccess) { \
-      return Failed(name, error_);                                  \
-    }                                                               \
-  } while (false)
-
-// What a device allows.
-struct Limits {
-  int multiprocessors = 0;
-  int shared_bytes = 0;      // of a block
-  bool cooperative = false;  // all blocks of a launch can wait for each other
-  bool clusters = false;
-};
-
-class CudaQueue : public Queue {
- public:
-  CudaQueue(cudaStream_t stream, const Limits& limits) : stream_(stream), limits_(limits) {}
-  ~CudaQueue() override {
-    // An error of an earlier kernel would surface here again; it has been reported.
-    static_cast<void>(cudaStreamSynchronize(stream_));
-    for (const auto& graph : graphs_) {
-      if (graph.second.executable != nullptr) {
-        static_cast<void>(cudaGraphExecDestroy(graph.second.executable));
-      }
-    }
-    static_cast<void>(cudaStreamDestroy(stream_));
-  }
-
-  Status Upload(std::byte* to, const void* from, size_t bytes) override {
-    work_.bytes_to_device += bytes;
-    // From pageable memory: the call returns once the bytes have been read.
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_),
-                                 "copy to the device");
-    return Status();
-  }
-  Status Download(void* to, const std::byte* from, size_t bytes) override {
-    work_.bytes_to_host += bytes;
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_),
-                                 "copy to the host");
-    return Wait();
-  }
-  Status Copy(std::byte* to, const std::byte* from, size_t bytes) override {
-    KINGLET_CUDA_RETURN_IF_ERROR(
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy on the device");
-    return Status();
-  }
-  Status Zero(std::byte* to, size_t bytes) override {
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(to, 0, bytes, stream_), "clearing memory");
-    return Status();
-  }
-  // Several launches become a graph once the same ones have been asked for before: starting it
-  // costs about as much as starting one kernel.
-  Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
-    constexpr uint32_t kBlocksEach = 8;
-    constexpr size_t kMostGraphs = 64;
-    const auto most = static_cast<uint32_t>(limits_.multiprocessors) * kBlocksEach;
-    const Asked asked = {list.on_device, list.count, lanes, lane_count};
-    const auto found = graphs_.find(asked);
-    if (found != graphs_.end() && found->second.executable != nullptr) {
-      work_.launches += found->second.launches;
-      KINGLET_CUDA_RETURN_IF_ERROR(cudaGraphLaunch(found->second.executable, stream_),
-                                   "starting a graph");
-      return Status();
-    }
-    const std::vector<Launch> launches = PlanLaunches(list, lane_count, most);
-    const auto start_all = [&]() -> Status {
-      for (const Launch& launch : launches) {
-        KINGLET_RETURN_IF_ERROR(Start(list, launch, lanes, lane_count));
-      }
-      return Status();
-    };
-    const bool remembers =
-        list.may_repeat && (found != graphs_.end() || graphs_.size() < kMostGraphs);
-    if (launches.size() < 2 || !remembers) return start_all();
-    if (found == graphs_.end()) {
-      graphs_[asked] = {};
-      return start_all();
-    }
-    const uint64_t before = work_.launches;
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
-                                 "recording a graph");
-    const Status recorded = start_all();
-    cudaGraph_t graph = nullptr;
-    const cudaError_t ended = cudaStreamEndCapture(stream_, &graph);
-    if (!recorded.ok()) return recorded;
-    KINGLET_CUDA_RETURN_IF_ERROR(ended, "recording a graph");
-    const cudaError_t made = cudaGraphInstantiate(&found->second.executable, graph, 0);
-    static_cast<void>(cudaGraphDestroy(graph));
-    KINGLET_CUDA_RETURN_IF_ERROR(made, "making a graph");
-    found->second.launches = work_.launches - before;
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaGraphLaunch(found->second.executable, stream_),
-                                 "starting a graph");
-    return Status();
-  }
-  Status Wait() override {
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_), "waiting for the device");
-    return Status();
-  }
-
- private:
-  Status Start(const StepList& list, const Launch& launch, const Lane* lanes, uint32_t lane_count) {
-    if (launch.end - launch.begin == 1)
-      return Start(list, launch, lanes, lane_count, Waiting::kNone);
-    if (limits_.clusters) return Start(list, launch, lanes, lane_count, Waiting::kCluster);
-    if (limits_.cooperative) return Start(list, launch, lanes, lane_count, Waiting::kGrid);
-    for (uint32_t i = launch.begin; i < launch.end; ++i) {
-      KINGLET_RETURN_IF_ERROR(
-          Start(list, {i, i + 1, launch.blocks}, lanes, lane_count, Waiting::kNone));
-    }
-    return Status();
-  }
-
-  Status Start(const StepList& list, const Launch& launch, const Lane* lanes, uint32_t lane_count,
-               Waiting waiting) {
-    uint64_t shared = 0;
-    for (uint32_t i = launch.begin; i < launch.end; ++i) {
-      shared = std::max(shared, SharedBytesOf(list.steps[i]));
-    }
-    if (shared > static_cast<uint64_t>(limits_.shared_bytes)) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a block",
-                             "at most " + std::to_string(limits_.shared_bytes) + " bytes",
-                             std::to_string(shared));
-    }
-    const Step& first = list.steps[launch.begin];
-    const AloneKernel alone =
-        lane_count >= first.alone_from_lanes ? FindAloneKernel(first) : AloneKernel{nullptr};
-    KINGLET_CUDA_RETURN_IF_ERROR(
-        cudaFuncSetAttribute(alone != nullptr ? reinterpret_cast<const void*>(alone)
-                                              : reinterpret_cast<const void*>(RunSteps),
-                             cudaFuncAttributeMaxDynamicSharedMemorySize, limits_.shared_bytes),
-        "asking for shared memory");
-    cudaLaunchConfig_t config{};
+// A launch as CUDA is asked for it.
+struct LaunchConfig {
+  LaunchConfig(const Launch& launch, uint64_t shared, Waiting waiting, cudaStream_t stream) {
     config.gridDim = dim3(launch.blocks);
     config.blockDim = dim3(kBlockThreads);
     config.dynamicSmemBytes = shared;
-    config.stream = stream_;
-    cudaLaunchAttribute attribute{};
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = waiting == Waiting::kNone ? 0 : 1;
     if (waiting == Waiting::kGrid) {
       attribute.id = cudaLaunchAttributeCooperative;
       attribute.val.cooperative = 1;
@@ -193,39 +65,267 @@ class CudaQueue : public Queue {
       attribute.id = cudaLaunchAttributeClusterDimension;
       attribute.val.clusterDim.x = launch.blocks;
       attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-      // More than 8 blocks in a cluster is not for every device.
-      KINGLET_CUDA_RETURN_IF_ERROR(
-          cudaFuncSetAttribute(reinterpret_cast<const void*>(RunSteps),
-                               cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-          "asking for a large cluster");
     }
-    config.attrs = &attribute;
-    config.numAttrs = waiting == Waiting::kNone ? 0 : 1;
-    ++work_.launches;
-    const Step* const steps = list.on_device + launch.begin;
-    if (alone != nullptr) {
-      KINGLET_CUDA_RETURN_IF_ERROR(cudaLaunchKernelEx(&config, alone, steps, lanes, lane_count),
-                                   "launch");
-      return Status();
-    }
-    KINGLET_CUDA_RETURN_IF_ERROR(
-        cudaLaunchKernelEx(&config, RunSteps, steps, launch.end - launch.begin, lanes, lane_count,
-                           waiting),
-        "launch");
-    return Status();
+  }
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute{};
+};
+
+// So many blocks that wait for each other do not fit the device, or the part of it that there is.
+bool IsOfTooManyBlocks(cudaError_t error) {
+  return error == cudaErrorInvalidClusterSize || error == cudaErrorCooperativeLaunchTooLarge ||
+         error == cudaErrorLaunchOutOfResources || error == cudaErrorInvalidConfiguration;
+}
+
+// What a device allows.
+struct Limits {
+  int multiprocessors = 0;
+  uint64_t shared_bytes = 0;  // of a block
+  bool cooperative = false;   // all blocks of a launch can wait for each other
+  bool clusters = false;      // those of a cluster can
+};
+
+class CudaQueue : public Queue {
+ public:
+  CudaQueue(int device, cudaStream_t stream, const Limits& limits)
+      : device_(device), stream_(stream), limits_(limits) {}
+  ~CudaQueue() override {
+    const CurrentDevice current(device_);
+    // An error of an earlier kernel would surface here again; it has been reported.
+    static_cast<void>(cudaStreamSynchronize(stream_));
+    graphs_.Clear();
+    static_cast<void>(cudaStreamDestroy(stream_));
   }
 
-  // What a call of Run names; the memory behind it stays where it is for as long as the queue
-  // lives.
-  using Asked = std::tuple<const Step*, uint32_t, const Lane*, uint32_t>;
+  Status Upload(std::byte* to, const void* from, size_t bytes) override {
+    work_.bytes_to_device += bytes;
+    return OnDevice(device_, [&]() -> Status {
+      if (bytes == 0) return Status();
+      KINGLET_ASSIGN_OR_RETURN(std::byte* const pinned, TakePinned(bytes));
+      if (pinned != nullptr) from = std::memcpy(pinned, from, bytes);
+      KINGLET_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copy to the device");
+      // What is not pinned may be read at any time until then.
+      return pinned != nullptr ? Status() : WaitHere();
+    });
+  }
+  Status Download(void* to, const std::byte* from, size_t bytes) override {
+    work_.bytes_to_host += bytes;
+    return OnDevice(device_, [&]() -> Status {
+      if (bytes == 0) return WaitHere();
+      KINGLET_ASSIGN_OR_RETURN(std::byte* const pinned, TakePinned(bytes));
+      KINGLET_CUDA_RETURN_IF_ERROR(cudaMemcpyAsync(pinned != nullptr ? pinned : to, from, bytes,
+                                                   cudaMemcpyDeviceToHost, stream_),
+                                   "copy to the host");
+      KINGLET_RETURN_IF_ERROR(WaitHere());
+      if (pinned != nullptr) std::memcpy(to, pinned, bytes);
+      return Status();
+    });
+  }
+  Status Copy(std::byte* to, const std::byte* from, size_t bytes) override {
+    return OnDevice(device_, [&]() -> Status {
+      KINGLET_CUDA_RETURN_IF_ERROR(
+          cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_),
+          "copy on the device");
+      return Status();
+    });
+  }
+  Status Zero(std::byte* to, size_t bytes) override {
+    return OnDevice(device_, [&]() -> Status {
+      KINGLET_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(to, 0, bytes, stream_), "clearing memory");
+      return Status();
+    });
+  }
+  // Several launches become a graph once the same ones have been asked for before: starting it
+  // costs about as much as starting one kernel.
+  Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
+    return OnDevice(device_, [&]() -> Status {
+      const Asked asked = {list, lanes, lane_count};
+      if (!list.may_repeat) return StartAll(asked, Plan(asked));
+      Graph& graph = graphs_.Of({list.on_device, list.count, lanes, lane_count});
+      if (graph.executable != nullptr) return Start(graph);
+      const std::vector<Launch> launches = Plan(asked);
+      ++graph.asked;
+      if (graph.asked != 2 || launches.size() < 2) return StartAll(asked, launches);
+      KINGLET_RETURN_IF_ERROR(Record(asked, launches, graph));
+      return graph.executable != nullptr ? Start(graph) : StartAll(asked, launches);
+    });
+  }
+  Status Wait() override {
+    return OnDevice(device_, [&] { return WaitHere(); });
+  }
+
+ private:
+  struct Asked {
+    const StepList& list;
+    const Lane* lanes;
+    uint32_t lane_count;
+  };
+  struct DestroyGraph {
+    void operator()(cudaGraphExec_t graph) const { static_cast<void>(cudaGraphExecDestroy(graph)); }
+  };
   struct Graph {
-    cudaGraphExec_t executable = nullptr;  // null: asked for once so far
+    std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph> executable;
+    uint64_t asked = 0;  // for it, before there was one
     uint64_t launches = 0;
   };
 
+  // Memory for a copy that is to be asked for now; null: none is pinned.
+  Result<std::byte*> TakePinned(size_t bytes) {
+    if (!pinned_.Holds(bytes)) return nullptr;
+    std::byte* taken = pinned_.Take(bytes);
+    if (taken != nullptr) return taken;
+    KINGLET_RETURN_IF_ERROR(WaitHere());
+    return pinned_.Take(bytes);
+  }
+  Status WaitHere() {
+    KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_), "waiting for the device");
+    pinned_.TakeBack();
+    return Status();
+  }
+
+  std::vector<Launch> Plan(const Asked& asked) const {
+    constexpr uint32_t kBlocksEach = 8;
+    return PlanLaunches(asked.list, asked.lane_count,
+                        static_cast<uint32_t>(limits_.multiprocessors) * kBlocksEach);
+  }
+  Status StartAll(const Asked& asked, const std::vector<Launch>& launches) {
+    for (const Launch& launch : launches) KINGLET_RETURN_IF_ERROR(Start(asked, launch));
+    return Status();
+  }
+  Status Start(const Graph& graph) {
+    work_.launches += graph.launches;
+    KINGLET_CUDA_RETURN_IF_ERROR(cudaGraphLaunch(graph.executable.get(), stream_),
+                                 "starting a graph");
+    return Status();
+  }
+  // What the launches have become as a graph; nothing where the device has no memory left for one.
+  Status Record(const Asked& asked, const std::vector<Launch>& launches, Graph& graph) {
+    const uint64_t before = work_.launches;
+    KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+                                 "recording a graph");
+    const Status recorded = StartAll(asked, launches);
+    cudaGraph_t launched = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream_, &launched);
+    graph.launches = std::exchange(work_.launches, before) - before;
+    if (!recorded.ok()) return recorded;
+    KINGLET_CUDA_RETURN_IF_ERROR(ended, "recording a graph");
+    cudaGraphExec_t executable = nullptr;
+    cudaError_t made = cudaGraphInstantiate(&executable, launched, 0);
+    static_cast<void>(cudaGraphDestroy(launched));
+    graph.executable.reset(executable);
+    // Here, rather than when it is first started.
+    if (made == cudaSuccess) made = cudaGraphUpload(executable, stream_);
+    if (made == cudaSuccess) return Status();
+    graph.executable.reset();
+    if (made != cudaErrorMemoryAllocation) return Failed("making a graph", made);
+    ForgetError();
+    return Status();
+  }
+
+  Status Start(const Asked& asked, const Launch& launch) {
+    if (launch.end - launch.begin == 1) return StartOne(asked, launch);
+    uint64_t shared = 0;
+    for (uint32_t i = launch.begin; i < launch.end; ++i) {
+      shared = std::max(shared, SharedBytesOf(asked.list.steps[i]));
+    }
+    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
+    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunSteps)));
+    for (const Waiting waiting : {Waiting::kCluster, Waiting::kGrid}) {
+      if (!CanWait(launch, shared, waiting)) continue;
+      const cudaError_t error = StartSteps(asked, launch, shared, waiting);
+      if (error == cudaSuccess) return Status();
+      if (!IsOfTooManyBlocks(error)) return Failed("launch", error);
+      ForgetError();
+      can_wait_[{waiting, shared}] = false;
+    }
+    for (uint32_t i = launch.begin; i < launch.end; ++i) {
+      KINGLET_RETURN_IF_ERROR(StartOne(asked, {i, i + 1, launch.blocks}));
+    }
+    return Status();
+  }
+  // Whether blocks that have so much shared memory can wait for each other.
+  bool CanWait(const Launch& launch, uint64_t shared, Waiting waiting) {
+    if (waiting == Waiting::kGrid ? !limits_.cooperative : !limits_.clusters) return false;
+    const auto [found, is_new] = can_wait_.try_emplace({waiting, shared}, true);
+    if (is_new && waiting == Waiting::kCluster) {
+      const LaunchConfig launched(launch, shared, waiting, stream_);
+      int clusters = 0;
+      const cudaError_t error =
+          cudaOccupancyMaxActiveClusters(&clusters, RunSteps, &launched.config);
+      if (error != cudaSuccess) ForgetError();
+      found->second = error == cudaSuccess && clusters > 0;
+    }
+    return found->second;
+  }
+  // A launch of a single step.
+  Status StartOne(const Asked& asked, const Launch& launch) {
+    const Step& step = asked.list.steps[launch.begin];
+    const uint64_t shared = SharedBytesOf(step);
+    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
+    const AloneKernel alone =
+        asked.lane_count >= step.alone_from_lanes ? FindAloneKernel(step) : AloneKernel{nullptr};
+    if (alone == nullptr) {
+      KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunSteps)));
+      KINGLET_CUDA_RETURN_IF_ERROR(StartSteps(asked, launch, shared, Waiting::kNone), "launch");
+      return Status();
+    }
+    KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(alone)));
+    const LaunchConfig launched(launch, shared, Waiting::kNone, stream_);
+    KINGLET_CUDA_RETURN_IF_ERROR(
+        cudaLaunchKernelEx(&launched.config, alone, asked.list.on_device + launch.begin,
+                           asked.lanes, asked.lane_count),
+        "launch");
+    ++work_.launches;
+    return Status();
+  }
+  cudaError_t StartSteps(const Asked& asked, const Launch& launch, uint64_t shared,
+                         Waiting waiting) {
+    const LaunchConfig launched(launch, shared, waiting, stream_);
+    const cudaError_t error =
+        cudaLaunchKernelEx(&launched.config, RunSteps, asked.list.on_device + launch.begin,
+                           launch.end - launch.begin, asked.lanes, asked.lane_count, waiting);
+    if (error == cudaSuccess) ++work_.launches;
+    return error;
+  }
+  Status CheckSharedBytes(uint64_t shared) const {
+    if (shared <= limits_.shared_bytes) return Status();
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "shared memory of a block",
+                           "at most " + std::to_string(limits_.shared_bytes) + " bytes",
+                           std::to_string(shared));
+  }
+  // Once for each kernel: it may have all of the shared memory, and large clusters.
+  Status Prepare(const void* kernel) {
+    if (!prepared_.insert(kernel).second) return Status();
+    KINGLET_CUDA_RETURN_IF_ERROR(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(limits_.shared_bytes)),
+        "asking for shared memory");
+    // More than 8 blocks in a cluster is not for every device.
+    if (limits_.clusters &&
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
+            cudaSuccess) {
+      ForgetError();
+      limits_.clusters = false;
+    }
+    return Status();
+  }
+
+  static constexpr size_t kPinnedBytes = size_t{4} << 20;
+  static constexpr size_t kMostGraphs = 64;
+  int device_;
   cudaStream_t stream_;
   Limits limits_;
-  std::map<Asked, Graph> graphs_;
+  PinnedMemory pinned_{kPinnedBytes};
+  std::set<const void*> prepared_;
+  std::map<std::pair<Waiting, uint64_t>, bool> can_wait_;  // with so much shared memory
+  // By what a call of Run names; the memory behind it stays where it is for as long as the queue
+  // lives.
+  RecentlyUsed<std::tuple<const Step*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{
+      kMostGraphs};
 };
 
 class CudaDevice : public Device {
@@ -235,31 +335,37 @@ class CudaDevice : public Device {
 
   const std::string& name() const override { return name_; }
   uint64_t FreeBytes() const override {
+    const CurrentDevice current(device_);
     size_t free = 0, total = 0;
-    if (cudaSetDevice(device_) != cudaSuccess) return 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? WithoutReserve(free) : 0;
   }
+  uint64_t SharedBytesOfBlock() const override { return limits_.shared_bytes; }
   DevicePeaks peaks() const override { return peaks_; }
   Result<std::byte*> Allocate(size_t bytes) override {
-    void* memory = nullptr;
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_), "choosing the device");
-    const cudaError_t error = cudaMalloc(&memory, std::max<size_t>(bytes, 1));
-    if (error == cudaErrorMemoryAllocation) {
-      static_cast<void>(cudaGetLastError());  // or the next call would report it again
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "device memory",
-                             std::to_string(bytes) + " bytes",
-                             std::to_string(FreeBytes()) + " free");
-    }
-    if (error != cudaSuccess) return Failed("allocating memory", error);
-    return static_cast<std::byte*>(memory);
+    return OnDevice(device_, [&]() -> Result<std::byte*> {
+      void* memory = nullptr;
+      const cudaError_t error = cudaMalloc(&memory, std::max<size_t>(bytes, 1));
+      if (error == cudaErrorMemoryAllocation) {
+        ForgetError();
+        return Status::Refusal(KINGLET_OUT_OF_MEMORY, "cuda", "device memory",
+                               std::to_string(bytes) + " bytes",
+                               std::to_string(FreeBytes()) + " free");
+      }
+      if (error != cudaSuccess) return Failed("allocating memory", error);
+      return static_cast<std::byte*>(memory);
+    });
   }
-  void Free(std::byte* memory) override { static_cast<void>(cudaFree(memory)); }
+  void Free(std::byte* memory) override {
+    const CurrentDevice current(device_);
+    static_cast<void>(cudaFree(memory));
+  }
   Result<std::unique_ptr<Queue>> CreateQueue() override {
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_), "choosing the device");
-    cudaStream_t stream = nullptr;
-    KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-                                 "creating a stream");
-    return std::unique_ptr<Queue>(std::make_unique<CudaQueue>(stream, limits_));
+    return OnDevice(device_, [&]() -> Result<std::unique_ptr<Queue>> {
+      cudaStream_t stream = nullptr;
+      KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                                   "creating a stream");
+      return std::unique_ptr<Queue>(std::make_unique<CudaQueue>(device_, stream, limits_));
+    });
   }
 
  private:
@@ -290,27 +396,6 @@ Status NoDevice(const std::string& found) {
                          found);
 }
 
-// Whether a cluster of kFewBlocks fits this device.
-bool ClustersFit(const cudaDeviceProp& properties) {
-  if (properties.major < 9) return false;
-  const auto kernel = RunSteps;
-  if (cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                           cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess) {
-    return false;
-  }
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(kFewBlocks);
-  config.blockDim = dim3(kBlockThreads);
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = kFewBlocks;
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  int clusters = 0;
-  return cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Device>> FirstCudaDevice() {
@@ -330,7 +415,7 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   if (count == 0) return NoDevice("no device");
   cudaDeviceProp properties{};
   KINGLET_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, 0), "device properties");
-  constexpr int kOldestMajor = 7, kOldestMinor = 5;
+  constexpr int kOldestMajor = 7, kOldestMinor = 5, kFirstMajorWithClusters = 9;
   if (properties.major * 10 + properties.minor < kOldestMajor * 10 + kOldestMinor) {
     return NoDevice(std::string(properties.name) + " of compute capability " +
                     std::to_string(properties.major) + "." + std::to_string(properties.minor) +
@@ -338,14 +423,14 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   }
   Limits limits;
   limits.multiprocessors = properties.multiProcessorCount;
-  limits.shared_bytes = static_cast<int>(properties.sharedMemPerBlockOptin);
+  limits.shared_bytes = properties.sharedMemPerBlockOptin;
+  limits.clusters = properties.major >= kFirstMajorWithClusters;
   int cooperative = 0;
   KINGLET_CUDA_RETURN_IF_ERROR(
       cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), "device attributes");
   limits.cooperative = cooperative != 0;
-  limits.clusters = ClustersFit(properties);
   const DevicePeaks peaks = PeaksOf(RatesOf(properties, 0));
-  static_cast<void>(cudaGetLastError());
+  ForgetError();
   return std::shared_ptr<Device>(
       std::make_shared<CudaDevice>(0, std::string(properties.name), limits, peaks));
 }

@@ -1,5 +1,5 @@
 // A device as the rest of this directory uses it: memory, and queues that run steps. Two there are:
-// a CUDA device (device.cu), and the host emulating one (emulated_device.h). C++17.
+// a CUDA device (cuda_device.h), and the host emulating one (emulated_device.h). C++17.
 #ifndef KINGLET_KERNELS_CUDA_DEVICE_H_
 #define KINGLET_KERNELS_CUDA_DEVICE_H_
 
@@ -24,7 +24,8 @@ struct StepList {
   const Step* steps = nullptr;
   uint32_t count = 0;
   const Step* on_device = nullptr;
-  // Likely to be asked for again, for as many lanes: worth remembering how it was launched.
+  // Likely to be asked for again, for as many lanes: worth remembering how it was launched. Its
+  // memory then stays where it is for as long as the queue lives.
   bool may_repeat = true;
 };
 
@@ -67,12 +68,22 @@ class Queue {
   QueueWork work_;
 };
 
+// What lanes may have of a device's free memory. The rest is for kernels, which are loaded when
+// they are first run, and for graphs: after the last byte is given away the first step would fail.
+inline constexpr uint64_t kReservedBytes = uint64_t{256} << 20;
+constexpr uint64_t WithoutReserve(uint64_t free_bytes) {
+  return free_bytes > kReservedBytes ? free_bytes - kReservedBytes : 0;
+}
+
 // Shared by any number of threads.
 class Device {
  public:
   virtual ~Device() = default;
   virtual const std::string& name() const = 0;
+  // Memory that lanes may have.
   virtual uint64_t FreeBytes() const = 0;
+  // Most of it that a block may ask for.
+  virtual uint64_t SharedBytesOfBlock() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
   virtual Result<std::byte*> Allocate(size_t bytes) = 0;

@@ -93,6 +93,7 @@ class Emulated : public Device {
     const std::lock_guard<std::mutex> lock(mutex_);
     return emulation_.memory_bytes - used_;
   }
+  uint64_t SharedBytesOfBlock() const override { return emulation_.shared_bytes; }
   DevicePeaks peaks() const override { return emulation_.peaks; }
   Result<std::byte*> Allocate(size_t bytes) override {
     constexpr size_t kAlignment = 256;

@@ -16,6 +16,7 @@ struct Emulation {
   // Of the threads of a section, and of the blocks between two waits: any order gives the same.
   Order order = Order::kForward;
   uint64_t memory_bytes = uint64_t{1} << 40;  // that may be allocated
+  uint64_t shared_bytes = 232448;             // of a block: compute capability 9.0's
   DevicePeaks peaks = {};                     // as if
 };
 

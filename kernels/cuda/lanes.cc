@@ -48,16 +48,16 @@ class ProgramLanes : public DeviceLanes {
                                               const DeviceQuestion& question) override {
     std::vector<DeviceAnswer> answers(frames.size());
     if (frames.empty() || k == 0) return answers;
-    std::vector<RankedWords> ranked(frames.size());
+    const uint64_t bytes_each = RankedWords::BytesFor(k);
+    std::vector<std::byte> ranked(frames.size() * bytes_each);
     std::vector<uint64_t> clusters(frames.size());  // that each lane has computed
     const auto count = static_cast<uint32_t>(frames.size());
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
-      auto* const on_device = reinterpret_cast<RankedWords*>(AnswersAt());
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
       const RankedWordsPlan plan = queries.Ranking(count, question.empty_cache_is_normalised);
       const auto rank = [&](RankedPart part) {
-        return RunStep(MakeStep(cuda::RankWords{plan, k, part, on_device, tails}));
+        return RunStep(MakeStep(cuda::RankWords{plan, k, part, AnswersAt(), tails}));
       };
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
       KINGLET_RETURN_IF_ERROR(RunList(question.computes_all ? queries.AllClusterSteps(count)
@@ -76,15 +76,17 @@ class ProgramLanes : public DeviceLanes {
           KINGLET_RETURN_IF_ERROR(rank(RankedPart::kTails));
         }
       }
-      return queue_->Download(ranked.data(), AnswersAt(), ranked.size() * sizeof ranked[0]);
+      return queue_->Download(ranked.data(), AnswersAt(), ranked.size());
     });
     if (!status.ok()) return status;
     for (size_t i = 0; i < answers.size(); ++i) {
-      if (ranked[i].not_finite != 0) answers[i].not_finite = ranked[i].not_finite - 1;
-      answers[i].looked_into = ranked[i].looked_into;
+      const auto& found = *reinterpret_cast<const RankedWords*>(ranked.data() + i * bytes_each);
+      if (found.not_finite != 0) answers[i].not_finite = found.not_finite - 1;
+      answers[i].looked_into = found.looked_into;
       answers[i].clusters = clusters[i] | kHead;
-      for (uint32_t n = 0; n < ranked[i].count; ++n) {
-        answers[i].words.push_back({ranked[i].ids[n], ranked[i].log_probabilities[n]});
+      answers[i].words.reserve(found.count);
+      for (uint32_t n = 0; n < found.count; ++n) {
+        answers[i].words.push_back({found.words[n].id, found.words[n].log_probability});
       }
     }
     return answers;

@@ -1,6 +1,7 @@
 #include "kernels/cuda/program.h"
 
 #include <span>
+#include <string>
 #include <variant>
 
 #include "kernels/cuda/bind.h"
@@ -29,6 +30,19 @@ void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
   }
 }
 
+// What no launch could ask of the device is refused before anything runs.
+Status CheckSharedBytes(const std::string& name, const std::vector<Step>& steps,
+                        const Device& device) {
+  const uint64_t most = device.SharedBytesOfBlock();
+  for (const Step& step : steps) {
+    if (SharedBytesOf(step) <= most) continue;
+    return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "step " + name,
+                           "at most " + std::to_string(most) + " bytes of a block's shared memory",
+                           std::to_string(SharedBytesOf(step)));
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const BufferLayout& layout,
@@ -41,6 +55,7 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
   std::vector<std::vector<Step>> bound;  // by plan step
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     KINGLET_ASSIGN_OR_RETURN(std::vector<Step> steps, binder.Bind(i));
+    KINGLET_RETURN_IF_ERROR(CheckSharedBytes(plan.steps[i].name, steps, *device));
     bound.push_back(std::move(steps));
   }
   JoinQuantisers(plan, bound);
@@ -49,7 +64,8 @@ Result<std::shared_ptr<const Program>> Program::Bind(const Plan& plan, const Buf
     program->steps_.insert(program->steps_.end(), steps.begin(), steps.end());
   }
   program->firsts_.push_back(static_cast<uint32_t>(program->steps_.size()));
-  KINGLET_ASSIGN_OR_RETURN(program->queries_, Queries::Bind(plan, bound, binder));
+  KINGLET_ASSIGN_OR_RETURN(program->queries_,
+                           Queries::Bind(plan, bound, device->SharedBytesOfBlock(), binder));
   program->weight_bytes_ = weights.bytes();
   KINGLET_ASSIGN_OR_RETURN(program->on_device_,
                            weights.Constants(std::span<const Step>(program->steps_)));

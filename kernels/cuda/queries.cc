@@ -10,7 +10,7 @@
 namespace kinglet::cuda {
 namespace {
 
-// Of a block, with room for a second on the same multiprocessor.
+// Of a block whose logits are made twice, with room for a second on the same multiprocessor.
 constexpr uint64_t kMostSharedBytes = 98304;
 
 bool Writes(const Op& op, BufferId logits) {
@@ -29,7 +29,7 @@ struct FusedProduct {
 // twice.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
                                         const std::vector<std::vector<Step>>& bound,
-                                        const Logits& logits) {
+                                        const Logits& logits, uint64_t most_shared_bytes) {
   std::optional<FusedProduct> found;
   for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
     if (!Writes(plan.steps[i].op, cluster.logits)) continue;
@@ -44,15 +44,23 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
     return std::nullopt;
   }
   const ClusterProduct fused = {found->product, logits};
-  const bool fits = fused.SharedBytes() <= kMostSharedBytes &&
+  const bool fits = fused.SharedBytes() <= std::min(kMostSharedBytes, most_shared_bytes) &&
                     fused.PaddedColumns() <= RankedWordsPlan::kMostColumns;
   return fits ? found : std::nullopt;
+}
+
+// Of a block that answers a question.
+uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
+  RankWords best{};
+  WordLogProbability given{};
+  best.plan = given.plan = plan;
+  return std::max(best.SharedBytes(), given.SharedBytes());
 }
 
 }  // namespace
 
 Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
-                              Binder& binder) {
+                              uint64_t most_shared_bytes, Binder& binder) {
   Queries queries;
   std::vector<RankedCluster> stored, fused;
   for (const ClusterPlan& cluster : plan.clusters) {
@@ -69,7 +77,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     }
     stored.push_back(ranked);
     queries.first_words_.push_back(cluster.first);
-    const std::optional<FusedProduct> product = FindProduct(plan, cluster, bound, logits);
+    const std::optional<FusedProduct> product =
+        FindProduct(plan, cluster, bound, logits, most_shared_bytes);
     if (product) {
       ranked.stored = false;
       ranked.product = product->product;
@@ -127,7 +136,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
   }
   queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMostClusters &&
                       ranking.blocks <= RankedWordsPlan::kMostBlocks &&
-                      ranking.cache.capacity <= RankedWordsPlan::kMostPairs;
+                      ranking.cache.capacity <= RankedWordsPlan::kMostPairs &&
+                      SharedBytesOfAnswers(ranking) <= most_shared_bytes;
   // As many words surely have a log-probability above minus infinity.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity

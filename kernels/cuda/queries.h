@@ -21,12 +21,12 @@ inline constexpr uint32_t kLanesWorthFusing = 32;
 
 class Queries {
  public:
-  // `bound[i]` is what plan step i became.
+  // `bound[i]` is what plan step i became; a block of the device has `most_shared_bytes`.
   static Result<Queries> Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
-                              Binder& binder);
+                              uint64_t most_shared_bytes, Binder& binder);
 
-  // False where the model has more clusters, words or pairs of a cache than ranking.h takes, or no
-  // clusters at all: then the host ranks.
+  // False where the model has more clusters, words or pairs of a cache than ranking.h takes or the
+  // device's blocks have shared memory for, or no clusters at all: then the host ranks.
   bool can_rank() const { return can_rank_; }
   // The steps of cluster `index` for so many lanes; of all clusters.
   StepList ClusterSteps(size_t index, uint32_t lanes) const;

@@ -21,15 +21,22 @@
 
 namespace kinglet::cuda {
 
-// The answer about one lane.
+// The answer about one lane, to a question for k words: only so many of them have memory.
 struct RankedWords {
   static constexpr uint32_t kMost = internal::BestWords::kMost;
+  struct Word {
+    uint32_t id;
+    float log_probability;
+  };
   uint32_t count;
   // 0, or 1 + the first cluster whose numbers are not finite; 1 + cluster_count: the cache's.
   uint32_t not_finite;
   uint32_t looked_into;  // words outside the cache whose log-probability was computed
-  uint32_t ids[kMost];   // most probable first
-  float log_probabilities[kMost];
+  Word words[kMost];     // most probable first
+
+  KINGLET_HOST_DEVICE static constexpr uint64_t BytesFor(uint32_t k) {
+    return sizeof(RankedWords) - (kMost - k) * sizeof(Word);
+  }
 };
 
 // What of a lane's clusters is ranked.
@@ -43,11 +50,14 @@ struct RankWords {
   RankedWordsPlan plan;
   uint32_t k;  // at most RankedWords::kMost
   RankedPart part;
-  RankedWords* answers;  // [lanes], of the device
-  uint64_t* tails;       // the same; a bit for each cluster. Of no use to kAll
+  std::byte* answers;  // [lanes] of RankedWords::BytesFor(k), of the device
+  uint64_t* tails;     // [lanes], of the device; a bit for each cluster. Of no use to kAll
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
+  KINGLET_HOST_DEVICE RankedWords& Answer(uint32_t lane) const {
+    return *reinterpret_cast<RankedWords*>(answers + lane * RankedWords::BytesFor(k));
+  }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
@@ -98,7 +108,7 @@ class LaneRanking {
     work_.block.ForEach(known == nullptr ? 1 : RankedWords::kMost, [&](uint64_t i) {
       if (i == 0) best_.count = known == nullptr ? 0 : known->count;
       if (known != nullptr && i < known->count) {
-        best_.words[i] = {known->log_probabilities[i], known->ids[i]};
+        best_.words[i] = {known->words[i].log_probability, known->words[i].id};
       }
     });
     cache_.Sort(work_, words_.lane());
@@ -144,8 +154,7 @@ class LaneRanking {
         answer.looked_into = looked_into_;
       }
       if (i >= best_.count) return;
-      answer.ids[i] = best_.words[i].id;
-      answer.log_probabilities[i] = best_.words[i].value;
+      answer.words[i] = {best_.words[i].id, best_.words[i].value};
     });
   }
 
@@ -239,7 +248,7 @@ KINGLET_HOST_DEVICE inline uint64_t RankWords::SharedBytes() const {
 KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
   const Block& block = work.block;
   const uint32_t clusters = p.plan.cluster_count;
-  RankedWords& answer = p.answers[work.unit];
+  RankedWords& answer = p.Answer(work.unit);
   SharedMemory shared(block);
   internal::LaneRanking ranking(p, work, shared);
   if (p.part == RankedPart::kTails) {

@@ -144,8 +144,9 @@ Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes
   };
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_steps, copy(std::as_bytes(steps)));
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_lanes, copy(std::as_bytes(lanes)));
+  // Others' steps may lie in this memory next.
   const StepList list = {steps.data(), static_cast<uint32_t>(steps.size()),
-                         reinterpret_cast<const Step*>(of_steps.data())};
+                         reinterpret_cast<const Step*>(of_steps.data()), false};
   KINGLET_RETURN_IF_ERROR(queue_.Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),
                                      static_cast<uint32_t>(lanes.size())));
   return queue_.Wait();

@@ -76,7 +76,9 @@ class SessionDevice : public testing::TestWithParam<const char*> {
   PretendedDevice pretended_;
   Backend backend_ = BackendHere();
 };
-INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated", "cuda"));
+// By name, so that bench/gpu_check can leave all but the machine's own device out.
+INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated", "cuda"),
+                         [](const auto& device) { return std::string(device.param); });
 
 std::vector<double> Numbers(const std::vector<Candidate>& words) {
   std::vector<double> numbers;
@@ -321,9 +323,7 @@ TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
   }
   EXPECT_GT(answered, 0u);
   EXPECT_GT(refused, 0u);
-  if (GetParam() != std::string("pretended")) {
-    EXPECT_GT(spared, 0u);
-  }
+  EXPECT_TRUE(spared > 0 || GetParam() == std::string("pretended"));
 }
 
 TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {

@@ -44,6 +44,14 @@ TEST(MakeSchedule, TimesWhatIsWantedWhereThereAreIdsEnough) {
   EXPECT_EQ(MakeSchedule(0, 1).Timed(), 1u);
 }
 
+TEST(MakeSchedule, HasNoMoreRoundsThanAreWanted) {
+  const BenchSchedule schedule = MakeSchedule(100, 12, 2);
+  EXPECT_EQ(schedule.rounds, 2u);
+  EXPECT_EQ(schedule.Timed(), 12u);
+  EXPECT_EQ(MakeSchedule(100, 12, schedule.Ids(), "ids", 2)->rounds, 2u);
+  EXPECT_EQ(MakeSchedule(100, 1, 2).rounds, 1u);
+}
+
 TEST(MakeSchedule, TimesFewerWhereIdsAreFewAndNeverRunsOut) {
   for (const uint64_t warm_up : {0u, 1u, 50u}) {
     for (const uint64_t tokens : {1u, 7u, 19u, 20u, 1000u}) {

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace kinglet::cuda {
 namespace {
@@ -36,6 +38,33 @@ TEST(CudaDevice, CopiesThereAndBack) {
   EXPECT_EQ(back[2], 7u);
   EXPECT_EQ(back[3], 0u);
   EXPECT_GT((*device)->FreeBytes(), 0u);
+}
+
+TEST(CudaDevice, WhatWasUploadedMayChangeAtOnce) {
+  const Result<std::shared_ptr<Device>> device = FirstCudaDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const std::unique_ptr<Queue> queue = std::move((*device)->CreateQueue()).value();
+  // Together more than the queue pins, and one that alone is more.
+  for (const size_t bytes : {size_t{48}, size_t{800'000}, size_t{20'000'000}}) {
+    constexpr size_t kTimes = 30;
+    const DeviceMemory memory = std::move(DeviceMemory::Allocate(*device, kTimes * bytes)).value();
+    std::vector<unsigned char> sent(bytes), back(bytes);
+    for (size_t i = 0; i < kTimes; ++i) {
+      std::fill(sent.begin(), sent.end(), static_cast<unsigned char>(i));
+      ASSERT_TRUE(queue->Upload(memory.data() + i * bytes, sent.data(), bytes).ok());
+    }
+    for (size_t i = 0; i < kTimes; ++i) {
+      ASSERT_TRUE(queue->Download(back.data(), memory.data() + i * bytes, bytes).ok());
+      std::fill(sent.begin(), sent.end(), static_cast<unsigned char>(i));
+      ASSERT_EQ(back, sent) << i;
+    }
+  }
+}
+
+TEST(CudaDevice, ABlockHasAtLeastTheSharedMemoryOfTheOldestDevice) {
+  const Result<std::shared_ptr<Device>> device = FirstCudaDevice();
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  EXPECT_GE((*device)->SharedBytesOfBlock(), 65536u);
 }
 
 TEST(CudaDevice, RefusesMoreMemoryThanThereIs) {

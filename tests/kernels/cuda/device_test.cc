@@ -40,6 +40,12 @@ TEST(PlanLaunches, ManyLanesMakeEveryStepBig) {
   EXPECT_EQ(launches[0].blocks, 1056u);
 }
 
+TEST(FreeMemory, LanesLeaveSomeForKernelsAndGraphs) {
+  EXPECT_EQ(WithoutReserve(kReservedBytes + 1000), 1000u);
+  EXPECT_EQ(WithoutReserve(kReservedBytes), 0u);
+  EXPECT_EQ(WithoutReserve(0), 0u);
+}
+
 TEST(PlanLaunches, NothingIsNoLaunch) { EXPECT_TRUE(PlanLaunches({}, 1, 100).empty()); }
 
 }  // namespace

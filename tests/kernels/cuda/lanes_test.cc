@@ -128,6 +128,7 @@ class BrokenDevice : public Device {
   explicit BrokenDevice(int calls) : calls_(calls) {}
   const std::string& name() const override { return emulated_->name(); }
   uint64_t FreeBytes() const override { return emulated_->FreeBytes(); }
+  uint64_t SharedBytesOfBlock() const override { return emulated_->SharedBytesOfBlock(); }
   Result<std::byte*> Allocate(size_t bytes) override { return emulated_->Allocate(bytes); }
   void Free(std::byte* memory) override { emulated_->Free(memory); }
   Result<std::unique_ptr<Queue>> CreateQueue() override {

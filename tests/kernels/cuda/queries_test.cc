@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "kernels/cuda/emulated_device.h"
@@ -15,16 +18,29 @@
 namespace kinglet::cuda {
 namespace {
 
+// A MicroNet with a head and two tails, of so many columns, and a cache of so many pairs.
+std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
+  TinyOptions options;
+  options.quantised = true;
+  options.cache_capacity = pairs;
+  options.vocabulary_size = 400;
+  options.width = width;
+  ModelOptions on_ref;
+  on_ref.backend = "ref";  // which reads the weights where they lie
+  return Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
+}
+
+// On a device whose blocks have so much shared memory.
+Result<std::shared_ptr<const Program>> BindWith(const Model& model, uint64_t shared_bytes) {
+  Emulation emulation;
+  emulation.shared_bytes = shared_bytes;
+  return Program::Bind(model.plan(), model.layout(), EmulatedDevice(emulation), {});
+}
+
 class QueriesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    TinyOptions options;
-    options.quantised = true;
-    options.cache_capacity = 9;
-    options.vocabulary_size = 140;
-    ModelOptions on_ref;
-    on_ref.backend = "ref";  // which reads the weights where they lie
-    model_ = Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
+    model_ = ModelOf(8, 9);
     program_ =
         std::move(Program::Bind(model_->plan(), model_->layout(), EmulatedDevice(), {})).value();
   }
@@ -50,6 +66,38 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   uint32_t steps = 0;
   for (size_t i = 0; i < queries.clusters(); ++i) steps += queries.ClusterSteps(i, 1).count;
   EXPECT_EQ(steps, few.count);
+}
+
+// As on compute capability 7.5, which has less than a head of so many columns would take.
+TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
+  constexpr uint64_t kLittle = 65536;
+  const auto model = ModelOf(512, 9);
+  const auto ample = BindWith(*model, 98304).value(), scarce = BindWith(*model, kLittle).value();
+  const uint32_t fused = MakeStep(LargestOfProducts{}).kind;
+  EXPECT_TRUE(Has(ample->queries().ClusterSteps(0, kLanesWorthFusing), fused));
+  EXPECT_FALSE(Has(scarce->queries().ClusterSteps(0, kLanesWorthFusing), fused));
+  EXPECT_TRUE(Has(scarce->queries().ClusterSteps(1, kLanesWorthFusing), fused));
+  const StepList all = scarce->queries().AllClusterSteps(kLanesWorthFusing);
+  for (const Step& step : std::span(all.steps, all.count)) EXPECT_LE(SharedBytesOf(step), kLittle);
+}
+
+TEST_F(QueriesTest, TheHostRanksWhereABlockHasTooLittleSharedMemory) {
+  const auto model = ModelOf(8, 4000);
+  RankWords question{};
+  question.plan = BindWith(*model, 232448).value()->queries().Ranking(1, false);
+  const uint64_t needed = question.SharedBytes();
+  EXPECT_TRUE(BindWith(*model, needed).value()->queries().can_rank());
+  EXPECT_FALSE(BindWith(*model, needed - 1).value()->queries().can_rank());
+}
+
+TEST_F(QueriesTest, StepsThatNeedMoreSharedMemoryThanABlockHasAreRefused) {
+  const auto refused = BindWith(*model_, 100);
+  EXPECT_EQ(refused.status().code(), KINGLET_UNSUPPORTED);
+  const std::string message = refused.status().message();
+  EXPECT_EQ(message.rfind("cuda: step ", 0), 0u) << message;
+  EXPECT_NE(message.find("expected at most 100 bytes of a block's shared memory, found "),
+            std::string::npos)
+      << message;
 }
 
 TEST_F(QueriesTest, AWordIsInTheClusterThatThePlanSays) {

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""bench/gpu_check says what it has seen, and passes nothing that it has not: with programs that pretend.
+
+    gpu_check_test.py BENCH
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GPU_CHECK = os.path.join(sys.argv[1], "gpu_check")
+TESTS = ["cuda_functions_check_test", "cuda_device_there_test", "cuda_conformance_test", "session_device_test"]
+PASSES = "echo '[  PASSED  ] 3 tests.'"
+SKIPS = "echo '[  PASSED  ] 0 tests.'; echo '[  SKIPPED ] 3 tests, listed below:'"
+CLEAN = "echo '========= ERROR SUMMARY: 0 errors'"
+
+
+class GpuCheck(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.bundle = os.path.join(self.folder.name, "bundle")
+        self.tools = os.path.join(self.folder.name, "tools")
+        os.makedirs(os.path.join(self.bundle, "models"))
+        self.script(self.tools, "nvidia-smi", "echo a GPU")
+        self.kinglet("echo '{\"backend\":\"cpu\"}'")
+        for name in TESTS:
+            self.script(os.path.join(self.bundle, "bin"), name, PASSES)
+
+    def script(self, folder, name, body):
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, name)
+        with open(path, "w") as file:
+            file.write(f"#!/bin/sh\n{body}\n")
+        os.chmod(path, 0o755)
+
+    def kinglet(self, body):
+        self.script(os.path.join(self.bundle, "bin"), "kinglet", body)
+
+    def sanitizer(self, body):
+        self.script(self.tools, "compute-sanitizer", body)
+
+    def run_check(self, *parts):
+        done = subprocess.run([GPU_CHECK, self.bundle, *parts], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={"PATH": f"{self.tools}:/usr/bin:/bin"})
+        return done.returncode, done.stdout
+
+    def assert_passes(self, part):
+        code, text = self.run_check(part)
+        self.assertEqual(code, 0, text)
+        self.assertIn(f"all passed: {part}", text)
+
+    def assert_fails(self, part, *said):
+        code, text = self.run_check(part)
+        self.assertEqual(code, 1, text)
+        self.assertNotIn("all passed", text)
+        for line in said:
+            self.assertIn(line, text)
+
+    def test_without_a_gpu_there_is_one_line(self):
+        os.remove(os.path.join(self.tools, "nvidia-smi"))
+        self.assertEqual(self.run_check(), (1, "gpu_check: no NVIDIA GPU: nothing can be proven here\n"))
+
+    def test_parts_are_named(self):
+        code, text = self.run_check("device", "nonsense")
+        self.assertEqual(code, 2)
+        self.assertIn('no part "nonsense"', text)
+        self.assertNotIn("==", text)
+
+    def test_what_passes_is_kept_whole(self):
+        self.assert_passes("device")
+        logs = os.listdir(os.path.join(self.bundle, "logs"))
+        for name in TESTS:
+            self.assertTrue(any(name in log for log in logs), logs)
+
+    def test_tests_that_skip_or_are_not_there_do_not_pass(self):
+        for body in (SKIPS, "echo '[  PASSED  ] 0 tests.'", PASSES + "; echo '[  SKIPPED ] 1 test, listed below:'", "true",
+                     PASSES + "; exit 1"):
+            self.script(os.path.join(self.bundle, "bin"), TESTS[3], body)
+            self.assert_fails("device", f"failed: tests on the device: {TESTS[3]}")
+
+    def test_digits_that_differ_fail(self):
+        for body in ("echo $*", "true"):  # the backend's name outside of JSON; nothing at all
+            self.kinglet(body)
+            self.assert_fails("device", "failed: the same bits as cpu: demo model")
+
+    def test_what_a_sanitizer_refuses_is_not_checked(self):
+        self.sanitizer(f"echo 'Error: Device not supported.'; {PASSES}; {CLEAN}")
+        self.assert_fails("sanitizers", "gpu_check: not checked: memcheck", "gpu_check: not checked: racecheck")
+        self.sanitizer(f"{SKIPS}; {CLEAN}")
+        self.assert_fails("sanitizers", "gpu_check: not checked: synccheck")
+
+    def test_what_a_sanitizer_finds_fails(self):
+        self.sanitizer(f"{PASSES}; echo '========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)'; exit 9")
+        self.assert_fails("sanitizers", "gpu_check: failed: racecheck")
+        self.sanitizer(f"{PASSES}; {CLEAN}")
+        self.assert_passes("sanitizers")
+
+    def test_a_bench_that_fails_fails(self):
+        self.assert_passes("lanes")
+        self.kinglet("exit 1")
+        self.assert_fails("lanes", "failed: 1,024 lanes")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
