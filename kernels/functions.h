@@ -73,14 +73,15 @@ KINGLET_HOST_DEVICE inline uint32_t BitsFromFloat(float value) {
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
-}  // namespace internal
 
-// e^x. NaN stays NaN; results may be denormal (one rounding).
-KINGLET_HOST_DEVICE inline float Exp(float x) {
+// e^x = y * 2^n, y from 0.7 to 1.5, for every x that is neither too large nor too small for it.
+struct ExpFactors {
+  float y, n;
+  float shifted;  // kRound + n: n is in its low bits, where kRound has zeros
+};
+KINGLET_HOST_DEVICE inline ExpFactors FactorsOfExp(float x) {
   using C = ExpConstants;
-  if (!(x <= C::kOverflow)) return x > C::kOverflow ? internal::FloatFromBits(0x7f800000u) : x;
-  if (x < C::kUnderflow) return 0.0f;
-  // n = round(x / ln 2) sits in the low bits of `shifted`; r = x - n ln 2 in two steps.
+  // n = round(x / ln 2); r = x - n ln 2 in two steps.
   const float shifted = fmaf(x, C::kLog2E, C::kRound);
   const float n = shifted - C::kRound;
   float r = fmaf(n, -C::kLn2High, x);
@@ -94,14 +95,23 @@ KINGLET_HOST_DEVICE inline float Exp(float x) {
   // 1 + (r + r^2 p): the large term is added last.
   const float r2 = r * r;
   const float q = fmaf(r2, p, r);
-  const float y = 1.0f + q;
+  return {1.0f + q, n, shifted};
+}
+}  // namespace internal
+
+// e^x. NaN stays NaN; results may be denormal (one rounding).
+KINGLET_HOST_DEVICE inline float Exp(float x) {
+  using C = ExpConstants;
+  if (!(x <= C::kOverflow)) return x > C::kOverflow ? internal::FloatFromBits(0x7f800000u) : x;
+  if (x < C::kUnderflow) return 0.0f;
+  const internal::ExpFactors e = internal::FactorsOfExp(x);
   // Two powers of two, so that neither overflows nor loses bits before the last multiplication.
-  const int32_t k = static_cast<int32_t>(n);
+  const int32_t k = static_cast<int32_t>(e.n);
   const int32_t k1 = k / 2;
   const int32_t k2 = k - k1;
   const float s1 = internal::FloatFromBits(static_cast<uint32_t>(k1 + 127) << 23);
   const float s2 = internal::FloatFromBits(static_cast<uint32_t>(k2 + 127) << 23);
-  return y * s1 * s2;
+  return e.y * s1 * s2;
 }
 
 // Natural logarithm. log(0) = -infinity, log(x < 0) = NaN, log(infinity) = infinity.

@@ -13,26 +13,12 @@ namespace kinglet::cuda {
 
 // Exp of x <= 0, bit for bit, or of a NaN, without a branch.
 KINGLET_HOST_DEVICE inline float ExpOfAtMostZero(float x) {
-  using C = ExpConstants;
-  const float shifted = fmaf(x, C::kLog2E, C::kRound);
-  const float n = shifted - C::kRound;
-  float r = fmaf(n, -C::kLn2High, x);
-  r = fmaf(n, -C::kLn2Low, r);
-  float p = C::kC7;
-  p = fmaf(p, r, C::kC6);
-  p = fmaf(p, r, C::kC5);
-  p = fmaf(p, r, C::kC4);
-  p = fmaf(p, r, C::kC3);
-  p = fmaf(p, r, C::kC2);
-  const float r2 = r * r;
-  const float q = fmaf(r2, p, r);
-  const float y = 1.0f + q;
-  // 2^(n + 64) is exact for every n that counts, as is y times it; only 2^-64 may round. The low
-  // bits of `shifted` are n's, those of kRound zeros.
+  const kinglet::internal::ExpFactors e = kinglet::internal::FactorsOfExp(x);
+  // 2^(n + 64) is exact for every n that counts, as is y times it; only 2^-64 may round.
   const float scale = kinglet::internal::FloatFromBits(
-      (kinglet::internal::BitsFromFloat(shifted) << 23) + (uint32_t{127 + 64} << 23));
-  const float scaled = y * scale * 5.42101086e-20f;
-  return x < C::kUnderflow ? 0.0f : scaled;
+      (kinglet::internal::BitsFromFloat(e.shifted) << 23) + (uint32_t{127 + 64} << 23));
+  const float scaled = e.y * scale * 5.42101086e-20f;
+  return x < ExpConstants::kUnderflow ? 0.0f : scaled;
 }
 
 // Logits, as three steps go over them.
