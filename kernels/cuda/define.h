@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/real_product.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/cuda/vectors.h"

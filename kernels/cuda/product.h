@@ -1,13 +1,11 @@
-// Products of matrices with vectors: rules 2 to 4 of docs/NUMERICS.md. C++17.
+// Products of matrices with vectors in integers: rules 2 and 3 of docs/NUMERICS.md. C++17.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_PRODUCT_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/byte_matrix.h"
-#include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
-#include "kernels/cuda/sums.h"
 
 namespace kinglet::cuda {
 
@@ -490,119 +488,6 @@ KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
                          constexpr bool kBytes = decltype(bytes)::value;
                          internal::RunForManyLanes<kBytes, decltype(bytes_x)::value>(p, work);
                        });
-}
-
-// The 15-bit fixed point of a vector (rule 2): codes, and the step of its own.
-struct FixedPoint : ByLane {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  Place x;  // [count] of reals
-  uint32_t count;
-  Place codes;  // [count] of int16
-  Place step;   // [1] of reals
-
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kMostParts);
-  }
-  static constexpr uint32_t kMostParts = 256;
-};
-
-KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
-  constexpr float kLimit = 16383.0f;
-  const Lane& lane = work.lanes[work.unit];
-  const float* x = work.At<float>(lane, p.x);
-  float* const largest = SharedMemory(work.block).Take<float>(FixedPoint::kMostParts);
-  work.block.ForEach(FixedPoint::kMostParts, [&](uint64_t part) {
-    float most = 0.0f;
-    for (uint64_t i = part; i < p.count; i += FixedPoint::kMostParts) {
-      const float magnitude = fabsf(x[i]);
-      most = magnitude > most ? magnitude : most;
-    }
-    largest[part] = most;
-  });
-  for (uint32_t apart = FixedPoint::kMostParts / 2; apart > 0; apart /= 2) {
-    work.block.ForEach(apart, [&](uint64_t i) {
-      largest[i] = largest[i + apart] > largest[i] ? largest[i + apart] : largest[i];
-    });
-  }
-  const float step = largest[0] / kLimit;
-  int16_t* codes = work.At<int16_t>(lane, p.codes);
-  work.block.ForEach(p.count, [&](uint64_t i) {
-    if (i == 0) *work.At<float>(lane, p.step) = step == 0.0f ? 1.0f : step;
-    if (step == 0.0f) {
-      codes[i] = 0;
-      return;
-    }
-    const float q = x[i] / step;
-    const float clamped = q >= -kLimit ? (q <= kLimit ? q : kLimit) : -kLimit;
-    codes[i] = static_cast<int16_t>(rintf(clamped));
-  });
-}
-
-// y[rows] = matrix * x in floats (rule 4). Each unit is some rows of one lane.
-struct RealProduct {
-  const float* matrix = nullptr;  // [rows, cols]
-  uint32_t rows = 0, cols = 0;
-  Vector x;
-  Finish finish;
-  Place y;
-  TokenRange tokens;
-
-  // Half a warp for each row.
-  KINGLET_HOST_DEVICE uint32_t RowUnits(uint32_t warps) const {
-    return (rows + 2 * warps - 1) / (2 * warps);
-  }
-  KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
-    return lanes * RowUnits(warps);
-  }
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
-};
-
-// Sums of `cols` terms of rows `first` and `first` + 1 below `rows`, each by half of the warp:
-// term(partial, row, i) adds term i to a partial sum, use(row, sum) is called once.
-template <class Term, class Use>
-KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
-                                    const Term& term, const Use& use) {
-  const auto row_of = [&](uint32_t thread) { return first + thread / kSumLanes; };
-  PerLane<RunningFold> totals{};
-  for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
-    const uint64_t end = cols - begin < kSumBlock ? cols : begin + kSumBlock;
-    PerLane<float> chains;
-    warp.EachLane([&](uint32_t thread, uint32_t slot) {
-      chains[slot] = 0.0f;
-      const uint64_t row = row_of(thread);
-      if (row >= rows) return;
-      if (cols < kShortSum && thread % kSumLanes != 0) return;
-      const uint32_t stride = cols < kShortSum ? 1 : kSumLanes;
-      for (uint64_t i = begin + thread % kSumLanes; i < end; i += stride) {
-        chains[slot] = term(chains[slot], row, i);
-      }
-    });
-    // A short sum is its first chain as it is.
-    for (uint32_t apart = cols < kShortSum ? 0 : kSumLanes / 2; apart > 0; apart /= 2) {
-      const PerLane<float> other = warp.Exchanged(chains, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) { chains[slot] += other[slot]; });
-    }
-    warp.EachLane([&](uint32_t, uint32_t slot) { totals[slot].Push(chains[slot]); });
-  }
-  warp.EachLane([&](uint32_t thread, uint32_t slot) {
-    if (thread % kSumLanes != 0 || row_of(thread) >= rows) return;
-    use(row_of(thread), totals[slot].Total());
-  });
-}
-
-KINGLET_HOST_DEVICE inline void Run(const RealProduct& p, const Work& work) {
-  const LaneUnit unit(work, p.RowUnits(work.block.warps()));
-  const Lane& lane = work.lanes[unit.lane];
-  if (!p.tokens.Contains(lane.token)) return;
-  work.block.EachWarp([&](const Warp& warp) {
-    const uint64_t first = (uint64_t{unit.part} * work.block.warps() + warp.index()) * 2;
-    TwoRowSums(
-        warp, first, p.rows, p.cols,
-        [&](float sum, uint64_t row, uint64_t i) {
-          return fmaf(p.matrix[row * p.cols + i], work.Real(lane, p.x, i), sum);
-        },
-        [&](uint64_t row, float sum) { work.At<float>(lane, p.y)[row] = p.finish(sum, row); });
-  });
 }
 
 }  // namespace kinglet::cuda
