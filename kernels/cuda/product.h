@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/byte_matrix.h"
+#include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
 
 namespace kinglet::cuda {
