@@ -122,7 +122,7 @@ class CodedLayer {
 
  private:
   void Run(size_t step) {
-    Frame frame{scratch_.bytes().data(), nullptr, 0, 0};
+    StreamFrame frame{scratch_.bytes().data(), nullptr, 0, 0};
     kernels_[step].Run({&frame, 1});
   }
   std::span<std::byte> Keep(uint64_t size) {

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "bench/coded_presets.h"
-#include "bench/presets.h"
-#include "bench/synthesis.h"
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 #include "format/write_file.h"
 #include "format/writer.h"
+#include "tests/synthesis/coded_presets.h"
+#include "tests/synthesis/presets.h"
+#include "tests/synthesis/synthesis.h"
 #include "tools/arguments.h"
 
 namespace kinglet {

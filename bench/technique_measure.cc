@@ -5,7 +5,7 @@
 #include <set>
 #include <variant>
 
-#include "runtime/exact_sum.h"
+#include "runtime/accounting/exact_sum.h"
 #include "runtime/session.h"
 #include "tools/model_facts.h"
 #include "tools/words.h"

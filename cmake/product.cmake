@@ -1,16 +1,7 @@
 # The product: one shared library that exports the C interface and nothing else. The project's static
 # libraries are linked into it; what they hold stays hidden.
-set(c_api ${PROJECT_SOURCE_DIR}/runtime/c_api)
-add_library(kinglet SHARED
-  ${c_api}/embedding.cc
-  ${c_api}/guard.cc
-  ${c_api}/library.cc
-  ${c_api}/model.cc
-  ${c_api}/lane_query.cc
-  ${c_api}/query.cc
-  ${c_api}/session.cc
-  ${c_api}/source.cc
-  ${c_api}/state.cc)
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/runtime/c_api/*.cc)
+add_library(kinglet SHARED ${sources})
 add_library(kinglet::kinglet ALIAS kinglet)
 target_link_libraries(kinglet PRIVATE kinglet_runtime)
 target_compile_definitions(kinglet PRIVATE

@@ -8,7 +8,6 @@
 #include <span>
 #include <variant>
 
-#include "converters/checkpoint_path.h"
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
 #include "converters/golden.h"
@@ -17,10 +16,11 @@
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_model.h"
-#include "converters/source_file.h"
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
+#include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
-#include "converters/vocabulary_file.h"
 #include "format/file_layout.h"
 #include "format/ledger.h"
 #include "format/model_file.h"

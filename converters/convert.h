@@ -42,7 +42,8 @@ struct ConvertOptions {
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;
   std::string golden;  // position<TAB>id<TAB>..<TAB>value; of pairs sentence<TAB> before it
-  std::string ids;     // token ids the golden values belong to, or pairs (converters/pair_file.h)
+  std::string
+      ids;  // token ids the golden values belong to, or pairs (converters/texts/pair_file.h)
   double tolerance = 1e-4;
   // Told now and then how far a pass that takes long has come: "pass 2, embedding.table: pool 3 of
   // 8, ...". May be empty.

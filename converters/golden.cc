@@ -8,10 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/input_file.h"
-#include "converters/pair_file.h"
-#include "converters/quoted.h"
-#include "converters/token_file.h"
+#include "converters/sources/input_file.h"
+#include "converters/sources/quoted.h"
+#include "converters/texts/pair_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/model.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"

@@ -35,10 +35,10 @@ struct GoldenFile {
 // KINGLET_INVALID_ARGUMENT naming the line.
 Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids);
 
-// Of a model with an encoder: a file of answers for each pair of `pairs` (converters/pair_file.h)
-// that has any. `golden` has lines "sentence<TAB>position<TAB>id<TAB>..<TAB>value", where the
-// sentence is a line of `pairs`, from 0, and position 0 follows the start token. Errors: as
-// ReadGolden's and ReadPairs'.
+// Of a model with an encoder: a file of answers for each pair of `pairs`
+// (converters/texts/pair_file.h) that has any. `golden` has lines
+// "sentence<TAB>position<TAB>id<TAB>..<TAB>value", where the sentence is a line of `pairs`, from 0,
+// and position 0 follows the start token. Errors: as ReadGolden's and ReadPairs'.
 Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
                                                 uint32_t start_token);
 

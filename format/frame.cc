@@ -33,7 +33,7 @@ std::string HexBytes(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::array<std::byte, kFrameBytes> EncodeFrame(const Frame& frame) {
+std::array<std::byte, kFrameBytes> EncodeFrame(const FileFrame& frame) {
   std::array<std::byte, kFrameBytes> bytes{};
   std::transform(std::begin(kMagic), std::end(kMagic), bytes.begin(),
                  [](unsigned char c) { return std::byte{c}; });
@@ -46,8 +46,8 @@ std::array<std::byte, kFrameBytes> EncodeFrame(const Frame& frame) {
   return bytes;
 }
 
-Result<Frame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
-                          uint64_t actual_size) {
+Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
+                              uint64_t actual_size) {
   const auto corrupt = [&](const std::string& where, const std::string& expected,
                            const std::string& found) {
     return Status::Refusal(KINGLET_CORRUPT, source, where, expected, found);
@@ -78,7 +78,7 @@ Result<Frame> DecodeFrame(const std::string& source, std::span<const std::byte> 
       LoadLittle<uint64_t>(&start[kUnusedTooAt]) != 0) {
     return corrupt("frame, bytes 12 to 15 and 48 to 55", "zeros", "other values");
   }
-  Frame frame;
+  FileFrame frame;
   frame.file_size = LoadLittle<uint64_t>(&start[kFileSizeAt]);
   frame.header_size = LoadLittle<uint64_t>(&start[kHeaderSizeAt]);
   frame.header_digest = {LoadLittle<uint64_t>(&start[kHeaderDigestAt]),

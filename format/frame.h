@@ -26,19 +26,19 @@ constexpr uint64_t NextSegmentOffset(uint64_t position) {
   return (position + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
 }
 
-struct Frame {
+struct FileFrame {
   uint64_t file_size = 0;
   uint64_t header_size = 0;
   Digest128 header_digest;
 };
 
-std::array<std::byte, kFrameBytes> EncodeFrame(const Frame& frame);
+std::array<std::byte, kFrameBytes> EncodeFrame(const FileFrame& frame);
 
 // Reads and checks the frame of a file of `actual_size` bytes that starts with `start`. Afterwards
 // frame and header lie inside the file and file_size == actual_size. Errors: KINGLET_CORRUPT,
 // KINGLET_UNSUPPORTED_VERSION; the text starts with `source`.
-Result<Frame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
-                          uint64_t actual_size);
+Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::byte> start,
+                              uint64_t actual_size);
 
 }  // namespace kinglet
 

@@ -68,7 +68,7 @@ Result<uint64_t> ReadAt(const std::string& path, int descriptor, uint64_t offset
 }
 
 // Every byte of the file, in order, with its owner.
-Ledger MakeLedger(const Frame& frame, std::span<const StoredSegment> segments) {
+Ledger MakeLedger(const FileFrame& frame, std::span<const StoredSegment> segments) {
   Ledger ledger;
   uint64_t position = 0;
   const auto add = [&](const std::string& owner, LedgerPart part, uint64_t end) {
@@ -114,7 +114,7 @@ struct ModelFileBuilder {
   static Result<std::shared_ptr<ModelFile>> Build(const std::string& source, PageMemory bytes,
                                                   uint64_t size) {
     const std::span<const std::byte> file = std::as_const(bytes).bytes().first(size);
-    KINGLET_ASSIGN_OR_RETURN(const Frame frame, DecodeFrame(source, file, size));
+    KINGLET_ASSIGN_OR_RETURN(const FileFrame frame, DecodeFrame(source, file, size));
     const auto header_bytes = file.subspan(kFrameBytes, frame.header_size);
     const Digest128 digest = DigestOf(header_bytes);
     if (digest != frame.header_digest) {

@@ -70,11 +70,11 @@ Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes) {
     total += (buffer.count * bytes + kAlignment - 1) / kAlignment * kAlignment;
     return Status();
   };
-  for (const bool of_questions : {false, true}) {
+  for (const bool of_queries : {false, true}) {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
-      if (plan.buffers[i].of_questions == of_questions) KINGLET_RETURN_IF_ERROR(lay_out(i));
+      if (plan.buffers[i].of_queries == of_queries) KINGLET_RETURN_IF_ERROR(lay_out(i));
     }
-    if (!of_questions) layout.token_scratch_bytes = layout.scratch_bytes;
+    if (!of_queries) layout.token_scratch_bytes = layout.scratch_bytes;
   }
   return layout;
 }

@@ -28,9 +28,9 @@ namespace kinglet {
 
 // One stream's memory while a step runs. Not owned. Of a stream on a device: the host's copy of
 // what was fetched, or null.
-struct Frame {
+struct StreamFrame {
   std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes; layout.token_scratch_bytes
-                               // where no step of a question runs
+                               // where no step of a query runs
   std::byte* state;            // 64-byte aligned, layout.state_bytes
   uint64_t position;           // index of the token being processed, from 0
   uint32_t token;              // its id, < vocabulary size
@@ -49,7 +49,7 @@ struct Pieces {
 // once each on every frame, in any order, divided among frames and threads in any way, they give
 // the same bits.
 struct Phase {
-  std::function<void(std::span<Frame> frames, Pieces pieces)> run;
+  std::function<void(std::span<StreamFrame> frames, Pieces pieces)> run;
   // Of about equal cost each. Several of them touch kPhasePieceBytes or more each, which takes a
   // third of a microsecond: less would not be worth handing over.
   size_t pieces = 1;
@@ -61,14 +61,14 @@ inline constexpr uint64_t kPhasePieceBytes = 16384;
 // The phase of what knows one frame at a time: run(frame), or run(frame, pieces).
 template <class Run>
 Phase FramePhase(Run run) {
-  return {[run = std::move(run)](std::span<Frame> frames, Pieces) {
-    for (Frame& frame : frames) run(frame);
+  return {[run = std::move(run)](std::span<StreamFrame> frames, Pieces) {
+    for (StreamFrame& frame : frames) run(frame);
   }};
 }
 template <class Run>
 Phase FramePhase(Run run, size_t pieces) {
-  return {[run = std::move(run)](std::span<Frame> frames, Pieces part) {
-            for (Frame& frame : frames) run(frame, part);
+  return {[run = std::move(run)](std::span<StreamFrame> frames, Pieces part) {
+            for (StreamFrame& frame : frames) run(frame, part);
           },
           pieces};
 }
@@ -94,7 +94,7 @@ struct Kernel {
   explicit operator bool() const { return !phases.empty(); }
   // All of it, on every frame; on one after the other where they share no memory, so that what a
   // phase leaves is in the processor's caches when the next one reads it.
-  void Run(std::span<Frame> frames) const {
+  void Run(std::span<StreamFrame> frames) const {
     const bool together = phases.size() == 1 ||
                           std::any_of(phases.begin(), phases.end(),
                                       [](const Phase& phase) { return phase.frames_share_memory; });
@@ -111,7 +111,7 @@ struct Slot {
   uint64_t offset = 0;  // bytes
   uint64_t count = 0;   // elements
   template <class T>
-  T* At(const Frame& frame) const {
+  T* At(const StreamFrame& frame) const {
     return reinterpret_cast<T*>((state ? frame.state : frame.scratch) + offset);
   }
 };
@@ -135,7 +135,7 @@ struct StateRegion {
 struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
-  uint64_t token_scratch_bytes = 0;  // the first of them; the others are BufferSpec::of_questions
+  uint64_t token_scratch_bytes = 0;  // the first of them; the others are BufferSpec::of_queries
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }

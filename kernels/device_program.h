@@ -1,6 +1,6 @@
 // A plan on a device that has memory of its own. The host sees the memory of the device's lanes
-// only by asking for it: queries work on copies of what their steps left (Frame::scratch and
-// Frame::state), so that everything that answers them is the same for every backend.
+// only by asking for it: queries work on copies of what their steps left (StreamFrame::scratch and
+// StreamFrame::state), so that everything that answers them is the same for every backend.
 #ifndef KINGLET_KERNELS_DEVICE_PROGRAM_H_
 #define KINGLET_KERNELS_DEVICE_PROGRAM_H_
 
@@ -51,13 +51,14 @@ struct DeviceDemand {
 };
 
 // How a device is to answer.
-struct DeviceQuestion {
-  bool empty_cache_is_normalised = false;  // EmptyCache::kNormalised of runtime/distribution.h
-  bool computes_all = false;               // every cluster, needed or not
+struct DeviceQuery {
+  bool empty_cache_is_normalised =
+      false;                  // EmptyCache::kNormalised of runtime/queries/distribution.h
+  bool computes_all = false;  // every cluster, needed or not
 };
 
 // What a device says about the word after a lane's last token. Numbers are those of the host's own
-// answer (runtime/distribution.h), bit for bit.
+// answer (runtime/queries/distribution.h), bit for bit.
 struct DeviceAnswer {
   struct Word {
     uint32_t id;
@@ -79,10 +80,11 @@ class DeviceLanes {
  public:
   virtual ~DeviceLanes() = default;
 
-  // Runs the steps on the memory of lanes Frame::lane, none twice; the frames' own is not touched.
-  virtual Status Run(StepRange range, std::span<const Frame> frames) = 0;
+  // Runs the steps on the memory of lanes StreamFrame::lane, none twice; the frames' own is not
+  // touched.
+  virtual Status Run(StepRange range, std::span<const StreamFrame> frames) = 0;
   // Copies buffers from the lanes to the frames' own memory.
-  virtual Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) = 0;
+  virtual Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) = 0;
 
   // Answers of the device itself, which computes the clusters that they can need and brings nothing
   // else back.
@@ -91,14 +93,14 @@ class DeviceLanes {
   virtual uint32_t most_ranked_words() const { return 0; }
   // The k most probable words. REQUIRES, here and below: most_ranked_words() > 0; of k: at most
   // that.
-  virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame>, uint32_t /*k*/,
-                                                      const DeviceQuestion&) {
+  virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame>, uint32_t /*k*/,
+                                                      const DeviceQuery&) {
     return CannotRank();
   }
   // log p of one word for each lane.
-  virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame>,
+  virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame>,
                                                              std::span<const uint32_t> /*words*/,
-                                                             const DeviceQuestion&) {
+                                                             const DeviceQuery&) {
     return CannotRank();
   }
 
@@ -115,7 +117,7 @@ class DeviceLanes {
 
  private:
   static Status CannotRank() {
-    return Status::Refusal(KINGLET_UNSUPPORTED, "device", "question", "a device that ranks words",
+    return Status::Refusal(KINGLET_UNSUPPORTED, "device", "query", "a device that ranks words",
                            "one that does not");
   }
 };
@@ -135,7 +137,7 @@ class DeviceProgram {
   // Of a run of plan step `step` for these lanes, whose own memory is not touched. Nothing if it is
   // not known, or if another step does all of its work.
   virtual std::optional<DeviceDemand> DemandOf(size_t /*step*/,
-                                               std::span<const Frame> /*lanes*/) const {
+                                               std::span<const StreamFrame> /*lanes*/) const {
     return std::nullopt;
   }
   // KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.

@@ -325,8 +325,8 @@ struct ScaleShiftRectify {
 };
 
 // The rest is of models with an encoder (kernels/plan.h, EncoderPlan). In an encoder's pass
-// Frame::position is the index of a source token; everywhere Frame::source_length is how many there
-// are, which is at least 1 and at most the window.
+// StreamFrame::position is the index of a source token; everywhere StreamFrame::source_length is
+// how many there are, which is at least 1 and at most the window.
 
 // rows[position] = x.
 struct StoreRow {

@@ -41,8 +41,8 @@ struct BufferSpec {
   bool state = false;
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
   Ring ring = {};                                               // of a state buffer
-  // Scratch that only the steps of questions about a token touch, neither context nor encoder.
-  bool of_questions = false;
+  // Scratch that only the steps of queries about a token touch, neither context nor encoder.
+  bool of_queries = false;
 };
 
 struct Step {

@@ -94,12 +94,12 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
 
 // Only a device can fail.
 Status Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
-  Frame frame{scratch_.get(), state_.get(), position, token};
+  StreamFrame frame{scratch_.get(), state_.get(), position, token};
   return RunSteps(*model_, range, {&frame, 1}, execution_);
 }
 
 Status Embedder::Fetch(std::initializer_list<BufferId> buffers) const {
-  const Frame frame{scratch_.get(), state_.get(), 0, 0};
+  const StreamFrame frame{scratch_.get(), state_.get(), 0, 0};
   return execution_.device ? execution_.device->Fetch({&frame, 1}, buffers) : Status();
 }
 

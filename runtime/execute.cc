@@ -6,7 +6,7 @@ namespace kinglet {
 namespace {
 
 // Divided by frames and, within them, by pieces: unit f * pieces + p is piece p on frame f.
-void RunUnits(const Phase& phase, std::span<Frame> frames, Pieces units) {
+void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Pieces units) {
   for (size_t unit = units.begin; unit < units.end;) {
     const size_t frame = unit / phase.pieces, first = unit % phase.pieces;
     const size_t whole = (units.end - unit) / phase.pieces;
@@ -43,7 +43,7 @@ bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
 }
 
 // Observed, the steps run one by one, each to its end.
-Status RunOnDevice(const Model& model, StepRange range, std::span<const Frame> frames,
+Status RunOnDevice(const Model& model, StepRange range, std::span<const StreamFrame> frames,
                    const Execution& execution) {
   const StepObservers& observers = execution.observers;
   DeviceLanes& device = *execution.device;
@@ -68,7 +68,7 @@ Status TakeCancel(Execution& execution, const std::string& what) {
                          "that the caller cancelled");
 }
 
-void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
+void RunPhase(const Phase& phase, std::span<StreamFrame> frames, PieceTeam& team) {
   // Where a phase has pieces enough, all frames take each of them together.
   const bool together =
       frames.size() == 1 || (phase.frames_share_memory && phase.pieces >= 2 * team.size());
@@ -79,7 +79,7 @@ void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team) {
   }
 }
 
-Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames,
+Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
                 Execution& execution) {
   if (execution.device != nullptr) {
     if (range.begin < range.end) {

@@ -22,7 +22,7 @@ namespace kinglet {
 
 // Called for each step of all frames that take it together; for calibration and measuring. On a
 // device a step has ended when it is called, and the frames' memory says nothing.
-using StepObserver = std::function<void(const Step& step, std::span<const Frame> frames)>;
+using StepObserver = std::function<void(const Step& step, std::span<const StreamFrame> frames)>;
 struct StepObservers {
   StepObserver before, after;  // an empty one is not called
 };
@@ -43,14 +43,15 @@ struct Execution {
 // are awake afterwards if there was enough for them to do. KINGLET_CANCELLED, with the steps before
 // done and no others, if `cancel` was set; a device runs all of them or none, and may go on after
 // the call. Throws std::bad_alloc: reference kernels allocate.
-Status RunSteps(const Model& model, StepRange range, std::span<Frame> frames, Execution& execution);
+Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
+                Execution& execution);
 
 // KINGLET_CANCELLED if `cancel` was set, which is then forgotten; `what` was to run.
 Status TakeCancel(Execution& execution, const std::string& what);
 
 // A phase on all frames, divided among the team: by pieces where there are enough of them that all
 // frames can share, otherwise by frames and pieces. REQUIRES: at least one frame.
-void RunPhase(const Phase& phase, std::span<Frame> frames, PieceTeam& team);
+void RunPhase(const Phase& phase, std::span<StreamFrame> frames, PieceTeam& team);
 
 // Around every call that computes: rule 7's environment, and helpers that sleep again at its end.
 class ComputingCall {

@@ -50,18 +50,18 @@ uint64_t Session::BytesPerLane(const Model& model) {
 }
 
 Session::MemoryPlan Session::MemoryFor(const Model& model, uint64_t lanes) {
-  using Questions = Stream::Questions;
-  using States = QuestionFrames::States;
+  using Queries = Stream::Queries;
+  using States = QueryFrames::States;
   const uint64_t together = std::min<uint64_t>(lanes, kLanesTogether);
   if (model.device() != nullptr) {
-    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Questions::kElsewhere);
-    return {Questions::kElsewhere, States::kInPlaces, together, each, together * QueryBytes(model)};
+    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Queries::kElsewhere);
+    return {Queries::kElsewhere, States::kInPlaces, together, each, together * QueryBytes(model)};
   }
-  const MemoryPlan here = {Questions::kHere, States::kInFrames, 0, BytesPerLane(model), 0};
+  const MemoryPlan here = {Queries::kHere, States::kInFrames, 0, BytesPerLane(model), 0};
   if (lanes <= kLanesTogether) return here;
-  const uint64_t place = QuestionFrames::BytesPerPlace(model.layout(), States::kInFrames);
-  const MemoryPlan elsewhere = {Questions::kElsewhere, States::kInFrames, together,
-                                sizeof(Lane) + Stream::Bytes(model, Questions::kElsewhere),
+  const uint64_t place = QueryFrames::BytesPerPlace(model.layout(), States::kInFrames);
+  const MemoryPlan elsewhere = {Queries::kElsewhere, States::kInFrames, together,
+                                sizeof(Lane) + Stream::Bytes(model, Queries::kElsewhere),
                                 together * (place + QueryBytes(model))};
   const uint64_t saved = here.each - elsewhere.each;
   return saved > 0 && elsewhere.shared / saved < lanes ? elsewhere : here;
@@ -76,7 +76,7 @@ uint64_t Session::LanesThatFit(const Model& model, uint64_t bytes) {
   const uint64_t few = bytes / BytesPerLane(model);
   const MemoryPlan of_many = MemoryFor(model, UINT32_MAX);
   const uint64_t many = bytes > of_many.shared ? (bytes - of_many.shared) / of_many.each : 0;
-  return MemoryFor(model, many).questions == of_many.questions ? std::max(few, many) : few;
+  return MemoryFor(model, many).queries == of_many.queries ? std::max(few, many) : few;
 }
 
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
@@ -109,13 +109,13 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
       KINGLET_ASSIGN_OR_RETURN(contents->execution.device, program->CreateLanes(options.lanes));
     }
     if (plan.places > 0) {
-      contents->question_frames.emplace(model->layout(), plan.places, plan.states);
+      contents->query_frames.emplace(model->layout(), plan.places, plan.states);
     }
     contents->lanes.reserve(options.lanes);
     const auto add_lane = [&]<class T>(QueryMemory<T>& shared) {
       const auto number = static_cast<uint32_t>(contents->lanes.size());
       contents->lanes.push_back(
-          {Stream(*model, plan.questions, contents->execution.device.get(), number),
+          {Stream(*model, plan.queries, contents->execution.device.get(), number),
            Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
@@ -178,7 +178,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
   }
 
   const ComputingCall call(contents_->execution);
-  std::vector<Frame>& frames = contents_->frames;
+  std::vector<StreamFrame>& frames = contents_->frames;
   frames.clear();
   for (size_t i = 0; i < lanes.size(); ++i) {
     frames.push_back(contents_->lanes[lanes[i]].stream.Begin(ids[i]));
@@ -241,7 +241,7 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
 Status Session::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
   for (const StepRange& pass : model().plan().encoder->passes) {
     for (size_t i = 0; i < source.size(); ++i) {
-      Frame frame = lane.stream.SourceFrame(i, source[i]);
+      StreamFrame frame = lane.stream.SourceFrame(i, source[i]);
       KINGLET_RETURN_IF_ERROR(RunSteps(model(), pass, {&frame, 1}, contents_->execution));
     }
   }
@@ -258,12 +258,12 @@ Status Session::Reset(uint32_t lane) {
 // Runs query(distribution, frame of the lane's last token).
 template <class Query>
 auto Session::Ask(uint32_t lane, const Query& query) {
-  using Answer = std::invoke_result_t<Query, Distribution<float>&, Frame&>;
+  using Answer = std::invoke_result_t<Query, Distribution<float>&, StreamFrame&>;
   const auto ask = [&]() -> Answer {
     KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
     if (found->stream.position() == 0) return NoTokenYet();
     const ComputingCall call(contents_->execution);
-    Frame frame = found->stream.LastFrame();
+    StreamFrame frame = found->stream.LastFrame();
     try {
       return std::visit(
           [&](auto& distribution) -> Answer {
@@ -283,7 +283,7 @@ Status Session::LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<doub
                                    uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), ids.size()));
   for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  return Ask(lane, [&](auto& distribution, Frame& frame) {
+  return Ask(lane, [&](auto& distribution, StreamFrame& frame) {
     return distribution.LogProbabilitiesOf(frame, ids, out);
   });
 }
@@ -303,18 +303,20 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
     KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<Candidate>> best, TopKLanes({&lane, 1}, k));
     return std::move(best.front());
   }
-  return Ask(lane, [&](auto& distribution, Frame& frame) { return distribution.TopK(frame, k); });
+  return Ask(lane,
+             [&](auto& distribution, StreamFrame& frame) { return distribution.TopK(frame, k); });
 }
 
 Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
-  return Ask(lane, [&](auto& distribution, Frame& frame) {
+  return Ask(lane, [&](auto& distribution, StreamFrame& frame) {
     return distribution.Sample(frame, seed, temperature);
   });
 }
 
 Status Session::ComputeAll(uint32_t lane) {
-  return Ask(lane, [](auto& distribution, Frame& frame) { return distribution.ComputeAll(frame); });
+  return Ask(lane,
+             [](auto& distribution, StreamFrame& frame) { return distribution.ComputeAll(frame); });
 }
 
 template <class Out, class Query>
@@ -325,25 +327,25 @@ Status Session::WriteAll(std::span<Out> out, uint32_t lane, const Query& query) 
 }
 
 Status Session::LogProbabilities(std::span<double> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
     return distribution.LogProbabilities(frame, out);
   });
 }
 
 Status Session::LogProbabilities(std::span<float> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
     return distribution.LogProbabilities(frame, out);
   });
 }
 
 Status Session::Probabilities(std::span<double> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
     return distribution.Probabilities(frame, out);
   });
 }
 
 Status Session::Probabilities(std::span<float> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, Frame& frame) {
+  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
     return distribution.Probabilities(frame, out);
   });
 }

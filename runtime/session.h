@@ -17,15 +17,15 @@
 #include <vector>
 
 #include "kernels/device_program.h"
-#include "runtime/distribution.h"
 #include "runtime/execute.h"
 #include "runtime/model.h"
-#include "runtime/query_work.h"
+#include "runtime/queries/distribution.h"
+#include "runtime/queries/query_work.h"
 #include "runtime/state.h"
 
 namespace kinglet {
 
-// What a question computes first: the clusters it needs, or all of them and the cache, as
+// What a query computes first: the clusters it needs, or all of them and the cache, as
 // Session::ComputeAll does and for the same reason.
 enum class Computing : uint8_t { kNeeded, kAll };
 
@@ -46,13 +46,13 @@ class Session {
   static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options = {});
   // What each lane allocates at creation, at most, of the host's memory. Many lanes take less: they
-  // share what questions are answered in (runtime/question_frames.h). Not in it: some numbers for
-  // each word of the largest cluster, once, and the pages that saving, restoring and forking leave
-  // with a lane, at most as many bytes again as its state.
+  // share what queries are answered in (runtime/queries/query_frames.h). Not in it: some numbers
+  // for each word of the largest cluster, once, and the pages that saving, restoring and forking
+  // leave with a lane, at most as many bytes again as its state.
   static uint64_t BytesPerLane(const Model& model);
   // Lanes of one session that so many bytes of the host's memory are enough for.
   static uint64_t LanesThatFit(const Model& model, uint64_t bytes);
-  // Lanes that a session of so many remembers the answers to questions of at a time: all of them,
+  // Lanes that a session of so many remembers the answers to queries of at a time: all of them,
   // or the last ones asked.
   static uint64_t LanesRemembered(const Model& model, uint64_t lanes);
   Session(const Session&) = delete;
@@ -136,7 +136,7 @@ class Session {
                                                         Computing computing = Computing::kNeeded);
   Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                      double temperature, std::span<uint32_t> out);
-  // Also what to call before any other question that reads all: the full distribution.
+  // Also what to call before any other query that reads all: the full distribution.
   Status ComputeAllLanes(std::span<const uint32_t> lanes);
 
   // What the lane's last query did that no earlier one about the same token had; nothing after a
@@ -149,7 +149,7 @@ class Session {
 
   // Whether a device finds the k most probable words, and the log-probability of one, by itself. It
   // then chooses the tails of a top-k by what the head alone says, perhaps more than the host would
-  // open, and remembers nothing of them for a later question. Never while there is an observer, who
+  // open, and remembers nothing of them for a later query. Never while there is an observer, who
   // is to see every step.
   bool ranks_on_device(uint32_t k) const;
   // Until a device has done all it was asked to; at once on the host. Queries wait by themselves.
@@ -174,16 +174,16 @@ class Session {
   Result<Lane*> FindLane(uint32_t lane) const;
   Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
   template <class T>
-  Status FindPlace(Distribution<T>& distribution, Frame& frame);
+  Status FindPlace(Distribution<T>& distribution, StreamFrame& frame);
   template <class Query>
   auto Ask(uint32_t lane, const Query& query);
   Status CheckLanes(std::span<const uint32_t> lanes);
   Status CheckAskedLanes(std::span<const uint32_t> lanes);
   template <class Answer, class Query>
   Result<std::vector<Answer>> AskLanes(std::span<const uint32_t> lanes, const Query& query);
-  template <class Query>
+  template <class DeviceCall>
   Result<std::vector<DeviceAnswer>> AskDevice(std::span<const uint32_t> lanes, Computing computing,
-                                              const Query& query);
+                                              const DeviceCall& ask);
   template <class Out, class Query>
   Status WriteAll(std::span<Out> out, uint32_t lane, const Query& query);
   std::unique_ptr<Contents> contents_;

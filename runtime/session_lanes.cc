@@ -1,4 +1,4 @@
-// Questions to several lanes at once.
+// Queries to several lanes at once.
 #include <algorithm>
 #include <array>
 #include <new>
@@ -62,27 +62,26 @@ Result<std::vector<Answer>> Session::AskLanes(std::span<const uint32_t> lanes, c
   }
 }
 
-// Runs query(device, frames, the question) and has the lanes remember what the device did for them.
-template <class Query>
+// Runs ask(device, frames, query) and has the lanes remember what the device did for them.
+template <class DeviceCall>
 Result<std::vector<DeviceAnswer>> Session::AskDevice(std::span<const uint32_t> lanes,
-                                                     Computing computing, const Query& query) {
+                                                     Computing computing, const DeviceCall& ask) {
   KINGLET_RETURN_IF_ERROR(CheckAskedLanes(lanes));
   const ComputingCall call(contents_->execution);
   try {
-    std::vector<Frame> frames;
+    std::vector<StreamFrame> frames;
     frames.reserve(lanes.size());
     for (const uint32_t lane : lanes) frames.push_back(contents_->lanes[lane].stream.LastFrame());
     const auto distribution = [&](size_t i) -> Distribution<float>& {
       return std::get<Distribution<float>>(contents_->lanes[lanes[i]].distribution);
     };
-    // Of what fails no lane says that an older question's work was for it.
+    // Of what fails no lane says that an older query's work was for it.
     for (size_t i = 0; i < lanes.size(); ++i) distribution(i).ResetWork();
-    KINGLET_RETURN_IF_ERROR(TakeCancel(contents_->execution, "question"));
-    const DeviceQuestion question = {contents_->empty_cache_is_normalised,
-                                     computing == Computing::kAll};
+    KINGLET_RETURN_IF_ERROR(TakeCancel(contents_->execution, "query"));
+    const DeviceQuery query = {contents_->empty_cache_is_normalised, computing == Computing::kAll};
     KINGLET_ASSIGN_OR_RETURN(
         std::vector<DeviceAnswer> answers,
-        query(*contents_->execution.device, std::span<const Frame>(frames), question));
+        ask(*contents_->execution.device, std::span<const StreamFrame>(frames), query));
     for (size_t i = 0; i < lanes.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(distribution(i).TakeAnswer(frames[i], answers[i]));
     }
@@ -108,9 +107,9 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
   if (ranks_on_device(1)) {
     KINGLET_ASSIGN_OR_RETURN(const std::vector<DeviceAnswer> answers,
                              AskDevice(lanes, computing,
-                                       [&](DeviceLanes& device, std::span<const Frame> frames,
-                                           const DeviceQuestion& question) {
-                                         return device.LogProbabilities(frames, ids, question);
+                                       [&](DeviceLanes& device, std::span<const StreamFrame> frames,
+                                           const DeviceQuery& query) {
+                                         return device.LogProbabilities(frames, ids, query);
                                        }));
     std::transform(answers.begin(), answers.end(), out.begin(), [](const DeviceAnswer& answer) {
       return static_cast<double>(answer.words.front().log_probability);
@@ -131,12 +130,11 @@ Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<c
 Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
                                                                uint32_t k, Computing computing) {
   if (ranks_on_device(k)) {
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<DeviceAnswer> answers,
-                             AskDevice(lanes, computing,
-                                       [&](DeviceLanes& device, std::span<const Frame> frames,
-                                           const DeviceQuestion& question) {
-                                         return device.RankWords(frames, k, question);
-                                       }));
+    KINGLET_ASSIGN_OR_RETURN(
+        const std::vector<DeviceAnswer> answers,
+        AskDevice(lanes, computing,
+                  [&](DeviceLanes& device, std::span<const StreamFrame> frames,
+                      const DeviceQuery& query) { return device.RankWords(frames, k, query); }));
     std::vector<std::vector<Candidate>> best(answers.size());
     for (size_t i = 0; i < answers.size(); ++i) {
       best[i].reserve(answers[i].words.size());

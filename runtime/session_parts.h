@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/question_frames.h"
+#include "runtime/queries/query_frames.h"
 #include "runtime/session.h"
 #include "runtime/stream.h"
 
@@ -34,9 +34,9 @@ struct Session::Lane {
 
 // How a session of some lanes uses the host's memory.
 struct Session::MemoryPlan {
-  Stream::Questions questions;
-  QuestionFrames::States states;
-  uint64_t places;  // QuestionFrames' for lanes that are asked; 0: they are asked where they are
+  Stream::Queries queries;
+  QueryFrames::States states;
+  uint64_t places;  // QueryFrames' for lanes that are asked; 0: they are asked where they are
   uint64_t each;    // bytes of every lane
   uint64_t shared;  // bytes of all together
 };
@@ -52,19 +52,19 @@ struct Session::Contents {
   std::vector<Lane> lanes;
   // Where lanes are asked: of a model on a device, or where there are more than answer together;
   // otherwise each in its own memory.
-  std::optional<QuestionFrames> question_frames;
+  std::optional<QueryFrames> query_frames;
   bool empty_cache_is_normalised = false;
-  std::vector<Frame> frames;      // of the lanes that step; as many as there are lanes at most
-  std::vector<uint8_t> is_named;  // by lane: named in the call so far
+  std::vector<StreamFrame> frames;  // of the lanes that step; as many as there are lanes at most
+  std::vector<uint8_t> is_named;    // by lane: named in the call so far
 };
 
 // Gives the frame of a stream that is about to be asked the memory in which it is, with what was
 // computed about its last token; or, where other lanes have had that memory since, as if nothing
 // had been.
 template <class T>
-Status Session::FindPlace(Distribution<T>& distribution, Frame& frame) {
-  if (!contents_->question_frames) return Status();
-  const bool had = contents_->question_frames->Take(frame);
+Status Session::FindPlace(Distribution<T>& distribution, StreamFrame& frame) {
+  if (!contents_->query_frames) return Status();
+  const bool had = contents_->query_frames->Take(frame);
   if (contents_->execution.device) return had ? Status() : distribution.FetchOpened(frame);
   if (!had) distribution.Invalidate();
   return Status();

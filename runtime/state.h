@@ -51,7 +51,7 @@ class State {
   // Whether a session of `model` can take this state: the same file, and the same real type.
   bool Fits(const Model& model) const;
 
-  // Equal states answer every question alike for ever: the same model, position, token, length of
+  // Equal states answer every query alike for ever: the same model, position, token, length of
   // the source and bytes.
   bool operator==(const State& other) const;
   // Equal for equal states, in every process on every machine.

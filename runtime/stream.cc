@@ -18,8 +18,8 @@ uint64_t UndoBytes(const BufferLayout& layout) {
   return bytes;
 }
 
-uint64_t ScratchBytes(const BufferLayout& layout, Stream::Questions questions) {
-  return questions == Stream::Questions::kHere ? layout.scratch_bytes : layout.token_scratch_bytes;
+uint64_t ScratchBytes(const BufferLayout& layout, Stream::Queries queries) {
+  return queries == Stream::Queries::kHere ? layout.scratch_bytes : layout.token_scratch_bytes;
 }
 
 // Pages that go to and from a device at once.
@@ -28,24 +28,24 @@ using PagesTogether = std::array<std::byte, kPagesTogether * StatePage::kBytes>;
 
 }  // namespace
 
-Stream::Stream(const Model& model, Questions questions, DeviceLanes* device, uint32_t lane)
+Stream::Stream(const Model& model, Queries queries, DeviceLanes* device, uint32_t lane)
     : layout_(&model.layout()),
       device_(device),
       lane_(lane),
       pages_(PageCount(*layout_)),
       is_written_(PageCount(*layout_)) {
   if (device != nullptr) return;
-  scratch_ = AllocateZeroed(ScratchBytes(*layout_, questions));
+  scratch_ = AllocateZeroed(ScratchBytes(*layout_, queries));
   state_ = AllocateZeroed(layout_->state_bytes);
   if (!scratch_ || !state_) throw std::bad_alloc();
   undo_.resize(UndoBytes(*layout_));
 }
 
-uint64_t Stream::Bytes(const Model& model, Questions questions) {
+uint64_t Stream::Bytes(const Model& model, Queries queries) {
   const BufferLayout& layout = model.layout();
   const uint64_t pages = PageCount(layout) * (sizeof(SharedPage) + 1);
   if (model.device() != nullptr) return pages;
-  return ScratchBytes(layout, questions) + layout.state_bytes + UndoBytes(layout) + pages;
+  return ScratchBytes(layout, queries) + layout.state_bytes + UndoBytes(layout) + pages;
 }
 
 Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
@@ -54,7 +54,7 @@ Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
   return {region.offset + slot * region.slot_bytes, region.slot_bytes};
 }
 
-Frame Stream::Begin(uint32_t token) {
+StreamFrame Stream::Begin(uint32_t token) {
   std::byte* kept = undo_.data();
   for (const StateRegion& region : layout_->state_regions) {
     if (device_ != nullptr) break;

@@ -18,23 +18,23 @@ namespace kinglet {
 
 class Stream {
  public:
-  // Whether questions work in a stream's own memory, or in some that it shares with others.
-  enum class Questions : uint8_t { kHere, kElsewhere };
+  // Whether queries work in a stream's own memory, or in some that it shares with others.
+  enum class Queries : uint8_t { kHere, kElsewhere };
   // At the start of the stream. On a device it is a lane of `device`, which outlives it. Throws
   // std::bad_alloc.
-  explicit Stream(const Model& model, Questions questions = Questions::kHere,
+  explicit Stream(const Model& model, Queries queries = Queries::kHere,
                   DeviceLanes* device = nullptr, uint32_t lane = 0);
   // What a stream of `model` allocates, of the host's memory.
-  static uint64_t Bytes(const Model& model, Questions questions = Questions::kHere);
+  static uint64_t Bytes(const Model& model, Queries queries = Queries::kHere);
 
   uint64_t position() const { return position_; }            // tokens processed
   uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source
 
   // The frame of the token processed last, for queries. REQUIRES: position() > 0.
-  Frame LastFrame() { return FrameAt(position_ - 1, last_token_); }
+  StreamFrame LastFrame() { return FrameAt(position_ - 1, last_token_); }
   // Keeps what the token about to be processed will overwrite, and returns its frame. Then either
   // Commit or Undo. On a device nothing is kept: no token there stops half-way.
-  Frame Begin(uint32_t token);
+  StreamFrame Begin(uint32_t token);
   void Commit(uint32_t token);
   void Undo();
 
@@ -44,7 +44,7 @@ class Stream {
   // model has an encoder, whose window is not shorter.
   Status BeginSource(uint64_t tokens);
   // The frame of a source token. REQUIRES: index < source_length().
-  Frame SourceFrame(uint64_t index, uint32_t token) { return FrameAt(index, token); }
+  StreamFrame SourceFrame(uint64_t index, uint32_t token) { return FrameAt(index, token); }
 
   // Back to the start, without a source.
   Status Reset();
@@ -66,7 +66,7 @@ class Stream {
     uint64_t offset, bytes;
   };
   static Write WriteOf(const StateRegion& region, uint64_t position);
-  Frame FrameAt(uint64_t position, uint32_t token) {
+  StreamFrame FrameAt(uint64_t position, uint32_t token) {
     return {scratch_.get(), state_.get(), position, token, source_length_, lane_};
   }
   void MarkWritten(const Write& write);

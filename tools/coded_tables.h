@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "format/model_file.h"
-#include "runtime/coded_ratio.h"
+#include "runtime/accounting/coded_ratio.h"
 #include "tools/json_lines.h"
 
 namespace kinglet {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/pair_file.h"
+#include "converters/texts/pair_file.h"
 #include "format/limits.h"
+#include "runtime/accounting/meter.h"
+#include "runtime/accounting/micronet.h"
 #include "runtime/cached_rows.h"
-#include "runtime/meter.h"
-#include "runtime/micronet.h"
 #include "runtime/session.h"
 #include "tools/commands.h"
 #include "tools/count_report.h"
@@ -103,7 +103,7 @@ Result<std::vector<SentencePair>> PairOfLengths(const CountOptions& options, con
       {std::vector<uint32_t>(lengths[0], 0), std::vector<uint32_t>(lengths[1], 0)}};
 }
 
-// The path of each target token, and what the question about it took.
+// The path of each target token, and what the query about it took.
 Result<Trace> RunPair(const CountOptions& options, const SentencePair& pair, Session& session) {
   const Plan& plan = session.model().plan();
   uint32_t fed = *session.model().file().description().start_token;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "format/ledger.h"
-#include "runtime/meter.h"
-#include "runtime/micronet.h"
+#include "runtime/accounting/meter.h"
+#include "runtime/accounting/micronet.h"
 #include "tools/coded_tables.h"
 
 namespace kinglet {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/input_file.h"
-#include "converters/token_file.h"
+#include "converters/sources/input_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/exact_sum.h"
+#include "runtime/accounting/exact_sum.h"
 #include "runtime/scored_stream.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"

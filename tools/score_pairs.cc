@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/pair_file.h"
-#include "runtime/exact_sum.h"
+#include "converters/texts/pair_file.h"
+#include "runtime/accounting/exact_sum.h"
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
 #include "tools/token_text.h"

@@ -13,7 +13,7 @@
 namespace kinglet {
 
 struct ScorePairsOptions {
-  std::string pairs;    // path (converters/pair_file.h)
+  std::string pairs;    // path (converters/texts/pair_file.h)
   bool tokens = false;  // print each token also where the output is text
   bool hex = false;     // with its exact bits
 };

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/input_file.h"
-#include "converters/token_file.h"
+#include "converters/sources/input_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/translation.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "converters/golden.h"
-#include "converters/input_file.h"
+#include "converters/sources/input_file.h"
 #include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "tools/token_text.h"
 
 namespace kinglet {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 
@@ -58,7 +58,8 @@ struct TokenSequence {
   uint64_t unknown = 0;       // words that became <unk>
 };
 
-// Ids from a file of numbers (converters/token_file.h), each checked to be below `vocabulary_size`.
+// Ids from a file of numbers (converters/texts/token_file.h), each checked to be below
+// `vocabulary_size`.
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size);
 // Ids of a text file's words; "-" is standard input. `vocabulary` null: the model has ids only,
 // which is refused.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "converters/families/recurrent_model.h"
-#include "converters/saved_module.h"
+#include "converters/sources/saved_module.h"
 
 namespace kinglet {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "converters/matrix_order.h"
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

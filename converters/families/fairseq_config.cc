@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {

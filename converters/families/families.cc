@@ -13,7 +13,7 @@
 #include "converters/families/transfo_xl_hf.h"
 #include "converters/families/transformer_xl.h"
 #include "converters/families/zaremba_tf.h"
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "converters/families/source_weights.h"
-#include "converters/saved_module.h"
+#include "converters/sources/saved_module.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 

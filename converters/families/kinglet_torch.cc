@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/pickle.h"
-#include "converters/quoted.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_model.h"
+#include "converters/sources/pickle.h"
+#include "converters/sources/quoted.h"
 #include "converters/thread_shares.h"
 
 namespace kinglet {

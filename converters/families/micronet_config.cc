@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 #include "format/encoding.h"
 #include "format/limits.h"
 #include "format/message_text.h"

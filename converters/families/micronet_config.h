@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "converters/config_file.h"
+#include "converters/sources/config_file.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

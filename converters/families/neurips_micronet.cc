@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/checkpoint_path.h"
-#include "converters/config_file.h"
 #include "converters/families/draft_builder.h"
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/config_file.h"
 #include "format/message_text.h"
 
 namespace kinglet {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {

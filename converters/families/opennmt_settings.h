@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/pickle.h"
+#include "converters/sources/pickle.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

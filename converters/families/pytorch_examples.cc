@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "converters/config_file.h"
 #include "converters/families/recurrent_model.h"
-#include "converters/quoted.h"
-#include "converters/saved_module.h"
+#include "converters/sources/config_file.h"
+#include "converters/sources/quoted.h"
+#include "converters/sources/saved_module.h"
 
 namespace kinglet {
 namespace {

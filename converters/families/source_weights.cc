@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "converters/entries.h"
+#include "converters/sources/entries.h"
 #include "format/digest.h"
 
 namespace kinglet {

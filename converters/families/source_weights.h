@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/elements.h"
+#include "converters/sources/elements.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

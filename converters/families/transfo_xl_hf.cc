@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "converters/checkpoint_path.h"
-#include "converters/config_file.h"
 #include "converters/families/transformer_xl_network.h"
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/config_file.h"
 
 namespace kinglet {
 namespace {

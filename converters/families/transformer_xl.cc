@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/config_file.h"
 #include "converters/families/transformer_xl_network.h"
-#include "converters/saved_module.h"
+#include "converters/sources/config_file.h"
+#include "converters/sources/saved_module.h"
 
 namespace kinglet {
 namespace {

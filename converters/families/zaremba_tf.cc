@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "converters/config_file.h"
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
-#include "converters/quoted.h"
+#include "converters/sources/config_file.h"
+#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -137,7 +137,7 @@ Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
   return points;
 }
 
-void Widen(const Point& point, const Frame& frame) {
+void Widen(const Point& point, const StreamFrame& frame) {
   const std::span<const float> values(point.slot.At<float>(frame), point.slot.count);
   for (const float value : values) {
     // A NaN stays: it is not below anything.
@@ -151,7 +151,7 @@ void Widen(const Point& point, const Frame& frame) {
 Status Measure(const SharedModel& model, const Points& points,
                const std::function<Status(Session&)>& run) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
-  session->set_observer([&points](const Step& step, std::span<const Frame> frames) {
+  session->set_observer([&points](const Step& step, std::span<const StreamFrame> frames) {
     const auto found = points.find(&step);
     if (found == points.end()) return;
     for (const Point& point : found->second) Widen(point, frames.front());

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "converters/pair_file.h"
+#include "converters/texts/pair_file.h"
 #include "kinglet/status.h"
 #include "runtime/model.h"
 

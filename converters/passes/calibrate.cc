@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "converters/passes/quantise.h"
-#include "converters/quoted.h"
-#include "converters/token_file.h"
+#include "converters/sources/quoted.h"
+#include "converters/texts/token_file.h"
 
 namespace kinglet {
 namespace {

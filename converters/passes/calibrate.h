@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "converters/pair_file.h"
 #include "converters/passes/activation_ranges.h"
+#include "converters/texts/pair_file.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -50,9 +50,9 @@ struct CalibrationInput {
   std::vector<uint32_t> tokens;
   std::vector<SentencePair> pairs;
 };
-// From a file of words, or, for a model with an encoder, of pairs of ids (converters/pair_file.h).
-// Errors: KINGLET_INVALID_ARGUMENT for running text without a vocabulary; those of reading the
-// file.
+// From a file of words, or, for a model with an encoder, of pairs of ids
+// (converters/texts/pair_file.h). Errors: KINGLET_INVALID_ARGUMENT for running text without a
+// vocabulary; those of reading the file.
 Result<CalibrationInput> ReadCalibration(const std::string& path,
                                          const ModelDescription& description,
                                          std::span<const std::string> vocabulary);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "converters/entries.h"
+#include "converters/sources/entries.h"
 #include "converters/thread_shares.h"
 
 namespace kinglet {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "converters/entries.h"
+#include "converters/sources/entries.h"
 
 namespace kinglet {
 namespace {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "converters/passes/kd_codes.h"
-#include "converters/quoted.h"
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"
 #include "converters/recipe/recipe_unit.h"
+#include "converters/sources/quoted.h"
 #include "format/limits.h"
 #include "format/message_text.h"
 

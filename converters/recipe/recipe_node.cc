@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "converters/input_file.h"
-#include "converters/quoted.h"
+#include "converters/sources/input_file.h"
+#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

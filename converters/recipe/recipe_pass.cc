@@ -15,8 +15,8 @@
 #include "converters/passes/slim_mapping.h"
 #include "converters/passes/sub_vectors.h"
 #include "converters/passes/summed_codes.h"
-#include "converters/quoted.h"
 #include "converters/recipe/project_table.h"
+#include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {

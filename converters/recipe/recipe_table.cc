@@ -7,8 +7,8 @@
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/kd_codes.h"
 #include "converters/passes/reconstruction.h"
-#include "converters/quoted.h"
 #include "converters/recipe/recipe_unit.h"
+#include "converters/sources/quoted.h"
 #include "format/hashed_codes.h"
 #include "format/limits.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "converters/families/draft_builder.h"
-#include "converters/quoted.h"
+#include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {

@@ -11,7 +11,7 @@
 #include "kernels/functions.h"
 #include "kernels/ref/softmax.h"
 #include "kernels/ref/sum.h"
-#include "runtime/exact_sum.h"
+#include "runtime/accounting/exact_sum.h"
 #include "runtime/float_environment.h"
 
 namespace kinglet {

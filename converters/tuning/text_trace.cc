@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "runtime/exact_sum.h"
+#include "runtime/accounting/exact_sum.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 
@@ -33,7 +33,7 @@ void AppendCodes(const Code* codes, uint64_t count, std::vector<float>& out) {
 }
 
 // Appends the hidden state of a frame whose context steps have run.
-void AppendHidden(const BufferSpec& spec, const Slot& slot, const Frame& frame,
+void AppendHidden(const BufferSpec& spec, const Slot& slot, const StreamFrame& frame,
                   std::vector<float>& out) {
   switch (spec.element) {
     case Element::kReal:
@@ -68,7 +68,7 @@ Result<TextTrace> TraceText(std::shared_ptr<const ModelFile> file, std::span<con
   trace.hidden.reserve((ids.size() - 1) * slot.count);
   trace.log_probabilities.reserve(ids.size() - 1);
   const Step* last = &plan.steps[plan.context.end - 1];
-  session->set_observer([&](const Step& step, std::span<const Frame> frames) {
+  session->set_observer([&](const Step& step, std::span<const StreamFrame> frames) {
     if (&step == last) AppendHidden(spec, slot, frames.front(), trace.hidden);
   });
   KINGLET_RETURN_IF_ERROR(Run(*session, ids, progress, [&trace](double log_probability) {

@@ -28,7 +28,7 @@ class WindowAttentionKernel {
         out_(context.layout[op.out]),
         scale_(AttentionScale<float>(op.key_size)) {}
 
-  void operator()(std::span<Frame> frames, Pieces heads) const {
+  void operator()(std::span<StreamFrame> frames, Pieces heads) const {
     for (size_t i = 0; i < frames.size(); ++i) {
       StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frames[i]);
       for (size_t head = heads.begin; head < heads.end; ++head) {
@@ -47,14 +47,14 @@ class WindowAttentionKernel {
   std::vector<MemoryRange> WeightMemory() const { return positions_->Memory(); }
 
  private:
-  static MemoryRange Memory(const Operand& ring, const Frame& frame) {
+  static MemoryRange Memory(const Operand& ring, const StreamFrame& frame) {
     return std::as_bytes(std::span(ring.slot.template At<T>(frame), ring.slot.count));
   }
-  const T* Query(const Frame& frame, size_t head) const {
+  const T* Query(const StreamFrame& frame, size_t head) const {
     return qkv_.slot.At<T>(frame) + head * (2 * op_.key_size + op_.value_size);
   }
 
-  void Attend(Frame& frame, size_t head) const {
+  void Attend(StreamFrame& frame, size_t head) const {
     // Window slot s is ring slot (oldest + s) mod window; slots before `first` are masked.
     const size_t window = op_.window;
     const size_t oldest = (frame.position + 1) % window;
@@ -68,7 +68,7 @@ class WindowAttentionKernel {
   }
 
   // weights[s] = (q . key + q . position) * key_size^-1/2 for every window slot s.
-  void Scores(const Frame& frame, size_t head, size_t oldest, float* weights) const {
+  void Scores(const StreamFrame& frame, size_t head, size_t oldest, float* weights) const {
     const T* query = Query(frame, head);
     const size_t stride = op_.heads * op_.key_size;
     const T* keys = keys_.slot.At<T>(frame) + head * op_.key_size;
@@ -146,19 +146,20 @@ class CacheWeightsKernel {
   // The slots that have nothing stored yet are the last pieces'.
   std::vector<Phase> Phases() && {
     const size_t pieces = (capacity_ + kPieceSlots - 1) / kPieceSlots;
-    return {FramePhase([kernel = *this](Frame& frame, Pieces part) { kernel.Logits(frame, part); },
-                       pieces),
-            FramePhase([kernel = *this](Frame& frame) { kernel.Exponentiate(frame); })};
+    return {FramePhase(
+                [kernel = *this](StreamFrame& frame, Pieces part) { kernel.Logits(frame, part); },
+                pieces),
+            FramePhase([kernel = *this](StreamFrame& frame) { kernel.Exponentiate(frame); })};
   }
 
  private:
   static constexpr size_t kPieceSlots = 32;
 
-  size_t Stored(const Frame& frame) const {
+  size_t Stored(const StreamFrame& frame) const {
     return frame.position < first_position_ ? 0 : std::min<uint64_t>(frame.position, capacity_);
   }
 
-  void Logits(Frame& frame, Pieces pieces) const {
+  void Logits(StreamFrame& frame, Pieces pieces) const {
     const size_t begin = pieces.begin * kPieceSlots;
     const size_t end = std::min(pieces.end * kPieceSlots, Stored(frame));
     if (begin >= end) return;
@@ -173,7 +174,7 @@ class CacheWeightsKernel {
     }
   }
 
-  void Exponentiate(Frame& frame) const {
+  void Exponentiate(StreamFrame& frame) const {
     const size_t stored = Stored(frame);
     float* weights = weights_.At<float>(frame);
     total_.At<float>(frame)[0] =

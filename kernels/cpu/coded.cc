@@ -36,7 +36,7 @@ class PartialProductsKernel {
     parts_of_piece_ = (kPhasePieceBytes + pool_bytes - 1) / pool_bytes;
   }
 
-  void operator()(std::span<Frame> frames, Pieces pieces) const {
+  void operator()(std::span<StreamFrame> frames, Pieces pieces) const {
     const bool integers = parts_[0].pool->integer();
     const size_t together = x_.Together(integers);
     ProductInput::Memory memory;
@@ -77,7 +77,7 @@ class PartialProductsKernel {
     uint64_t partial_first;
   };
 
-  void MultiplyPart(const Part& part, PanelRange panels, std::span<Frame> frames,
+  void MultiplyPart(const Part& part, PanelRange panels, std::span<StreamFrame> frames,
                     std::span<const ProductVector> x) const {
     ProductBatch batch;
     for (size_t i = 0; i < frames.size(); ++i) {
@@ -112,7 +112,7 @@ class CodedSumsKernel {
     blocks_of_piece_ = (kPhasePieceBytes + block_bytes - 1) / block_bytes;
   }
 
-  void operator()(Frame& frame, Pieces pieces) const {
+  void operator()(StreamFrame& frame, Pieces pieces) const {
     const size_t end = std::min(pieces.end * blocks_of_piece_, Blocks());
     const size_t begin = pieces.begin * blocks_of_piece_, first = begin * kBlockWords;
     const Finish part = {finish_.bias != nullptr ? finish_.bias + first : nullptr, finish_.rectify};

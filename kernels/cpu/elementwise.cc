@@ -10,7 +10,7 @@ namespace kinglet::cpu {
 Kernel BindOp(const LayerNorm& op, const BindContext& context) {
   const SharedVector gain = context.weights.Vector(op.gain), bias = context.weights.Vector(op.bias);
   return {EachFrame([vector = &context.vector, x = context.layout[op.x], y = context.layout[op.y],
-                     gain, bias, epsilon = static_cast<float>(op.epsilon)](Frame& frame) {
+                     gain, bias, epsilon = static_cast<float>(op.epsilon)](StreamFrame& frame) {
             vector->layer_norm(x.At<float>(frame), x.count, gain->data(), bias->data(), epsilon,
                                y.At<float>(frame));
           }),
@@ -21,7 +21,7 @@ Kernel BindOp(const Quantise& op, const BindContext& context) {
   const Operand codes(context, op.codes);
   if (!codes.code16()) return {};
   return {EachFrame([vector = &context.vector, x = context.layout[op.x], slot = codes.slot,
-                     quantiser = *context.plan.buffer(op.codes).quantiser](Frame& frame) {
+                     quantiser = *context.plan.buffer(op.codes).quantiser](StreamFrame& frame) {
     vector->quantise(x.At<float>(frame), x.count, quantiser.max_abs, quantiser.step,
                      slot.At<int16_t>(frame));
   })};
@@ -31,12 +31,12 @@ Kernel BindOp(const Add& op, const BindContext& context) {
   const Operand x(context, op.x);
   const Slot y = context.layout[op.y];
   if (x.real()) {
-    return {EachFrame([vector = &context.vector, x = x.slot, y](Frame& frame) {
+    return {EachFrame([vector = &context.vector, x = x.slot, y](StreamFrame& frame) {
       vector->add(x.At<float>(frame), y.count, y.At<float>(frame));
     })};
   }
   if (!x.code16()) return {};
-  return {EachFrame([vector = &context.vector, x, y](Frame& frame) {
+  return {EachFrame([vector = &context.vector, x, y](StreamFrame& frame) {
     vector->add_codes(x.slot.At<int16_t>(frame), x.step, y.count, y.At<float>(frame));
   })};
 }
@@ -48,7 +48,7 @@ Kernel BindOp(const CacheAppend& op, const BindContext& context) {
   const size_t bytes = ElementBytes(context.plan.buffer(op.hidden).element, sizeof(float));
   return {EachFrame([hidden = context.layout[op.hidden], keys = context.layout[op.keys],
                      words = context.layout[op.words], capacity = uint64_t{op.capacity},
-                     row_bytes = bytes * context.layout[op.hidden].count](Frame& frame) {
+                     row_bytes = bytes * context.layout[op.hidden].count](StreamFrame& frame) {
     if (frame.position == 0) return;
     const size_t slot = (frame.position - 1) % capacity;
     std::memcpy(keys.At<std::byte>(frame) + slot * row_bytes, hidden.At<std::byte>(frame),

@@ -201,7 +201,7 @@ class EmbedRowKernel {
   EmbedRowKernel(const EmbedRow& op, const BindContext& context)
       : rows_(op.bins, op.scale, context), out_(context.layout[op.out]) {}
 
-  void operator()(Frame& frame) const { rows_.Row(frame.token, out_.At<float>(frame)); }
+  void operator()(StreamFrame& frame) const { rows_.Row(frame.token, out_.At<float>(frame)); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
 
  private:

@@ -25,7 +25,7 @@ class LogSumExpKernel {
   size_t pieces() const { return pieces_; }
 
   // The first block of each piece holds its largest element for a while.
-  void FindLargest(Frame& frame, Pieces pieces) const {
+  void FindLargest(StreamFrame& frame, Pieces pieces) const {
     for (size_t piece = pieces.begin; piece < pieces.end; ++piece) {
       const Part part = PartOf(frame, piece);
       *part.blocks = vector_->largest(part.x, part.count);
@@ -33,7 +33,7 @@ class LogSumExpKernel {
   }
   // The largest of all: NaN never wins a comparison, so it is taken only from x[0] (as
   // kernels/ref/softmax.h has it), and a piece that begins with one is looked at again.
-  void CombineLargest(Frame& frame) const {
+  void CombineLargest(StreamFrame& frame) const {
     float largest = *PartOf(frame, 0).blocks;
     for (size_t piece = 1; piece < pieces_; ++piece) {
       const Part part = PartOf(frame, piece);
@@ -45,13 +45,13 @@ class LogSumExpKernel {
     }
     out_.At<float>(frame)[0] = largest;
   }
-  void SumExponentials(Frame& frame, Pieces pieces) const {
+  void SumExponentials(StreamFrame& frame, Pieces pieces) const {
     const float largest = out_.At<float>(frame)[0];
     const Part first = PartOf(frame, pieces.begin), last = PartOf(frame, pieces.end - 1);
     const auto count = static_cast<size_t>(last.x + last.count - first.x);
     vector_->sum_exponentials(first.x, count, largest, first.blocks);
   }
-  void TakeLog(Frame& frame) const {
+  void TakeLog(StreamFrame& frame) const {
     const float* blocks = blocks_.At<float>(frame);
     ref::PairwiseFold<float> total;
     for (size_t b = 0; b < blocks_.count; ++b) total.Push(blocks[b]);
@@ -66,7 +66,7 @@ class LogSumExpKernel {
   };
   // The last piece takes what is left, so that none is shorter than a sum in blocks, but where all
   // is.
-  Part PartOf(const Frame& frame, size_t piece) const {
+  Part PartOf(const StreamFrame& frame, size_t piece) const {
     const size_t begin = piece * kPieceElements;
     return {x_.At<float>(frame) + begin,
             (piece + 1 < pieces_ ? begin + kPieceElements : x_.count) - begin,
@@ -84,19 +84,23 @@ Kernel BindOp(const LogSumExp& op, const BindContext& context) {
   const LogSumExpKernel kernel(op, context);
   const size_t pieces = kernel.pieces();
   if (pieces == 1) {
-    return {EachFrame([kernel](Frame& frame) {
+    return {EachFrame([kernel](StreamFrame& frame) {
       kernel.FindLargest(frame, {0, 1});
       kernel.CombineLargest(frame);
       kernel.SumExponentials(frame, {0, 1});
       kernel.TakeLog(frame);
     })};
   }
-  const auto largest = [kernel](Frame& frame, Pieces part) { kernel.FindLargest(frame, part); };
-  const auto sums = [kernel](Frame& frame, Pieces part) { kernel.SumExponentials(frame, part); };
+  const auto largest = [kernel](StreamFrame& frame, Pieces part) {
+    kernel.FindLargest(frame, part);
+  };
+  const auto sums = [kernel](StreamFrame& frame, Pieces part) {
+    kernel.SumExponentials(frame, part);
+  };
   return {{FramePhase(largest, pieces),
-           FramePhase([kernel](Frame& frame) { kernel.CombineLargest(frame); }),
+           FramePhase([kernel](StreamFrame& frame) { kernel.CombineLargest(frame); }),
            FramePhase(sums, pieces),
-           FramePhase([kernel](Frame& frame) { kernel.TakeLog(frame); })}};
+           FramePhase([kernel](StreamFrame& frame) { kernel.TakeLog(frame); })}};
 }
 
 }  // namespace kinglet::cpu

@@ -24,14 +24,14 @@ class MatVecKernel {
         finish_{bias_ ? bias_->data() : nullptr, op.rectify},
         pieces_(*weight_) {}
 
-  void operator()(std::span<Frame> frames, Pieces pieces) const {
+  void operator()(std::span<StreamFrame> frames, Pieces pieces) const {
     const PanelRange panels = pieces_.PanelsOf(pieces);
     const size_t first_row = y_offset_ + panels.begin * kPanelRows;
     const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
     for (size_t first = 0; first < frames.size(); first += together) {
       ProductBatch batch;
-      for (Frame& frame : frames.subspan(first, std::min(together, frames.size() - first))) {
+      for (StreamFrame& frame : frames.subspan(first, std::min(together, frames.size() - first))) {
         batch.Add(x_.Read(frame, weight_->integer(), memory, batch.count()),
                   y_.At<float>(frame) + first_row);
       }

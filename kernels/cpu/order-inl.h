@@ -20,13 +20,13 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr size_t kShortSum = 32;
-constexpr size_t kSumLanes = 16;
+constexpr size_t kSumChains = 16;
 
 // At most as wide as the rule's 16 lanes; kGroups of them make 16.
-using Reals = hn::CappedTag<float, kSumLanes>;
+using Reals = hn::CappedTag<float, kSumChains>;
 using Real = hn::CappedTag<float, 1>;
 constexpr size_t kWidth = hn::MaxLanes(Reals());
-constexpr size_t kGroups = kSumLanes / kWidth;
+constexpr size_t kGroups = kSumChains / kWidth;
 
 // Runs body(d, i) over [begin, n): whole vectors, then single elements.
 template <class Body>
@@ -37,7 +37,7 @@ HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
 }
 
 // The 16 lanes fold j += j + 8, + 4, + 2, + 1. `lanes` is 64-byte aligned.
-HWY_INLINE float FoldLanes(const float* lanes) {
+HWY_INLINE float FoldChains(const float* lanes) {
   const hn::FixedTag<float, 4> d;
   const auto low = hn::Add(hn::Load(d, lanes), hn::Load(d, lanes + 8));
   const auto high = hn::Add(hn::Load(d, lanes + 4), hn::Load(d, lanes + 12));
@@ -94,17 +94,17 @@ HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumu
     hn::Vec<Reals> sums[kGroups];
     for (auto& sum : sums) sum = hn::Zero(Reals());
     size_t i = begin < first ? first : begin;
-    for (; i + kSumLanes <= end; i += kSumLanes) {
+    for (; i + kSumChains <= end; i += kSumChains) {
       for (size_t g = 0; g < kGroups; ++g) {
         sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
       }
     }
-    alignas(64) float lanes[kSumLanes];
+    alignas(64) float lanes[kSumChains];
     for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), lanes + g * kWidth);
     for (size_t j = 0; i + j < end; ++j) {
       lanes[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), lanes[j]), i + j));
     }
-    use(FoldLanes(lanes));
+    use(FoldChains(lanes));
   }
 }
 
@@ -132,22 +132,22 @@ HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
 // the `count` columns from base on.
 template <class D, class Prepare, class Column>
 HWY_INLINE void AddColumns(D d, const float* x, size_t begin, size_t end, const Prepare& prepare,
-                           const Column& column, hn::Vec<D> (&lanes)[kSumLanes]) {
+                           const Column& column, hn::Vec<D> (&lanes)[kSumChains]) {
   size_t i = begin;
-  for (; i + kSumLanes <= end; i += kSumLanes) {
-    prepare(i, kSumLanes);
-    for (size_t j = 0; j < kSumLanes; ++j) {
+  for (; i + kSumChains <= end; i += kSumChains) {
+    prepare(i, kSumChains);
+    for (size_t j = 0; j < kSumChains; ++j) {
       lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
     }
   }
   prepare(i, end - i);
-  for (size_t j = 0; j < kSumLanes; ++j) {
+  for (size_t j = 0; j < kSumChains; ++j) {
     if (i + j >= end) continue;
     lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
   }
 }
 template <class V>
-HWY_INLINE V FoldColumns(V (&lanes)[kSumLanes]) {
+HWY_INLINE V FoldColumns(V (&lanes)[kSumChains]) {
   for (size_t j = 0; j < 8; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 8]);
   for (size_t j = 0; j < 4; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 4]);
   for (size_t j = 0; j < 2; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 2]);
@@ -158,7 +158,7 @@ HWY_INLINE V FoldColumns(V (&lanes)[kSumLanes]) {
 template <class D, class Prepare, class Column>
 HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
                                   const Prepare& prepare, const Column& column) {
-  hn::Vec<D> lanes[kSumLanes];
+  hn::Vec<D> lanes[kSumChains];
   for (auto& lane : lanes) lane = hn::Zero(d);
   AddColumns(d, x, begin, end, prepare, column, lanes);
   return FoldColumns(lanes);
@@ -169,8 +169,8 @@ HWY_INLINE hn::Vec<D> OrderedColumns(D d, const float* x, size_t n, const Prepar
                                      const Column& column) {
   if (n < kShortSum) {
     auto total = hn::Zero(d);
-    for (size_t base = 0; base < n; base += kSumLanes) {
-      const size_t count = n - base < kSumLanes ? n - base : kSumLanes;
+    for (size_t base = 0; base < n; base += kSumChains) {
+      const size_t count = n - base < kSumChains ? n - base : kSumChains;
       prepare(base, count);
       for (size_t offset = 0; offset < count; ++offset) {
         total = hn::MulAdd(column(base, offset), hn::Set(d, x[base + offset]), total);

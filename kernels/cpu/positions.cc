@@ -14,7 +14,7 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
   context.weights.Keep(op.table);
   const auto table = std::make_shared<const RowReader>(context.plan.weights[op.table]);
   return {EachFrame([vector = &context.vector, table, y = context.layout[op.y],
-                     window = uint64_t{op.window}](Frame& frame) {
+                     window = uint64_t{op.window}](StreamFrame& frame) {
             float row[kMaxColumns];
             table->Reals(frame.position % window, row);
             vector->add(row, y.count, y.At<float>(frame));
@@ -30,7 +30,7 @@ Kernel BindOp(const AddSinusoids& op, const BindContext& context) {
   const SharedVector frequencies = context.weights.Vector(op.frequencies);
   const size_t count = Cols(context.plan.weights[op.frequencies].shape);
   return {EachFrame([frequencies, count, y = context.layout[op.y], first = op.first,
-                     window = uint64_t{op.window}](Frame& frame) {
+                     window = uint64_t{op.window}](StreamFrame& frame) {
             const auto place = static_cast<uint32_t>(frame.position % window);
             AddAbsoluteSinusoids(std::span(frequencies->data(), count), first + place,
                                  y.At<float>(frame));
@@ -42,7 +42,7 @@ Kernel BindOp(const AddQueryBias& op, const BindContext& context) {
   const TensorView& view = context.plan.weights[op.bias];
   const auto bias = std::make_shared<const std::vector<float>>(DecodedValues(view));
   return {EachFrame([vector = &context.vector, bias, y = context.layout[op.y],
-                     heads = Rows(view.shape), key_size = Cols(view.shape)](Frame& frame) {
+                     heads = Rows(view.shape), key_size = Cols(view.shape)](StreamFrame& frame) {
             const size_t stride = y.count / heads;
             for (size_t head = 0; head < heads; ++head) {
               vector->add(bias->data() + head * key_size, key_size,

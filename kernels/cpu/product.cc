@@ -76,7 +76,7 @@ size_t ProductInput::Together(bool integers) const {
   return std::clamp<size_t>(kMaxColumns / count_, 1, ProductBatch::kMost);
 }
 
-ProductVector ProductInput::Read(const Frame& frame, bool integers, Memory& memory,
+ProductVector ProductInput::Read(const StreamFrame& frame, bool integers, Memory& memory,
                                  size_t place) const {
   int16_t* codes = memory.codes + place * count_;
   ProductVector x;

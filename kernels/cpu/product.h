@@ -81,7 +81,7 @@ class ProductInput {
   // Vectors that one such memory has places for, at most ProductBatch::kMost. `integers`: of the
   // weight.
   size_t Together(bool integers) const;
-  ProductVector Read(const Frame& frame, bool integers, Memory& memory, size_t place) const;
+  ProductVector Read(const StreamFrame& frame, bool integers, Memory& memory, size_t place) const;
 
  private:
   const VectorFunctions* vector_;

@@ -38,7 +38,7 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
     return;
   }
   constexpr size_t kLane = hn::MaxLanes(D());
-  alignas(64) float waiting[kGroupReals][kSumLanes * kLane];
+  alignas(64) float waiting[kGroupReals][kSumChains * kLane];
   PairwiseFold<D> blocks[kGroupReals];
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
@@ -46,8 +46,8 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
       const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
       prepare(part, part_end - part);
       for (size_t v = 0; v < count; ++v) {
-        hn::Vec<D> lanes[kSumLanes];
-        for (size_t j = 0; j < kSumLanes; ++j) {
+        hn::Vec<D> lanes[kSumChains];
+        for (size_t j = 0; j < kSumChains; ++j) {
           lanes[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kLane);
         }
         AddColumns(
@@ -55,7 +55,7 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
         if (part_end == end) {
           blocks[v].Push(FoldColumns(lanes));
         } else {
-          for (size_t j = 0; j < kSumLanes; ++j) hn::Store(lanes[j], d, waiting[v] + j * kLane);
+          for (size_t j = 0; j < kSumChains; ++j) hn::Store(lanes[j], d, waiting[v] + j * kLane);
         }
       }
     }

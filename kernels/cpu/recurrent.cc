@@ -8,7 +8,7 @@ namespace kinglet::cpu {
 Kernel BindOp(const LstmGates& op, const BindContext& context) {
   return {EachFrame([vector = &context.vector, input = context.layout[op.input],
                      recurrent = context.layout[op.recurrent], cell = context.layout[op.cell],
-                     hidden = context.layout[op.hidden]](Frame& frame) {
+                     hidden = context.layout[op.hidden]](StreamFrame& frame) {
     vector->lstm_gates(input.At<float>(frame), recurrent.At<float>(frame), hidden.count,
                        cell.At<float>(frame), hidden.At<float>(frame));
   })};
@@ -17,7 +17,7 @@ Kernel BindOp(const LstmGates& op, const BindContext& context) {
 Kernel BindOp(const GruGates& op, const BindContext& context) {
   return {EachFrame([vector = &context.vector, input = context.layout[op.input],
                      recurrent = context.layout[op.recurrent],
-                     hidden = context.layout[op.hidden]](Frame& frame) {
+                     hidden = context.layout[op.hidden]](StreamFrame& frame) {
     vector->gru_gates(input.At<float>(frame), recurrent.At<float>(frame), hidden.count,
                       hidden.At<float>(frame));
   })};
@@ -26,7 +26,7 @@ Kernel BindOp(const GruGates& op, const BindContext& context) {
 Kernel BindOp(const RnnGates& op, const BindContext& context) {
   return {EachFrame([vector = &context.vector, input = context.layout[op.input],
                      recurrent = context.layout[op.recurrent], hidden = context.layout[op.hidden],
-                     rectify = op.rectify](Frame& frame) {
+                     rectify = op.rectify](StreamFrame& frame) {
     vector->rnn_gates(input.At<float>(frame), recurrent.At<float>(frame), hidden.count, rectify,
                       hidden.At<float>(frame));
   })};
@@ -35,12 +35,12 @@ Kernel BindOp(const RnnGates& op, const BindContext& context) {
 Kernel BindOp(const QrnnGates& op, const BindContext& context) {
   std::optional<Slot> previous;
   if (op.previous) previous = context.layout[*op.previous];
-  return {
-      EachFrame([vector = &context.vector, input = context.layout[op.input], previous,
-                 cell = context.layout[op.cell], hidden = context.layout[op.hidden]](Frame& frame) {
-        vector->qrnn_gates(input.At<float>(frame), previous ? previous->At<float>(frame) : nullptr,
-                           hidden.count, cell.At<float>(frame), hidden.At<float>(frame));
-      })};
+  return {EachFrame([vector = &context.vector, input = context.layout[op.input], previous,
+                     cell = context.layout[op.cell],
+                     hidden = context.layout[op.hidden]](StreamFrame& frame) {
+    vector->qrnn_gates(input.At<float>(frame), previous ? previous->At<float>(frame) : nullptr,
+                       hidden.count, cell.At<float>(frame), hidden.At<float>(frame));
+  })};
 }
 
 }  // namespace kinglet::cpu

@@ -160,7 +160,7 @@ void CombineScores(const float* positions, float scale, size_t n, float* scores)
 void Softmax(float* x, size_t first, size_t n) {
   const float largest = Largest(x + first, n - first);
   ReplaceByExponentials(x + first, n - first, largest);
-  const size_t row = first / kSumLanes * kSumLanes;
+  const size_t row = first / kSumChains * kSumChains;
   std::fill(x + row, x + first, 0.0f);
   const float total = SumFrom(x, row, n);
   ForEach(first, n, [&](auto d, size_t i) HWY_ATTR {

@@ -28,7 +28,7 @@ class SourceAttentionKernel {
         slot_stride_(memory_.slot.count / op.window / op.heads),
         for_long_sources_(op, context.plan, context.layout) {}
 
-  void operator()(Frame& frame, Pieces heads) const {
+  void operator()(StreamFrame& frame, Pieces heads) const {
     const bool is_long = frame.source_length > kMaxWindow;
     for (size_t head = heads.begin; head < heads.end; ++head) {
       is_long ? for_long_sources_.Attend(frame, head) : Attend(frame, head);
@@ -40,7 +40,7 @@ class SourceAttentionKernel {
   }
 
  private:
-  void Attend(const Frame& frame, size_t head) const {
+  void Attend(const StreamFrame& frame, size_t head) const {
     const size_t n = frame.source_length, stride = op_.heads * slot_stride_;
     const T* query = query_.slot.At<T>(frame) + head * query_stride_;
     const T* values =

@@ -19,7 +19,7 @@
 namespace kinglet::cpu {
 namespace {
 
-constexpr size_t kSumLanes = 16, kShortSum = 32;  // rule 4
+constexpr size_t kSumChains = 16, kShortSum = 32;  // rule 4
 // Elements of values that are summed in one pass: their lanes fit in the first cache.
 constexpr size_t kPassColumns = 512;
 
@@ -64,7 +64,7 @@ class StreamedAttentionKernel {
     }
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     StoreKeysAndValues<T>(op_, qkv_, keys_, values_, {0, op_.heads}, frame);
     const std::array<Run<T>, 3> runs = Runs(frame);
     float* weights = weights_.At<float>(frame);
@@ -90,7 +90,7 @@ class StreamedAttentionKernel {
 
  private:
   size_t QueryStride() const { return 2 * size_t{op_.key_size} + op_.value_size; }
-  HeadVectors<T> Queries(const Frame& frame) const {
+  HeadVectors<T> Queries(const StreamFrame& frame) const {
     return {qkv_.slot.At<T>(frame), QueryStride()};
   }
   size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
@@ -98,7 +98,7 @@ class StreamedAttentionKernel {
 
   // What is visible, oldest first: the start row again and again, and two pieces of the ring.
   // Without a start row the ring's own zeros are read.
-  std::array<Run<T>, 3> Runs(const Frame& frame) const {
+  std::array<Run<T>, 3> Runs(const StreamFrame& frame) const {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
     const size_t window = op_.window, visible = FirstVisible(op_, frame.position);
@@ -112,7 +112,7 @@ class StreamedAttentionKernel {
   }
 
   // weights[h][s] = q . key.
-  void ContentScores(const Frame& frame, const Run<T>& run, float* weights) const {
+  void ContentScores(const StreamFrame& frame, const Run<T>& run, float* weights) const {
     const size_t distinct = run.repeated ? std::min<size_t>(run.count, 1) : run.count;
     const HeadRows<T> rows = {run.keys, KeyRow(), distinct, op_.heads, op_.key_size};
     float* scores = weights + run.first;
@@ -129,7 +129,7 @@ class StreamedAttentionKernel {
   }
 
   // Adds what positions say to the scores of slots [first, window) and scales them.
-  void PositionScores(const Frame& frame, size_t first, float* weights) const {
+  void PositionScores(const StreamFrame& frame, size_t first, float* weights) const {
     const size_t window = op_.window, heads = op_.heads, key_size = op_.key_size;
     if (!table_) {
       for (size_t head = 0; head < heads; ++head) {
@@ -193,8 +193,8 @@ class StreamedAttentionKernel {
   void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                 size_t count, float* out) const {
     const size_t window = op_.window, columns = count * op_.value_size;
-    const size_t lanes = window < kShortSum ? 1 : kSumLanes;
-    alignas(64) float sums[kSumLanes * kPassColumns];
+    const size_t lanes = window < kShortSum ? 1 : kSumChains;
+    alignas(64) float sums[kSumChains * kPassColumns];
     // Results of blocks, folded pairwise as they come.
     constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 blocks
     alignas(64) float folded[kDepth * kPassColumns];

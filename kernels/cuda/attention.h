@@ -257,9 +257,9 @@ KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint3
       float total = chains[column];
       if (count > 1) {
         RunningFold blocks;
-        for (uint64_t chain = 0; chain < count; chain += kSumLanes) {
-          float of_block[kSumLanes];
-          for (uint32_t j = 0; j < kSumLanes; ++j) of_block[j] = chains[(chain + j) * n + column];
+        for (uint64_t chain = 0; chain < count; chain += kSumChains) {
+          float of_block[kSumChains];
+          for (uint32_t j = 0; j < kSumChains; ++j) of_block[j] = chains[(chain + j) * n + column];
           blocks.Push(FoldChains(of_block));
         }
         total = blocks.Total();

@@ -35,11 +35,11 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
     warp.EachLane([&](uint32_t lane, uint32_t slot) {
       values[slot] = RankedWord::None().value;
       ids[slot] = RankedWord::None().id;
-      for (uint32_t i = warp.index() * kWarpLanes + lane; i < n; i += block.threads()) {
+      for (uint32_t i = warp.index() * kWarpThreads + lane; i < n; i += block.threads()) {
         take(slot, at(i));
       }
     });
-    for (uint32_t apart = kWarpLanes / 2; apart > 0; apart /= 2) {
+    for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
       const PerLane<float> other_values = warp.Exchanged(values, apart);
       const PerLane<uint32_t> other_ids = warp.Exchanged(ids, apart);
       warp.EachLane([&](uint32_t, uint32_t slot) {
@@ -75,11 +75,11 @@ KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t
     PerLane<uint64_t> bits;
     warp.EachLane([&](uint32_t lane, uint32_t slot) {
       bits[slot] = 0;
-      for (uint32_t i = warp.index() * kWarpLanes + lane; i < n; i += block.threads()) {
+      for (uint32_t i = warp.index() * kWarpThreads + lane; i < n; i += block.threads()) {
         bits[slot] |= at(i);
       }
     });
-    for (uint32_t apart = kWarpLanes / 2; apart > 0; apart /= 2) {
+    for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
       const PerLane<uint64_t> other = warp.Exchanged(bits, apart);
       warp.EachLane([&](uint32_t, uint32_t slot) { bits[slot] |= other[slot]; });
     }

@@ -29,11 +29,11 @@
 
 namespace kinglet::cuda {
 
-inline constexpr uint32_t kWarpLanes = 32;
+inline constexpr uint32_t kWarpThreads = 32;
 inline constexpr uint32_t kMostWarps = 32;
 
 // Registers of the threads of a warp: on a device, of this thread alone.
-inline constexpr uint32_t kWarpSlots = KINGLET_CUDA_ON_DEVICE ? 1 : kWarpLanes;
+inline constexpr uint32_t kWarpSlots = KINGLET_CUDA_ON_DEVICE ? 1 : kWarpThreads;
 template <class T>
 struct PerLane {
   T values[kWarpSlots];
@@ -50,9 +50,9 @@ class Warp {
   template <class F>
   KINGLET_HOST_DEVICE void EachLane(const F& f) const {
 #if KINGLET_CUDA_ON_DEVICE
-    f(threadIdx.x % kWarpLanes, 0u);
+    f(threadIdx.x % kWarpThreads, 0u);
 #else
-    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) f(lane, lane);
+    for (uint32_t lane = 0; lane < kWarpThreads; ++lane) f(lane, lane);
 #endif
   }
 
@@ -63,7 +63,7 @@ class Warp {
 #if KINGLET_CUDA_ON_DEVICE
     out[0] = __shfl_xor_sync(0xffffffffu, x[0], static_cast<int>(mask));
 #else
-    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) out[lane] = x[lane ^ mask];
+    for (uint32_t lane = 0; lane < kWarpThreads; ++lane) out[lane] = x[lane ^ mask];
 #endif
     return out;
   }
@@ -107,7 +107,7 @@ class Block {
       : threads_(threads), shared_(shared), order_(order) {}
 
   KINGLET_HOST_DEVICE uint32_t threads() const { return threads_; }
-  KINGLET_HOST_DEVICE uint32_t warps() const { return threads_ / kWarpLanes; }
+  KINGLET_HOST_DEVICE uint32_t warps() const { return threads_ / kWarpThreads; }
   KINGLET_HOST_DEVICE std::byte* shared() const {
 #if KINGLET_CUDA_ON_DEVICE
     // By its name, not through a pointer: the compiler then knows what memory it reads and writes.
@@ -139,7 +139,7 @@ class Block {
   template <class F>
   KINGLET_HOST_DEVICE void EachWarp(const F& f) const {
 #if KINGLET_CUDA_ON_DEVICE
-    f(Warp(threadIdx.x / kWarpLanes));
+    f(Warp(threadIdx.x / kWarpThreads));
     __syncthreads();
 #else
     for (uint32_t i = 0; i < warps(); ++i) {

@@ -76,7 +76,7 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<Ti
   // Compute capability 7.5 has this product only at [8, 8, 16]: its threads fetch each other's
   // words instead.
   static_cast<void>(warp);
-  const uint32_t lane = threadIdx.x % kWarpLanes, row = lane / 4, pair = lane % 4;
+  const uint32_t lane = threadIdx.x % kWarpThreads, row = lane / 4, pair = lane % 4;
   for (uint32_t source = 0; source < 4; ++source) {
     for (uint32_t part = 0; part < 2; ++part) {
       const uint32_t a_low =

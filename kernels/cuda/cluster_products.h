@@ -60,13 +60,13 @@ struct StreamFloats {
 };
 
 // The lanes of a warp: no more than its tiles have.
-struct WarpLanes {
+struct WarpThreads {
   uint32_t first, count;
 };
 
 // Of each lane of the warp its number value(lane), to the threads that hold the lane's sums.
 template <uint32_t kTiles, class Value>
-KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const WarpLanes& lanes,
+KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const WarpThreads& lanes,
                                        PerLane<StreamFloats<kTiles>>& to, const Value& value) {
   warp.EachLane([&](uint32_t lane, uint32_t slot) {
     for (uint32_t s = 0; s < kTiles; ++s) {
@@ -125,8 +125,8 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
     if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
     const uint32_t rest = lanes - first_stream;
-    const WarpLanes own = {first_lane + first_stream,
-                           rest < kTiles * kTileStreams ? rest : kTiles * kTileStreams};
+    const WarpThreads own = {first_lane + first_stream,
+                             rest < kTiles * kTileStreams ? rest : kTiles * kTileStreams};
     begin(warp, own);
     PerLane<StreamFloats<kTiles>> steps;
     LoadOfStreams(warp, work, own, steps,
@@ -214,7 +214,7 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats<kTiles>>&
 // write(lane of the work, number) for what FoldRows left.
 template <uint32_t kTiles, class Write>
 KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
-                                   const Work& work, const WarpLanes& lanes, const Write& write) {
+                                   const Work& work, const WarpThreads& lanes, const Write& write) {
   warp.EachLane([&](uint32_t lane, uint32_t slot) {
     if (TileRow(lane, 0) != 0) return;
     for (uint32_t s = 0; s < kTiles; ++s) {
@@ -272,14 +272,14 @@ KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
   PerWarp<PerLane<TileFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const WarpLanes&) {
+      [&](const Warp& warp, const WarpThreads&) {
         Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
       },
       [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
         float& own = largest[warp][slot].values[s][i];
         own = larger(own, logit);
       },
-      [&](const Warp& warp, uint32_t logit_block, const WarpLanes& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const WarpThreads& lanes) {
         FoldRows(warp, largest[warp], larger);
         WriteRows(warp, largest[warp], work, lanes, [&](const Lane& lane, float value) {
           work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
@@ -323,7 +323,7 @@ KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& wo
   PerWarp<PerLane<StreamFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const WarpLanes& lanes) {
+      [&](const Warp& warp, const WarpThreads& lanes) {
         Fill(warp, chains[warp], 0.0f);
         LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
           return work.At<float>(lane, cluster.logits.normaliser)[0];
@@ -333,7 +333,7 @@ KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& wo
         chains[warp][slot].values[s][i] +=
             ExpOfAtMostZero(logit - largest[warp][slot].values[s][i % 2]);
       },
-      [&](const Warp& warp, uint32_t logit_block, const WarpLanes& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const WarpThreads& lanes) {
         FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
         WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
           work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;

@@ -20,7 +20,7 @@ uint64_t BytesOf(const Finish& finish, uint64_t rows) {
 
 class StepDemand {
  public:
-  explicit StepDemand(std::span<const Frame> lanes) : lanes_(lanes) {}
+  explicit StepDemand(std::span<const StreamFrame> lanes) : lanes_(lanes) {}
 
   // An operation that reads no weights and has no use for tensor cores.
   template <class T>
@@ -69,15 +69,15 @@ class StepDemand {
   DeviceDemand operator()(const ScaleAndRectify& p) const { return {2 * RealBytes(p.count)}; }
 
  private:
-  static bool AnyIn(const TokenRange& tokens, std::span<const Frame> lanes) {
+  static bool AnyIn(const TokenRange& tokens, std::span<const StreamFrame> lanes) {
     return std::any_of(lanes.begin(), lanes.end(),
-                       [&](const Frame& lane) { return tokens.Contains(lane.token); });
+                       [&](const StreamFrame& lane) { return tokens.Contains(lane.token); });
   }
   // The rows of the distances that the lane with the most slots sees.
   DeviceDemand OfPositions(const Attention& p) const {
     if (p.positions.rows == nullptr) return {};
     uint64_t slots = 0;
-    for (const Frame& lane : lanes_) {
+    for (const StreamFrame& lane : lanes_) {
       const bool filling = p.restarts || lane.position < p.window;
       const uint64_t seen = p.masked && filling ? lane.position % p.window + 1 : p.window;
       slots = std::max(slots, seen);
@@ -87,12 +87,12 @@ class StepDemand {
     return {RealBytes(rows * (row + (p.positions.constants == nullptr ? 0 : p.heads)))};
   }
 
-  std::span<const Frame> lanes_;
+  std::span<const StreamFrame> lanes_;
 };
 
 }  // namespace
 
-DeviceDemand DemandOf(const Step& step, std::span<const Frame> lanes) {
+DeviceDemand DemandOf(const Step& step, std::span<const StreamFrame> lanes) {
   DeviceDemand demand;
   internal::WithArguments(Operations(), step,
                           [&](const auto& p) { demand = StepDemand(lanes)(p); });

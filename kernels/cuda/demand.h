@@ -15,7 +15,7 @@ namespace kinglet::cuda {
 // but rows that are looked up count for each lane. A DeFINE unit's weights do not count, for a row
 // that is in its cache needs none of them. Products are those that are made: of whole tiles and of
 // every plane.
-DeviceDemand DemandOf(const Step& step, std::span<const Frame> lanes);
+DeviceDemand DemandOf(const Step& step, std::span<const StreamFrame> lanes);
 
 }  // namespace kinglet::cuda
 

@@ -17,7 +17,7 @@ namespace kinglet::cuda {
 
 // Threads of every block.
 inline constexpr uint32_t kBlockThreads = 256;
-inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpLanes;
+inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
 
 // Steps one after the other, in the host's memory and in the device's. Not owned.
 struct StepList {

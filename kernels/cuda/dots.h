@@ -38,7 +38,7 @@ template <class T, class Add, class Use>
 KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_t group,
                                      const Add& add, const Use& use) {
   block.EachWarp([&](const Warp& warp) {
-    const uint32_t groups = kWarpLanes / group;  // of a warp, on neighbouring rows
+    const uint32_t groups = kWarpThreads / group;  // of a warp, on neighbouring rows
     const uint64_t together = uint64_t{groups} * kRowsTogether;
     for (uint64_t first = warp.index() * together; first < count;
          first += block.warps() * together) {
@@ -87,11 +87,11 @@ KINGLET_HOST_DEVICE void RealDots(const Block& block, uint64_t count, uint64_t n
   }
   // A thread for each chain: half a warp reads 64 bytes of a row at once.
   internal::GroupTotals<float>(
-      block, count, kSumLanes,
+      block, count, kSumChains,
       [&](uint32_t chain, const uint64_t(&rows)[kRowsTogether], float(&sums)[kRowsTogether]) {
         const float* x[kRowsTogether];
         for (uint32_t u = 0; u < kRowsTogether; ++u) x[u] = row_of(rows[u]);
-        for (uint64_t i = chain; i < n; i += kSumLanes) {
+        for (uint64_t i = chain; i < n; i += kSumChains) {
           for (uint32_t u = 0; u < kRowsTogether; ++u) sums[u] = fmaf(q[i], x[u][i], sums[u]);
         }
       },
@@ -103,7 +103,7 @@ template <class Sum, uint32_t kCount, class RowOf, class Use>
 KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n, const int16_t* q,
                                   const RowOf& row_of, const Use& use) {
   // As many threads as a row has loads for, so that short rows leave few of them idle.
-  uint32_t group = kWarpLanes;
+  uint32_t group = kWarpThreads;
   while (group > 4 && group / 2 * kCount >= n) group /= 2;
   GroupTotals<Sum>(
       block, count, group,

@@ -21,18 +21,18 @@ class ProgramLanes : public DeviceLanes {
  public:
   ProgramLanes(std::shared_ptr<const Program> program, const LaneLayout& layout,
                std::unique_ptr<Queue> queue, DeviceMemory memory, DeviceMemory frames,
-               DeviceMemory questions, uint32_t count)
+               DeviceMemory queries, uint32_t count)
       : program_(std::move(program)),
         layout_(layout),
         memory_(std::move(memory)),
         frames_(std::move(frames)),
-        questions_(std::move(questions)),
+        queries_(std::move(queries)),
         queue_(std::move(queue)),
         count_(count) {
     lanes_.reserve(count);
   }
 
-  Status Run(StepRange range, std::span<const Frame> frames) override {
+  Status Run(StepRange range, std::span<const StreamFrame> frames) override {
     if (frames.empty()) return status_;
     return Attempt([&]() -> Status {
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
@@ -44,8 +44,8 @@ class ProgramLanes : public DeviceLanes {
     return program_->queries().can_rank() ? program_->queries().most_words() : 0;
   }
 
-  Result<std::vector<DeviceAnswer>> RankWords(std::span<const Frame> frames, uint32_t k,
-                                              const DeviceQuestion& question) override {
+  Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame> frames, uint32_t k,
+                                              const DeviceQuery& query) override {
     std::vector<DeviceAnswer> answers(frames.size());
     if (frames.empty() || k == 0) return answers;
     const uint64_t bytes_each = RankedWords::BytesFor(k);
@@ -55,15 +55,15 @@ class ProgramLanes : public DeviceLanes {
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
       auto* const tails = reinterpret_cast<uint64_t*>(TailsAt());
-      const RankedWordsPlan plan = queries.Ranking(count, question.empty_cache_is_normalised);
+      const RankedWordsPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
       const auto rank = [&](RankedPart part) {
         return RunStep(MakeStep(cuda::RankWords{plan, k, part, AnswersAt(), tails}));
       };
       KINGLET_RETURN_IF_ERROR(UploadLanes(frames));
-      KINGLET_RETURN_IF_ERROR(RunList(question.computes_all ? queries.AllClusterSteps(count)
-                                                            : queries.ClusterSteps(0, count)));
+      KINGLET_RETURN_IF_ERROR(RunList(query.computes_all ? queries.AllClusterSteps(count)
+                                                         : queries.ClusterSteps(0, count)));
       KINGLET_RETURN_IF_ERROR(RunList(program_->List(queries.cache_steps())));
-      if (question.computes_all) {
+      if (query.computes_all) {
         clusters.assign(frames.size(), plan.AllClusters());
         KINGLET_RETURN_IF_ERROR(rank(RankedPart::kAll));
       } else {
@@ -92,20 +92,20 @@ class ProgramLanes : public DeviceLanes {
     return answers;
   }
 
-  Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const Frame> frames,
+  Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame> frames,
                                                      std::span<const uint32_t> words,
-                                                     const DeviceQuestion& question) override {
+                                                     const DeviceQuery& query) override {
     std::vector<DeviceAnswer> answers(frames.size());
     if (frames.empty()) return answers;
     std::vector<WordAnswer> scored(frames.size());
     const auto count = static_cast<uint32_t>(frames.size());
     const Queries& queries = program_->queries();
-    const RankedWordsPlan plan = queries.Ranking(count, question.empty_cache_is_normalised);
+    const RankedWordsPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
     // Each tail for the lanes whose word it has.
     std::vector<uint64_t> clusters(frames.size());
     for (size_t i = 0; i < frames.size(); ++i) {
-      clusters[i] = question.computes_all ? plan.AllClusters()
-                                          : kHead | uint64_t{1} << queries.ClusterOf(words[i]);
+      clusters[i] = query.computes_all ? plan.AllClusters()
+                                       : kHead | uint64_t{1} << queries.ClusterOf(words[i]);
     }
     const Status status = Attempt([&]() -> Status {
       KINGLET_RETURN_IF_ERROR(RunTails(frames, clusters).status());
@@ -116,7 +116,7 @@ class ProgramLanes : public DeviceLanes {
       auto* const ids = reinterpret_cast<uint32_t*>(on_device + count);
       KINGLET_RETURN_IF_ERROR(queue_->Upload(reinterpret_cast<std::byte*>(ids), words.data(),
                                              words.size() * sizeof words[0]));
-      const uint64_t also_finite = question.computes_all ? plan.AllClusters() : 0;
+      const uint64_t also_finite = query.computes_all ? plan.AllClusters() : 0;
       KINGLET_RETURN_IF_ERROR(
           RunStep(MakeStep(WordLogProbability{plan, ids, on_device, also_finite})));
       return queue_->Download(scored.data(), AnswersAt(), scored.size() * sizeof scored[0]);
@@ -131,9 +131,9 @@ class ProgramLanes : public DeviceLanes {
     return answers;
   }
 
-  Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) override {
+  Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) override {
     return Attempt([&]() -> Status {
-      for (const Frame& frame : frames) {
+      for (const StreamFrame& frame : frames) {
         for (const BufferId id : buffers) {
           const Slot& slot = layout_.slots[static_cast<size_t>(id)];
           const std::byte* const from =
@@ -181,9 +181,9 @@ class ProgramLanes : public DeviceLanes {
     return status_;
   }
   // The lanes that run what comes next.
-  Status UploadLanes(std::span<const Frame> frames) {
+  Status UploadLanes(std::span<const StreamFrame> frames) {
     lanes_.clear();
-    for (const Frame& frame : frames) {
+    for (const StreamFrame& frame : frames) {
       std::byte* const base = LaneAt(frame.lane);
       lanes_.push_back({base, base + layout_.state, base + layout_.temporary, frame.position,
                         frame.source_length, frame.token});
@@ -196,11 +196,11 @@ class ProgramLanes : public DeviceLanes {
   }
   // Every tail on the lanes that have its bit; whether there was any. The lanes that run steps are
   // others afterwards.
-  Result<bool> RunTails(std::span<const Frame> frames, std::span<const uint64_t> clusters) {
+  Result<bool> RunTails(std::span<const StreamFrame> frames, std::span<const uint64_t> clusters) {
     const Queries& queries = program_->queries();
     bool any = false;
     for (size_t index = 1; index < queries.clusters(); ++index) {
-      std::vector<Frame> part;
+      std::vector<StreamFrame> part;
       for (size_t i = 0; i < frames.size(); ++i) {
         if ((clusters[i] >> index & 1) != 0) part.push_back(frames[i]);
       }
@@ -213,11 +213,11 @@ class ProgramLanes : public DeviceLanes {
     }
     return any;
   }
-  std::byte* TailsAt() const { return questions_.data() + kStepBytes; }
+  std::byte* TailsAt() const { return queries_.data() + kStepBytes; }
   std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
   // A step of this session alone.
   Status RunStep(const Step& step) {
-    std::byte* const to = questions_.data();
+    std::byte* const to = queries_.data();
     KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &step, sizeof step));
     return RunList({&step, 1, reinterpret_cast<const Step*>(to)});
   }
@@ -227,8 +227,8 @@ class ProgramLanes : public DeviceLanes {
   std::shared_ptr<const Program> program_;
   const LaneLayout& layout_;  // the bound plan's
   DeviceMemory memory_;
-  DeviceMemory frames_;     // the lanes that run steps, as these know them
-  DeviceMemory questions_;  // the step that answers a question, and of each lane tails and answer
+  DeviceMemory frames_;   // the lanes that run steps, as these know them
+  DeviceMemory queries_;  // the step that answers a query, and of each lane tails and answer
   std::unique_ptr<Queue> queue_;
   uint64_t count_;           // of all lanes
   std::vector<Lane> lanes_;  // the same on the host
@@ -260,14 +260,14 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
   KINGLET_ASSIGN_OR_RETURN(DeviceMemory frames,
                            DeviceMemory::Allocate(device, count * sizeof(Lane)));
   KINGLET_ASSIGN_OR_RETURN(
-      DeviceMemory questions,
+      DeviceMemory queries,
       DeviceMemory::Allocate(device,
                              kStepBytes + count * (sizeof(uint64_t) + sizeof(RankedWords))));
   KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Queue> queue, device->CreateQueue());
   KINGLET_RETURN_IF_ERROR(queue->Zero(memory.data(), count * layout_.bytes));
   return std::unique_ptr<DeviceLanes>(
       std::make_unique<ProgramLanes>(program_, layout_, std::move(queue), std::move(memory),
-                                     std::move(frames), std::move(questions), count));
+                                     std::move(frames), std::move(queries), count));
 }
 
 }  // namespace kinglet::cuda

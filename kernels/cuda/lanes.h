@@ -38,7 +38,8 @@ class BoundPlan : public DeviceProgram {
   }
   uint64_t FreeBytes() const override { return program_->device()->FreeBytes(); }
   DevicePeaks peaks() const override { return program_->device()->peaks(); }
-  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const Frame> lanes) const override {
+  std::optional<DeviceDemand> DemandOf(size_t step,
+                                       std::span<const StreamFrame> lanes) const override {
     return program_->DemandOf(step, lanes);
   }
   Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const override;

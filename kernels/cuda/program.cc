@@ -80,7 +80,8 @@ StepList Program::List(StepRange range) const {
   return {steps_.data() + begin, end - begin, on_device_ + begin};
 }
 
-std::optional<DeviceDemand> Program::DemandOf(size_t step, std::span<const Frame> lanes) const {
+std::optional<DeviceDemand> Program::DemandOf(size_t step,
+                                              std::span<const StreamFrame> lanes) const {
   const StepList list = List({step, step + 1});
   if (list.count == 0) return std::nullopt;
   DeviceDemand demand;

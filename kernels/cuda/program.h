@@ -30,7 +30,7 @@ class Program {
   // What plan steps [begin, end) became.
   StepList List(StepRange range) const;
   // One run of plan step `step`; nothing if it became part of another.
-  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const Frame> lanes) const;
+  std::optional<DeviceDemand> DemandOf(size_t step, std::span<const StreamFrame> lanes) const;
   const Queries& queries() const { return queries_; }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
   uint64_t weight_bytes() const { return weight_bytes_; }

@@ -49,7 +49,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   return fits ? found : std::nullopt;
 }
 
-// Of a block that answers a question.
+// Of a block that answers a query.
 uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
   RankWords best{};
   WordLogProbability given{};

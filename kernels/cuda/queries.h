@@ -1,4 +1,4 @@
-// How questions about the next word are answered on the device: which steps fill the clusters'
+// How queries about the next word are answered on the device: which steps fill the clusters'
 // normalisers, and what ranks the words then. Two ways: with the clusters' own steps, which store
 // all logits; or, where lanes are many, with logits that are made twice and stored nowhere
 // (cluster_products.h). Both give the same bits.

@@ -21,7 +21,7 @@
 
 namespace kinglet::cuda {
 
-// The answer about one lane, to a question for k words: only so many of them have memory.
+// The answer about one lane, to a query for k words: only so many of them have memory.
 struct RankedWords {
   static constexpr uint32_t kMost = internal::BestWords::kMost;
   struct Word {

@@ -66,7 +66,7 @@ struct ExponentialsOfBlocks {
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts) + SharedMemory::Bytes<float>(kSumBlock) +
-           SharedMemory::Bytes<float>(kSumLanes);
+           SharedMemory::Bytes<float>(kSumChains);
   }
 };
 
@@ -79,13 +79,13 @@ KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfBlocks& p, const Work& w
   SharedMemory shared(work.block);
   float* const parts = shared.Take<float>(kLargestParts);
   float* const exponentials = shared.Take<float>(kSumBlock);
-  float* const chains = shared.Take<float>(kSumLanes);
+  float* const chains = shared.Take<float>(kSumChains);
   const float largest = BlockLargest(work.block, p.logits.Blocks(), true, parts,
                                      [&](uint64_t i) { return of_blocks[i]; });
   work.block.ForEach(n, [&](uint64_t i) { exponentials[i] = Exp(x[i] - largest); });
   const bool one_chain = p.logits.count < kShortSum;
-  work.block.ForEach(kSumLanes, [&](uint64_t j) {
-    const uint32_t stride = one_chain ? 1 : kSumLanes;
+  work.block.ForEach(kSumChains, [&](uint64_t j) {
+    const uint32_t stride = one_chain ? 1 : kSumChains;
     chains[j] = 0.0f;
     for (uint64_t i = j; i < n; i += stride) chains[j] += exponentials[i];
   });

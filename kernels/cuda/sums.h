@@ -10,14 +10,14 @@
 namespace kinglet::cuda {
 
 inline constexpr uint32_t kShortSum = 32;    // shorter sums are one chain
-inline constexpr uint32_t kSumLanes = 16;    // chains of a block
+inline constexpr uint32_t kSumChains = 16;   // chains of a block
 inline constexpr uint32_t kSumBlock = 1024;  // elements of a block
 KINGLET_HOST_DEVICE constexpr uint64_t SumBlocks(uint64_t n) {
   return (n + kSumBlock - 1) / kSumBlock;
 }
 // Chains of a sum of n numbers.
 KINGLET_HOST_DEVICE constexpr uint64_t SumChains(uint64_t n) {
-  return n < kShortSum ? 1 : SumBlocks(n) * kSumLanes;
+  return n < kShortSum ? 1 : SumBlocks(n) * kSumChains;
 }
 
 // Chain `chain` of n terms: accumulate(partial, i) adds term i.
@@ -28,15 +28,15 @@ KINGLET_HOST_DEVICE float ChainSum(uint64_t n, uint64_t chain, const Accumulate&
     for (uint64_t i = 0; i < n; ++i) sum = accumulate(sum, i);
     return sum;
   }
-  const uint64_t begin = chain / kSumLanes * kSumBlock;
+  const uint64_t begin = chain / kSumChains * kSumBlock;
   const uint64_t end = n < begin + kSumBlock ? n : begin + kSumBlock;
-  for (uint64_t i = begin + chain % kSumLanes; i < end; i += kSumLanes) sum = accumulate(sum, i);
+  for (uint64_t i = begin + chain % kSumChains; i < end; i += kSumChains) sum = accumulate(sum, i);
   return sum;
 }
 
 // The 16 chains of a block become its sum.
 KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
-  for (uint32_t apart = kSumLanes / 2; apart > 0; apart /= 2) {
+  for (uint32_t apart = kSumChains / 2; apart > 0; apart /= 2) {
     for (uint32_t j = 0; j < apart; ++j) chains[j] += chains[j + apart];
   }
   return chains[0];
@@ -79,9 +79,9 @@ template <class Accumulate>
 KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
   if (n < kShortSum) return ChainSum(n, 0, accumulate);
   RunningFold blocks;
-  for (uint64_t first = 0; first < SumChains(n); first += kSumLanes) {
-    float chains[kSumLanes];
-    for (uint32_t j = 0; j < kSumLanes; ++j) chains[j] = ChainSum(n, first + j, accumulate);
+  for (uint64_t first = 0; first < SumChains(n); first += kSumChains) {
+    float chains[kSumChains];
+    for (uint32_t j = 0; j < kSumChains; ++j) chains[j] = ChainSum(n, first + j, accumulate);
     blocks.Push(FoldChains(chains));
   }
   return blocks.Total();
@@ -102,8 +102,8 @@ KINGLET_HOST_DEVICE float BlockSum(const Block& block, uint64_t n, float* chains
   block.ForEach(1, [&](uint64_t) {
     if (count == 0) chains[0] = 0.0f;
     if (count <= 1) return;
-    const uint64_t blocks = count / kSumLanes;
-    for (uint64_t b = 0; b < blocks; ++b) chains[b] = FoldChains(chains + b * kSumLanes);
+    const uint64_t blocks = count / kSumChains;
+    for (uint64_t b = 0; b < blocks; ++b) chains[b] = FoldChains(chains + b * kSumChains);
     FoldBlocks(chains, blocks);
   });
   return chains[0];

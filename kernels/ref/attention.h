@@ -43,7 +43,7 @@ class WindowAttentionKernel {
     }
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     Store(frame);
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
@@ -77,40 +77,40 @@ class WindowAttentionKernel {
 
   // Ring slot of window slot s. The ring starts as zeros, so slots before the stream's first token
   // hold zero keys and values where there is no start row.
-  size_t RingSlot(const Frame& frame, size_t s) const {
+  size_t RingSlot(const StreamFrame& frame, size_t s) const {
     return (frame.position + 1 + s) % op_.window;
   }
-  bool HoldsStart(const Frame& frame, size_t s) const {
+  bool HoldsStart(const StreamFrame& frame, size_t s) const {
     return op_.start_row && s < FirstFilled(op_, frame.position);
   }
 
   // Element i of a head's key in window slot s, and of its value.
-  size_t KeyAt(const Frame& frame, size_t head, size_t s) const {
+  size_t KeyAt(const StreamFrame& frame, size_t head, size_t s) const {
     const size_t slot = HoldsStart(frame, s) ? 0 : RingSlot(frame, s);
     return (slot * op_.heads + head) * op_.key_size;
   }
-  int64_t KeyCode(const Frame& frame, size_t head, size_t s, size_t i) const {
+  int64_t KeyCode(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = KeyAt(frame, head, s) + i;
     return HoldsStart(frame, s) ? start_->codes[at] : keys_.Code(frame, at);
   }
-  T Key(const Frame& frame, size_t head, size_t s, size_t i) const {
+  T Key(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = KeyAt(frame, head, s) + i;
     return HoldsStart(frame, s) ? start_->reals[at] : keys_.Value(frame, at);
   }
-  size_t ValueAt(const Frame& frame, size_t head, size_t s) const {
+  size_t ValueAt(const StreamFrame& frame, size_t head, size_t s) const {
     if (!HoldsStart(frame, s)) return (RingSlot(frame, s) * op_.heads + head) * op_.value_size;
     return size_t{op_.heads} * op_.key_size + head * op_.value_size;
   }
-  int64_t ValueCode(const Frame& frame, size_t head, size_t s, size_t i) const {
+  int64_t ValueCode(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = ValueAt(frame, head, s) + i;
     return HoldsStart(frame, s) ? start_->codes[at] : values_.Code(frame, at);
   }
-  T Value(const Frame& frame, size_t head, size_t s, size_t i) const {
+  T Value(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
     const size_t at = ValueAt(frame, head, s) + i;
     return HoldsStart(frame, s) ? start_->reals[at] : values_.Value(frame, at);
   }
 
-  void Store(Frame& frame) const {
+  void Store(StreamFrame& frame) const {
     const size_t slot = RingSlot(frame, op_.window - 1);
     for (size_t head = 0; head < op_.heads; ++head) {
       const size_t key_at = QueryAt(head) + op_.key_size;
@@ -120,7 +120,7 @@ class WindowAttentionKernel {
     }
   }
 
-  void Attend(Frame& frame, size_t head) const {
+  void Attend(StreamFrame& frame, size_t head) const {
     const size_t first = FirstVisible(op_, frame.position);
     T* weights = weights_.At<T>(frame) + head * op_.window;
     for (size_t s = 0; s < op_.window; ++s) {
@@ -131,7 +131,7 @@ class WindowAttentionKernel {
     for (size_t c = 0; c < op_.value_size; ++c) out[c] = WeightedValue(frame, head, c, weights);
   }
 
-  T Score(const Frame& frame, size_t head, size_t s) const {
+  T Score(const StreamFrame& frame, size_t head, size_t s) const {
     const size_t query_at = QueryAt(head);
     T content;
     if (qkv_.integer()) {
@@ -149,7 +149,7 @@ class WindowAttentionKernel {
     return (content + PositionScore(frame, head, s)) * scale_;
   }
 
-  T PositionScore(const Frame& frame, size_t head, size_t s) const {
+  T PositionScore(const StreamFrame& frame, size_t head, size_t s) const {
     const size_t query_at = QueryAt(head);
     const auto query = [&](size_t i) { return qkv_.Value(frame, query_at + i); };
     if (columns_) {
@@ -164,7 +164,7 @@ class WindowAttentionKernel {
   }
 
   // Slots that are not visible have weight 0, and what their ring slots hold is not read.
-  T WeightedValue(const Frame& frame, size_t head, size_t c, const T* weights) const {
+  T WeightedValue(const StreamFrame& frame, size_t head, size_t c, const T* weights) const {
     const size_t first = FirstVisible(op_, frame.position);
     if (op_.weights_quantiser) {
       int64_t sum = 0;

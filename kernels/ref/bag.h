@@ -25,7 +25,7 @@ class BagAppendKernel {
     if (op.largest) largest_ = layout[*op.largest];
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const size_t n = sum_.count;
     const T* x = embedded_.At<T>(frame);
     T* sum = sum_.At<T>(frame);
@@ -61,7 +61,7 @@ class BagFeaturesKernel {
     if (op.largest) largest_ = layout[*op.largest];
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T words = static_cast<T>(*words_.At<uint32_t>(frame));
     const T* sum = sum_.At<T>(frame);
     T* out = out_.At<T>(frame);
@@ -84,7 +84,7 @@ class ScaleShiftRectifyKernel {
         scale_(store.Get(op.scale)),
         shift_(store.Get(op.shift)) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T* x = x_.At<T>(frame);
     T* y = y_.At<T>(frame);
     for (size_t i = 0; i < x_.count; ++i) {

@@ -21,7 +21,7 @@ class CacheAppendKernel {
         words_(layout[op.words]),
         capacity_(op.capacity) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     if (frame.position == 0) return;
     const size_t slot = (frame.position - 1) % capacity_;
     keys_.CopyFrom(frame, slot * hidden_.count(), hidden_, 0, hidden_.count());
@@ -46,7 +46,7 @@ class CacheWeightsKernel {
         first_position_(op.first_position),
         theta_(static_cast<T>(op.theta)) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const size_t stored = std::min<uint64_t>(frame.position, capacity_);
     T* weights = weights_.At<T>(frame);
     T* total = total_.At<T>(frame);
@@ -59,7 +59,7 @@ class CacheWeightsKernel {
   }
 
  private:
-  T Product(const Frame& frame, size_t slot) const {
+  T Product(const StreamFrame& frame, size_t slot) const {
     const size_t n = hidden_.count();
     if (hidden_.integer()) {
       int64_t sum = 0;

@@ -189,7 +189,7 @@ class DefineRowKernel {
         rows_(layout[op.define->rows]),
         words_(layout[op.define->words]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     T* out = out_.At<T>(frame);
     T* rows = rows_.At<T>(frame);
     const size_t width = out_.count;

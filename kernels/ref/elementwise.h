@@ -39,7 +39,7 @@ class LayerNormKernel {
         bias_(store.Get(op.bias)),
         epsilon_(static_cast<T>(op.epsilon)) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     NormaliseVector(x_.At<T>(frame), x_.count, epsilon_, gain_->values.data(), bias_->values.data(),
                     y_.At<T>(frame));
   }
@@ -61,7 +61,7 @@ class QuantiseKernel {
         codes_(plan, layout, op.codes),
         quantiser_(*plan.buffer(op.codes).quantiser) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T* x = x_.At<T>(frame);
     for (size_t i = 0; i < x_.count; ++i) codes_.SetCode(frame, i, QuantisedCode(x[i], quantiser_));
   }
@@ -78,7 +78,7 @@ class AddKernel {
   AddKernel(const Add& op, const Plan& plan, const BufferLayout& layout)
       : x_(plan, layout, op.x), y_(layout[op.y]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     T* y = y_.At<T>(frame);
     for (size_t i = 0; i < y_.count; ++i) y[i] += x_.Value(frame, i);
   }
@@ -94,7 +94,7 @@ class AddScalarKernel {
   AddScalarKernel(const AddScalar& op, const BufferLayout& layout)
       : op_(op), x_(layout[op.x]), y_(layout[op.y]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T added = x_.At<T>(frame)[op_.index];
     T* y = y_.At<T>(frame) + op_.first;
     for (uint32_t i = 0; i < op_.count; ++i) y[i] += added;

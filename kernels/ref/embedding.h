@@ -157,7 +157,7 @@ class EmbedRowKernel {
                  WeightStore& store)
       : rows_(op.bins, op.scale, plan, store), out_(layout[op.out]) {}
 
-  void operator()(Frame& frame) const { rows_.Row(frame.token, out_.At<T>(frame)); }
+  void operator()(StreamFrame& frame) const { rows_.Row(frame.token, out_.At<T>(frame)); }
   std::vector<MemoryRange> TokenMemory(uint32_t token) const { return rows_.TokenMemory(token); }
 
  private:

@@ -30,7 +30,7 @@ class MatVecKernel {
         y_offset_(op.y_offset),
         rectify_(op.rectify) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const ProductVector<T> x = x_.Read(frame, weight_->cols);
     T* y = y_.At<T>(frame) + y_offset_;
     for (size_t row = 0; row < weight_->rows; ++row) {
@@ -62,7 +62,7 @@ class PartialProductsKernel {
         cols_(Cols(plan.weights[op.table].shape)),
         partial_(layout[op.partial]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const ProductVector<T> x = x_.Read(frame, cols_);
     T* partial = partial_.At<T>(frame);
     if (scheme_.combine != Combine::kConcatenate) {
@@ -106,7 +106,7 @@ class CodedSumsKernel {
     firsts_ = PartialFirsts(scheme());
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T* partial = partial_.At<T>(frame);
     T* y = y_.At<T>(frame) + y_offset_;
     std::vector<uint32_t> codes(firsts_.size());

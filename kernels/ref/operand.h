@@ -24,10 +24,10 @@ class Operand {
   uint64_t count() const { return slot_.count; }
 
   // REQUIRES: integer().
-  int64_t Code(const Frame& frame, size_t i) const {
+  int64_t Code(const StreamFrame& frame, size_t i) const {
     return element_ == Element::kCode16 ? slot_.At<int16_t>(frame)[i] : slot_.At<int32_t>(frame)[i];
   }
-  void SetCode(const Frame& frame, size_t i, int64_t code) const {
+  void SetCode(const StreamFrame& frame, size_t i, int64_t code) const {
     if (element_ == Element::kCode16) {
       slot_.At<int16_t>(frame)[i] = static_cast<int16_t>(code);
     } else {
@@ -35,14 +35,15 @@ class Operand {
     }
   }
   // REQUIRES: !integer().
-  T* Reals(const Frame& frame) const { return slot_.At<T>(frame); }
+  T* Reals(const StreamFrame& frame) const { return slot_.At<T>(frame); }
   // The number element i stands for.
-  T Value(const Frame& frame, size_t i) const {
+  T Value(const StreamFrame& frame, size_t i) const {
     return integer() ? static_cast<T>(Code(frame, i)) * step() : Reals(frame)[i];
   }
 
   // Copies elements of another operand of the same kind of buffer.
-  void CopyFrom(const Frame& frame, size_t at, const Operand& other, size_t from, size_t n) const {
+  void CopyFrom(const StreamFrame& frame, size_t at, const Operand& other, size_t from,
+                size_t n) const {
     for (size_t i = 0; i < n; ++i) {
       if (integer()) {
         SetCode(frame, at + i, other.Code(frame, from + i));

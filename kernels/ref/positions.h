@@ -19,7 +19,7 @@ class AddPositionRowKernel {
   AddPositionRowKernel(const AddPositionRow& op, const BufferLayout& layout, WeightStore& store)
       : table_(store.Get(op.table)), y_(layout[op.y]), window_(op.window) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     T* y = y_.At<T>(frame);
     const uint64_t row = frame.position % window_;
     for (size_t i = 0; i < y_.count; ++i) y[i] += static_cast<T>(table_->Value(row, i));
@@ -45,7 +45,7 @@ class AddSinusoidsKernel {
         first_(op.first),
         window_(op.window) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const auto place = static_cast<uint32_t>(frame.position % window_);
     AddAbsoluteSinusoids<T>(frequencies_->values, first_ + place, y_.At<T>(frame));
   }
@@ -63,7 +63,7 @@ class AddQueryBiasKernel {
   AddQueryBiasKernel(const AddQueryBias& op, const BufferLayout& layout, WeightStore& store)
       : bias_(store.Get(op.bias)), y_(layout[op.y]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const size_t heads = bias_->rows, stride = y_.count / heads;
     for (size_t head = 0; head < heads; ++head) {
       T* query = y_.At<T>(frame) + head * stride;

@@ -57,7 +57,7 @@ class ProductInput {
     return weight.integer && (x_.integer() || fixed_point_);
   }
   // The first `count` elements.
-  ProductVector<T> Read(const Frame& frame, size_t count) const {
+  ProductVector<T> Read(const StreamFrame& frame, size_t count) const {
     ProductVector<T> vector;
     if (x_.integer()) {
       vector.step = x_.step();

@@ -22,7 +22,7 @@ class LstmGatesKernel {
         cell_(layout[op.cell]),
         hidden_(layout[op.hidden]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const size_t n = hidden_.count;
     const T* input = input_.At<T>(frame);
     const T* recurrent = recurrent_.At<T>(frame);
@@ -49,7 +49,7 @@ class GruGatesKernel {
   GruGatesKernel(const GruGates& op, const BufferLayout& layout)
       : input_(layout[op.input]), recurrent_(layout[op.recurrent]), hidden_(layout[op.hidden]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const size_t n = hidden_.count;
     const T* input = input_.At<T>(frame);
     const T* recurrent = recurrent_.At<T>(frame);
@@ -78,7 +78,7 @@ class RnnGatesKernel {
         hidden_(layout[op.hidden]),
         rectify_(op.rectify) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T* input = input_.At<T>(frame);
     const T* recurrent = recurrent_.At<T>(frame);
     T* hidden = hidden_.At<T>(frame);
@@ -101,7 +101,7 @@ class QrnnGatesKernel {
     if (op.previous) previous_ = layout[*op.previous];
   }
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const size_t n = hidden_.count;
     const T* input = input_.At<T>(frame);
     const T* previous = previous_ ? previous_->At<T>(frame) : nullptr;

@@ -35,7 +35,7 @@ class LogSumExpKernel {
   LogSumExpKernel(const LogSumExp& op, const BufferLayout& layout)
       : x_(layout[op.x]), out_(layout[op.out]), blocks_(layout[op.blocks]) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     const T* x = x_.At<T>(frame);
     const T largest = Largest(x, x_.count);
     T* block = blocks_.At<T>(frame);

@@ -21,7 +21,7 @@ class StoreRowKernel {
   StoreRowKernel(const StoreRow& op, const Plan& plan, const BufferLayout& layout)
       : x_(plan, layout, op.x), rows_(plan, layout, op.rows) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     rows_.CopyFrom(frame, frame.position * x_.count(), x_, 0, x_.count());
   }
 
@@ -35,7 +35,7 @@ class LoadRowKernel {
   LoadRowKernel(const LoadRow& op, const Plan& plan, const BufferLayout& layout)
       : rows_(plan, layout, op.rows), x_(plan, layout, op.x) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     x_.CopyFrom(frame, 0, rows_, frame.position * x_.count(), x_.count());
   }
 
@@ -56,12 +56,12 @@ class SourceAttentionKernel {
         slot_stride_(memory_.count() / op.window / op.heads),
         scale_(AttentionScale<T>(op.key_size)) {}
 
-  void operator()(Frame& frame) const {
+  void operator()(StreamFrame& frame) const {
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
 
   // One head of it.
-  void Attend(const Frame& frame, size_t head) const {
+  void Attend(const StreamFrame& frame, size_t head) const {
     const size_t n = frame.source_length;
     T* weights = weights_.At<T>(frame) + head * op_.window;
     for (size_t s = 0; s < n; ++s) weights[s] = Score(frame, head, s) * scale_;
@@ -77,7 +77,7 @@ class SourceAttentionKernel {
   }
   size_t ValueAt(size_t head, size_t slot) const { return KeyAt(head, slot) + op_.key_size; }
 
-  T Score(const Frame& frame, size_t head, size_t slot) const {
+  T Score(const StreamFrame& frame, size_t head, size_t slot) const {
     const size_t query_at = head * query_stride_, key_at = KeyAt(head, slot);
     if (query_.integer()) {
       int64_t sum = 0;
@@ -92,7 +92,7 @@ class SourceAttentionKernel {
         op_.key_size, [q](size_t i) { return q[i]; }, [k](size_t i) { return k[i]; });
   }
 
-  T WeightedValue(const Frame& frame, size_t head, size_t c, const T* weights) const {
+  T WeightedValue(const StreamFrame& frame, size_t head, size_t c, const T* weights) const {
     const size_t n = frame.source_length;
     if (op_.weights_quantiser) {
       int64_t sum = 0;

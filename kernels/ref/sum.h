@@ -19,12 +19,12 @@
 namespace kinglet::ref {
 
 inline constexpr size_t kShortSum = 32;
-inline constexpr size_t kSumLanes = 16;
+inline constexpr size_t kSumChains = 16;
 
 // lanes[0] + ... by halves.
 template <class T>
-T FoldLanes(std::array<T, kSumLanes>& lanes) {
-  for (size_t half = kSumLanes / 2; half > 0; half /= 2) {
+T FoldChains(std::array<T, kSumChains>& lanes) {
+  for (size_t half = kSumChains / 2; half > 0; half /= 2) {
     for (size_t j = 0; j < half; ++j) lanes[j] += lanes[j + half];
   }
   return lanes[0];
@@ -63,12 +63,12 @@ void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
   }
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = std::min(n, begin + kSumBlock);
-    std::array<T, kSumLanes> lanes{};
+    std::array<T, kSumChains> lanes{};
     for (size_t i = begin; i < end; ++i) {
-      T& lane = lanes[(i - begin) % kSumLanes];
+      T& lane = lanes[(i - begin) % kSumChains];
       lane = accumulate(lane, i);
     }
-    use(FoldLanes(lanes));
+    use(FoldChains(lanes));
   }
 }
 

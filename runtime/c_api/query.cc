@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/accounting/meter.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/c_api/handles.h"
-#include "runtime/meter.h"
 
 namespace kinglet {
 namespace {

@@ -33,7 +33,7 @@ class SoftmaxLowering {
     }
   }
 
-  // One cluster of all words, so that any question needs all of them.
+  // One cluster of all words, so that any query needs all of them.
   void LowerWhole() {
     uint32_t words = block_.head_size;
     for (const SoftmaxTail& tail : block_.tails) words += tail.size;

@@ -15,9 +15,9 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(Plan& plan) : plan_(plan) {}
 
-  // Between these two, buffers are those of questions.
-  void BeginQuestions() { of_questions_ = true; }
-  void EndQuestions() { of_questions_ = false; }
+  // Between these two, buffers are those of queries.
+  void BeginQueries() { of_queries_ = true; }
+  void EndQueries() { of_queries_ = false; }
 
   BufferId Reals(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
@@ -106,12 +106,12 @@ class PlanBuilder {
 
  private:
   BufferId AddBuffer(BufferSpec spec) {
-    spec.of_questions = of_questions_ && !spec.state;
+    spec.of_queries = of_queries_ && !spec.state;
     plan_.buffers.push_back(std::move(spec));
     return static_cast<BufferId>(plan_.buffers.size() - 1);
   }
   Plan& plan_;
-  bool of_questions_ = false;
+  bool of_queries_ = false;
 };
 
 }  // namespace kinglet

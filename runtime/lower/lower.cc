@@ -93,10 +93,10 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   plan.context = {0, builder.step_count()};
   plan.hidden = context.hidden;
 
-  builder.BeginQuestions();
+  builder.BeginQueries();
   LowerSoftmax(*softmax, context.hidden, builder);
   if (cache != nullptr) LowerCacheQuery(*cache, context.hidden, *context.cache, builder);
-  builder.EndQuestions();
+  builder.EndQueries();
   if (encoder != nullptr) LowerEncoder(*encoder, *transformer, memories, builder);
   return plan;
 }

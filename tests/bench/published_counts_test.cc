@@ -6,9 +6,9 @@
 #include <string>
 #include <variant>
 
-#include "bench/presets.h"
-#include "runtime/meter.h"
+#include "runtime/accounting/meter.h"
 #include "tests/bench/published_totals.h"
+#include "tests/synthesis/presets.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {

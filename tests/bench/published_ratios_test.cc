@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "bench/coded_presets.h"
-#include "runtime/micronet.h"
+#include "runtime/accounting/micronet.h"
 #include "tests/bench/published_totals.h"
 #include "tests/runtime/synthetic_plan.h"
+#include "tests/synthesis/coded_presets.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {

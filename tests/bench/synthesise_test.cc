@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "bench/coded_presets.h"
-#include "bench/presets.h"
+#include "tests/synthesis/coded_presets.h"
+#include "tests/synthesis/presets.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "bench/coded_synthesis.h"
+#include "tests/synthesis/coded_synthesis.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {

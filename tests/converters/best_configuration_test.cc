@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/presets.h"
 #include "format/model_file.h"
 #include "format/writer.h"
+#include "tests/synthesis/presets.h"
 
 namespace kinglet {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/elements.h"
 #include "converters/families/source_weights.h"
-#include "converters/input_file.h"
+#include "converters/sources/elements.h"
+#include "converters/sources/input_file.h"
 #include "tests/converters/files.h"
 
 namespace kinglet {

@@ -12,7 +12,7 @@
 
 #include "converters/convert.h"
 #include "converters/splitmix.h"
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/embedder.h"
 #include "tests/converters/files.h"
 

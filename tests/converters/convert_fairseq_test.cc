@@ -9,7 +9,7 @@
 
 #include "converters/convert.h"
 #include "converters/golden.h"
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"

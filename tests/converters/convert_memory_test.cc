@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "converters/convert.h"
-#include "converters/elements.h"
 #include "converters/passes/prune.h"
+#include "converters/sources/elements.h"
 #include "tests/converters/synthetic.h"
 #include "tests/converters/transformer_xl_source.h"
 #include "tests/support/counted_memory.h"

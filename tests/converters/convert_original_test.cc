@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "converters/checkpoint.h"
-#include "converters/checkpoint_path.h"
 #include "converters/convert.h"
 #include "converters/golden.h"
+#include "converters/sources/checkpoint.h"
+#include "converters/sources/checkpoint_path.h"
 #include "format/model_file.h"
 #include "runtime/model.h"
 #include "runtime/session.h"

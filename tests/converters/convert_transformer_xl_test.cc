@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "converters/convert.h"
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/session.h"
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/synthetic.h"

@@ -11,7 +11,7 @@ namespace kinglet {
 // By token, then by word.
 using LogProbabilitiesOfAll = std::vector<std::vector<float>>;
 
-// Every word's number after every token; expects that questions answered lazily give the same ones.
+// Every word's number after every token; expects that queries answered lazily give the same ones.
 LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
                                     const std::vector<uint32_t>& ids);
 // The same from `ref`; expects `cpu`, and for the first tokens the CUDA kernels on the emulated

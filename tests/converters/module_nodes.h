@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "converters/pickle.h"
+#include "converters/sources/pickle.h"
 
 namespace kinglet {
 

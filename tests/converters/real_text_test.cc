@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "converters/convert.h"
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "runtime/session.h"
 #include "tests/converters/synthetic.h"
 #include "tests/runtime/session_fixture.h"

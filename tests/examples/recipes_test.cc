@@ -11,7 +11,7 @@
 
 #include "converters/convert.h"
 #include "converters/recipe/recipe.h"
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "tests/tools/run_command.h"
 
 namespace kinglet {

@@ -8,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-Frame Example() { return {0x1122334455667788, 0x99, {0x0102030405060708, 0x1112131415161718}}; }
+FileFrame Example() { return {0x1122334455667788, 0x99, {0x0102030405060708, 0x1112131415161718}}; }
 
 int At(const std::array<std::byte, kFrameBytes>& bytes, size_t i) {
   return static_cast<int>(bytes[i]);
@@ -28,10 +28,10 @@ TEST(FrameTest, HasTheDocumentedBytes) {
 }
 
 TEST(FrameTest, ReadsWhatItWrites) {
-  Frame frame = Example();
+  FileFrame frame = Example();
   frame.file_size = 4096;
   const auto bytes = EncodeFrame(frame);
-  const Result<Frame> read = DecodeFrame("x", bytes, 4096);
+  const Result<FileFrame> read = DecodeFrame("x", bytes, 4096);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->file_size, 4096u);
   EXPECT_EQ(read->header_size, 0x99u);

@@ -31,9 +31,9 @@ TEST(LayOut, AlignsEveryBufferAndKeepsStateApart) {
   EXPECT_TRUE((*layout)[BufferId{1}].state);
 }
 
-TEST(LayOut, WhatOnlyQuestionsTouchComesLastInTheScratch) {
+TEST(LayOut, WhatOnlyQueriesTouchComesLastInTheScratch) {
   Plan plan = PlanOf({{"logits", Element::kReal, 3}, {"hidden", Element::kReal, 20}});
-  plan.buffers.front().of_questions = true;
+  plan.buffers.front().of_queries = true;
   const auto layout = LayOut(plan, 4);
   ASSERT_TRUE(layout.ok());
   EXPECT_EQ((*layout)[BufferId{0}].offset, 128u);

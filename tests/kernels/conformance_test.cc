@@ -81,7 +81,7 @@ TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
 Kernel Scattered(const Kernel& kernel, uint64_t seed) {
   Kernel scattered;
   for (const Phase& phase : kernel.phases) {
-    const auto run = [&phase, seed](std::span<Frame> frames, Pieces) {
+    const auto run = [&phase, seed](std::span<StreamFrame> frames, Pieces) {
       if (phase.pieces == 1) return phase.run(frames, {0, 1});
       std::vector<size_t> order(phase.pieces);
       std::iota(order.begin(), order.end(), size_t{0});

@@ -9,10 +9,10 @@
 
 #include "converters/passes/define/define_table.h"
 #include "format/encoding.h"
+#include "runtime/accounting/meter.h"
+#include "runtime/accounting/micronet.h"
+#include "runtime/accounting/traffic.h"
 #include "runtime/embedder.h"
-#include "runtime/meter.h"
-#include "runtime/micronet.h"
-#include "runtime/traffic.h"
 #include "tests/runtime/session_fixture.h"
 #include "tests/support/define_builder.h"
 #include "tests/support/define_units.h"
@@ -122,7 +122,7 @@ TEST(DefineRows, ACancelledTokenChangesNothing) {
   for (const uint32_t id : ids) {
     for (size_t stop = 0; stop < model->plan().context.end; ++stop) {
       size_t step = 0;
-      cancelled->set_observer([&](const Step&, std::span<const Frame>) {
+      cancelled->set_observer([&](const Step&, std::span<const StreamFrame>) {
         if (step++ == stop) cancelled->Cancel();
       });
       const Status status = cancelled->StepToken((id + 7) % 23);

@@ -18,11 +18,11 @@ TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
       for (const size_t pieces : {1u, 2u, 3u, 4u, 40u}) {
         for (const bool share : {false, true}) {
           std::vector<std::vector<int>> runs(frame_count, std::vector<int>(pieces));
-          std::vector<Frame> frames(frame_count);
+          std::vector<StreamFrame> frames(frame_count);
           for (size_t i = 0; i < frame_count; ++i) frames[i].position = i;
-          const auto run = [&runs](std::span<Frame> some, Pieces part) {
+          const auto run = [&runs](std::span<StreamFrame> some, Pieces part) {
             EXPECT_FALSE(some.empty());
-            for (const Frame& frame : some) {
+            for (const StreamFrame& frame : some) {
               for (size_t p = part.begin; p < part.end; ++p) ++runs[frame.position][p];
             }
           };
@@ -39,8 +39,8 @@ TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
 TEST(RunPhase, PiecesThatFramesShareAreFetchedForAllOfThem) {
   const auto team = *PieceTeam::Create(2);
   team->Wake();
-  std::vector<Frame> frames(9);
-  const auto all = [](std::span<Frame> some, Pieces) { EXPECT_EQ(some.size(), 9u); };
+  std::vector<StreamFrame> frames(9);
+  const auto all = [](std::span<StreamFrame> some, Pieces) { EXPECT_EQ(some.size(), 9u); };
   for (int round = 0; round < 100; ++round) RunPhase({all, 16, true}, frames, *team);
 }
 

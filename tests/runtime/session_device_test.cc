@@ -93,9 +93,9 @@ std::vector<double> Numbers(const std::vector<Candidate>& words) {
 void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_t seed) {
   const uint32_t vocabulary = expected.model().vocabulary_size();
   const auto ids = Tokens(4, vocabulary, seed);
-  const auto ask = [&](Session& session, int question) -> std::vector<double> {
+  const auto ask = [&](Session& session, int query) -> std::vector<double> {
     std::vector<double> answer(ids.size());
-    switch (question) {
+    switch (query) {
       case 0:
         EXPECT_TRUE(session.LogProbabilitiesOf(ids, answer, lane).ok());
         return answer;
@@ -109,8 +109,8 @@ void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_
   };
   // Any of them may be the first about a token.
   for (int i = 0; i < 4; ++i) {
-    const int question = (static_cast<int>(seed % 4) + i) % 4;
-    ASSERT_EQ(ask(found, question), ask(expected, question)) << question;
+    const int query = (static_cast<int>(seed % 4) + i) % 4;
+    ASSERT_EQ(ask(found, query), ask(expected, query)) << query;
     // What a device ranked by itself is not remembered.
     if (found.ranks_on_device(5)) continue;
     ASSERT_EQ(found.clusters_opened(lane), expected.clusters_opened(lane));
@@ -182,7 +182,7 @@ TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
   }
 }
 
-// How many tails top-k questions computed, of how many.
+// How many tails top-k queries computed, of how many.
 struct TailsSeen {
   size_t opened = 0, all = 0;
 };
@@ -444,8 +444,8 @@ TEST_P(SessionDevice, ObserversSeeEveryStepAndChangeNothing) {
   ASSERT_NE(model, nullptr);
   const auto session = Start(model), expected = Start(Open(draft, "ref"));
   size_t before = 0, after = 0;
-  session->set_observer([&](const Step&, std::span<const Frame>) { ++after; },
-                        [&](const Step&, std::span<const Frame>) { ++before; });
+  session->set_observer([&](const Step&, std::span<const StreamFrame>) { ++after; },
+                        [&](const Step&, std::span<const StreamFrame>) { ++before; });
   for (const uint32_t id : Tokens(20, 40)) {
     ASSERT_TRUE(session->StepToken(id).ok());
     ASSERT_TRUE(expected->StepToken(id).ok());

@@ -12,7 +12,7 @@
 #include "format/writer.h"
 #include "kernels/functions.h"
 #include "runtime/model.h"
-#include "runtime/sampling.h"
+#include "runtime/queries/sampling.h"
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
 

@@ -29,7 +29,7 @@ TEST(SessionLanes, CreationRefusesLanesThatAreNoneOrTooMany) {
   EXPECT_NE(refused.status().message().find("at most 3"), std::string::npos);
 }
 
-// They answer questions in memory that few of them share.
+// They answer queries in memory that few of them share.
 TEST(SessionLanes, ManyLanesTakeLessMemoryThanAsManySessions) {
   const auto bytes = SerialiseModel(TinyMicronet());
   const auto measured = *Model::FromBytes(*bytes, {});
@@ -159,7 +159,7 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
   const size_t steps = model->plan().context.end - model->plan().context.begin;
   for (size_t stop = 0; stop + 1 < steps; ++stop) {  // not after the last step
     size_t done = 0;
-    session->set_observer([&](const Step&, std::span<const Frame>) {
+    session->set_observer([&](const Step&, std::span<const StreamFrame>) {
       if (done++ == stop) session->Cancel();
     });
     const Status status = session->StepLanes(both, std::vector<uint32_t>{5, 6});

@@ -104,13 +104,13 @@ TEST(SessionSource, CancelledAnywhereNothingHasHappened) {
   const State before = *session->Save();
   const std::vector<double> answers = Full(*session);
   size_t steps = 0;
-  session->set_observer([&](const Step&, std::span<const Frame>) { ++steps; });
+  session->set_observer([&](const Step&, std::span<const StreamFrame>) { ++steps; });
   const std::vector<uint32_t> other = {4, 4, 11};
   ASSERT_TRUE(session->Encode(other).ok());
   ASSERT_TRUE(session->Restore(before).ok());
   for (size_t stop = 0; stop + 1 < steps; stop += 3) {
     size_t done = 0;
-    session->set_observer([&](const Step&, std::span<const Frame>) {
+    session->set_observer([&](const Step&, std::span<const StreamFrame>) {
       if (done++ == stop) session->Cancel();
     });
     ASSERT_EQ(session->Encode(other).code(), KINGLET_CANCELLED) << stop;

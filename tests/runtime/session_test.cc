@@ -110,7 +110,7 @@ TEST_P(SessionShapes, LazyQueriesEqualTheFullDistribution) {
     const auto model = Open(draft, std::string(backend.name));
     const auto full = Start(model);
     const uint32_t size = model->vocabulary_size();
-    // One session per k, so that each has computed nothing but what its own question needs.
+    // One session per k, so that each has computed nothing but what its own query needs.
     const std::vector<uint32_t> ks = {0, 1, 3, 10, size, size + 5};
     std::vector<std::unique_ptr<Session>> lazy;
     for (size_t i = 0; i < ks.size(); ++i) lazy.push_back(Start(model));
@@ -240,7 +240,7 @@ TEST(Session, TheObserverSeesEveryContextStepOnce) {
   const auto session = Start(Open(TinyMicronet(), "ref"));
   std::vector<std::string> names;
   session->set_observer(
-      [&](const Step& step, std::span<const Frame>) { names.push_back(step.name); });
+      [&](const Step& step, std::span<const StreamFrame>) { names.push_back(step.name); });
   ASSERT_TRUE(session->StepToken(1).ok());
   const Plan& plan = session->model().plan();
   ASSERT_EQ(names.size(), plan.context.end - plan.context.begin);
@@ -258,12 +258,12 @@ TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
   const Step* running = nullptr;
   std::vector<int> runs(plan.steps.size());
   session->set_observer(
-      [&](const Step& step, std::span<const Frame>) {
+      [&](const Step& step, std::span<const StreamFrame>) {
         EXPECT_EQ(running, &step);
         running = nullptr;
         ++runs[static_cast<size_t>(&step - plan.steps.data())];
       },
-      [&](const Step& step, std::span<const Frame>) {
+      [&](const Step& step, std::span<const StreamFrame>) {
         EXPECT_EQ(running, nullptr);
         running = &step;
       });

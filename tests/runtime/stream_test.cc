@@ -13,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-std::vector<std::byte> StateBytes(const Frame& frame, const Model& model) {
+std::vector<std::byte> StateBytes(const StreamFrame& frame, const Model& model) {
   return {frame.state, frame.state + model.layout().state_bytes};
 }
 
@@ -26,7 +26,7 @@ TEST(Stream, TokensWriteNothingOutsideTheirRingSlots) {
       Stream stream(*model);
       uint64_t position = 0;
       for (const uint32_t id : Tokens(40, 40)) {
-        Frame frame = stream.Begin(id);
+        StreamFrame frame = stream.Begin(id);
         const auto before = StateBytes(frame, *model);
         ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
         auto after = StateBytes(frame, *model);
@@ -51,14 +51,14 @@ TEST(Stream, UndoPutsEveryByteBackWhereverTheTokenStopped) {
   const auto ids = Tokens(30, 40);
   for (size_t t = 0; t < ids.size(); ++t) {
     for (size_t end = context.begin; end <= context.end; end += 3) {
-      Frame frame = stream.Begin(ids[t]);
+      StreamFrame frame = stream.Begin(ids[t]);
       const auto before = StateBytes(frame, *model);
       ASSERT_TRUE(RunSteps(*model, {context.begin, end}, {&frame, 1}, alone).ok());
       stream.Undo();
       ASSERT_EQ(StateBytes(frame, *model), before) << t << " " << end;
       ASSERT_EQ(stream.position(), t);
     }
-    Frame frame = stream.Begin(ids[t]);
+    StreamFrame frame = stream.Begin(ids[t]);
     ASSERT_TRUE(RunSteps(*model, context, {&frame, 1}, alone).ok());
     stream.Commit(ids[t]);
   }
@@ -68,7 +68,7 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
   const auto model = Open(TinyMicronet(WholeOptions(false)), "ref");
   Stream a(*model), b(*model);
   const auto run = [&](Stream& stream, uint32_t id) {
-    Frame frame = stream.Begin(id);
+    StreamFrame frame = stream.Begin(id);
     ASSERT_TRUE(RunSteps(*model, model->plan().context, {&frame, 1}, alone).ok());
     stream.Commit(id);
   };

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/coded_synthesis.h"
-#include "bench/synthesis.h"
 #include "format/encoding.h"
 #include "kernels/plan.h"
+#include "tests/synthesis/coded_synthesis.h"
+#include "tests/synthesis/synthesis.h"
 
 namespace kinglet {
 

@@ -29,10 +29,10 @@ class PretendedLanes : public DeviceLanes {
   }
   ~PretendedLanes() override { bound_.device.memory_bytes += memory_.size() * sizeof(Unit); }
 
-  Status Run(StepRange range, std::span<const Frame> frames) override {
+  Status Run(StepRange range, std::span<const StreamFrame> frames) override {
     KINGLET_RETURN_IF_ERROR(Call());
-    std::vector<Frame> here(frames.begin(), frames.end());
-    for (Frame& frame : here) {
+    std::vector<StreamFrame> here(frames.begin(), frames.end());
+    for (StreamFrame& frame : here) {
       frame.scratch = StateOf(frame.lane) - bound_.layout.scratch_bytes;
       frame.state = StateOf(frame.lane);
     }
@@ -41,11 +41,11 @@ class PretendedLanes : public DeviceLanes {
     work_.bytes_to_device += frames.size_bytes();
     return Status();
   }
-  Status Fetch(std::span<const Frame> frames, std::span<const BufferId> buffers) override {
+  Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) override {
     KINGLET_RETURN_IF_ERROR(Call());
-    for (const Frame& frame : frames) {
-      const Frame there{StateOf(frame.lane) - bound_.layout.scratch_bytes, StateOf(frame.lane), 0,
-                        0};
+    for (const StreamFrame& frame : frames) {
+      const StreamFrame there{StateOf(frame.lane) - bound_.layout.scratch_bytes,
+                              StateOf(frame.lane), 0, 0};
       for (const BufferId id : buffers) {
         const Slot& slot = bound_.layout[id];
         const uint64_t bytes =

@@ -79,7 +79,7 @@ class OpRun {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  Frame FrameNow() const;
+  StreamFrame FrameNow() const;
   const OpCase* op_case_;  // outlives the run
   size_t real_bytes_;
   BufferLayout layout_;

@@ -95,14 +95,14 @@ OpRun::OpRun(const OpCase& op_case, size_t real_bytes)
       scratch_(layout_.scratch_bytes / sizeof(Line)),
       state_(layout_.state_bytes / sizeof(Line)) {}
 
-Frame OpRun::FrameNow() const {
+StreamFrame OpRun::FrameNow() const {
   return {reinterpret_cast<std::byte*>(scratch_.data()),
           reinterpret_cast<std::byte*>(state_.data()), op_case_->position, op_case_->token,
           op_case_->source_length};
 }
 
 void OpRun::Run(const Kernel& kernel) {
-  const Frame frame = FrameNow();
+  const StreamFrame frame = FrameNow();
   if (!scratch_.empty()) std::memset(frame.scratch, 0xA5, scratch_.size() * sizeof(Line));
   if (!state_.empty()) std::memset(frame.state, 0xA5, state_.size() * sizeof(Line));
   for (size_t id = 0; id < op_case_->contents.size(); ++id) {
@@ -128,12 +128,12 @@ void OpRun::Run(const Kernel& kernel) {
 }
 
 void OpRun::RunAgain(const Kernel& kernel) {
-  Frame frame = FrameNow();
+  StreamFrame frame = FrameNow();
   kernel.Run({&frame, 1});
 }
 
 std::vector<double> OpRun::Values(BufferId id) const {
-  const Frame frame = FrameNow();
+  const StreamFrame frame = FrameNow();
   const Slot& slot = layout_[id];
   const Element element = op_case_->plan.buffer(id).element;
   std::vector<double> values(slot.count);
@@ -166,7 +166,7 @@ std::string OpRun::Difference(const OpRun& other) const {
     return where + "[" + std::to_string(i) + "]: " + std::to_string(mine) + " against " +
            std::to_string(theirs);
   };
-  const Frame frame = FrameNow(), theirs = other.FrameNow();
+  const StreamFrame frame = FrameNow(), theirs = other.FrameNow();
   for (size_t id = 0; id < layout_.slots.size(); ++id) {
     const BufferSpec& buffer = op_case_->plan.buffers[id];
     const Slot& slot = layout_.slots[id];

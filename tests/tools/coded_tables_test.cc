@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <variant>
 
-#include "bench/coded_synthesis.h"
+#include "tests/synthesis/coded_synthesis.h"
 
 namespace kinglet {
 namespace {

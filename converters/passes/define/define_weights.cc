@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "converters/entries.h"
+#include "converters/sources/entries.h"
 
 namespace kinglet {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/source_file.h"
+#include "converters/sources/source_file.h"
 #include "tests/converters/passes/flat_fixture.h"
 
 namespace kinglet {

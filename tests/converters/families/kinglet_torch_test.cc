@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "converters/convert.h"
-#include "converters/token_file.h"
+#include "converters/texts/token_file.h"
 #include "tests/converters/converted_streams.h"
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/synthetic.h"

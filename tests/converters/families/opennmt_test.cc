@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "converters/convert.h"
-#include "converters/pair_file.h"
-#include "converters/source_file.h"
-#include "converters/token_file.h"
-#include "runtime/trace.h"
+#include "converters/sources/source_file.h"
+#include "converters/texts/pair_file.h"
+#include "converters/texts/token_file.h"
+#include "runtime/accounting/trace.h"
 #include "runtime/translation.h"
 #include "tests/converters/synthetic.h"
 

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "converters/npy.h"
+#include "converters/sources/npy.h"
 
 namespace kinglet {
 

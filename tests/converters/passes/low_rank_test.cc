@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "converters/npy.h"
 #include "converters/passes/reconstruction.h"
+#include "converters/sources/npy.h"
 
 namespace kinglet {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "converters/recipe/recipe_model.h"
-#include "converters/source_file.h"
+#include "converters/sources/source_file.h"
 #include "format/writer.h"
 #include "runtime/embedder.h"
 #include "tests/converters/passes/flat_fixture.h"

@@ -95,8 +95,8 @@ TEST(CacheLikelihood, MemoryAndThreadsChangeNoBit) {
   }
 }
 
-// It remembers what it computed for a few thetas: the order of questions must not matter.
-TEST(CacheLikelihood, TheOrderOfQuestionsChangesNoBit) {
+// It remembers what it computed for a few thetas: the order of queries must not matter.
+TEST(CacheLikelihood, TheOrderOfQueriesChangesNoBit) {
   const TextTrace trace = RandomTrace(200, 5, 10, false);
   CacheLikelihood one(trace, 20, 1);
   std::map<double, double> losses;

@@ -64,7 +64,7 @@ class RandomFrame {
       }
     }
   }
-  Frame frame() { return {reinterpret_cast<std::byte*>(scratch_.data()), nullptr, 3, 0}; }
+  StreamFrame frame() { return {reinterpret_cast<std::byte*>(scratch_.data()), nullptr, 3, 0}; }
   bool operator==(const RandomFrame& other) const {
     return std::memcmp(scratch_.data(), other.scratch_.data(), scratch_.size() * sizeof(float)) ==
            0;
@@ -107,13 +107,13 @@ TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
       ASSERT_TRUE(kernels.ok());
       for (const size_t count : {1u, 2u, 7u, 70u}) {
         std::vector<RandomFrame> alone, together;
-        std::vector<Frame> frames;
+        std::vector<StreamFrame> frames;
         for (size_t i = 0; i < count; ++i) alone.emplace_back(op_case, layout, random);
         together = alone;
         for (RandomFrame& frame : together) frames.push_back(frame.frame());
         kernels->front().Run(frames);
         for (size_t i = 0; i < count; ++i) {
-          Frame frame = alone[i].frame();
+          StreamFrame frame = alone[i].frame();
           kernels->front().Run({&frame, 1});
           ASSERT_TRUE(alone[i] == together[i])
               << TargetName(target) << " " << form.cols << " columns, " << i << " of " << count;

@@ -46,7 +46,7 @@ TEST_F(ProductInputTest, MakesRealsOnlyWhereTheWeightIsReal) {
   WeightStore weights(op_case.plan, *functions_);
   const BindContext context{op_case.plan, layout, *functions_, weights};
   alignas(64) std::byte scratch[256] = {};
-  const Frame frame{scratch, nullptr, 0, 0};
+  const StreamFrame frame{scratch, nullptr, 0, 0};
   const float values[3] = {3.0f, -6.0f, 1.5f};
   std::copy_n(values, 3, layout[reals].At<float>(frame));
   const int16_t integers[3] = {7, -255, 0};

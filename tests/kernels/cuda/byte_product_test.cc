@@ -26,7 +26,7 @@ void Check(const Tiles& tiles, int32_t start) {
   PerLane<TileA> a;
   PerLane<TileB> b;
   PerLane<TileD> d;
-  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+  for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
     const uint32_t g = lane / 4, t = lane % 4;
     a[lane] = {};
     b[lane] = {};
@@ -42,7 +42,7 @@ void Check(const Tiles& tiles, int32_t start) {
     }
   }
   MultiplyTiles<kSignedA, kSignedB>(Warp(0), a, b, d);
-  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+  for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t row = TileRow(lane, i), stream = TileStream(lane, i);
       int32_t sum = start;

@@ -31,8 +31,8 @@ std::vector<OpCase> AllCases() {
 // The program's only step as a kernel of the host; each frame is `copies` lanes.
 Kernel AsKernel(std::shared_ptr<const Program> program, const BufferLayout& layout,
                 uint32_t copies) {
-  return {EachFrame([program, layout, copies](const Frame& frame) {
-    RunOnLanes(*program, layout, std::vector<Frame>(copies, frame));
+  return {EachFrame([program, layout, copies](const StreamFrame& frame) {
+    RunOnLanes(*program, layout, std::vector<StreamFrame>(copies, frame));
   })};
 }
 

@@ -10,11 +10,11 @@
 namespace kinglet::cuda {
 namespace {
 
-std::vector<Frame> Lanes(size_t count, uint64_t position = 0, uint32_t token = 0) {
-  Frame frame{};
+std::vector<StreamFrame> Lanes(size_t count, uint64_t position = 0, uint32_t token = 0) {
+  StreamFrame frame{};
   frame.position = position;
   frame.token = token;
-  return std::vector<Frame>(count, frame);
+  return std::vector<StreamFrame>(count, frame);
 }
 
 // A product with a matrix of 9 bits, whose rows fill 7 tiles of 16 and its columns 3 of 32.
@@ -53,7 +53,7 @@ TEST(CudaDemand, AProductReadsItsBitsOnceAndMakesWholeTilesOfProducts) {
 TEST(CudaDemand, LanesWhoseTokensAreElsewhereAskForNothing) {
   IntegerProduct product = NineBits();
   product.tokens = {10, 5};
-  std::vector<Frame> lanes = Lanes(70, 0, 3);
+  std::vector<StreamFrame> lanes = Lanes(70, 0, 3);
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).weight_bytes, 0u);
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 0u);
   lanes[69].token = 12;  // in the second group of 64

@@ -39,12 +39,12 @@ class Mirror {
 
 // All frames are lanes of one run. Of frames that share memory the last counts.
 inline void RunOnLanes(const Program& program, const BufferLayout& layout,
-                       std::span<const Frame> frames) {
+                       std::span<const StreamFrame> frames) {
   const std::unique_ptr<Queue> queue = std::move(program.device()->CreateQueue()).value();
   std::deque<Mirror> scratch, state, temporary;
   std::vector<std::byte> nothing(program.temporary_bytes(), std::byte{0xA5});
   std::vector<Lane> lanes;
-  for (const Frame& frame : frames) {
+  for (const StreamFrame& frame : frames) {
     scratch.emplace_back(program.device(), *queue, frame.scratch, layout.scratch_bytes);
     state.emplace_back(program.device(), *queue, frame.state, layout.state_bytes);
     temporary.emplace_back(program.device(), *queue, nothing.data(), nothing.size());
@@ -76,8 +76,8 @@ inline void ExpectLanesSameAsRef(const OpCase& op_case, std::span<const TokenAt>
     ASSERT_TRUE(program.ok()) << op_case.name << ": " << program.status().message();
     std::deque<OpCase> cases;
     std::deque<OpRun> runs, expected;
-    std::vector<Frame> frames;
-    const auto remember = [&frames](const Frame& frame) { frames.push_back(frame); };
+    std::vector<StreamFrame> frames;
+    const auto remember = [&frames](const StreamFrame& frame) { frames.push_back(frame); };
     for (const TokenAt& at : tokens) {
       cases.push_back(op_case);
       cases.back().token = at.token;

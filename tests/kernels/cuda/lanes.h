@@ -85,8 +85,8 @@ class Lanes {
       EXPECT_TRUE(queue_->Upload(stream.temporary.data(), rubbish.data(), rubbish.size()).ok());
       lanes.push_back({stream.scratch.data(), stream.state.data(), stream.temporary.data(),
                        place.position, place.source_length, place.token});
-      Frame frame{Bytes(stream.expected_scratch), Bytes(stream.expected_state), place.position,
-                  place.token, place.source_length};
+      StreamFrame frame{Bytes(stream.expected_scratch), Bytes(stream.expected_state),
+                        place.position, place.token, place.source_length};
       for (const Kernel& kernel : reference_) kernel.Run({&frame, 1});
     }
     const DeviceMemory of_lanes = Allocate(lanes.size() * sizeof(Lane));

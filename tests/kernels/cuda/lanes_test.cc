@@ -45,15 +45,15 @@ class CudaLanes : public testing::Test {
   // What the lane's sum is.
   static Reals Sum(DeviceLanes& lanes, uint32_t lane, const BufferLayout& layout) {
     std::vector<std::byte> scratch(layout.scratch_bytes), state(layout.state_bytes);
-    Frame frame{scratch.data(), state.data(), 0, 0};
+    StreamFrame frame{scratch.data(), state.data(), 0, 0};
     frame.lane = lane;
     EXPECT_TRUE(lanes.Fetch({&frame, 1}, std::array{kSum}).ok());
     Reals sum;
     std::copy_n(layout[kSum].At<float>(frame), kCount, sum.begin());
     return sum;
   }
-  static Frame FrameOf(uint32_t lane) {
-    Frame frame{};
+  static StreamFrame FrameOf(uint32_t lane) {
+    StreamFrame frame{};
     frame.lane = lane;
     return frame;
   }
@@ -69,7 +69,7 @@ TEST_F(CudaLanes, StepsRunOnTheLanesThatAreNamed) {
   ASSERT_TRUE(lanes->WriteState(0, 0, std::as_bytes(std::span(first))).ok());
   ASSERT_TRUE(lanes->WriteState(2, 0, std::as_bytes(std::span(third))).ok());
   for (const auto& named : {std::vector<uint32_t>{2, 0}, {2}, {}}) {
-    std::vector<Frame> frames;
+    std::vector<StreamFrame> frames;
     for (const uint32_t lane : named) frames.push_back(FrameOf(lane));
     ASSERT_TRUE(lanes->Run({0, 1}, frames).ok());
   }
@@ -160,7 +160,7 @@ class BrokenDevice : public Device {
 TEST_F(CudaLanes, AnErrorIsForGood) {
   const auto program = Bind(std::make_shared<BrokenDevice>(3));
   const auto lanes = std::move(program->CreateLanes(1)).value();
-  const Frame frame = FrameOf(0);
+  const StreamFrame frame = FrameOf(0);
   EXPECT_TRUE(lanes->Wait().ok());
   EXPECT_EQ(lanes->Run({0, 1}, {&frame, 1}).message(), "cuda: broken");  // between its two calls
   EXPECT_EQ(lanes->Wait().message(), "cuda: broken");

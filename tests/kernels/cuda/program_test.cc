@@ -85,7 +85,7 @@ void ExpectSameAsRef(uint32_t width, uint32_t lane_count, Order order) {
   std::vector<Lane> lanes;
   for (uint32_t n = 0; n < lane_count; ++n) {
     memory[n].resize(chain.layout.scratch_bytes);
-    Frame frame = {memory[n].data(), nullptr, 0, 0};
+    StreamFrame frame = {memory[n].data(), nullptr, 0, 0};
     for (uint64_t i = 0; i < chain.layout[chain.x].count; ++i) {
       chain.layout[chain.x].At<int16_t>(frame)[i] =
           static_cast<int16_t>((n * 31 + i * 97) % 511) - 255;

@@ -1,4 +1,4 @@
-// Which steps answer a question, for few lanes and for many. What they answer is ranking_test's.
+// Which steps answer a query, for few lanes and for many. What they answer is ranking_test's.
 #include "kernels/cuda/queries.h"
 
 #include <gtest/gtest.h>
@@ -83,9 +83,9 @@ TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
 
 TEST_F(QueriesTest, TheHostRanksWhereABlockHasTooLittleSharedMemory) {
   const auto model = ModelOf(8, 4000);
-  RankWords question{};
-  question.plan = BindWith(*model, 232448).value()->queries().Ranking(1, false);
-  const uint64_t needed = question.SharedBytes();
+  RankWords query{};
+  query.plan = BindWith(*model, 232448).value()->queries().Ranking(1, false);
+  const uint64_t needed = query.SharedBytes();
   EXPECT_TRUE(BindWith(*model, needed).value()->queries().can_rank());
   EXPECT_FALSE(BindWith(*model, needed - 1).value()->queries().can_rank());
 }

@@ -131,7 +131,7 @@ class Network {
 // A lane's memory on the host.
 struct HostLane {
   std::vector<std::byte> scratch, state;
-  Frame frame;
+  StreamFrame frame;
 };
 
 class RankingTest : public ::testing::Test {

@@ -50,7 +50,7 @@ class OneStep {
     kernel_ = BindStep<T>(plan_.steps[0], plan_, layout_, store);
   }
   void Run(uint64_t position = 0, uint32_t token = 0, uint64_t source_length = 0) {
-    Frame frame = FrameAt(position, token);
+    StreamFrame frame = FrameAt(position, token);
     frame.source_length = source_length;
     kernel_.Run({&frame, 1});
   }
@@ -68,7 +68,7 @@ class OneStep {
     plan_.buffers.push_back(std::move(spec));
     return static_cast<BufferId>(plan_.buffers.size() - 1);
   }
-  Frame FrameAt(uint64_t position, uint32_t token) {
+  StreamFrame FrameAt(uint64_t position, uint32_t token) {
     return {reinterpret_cast<std::byte*>(scratch_.data()),
             reinterpret_cast<std::byte*>(state_.data()), position, token};
   }

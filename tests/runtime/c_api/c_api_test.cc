@@ -11,7 +11,7 @@
 
 #include "format/write_file.h"
 #include "kinglet/kinglet.h"
-#include "runtime/meter.h"
+#include "runtime/accounting/meter.h"
 #include "runtime/session.h"
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/runtime/c_api/fixture.h"

@@ -19,7 +19,7 @@ static const char* SameWork(kinglet_session* a, kinglet_session* b, uint32_t lan
 
 // The session is asked about several lanes at once, the other lane by lane.
 const char* TestLaneQueries(void) {
-  for (int question = 0; question < 4; ++question) {
+  for (int query = 0; query < 4; ++query) {
     kinglet_session* session = StartTest(TEST_MODEL_CACHE, LANES);
     kinglet_session* single = StartTest(TEST_MODEL_CACHE, LANES);
     for (uint32_t t = 0; t < 6; ++t) {
@@ -38,7 +38,7 @@ const char* TestLaneQueries(void) {
       words[LANES * V] = drawn[count] = 99;
       double one = 5, best_of[V];
       uint32_t word = 99, best[V];
-      switch (question) {
+      switch (query) {
         case 0:
           EXPECT_OK(kinglet_session_log_probability_lanes(session, lanes, ids, count, some));
           for (uint32_t i = 0; i < count; ++i) {
@@ -73,7 +73,7 @@ const char* TestLaneQueries(void) {
           EXPECT_OK(kinglet_session_compute_lanes(session, lanes, count));
           break;
       }
-      for (uint32_t i = 0; i < LANES && question < 3; ++i) {
+      for (uint32_t i = 0; i < LANES && query < 3; ++i) {
         EXPECT_PASSES(SameWork(session, single, i));
       }
       for (uint32_t i = 0; i < LANES; ++i) {
@@ -84,7 +84,7 @@ const char* TestLaneQueries(void) {
       }
       kinglet_work work = {.struct_size = sizeof work};
       EXPECT_OK(kinglet_session_last_work(session, lanes[0], &work));
-      EXPECT(question < 3 || work.clusters_opened == 0);  // all was computed before
+      EXPECT(query < 3 || work.clusters_opened == 0);  // all was computed before
     }
     kinglet_session_destroy(single);
     kinglet_session_destroy(session);
@@ -151,7 +151,7 @@ const char* TestLaneQueryErrors(void) {
          KINGLET_BUFFER_TOO_SMALL);
   for (int i = 0; i < 4; ++i) EXPECT(some[i] == 5 && words[i] == 99);
 
-  // No lanes are no question.
+  // No lanes are no query.
   EXPECT_OK(kinglet_session_log_probability_lanes(session, NULL, NULL, 0, NULL));
   EXPECT_OK(kinglet_session_top_k_lanes(session, NULL, 0, 2, NULL, NULL, 0, &per_lane));
   EXPECT_OK(kinglet_session_sample_lanes(session, NULL, NULL, 0, 1, NULL));

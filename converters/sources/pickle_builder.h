@@ -1,0 +1,79 @@
+// Makes the nodes of a pickle: containers, torch tensors and storages, and opaque objects for every
+// class and function it does not know. Counts the memory it hands out against a limit, because
+// references let a few bytes of pickle ask for copies of large values again and again.
+#ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_
+#define KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "converters/sources/pickle.h"
+#include "converters/sources/pickle_opcodes.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+class PickleBuilder {
+ public:
+  explicit PickleBuilder(uint64_t byte_limit);
+
+  // Where the pickle is read now, for messages: offset in the file and operation.
+  void SetPlace(uint64_t offset, PickleOpcode opcode);
+  Status Refuse(const std::string& expected, const std::string& found) const;
+
+  // Counts `bytes` against the limit. Everything below counts for itself.
+  Status Charge(uint64_t bytes);
+
+  PickleNode* none() { return none_; }
+  PickleNode* boolean(bool value) { return value ? true_ : false_; }
+  Result<PickleNode*> Add(decltype(PickleNode::value) value, uint64_t extra_bytes = 0);
+  Result<PickleNode*> AddGlobal(std::string module, std::string name);
+
+  // What calling `callable` with the tuple `arguments` stands for.
+  Result<PickleNode*> Call(PickleNode* callable, PickleNode* arguments);
+  // What a persistent id stands for: a torch storage, a class, or an opaque object.
+  Result<PickleNode*> Resolve(PickleNode* persistent_id);
+  // Keeps the state of an opaque object; the state of a container or tensor says nothing about its
+  // values and is dropped.
+  Status Build(PickleNode* object, PickleNode* state);
+  Status SetItem(PickleNode* container, PickleNode* key, PickleNode* value);
+  Status Append(PickleNode* container, PickleNode* item);
+
+  PickleGraph Finish(PickleNode* root, uint64_t bytes_read);
+
+ private:
+  // A storage node seen from a tensor: `first` and `elements` are a slice of the stored one.
+  struct StorageSlice {
+    ElementType type;
+    std::string key;
+    uint64_t stored_elements;
+    uint64_t first;
+    uint64_t elements;
+  };
+
+  Result<PickleNode*> Opaque(std::string class_name, PickleNode* arguments);
+  Result<PickleNode*> CallGlobal(const PickleGlobal& global, PickleNode* arguments);
+  Result<PickleNode*> MakeDict(const std::string& name, PickleNode* arguments, size_t first);
+  Result<PickleNode*> MakeSequence(const std::string& name, PickleNode* arguments);
+  Result<PickleNode*> MakeTensor(const std::string& name, PickleNode* arguments);
+  Result<PickleNode*> MakeStorage(const PickleList& id, PickleNode* id_node);
+  Result<uint64_t> Unsigned(const PickleNode* node, const std::string& what) const;
+  Result<std::vector<uint64_t>> Sizes(const PickleNode* node, const std::string& what) const;
+
+  PickleGraph graph_;
+  std::unordered_map<const PickleNode*, StorageSlice> slices_;
+  uint64_t charged_ = 0;
+  uint64_t byte_limit_;
+  uint64_t place_ = 0;
+  PickleOpcode opcode_ = PickleOpcode::kStop;
+  PickleNode* none_;
+  PickleNode* true_;
+  PickleNode* false_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_

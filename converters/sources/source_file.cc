@@ -1,0 +1,242 @@
+#include "converters/sources/source_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/codes_file.h"
+#include "converters/sources/elements.h"
+#include "converters/sources/input_file.h"
+#include "converters/sources/numpy_tensors.h"
+#include "converters/sources/quoted.h"
+#include "converters/sources/safetensors.h"
+#include "converters/sources/shard_index.h"
+#include "format/digest.h"
+
+namespace kinglet {
+namespace {
+
+// What a node that is no state dict is: "list", "dict with a list as 'layers'".
+std::string Describe(const PickleNode& node) {
+  std::string text = node.Describe();
+  const auto* dict = node.As<PickleDict>();
+  if (dict == nullptr) return text;
+  for (const auto& [key, value] : dict->items) {
+    const auto* name = key->As<std::string>();
+    if (name == nullptr) return text + " with a key of type " + key->Describe();
+    if (value->As<PickleTensor>() == nullptr) {
+      return text + " with " + value->Describe() + " as " + QuotedName(*name);
+    }
+  }
+  return text;
+}
+
+SavedModules ModulesOf(const PickleNode& root) {
+  if (IsModule(root)) return {&root, nullptr};
+  const auto* list = root.As<PickleList>();
+  if (list == nullptr || list->items.empty() || !IsModule(*list->items[0])) return {};
+  const bool has_criterion = list->items.size() > 1 && IsModule(*list->items[1]);
+  return {list->items[0], has_criterion ? list->items[1] : nullptr};
+}
+
+// The tensors of whole modules.
+Result<StateDict> TensorsOf(const SavedModules& modules) {
+  KINGLET_ASSIGN_OR_RETURN(StateDict tensors, ModuleTensors(*modules.network, ""));
+  if (modules.criterion != nullptr) {
+    KINGLET_ASSIGN_OR_RETURN(const StateDict more, ModuleTensors(*modules.criterion, "criterion."));
+    tensors.insert(tensors.end(), more.begin(), more.end());
+  }
+  return tensors;
+}
+
+// The dict that training codes save beside a step, a configuration or an optimiser; null in others.
+const PickleNode* NetworkInside(const PickleNode& root) {
+  for (const char* key : {"net", "model", "state_dict"}) {
+    const PickleNode* node = root.Find(key);
+    if (node != nullptr && node->As<PickleDict>() != nullptr) return node;
+  }
+  return nullptr;
+}
+
+Result<StateDict> TensorsOf(const PickleNode& dict, const std::string& path) {
+  Result<StateDict> tensors = AsStateDict(dict);
+  if (tensors.ok() || tensors.status().code() != KINGLET_INVALID_CHECKPOINT) return tensors;
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", path,
+                         "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a "
+                         "whole module, alone or first in a list",
+                         Describe(dict));
+}
+
+// The output layer that OpenNMT-py saves beside its "model".
+Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& tensors) {
+  const PickleNode* model = root.Find("model");
+  const PickleNode* generator = root.Find("generator");
+  if (model == nullptr || generator == nullptr || generator->As<PickleDict>() == nullptr) return {};
+  KINGLET_ASSIGN_OR_RETURN(const StateDict more, TensorsOf(*generator, path));
+  for (const NamedTensor& named : more) {
+    tensors.push_back({"generator." + named.name, named.tensor});
+  }
+  return {};
+}
+
+// A small file cannot ask for unbounded memory by views that share a storage.
+Status CheckEntries(const StateDict& tensors, const InputFile& file) {
+  const uint64_t limit = 2 * file.size();
+  uint64_t total = 0;
+  for (const NamedTensor& named : tensors) {
+    const uint64_t entries = CountEntries(named.tensor->shape);
+    if (entries > limit - total) {
+      return Status::Refusal(
+          KINGLET_INVALID_CHECKPOINT, "checkpoint", file.path(),
+          "at most " + std::to_string(limit) + " entries in all tensors, twice the file's bytes",
+          "more, up to tensor " + QuotedName(named.name));
+    }
+    total += entries;
+  }
+  return {};
+}
+
+// Equal for tensors of one shape that read the same elements.
+std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
+  std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
+  for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
+  return place;
+}
+
+SourceTensor TorchTensor(const NamedTensor& named, const std::shared_ptr<const Checkpoint>& file) {
+  const PickleTensor& tensor = *named.tensor;  // the checkpoint's
+  SourceTensor source;
+  source.name = named.name;
+  source.shape = tensor.shape;
+  source.values = [file, &tensor] { return file->ReadFloats(tensor); };
+  source.integers = [file, &tensor] { return file->ReadIntegers(tensor); };
+  source.place = PlaceOf(file->file(), tensor);
+  if (!tensor.shape.empty()) {
+    source.rows = [file, &tensor](uint64_t first, uint64_t count) {
+      const StridedView view = RowsOf({tensor.offset, tensor.shape, tensor.strides}, first, count);
+      PickleTensor part = tensor;
+      part.offset = view.offset;
+      part.shape = view.shape;
+      return file->ReadFloats(part);
+    };
+  }
+  return source;
+}
+
+Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
+  KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
+  const PickleNode& root = source.checkpoint->root();
+  source.modules = ModulesOf(root);
+  const PickleNode* inside = NetworkInside(root);
+  KINGLET_ASSIGN_OR_RETURN(StateDict tensors,
+                           source.modules.network != nullptr
+                               ? TensorsOf(source.modules)
+                               : TensorsOf(inside != nullptr ? *inside : root, file->path()));
+  KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), tensors));
+  KINGLET_RETURN_IF_ERROR(CheckEntries(tensors, *file));
+  for (const NamedTensor& named : tensors) {
+    source.tensors.push_back(TorchTensor(named, source.checkpoint));
+  }
+  const PickleNode* step = inside != nullptr ? root.Find("step") : nullptr;
+  if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
+  return {};
+}
+
+// The first bytes of a file of no known container, for the message.
+std::string Head(const InputFile& file) {
+  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
+  std::array<std::byte, 8> bytes{};
+  const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
+  if (head.empty()) return "an empty file";
+  if (!file.ReadAt(0, head).ok()) return "unreadable bytes";
+  std::string text = "bytes";
+  for (const std::byte byte : head) {
+    text += ' ';
+    text += kHex[static_cast<uint8_t>(byte) >> 4];
+    text += kHex[static_cast<uint8_t>(byte) & 15];
+  }
+  return text;
+}
+
+struct Container {
+  bool (*recognises)(const InputFile& file);
+  Result<SourceWeights> (*open)(const std::shared_ptr<const InputFile>& file);
+};
+// Of tensors alone. A zip archive that is no .npz is taken for one of torch.save.
+constexpr std::array<Container, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
+                                                   {LooksLikeNpy, NpyTensors},
+                                                   {LooksLikeSafetensors, SafetensorsTensors},
+                                                   {LooksLikeCodes, CodesTensors}}};
+
+Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
+  for (const Container& container : kContainers) {
+    if (!container.recognises(*file)) continue;
+    Result<SourceWeights> tensors = container.open(file);
+    // Reading a file names it already.
+    if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
+    if (!tensors.ok()) return InFile(file->path(), tensors.status());
+    source.tensors = std::move(tensors).value();
+    return {};
+  }
+  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, source);
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
+                         "a file of torch.save, safetensors, numpy (.npz, .npy) or a text of codes",
+                         Head(*file));
+}
+
+Result<SourceFile> OpenOneFile(InputFile opened) {
+  const auto file = std::make_shared<const InputFile>(std::move(opened));
+  SourceFile source;
+  source.path = file->path();
+  source.bytes = file->size();
+  source.step = StepOf(source.path);
+  KINGLET_RETURN_IF_ERROR(ReadContainer(file, source));
+  KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
+  return source;
+}
+
+Result<SourceFile> OpenShards(const InputFile& opened) {
+  KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
+  SourceFile source;
+  source.path = opened.path();
+  const std::filesystem::path folder = std::filesystem::path(source.path).parent_path();
+  std::string digests;
+  for (const std::string& name : index.files) {
+    KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open((folder / name).string()));
+    KINGLET_ASSIGN_OR_RETURN(SourceFile shard, OpenOneFile(std::move(file)));
+    for (SourceTensor& tensor : shard.tensors) {
+      const auto place = index.file_of.find(tensor.name);
+      if (place == index.file_of.end() || place->second != name) {
+        return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, shard.path,
+                               "only tensors that the index has there", QuotedName(tensor.name));
+      }
+      index.file_of.erase(place);
+      source.tensors.push_back(std::move(tensor));
+    }
+    source.bytes += shard.bytes;
+    digests += shard.digest;
+  }
+  if (!index.file_of.empty()) {
+    const auto& [tensor, name] = *index.file_of.begin();
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, "tensor " + QuotedName(tensor),
+                           "it in " + QuotedName(name) + " as the index says", "none");
+  }
+  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return source;
+}
+
+}  // namespace
+
+Result<SourceFile> OpenSourceFile(const std::string& path) try {
+  KINGLET_ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
+  return LooksLikeShardIndex(opened) ? OpenShards(opened) : OpenOneFile(std::move(opened));
+} catch (const std::bad_alloc&) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");
+}
+
+}  // namespace kinglet

@@ -1,0 +1,44 @@
+#include "runtime/accounting/define_operations.h"
+
+namespace kinglet {
+namespace {
+
+OperationTally ActivationOf(DefineLayer::Activation activation, double n) {
+  switch (activation) {
+    case DefineLayer::Activation::kNone:
+      return {};
+    // One function of one number each.
+    case DefineLayer::Activation::kRelu:
+    case DefineLayer::Activation::kTanh:
+    case DefineLayer::Activation::kSigmoid:
+      return {0, 0, n};
+    // And the number times it.
+    case DefineLayer::Activation::kGelu:
+    case DefineLayer::Activation::kSwish:
+      return {n, 0, n};
+  }
+  return {};
+}
+
+}  // namespace
+
+DefineOperations OperationsOf(const DefineLayer& layer) {
+  const auto out = static_cast<double>(layer.out);
+  const uint64_t chunk = layer.in / layer.groups;  // exact
+  const auto in = static_cast<double>(chunk);
+  DefineOperations operations;
+  operations.products = {in * out, (in - 1) * out, 0};
+  if (layer.bias != DefineLayer::Bias::kNone) operations.products.additions += out;
+  if (layer.norm != DefineLayer::Norm::kNone) {
+    const bool whole = layer.norm == DefineLayer::Norm::kWhole;
+    const double parts = whole ? 1 : static_cast<double>(layer.groups);
+    // As LayerNorm, part by part; a gain or an offset that there is not takes nothing.
+    operations.norm = {(layer.norm_gain ? 2 : 1) * out, (layer.norm_offset ? 5 : 4) * out - parts,
+                       out + 3 * parts};
+  }
+  operations.activation = ActivationOf(layer.activation, out);
+  if (layer.residual != DefineLayer::Residual::kNone) operations.residual = {0, out, 0};
+  return operations;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,430 @@
+#include "runtime/accounting/micronet.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "runtime/accounting/define_operations.h"
+
+namespace kinglet {
+namespace {
+
+// The challenge's baseline of WikiText-103: 159 million parameters, 318 million operations.
+constexpr double kBaselineParameters = 159e6, kBaselineOperations = 318e6;
+constexpr int kWordBits = 32;
+
+// --- operations. Sources: the notebook's functions of the same names. ---
+
+// n_in products for each of n_out sums; the notebook adds `bias` terms where it says so.
+OperationTally Matmul(double n_in, double n_out) { return {n_in * n_out, (n_in - 1) * n_out, 0}; }
+
+// A linear layer: the dense count times the density, so a product is charged for each non-zero
+// weight and an addition for each non-zero bias.
+OperationTally LinearLayer(double n_in, double weight_nonzeros, double bias_nonzeros) {
+  return {weight_nonzeros, weight_nonzeros * (n_in - 1) / n_in + bias_nonzeros, 0};
+}
+
+// n exponentials, n - 1 additions, n divisions; subtracting the maximum is free. With n = 0 this is
+// -1, as in the notebook.
+OperationTally Softmax(double n) { return {0, 0, 3 * n - 1}; }
+
+// Mean, variance, deviation, normalisation, gain and bias: d + 2d + (d - 1) + 1 + d + d.
+OperationTally LayerNormalisation(double d) { return {0, 0, 6 * d}; }
+
+OperationTally Residual(double d) { return {0, d, 0}; }
+OperationTally Relu(double n) { return {0, 0, n}; }
+
+// Sums over positions, as in the residual, and a division for each mean.
+OperationTally SumsOfSubVectors(const CodedView& coded, double elements) {
+  const bool mean = coded.scheme.combine == Combine::kMean;
+  return {0, elements * (Real(coded.scheme.positions) - 1), mean ? elements : 0};
+}
+bool SumsSubVectors(const TensorView& table) {
+  return table.coded() != nullptr && table.coded()->scheme.combine != Combine::kConcatenate;
+}
+
+// --- one step each ---
+
+class StepRules {
+ public:
+  StepRules(const Plan& plan, std::span<const uint64_t> nonzeros,
+            std::span<const uint64_t> bin_counts, const TranslationMeans* means, bool encodes,
+            const std::string& name, std::vector<Component>& components)
+      : plan_(plan),
+        nonzeros_(nonzeros),
+        bin_counts_(bin_counts),
+        means_(means),
+        encodes_(encodes),
+        name_(name),
+        components_(components) {}
+
+  // Looking rows up, coded ones too, and scaling them is free; sums of sub-vectors and a projection
+  // run for the tokens of their bin. The notebook has no cache of rows: a DeFINE unit runs for
+  // every token.
+  void operator()(const EmbedRow& op) const {
+    for (size_t i = 0; i < op.bins.size(); ++i) {
+      const TensorView& table = plan_.weights[op.bins[i].table];
+      if (SumsSubVectors(table)) {
+        Add(".combine." + std::to_string(i),
+            SumsOfSubVectors(*table.coded(), Real(Cols(table.shape))) * Frequency(i));
+      }
+      if (!op.bins[i].projection) continue;
+      AddLinear(".projection." + std::to_string(i), *op.bins[i].projection, std::nullopt,
+                Frequency(i));
+    }
+    if (op.define) AddUnit(*op.define);
+  }
+
+  void operator()(const LayerNorm& op) const {
+    Add("", LayerNormalisation(Real(plan_.buffer(op.x).count)));
+  }
+
+  // Every bin's tables are charged for every token, whichever bin its word is in.
+  void operator()(const MatVec& op) const {
+    AddLinear("", op.weight, op.bias, 1);
+    if (op.rectify) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
+  }
+
+  // A linear layer with the codebook's weights; positions that share a pool each run it.
+  void operator()(const PartialProducts& op) const {
+    const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
+    AddLinear("", scheme.codebook, std::nullopt, SharesPoolOfParts(scheme) ? scheme.positions : 1);
+  }
+  void operator()(const CodedSums& op) const {
+    const TensorView& table = plan_.weights[op.table];
+    OperationTally sums = SumsOfSubVectors(*table.coded(), Real(Rows(table.shape)));
+    if (op.bias) sums.additions += Real(nonzeros_[*op.bias]);
+    Add("", sums);
+    if (op.rectify) Add(".relu", Relu(Real(Rows(table.shape))));
+  }
+
+  // Quantising and dequantising are free.
+  void operator()(const Quantise&) const {}
+
+  void operator()(const kinglet::Add& op) const {
+    Add("", Residual(Real(plan_.buffer(op.y).count)));
+  }
+
+  // The notebook knows no class logits: sums, as in its residual.
+  void operator()(const AddScalar& op) const { Add("", Residual(Real(op.count))); }
+
+  // The scale key_size^-1/2 is free, and the window counts as full from the first token on; a
+  // translation is too short for that.
+  void operator()(const WindowAttention& op) const {
+    const double window = means_ == nullptr ? op.window : means_->targets_seen, heads = op.heads;
+    Add(".query_keys", Matmul(op.key_size, window * heads));
+    // Of MicroNet's positions the notebook has one product with the query and one softmax, not one
+    // for each head. Others it does not know: they are counted for each head.
+    const double scored = window * (std::holds_alternative<SlotColumns>(op.positions) ? 1 : heads);
+    if (op.positions.index() != 0) {
+      OperationTally positions = Matmul(op.key_size, scored);
+      positions.additions += scored;  // the sum of both scores
+      if (std::holds_alternative<RelativeRows>(op.positions))
+        positions.additions += scored;  // bias
+      Add(".query_positions", positions);
+    }
+    Add(".softmax", Softmax(window) * (scored / window));
+    Add(".values", Matmul(window, heads * op.value_size));
+  }
+  // Sums, as in the residual; a stored table of sinusoids would be free to make.
+  void operator()(const AddPositionRow& op) const {
+    Add("", Residual(Real(plan_.buffer(op.y).count)));
+  }
+  void operator()(const AddSinusoids& op) const {
+    Add("", Residual(Real(plan_.buffer(op.y).count)));
+  }
+  void operator()(const AddQueryBias& op) const {
+    Add("", Residual(Real(Count(plan_.weights[op.bias].shape))));
+  }
+
+  void operator()(const LogSumExp& op) const { Add("", Softmax(Real(plan_.buffer(op.x).count))); }
+
+  // Remembering is free; so are theta, the mixture with lambda and all logarithms. The cache counts
+  // as full.
+  void operator()(const CacheAppend&) const {}
+  void operator()(const CacheWeights& op) const {
+    Add("", Matmul(Real(plan_.buffer(op.hidden).count), op.capacity));
+    Add(".softmax", Softmax(op.capacity));
+  }
+
+  // The notebook has no recurrent cell. By its own formulas: a product is a multiplication, a sum
+  // an addition (as in its residual), a function of one number one other (as in its ReLU).
+  void operator()(const LstmGates& op) const { AddGates(op.hidden, 3, 5, 5); }
+  void operator()(const GruGates& op) const { AddGates(op.hidden, 3, 5, 3); }
+  void operator()(const RnnGates& op) const { AddGates(op.hidden, 0, 1, 1); }
+  void operator()(const QrnnGates& op) const { AddGates(op.hidden, 3, op.previous ? 5 : 2, 3); }
+
+  // Nor bags of words, of which the same is said; the maximum is a function.
+  void operator()(const BagAppend& op) const { AddGates(op.embedded, 0, 1, op.largest ? 1 : 0); }
+  void operator()(const BagFeatures& op) const { AddGates(op.sum, 0, 0, 1); }
+  void operator()(const ScaleShiftRectify& op) const { AddGates(op.x, 1, 1, 1); }
+
+  // The notebook has no encoder either: its products and its softmax, for each head.
+  void operator()(const StoreRow&) const {}
+  void operator()(const LoadRow&) const {}
+  void operator()(const SourceAttention& op) const {
+    const double seen = encodes_ ? means_->sources_of_source : means_->sources_seen;
+    Add(".query_keys", Matmul(op.key_size, seen * op.heads));
+    Add(".softmax", Softmax(seen) * op.heads);
+    Add(".values", Matmul(seen, double{1} * op.heads * op.value_size));
+  }
+
+ private:
+  // The share of tokens whose words are in the bin.
+  double Frequency(size_t bin) const {
+    if (bin_counts_.empty()) return 1;  // one bin (NeedsBinCounts)
+    const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
+    return Real(bin_counts_[bin]) / Real(tokens);
+  }
+  void Add(const std::string& part, const OperationTally& tally) const {
+    components_.push_back({name_ + part, tally, tally.multiplications, 1});
+  }
+  void AddGates(BufferId hidden, double products, double sums, double functions) const {
+    const double units = Real(plan_.buffer(hidden).count);
+    Add("", OperationTally{products, sums, functions} * units);
+  }
+  // Its groups are linear layers, which may share a matrix or a bias; the notebook has no sigmoid
+  // or tangent, so those are functions of one number.
+  void AddUnit(const DefineRows& define) const {
+    for (size_t i = 0; i < define.unit.layers.size(); ++i) {
+      const DefineLayer& layer = define.unit.layers[i];
+      const DefineTensors& tensors = define.tensors[i];
+      const std::string part = ".unit." + std::to_string(i);
+      const double out = Real(layer.out), groups = Real(layer.groups);
+      const bool shared = layer.weights == DefineLayer::Weights::kShared;
+      AddLinear(part, tensors.weight, std::nullopt, shared ? groups : 1);
+      if (tensors.bias) {
+        const bool repeated = layer.bias == DefineLayer::Bias::kShared;
+        const double used = Real(nonzeros_[*tensors.bias]) * (repeated ? groups : 1);
+        components_.back().operations.additions += used;
+      }
+      if (layer.norm != DefineLayer::Norm::kNone) Add(part + ".norm", LayerNormalisation(out));
+      if (layer.activation != DefineLayer::Activation::kNone) {
+        Add(part + ".activation", OperationsOf(layer).activation);
+      }
+      if (layer.residual != DefineLayer::Residual::kNone) Add(part + ".residual", Residual(out));
+    }
+  }
+  void AddLinear(const std::string& part, WeightId weight, std::optional<WeightId> bias,
+                 double frequency) const {
+    const Shape& shape = plan_.weights[weight].shape;
+    const double used = Real(nonzeros_[weight]);
+    const OperationTally tally =
+        LinearLayer(Real(Cols(shape)), used, bias ? Real(nonzeros_[*bias]) : 0) * frequency;
+    components_.push_back({name_ + part, tally, tally.multiplications, used / Real(Count(shape))});
+  }
+
+  const Plan& plan_;
+  std::span<const uint64_t> nonzeros_, bin_counts_;
+  const TranslationMeans* means_;  // null: a language model
+  bool encodes_;
+  const std::string& name_;
+  std::vector<Component>& components_;
+};
+
+// --- storage ---
+
+// What one step keeps. Tensors are marked, not added, so that a table that two steps share counts
+// once.
+class StorageRules {
+ public:
+  StorageRules(std::span<const TensorView> tensors, std::vector<bool>& charged,
+               uint64_t& quantisers)
+      : tensors_(tensors), charged_(charged), quantisers_(quantisers) {}
+
+  void operator()(const CacheAppend&) const {}
+  void operator()(const EmbedRow& op) const {
+    for (const EmbeddingBin& bin : op.bins) {
+      Charge(bin.table);
+      if (bin.projection) Charge(*bin.projection);
+    }
+    if (!op.define) return;
+    for (const DefineTensors& tensors : op.define->tensors) {
+      Charge(tensors.weight);
+      if (tensors.bias) Charge(*tensors.bias);
+    }
+  }
+  // Gain and bias could be folded into the layer that follows: free.
+  void operator()(const LayerNorm&) const {}
+  void operator()(const MatVec& op) const {
+    Charge(op.weight);
+    if (op.bias) Charge(*op.bias);
+  }
+  void operator()(const PartialProducts& op) const { Charge(op.table); }
+  void operator()(const CodedSums& op) const {
+    if (op.bias) Charge(*op.bias);
+  }
+  void operator()(const Quantise&) const { ++quantisers_; }
+  void operator()(const kinglet::Add&) const {}
+  void operator()(const AddScalar&) const {}
+  // A table of what a formula gives is free.
+  void operator()(const AddPositionRow& op) const {
+    if (!tensors_[op.table].derived) Charge(op.table);
+  }
+  void operator()(const AddSinusoids&) const {}
+  void operator()(const AddQueryBias& op) const { Charge(op.bias); }
+  void operator()(const WindowAttention& op) const {
+    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
+      Charge(slots->columns);
+    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
+      // The frequencies are a formula's.
+      Charge(relative->projection);
+      Charge(relative->content_bias);
+      Charge(relative->position_bias);
+    }
+    if (op.start_row) Charge(*op.start_row);
+    if (op.weights_quantiser) ++quantisers_;
+  }
+  void operator()(const LogSumExp&) const {}
+  // theta and lambda are constants of the configuration, which the notebook does not charge.
+  void operator()(const CacheWeights&) const {}
+  void operator()(const LstmGates&) const {}
+  void operator()(const GruGates&) const {}
+  void operator()(const RnnGates&) const {}
+  void operator()(const QrnnGates&) const {}
+  void operator()(const BagAppend&) const {}
+  void operator()(const BagFeatures&) const {}
+  void operator()(const ScaleShiftRectify& op) const {
+    Charge(op.scale);
+    Charge(op.shift);
+  }
+  void operator()(const StoreRow&) const {}
+  void operator()(const LoadRow&) const {}
+  void operator()(const SourceAttention& op) const {
+    if (op.weights_quantiser) ++quantisers_;
+  }
+
+ private:
+  void Charge(TensorId id) const {
+    charged_[id] = true;
+    if (const CodedView* coded = tensors_[id].coded()) charged_[coded->scheme.codebook] = true;
+  }
+
+  std::span<const TensorView> tensors_;
+  std::vector<bool>& charged_;
+  uint64_t& quantisers_;
+};
+
+// A quantiser keeps a word for max_abs and, for its step, a word without the bits that are always
+// zero.
+double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
+
+// The notebook has no codes; a code of b bits is b bits.
+double CodeWords(const Shape& shape, const CodingScheme& scheme) {
+  return Real(Rows(shape) * scheme.positions) * scheme.CodeBits() / kWordBits;
+}
+
+// The bits of the model: those of its quantised tensors, or 32. The notebook knows one number,
+// which the positions are charged at too, although they are not quantised.
+Result<int> BitsOf(const Plan& plan, const std::vector<bool>& charged) {
+  int bits = kWordBits;
+  for (size_t i = 0; i < charged.size(); ++i) {
+    const auto* packed = std::get_if<PackedView>(&plan.weights[i].values);
+    if (!charged[i] || packed == nullptr) continue;
+    if (bits != kWordBits && packed->bits != bits) {
+      return Status::Refusal(KINGLET_UNSUPPORTED, "rules micronet-2019", plan.weights[i].name,
+                             "as many bits as the tensors before it, " + std::to_string(bits),
+                             std::to_string(packed->bits));
+    }
+    bits = packed->bits;
+  }
+  return bits;
+}
+
+Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
+  const size_t bins = EmbeddingOf(plan).bins.size();
+  if (bin_counts.empty() && !NeedsBinCounts(plan)) return Status();
+  const auto refuse = [&](const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "rules micronet-2019", "bin frequencies",
+                           "one for each of " + std::to_string(bins) + " bins, not all 0", found);
+  };
+  if (bin_counts.size() != bins) return refuse(std::to_string(bin_counts.size()));
+  double tokens = 0;
+  for (const uint64_t count : bin_counts) tokens += Real(count);
+  if (tokens == 0) return refuse("only zeros");
+  if (tokens >= 0x1p63) return refuse("more tokens than can be counted");
+  return Status();
+}
+
+}  // namespace
+
+double MicronetCount::Weighted(double multiplications) const {
+  return multiplications * bits / kWordBits;
+}
+// Additions and all others are charged at 32 bits.
+double MicronetCount::Total(const OperationTally& tally) const {
+  return Weighted(tally.multiplications) + tally.additions + tally.others;
+}
+double MicronetCount::Score() const {
+  return storage.TotalSize() / kBaselineParameters + TotalOperations() / kBaselineOperations;
+}
+
+bool NeedsBinCounts(const Plan& plan) {
+  const std::vector<EmbeddingBin>& bins = EmbeddingOf(plan).bins;
+  return bins.size() > 1 && std::any_of(bins.begin(), bins.end(), [&](const EmbeddingBin& bin) {
+           return bin.projection || SumsSubVectors(plan.weights[bin.table]);
+         });
+}
+
+TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder) {
+  TranslationMeans means;
+  means.source_bin_counts.resize(SourceEmbeddingOf(plan).bins.size());
+  for (const auto& [path, count] : encoder.paths) {
+    means.source_bin_counts[path.bin] += count;
+    means.sources_of_source += Real(count) * Real(path.source_length);
+  }
+  means.sources_of_source /= Real(encoder.tokens());
+  const uint64_t window = SteadyPosition(plan);
+  for (const auto& [path, count] : decoder.paths) {
+    means.targets_seen += Real(count) * Real(std::min(path.position + 1, window));
+    means.sources_seen += Real(count) * Real(path.source_length);
+  }
+  means.targets_seen /= Real(decoder.tokens());
+  means.sources_seen /= Real(decoder.tokens());
+  return means;
+}
+
+Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
+                                        std::span<const uint64_t> bin_counts,
+                                        const TranslationMeans* means) {
+  KINGLET_RETURN_IF_ERROR(CheckBinCounts(plan, bin_counts));
+  MicronetCount count;
+  std::vector<bool> charged(plan.weights.size());
+  uint64_t quantisers = 0;
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    const bool encodes = IsOfEncoder(plan, i);
+    std::visit(StorageRules(plan.weights, charged, quantisers), step.op);
+    std::visit(StepRules(plan, nonzeros, encodes ? means->source_bin_counts : bin_counts, means,
+                         encodes, step.name, encodes ? count.encoder : count.components),
+               step.op);
+  }
+  // Without a cache the notebook still adds a softmax over its 0 entries.
+  if (!plan.cache && !plan.encoder) {
+    count.components.push_back({"cache.weights.softmax", Softmax(0), 0, 1});
+  }
+  for (const Component& component : count.components) count.operations += component.operations;
+  for (const Component& component : count.encoder) {
+    count.encoder_operations += component.operations;
+  }
+
+  KINGLET_ASSIGN_OR_RETURN(count.bits, BitsOf(plan, charged));
+  MicronetStorage& storage = count.storage;
+  for (size_t i = 0; i < charged.size(); ++i) {
+    if (!charged[i]) continue;
+    if (const CodedView* coded = plan.weights[i].coded()) {
+      if (!coded->seed) storage.codes += CodeWords(plan.weights[i].shape, coded->scheme);
+      continue;
+    }
+    storage.nonzero += nonzeros[i];
+    storage.total += Count(plan.weights[i].shape);
+  }
+  storage.size = Real(storage.nonzero) * count.bits / kWordBits;  // the scales of rows are free
+  storage.mask = Real(storage.total) / kWordBits;  // dense tensors are charged a mask as well
+  storage.quantisation = Real(quantisers) * QuantiserWords(count.bits);
+  return count;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,140 @@
+#include "runtime/accounting/trace.h"
+
+#include <algorithm>
+#include <iterator>
+#include <variant>
+
+#include "runtime/cached_rows.h"
+
+namespace kinglet {
+namespace {
+
+size_t BinOf(const EmbedRow& embedding, uint32_t id) {
+  const auto after =
+      std::upper_bound(embedding.bins.begin(), embedding.bins.end(), id,
+                       [](uint32_t word, const EmbeddingBin& bin) { return word < bin.first; });
+  return static_cast<size_t>(after - embedding.bins.begin()) - 1;
+}
+
+// log p of every class, two differences each, or of every word (runtime/queries/distribution.cc
+// counts the same as it goes): two differences, a comparison and the cluster's own log p, itself
+// two differences for each tail, and the share that the cache leaves. The cache's pairs are added
+// up word by word.
+OperationTally FullDistribution(const Plan& plan, uint64_t position) {
+  OperationTally tally;
+  for (size_t i = 0; i < plan.clusters.size(); ++i) {
+    const double words = plan.clusters[i].size;
+    tally += {0, (plan.cache ? 4 : 3) * words + (i == 0 ? 0 : 2), words};
+  }
+  if (plan.cache) {
+    const double pairs =
+        Real(CachePairs(position, plan.cache->capacity, plan.cache->first_position));
+    tally += {0, pairs, pairs};
+  }
+  if (plan.classifier) tally += {0, 2 * Real(plan.buffer(plan.classifier->logits).count), 0};
+  return tally;
+}
+
+}  // namespace
+
+const EmbedRow& EmbeddingOf(const Plan& plan) {
+  return std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op);
+}
+
+const EmbedRow& SourceEmbeddingOf(const Plan& plan) {
+  size_t step = plan.encoder->passes.front().begin;
+  while (!std::holds_alternative<EmbedRow>(plan.steps[step].op)) ++step;
+  return std::get<EmbedRow>(plan.steps[step].op);
+}
+
+bool IsOfEncoder(const Plan& plan, size_t step) {
+  return plan.encoder && step >= plan.encoder->passes.front().begin;
+}
+
+uint64_t SteadyPosition(const Plan& plan) {
+  uint64_t position = 0;
+  for (const Step& step : plan.steps) {
+    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
+      position = std::max<uint64_t>(position, attention->window);
+    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
+      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
+    }
+  }
+  return position;
+}
+
+size_t BinOf(const Plan& plan, uint32_t id) { return BinOf(EmbeddingOf(plan), id); }
+
+bool RunsOn(const Plan& plan, const TokenPath& path, size_t step) {
+  const bool encodes = IsOfEncoder(plan, step);
+  if (encodes || path.encodes) return encodes && path.encodes;
+  const auto after = std::upper_bound(
+      plan.clusters.begin(), plan.clusters.end(), step,
+      [](size_t s, const ClusterPlan& cluster) { return s < cluster.steps.begin; });
+  if (after == plan.clusters.begin() || step >= std::prev(after)->steps.end) return true;
+  return path.clusters.Contains(static_cast<size_t>(after - plan.clusters.begin()) - 1);
+}
+
+std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids) {
+  std::vector<uint64_t> counts(EmbeddingOf(plan).bins.size());
+  for (const uint32_t id : ids) ++counts[BinOf(plan, id)];
+  return counts;
+}
+
+uint64_t Trace::tokens() const {
+  uint64_t sum = 0;
+  for (const auto& [path, count] : paths) sum += count;
+  return sum;
+}
+
+Trace& Trace::operator+=(const Trace& more) {
+  for (const auto& [path, count] : more.paths) paths[path] += count;
+  distribution += more.distribution;
+  return *this;
+}
+
+TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
+                 bool row_is_cached, uint64_t source_length) {
+  return {std::min(position, SteadyPosition(plan)), BinOf(plan, id), clusters, row_is_cached,
+          source_length};
+}
+
+Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids, uint64_t source_length) {
+  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
+  CachedRows rows(plan);
+  Trace trace;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ++trace.paths[PathOf(plan, i, ids[i], clusters, rows.Step(ids[i]), source_length)];
+    trace.distribution += FullDistribution(plan, i);
+  }
+  return trace;
+}
+
+Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source) {
+  const EmbedRow& embedding = SourceEmbeddingOf(plan);
+  CachedRows rows(embedding);
+  Trace trace;
+  for (const uint32_t id : source) {
+    TokenPath path;
+    path.row_is_cached = rows.Step(id);
+    path.bin = BinOf(embedding, id);
+    path.source_length = source.size();
+    path.encodes = true;
+    ++trace.paths[path];
+  }
+  return trace;
+}
+
+Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts) {
+  const uint64_t steady = SteadyPosition(plan);
+  const ClusterSet clusters = ClusterSet::First(plan.clusters.size());
+  Trace trace;
+  for (size_t bin = 0; bin < bin_counts.size(); ++bin) {
+    if (bin_counts[bin] == 0) continue;
+    trace.paths[{steady, bin, clusters}] = bin_counts[bin];
+    trace.distribution += FullDistribution(plan, steady) * Real(bin_counts[bin]);
+  }
+  return trace;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,301 @@
+#include "runtime/accounting/traffic.h"
+
+#include <algorithm>
+#include <functional>
+#include <variant>
+
+namespace kinglet {
+namespace {
+
+// Where parts of buffers lie.
+class BufferFinder {
+ public:
+  BufferFinder(const Plan& plan, const BufferLayout& layout, size_t real_bytes)
+      : plan_(plan), layout_(layout), real_bytes_(real_bytes) {}
+  uint64_t Size(BufferId id) const { return plan_.buffer(id).count; }
+  // Elements [first, first + count).
+  FrameRange Range(BufferId id, uint64_t first, uint64_t count) const {
+    const Slot& slot = layout_[id];
+    const uint64_t bytes = ElementBytes(plan_.buffer(id).element, real_bytes_);
+    return {slot.state, plan_.buffer(id).of_queries, slot.offset + first * bytes, count * bytes};
+  }
+  FrameRange Range(BufferId id) const { return Range(id, 0, Size(id)); }
+
+ private:
+  const Plan& plan_;
+  const BufferLayout& layout_;
+  size_t real_bytes_;
+};
+
+// Adds the buffers of one step of one token, as far as they are used.
+class StepTracer {
+ public:
+  StepTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
+             StepTraffic& traffic)
+      : plan_(plan), buffers_(buffers), path_(path), traffic_(traffic) {}
+
+  void operator()(const CacheAppend& op) const {
+    if (path_.position == 0) return;
+    const uint64_t width = buffers_.Size(op.hidden), slot = (path_.position - 1) % op.capacity;
+    Read(op.hidden);
+    Write(op.keys, slot * width, width);
+    Write(op.words, slot, 1);
+  }
+  void operator()(const EmbedRow& op) const {
+    if (const auto& define = op.define) {
+      const uint64_t width = buffers_.Size(op.out);
+      // Any set, and any of its slots: all are of one size.
+      Read(define->words, 0, 2 * define->cache.ways);
+      Write(define->words, 0, 2 * define->cache.ways);
+      if (path_.row_is_cached) {
+        Read(define->rows, 0, width);
+      } else {
+        Write(define->work);
+        Write(define->rows, 0, width);
+      }
+    }
+    Write(op.out);
+  }
+  void operator()(const LayerNorm& op) const {
+    Read(op.x);
+    Write(op.y);
+  }
+  void operator()(const MatVec& op) const {
+    Read(op.x);
+    Write(op.y, op.y_offset, Rows(plan_.weights[op.weight].shape));
+  }
+  void operator()(const PartialProducts& op) const {
+    Read(op.x);
+    Write(op.partial);
+  }
+  void operator()(const CodedSums& op) const {
+    Read(op.partial);
+    Write(op.y, op.y_offset, Rows(plan_.weights[op.table].shape));
+  }
+  void operator()(const Quantise& op) const {
+    Read(op.x);
+    Write(op.codes);
+  }
+  void operator()(const Add& op) const {
+    Read(op.x);
+    Read(op.y);
+    Write(op.y);
+  }
+  void operator()(const AddScalar& op) const {
+    Read(op.x, op.index, 1);
+    Read(op.y, op.first, op.count);
+    Write(op.y, op.first, op.count);
+  }
+  void operator()(const AddPositionRow& op) const { Update(op.y); }
+  void operator()(const AddSinusoids& op) const { Update(op.y); }
+  void operator()(const AddQueryBias& op) const { Update(op.y); }
+  void operator()(const WindowAttention& op) const {
+    const uint64_t key_row = uint64_t{op.heads} * op.key_size;
+    const uint64_t value_row = uint64_t{op.heads} * op.value_size;
+    const uint64_t slot = path_.position % op.window;
+    Read(op.qkv);
+    Write(op.keys, slot * key_row, key_row);
+    Write(op.values, slot * value_row, value_row);
+    // The ring fills from slot 0 on; slots older than the stream take part only as zeros, or as
+    // the start row.
+    const bool zeros = op.start == StreamStart::kZeros && !op.start_row;
+    const uint64_t visible = zeros ? op.window : FilledSlots(op, path_.position);
+    Read(op.keys, 0, visible * key_row);
+    Read(op.values, 0, visible * value_row);
+    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
+    const uint64_t weighed = columns ? op.window : op.window - FirstVisible(op, path_.position);
+    Write(op.weights, 0, op.heads * weighed);
+    Write(op.out);
+  }
+  void operator()(const LogSumExp& op) const {
+    Read(op.x);
+    Write(op.out);
+    Write(op.blocks);
+  }
+  void operator()(const CacheWeights& op) const {
+    const uint64_t stored = CachePairs(path_.position, op.capacity, op.first_position);
+    Read(op.hidden);
+    Read(op.keys, 0, stored * buffers_.Size(op.hidden));
+    Write(op.weights, 0, stored);
+    Write(op.total);
+  }
+  void operator()(const LstmGates& op) const {
+    Read(op.input);
+    Read(op.recurrent);
+    Read(op.cell);
+    Write(op.cell);
+    Write(op.hidden);
+  }
+  void operator()(const GruGates& op) const {
+    Read(op.input);
+    Read(op.recurrent);
+    Read(op.hidden);
+    Write(op.hidden);
+  }
+  void operator()(const RnnGates& op) const {
+    Read(op.input);
+    Read(op.recurrent);
+    Write(op.hidden);
+  }
+  void operator()(const QrnnGates& op) const {
+    Read(op.input);
+    if (op.previous) Read(*op.previous);
+    Read(op.cell);
+    Write(op.cell);
+    Write(op.hidden);
+  }
+  void operator()(const BagAppend& op) const {
+    Read(op.embedded);
+    Update(op.sum);
+    Update(op.words);
+    if (op.largest) Update(*op.largest);
+  }
+  void operator()(const BagFeatures& op) const {
+    Read(op.sum);
+    Read(op.words);
+    if (op.largest) Read(*op.largest);
+    Write(op.out);
+  }
+  void operator()(const ScaleShiftRectify& op) const {
+    Read(op.x);
+    Write(op.y);
+  }
+
+  void operator()(const StoreRow& op) const {
+    Read(op.x);
+    Write(op.rows, path_.position * buffers_.Size(op.x), buffers_.Size(op.x));
+  }
+  void operator()(const LoadRow& op) const {
+    Read(op.rows, path_.position * buffers_.Size(op.x), buffers_.Size(op.x));
+    Write(op.x);
+  }
+  void operator()(const SourceAttention& op) const {
+    Read(op.query);
+    Read(op.memory, 0, path_.source_length * (buffers_.Size(op.memory) / op.window));
+    Write(op.weights);
+    Write(op.out);
+  }
+
+ private:
+  void Read(BufferId id, uint64_t first, uint64_t count) const {
+    traffic_.read.push_back(buffers_.Range(id, first, count));
+  }
+  void Read(BufferId id) const { traffic_.read.push_back(buffers_.Range(id)); }
+  void Write(BufferId id, uint64_t first, uint64_t count) const {
+    traffic_.written.push_back(buffers_.Range(id, first, count));
+  }
+  void Update(BufferId id) const {
+    Read(id);
+    Write(id);
+  }
+  void Write(BufferId id) const { traffic_.written.push_back(buffers_.Range(id)); }
+
+  const Plan& plan_;
+  const BufferFinder& buffers_;
+  const TokenPath& path_;
+  StepTraffic& traffic_;
+};
+
+}  // namespace
+
+std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                                   std::span<const Kernel> kernels, const TokenPath& path) {
+  const EmbedRow& embedding = path.encodes ? SourceEmbeddingOf(plan) : EmbeddingOf(plan);
+  const uint32_t token = embedding.bins[path.bin].first;
+  const BufferFinder buffers(plan, layout, real_bytes);
+  std::vector<StepTraffic> traffic(plan.steps.size());
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!RunsOn(plan, path, i)) continue;
+    StepTraffic& step = traffic[i];
+    const bool embeds = std::holds_alternative<EmbedRow>(plan.steps[i].op);
+    const bool makes_row = !(path.row_is_cached && embeds);
+    if (makes_row) step.weights = kernels[i].weights;
+    if (makes_row && kernels[i].token_weights) {
+      for (const MemoryRange& range : kernels[i].token_weights(token)) {
+        step.weights.push_back(range);
+      }
+    }
+    if (kernels[i].position_weights) {
+      for (const MemoryRange& range : kernels[i].position_weights(path.position)) {
+        step.weights.push_back(range);
+      }
+    }
+    std::visit(StepTracer(plan, buffers, path, step), plan.steps[i].op);
+  }
+  return traffic;
+}
+
+uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
+                  const TokenPath& path) {
+  StepTraffic traffic;
+  std::visit(StepTracer(plan, BufferFinder(plan, layout, real_bytes), path, traffic),
+             plan.steps[step].op);
+  uint64_t bytes = 0;
+  for (const FrameRange& range : traffic.read) bytes += range.bytes;
+  for (const FrameRange& range : traffic.written) bytes += range.bytes;
+  return bytes;
+}
+
+StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
+                         const TokenPath& path, QueryWords words) {
+  const BufferFinder buffers(plan, layout, real_bytes);
+  StepTraffic traffic;
+  for (const ClusterPlan& cluster : plan.clusters) {
+    if (!RunsOn(plan, path, cluster.steps.begin)) continue;
+    traffic.read.push_back(buffers.Range(cluster.normaliser));
+    if (words == QueryWords::kLikely) traffic.read.push_back(buffers.Range(cluster.blocks));
+    if (words == QueryWords::kEvery) traffic.read.push_back(buffers.Range(cluster.logits));
+  }
+  if (plan.cache) {
+    const uint64_t stored =
+        CachePairs(path.position, plan.cache->capacity, plan.cache->first_position);
+    traffic.read.push_back(buffers.Range(plan.cache->words, 0, stored));
+    traffic.read.push_back(buffers.Range(plan.cache->weights, 0, stored));
+    traffic.read.push_back(buffers.Range(plan.cache->total));
+  }
+  return traffic;
+}
+
+std::vector<MemoryRange> Merged(std::vector<MemoryRange> ranges) {
+  std::erase_if(ranges, [](const MemoryRange& range) { return range.empty(); });
+  // std::less orders pointers into different objects too.
+  const std::less<const std::byte*> before;
+  std::sort(ranges.begin(), ranges.end(), [before](const MemoryRange& a, const MemoryRange& b) {
+    return before(a.data(), b.data());
+  });
+  std::vector<MemoryRange> merged;
+  for (const MemoryRange& range : ranges) {
+    const std::byte* end = range.data() + range.size();
+    if (merged.empty() || before(merged.back().data() + merged.back().size(), range.data())) {
+      merged.push_back(range);
+    } else if (before(merged.back().data() + merged.back().size(), end)) {
+      merged.back() = {merged.back().data(), end};
+    }
+  }
+  return merged;
+}
+
+std::vector<MemoryRange> DistinctMemory(std::span<const StepTraffic> steps,
+                                        std::span<const StreamMemory> streams) {
+  std::vector<MemoryRange> ranges;
+  for (const StepTraffic& step : steps) {
+    ranges.insert(ranges.end(), step.weights.begin(), step.weights.end());
+    for (const std::vector<FrameRange>* used : {&step.read, &step.written}) {
+      for (const FrameRange& range : *used) {
+        for (const StreamMemory& stream : streams) {
+          const std::byte* const scratch = range.of_queries ? stream.query_scratch : stream.scratch;
+          ranges.emplace_back((range.state ? stream.state : scratch) + range.offset, range.bytes);
+        }
+      }
+    }
+  }
+  return Merged(std::move(ranges));
+}
+
+uint64_t TotalBytes(std::span<const MemoryRange> ranges) {
+  uint64_t bytes = 0;
+  for (const MemoryRange& range : ranges) bytes += range.size();
+  return bytes;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,60 @@
+// The most probable of the words that are offered.
+#ifndef KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_
+#define KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace kinglet {
+
+// A word and its natural log-probability (a float widened exactly, except on ref64).
+struct Candidate {
+  uint32_t id;
+  double log_probability;
+};
+
+// The k best candidates seen so far, worst at the front of a heap.
+class BestCandidates {
+ public:
+  explicit BestCandidates(size_t k) : k_(k) {}
+  void Offer(const Candidate& candidate) {
+    if (heap_.size() < k_) {
+      heap_.push_back(candidate);
+      std::push_heap(heap_.begin(), heap_.end(), Better);
+    } else if (k_ > 0 && Better(candidate, heap_.front())) {
+      std::pop_heap(heap_.begin(), heap_.end(), Better);
+      heap_.back() = candidate;
+      std::push_heap(heap_.begin(), heap_.end(), Better);
+    }
+  }
+  // Whether a word no more probable than `bound` could still be among the best.
+  bool CouldTake(double bound) const { return !(bound < Threshold()); }
+  // No word less probable than this can be among the best. REQUIRES: k > 0.
+  double Threshold() const {
+    return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
+                             : heap_.front().log_probability;
+  }
+  // Best first.
+  std::vector<Candidate> Sorted() && {
+    std::sort(heap_.begin(), heap_.end(), Better);
+    return std::move(heap_);
+  }
+
+ private:
+  // More probable first; equal ones by lower id.
+  static bool Better(const Candidate& a, const Candidate& b) {
+    return a.log_probability != b.log_probability ? a.log_probability > b.log_probability
+                                                  : a.id < b.id;
+  }
+
+  size_t k_;
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_

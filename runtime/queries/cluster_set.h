@@ -1,0 +1,61 @@
+// Which clusters of a softmax: the head is 0, tail i is i + 1. A value of fixed size, so that
+// queries keep account of what they open without allocating.
+#ifndef KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
+#define KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+#include "format/limits.h"
+
+namespace kinglet {
+
+class ClusterSet {
+ public:
+  ClusterSet() = default;
+  // REQUIRES: each < kMaxBins.
+  ClusterSet(std::initializer_list<size_t> clusters) {
+    for (const size_t cluster : clusters) Insert(cluster);
+  }
+  // Clusters [0, count). REQUIRES: count <= kMaxBins.
+  static ClusterSet First(size_t count) {
+    ClusterSet set;
+    for (size_t i = 0; i < count; ++i) set.Insert(i);
+    return set;
+  }
+
+  // REQUIRES of both: cluster < kMaxBins.
+  void Insert(size_t cluster) { words_[cluster / 64] |= uint64_t{1} << (cluster % 64); }
+  bool Contains(size_t cluster) const {
+    return ((words_[cluster / 64] >> (cluster % 64)) & 1) != 0;
+  }
+
+  ClusterSet& operator|=(const ClusterSet& other) {
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+    return *this;
+  }
+
+  // How many there are.
+  size_t Count() const {
+    size_t count = 0;
+    for (const uint64_t word : words_) count += static_cast<size_t>(std::popcount(word));
+    return count;
+  }
+  // The first 64, a bit each.
+  uint64_t LowBits() const { return words_[0]; }
+
+  bool operator==(const ClusterSet&) const = default;
+  // Any strict order, for maps.
+  bool operator<(const ClusterSet& other) const { return words_ < other.words_; }
+
+ private:
+  static_assert(kMaxBins % 64 == 0);
+  std::array<uint64_t, kMaxBins / 64> words_{};
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_

@@ -1,0 +1,170 @@
+#include "converters/sources/source_file.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tests/converters/container_files.h"
+#include "tests/converters/synthetic.h"
+
+namespace kinglet {
+namespace {
+
+std::string Refusal(const std::string& path) {
+  const Result<SourceFile> source = OpenSourceFile(path);
+  if (source.ok()) return "accepted";
+  EXPECT_TRUE(source.status().message().starts_with(path)) << source.status().message();
+  return source.status().message().substr(std::min(source.status().message().size(), path.size()));
+}
+
+class Containers : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(SourceFile, Containers,
+                         testing::Values("tensors.npz", "tensors_deflated.npz",
+                                         "tensors.safetensors"));
+
+TEST_P(Containers, AreRecognisedByContent) {
+  const TemporaryFile unnamed(Fixture(GetParam()));
+  const Result<SourceFile> source = OpenSourceFile(unnamed.path());
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  EXPECT_EQ(source->path, unnamed.path());
+  EXPECT_EQ(source->bytes, Fixture(GetParam()).size());
+  EXPECT_EQ(source->modules.network, nullptr);
+  EXPECT_EQ(source->checkpoint, nullptr);
+  EXPECT_EQ(source->step, std::nullopt);
+  ExpectNamedArrays(source->tensors);
+}
+
+// Tensors read from the file that was opened, whatever happens to its name.
+TEST_P(Containers, TensorsKeepTheirFile) {
+  SourceWeights weights;
+  {
+    const TemporaryFile file(Fixture(GetParam()));
+    weights = OpenSourceFile(file.path()).value().tensors;
+  }
+  ExpectNamedArrays(weights);
+}
+
+// `xxhsum -H2 zip.pt`.
+TEST(SourceFile, HasTheDigestOfItsBytes) {
+  EXPECT_EQ(OpenSourceFile(FixturePath("zip.pt"))->digest, "d1251b878e15ce09c789b5693f5d3e6b");
+}
+
+TEST(SourceFile, ReadsWhatTorchSaved) {
+  for (const char* name : {"legacy_protocol2.pth", "zip.pt"}) {
+    SourceWeights weights = OpenSourceFile(FixturePath(name)).value().tensors;
+    using Integers = std::vector<int64_t>;
+    EXPECT_EQ(IntegersOf(weights, "LongStorage"), (Integers{-1, 1099511627776, 16777217}));
+    EXPECT_EQ(IntegersOf(weights, "IntStorage"), (Integers{-5, 7, 2147483647}));
+    EXPECT_EQ(IntegersOf(weights, "ShortStorage"), (Integers{-32768, 0, 99}));
+    EXPECT_EQ(IntegersOf(weights, "CharStorage"), (Integers{-128, 0, 127}));
+    EXPECT_EQ(IntegersOf(weights, "ByteStorage"), (Integers{0, 128, 255}));
+    EXPECT_EQ(IntegersOf(weights, "BoolStorage"), (Integers{0, 1, 1}));
+    EXPECT_NE(Named(weights, "plain")
+                  .integers()
+                  .status()
+                  .message()
+                  .find("storage '10': expected integers, found elements of a float type"),
+              std::string::npos);
+    EXPECT_EQ(FloatsOf(weights, "every_other"),
+              (std::vector<float>{-2.5, -1.5, -0.5, 3.5, 4.5, 5.5}));
+  }
+}
+
+TEST(SourceFile, ReadsOneTensorAlone) {
+  const TemporaryFile codes("1 2\n3 4\n", ".codes");
+  const Result<SourceFile> source = OpenSourceFile(codes.path());
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  EXPECT_EQ(ReadIntegers(source->tensors.at(0)).value(), (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(OpenSourceFile(FixturePath("i8.npy"))->tensors.at(0).name, "i8");
+}
+
+TEST(SourceFile, TellsTheStep) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(OpenSourceFile(folder.Write("model-120.npz", Fixture("tensors.npz")))->step, 120);
+  const SyntheticMicronet model;
+  EXPECT_EQ(OpenSourceFile(folder.Write("m.pth", model.LegacyFile(true)))->tensors.size(),
+            model.tensors.size());
+}
+
+// {"config": .., "model": state dict}, as many training scripts write.
+TEST(SourceFile, FindsTheStateDictInsideADict) {
+  const SyntheticMicronet model;
+  const std::string content = model.LegacyFile();  // under "net", beside step 7
+  const TemporaryFolder folder;
+  for (const std::string key : {"net", "model", "state_dict", "other"}) {
+    std::string changed = content;
+    const size_t at = changed.find(std::string("X\3\0\0\0net", 8));
+    ASSERT_NE(at, std::string::npos);
+    changed.replace(
+        at, 8, "X" + std::string(1, static_cast<char>(key.size())) + std::string(3, '\0') + key);
+    const Result<SourceFile> source = OpenSourceFile(folder.Write("m.pth", changed));
+    EXPECT_EQ(source.ok(), key != "other") << key;
+    if (!source.ok()) continue;
+    EXPECT_EQ(source->step, 7);
+    EXPECT_EQ(source->tensors.size(), model.tensors.size());
+  }
+}
+
+TEST(SourceFile, RefusesFilesOfOtherKinds) {
+  const std::string expected =
+      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy) or a text of "
+      "codes, "
+      "found ";
+  for (const auto& [content, found] : {std::pair<std::string, std::string>{"", "an empty file"},
+                                       {"hello", "bytes 68 65 6c 6c 6f"},
+                                       {"\x80\x02}.", "bytes 80 02 7d 2e"},
+                                       {"0.5 0.25\n", "bytes 30 2e 35 20 30 2e 32 35"}}) {
+    const TemporaryFile file(content);
+    EXPECT_EQ(Refusal(file.path()), expected + found);
+  }
+  EXPECT_EQ(OpenSourceFile("/nowhere/model.pt").status().code(), KINGLET_NOT_FOUND);
+  EXPECT_EQ(OpenSourceFile(testing::TempDir()).status().code(), KINGLET_IO_ERROR);
+}
+
+// Each refusal names the file once.
+TEST(SourceFile, RefusalsNameTheFile) {
+  const TemporaryFile npz(Fixture("tensors.npz").substr(0, 3000));
+  EXPECT_EQ(Refusal(npz.path()).substr(0, 55),
+            ": zip archive: directory: expected a zip archive, found");
+  const TemporaryFile codes("1 2\n3\n");
+  EXPECT_EQ(Refusal(codes.path()),
+            ": codes: line 2, column 2: expected 2 integers as in line 1, found 1");
+  const TemporaryFile tensors(Fixture("tensors.safetensors") + "x");
+  EXPECT_EQ(Refusal(tensors.path()).substr(0, 30), ": safetensors: data: expected ");
+  EXPECT_EQ(Refusal(FixturePath("big_endian.npy")), "accepted");
+  EXPECT_NE(OpenSourceFile(FixturePath("legacy_not_tensors.pth"))
+                .status()
+                .message()
+                .find("expected a state dict, alone or as 'net', 'model' or 'state_dict' of a "
+                      "dict, or a whole module, alone "
+                      "or first in a list, found dict with object"),
+            std::string::npos);
+}
+
+// Views of one storage are cheap to write down and expensive to read.
+TEST(SourceFile, RefusesMoreEntriesThanTheFileCanMean) {
+  SyntheticMicronet model;
+  uint64_t others = 0;
+  for (size_t i = 1; i < model.tensors.size(); ++i) others += model.tensors[i].values.size();
+  const uint64_t limit = 2 * model.LegacyFile(true).size();
+  const TemporaryFolder folder;
+  const auto refusal = [&](uint64_t rows) {
+    model.tensors[0].shape = {rows, 1};
+    std::string content = model.LegacyFile(true);
+    EXPECT_EQ(2 * content.size(), limit);
+    // Its strides are (1, 1) in the pickle: the first becomes 0, and all rows the same element.
+    const std::string one("J\1\0\0\0", 5), zero("J\0\0\0\0", 5);
+    const size_t strides = content.find("t(" + one + one + "t");
+    EXPECT_NE(strides, std::string::npos);
+    content.replace(strides + 2, zero.size(), zero);
+    return OpenSourceFile(folder.Write("m.pth", content)).status().message();
+  };
+  EXPECT_EQ(refusal(limit - others), "");
+  EXPECT_NE(refusal(limit - others + 1).find("twice the file's bytes, found more, up to tensor"),
+            std::string::npos);
+  EXPECT_NE(refusal(INT32_MAX).find("up to tensor"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kinglet

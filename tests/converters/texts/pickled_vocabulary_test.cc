@@ -1,0 +1,104 @@
+#include "converters/texts/pickled_vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/converters/files.h"
+
+namespace kinglet {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+const std::string kVariants = KINGLET_TEST_DATA "/transformer-xl-variants/";
+
+std::string Content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+Strings Expected(size_t count) {
+  Strings words = {"<eos>"};
+  for (size_t i = 1; i + 1 < count; ++i) words.push_back("w" + std::to_string(i));
+  words.emplace_back("caf\xc3\xa9");
+  return words;
+}
+
+// One item as a short text (protocol 2: BINUNICODE).
+std::string Text(const std::string& text) {
+  return "X" + std::string(1, static_cast<char>(text.size())) + std::string(3, '\0') + text;
+}
+
+std::string Refusal(const std::string& content) {
+  const TemporaryFile file(content, ".pkl");
+  const auto words = ReadPickledVocabulary(file.path());
+  if (words.ok()) return "accepted";
+  EXPECT_EQ(words.status().code(), KINGLET_INVALID_CHECKPOINT);
+  return words.status().message().substr(file.path().size());
+}
+
+// Written by Python's pickle and by torch.save.
+TEST(PickledVocabulary, AttributesOfTheObject) {
+  EXPECT_EQ(*ReadPickledVocabulary(kVariants + "hf-published-omitted-safetensors/vocab.pkl"),
+            Expected(50));
+  EXPECT_EQ(*ReadPickledVocabulary(kVariants + "hf-published/vocab.bin"), Expected(60));
+}
+
+// vocabulary.Vocab itself, and inside data_utils.Corpus, whose other attributes are tensors.
+TEST(PickledVocabulary, TheObjectAndTheCorpus) {
+  const std::string state = "}" + Text("idx2sym") + "](" + Text("a") + Text("b") + "es";
+  const std::string vocabulary = "cvocabulary\nVocab\n)\x81" + state + "b";
+  const std::string corpus = "cdata_utils\nCorpus\n)\x81}(" + Text("dataset") + Text("wt103") +
+                             Text("vocab") + vocabulary + "ub";
+  for (const std::string& object : {state, vocabulary, corpus}) {
+    const TemporaryFile file("\x80\x02" + object + ".");
+    EXPECT_EQ(*ReadPickledVocabulary(file.path()), (Strings{"a", "b"}));
+  }
+}
+
+TEST(PickledVocabulary, IsRecognised) {
+  const auto looks = [](const std::string& content, const std::string& suffix) {
+    const TemporaryFile file(content, suffix);
+    return LooksPickled(*InputFile::Open(file.path()));
+  };
+  EXPECT_TRUE(looks("anything", ".pkl"));
+  EXPECT_TRUE(looks("\x80\x02}.", ""));
+  EXPECT_TRUE(looks(Content(kVariants + "hf-published/vocab.bin"), ""));
+  EXPECT_FALSE(looks("the\nof\n", ".bin"));
+  EXPECT_FALSE(looks("", ""));
+}
+
+TEST(PickledVocabulary, NamesWhatIsMissing) {
+  EXPECT_EQ(Refusal("\x80\x02}."),
+            ": vocabulary: expected the attributes of a Vocab object with a list as 'idx2sym', "
+            "found dict without it");
+  EXPECT_EQ(Refusal("\x80\x02}" + Text("idx2sym") + "K\x05s."),
+            ": vocabulary: expected the attributes of a Vocab object with a list as 'idx2sym', "
+            "found int");
+  const auto with = [](const std::string& items) {
+    return "\x80\x02}" + Text("idx2sym") + "](" + items + "es.";
+  };
+  EXPECT_EQ(Refusal(with("")), ": idx2sym: expected at least one word, found none");
+  EXPECT_EQ(Refusal(with(Text("a") + "K\x05")), ": entry 1 of idx2sym: expected a word, found int");
+  EXPECT_EQ(Refusal(with(Text(""))), ": entry 0 of idx2sym: expected a word, found an empty one");
+}
+
+TEST(PickledVocabulary, CutAndChangedFiles) {
+  const std::string whole = Content(kVariants + "hf-published-omitted-safetensors/vocab.pkl");
+  for (size_t size = 0; size < whole.size(); size += 7) {
+    const TemporaryFile file(whole.substr(0, size), ".pkl");
+    EXPECT_FALSE(ReadPickledVocabulary(file.path()).ok()) << size;
+  }
+  for (size_t at = 0; at < whole.size(); at += 3) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 0x44);
+    const TemporaryFile file(changed, ".pkl");
+    (void)ReadPickledVocabulary(file.path());
+  }
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,132 @@
+#include "runtime/queries/sampling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "tests/support/model_builder.h"
+
+namespace kinglet {
+namespace {
+
+TEST(Sampling, UniformDrawsAreUniformAndIndependentOfEachOther) {
+  std::vector<int> cells(64);
+  std::set<double> seen;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (uint64_t position = 0; position < 160; ++position) {
+      for (uint64_t index = 0; index < 2; ++index) {
+        const double draw = UniformDraw(seed, position, index);
+        ASSERT_GE(draw, 0);
+        ASSERT_LT(draw, 1);
+        seen.insert(draw);
+        ++cells[static_cast<size_t>(draw * 64)];
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 6400u);
+  double chi_square = 0;
+  for (const int count : cells) chi_square += (count - 100.0) * (count - 100.0) / 100;
+  EXPECT_LT(chi_square, 118);  // 63 degrees of freedom: exceeded once in 30,000
+}
+
+TEST(Sampling, UniformDrawsAreTheDocumentedDigest) {
+  // From `xxhsum -H3` on the 24 bytes of 1, 2, 3.
+  EXPECT_EQ(UniformDraw(1, 2, 3), static_cast<double>(0x7c68b4906e7ea780 >> 11) / 0x1p53);
+  EXPECT_NE(UniformDraw(1, 2, 3), UniformDraw(2, 1, 3));
+  EXPECT_NE(UniformDraw(1, 2, 3), UniformDraw(1, 3, 2));
+}
+
+// The sum itself, of random words whose probabilities add up to `share`.
+TEST(Sampling, BoundsHoldForEveryTemperature) {
+  TestRandom random(3);
+  for (int round = 0; round < 2000; ++round) {
+    const uint32_t words = 1 + random.Below(50);
+    const double share = std::exp(-10.0 * random.Below(1000) / 1000);
+    std::vector<double> weights(words);
+    double sum = 0;
+    for (double& weight : weights) {
+      weight = std::exp(8.0 * random.Signed());
+      sum += weight;
+    }
+    double largest = 0;
+    for (double& weight : weights) {
+      weight *= share / sum;
+      largest = std::max(largest, weight);
+    }
+    const double reference = std::log(largest) + random.Below(3);  // some other word may be larger
+    for (const double temperature : {0.01, 0.1, 0.5, 0.9, 1.0, 1.1, 2.0, 10.0, 1000.0}) {
+      double exact = 0;
+      for (const double weight : weights) {
+        exact += std::exp((std::log(weight) - reference) / temperature);
+      }
+      const MassBounds bounds = BoundMass(std::log(share), words, temperature, reference);
+      ASSERT_LE(bounds.low, exact) << temperature;
+      ASSERT_GE(bounds.high, exact * (1 - 1e-12)) << temperature;
+      ASSERT_TRUE(std::isfinite(bounds.high));
+      if (temperature == 1.0) {
+        ASSERT_GE(bounds.low, 0.99 * exact);
+        ASSERT_LE(bounds.high, 1.01 * exact);
+      }
+    }
+  }
+}
+
+TEST(Sampling, BoundsOfTheImpossibleAndTheExtreme) {
+  const MassBounds none = BoundMass(-INFINITY, 100, 1, -1);
+  EXPECT_EQ(none.low, 0);
+  EXPECT_EQ(none.high, 0);
+  for (const double temperature :
+       {5.7e-309, 6e-309, 1e-308, 1e-307, 1e-45, 1e-30, 1e-3, 1e30, 3e38, 1e308}) {
+    for (const double log_probability : {-1000.0, -2.0, -1.0, -1e-9}) {
+      const MassBounds bounds = BoundMass(log_probability, 1000, temperature, -2);
+      EXPECT_FALSE(std::isnan(bounds.low) || std::isnan(bounds.high));
+      EXPECT_LE(bounds.low, bounds.high);
+      EXPECT_LE(bounds.high, 1001);
+    }
+  }
+}
+
+TEST(Sampling, ExactMassesAreChosenByTheirCumulativeSum) {
+  const std::vector<MassBounds> masses = {MassBounds::Exactly(1), MassBounds::Exactly(0),
+                                          MassBounds::Exactly(2), MassBounds::Exactly(1)};
+  EXPECT_EQ(*ChooseCluster(masses, 0), 0u);
+  EXPECT_EQ(*ChooseCluster(masses, 0.2499), 0u);
+  EXPECT_EQ(*ChooseCluster(masses, 0.25), 2u);
+  EXPECT_EQ(*ChooseCluster(masses, 0.7499), 2u);
+  EXPECT_EQ(*ChooseCluster(masses, 0.75), 3u);
+  EXPECT_EQ(*ChooseCluster(masses, 1 - 0x1p-53), 3u);
+  const std::vector<MassBounds> one = {MassBounds::Exactly(3)};
+  EXPECT_EQ(*ChooseCluster(one, 0.999), 0u);
+}
+
+// Whatever the masses turn out to be within their bounds, an early choice is the one they give.
+TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
+  TestRandom random(11);
+  int decided = 0, open = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<MassBounds> masses(1 + random.Below(4)), exact(masses.size());
+    for (size_t i = 0; i < masses.size(); ++i) {
+      const double low = random.Below(100), width = random.Below(4) == 0 ? random.Below(30) : 0;
+      masses[i] = {low, low + width};
+      // One of the ends, or something between.
+      const uint32_t where = random.Below(3);
+      const double mass = where == 0 ? low : where == 1 ? low + width : low + width / 2;
+      exact[i] = MassBounds::Exactly(mass);
+    }
+    exact[0] = MassBounds::Exactly(exact[0].low + 1);
+    masses[0] = {masses[0].low + 1, masses[0].high + 1};
+    const double uniform = (random.Below(1 << 20) + 0.5) / (1 << 20);
+    const auto early = ChooseCluster(masses, uniform);
+    ++(early ? decided : open);
+    if (early) {
+      ASSERT_EQ(*early, *ChooseCluster(exact, uniform)) << round;
+    }
+  }
+  EXPECT_GT(decided, 5000);
+  EXPECT_GT(open, 500);
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,20 @@
+// The sparsities of MicroNet's published networks, tensor by tensor: mit-han-lab/neurips-micronet,
+// commit a85bd0e.
+#ifndef KINGLET_TESTS_SYNTHESIS_PUBLISHED_SPARSITIES_H_
+#define KINGLET_TESTS_SYNTHESIS_PUBLISHED_SPARSITIES_H_
+
+#include "tests/synthesis/synthesis.h"
+
+namespace kinglet {
+
+// What the pruner aimed at. The paper names its three levels by what became of the network as a
+// whole.
+enum class PrunerLevel { k0239, k0358, k0477 };
+Sparsities PrunerTargets(PrunerLevel level);
+
+// What the notebooks of the challenge's submissions print. REQUIRES: 1 <= submission <= 3.
+Sparsities SubmissionSparsities(int submission);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TESTS_SYNTHESIS_PUBLISHED_SPARSITIES_H_

@@ -1,0 +1,169 @@
+// kinglet bench: what a token takes, beside what reading the memory it touches takes.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/bench/bench_measure.h"
+#include "tools/commands.h"
+#include "tools/run_options.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+constexpr uint64_t kMostTokens = uint64_t{1} << 32;
+constexpr uint64_t kUsualLength = 20;  // of sources and targets: a short sentence
+
+struct BenchOptions {
+  RunOptions run;
+  std::string ids;
+  std::optional<uint64_t> source_length, target_length;  // of translations
+  std::string modes = "full,score,topk";
+  uint32_t top = 10;
+  uint64_t tokens = 1000;
+  std::optional<uint64_t> rounds;
+  size_t steps = 12;
+  bool no_skip = false;
+};
+
+// The modes of "full,topk", in that order.
+Result<std::vector<BenchMode>> ParseModes(std::string_view text) {
+  constexpr std::array kModes = {BenchMode::kFull, BenchMode::kScore, BenchMode::kTopK};
+  std::vector<BenchMode> modes;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view name = text.substr(begin, end - begin);
+    const auto* const found = std::find_if(
+        kModes.begin(), kModes.end(), [&](BenchMode mode) { return BenchModeName(mode) == name; });
+    if (found == kModes.end() || std::find(modes.begin(), modes.end(), *found) != modes.end()) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--mode",
+                             "full, score and topk, each once at most, separated by commas",
+                             "\"" + std::string(text) + "\"");
+    }
+    modes.push_back(*found);
+    begin = end + 1;
+  }
+  return modes;
+}
+
+struct TranslationLengths {
+  uint64_t source = 0, target = 0;  // tokens; 0 without an encoder
+};
+
+// The lengths are a translation's, and a translation has no text of ids.
+Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model& model) {
+  const auto refuse = [&](const char* where, const std::string& expected,
+                          const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, options.run.model, where, expected, found);
+  };
+  const std::optional<EncoderPlan>& encoder = model.plan().encoder;
+  if (!encoder) {
+    if (!options.source_length && !options.target_length) return TranslationLengths{};
+    return refuse("lengths of source and target", "none for a model without an encoder", "one");
+  }
+  if (!options.ids.empty()) {
+    return refuse("--ids", "none for a model with an encoder, whose words are made up", "a file");
+  }
+  const auto read = [&](const char* name, const std::optional<uint64_t>& wanted,
+                        uint64_t most) -> Result<uint64_t> {
+    const uint64_t length = wanted.value_or(std::min(kUsualLength, most));
+    if (length >= 1 && length <= most) return length;
+    return refuse(name, "1 to " + std::to_string(most) + " tokens", std::to_string(length));
+  };
+  TranslationLengths lengths;
+  KINGLET_ASSIGN_OR_RETURN(lengths.source,
+                           read("--source-length", options.source_length, encoder->window));
+  const uint64_t positions = PositionsOf(model.file().description()).value_or(UINT32_MAX);
+  KINGLET_ASSIGN_OR_RETURN(lengths.target,
+                           read("--target-length", options.target_length, positions));
+  return lengths;
+}
+
+Status Bench(const BenchOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
+  BenchSetup setup;
+  setup.lanes = options.run.lanes;
+  setup.threads = options.run.threads;
+  const uint64_t warm_up = WarmUpTokens(model->plan());
+  const uint64_t rounds = options.rounds.value_or(kUsualRounds);
+  std::vector<uint32_t> ids;
+  KINGLET_ASSIGN_OR_RETURN(const TranslationLengths lengths, ReadLengths(options, *model));
+  if (model->plan().encoder) {
+    setup.schedule = MakeTranslationSchedule(lengths.target, options.tokens);
+    setup.schedule.rounds = std::min(setup.schedule.rounds, options.rounds.value_or(UINT64_MAX));
+    setup.source = SampleIds(SourceEmbeddingOf(model->plan()), lengths.source);
+    ids = SampleIds(EmbeddingOf(model->plan()), lengths.target + 1);
+    ids[0] = *model->file().description().start_token;
+  } else if (options.ids.empty()) {
+    setup.schedule = MakeSchedule(warm_up, options.tokens, rounds);
+    ids = SampleIds(EmbeddingOf(model->plan()), setup.schedule.Ids());
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(TokenSequence sequence,
+                             ReadIdSequence(options.ids, model->vocabulary_size()));
+    KINGLET_ASSIGN_OR_RETURN(
+        setup.schedule,
+        MakeSchedule(warm_up, options.tokens, sequence.ids.size(), options.ids, rounds));
+    ids = std::move(sequence.ids);
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<BenchMode> modes, ParseModes(options.modes));
+  for (const BenchMode mode : modes) setup.queries.push_back({mode, options.top, options.no_skip});
+
+  std::vector<BenchResult> results;
+  {
+    Progress shown(console.errors_are_terminal, setup.schedule.rounds);
+    KINGLET_ASSIGN_OR_RETURN(results, Measure(model, setup, LaneIds(std::move(ids), setup.lanes),
+                                              [&](uint64_t done) { shown.Report(done); }));
+  }
+  if (!options.run.json) {
+    console.out.Write(BenchText(results, options.steps));
+    return Status();
+  }
+  for (const BenchResult& result : results) console.out.Write(BenchJson(result));
+  return Status();
+}
+
+}  // namespace
+
+Command AddBench(Arguments& program) {
+  const auto options = std::make_shared<BenchOptions>();
+  Arguments bench =
+      program.AddSubcommand("bench", "Time per token, beside the time to read memory");
+  AddRunOptions(bench, options->run);
+  bench.Get("--lanes").Says("N streams that step together");
+  bench.Add("--ids", options->ids, "feed these token ids; otherwise made-up ones").Called("FILE");
+  bench
+      .Add("--source-length", options->source_length,
+           "of a translation: made-up words that are encoded (default: 20)")
+      .Called("N");
+  bench.Add("--target-length", options->target_length, "and steps behind them (default: 20)")
+      .Called("N");
+  bench.Add("--mode", options->modes, "what is asked after each token; all take turns")
+      .Called("full,score,topk")
+      .ShowDefault();
+  bench.Add("--top", options->top, "how many words topk asks for")
+      .Between(uint32_t{1}, uint32_t{1} << 31)
+      .Called("K")
+      .ShowDefault();
+  bench.AddFlag("--no-skip", options->no_skip,
+                "compute all clusters whatever is asked: for models of random weights");
+  bench.Add("--tokens", options->tokens, "steps to time in each mode, in rounds of equal length")
+      .Between(uint64_t{1}, kMostTokens)
+      .Called("N")
+      .ShowDefault();
+  bench.Add("--rounds", options->rounds, "at most so many: each saves and restores all streams")
+      .Between(uint64_t{1}, kMostTokens)
+      .Called("N");
+  bench.Add("--steps", options->steps, "how many of the slowest steps to print")
+      .Called("N")
+      .ShowDefault();
+  bench.Footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");
+  return {bench, [options] { return ParseModes(options->modes).status(); },
+          [options](Console& console) { return Bench(*options, console); }};
+}
+
+}  // namespace kinglet

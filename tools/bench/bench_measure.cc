@@ -1,0 +1,349 @@
+#include "tools/bench/bench_measure.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "runtime/accounting/meter.h"
+#include "runtime/accounting/traffic.h"
+#include "runtime/execute.h"
+#include "tools/bench/read_floor.h"
+#include "tools/bench/step_demands.h"
+
+namespace kinglet {
+namespace {
+
+constexpr size_t kPasses = 50;
+// Kinds of steps (what the lanes' tokens touch) whose floor is measured; the commonest.
+constexpr size_t kMostKinds = 16;
+
+// The most memory the process has had, as Linux counts it.
+std::optional<uint64_t> PeakResidentBytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    uint64_t kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
+  }
+  return std::nullopt;
+}
+
+// How often the system has taken the processor from one of the process's threads.
+long Interruptions() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nivcsw;
+}
+
+// The paths of all lanes in one step, sorted: lanes that take the same path are interchangeable.
+using StepKind = std::vector<TokenPath>;
+
+struct ModeRun {
+  BenchQuery query;
+  BenchStreams streams;
+  std::vector<double> seconds;         // of each timed step
+  std::vector<double> encode_seconds;  // of each source, in all lanes
+  std::map<StepKind, uint64_t> kinds;
+  Trace trace;
+  uint64_t tails = 0;
+  uint64_t interrupted = 0;
+  DeviceWork device = {};  // of the timed steps
+
+  void Record(double step_seconds, bool was_interrupted) {
+    seconds.push_back(step_seconds);
+    interrupted += was_interrupted;
+    StepKind kind;
+    for (const LaneStep& lane : streams.last_steps()) {
+      kind.push_back(lane.path);
+      ++trace.paths[lane.path];
+      trace.distribution += lane.arithmetic;
+      tails += lane.path.clusters.Count() - (lane.path.clusters.Contains(0) ? 1 : 0);
+    }
+    std::sort(kind.begin(), kind.end());
+    ++kinds[kind];
+  }
+};
+
+Status StepMany(ModeRun& run, uint64_t steps) {
+  for (uint64_t i = 0; i < steps; ++i) {
+    KINGLET_RETURN_IF_ERROR(run.streams.Step(run.query).status());
+  }
+  return Status();
+}
+
+// The tokens before those that count. A target is short: its own first ones, from `start`, which it
+// then begins with again.
+Status Settle(ModeRun& run, const BenchSetup& setup, const std::vector<State>& start) {
+  KINGLET_RETURN_IF_ERROR(StepMany(run, setup.schedule.settle));
+  return setup.source.empty() ? Status() : run.streams.Restore(start);
+}
+
+Status RunRound(ModeRun& run, const BenchSetup& setup) {
+  const BenchSchedule& schedule = setup.schedule;
+  if (!setup.source.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Encode(setup.source));
+    run.encode_seconds.push_back(seconds);
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<State> start, run.streams.Save());
+  KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
+  for (uint64_t i = 0; i < schedule.block; ++i) {
+    const long before = Interruptions();
+    const DeviceWork asked = run.streams.device_work();
+    KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
+    run.device += run.streams.device_work() - asked;
+    run.Record(seconds, Interruptions() != before);
+  }
+  KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));
+  KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
+  run.streams.Observe(true);
+  const Status observed = StepMany(run, schedule.block);
+  run.streams.Observe(false);
+  return observed;
+}
+
+// Memory of as many streams as there are lanes, which nothing computes in: divided among sessions
+// as theirs is.
+class BlankStreams {
+ public:
+  static Result<BlankStreams> Create(const Model& model,
+                                     std::span<const size_t> lanes_of_sessions) {
+    const BufferLayout& layout = model.layout();
+    BlankStreams streams;
+    bool there_is = true;
+    for (const size_t lanes : lanes_of_sessions) {
+      std::vector<const std::byte*> queries;
+      for (size_t i = Session::LanesRemembered(model, lanes); i > 0; --i) {
+        queries.push_back(streams.Allocate(layout.scratch_bytes));
+      }
+      const bool apart = queries.size() < lanes;
+      for (size_t i = 0; i < lanes; ++i) {
+        const std::byte* const query = queries[i % queries.size()];
+        const std::byte* const scratch =
+            apart ? streams.Allocate(layout.token_scratch_bytes) : query;
+        const std::byte* const state = streams.Allocate(layout.state_bytes);
+        there_is = there_is && query != nullptr && scratch != nullptr && state != nullptr;
+        streams.memory_.push_back({scratch, state, query});
+      }
+    }
+    if (there_is) return streams;
+    return Status::Refusal(KINGLET_OUT_OF_MEMORY, "bench", "read floor",
+                           "memory as large as the lanes'", "none left");
+  }
+  const StreamMemory& operator[](size_t lane) const { return memory_[lane]; }
+
+ private:
+  const std::byte* Allocate(uint64_t bytes) {
+    owned_.push_back(AllocateZeroed(bytes));
+    std::byte* const memory = owned_.back().get();
+    // Pages that were never written are one page of zeros, which reads far too fast.
+    if (memory != nullptr) std::memset(memory, 1, bytes);
+    return memory;
+  }
+
+  std::vector<AlignedMemory> owned_;
+  std::vector<StreamMemory> memory_;
+};
+
+// What a step of one kind touches: by step of the plan and the query, and all together.
+struct KindMemory {
+  std::vector<std::vector<MemoryRange>> steps;
+  std::vector<MemoryRange> all;
+};
+
+QueryWords WordsOf(BenchMode mode) {
+  if (mode == BenchMode::kFull) return QueryWords::kEvery;
+  return mode == BenchMode::kTopK ? QueryWords::kLikely : QueryWords::kNamed;
+}
+
+KindMemory MemoryOf(const Model& model, const BenchQuery& query, const StepKind& kind,
+                    const BlankStreams& streams, const std::vector<MemoryRange>& answers) {
+  const Plan& plan = model.plan();
+  const size_t real_bytes = model.backend().real_bytes;
+  KindMemory memory;
+  memory.steps.resize(plan.steps.size() + 1);
+  const auto add = [](const std::vector<MemoryRange>& from, std::vector<MemoryRange>& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (size_t lane = 0; lane < kind.size(); ++lane) {
+    const TokenPath& path = kind[lane];
+    std::vector<StepTraffic> traffic =
+        TrafficOf(plan, model.layout(), real_bytes, model.kernels(), path);
+    traffic.push_back(QueryTraffic(plan, model.layout(), real_bytes, path, WordsOf(query.mode)));
+    for (size_t i = 0; i < traffic.size(); ++i) {
+      add(DistinctMemory({&traffic[i], 1}, {&streams[lane], 1}), memory.steps[i]);
+    }
+  }
+  add(answers, memory.steps.back());
+  for (std::vector<MemoryRange>& step : memory.steps) {
+    step = Merged(std::move(step));
+    add(step, memory.all);
+  }
+  memory.all = Merged(std::move(memory.all));
+  return memory;
+}
+
+// Fills in the floor and the bytes of the steps: means over the kinds of steps that occurred.
+void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& streams,
+                  ThreadTeam& team, BenchResult& result) {
+  std::vector<std::pair<uint64_t, const StepKind*>> kinds;
+  for (const auto& [kind, count] : run.kinds) kinds.emplace_back(count, &kind);
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  kinds.resize(std::min(kinds.size(), kMostKinds));
+  double steps = 0;
+  for (const auto& [count, kind] : kinds) steps += static_cast<double>(count);
+  const std::vector<MemoryRange> answers = run.streams.Answers(run.query);
+  for (const auto& [count, kind] : kinds) {
+    const double share = static_cast<double>(count) / steps;
+    const KindMemory memory = MemoryOf(model, run.query, *kind, streams, answers);
+    result.read_floor_us += share * 1e6 * FastestRead(memory.all, team, kPasses);
+    result.read_floor_bytes += share * static_cast<double>(TotalBytes(memory.all));
+    for (size_t i = 0; i < memory.steps.size(); ++i) {
+      result.steps[i].bytes += share * static_cast<double>(TotalBytes(memory.steps[i]));
+    }
+  }
+}
+
+// What a step asked of a device, beside what the device could have done in its time.
+void AddDemand(const std::optional<StepDemand>& demand, double seconds, double steps,
+               const DevicePeaks& peaks, BenchStep& step) {
+  if (!demand) return;
+  step.bytes = demand->bytes / steps;
+  step.memory_fraction = FractionOfPeak(demand->bytes, seconds, peaks.bytes_per_second);
+  step.tensor_fraction =
+      FractionOfPeak(demand->byte_products, seconds, peaks.byte_products_per_second);
+}
+
+// `sessions`: that work side by side.
+BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun& run,
+                     size_t sessions) {
+  const Plan& plan = model.plan();
+  const auto lanes = static_cast<double>(setup.lanes);
+  BenchResult result;
+  result.query = run.query;
+  result.lanes = setup.lanes;
+  result.threads = setup.threads;
+  result.backend = model.backend().name;
+  result.timed = run.seconds.size();
+  result.interrupted = run.interrupted;
+  std::vector<double> us = run.seconds;
+  for (double& value : us) value *= 1e6 / lanes;
+  result.us_per_token = Summarise(std::move(us));
+  if (!setup.source.empty()) {
+    us = run.encode_seconds;
+    for (double& value : us) value *= 1e6 / lanes / static_cast<double>(setup.source.size());
+    result.encode = {setup.source.size(), setup.schedule.block, Summarise(std::move(us))};
+  }
+  if (model.device() != nullptr) {
+    const auto steps = static_cast<double>(run.seconds.size());
+    result.device = {model.device()->device_name(),
+                     model.device()->weight_bytes(),
+                     model.device()->BytesPerLane(),
+                     static_cast<double>(run.device.launches) / steps,
+                     static_cast<double>(run.device.bytes_to_device) / steps,
+                     static_cast<double>(run.device.bytes_to_host) / steps,
+                     model.device()->peaks()};
+  }
+  const double tokens = static_cast<double>(run.seconds.size()) * lanes;
+  result.tails_opened = static_cast<double>(run.tails) / tokens;
+
+  // A second of each session is one second of wall time.
+  const double us_per_second = 1e6 / (tokens * static_cast<double>(sessions));
+  const std::vector<OperationTally> operations =
+      CountSteps(plan, TraitsOf(model.backend()), run.trace);
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
+                            operations[i].multiplications});
+    if (result.device) {
+      // All sessions together, on the one device.
+      AddDemand(run.streams.DemandOf(i), run.streams.StepSeconds(i) / static_cast<double>(sessions),
+                static_cast<double>(run.seconds.size()), result.device->peaks, result.steps.back());
+    }
+  }
+  result.steps.push_back({"distribution", run.streams.QuerySeconds() * us_per_second, 0,
+                          run.trace.distribution.multiplications / tokens});
+  return result;
+}
+
+// The encoder's steps are no target token's. They are the last ones of a plan.
+void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
+  if (!plan.encoder) return;
+  const auto steps = result.steps.begin();
+  result.steps.erase(steps + static_cast<ptrdiff_t>(plan.encoder->passes.front().begin),
+                     steps + static_cast<ptrdiff_t>(plan.steps.size()));
+}
+
+Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
+                                        const BenchSetup& setup, const LaneIds& ids,
+                                        ThreadTeam& team) {
+  // Each mode has streams of its own; together they are held to the limit of one session.
+  const uint64_t modes = setup.queries.size();
+  const auto check = [&](uint64_t fit, uint64_t bytes, const std::string& where) -> Status {
+    if (setup.lanes <= fit) return Status();
+    return Status::Refusal(
+        KINGLET_OUT_OF_MEMORY, "bench",
+        std::to_string(setup.lanes) + " lanes in " + std::to_string(modes) + " modes",
+        "at most " + std::to_string(fit) + " lanes",
+        "more than " + std::to_string(bytes) + " bytes" + where);
+  };
+  const uint64_t limit = model->session_memory_limit();
+  KINGLET_RETURN_IF_ERROR(check(Session::LanesThatFit(*model, limit / modes), limit, ""));
+  if (const DeviceProgram* const device = model->device(); device != nullptr) {
+    const uint64_t free = device->FreeBytes();
+    KINGLET_RETURN_IF_ERROR(
+        check(free / device->BytesPerLane() / modes, free, " on " + device->device_name()));
+  }
+  std::vector<ModeRun> runs;
+  std::vector<State> warm;
+  for (const BenchQuery& query : setup.queries) {
+    KINGLET_ASSIGN_OR_RETURN(
+        BenchStreams streams,
+        BenchStreams::Create(model, setup.lanes, ids, team, setup.threads / team.size()));
+    if (warm.empty()) {
+      KINGLET_RETURN_IF_ERROR(streams.Feed(setup.schedule.warm_up));
+      KINGLET_ASSIGN_OR_RETURN(warm, streams.Save());
+    } else {
+      KINGLET_RETURN_IF_ERROR(streams.Restore(warm));
+    }
+    runs.push_back({query, std::move(streams), {}, {}, {}, {}, 0, 0});
+  }
+  return runs;
+}
+
+}  // namespace
+
+Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& model,
+                                         const BenchSetup& setup, const LaneIds& ids,
+                                         const std::function<void(uint64_t)>& progress) {
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> team,
+                           ThreadTeam::Create(std::min(setup.threads, setup.lanes)));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<ModeRun> runs, StartModes(model, setup, ids, *team));
+  for (uint64_t round = 0; round < setup.schedule.rounds; ++round) {
+    for (ModeRun& run : runs) KINGLET_RETURN_IF_ERROR(RunRound(run, setup));
+    progress(round + 1);
+  }
+  const std::optional<uint64_t> peak = PeakResidentBytes();
+  // What a device reads of its memory is not the host's to measure.
+  const bool has_floor = model->device() == nullptr;
+  const std::vector<size_t> lanes =
+      has_floor ? runs.front().streams.LanesOfSessions() : std::vector<size_t>();
+  KINGLET_ASSIGN_OR_RETURN(const BlankStreams streams, BlankStreams::Create(*model, lanes));
+  KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadTeam> readers,
+                           ThreadTeam::Create(setup.threads));
+  std::vector<BenchResult> results;
+  for (const ModeRun& run : runs) {
+    results.push_back(ResultOf(*model, setup, run, team->size()));
+    results.back().peak_rss_bytes = peak;
+    if (has_floor) MeasureFloor(*model, run, streams, *readers, results.back());
+    LeaveOutEncoder(model->plan(), results.back());
+    AddRemainder(results.back());
+  }
+  return results;
+}
+
+}  // namespace kinglet

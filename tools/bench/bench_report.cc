@@ -1,0 +1,225 @@
+#include "tools/bench/bench_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "tools/console.h"
+#include "tools/json_lines.h"
+
+namespace kinglet {
+namespace {
+
+constexpr int kDigits = 9;
+
+// What is asked, for people: "topk 10, nothing skipped".
+std::string QueryText(const BenchQuery& query) {
+  std::string text(BenchModeName(query.mode));
+  if (query.mode == BenchMode::kTopK) text += " " + std::to_string(query.top);
+  if (query.no_skip) text += ", all";
+  return text;
+}
+
+template <class... Values>
+std::string Formatted(const char* format, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof(text), format, values...);
+  return text;
+}
+
+// What the streams are like.
+std::string StreamsText(const BenchResult& result) {
+  if (!result.encode) return "cache and context full";
+  return Formatted("targets of %s tokens behind sources of %s",
+                   Grouped(result.encode->target_length).c_str(),
+                   Grouped(result.encode->source_length).c_str());
+}
+
+void AppendSummary(const char* name, const LatencySummary& us, JsonLine& line) {
+  line.Key(name).BeginObject();
+  line.Key("p50").Number(us.p50).Key("p90").Number(us.p90).Key("p99").Number(us.p99);
+  line.Key("mean").Number(us.mean).EndObject();
+}
+
+// Nothing is null.
+void AppendIfKnown(const char* name, const std::optional<double>& number, JsonLine& line) {
+  line.Key(name);
+  if (number) {
+    line.Number(*number);
+  } else {
+    line.Null();
+  }
+}
+
+// Of a device's peak: 0 is unknown.
+void AppendPeak(const char* name, double peak, JsonLine& line) {
+  AppendIfKnown(name, peak > 0 ? std::optional<double>(peak) : std::nullopt, line);
+}
+
+// A column; what is not known is a dash.
+std::string PercentText(const std::optional<double>& fraction) {
+  return fraction ? Formatted("%7.2f%%", 100 * *fraction) : Formatted("%8s", "-");
+}
+
+std::string StepsText(const BenchResult& result, size_t count) {
+  std::vector<BenchStep> steps = result.steps;
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const BenchStep& a, const BenchStep& b) { return a.us > b.us; });
+  std::string text = Formatted("\n%-36s %9s %6s %11s %12s", QueryText(result.query).c_str(), "us",
+                               "share", "bytes", "muls");
+  if (result.device) text += Formatted(" %8s %8s", "memory", "tensor");
+  text += "\n";
+  BenchStep rest{std::to_string(steps.size() - std::min(count, steps.size())) + " more"};
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const BenchStep& step = steps[i];
+    if (i >= count) {
+      rest.us += step.us;
+      rest.bytes += step.bytes;
+      rest.muls += step.muls;
+    }
+    const bool last = i + 1 == steps.size() && i >= count;
+    if (i >= count && !last) continue;
+    const BenchStep& shown = last ? rest : step;
+    text += Formatted("  %-34s %9.2f %5.1f%% %11.0f %12.0f", shown.name.c_str(), shown.us,
+                      100 * shown.us / result.us_per_token.mean, shown.bytes, shown.muls);
+    if (result.device) {
+      text += " " + PercentText(shown.memory_fraction) + " " + PercentText(shown.tensor_fraction);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+LatencySummary Summarise(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto percentile = [&values](size_t p) {
+    const size_t rank = (p * values.size() + 99) / 100;
+    return values[std::max<size_t>(rank, 1) - 1];
+  };
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return {percentile(50), percentile(90), percentile(99), sum / static_cast<double>(values.size())};
+}
+
+void AddRemainder(BenchResult& result) {
+  double sum = 0;
+  for (const BenchStep& step : result.steps) sum += step.us;
+  result.steps.push_back({"other", result.us_per_token.mean - sum});
+}
+
+std::string BenchJson(const BenchResult& result) {
+  JsonLine line(kDigits);
+  line.Key("mode").Text(BenchModeName(result.query.mode));
+  line.Key("lanes").Integer(result.lanes).Key("threads").Integer(result.threads);
+  AppendSummary("us_per_token", result.us_per_token, line);
+  if (const auto& encode = result.encode) {
+    line.Key("encode").BeginObject().Key("source_length").Integer(encode->source_length);
+    line.Key("target_length").Integer(encode->target_length);
+    AppendSummary("us_per_source_token", encode->us_per_source_token, line);
+    line.EndObject();
+  }
+  line.Key("tokens_per_s").Number(result.TokensPerSecond());
+  if (result.device) {
+    line.Key("read_floor_us").Null().Key("read_floor_bytes").Null();
+  } else {
+    line.Key("read_floor_us").Number(result.read_floor_us);
+    line.Key("read_floor_bytes")
+        .Integer(static_cast<uint64_t>(std::llround(result.read_floor_bytes)));
+  }
+  line.Key("tails_opened").Number(result.tails_opened);
+  line.Key("peak_rss_bytes");
+  if (result.peak_rss_bytes) {
+    line.Integer(*result.peak_rss_bytes);
+  } else {
+    line.Null();
+  }
+  line.Key("steps").BeginArray();
+  for (const BenchStep& step : result.steps) {
+    line.BeginObject().Key("name").Text(step.name).Key("us").Number(step.us);
+    line.Key("bytes").Number(step.bytes).Key("muls").Number(step.muls);
+    if (result.device) {
+      AppendIfKnown("memory_fraction", step.memory_fraction, line);
+      AppendIfKnown("tensor_fraction", step.tensor_fraction, line);
+    }
+    line.EndObject();
+  }
+  line.EndArray();
+  line.Key("ratio");
+  if (result.device) {
+    line.Null();
+  } else {
+    line.Number(result.Ratio());
+  }
+  line.Key("timed").Integer(result.timed);
+  line.Key("interrupted").Integer(result.interrupted);
+  if (result.query.mode == BenchMode::kTopK) line.Key("top").Integer(result.query.top);
+  line.Key("no_skip").Boolean(result.query.no_skip).Key("backend").Text(result.backend);
+  if (const auto& device = result.device) {
+    line.Key("device").BeginObject().Key("name").Text(device->name);
+    line.Key("weight_bytes").Integer(device->weight_bytes);
+    line.Key("bytes_per_lane").Integer(device->bytes_per_lane);
+    line.Key("launches").Number(device->launches);
+    line.Key("bytes_to_device").Number(device->bytes_to_device);
+    line.Key("bytes_to_host").Number(device->bytes_to_host);
+    AppendPeak("peak_bytes_per_s", device->peaks.bytes_per_second, line);
+    AppendPeak("peak_byte_products_per_s", device->peaks.byte_products_per_second, line);
+    line.EndObject();
+  }
+  return line.Finish();
+}
+
+std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
+  const BenchResult& first = results.front();
+  std::string text = Formatted("%s, %zu lane%s on %zu thread%s, %s steps of each mode, %s\n\n",
+                               first.backend.c_str(), first.lanes, first.lanes == 1 ? "" : "s",
+                               first.threads, first.threads == 1 ? "" : "s",
+                               Grouped(first.timed).c_str(), StreamsText(first).c_str());
+  text += Formatted("%-14s %9s %9s %9s %9s %10s ", "us per token", "p50", "p90", "p99", "mean",
+                    "tokens/s");
+  text += first.device
+              ? Formatted("%9s %11s %11s %6s\n", "launches", "bytes to", "and from", "tails")
+              : Formatted("%9s %11s %6s %6s\n", "floor us", "floor bytes", "ratio", "tails");
+  for (const BenchResult& result : results) {
+    const LatencySummary& us = result.us_per_token;
+    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f %10.0f ", QueryText(result.query).c_str(),
+                      us.p50, us.p90, us.p99, us.mean, result.TokensPerSecond());
+    if (const auto& device = result.device) {
+      text += Formatted("%9.1f %11.0f %11.0f ", device->launches, device->bytes_to_device,
+                        device->bytes_to_host);
+    } else {
+      text += Formatted("%9.2f %11.0f %6.2f ", result.read_floor_us, result.read_floor_bytes,
+                        result.Ratio());
+    }
+    text += Formatted("%6.3f\n", result.tails_opened);
+  }
+  if (first.encode) {
+    const LatencySummary& us = first.encode->us_per_source_token;
+    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f   of each source token\n", "encode", us.p50,
+                      us.p90, us.p99, us.mean);
+  }
+  uint64_t timed = 0, interrupted = 0;
+  for (const BenchResult& result : results) {
+    timed += result.timed;
+    interrupted += result.interrupted;
+  }
+  if (interrupted > 0) {
+    text += "\nother work on this machine interrupted " + Grouped(interrupted) + " of " +
+            Grouped(timed) + " steps; means and high percentiles have that in them\n";
+  }
+  for (const BenchResult& result : results) {
+    if (steps > 0) text += StepsText(result, steps);
+  }
+  if (const auto& device = first.device) {
+    text += "\n" + device->name + ": " + Grouped(device->weight_bytes) + " bytes of weights, " +
+            Grouped(device->bytes_per_lane) + " of each lane; launches and bytes are of one step\n";
+    if (steps > 0) text += "memory and tensor: of the device's peaks, while a step ran\n";
+  }
+  if (first.peak_rss_bytes) {
+    text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";
+  }
+  return text;
+}
+
+}  // namespace kinglet
