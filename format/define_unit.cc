@@ -9,12 +9,12 @@ namespace kinglet {
 namespace {
 
 // Longer lists of faults are cut, so that a hostile declaration cannot make an endless line.
-constexpr size_t kMostFaults = 20;
+constexpr size_t kMaxFaults = 20;
 
 class Faults {
  public:
   void Note(const std::string& where, const std::string& expected, const std::string& found) {
-    if (++count_ > kMostFaults) return;
+    if (++count_ > kMaxFaults) return;
     text_ += (count_ == 1 ? "" : "; ") + where + ": expected " + expected + ", found " + found;
   }
   void Note(const std::string& where, const std::string& expected, uint64_t found) {
@@ -22,8 +22,8 @@ class Faults {
   }
 
   std::string Text() const {
-    if (count_ <= kMostFaults) return text_;
-    return text_ + " and " + std::to_string(count_ - kMostFaults) + " more";
+    if (count_ <= kMaxFaults) return text_;
+    return text_ + " and " + std::to_string(count_ - kMaxFaults) + " more";
   }
 
  private:

@@ -3,8 +3,8 @@
 // is given, so one bound program may run on many frames in many threads at once. It says which of
 // its weights a run reads, so that what a token costs can be compared with reading that memory.
 //
-// A kernel is a list of phases, and a phase a number of pieces: whoever runs it may divide the
-// pieces among threads, and hands over all frames that take the step together, so that a kernel can
+// A kernel is a list of phases, and a phase a number of chunks: whoever runs it may divide the
+// chunks among threads, and hands over all frames that take the step together, so that a kernel can
 // fetch its weights once for all of them.
 #ifndef KINGLET_KERNELS_BACKEND_H_
 #define KINGLET_KERNELS_BACKEND_H_
@@ -40,39 +40,39 @@ struct StreamFrame {
 
 using MemoryRange = std::span<const std::byte>;
 
-// Numbers begin, .., end - 1 of a phase's pieces.
-struct Pieces {
+// Numbers begin, .., end - 1 of a phase's chunks.
+struct Chunks {
   size_t begin, end;
 };
 
-// A part of a step that begins once the phase before it has ended. Its pieces are independent: run
+// A part of a step that begins once the phase before it has ended. Its chunks are independent: run
 // once each on every frame, in any order, divided among frames and threads in any way, they give
 // the same bits.
 struct Phase {
-  std::function<void(std::span<StreamFrame> frames, Pieces pieces)> run;
-  // Of about equal cost each. Several of them touch kPhasePieceBytes or more each, which takes a
+  std::function<void(std::span<StreamFrame> frames, Chunks chunks)> run;
+  // Of about equal cost each. Several of them touch kPhaseChunkBytes or more each, which takes a
   // third of a microsecond: less would not be worth handing over.
-  size_t pieces = 1;
-  // What a piece reads is mostly the same on all frames: better fetched once for all of them.
+  size_t chunks = 1;
+  // What a chunk reads is mostly the same on all frames: better fetched once for all of them.
   bool frames_share_memory = false;
 };
-inline constexpr uint64_t kPhasePieceBytes = 16384;
+inline constexpr uint64_t kPhaseChunkBytes = 16384;
 
-// The phase of what knows one frame at a time: run(frame), or run(frame, pieces).
+// The phase of what knows one frame at a time: run(frame), or run(frame, chunks).
 template <class Run>
 Phase FramePhase(Run run) {
-  return {[run = std::move(run)](std::span<StreamFrame> frames, Pieces) {
+  return {[run = std::move(run)](std::span<StreamFrame> frames, Chunks) {
     for (StreamFrame& frame : frames) run(frame);
   }};
 }
 template <class Run>
-Phase FramePhase(Run run, size_t pieces) {
-  return {[run = std::move(run)](std::span<StreamFrame> frames, Pieces part) {
+Phase FramePhase(Run run, size_t chunks) {
+  return {[run = std::move(run)](std::span<StreamFrame> frames, Chunks part) {
             for (StreamFrame& frame : frames) run(frame, part);
           },
-          pieces};
+          chunks};
 }
-// The only phase, of one piece, of such a kernel.
+// The only phase, of one chunk, of such a kernel.
 template <class Run>
 std::vector<Phase> EachFrame(Run run) {
   return {FramePhase(std::move(run))};
@@ -100,7 +100,7 @@ struct Kernel {
                                       [](const Phase& phase) { return phase.frames_share_memory; });
     const size_t each = together ? frames.size() : 1;
     for (size_t first = 0; first < frames.size(); first += each) {
-      for (const Phase& phase : phases) phase.run(frames.subspan(first, each), {0, phase.pieces});
+      for (const Phase& phase : phases) phase.run(frames.subspan(first, each), {0, phase.chunks});
     }
   }
 };

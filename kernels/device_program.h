@@ -90,8 +90,8 @@ class DeviceLanes {
   // else back.
 
   // The most words that RankWords can be asked for; 0: the host is to rank.
-  virtual uint32_t most_ranked_words() const { return 0; }
-  // The k most probable words. REQUIRES, here and below: most_ranked_words() > 0; of k: at most
+  virtual uint32_t max_ranked_words() const { return 0; }
+  // The k most probable words. REQUIRES, here and below: max_ranked_words() > 0; of k: at most
   // that.
   virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame>, uint32_t /*k*/,
                                                       const DeviceQuery&) {

@@ -70,7 +70,7 @@ struct LayerNorm {
   BufferId y;  // [n] of reals; may be x
 };
 
-// y = weight * x + bias, then max(., 0) where `rectify`; the weight is not coded. Integer products
+// y = weight * x + bias, then max(., 0) where `relu`; the weight is not coded. Integer products
 // where both the weight and x are integers, otherwise float products of the decoded weight with the
 // (dequantised) x.
 struct MatVec {
@@ -79,7 +79,7 @@ struct MatVec {
   BufferId x;                    // [cols]: reals or codes
   BufferId y;                    // reals; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
-  bool rectify = false;
+  bool relu = false;
   // kFixedPoint15: x (reals) is rounded to 15-bit fixed point first, so a quantised weight gives
   // integer products; ref64 alone keeps x exact.
   TailInput input = TailInput::kAsIs;
@@ -98,7 +98,7 @@ struct PartialProducts {
 };
 
 // y[row] = sum over positions j of partial[PartialFirsts(scheme)[j] + code(row, j)], added in order
-// of position and for means divided by D, + bias, then max(., 0) where `rectify`: with the partial
+// of position and for means divided by D, + bias, then max(., 0) where `relu`: with the partial
 // products, what MatVec says of a table that is not coded.
 struct CodedSums {
   WeightId table;                // coded [rows, cols]
@@ -106,7 +106,7 @@ struct CodedSums {
   BufferId partial;
   BufferId y;  // reals; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
-  bool rectify = false;
+  bool relu = false;
 };
 
 // Whether positions that share a pool multiply it with parts of x of their own.
@@ -282,11 +282,11 @@ struct GruGates {
   BufferId hidden;            // state, [n] of reals
 };
 
-// hidden = tanh(input + recurrent), or max(input + recurrent, 0) where `rectify`.
+// hidden = tanh(input + recurrent), or max(input + recurrent, 0) where `relu`.
 struct RnnGates {
   BufferId input, recurrent;  // [n] of reals
   BufferId hidden;            // [n] of reals
-  bool rectify;
+  bool relu;
 };
 
 // Blocks z, f, o with a = input, or input + previous:
@@ -318,7 +318,7 @@ struct BagFeatures {
 
 // y = max(x * scale + shift, 0), each operation rounded: batch normalisation with fixed statistics,
 // and the activation after it.
-struct ScaleShiftRectify {
+struct ScaleShiftRelu {
   BufferId x;             // [n] of reals
   WeightId scale, shift;  // [n]
   BufferId y;             // [n] of reals; may be x
@@ -357,7 +357,7 @@ using Op =
     std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums, Quantise,
                  Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention,
                  LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
-                 BagFeatures, ScaleShiftRectify, StoreRow, LoadRow, SourceAttention>;
+                 BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>;
 
 }  // namespace kinglet
 

@@ -8,12 +8,12 @@ namespace {
 
 // In the order of Op's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Op>> kNames = {
-    "CacheAppend",     "EmbedRow",          "LayerNorm",    "MatVec",
-    "PartialProducts", "CodedSums",         "Quantise",     "Add",
-    "AddScalar",       "AddPositionRow",    "AddSinusoids", "AddQueryBias",
-    "WindowAttention", "LogSumExp",         "CacheWeights", "LstmGates",
-    "GruGates",        "RnnGates",          "QrnnGates",    "BagAppend",
-    "BagFeatures",     "ScaleShiftRectify", "StoreRow",     "LoadRow",
+    "CacheAppend",     "EmbedRow",       "LayerNorm",    "MatVec",
+    "PartialProducts", "CodedSums",      "Quantise",     "Add",
+    "AddScalar",       "AddPositionRow", "AddSinusoids", "AddQueryBias",
+    "WindowAttention", "LogSumExp",      "CacheWeights", "LstmGates",
+    "GruGates",        "RnnGates",       "QrnnGates",    "BagAppend",
+    "BagFeatures",     "ScaleShiftRelu", "StoreRow",     "LoadRow",
     "SourceAttention"};
 static_assert(!kNames.back().empty());
 

@@ -5,30 +5,30 @@
 namespace kinglet {
 namespace {
 
-// Divided by frames and, within them, by pieces: unit f * pieces + p is piece p on frame f.
-void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Pieces units) {
+// Divided by frames and, within them, by chunks: unit f * chunks + p is chunk p on frame f.
+void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Chunks units) {
   for (size_t unit = units.begin; unit < units.end;) {
-    const size_t frame = unit / phase.pieces, first = unit % phase.pieces;
-    const size_t whole = (units.end - unit) / phase.pieces;
+    const size_t frame = unit / phase.chunks, first = unit % phase.chunks;
+    const size_t whole = (units.end - unit) / phase.chunks;
     if (first == 0 && whole > 0) {
-      phase.run(frames.subspan(frame, whole), {0, phase.pieces});
-      unit += whole * phase.pieces;
+      phase.run(frames.subspan(frame, whole), {0, phase.chunks});
+      unit += whole * phase.chunks;
     } else {
-      const size_t last = std::min(phase.pieces, first + (units.end - unit));
+      const size_t last = std::min(phase.chunks, first + (units.end - unit));
       phase.run(frames.subspan(frame, 1), {first, last});
       unit += last - first;
     }
   }
 }
 
-// In pieces of kPhasePieceBytes. A phase of one piece is less than that, but there is one on each
+// In chunks of kPhaseChunkBytes. A phase of one chunk is less than that, but there is one on each
 // frame.
 size_t WorthOf(const Kernel& kernel, size_t frames) {
   constexpr size_t kUndivided = 4;
   size_t worth = 0;
   for (const Phase& phase : kernel.phases) {
-    if (phase.pieces > 1) worth += phase.pieces * frames;
-    if (phase.pieces == 1 && frames > 1) worth += frames / kUndivided;
+    if (phase.chunks > 1) worth += phase.chunks * frames;
+    if (phase.chunks == 1 && frames > 1) worth += frames / kUndivided;
   }
   return worth;
 }
@@ -37,7 +37,7 @@ bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
   size_t worth = 0;
   for (const Kernel& kernel : kernels) {
     worth += WorthOf(kernel, frames);
-    if (worth >= kPiecesWorthWaking) return true;
+    if (worth >= kChunksWorthWaking) return true;
   }
   return false;
 }
@@ -68,14 +68,14 @@ Status TakeCancel(Execution& execution, const std::string& what) {
                          "that the caller cancelled");
 }
 
-void RunPhase(const Phase& phase, std::span<StreamFrame> frames, PieceTeam& team) {
-  // Where a phase has pieces enough, all frames take each of them together.
+void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team) {
+  // Where a phase has chunks enough, all frames take each of them together.
   const bool together =
-      frames.size() == 1 || (phase.frames_share_memory && phase.pieces >= 2 * team.size());
+      frames.size() == 1 || (phase.frames_share_memory && phase.chunks >= 2 * team.size());
   if (together) {
-    team.Run(phase.pieces, [&](Pieces pieces) { phase.run(frames, pieces); });
+    team.Run(phase.chunks, [&](Chunks chunks) { phase.run(frames, chunks); });
   } else {
-    team.Run(phase.pieces * frames.size(), [&](Pieces units) { RunUnits(phase, frames, units); });
+    team.Run(phase.chunks * frames.size(), [&](Chunks units) { RunUnits(phase, frames, units); });
   }
 }
 
@@ -89,7 +89,7 @@ Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> fram
     return RunOnDevice(model, range, frames, execution);
   }
   const StepObservers& observers = execution.observers;
-  PieceTeam* const team = execution.team.get();
+  WorkerTeam* const team = execution.team.get();
   if (team != nullptr &&
       IsWorthWaking(model.kernels().subspan(range.begin, range.end - range.begin), frames.size())) {
     team->Wake();

@@ -16,7 +16,7 @@
 #include "kernels/plan.h"
 #include "runtime/float_environment.h"
 #include "runtime/model.h"
-#include "runtime/piece_team.h"
+#include "runtime/worker_team.h"
 
 namespace kinglet {
 
@@ -34,12 +34,12 @@ using CancelFlag = std::atomic<bool>;
 struct Execution {
   CancelFlag cancel{false};
   StepObservers observers;
-  std::unique_ptr<PieceTeam> team;  // null: the calling thread does everything
+  std::unique_ptr<WorkerTeam> team;  // null: the calling thread does everything
   // The memory of the streams, of a model on a device; null: the frames' own.
   std::unique_ptr<DeviceLanes> device;
 };
 
-// Runs the steps, each on all frames before the next step. The team's helpers, asleep before,
+// Runs the steps, each on all frames before the next step. The team's workers, asleep before,
 // are awake afterwards if there was enough for them to do. KINGLET_CANCELLED, with the steps before
 // done and no others, if `cancel` was set; a device runs all of them or none, and may go on after
 // the call. Throws std::bad_alloc: reference kernels allocate.
@@ -49,11 +49,11 @@ Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> fram
 // KINGLET_CANCELLED if `cancel` was set, which is then forgotten; `what` was to run.
 Status TakeCancel(Execution& execution, const std::string& what);
 
-// A phase on all frames, divided among the team: by pieces where there are enough of them that all
-// frames can share, otherwise by frames and pieces. REQUIRES: at least one frame.
-void RunPhase(const Phase& phase, std::span<StreamFrame> frames, PieceTeam& team);
+// A phase on all frames, divided among the team: by chunks where there are enough of them that all
+// frames can share, otherwise by frames and chunks. REQUIRES: at least one frame.
+void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team);
 
-// Around every call that computes: rule 7's environment, and helpers that sleep again at its end.
+// Around every call that computes: rule 7's environment, and workers that sleep again at its end.
 class ComputingCall {
  public:
   explicit ComputingCall(const Execution& execution) : team_(execution.team.get()) {}
@@ -65,24 +65,24 @@ class ComputingCall {
 
  private:
   FloatEnvironment environment_;
-  PieceTeam* team_;
+  WorkerTeam* team_;
 };
 
-// Pieces worth waking helpers up for. Waking costs the caller about 10 us where the other processor
-// has halted, and helpers come 20 us later; these pieces take one thread about 80.
-inline constexpr size_t kPiecesWorthWaking = 256;
+// Chunks worth waking workers up for. Waking costs the caller about 10 us where the other processor
+// has halted, and workers come 20 us later; these chunks take one thread about 80.
+inline constexpr size_t kChunksWorthWaking = 256;
 
-// work(Pieces) for parts of pieces [0, count), each as much work as a kernel's: by the team, woken
-// up if that is enough for it, or by the caller where there is none. REQUIRES: as PieceTeam::Run.
+// work(Chunks) for parts of chunks [0, count), each as much work as a kernel's: by the team, woken
+// up if that is enough for it, or by the caller where there is none. REQUIRES: as WorkerTeam::Run.
 template <class Work>
-void RunPieces(size_t count, const Work& work, PieceTeam* team) {
-  if (team == nullptr) return work(Pieces{0, count});
-  if (count >= kPiecesWorthWaking) team->Wake();
+void RunChunks(size_t count, const Work& work, WorkerTeam* team) {
+  if (team == nullptr) return work(Chunks{0, count});
+  if (count >= kChunksWorthWaking) team->Wake();
   team->Run(count, work);
 }
 
 // 64-byte-aligned memory that starts as zeros; null when there is none to be had. The zeros of a
-// large piece are made by the system when they are first touched: what a stream never uses, it
+// large chunk are made by the system when they are first touched: what a stream never uses, it
 // never has.
 struct AlignedDelete {
   void* block = nullptr;  // that the memory lies in

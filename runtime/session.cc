@@ -54,14 +54,14 @@ Session::MemoryPlan Session::MemoryFor(const Model& model, uint64_t lanes) {
   using States = QueryFrames::States;
   const uint64_t together = std::min<uint64_t>(lanes, kLanesTogether);
   if (model.device() != nullptr) {
-    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Queries::kElsewhere);
-    return {Queries::kElsewhere, States::kInPlaces, together, each, together * QueryBytes(model)};
+    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Queries::kShared);
+    return {Queries::kShared, States::kInPlaces, together, each, together * QueryBytes(model)};
   }
-  const MemoryPlan here = {Queries::kHere, States::kInFrames, 0, BytesPerLane(model), 0};
+  const MemoryPlan here = {Queries::kOwn, States::kInFrames, 0, BytesPerLane(model), 0};
   if (lanes <= kLanesTogether) return here;
   const uint64_t place = QueryFrames::BytesPerPlace(model.layout(), States::kInFrames);
-  const MemoryPlan elsewhere = {Queries::kElsewhere, States::kInFrames, together,
-                                sizeof(Lane) + Stream::Bytes(model, Queries::kElsewhere),
+  const MemoryPlan elsewhere = {Queries::kShared, States::kInFrames, together,
+                                sizeof(Lane) + Stream::Bytes(model, Queries::kShared),
                                 together * (place + QueryBytes(model))};
   const uint64_t saved = here.each - elsewhere.each;
   return saved > 0 && elsewhere.shared / saved < lanes ? elsewhere : here;
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
     for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
     const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
     if (threads > 1) {
-      KINGLET_ASSIGN_OR_RETURN(contents->execution.team, PieceTeam::Create(threads));
+      KINGLET_ASSIGN_OR_RETURN(contents->execution.team, WorkerTeam::Create(threads));
     }
     contents->frames.reserve(options.lanes);
     contents->is_named.resize(options.lanes);

@@ -32,7 +32,7 @@ enum class Computing : uint8_t { kNeeded, kAll };
 struct SessionOptions {
   EmptyCache empty_cache = EmptyCache::kReference;
   uint32_t lanes = 1;
-  // That divide the work of a call: the caller's and helpers of the session's own, which sleep
+  // That divide the work of a call: the caller's and workers of the session's own, which sleep
   // between calls; no more than there are processors to run on.
   uint32_t threads = 1;
 };

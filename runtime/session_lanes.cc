@@ -95,7 +95,7 @@ bool Session::ranks_on_device(uint32_t k) const {
   const DeviceLanes* const device = contents_->execution.device.get();
   const StepObservers& observers = contents_->execution.observers;
   if (device == nullptr || observers.before || observers.after) return false;
-  const uint32_t most = device->most_ranked_words();  // 0: none, not even no words
+  const uint32_t most = device->max_ranked_words();  // 0: none, not even no words
   return most > 0 && k <= most;
 }
 

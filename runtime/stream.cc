@@ -19,7 +19,7 @@ uint64_t UndoBytes(const BufferLayout& layout) {
 }
 
 uint64_t ScratchBytes(const BufferLayout& layout, Stream::Queries queries) {
-  return queries == Stream::Queries::kHere ? layout.scratch_bytes : layout.token_scratch_bytes;
+  return queries == Stream::Queries::kOwn ? layout.scratch_bytes : layout.token_scratch_bytes;
 }
 
 // Pages that go to and from a device at once.

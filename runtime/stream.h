@@ -19,13 +19,13 @@ namespace kinglet {
 class Stream {
  public:
   // Whether queries work in a stream's own memory, or in some that it shares with others.
-  enum class Queries : uint8_t { kHere, kElsewhere };
+  enum class Queries : uint8_t { kOwn, kShared };
   // At the start of the stream. On a device it is a lane of `device`, which outlives it. Throws
   // std::bad_alloc.
-  explicit Stream(const Model& model, Queries queries = Queries::kHere,
+  explicit Stream(const Model& model, Queries queries = Queries::kOwn,
                   DeviceLanes* device = nullptr, uint32_t lane = 0);
   // What a stream of `model` allocates, of the host's memory.
-  static uint64_t Bytes(const Model& model, Queries queries = Queries::kHere);
+  static uint64_t Bytes(const Model& model, Queries queries = Queries::kOwn);
 
   uint64_t position() const { return position_; }            // tokens processed
   uint64_t source_length() const { return source_length_; }  // tokens encoded; 0: no source

@@ -198,12 +198,12 @@ Result<CountInput> ReadInput(const CountOptions& options,
     input.bin_counts.front() = 1;  // no bin costs more than another
   }
   // Sums of counts stay exact in double.
-  constexpr uint64_t kMostTokens = uint64_t{1} << 53;
-  uint64_t left = kMostTokens;
+  constexpr uint64_t kMaxTokens = uint64_t{1} << 53;
+  uint64_t left = kMaxTokens;
   for (const uint64_t count : input.bin_counts) {
     if (count > left) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
-                             "at most " + std::to_string(kMostTokens) + " tokens in all",
+                             "at most " + std::to_string(kMaxTokens) + " tokens in all",
                              options.bin_counts);
     }
     left -= count;

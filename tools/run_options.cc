@@ -8,8 +8,8 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kMostThreads = 1024;
-constexpr size_t kMostLanes = 65536;
+constexpr size_t kMaxThreads = 1024;
+constexpr size_t kMaxLanes = 65536;
 
 }  // namespace
 
@@ -29,11 +29,11 @@ void AddRunOptions(Arguments& arguments, RunOptions& options) {
   arguments
       .Add("--threads", options.threads,
            "lanes, and where there is one its work, are divided among up to N threads")
-      .Between(size_t{1}, kMostThreads)
+      .Between(size_t{1}, kMaxThreads)
       .Called("N")
       .ShowDefault();
   arguments.Add("--lanes", options.lanes, "run N replicas and require equal results")
-      .Between(size_t{1}, kMostLanes)
+      .Between(size_t{1}, kMaxLanes)
       .Called("N")
       .ShowDefault();
 }

@@ -18,7 +18,7 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kMostTuningThreads = 1024;
+constexpr size_t kMaxTuningThreads = 1024;
 
 struct TuneCacheCommand {
   std::string model, text, ids, output;
@@ -143,7 +143,7 @@ Command AddTuneCache(Arguments& program) {
       .Required()
       .Called("OUT.kgl");
   command.Add("--threads", options->threads, "the search uses up to N threads")
-      .Between(size_t{1}, kMostTuningThreads)
+      .Between(size_t{1}, kMaxTuningThreads)
       .Called("N")
       .ShowDefault();
   command.AddFlag("--json", options->json, "print JSON Lines");

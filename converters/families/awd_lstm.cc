@@ -11,7 +11,7 @@ namespace kinglet {
 namespace {
 
 // The training code splits the softmax of larger vocabularies.
-constexpr uint64_t kMostWordsUnsplit = 75'000;
+constexpr uint64_t kMaxWordsUnsplit = 75'000;
 
 class Names {
  public:
@@ -122,7 +122,7 @@ Result<LoadedModel> LoadAwdLstm(const FamilyInput& input) {
   } while (found.HasPrefix(prefix));
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
   const uint32_t words = model.draft.description.vocabulary_size;
-  if (input.modules.criterion == nullptr && words > kMostWordsUnsplit) {
+  if (input.modules.criterion == nullptr && words > kMaxWordsUnsplit) {
     model.notes.push_back("the checkpoint has no criterion: the softmax over " +
                           std::to_string(words) + " words is taken to be unsplit");
   }

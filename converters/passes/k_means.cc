@@ -124,7 +124,7 @@ class Restart {
 
   void Run(uint64_t number, uint64_t seed, const KMeansOptions& options) {
     centroids_.clear();
-    if (clusters_ > kMostSpreadClusters) {
+    if (clusters_ > kMaxSpreadClusters) {
       StartAnywhere(seed);
     } else {
       StartSpread(seed);

@@ -46,7 +46,7 @@ struct KMeansOptions {
 
 // With more clusters k-means++, which looks at all vectors for each of them, would take longer than
 // many iterations: a restart then starts from different vectors that are drawn uniformly.
-inline constexpr uint64_t kMostSpreadClusters = 4096;
+inline constexpr uint64_t kMaxSpreadClusters = 4096;
 
 struct Clustering {
   std::vector<float> centroids;  // [clusters, length], the (weighted) means of their vectors

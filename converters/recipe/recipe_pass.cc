@@ -127,9 +127,9 @@ class PassReports {
   }
 
   std::vector<std::string> Notes() const {
-    constexpr size_t kMostNotes = 3;
+    constexpr size_t kMaxNotes = 3;
     std::vector<std::string> notes;
-    if (reports_.size() <= kMostNotes) {
+    if (reports_.size() <= kMaxNotes) {
       for (const auto& [tensor, what, found] : reports_) {
         notes.push_back(Report(tensor, what, found));
       }

@@ -15,7 +15,7 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kMostCode = UINT32_MAX;
+constexpr uint64_t kMaxCode = UINT32_MAX;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -29,7 +29,7 @@ class CodesReader {
     if (c >= '0' && c <= '9') {
       code_ = 10 * code_ + static_cast<uint64_t>(c - '0');
       in_code_ = true;
-      if (code_ > kMostCode) Refuse("an integer below 2^32", "a larger one");
+      if (code_ > kMaxCode) Refuse("an integer below 2^32", "a larger one");
     } else if (c == '-' && !in_code_ && !negative_) {
       negative_ = true;  // refused at its end, when the whole number is known
     } else if (c == '\n') {

@@ -19,7 +19,7 @@ namespace kinglet {
 namespace {
 
 // Configurations are a few hundred bytes; the parser builds a tree many times larger than its text.
-constexpr uint64_t kMostBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 20;
 
 template <class Number>
 std::optional<Number> Parse(std::string_view text) {
@@ -109,9 +109,9 @@ struct ConfigFileReader {
 
 Result<ConfigFile> ConfigFile::Read(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-  if (file.size() > kMostBytes) {
+  if (file.size() > kMaxBytes) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "size",
-                           "at most " + std::to_string(kMostBytes) + " bytes",
+                           "at most " + std::to_string(kMaxBytes) + " bytes",
                            std::to_string(file.size()));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));

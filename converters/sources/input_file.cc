@@ -131,7 +131,7 @@ Result<std::string> ReadWholeFileOrPipe(const std::string& path) {
   const InputFile pipe(path, descriptor, 0);  // closes it
   const auto too_long = [&path](const std::string& found) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "read",
-                           "at most " + std::to_string(kMostPipeBytes) + " bytes of a pipe", found);
+                           "at most " + std::to_string(kMaxPipeBytes) + " bytes of a pipe", found);
   };
   try {
     std::string bytes;
@@ -144,7 +144,7 @@ Result<std::string> ReadWholeFileOrPipe(const std::string& path) {
                                "readable bytes", ErrorText(errno));
       }
       if (got == 0) return bytes;
-      if (bytes.size() + static_cast<size_t>(got) > kMostPipeBytes) return too_long("more");
+      if (bytes.size() + static_cast<size_t>(got) > kMaxPipeBytes) return too_long("more");
       bytes.append(piece.data(), static_cast<size_t>(got));
     }
   } catch (const std::bad_alloc&) {

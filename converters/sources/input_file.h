@@ -56,8 +56,8 @@ Result<std::string> DigestOf(const InputFile& file);
 Result<std::string> ReadWholeFile(const std::string& path);
 
 // The same, or all that comes out of a pipe until its writers are done, as long as that takes. More
-// than kMostPipeBytes are refused: KINGLET_OUT_OF_MEMORY.
-inline constexpr uint64_t kMostPipeBytes = uint64_t{1} << 30;
+// than kMaxPipeBytes are refused: KINGLET_OUT_OF_MEMORY.
+inline constexpr uint64_t kMaxPipeBytes = uint64_t{1} << 30;
 Result<std::string> ReadWholeFileOrPipe(const std::string& path);
 
 // The lines of a text, without their newlines. One at the end of the text begins no line.

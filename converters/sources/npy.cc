@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 // Strings may take this many times the bytes of the file.
-constexpr uint64_t kMostCopies = 64;
+constexpr uint64_t kMaxCopies = 64;
 // Far more than any array of a checkpoint has.
-constexpr size_t kMostDimensions = 32;
+constexpr size_t kMaxDimensions = 32;
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "npy array", where, expected, found);
@@ -70,7 +70,7 @@ class LiteralReader {
       uint64_t item = 0;
       const char* begin = text_.data() + at_;
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), item);
-      if (error != std::errc() || items.size() == kMostDimensions) return std::nullopt;
+      if (error != std::errc() || items.size() == kMaxDimensions) return std::nullopt;
       at_ += static_cast<size_t>(end - begin);
       Accept('L');  // Python 2 writes long integers so
       items.push_back(item);
@@ -216,7 +216,7 @@ Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> dat
       return Refuse("entry " + std::to_string(values.size()), "a str", item->Describe());
     }
     bytes += text->size();
-    if (bytes / kMostCopies > data.size()) {
+    if (bytes / kMaxCopies > data.size()) {
       return Refuse("entry " + std::to_string(values.size()), "strings that the file holds",
                     "one string again and again");
     }

@@ -17,7 +17,7 @@ namespace {
 using Opcode = PickleOpcode;
 
 constexpr uint64_t kReferenceBytes = sizeof(void*);
-constexpr uint64_t kMostMemory = uint64_t{1} << 30;
+constexpr uint64_t kMaxMemory = uint64_t{1} << 30;
 // An opcode of one byte makes at most a node and a few references to it (about 160 bytes); one that
 // makes a tensor or stores a reference is longer.
 constexpr uint64_t kMemoryPerByte = 256;
@@ -27,8 +27,8 @@ constexpr uint64_t kMemoBytes = 64;
 constexpr uint64_t kHighestProtocol = 5;
 
 uint64_t MemoryLimit(uint64_t bytes) {
-  if (bytes > kMostMemory / kMemoryPerByte) return kMostMemory;
-  return std::min(kMostMemory, kMemoryOfSmallPickles + kMemoryPerByte * bytes);
+  if (bytes > kMaxMemory / kMemoryPerByte) return kMaxMemory;
+  return std::min(kMaxMemory, kMemoryOfSmallPickles + kMemoryPerByte * bytes);
 }
 
 // The pickle virtual machine: a stack of nodes, marks on it, and a memo of nodes by number.

@@ -57,7 +57,7 @@ std::string FullName(const PickleGlobal& global) { return global.module + "." + 
 // Bytes a vector may take for each reference: it doubles its capacity as it grows.
 constexpr uint64_t kReferenceBytes = 2 * sizeof(void*);
 // Far more than any model's tensors have, and few enough that shapes stay small.
-constexpr size_t kMostDimensions = 16;
+constexpr size_t kMaxDimensions = 16;
 
 bool AddOverflows(uint64_t a, uint64_t b, uint64_t* sum) {
   return __builtin_add_overflow(a, b, sum);
@@ -195,8 +195,8 @@ Result<std::vector<uint64_t>> PickleBuilder::Sizes(const PickleNode* node,
                                                    const std::string& what) const {
   const auto* list = node->As<PickleList>();
   if (list == nullptr) return Refuse(what + " as a tuple", node->Describe());
-  if (list->items.size() > kMostDimensions) {
-    return Refuse(what + " of at most " + std::to_string(kMostDimensions) + " dimensions",
+  if (list->items.size() > kMaxDimensions) {
+    return Refuse(what + " of at most " + std::to_string(kMaxDimensions) + " dimensions",
                   std::to_string(list->items.size()));
   }
   std::vector<uint64_t> sizes;

@@ -24,7 +24,7 @@ constexpr uint64_t kLengthBytes = 8;
 // As the format's own readers have it.
 constexpr uint64_t kMostHeaderBytes = 100'000'000;
 // Far more than any tensor of a checkpoint has.
-constexpr size_t kMostDimensions = 32;
+constexpr size_t kMaxDimensions = 32;
 constexpr std::string_view kMetadata = "__metadata__";
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
@@ -114,7 +114,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(number_unsigned_t number) override {
     if (list_ == nullptr) return Unexpected("a number");
-    if (list_->size() == kMostDimensions) return Fail("at most 32 numbers in a list", "more");
+    if (list_->size() == kMaxDimensions) return Fail("at most 32 numbers in a list", "more");
     list_->push_back(number);
     return true;
   }

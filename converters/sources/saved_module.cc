@@ -10,7 +10,7 @@ namespace {
 
 // Deeper than any network's modules, and a bound on what a file that shares modules among each
 // other can ask for.
-constexpr int kMostLevels = 64;
+constexpr int kMaxLevels = 64;
 constexpr size_t kMostEntries = 1'000'000;
 constexpr size_t kMostNameBytes = 1024;
 
@@ -27,7 +27,7 @@ const PickleDict* Part(const PickleNode& module, std::string_view name) {
 class Walk {
  public:
   Status Visit(const PickleNode& module, const std::string& prefix, int level) {
-    if (level > kMostLevels) {
+    if (level > kMaxLevels) {
       return Refuse(QuotedName(prefix), "at most 64 levels of modules", "more");
     }
     KINGLET_RETURN_IF_ERROR(AddTensors(module, "_parameters", prefix));

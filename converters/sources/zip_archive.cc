@@ -14,7 +14,7 @@ namespace kinglet {
 namespace {
 
 // Deflate gives at most 258 bytes for two bits (RFC 1951, section 3.2.5).
-constexpr uint64_t kMostExpansion = 1032;
+constexpr uint64_t kMaxExpansion = 1032;
 
 Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "zip archive", where, expected, found);
@@ -93,7 +93,7 @@ Result<ZipArchive::Entry> ZipArchive::At(uint64_t index) const {
     return Refuse(where, "at most the file's " + std::to_string(file_bytes_) + " bytes",
                   std::to_string(entry.stored));
   }
-  if (entry.bytes / kMostExpansion > entry.stored) {
+  if (entry.bytes / kMaxExpansion > entry.stored) {
     return Refuse(where,
                   "no more than " + std::to_string(entry.stored) + " deflated bytes can hold",
                   std::to_string(entry.bytes));

@@ -10,7 +10,7 @@ namespace {
 constexpr double kFirstStep = 1.0 / 20;   // of the number itself
 constexpr double kSmallStep = 1.0 / 200;  // of the number: when both are below, the search ends
 constexpr double kGrowth = 1.2, kShrinkage = 0.5;
-constexpr int kMostRounds = 200;
+constexpr int kMaxRounds = 200;
 
 bool InRange(const CacheParameters& point) {
   return point.lambda > 0 && point.lambda < 1 && point.theta > 0 && std::isfinite(point.theta);
@@ -52,7 +52,7 @@ CacheSearch SearchCache(const CacheParameters& start, const CacheObjective& obje
   search.path.push_back({start, search.loss, true});
   Coordinate lambda{&CacheParameters::lambda, start.lambda * kFirstStep};
   Coordinate theta{&CacheParameters::theta, start.theta * kFirstStep};
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     TakeTurn(lambda, objective, search);
     TakeTurn(theta, objective, search);
     if (lambda.Small(search.best) && theta.Small(search.best)) break;

@@ -28,7 +28,7 @@ class WindowAttentionKernel {
         out_(context.layout[op.out]),
         scale_(AttentionScale<float>(op.key_size)) {}
 
-  void operator()(std::span<StreamFrame> frames, Pieces heads) const {
+  void operator()(std::span<StreamFrame> frames, Chunks heads) const {
     for (size_t i = 0; i < frames.size(); ++i) {
       StoreKeysAndValues<T>(op_, qkv_, keys_, values_, heads, frames[i]);
       for (size_t head = heads.begin; head < heads.end; ++head) {
@@ -143,25 +143,25 @@ class CacheWeightsKernel {
         first_position_(op.first_position),
         theta_(static_cast<float>(op.theta)) {}
 
-  // The slots that have nothing stored yet are the last pieces'.
+  // The slots that have nothing stored yet are the last chunks'.
   std::vector<Phase> Phases() && {
-    const size_t pieces = (capacity_ + kPieceSlots - 1) / kPieceSlots;
+    const size_t chunks = (capacity_ + kChunkSlots - 1) / kChunkSlots;
     return {FramePhase(
-                [kernel = *this](StreamFrame& frame, Pieces part) { kernel.Logits(frame, part); },
-                pieces),
+                [kernel = *this](StreamFrame& frame, Chunks part) { kernel.Logits(frame, part); },
+                chunks),
             FramePhase([kernel = *this](StreamFrame& frame) { kernel.Exponentiate(frame); })};
   }
 
  private:
-  static constexpr size_t kPieceSlots = 32;
+  static constexpr size_t kChunkSlots = 32;
 
   size_t Stored(const StreamFrame& frame) const {
     return frame.position < first_position_ ? 0 : std::min<uint64_t>(frame.position, capacity_);
   }
 
-  void Logits(StreamFrame& frame, Pieces pieces) const {
-    const size_t begin = pieces.begin * kPieceSlots;
-    const size_t end = std::min(pieces.end * kPieceSlots, Stored(frame));
+  void Logits(StreamFrame& frame, Chunks chunks) const {
+    const size_t begin = chunks.begin * kChunkSlots;
+    const size_t end = std::min(chunks.end * kChunkSlots, Stored(frame));
     if (begin >= end) return;
     const size_t n = hidden_.slot.count;
     const T* hidden = hidden_.slot.At<T>(frame);

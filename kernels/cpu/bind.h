@@ -66,7 +66,7 @@ Kernel BindOp(const QrnnGates& op, const BindContext& context);
 // A few passes over one vector for each list of words: the reference kernels do.
 inline Kernel BindOp(const BagAppend&, const BindContext&) { return {}; }
 inline Kernel BindOp(const BagFeatures&, const BindContext&) { return {}; }
-inline Kernel BindOp(const ScaleShiftRectify&, const BindContext&) { return {}; }
+inline Kernel BindOp(const ScaleShiftRelu&, const BindContext&) { return {}; }
 // The same for a row that is copied.
 inline Kernel BindOp(const StoreRow&, const BindContext&) { return {}; }
 inline Kernel BindOp(const LoadRow&, const BindContext&) { return {}; }

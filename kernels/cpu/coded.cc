@@ -33,10 +33,10 @@ class PartialProductsKernel {
     const Panels& pool = *parts_[0].pool;
     chunk_pairs_ = x.ChunkPairsWith(pool.bits());
     const uint64_t pool_bytes = pool.PanelBytes() * pool.panels();
-    parts_of_piece_ = (kPhasePieceBytes + pool_bytes - 1) / pool_bytes;
+    parts_of_chunk_ = (kPhaseChunkBytes + pool_bytes - 1) / pool_bytes;
   }
 
-  void operator()(std::span<StreamFrame> frames, Pieces pieces) const {
+  void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
     const bool integers = parts_[0].pool->integer();
     const size_t together = x_.Together(integers);
     ProductInput::Memory memory;
@@ -45,19 +45,19 @@ class PartialProductsKernel {
       const auto group = frames.subspan(first, std::min(together, frames.size() - first));
       for (size_t i = 0; i < group.size(); ++i) x[i] = x_.Read(group[i], integers, memory, i);
       if (parts_.size() == 1) {
-        MultiplyPart(parts_[0], ProductPieces(*parts_[0].pool).PanelsOf(pieces), group, x);
+        MultiplyPart(parts_[0], ProductChunks(*parts_[0].pool).PanelsOf(chunks), group, x);
         continue;
       }
-      const size_t end = std::min(pieces.end * parts_of_piece_, parts_.size());
-      for (size_t i = pieces.begin * parts_of_piece_; i < end; ++i) {
+      const size_t end = std::min(chunks.end * parts_of_chunk_, parts_.size());
+      for (size_t i = chunks.begin * parts_of_chunk_; i < end; ++i) {
         MultiplyPart(parts_[i], {0, parts_[i].pool->panels()}, group, x);
       }
     }
   }
   // Positions, or rows of the codebook where all positions share one vector.
-  size_t pieces() const {
-    if (parts_.size() == 1) return ProductPieces(*parts_[0].pool).count();
-    return (parts_.size() + parts_of_piece_ - 1) / parts_of_piece_;
+  size_t chunks() const {
+    if (parts_.size() == 1) return ProductChunks(*parts_[0].pool).count();
+    return (parts_.size() + parts_of_chunk_ - 1) / parts_of_chunk_;
   }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory;
@@ -91,7 +91,7 @@ class PartialProductsKernel {
   ProductInput x_;
   Slot partial_;
   std::vector<Part> parts_;
-  size_t parts_of_piece_ = 1;
+  size_t parts_of_chunk_ = 1;
   size_t chunk_pairs_ = 1;
 };
 
@@ -104,22 +104,22 @@ class CodedSumsKernel {
         partial_(context.layout[op.partial]),
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
-        finish_{bias_ ? bias_->data() : nullptr, op.rectify} {
+        finish_{bias_ ? bias_->data() : nullptr, op.relu} {
     const CodingScheme& scheme = context.plan.weights[op.table].coded()->scheme;
     firsts_ = PartialFirsts(scheme);
     if (scheme.combine == Combine::kMean) divisor_ = static_cast<float>(scheme.positions);
     const uint64_t block_bytes = kBlockWords * (scheme.positions + sizeof(float));
-    blocks_of_piece_ = (kPhasePieceBytes + block_bytes - 1) / block_bytes;
+    blocks_of_chunk_ = (kPhaseChunkBytes + block_bytes - 1) / block_bytes;
   }
 
-  void operator()(StreamFrame& frame, Pieces pieces) const {
-    const size_t end = std::min(pieces.end * blocks_of_piece_, Blocks());
-    const size_t begin = pieces.begin * blocks_of_piece_, first = begin * kBlockWords;
-    const Finish part = {finish_.bias != nullptr ? finish_.bias + first : nullptr, finish_.rectify};
+  void operator()(StreamFrame& frame, Chunks chunks) const {
+    const size_t end = std::min(chunks.end * blocks_of_chunk_, Blocks());
+    const size_t begin = chunks.begin * blocks_of_chunk_, first = begin * kBlockWords;
+    const Finish part = {finish_.bias != nullptr ? finish_.bias + first : nullptr, finish_.relu};
     vector_->coded_sums(codes_->blocks(begin, end), firsts_.data(), partial_.At<float>(frame),
                         divisor_, part, y_.At<float>(frame) + y_offset_ + first);
   }
-  size_t pieces() const { return (Blocks() + blocks_of_piece_ - 1) / blocks_of_piece_; }
+  size_t chunks() const { return (Blocks() + blocks_of_chunk_ - 1) / blocks_of_chunk_; }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = {std::as_bytes(std::span(codes_->codes))};
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -137,7 +137,7 @@ class CodedSumsKernel {
   size_t y_offset_;
   float divisor_ = 1.0f;
   Finish finish_;
-  size_t blocks_of_piece_ = 1;
+  size_t blocks_of_chunk_ = 1;
 };
 
 // Hashed codes are kept, as if they were stored, where they are few beside the codebook's entries;
@@ -159,8 +159,8 @@ Kernel BindOp(const PartialProducts& op, const BindContext& context) {
   if (!x.ServedWith(RowReader::IntegerBits(codebook))) return {};
   PartialProductsKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  const size_t pieces = kernel.pieces();
-  return {{{std::move(kernel), pieces}}, std::move(memory)};
+  const size_t chunks = kernel.chunks();
+  return {{{std::move(kernel), chunks}}, std::move(memory)};
 }
 
 Kernel BindOp(const CodedSums& op, const BindContext& context) {
@@ -177,8 +177,8 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
   CodedSumsKernel kernel(op, context);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  const size_t pieces = kernel.pieces();
-  return {{FramePhase(std::move(kernel), pieces)}, std::move(memory)};
+  const size_t chunks = kernel.chunks();
+  return {{FramePhase(std::move(kernel), chunks)}, std::move(memory)};
 }
 
 }  // namespace kinglet::cpu

@@ -10,8 +10,8 @@
 namespace kinglet::cpu {
 namespace {
 
-// Elements of a piece: blocks of a sum are not divided.
-constexpr size_t kPieceElements = 2 * kSumBlock;
+// Elements of a chunk: blocks of a sum are not divided.
+constexpr size_t kChunkElements = 2 * kSumBlock;
 
 class LogSumExpKernel {
  public:
@@ -20,23 +20,23 @@ class LogSumExpKernel {
         x_(context.layout[op.x]),
         out_(context.layout[op.out]),
         blocks_(context.layout[op.blocks]),
-        pieces_(std::max<size_t>(1, x_.count / kPieceElements)) {}
+        chunks_(std::max<size_t>(1, x_.count / kChunkElements)) {}
 
-  size_t pieces() const { return pieces_; }
+  size_t chunks() const { return chunks_; }
 
-  // The first block of each piece holds its largest element for a while.
-  void FindLargest(StreamFrame& frame, Pieces pieces) const {
-    for (size_t piece = pieces.begin; piece < pieces.end; ++piece) {
-      const Part part = PartOf(frame, piece);
+  // The first block of each chunk holds its largest element for a while.
+  void FindLargest(StreamFrame& frame, Chunks chunks) const {
+    for (size_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+      const Part part = PartOf(frame, chunk);
       *part.blocks = vector_->largest(part.x, part.count);
     }
   }
   // The largest of all: NaN never wins a comparison, so it is taken only from x[0] (as
-  // kernels/ref/softmax.h has it), and a piece that begins with one is looked at again.
+  // kernels/ref/softmax.h has it), and a chunk that begins with one is looked at again.
   void CombineLargest(StreamFrame& frame) const {
     float largest = *PartOf(frame, 0).blocks;
-    for (size_t piece = 1; piece < pieces_; ++piece) {
-      const Part part = PartOf(frame, piece);
+    for (size_t chunk = 1; chunk < chunks_; ++chunk) {
+      const Part part = PartOf(frame, chunk);
       if (std::isnan(*part.blocks)) {
         for (size_t i = 0; i < part.count; ++i) largest = part.x[i] > largest ? part.x[i] : largest;
       } else if (*part.blocks > largest) {
@@ -45,9 +45,9 @@ class LogSumExpKernel {
     }
     out_.At<float>(frame)[0] = largest;
   }
-  void SumExponentials(StreamFrame& frame, Pieces pieces) const {
+  void SumExponentials(StreamFrame& frame, Chunks chunks) const {
     const float largest = out_.At<float>(frame)[0];
-    const Part first = PartOf(frame, pieces.begin), last = PartOf(frame, pieces.end - 1);
+    const Part first = PartOf(frame, chunks.begin), last = PartOf(frame, chunks.end - 1);
     const auto count = static_cast<size_t>(last.x + last.count - first.x);
     vector_->sum_exponentials(first.x, count, largest, first.blocks);
   }
@@ -64,26 +64,26 @@ class LogSumExpKernel {
     size_t count;
     float* blocks;
   };
-  // The last piece takes what is left, so that none is shorter than a sum in blocks, but where all
+  // The last chunk takes what is left, so that none is shorter than a sum in blocks, but where all
   // is.
-  Part PartOf(const StreamFrame& frame, size_t piece) const {
-    const size_t begin = piece * kPieceElements;
+  Part PartOf(const StreamFrame& frame, size_t chunk) const {
+    const size_t begin = chunk * kChunkElements;
     return {x_.At<float>(frame) + begin,
-            (piece + 1 < pieces_ ? begin + kPieceElements : x_.count) - begin,
+            (chunk + 1 < chunks_ ? begin + kChunkElements : x_.count) - begin,
             blocks_.At<float>(frame) + begin / kSumBlock};
   }
 
   const VectorFunctions* vector_;
   Slot x_, out_, blocks_;
-  size_t pieces_;
+  size_t chunks_;
 };
 
 }  // namespace
 
 Kernel BindOp(const LogSumExp& op, const BindContext& context) {
   const LogSumExpKernel kernel(op, context);
-  const size_t pieces = kernel.pieces();
-  if (pieces == 1) {
+  const size_t chunks = kernel.chunks();
+  if (chunks == 1) {
     return {EachFrame([kernel](StreamFrame& frame) {
       kernel.FindLargest(frame, {0, 1});
       kernel.CombineLargest(frame);
@@ -91,15 +91,15 @@ Kernel BindOp(const LogSumExp& op, const BindContext& context) {
       kernel.TakeLog(frame);
     })};
   }
-  const auto largest = [kernel](StreamFrame& frame, Pieces part) {
+  const auto largest = [kernel](StreamFrame& frame, Chunks part) {
     kernel.FindLargest(frame, part);
   };
-  const auto sums = [kernel](StreamFrame& frame, Pieces part) {
+  const auto sums = [kernel](StreamFrame& frame, Chunks part) {
     kernel.SumExponentials(frame, part);
   };
-  return {{FramePhase(largest, pieces),
+  return {{FramePhase(largest, chunks),
            FramePhase([kernel](StreamFrame& frame) { kernel.CombineLargest(frame); }),
-           FramePhase(sums, pieces),
+           FramePhase(sums, chunks),
            FramePhase([kernel](StreamFrame& frame) { kernel.TakeLog(frame); })}};
 }
 

@@ -24,7 +24,7 @@ template <class V>
 HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t rows, float* y) {
   const Reals d;
   if (finish.bias != nullptr) value = hn::Add(value, hn::Load(d, finish.bias + row));
-  if (finish.rectify) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
+  if (finish.relu) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
   if (row + kWidth <= rows) {
     hn::StoreU(value, d, y + row);
   } else if (row < rows) {
@@ -54,7 +54,7 @@ HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t fi
       values[v] = hn::Add(values[v], hn::Load(d, bias + v * kWidth));
     }
   }
-  if (finish.rectify) {
+  if (finish.relu) {
     for (auto& value : values) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
   }
   for (size_t v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, y + first + v * kWidth);

@@ -21,11 +21,11 @@ class MatVecKernel {
         y_(context.layout[op.y]),
         y_offset_(op.y_offset),
         chunk_pairs_(x.ChunkPairsWith(weight_->bits())),
-        finish_{bias_ ? bias_->data() : nullptr, op.rectify},
-        pieces_(*weight_) {}
+        finish_{bias_ ? bias_->data() : nullptr, op.relu},
+        chunks_(*weight_) {}
 
-  void operator()(std::span<StreamFrame> frames, Pieces pieces) const {
-    const PanelRange panels = pieces_.PanelsOf(pieces);
+  void operator()(std::span<StreamFrame> frames, Chunks chunks) const {
+    const PanelRange panels = chunks_.PanelsOf(chunks);
     const size_t first_row = y_offset_ + panels.begin * kPanelRows;
     const size_t together = x_.Together(weight_->integer());
     ProductInput::Memory memory;
@@ -38,7 +38,7 @@ class MatVecKernel {
       batch.Multiply(*vector_, *weight_, panels, chunk_pairs_, finish_);
     }
   }
-  size_t pieces() const { return pieces_.count(); }
+  size_t chunks() const { return chunks_.count(); }
   std::vector<MemoryRange> WeightMemory() const {
     std::vector<MemoryRange> memory = weight_->Memory();
     if (bias_) memory.push_back(std::as_bytes(std::span(*bias_)));
@@ -54,7 +54,7 @@ class MatVecKernel {
   size_t y_offset_;
   size_t chunk_pairs_;
   Finish finish_;
-  ProductPieces pieces_;
+  ProductChunks chunks_;
 };
 
 }  // namespace
@@ -65,8 +65,8 @@ Kernel BindOp(const MatVec& op, const BindContext& context) {
   if (!x.ServedWith(RowReader::IntegerBits(weight))) return {};
   MatVecKernel kernel(op, context, x);
   std::vector<MemoryRange> memory = kernel.WeightMemory();
-  const size_t pieces = kernel.pieces();
-  return {{{std::move(kernel), pieces, true}}, std::move(memory)};
+  const size_t chunks = kernel.chunks();
+  return {{{std::move(kernel), chunks, true}}, std::move(memory)};
 }
 
 }  // namespace kinglet::cpu

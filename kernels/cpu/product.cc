@@ -16,13 +16,13 @@ size_t ChunkPairs(int bits, int64_t largest_code) {
   return static_cast<size_t>(std::numeric_limits<int32_t>::max() / (2 * product));
 }
 
-ProductPieces::ProductPieces(const Panels& weight) : panels_(weight.panels()) {
-  each_ = (kPhasePieceBytes + weight.PanelBytes() - 1) / weight.PanelBytes();
+ProductChunks::ProductChunks(const Panels& weight) : panels_(weight.panels()) {
+  each_ = (kPhaseChunkBytes + weight.PanelBytes() - 1) / weight.PanelBytes();
   if (each_ > 1) each_ = (each_ + kPanelsTogether - 1) / kPanelsTogether * kPanelsTogether;
 }
 
-PanelRange ProductPieces::PanelsOf(Pieces pieces) const {
-  return {pieces.begin * each_, std::min(pieces.end * each_, panels_)};
+PanelRange ProductChunks::PanelsOf(Chunks chunks) const {
+  return {chunks.begin * each_, std::min(chunks.end * each_, panels_)};
 }
 
 void ProductBatch::Add(const ProductVector& x, float* y) {
@@ -38,7 +38,7 @@ void ProductBatch::Add(const ProductVector& x, float* y) {
 void ProductBatch::Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                             size_t chunk_pairs, const Finish& finish) const {
   const size_t first = panels.begin * kPanelRows;
-  const Finish part = {finish.bias != nullptr ? finish.bias + first : nullptr, finish.rectify};
+  const Finish part = {finish.bias != nullptr ? finish.bias + first : nullptr, finish.relu};
   if (integer_) {
     vector.integer_product(weight.code_panels(panels), codes_, count_, chunk_pairs, part);
   } else if (weight.integer()) {

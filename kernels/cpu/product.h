@@ -27,12 +27,12 @@ struct ProductVector {
   }
 };
 
-// A product's rows in pieces (kernels/backend.h) of whole panels.
-class ProductPieces {
+// A product's rows in chunks (kernels/backend.h) of whole panels.
+class ProductChunks {
  public:
-  explicit ProductPieces(const Panels& weight);
+  explicit ProductChunks(const Panels& weight);
   size_t count() const { return (panels_ + each_ - 1) / each_; }
-  PanelRange PanelsOf(Pieces pieces) const;
+  PanelRange PanelsOf(Chunks chunks) const;
 
  private:
   size_t panels_, each_;

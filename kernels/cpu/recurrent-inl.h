@@ -93,11 +93,11 @@ void UpdateGru(const float* input, const float* recurrent, size_t n, float* hidd
   });
 }
 
-void UpdateRnn(const float* input, const float* recurrent, size_t n, bool rectify, float* hidden) {
+void UpdateRnn(const float* input, const float* recurrent, size_t n, bool relu, float* hidden) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto sum = Gate(d, input, recurrent, i);
     const auto zero = hn::Zero(d);
-    hn::StoreU(rectify ? hn::IfThenElse(hn::Gt(sum, zero), sum, zero) : TanhVector(d, sum), d,
+    hn::StoreU(relu ? hn::IfThenElse(hn::Gt(sum, zero), sum, zero) : TanhVector(d, sum), d,
                hidden + i);
   });
 }

@@ -26,8 +26,8 @@ Kernel BindOp(const GruGates& op, const BindContext& context) {
 Kernel BindOp(const RnnGates& op, const BindContext& context) {
   return {EachFrame([vector = &context.vector, input = context.layout[op.input],
                      recurrent = context.layout[op.recurrent], hidden = context.layout[op.hidden],
-                     rectify = op.rectify](StreamFrame& frame) {
-    vector->rnn_gates(input.At<float>(frame), recurrent.At<float>(frame), hidden.count, rectify,
+                     relu = op.relu](StreamFrame& frame) {
+    vector->rnn_gates(input.At<float>(frame), recurrent.At<float>(frame), hidden.count, relu,
                       hidden.At<float>(frame));
   })};
 }

@@ -28,7 +28,7 @@ class SourceAttentionKernel {
         slot_stride_(memory_.slot.count / op.window / op.heads),
         for_long_sources_(op, context.plan, context.layout) {}
 
-  void operator()(StreamFrame& frame, Pieces heads) const {
+  void operator()(StreamFrame& frame, Chunks heads) const {
     const bool is_long = frame.source_length > kMaxWindow;
     for (size_t head = heads.begin; head < heads.end; ++head) {
       is_long ? for_long_sources_.Attend(frame, head) : Attend(frame, head);

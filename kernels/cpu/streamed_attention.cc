@@ -96,7 +96,7 @@ class StreamedAttentionKernel {
   size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
   size_t ValueRow() const { return size_t{op_.heads} * op_.value_size; }
 
-  // What is visible, oldest first: the start row again and again, and two pieces of the ring.
+  // What is visible, oldest first: the start row again and again, and two chunks of the ring.
   // Without a start row the ring's own zeros are read.
   std::array<Run<T>, 3> Runs(const StreamFrame& frame) const {
     const T* keys = keys_.slot.At<T>(frame);
@@ -178,7 +178,7 @@ class StreamedAttentionKernel {
 
   // Calls use(rows, first slot) for what of the runs lies in window slots [begin, end).
   template <class Use>
-  void ForEachPiece(const std::array<Run<T>, 3>& runs, size_t begin, size_t end, size_t head,
+  void ForEachChunk(const std::array<Run<T>, 3>& runs, size_t begin, size_t end, size_t head,
                     size_t count, const Use& use) const {
     for (const Run<T>& run : runs) {
       const size_t from = std::max(begin, run.first);
@@ -204,7 +204,7 @@ class StreamedAttentionKernel {
       // A block of zeros sums to +0, in whatever lanes.
       const size_t used = end <= first ? 1 : lanes;
       std::fill_n(sums, used * columns, 0.0f);
-      ForEachPiece(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
+      ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
         vector_->add_weighted_reals(rows, weights + from, window, from - begin, lanes, sums);
       });
       for (size_t half = used / 2; half > 0; half /= 2) {
@@ -233,7 +233,7 @@ class StreamedAttentionKernel {
         vector_->quantise(weights + h * op_.window + begin, end - begin, quantiser.max_abs,
                           quantiser.step, codes + h * kSlots);
       }
-      ForEachPiece(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
+      ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
         vector_->add_weighted_codes(rows, codes + (from - begin), kSlots, sums);
       });
     }

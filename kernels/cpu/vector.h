@@ -66,7 +66,7 @@ struct CodeBlocks {
 // What happens to each row's product on its way to y[row].
 struct Finish {
   const float* bias = nullptr;  // [rows], padded to a whole panel; null: nothing is added
-  bool rectify = false;
+  bool relu = false;
 };
 
 // A vector that a matrix is multiplied with, and where the product goes: x [cols], y [rows].
@@ -187,8 +187,7 @@ struct VectorFunctions {
   void (*lstm_gates)(const float* input, const float* recurrent, size_t n, float* cell,
                      float* hidden);
   void (*gru_gates)(const float* input, const float* recurrent, size_t n, float* hidden);
-  void (*rnn_gates)(const float* input, const float* recurrent, size_t n, bool rectify,
-                    float* hidden);
+  void (*rnn_gates)(const float* input, const float* recurrent, size_t n, bool relu, float* hidden);
   void (*qrnn_gates)(const float* input, const float* previous, size_t n, float* cell,
                      float* hidden);
 

@@ -59,11 +59,11 @@ class PanelWriter {
   std::vector<float> values_;
 };
 
-// Gives a tensor's bytes back in pieces large enough to be worth a call to the system.
+// Gives a tensor's bytes back in chunks large enough to be worth a call to the system.
 class Releaser {
  public:
   Releaser(const ReleaseBytes* release, WeightId id, uint64_t row_bytes)
-      : release_(release), id_(id), step_(std::max<uint64_t>(1, kPiece / (row_bytes + 1))) {}
+      : release_(release), id_(id), step_(std::max<uint64_t>(1, kChunk / (row_bytes + 1))) {}
 
   // Rows below `row` will not be read again; memory(begin, end) holds rows [begin, end).
   template <class Memory>
@@ -79,7 +79,7 @@ class Releaser {
   }
 
  private:
-  static constexpr uint64_t kPiece = uint64_t{4} << 20;
+  static constexpr uint64_t kChunk = uint64_t{4} << 20;
   const ReleaseBytes* release_;
   WeightId id_;
   uint64_t step_;

@@ -18,7 +18,7 @@ namespace kinglet::cpu {
 // what the buffers hold: int16_t codes, or float.
 template <class T>
 void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Operand& keys,
-                        const Operand& values, Pieces heads, StreamFrame& frame) {
+                        const Operand& values, Chunks heads, StreamFrame& frame) {
   const size_t slot = frame.position % op.window;
   const size_t stride = 2 * size_t{op.key_size} + op.value_size;
   T* to_keys = keys.slot.At<T>(frame) + slot * op.heads * op.key_size;

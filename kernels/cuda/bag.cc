@@ -1,4 +1,4 @@
-// How BagAppend, BagFeatures and ScaleShiftRectify become steps (bag.h).
+// How BagAppend, BagFeatures and ScaleShiftRelu become steps (bag.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -33,8 +33,8 @@ Steps BindOp(const BagFeatures& op, Binder& binder) {
   return std::vector<Step>{MakeStep(step)};
 }
 
-Steps BindOp(const ScaleShiftRectify& op, Binder& binder) {
-  ScaleAndRectify step{};
+Steps BindOp(const ScaleShiftRelu& op, Binder& binder) {
+  ScaleAndRelu step{};
   step.x = binder.At(op.x);
   step.y = binder.At(op.y);
   step.count = binder.Count(op.x);

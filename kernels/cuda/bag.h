@@ -62,13 +62,13 @@ KINGLET_HOST_DEVICE inline void Run(const FeaturesOfBag& p, const Work& work) {
 }
 
 // y = max(x * scale + shift, 0).
-struct ScaleAndRectify : ByElement {
+struct ScaleAndRelu : ByElement {
   Place x, y;          // [count] of reals
   const float* scale;  // [count]
   const float* shift;  // [count]
 };
 
-KINGLET_HOST_DEVICE inline void Run(const ScaleAndRectify& p, const Work& work) {
+KINGLET_HOST_DEVICE inline void Run(const ScaleAndRelu& p, const Work& work) {
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const float scaled = work.At<float>(lane, p.x)[i] * p.scale[i];
     const float shifted = scaled + p.shift[i];

@@ -53,7 +53,7 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
 }
 
 // The best of at(i), i < n, the same to all threads. Two sections; `of_warps` is shared memory of
-// kMostWarps, free again a section after the answer was read.
+// kMaxWarps, free again a section after the answer was read.
 template <class At>
 KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
                                          const At& at) {
@@ -67,7 +67,7 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
 }
 
 // All bits of at(i), i < n, the same to all threads. Sections; `of_warps` is shared memory of
-// kMostWarps.
+// kMaxWarps.
 template <class At>
 KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
                                         const At& at) {

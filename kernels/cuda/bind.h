@@ -113,7 +113,7 @@ Steps BindOp(const RnnGates& op, Binder& binder);
 Steps BindOp(const QrnnGates& op, Binder& binder);
 Steps BindOp(const BagAppend& op, Binder& binder);
 Steps BindOp(const BagFeatures& op, Binder& binder);
-Steps BindOp(const ScaleShiftRectify& op, Binder& binder);
+Steps BindOp(const ScaleShiftRelu& op, Binder& binder);
 Steps BindOp(const WindowAttention& op, Binder& binder);
 Steps BindOp(const SourceAttention& op, Binder& binder);
 Steps BindOp(const CacheAppend& op, Binder& binder);

@@ -30,7 +30,7 @@
 namespace kinglet::cuda {
 
 inline constexpr uint32_t kWarpThreads = 32;
-inline constexpr uint32_t kMostWarps = 32;
+inline constexpr uint32_t kMaxWarps = 32;
 
 // Registers of the threads of a warp: on a device, of this thread alone.
 inline constexpr uint32_t kWarpSlots = KINGLET_CUDA_ON_DEVICE ? 1 : kWarpThreads;
@@ -86,7 +86,7 @@ class PerWarp {
   KINGLET_HOST_DEVICE T& operator[](const Warp& warp) { return values_[warp.index()]; }
 
  private:
-  T values_[kMostWarps]{};
+  T values_[kMaxWarps]{};
 #endif
 };
 

@@ -17,18 +17,18 @@ struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
 
-  static constexpr uint32_t kStreams = IntegerProduct::kMostStreamTiles * kTileStreams;
+  static constexpr uint32_t kStreams = IntegerProduct::kMaxStreamTiles * kTileStreams;
   // A warp has a block of 1,024 logits, so that a chain of a sum stays with one thread, of so many
   // tiles of lanes: half of a unit's, or one where that left much of a device without a unit.
-  static constexpr uint32_t kMostTilesOfWarp = 4, kLeastTilesOfWarp = 1;
+  static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
   static constexpr uint32_t kEnoughUnits = 128;
   KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
-    const bool enough = UnitsOf(kMostTilesOfWarp, lanes, warps) >= kEnoughUnits;
-    return enough ? kMostTilesOfWarp : kLeastTilesOfWarp;
+    const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= kEnoughUnits;
+    return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
   }
   // Units of a block of lanes. `warps`: a multiple of 8.
   KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
-    const uint32_t together = warps * tiles / IntegerProduct::kMostStreamTiles;
+    const uint32_t together = warps * tiles / IntegerProduct::kMaxStreamTiles;
     return (logits.Blocks() + together - 1) / together;
   }
   KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
@@ -108,7 +108,7 @@ struct RowTerms {
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
-  constexpr uint32_t kParts = IntegerProduct::kMostStreamTiles / kTiles;
+  constexpr uint32_t kParts = IntegerProduct::kMaxStreamTiles / kTiles;
   const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
   const uint32_t left = work.lane_count - first_lane;
@@ -131,7 +131,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
     PerLane<StreamFloats<kTiles>> steps;
     LoadOfStreams(warp, work, own, steps,
                   [&](const Lane& lane) { return work.StepOf(lane, p.product.x); });
-    const bool plain = p.product.fits_int32 && !p.product.finish.rectify;
+    const bool plain = p.product.fits_int32 && !p.product.finish.relu;
     const uint32_t plain_rows =
         !plain ? 0 : (matrix.rows < p.logits.count ? matrix.rows : p.logits.count);
     for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
@@ -240,7 +240,7 @@ KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerLane<TileFloats<kTiles>>& of_
 // Calls f with TilesOfWarp, a constant.
 template <class F>
 KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, const F& f) {
-  constexpr uint32_t kMost = ClusterProduct::kMostTilesOfWarp;
+  constexpr uint32_t kMost = ClusterProduct::kMaxTilesOfWarp;
   if (p.TilesOfWarp(work.lane_count, work.block.warps()) == kMost) {
     f(std::integral_constant<uint32_t, kMost>());
   } else {

@@ -49,7 +49,7 @@ Steps BindOp(const CodedSums& op, Binder& binder) {
   step.partial = binder.At(op.partial);
   step.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
   step.mean = scheme.combine == Combine::kMean;
-  step.finish.rectify = op.rectify;
+  step.finish.relu = op.relu;
   if (op.bias) {
     KINGLET_ASSIGN_OR_RETURN(step.finish.bias, binder.weights.Reals(*op.bias));
   }

@@ -315,7 +315,7 @@ class CudaQueue : public Queue {
   }
 
   static constexpr size_t kPinnedBytes = size_t{4} << 20;
-  static constexpr size_t kMostGraphs = 64;
+  static constexpr size_t kMaxGraphs = 64;
   int device_;
   cudaStream_t stream_;
   Limits limits_;
@@ -324,8 +324,7 @@ class CudaQueue : public Queue {
   std::map<std::pair<Waiting, uint64_t>, bool> can_wait_;  // with so much shared memory
   // By what a call of Run names; the memory behind it stays where it is for as long as the queue
   // lives.
-  RecentlyUsed<std::tuple<const Step*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{
-      kMostGraphs};
+  RecentlyUsed<std::tuple<const Step*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{kMaxGraphs};
 };
 
 class CudaDevice : public Device {

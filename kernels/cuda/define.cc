@@ -82,13 +82,13 @@ Steps BindDefineRow(const EmbedRow& op, Binder& binder) {
   step.scale = static_cast<float>(op.scale);
   step.entry_layers = static_cast<uint32_t>(define.unit.entry_layers);
 
-  uint64_t most_cols = 0;
+  uint64_t max_cols = 0;
   for (const EmbeddingBin& bin : op.bins) {
     if (bin.projection) {
-      most_cols = std::max(most_cols, Cols(binder.plan.weights[bin.table].shape));
+      max_cols = std::max(max_cols, Cols(binder.plan.weights[bin.table].shape));
     }
   }
-  const Place row = binder.Temporary<float>(most_cols), row_step = binder.Temporary<float>(1);
+  const Place row = binder.Temporary<float>(max_cols), row_step = binder.Temporary<float>(1);
   std::vector<MapBin> bins;
   for (const EmbeddingBin& bin : op.bins) {
     MapBin from{};
@@ -112,12 +112,12 @@ Steps BindDefineRow(const EmbedRow& op, Binder& binder) {
   step.bin_count = static_cast<uint32_t>(bins.size());
 
   std::vector<UnitLayer> layers;
-  step.most_chains = 1;
+  step.max_chains = 1;
   for (size_t i = 0; i < define.unit.layers.size(); ++i) {
     KINGLET_ASSIGN_OR_RETURN(const UnitLayer layer,
                              LayerOf(binder, define.unit.layers[i], define.tensors[i]));
     if (layer.norm_parts != 0) {
-      step.most_chains = std::max(step.most_chains, BlockSumFloats(layer.out / layer.norm_parts));
+      step.max_chains = std::max(step.max_chains, BlockSumFloats(layer.out / layer.norm_parts));
     }
     layers.push_back(layer);
   }

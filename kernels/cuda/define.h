@@ -111,10 +111,10 @@ struct ComputeDefineRow : ByLane {
   Place work, rows, words, out;
   CachedRows cache;
   float scale;
-  uint64_t most_chains;  // BlockSumFloats of the widest normalisation
+  uint64_t max_chains;  // BlockSumFloats of the widest normalisation
 
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return 2 * SharedMemory::Bytes<float>(most_chains) + SharedMemory::Bytes<uint64_t>(1);
+    return 2 * SharedMemory::Bytes<float>(max_chains) + SharedMemory::Bytes<uint64_t>(1);
   }
 };
 
@@ -243,8 +243,8 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   const Lane& lane = work.lanes[work.unit];
   const Block& block = work.block;
   SharedMemory shared(block);
-  float* const sums = shared.Take<float>(p.most_chains);
-  float* const squares = shared.Take<float>(p.most_chains);
+  float* const sums = shared.Take<float>(p.max_chains);
+  float* const squares = shared.Take<float>(p.max_chains);
   uint64_t* const slot = shared.Take<uint64_t>(1);
   float* const out = work.At<float>(lane, p.out);
   float* const rows = work.At<float>(lane, p.rows);

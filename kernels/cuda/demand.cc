@@ -66,7 +66,7 @@ class StepDemand {
     return {RealBytes(uint64_t{p.heads} * p.size)};
   }
   DeviceDemand operator()(const GatherRow& p) const { return {p.least_row_bytes * lanes_.size()}; }
-  DeviceDemand operator()(const ScaleAndRectify& p) const { return {2 * RealBytes(p.count)}; }
+  DeviceDemand operator()(const ScaleAndRelu& p) const { return {2 * RealBytes(p.count)}; }
 
  private:
   static bool AnyIn(const TokenRange& tokens, std::span<const StreamFrame> lanes) {

@@ -6,19 +6,19 @@
 
 namespace kinglet::cuda {
 
-std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t most_blocks) {
+std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t max_blocks) {
   std::vector<Launch> launches;
   bool joining = false;  // the last launch is one of few blocks
   for (uint32_t i = 0; i < list.count; ++i) {
     const uint32_t units = UnitsOf(list.steps[i], lanes, kBlockWarps);
     const bool alone = lanes >= list.steps[i].alone_from_lanes;
     if (units > kFewUnits || alone) {
-      launches.push_back({i, i + 1, std::min(units, most_blocks)});
+      launches.push_back({i, i + 1, std::min(units, max_blocks)});
       joining = false;
     } else if (joining) {
       launches.back().end = i + 1;
     } else {
-      launches.push_back({i, i + 1, std::min(kFewBlocks, most_blocks)});
+      launches.push_back({i, i + 1, std::min(kFewBlocks, max_blocks)});
       joining = true;
     }
   }

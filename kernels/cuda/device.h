@@ -37,10 +37,10 @@ struct Launch {
 };
 // Few blocks wait for each other fast, but many read memory fast: steps of few units share a launch
 // of kFewBlocks, and any other, and one for many lanes that
-// has a kernel of its own, is one of its own with up to `most_blocks`.
+// has a kernel of its own, is one of its own with up to `max_blocks`.
 inline constexpr uint32_t kFewBlocks = 16;
 inline constexpr uint32_t kFewUnits = 64;
-std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t most_blocks);
+std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t max_blocks);
 
 // What has been asked of a queue since it was made.
 struct QueueWork {

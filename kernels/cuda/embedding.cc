@@ -27,14 +27,14 @@ Result<TableRows> TableRowsOf(Binder& binder, WeightId table) {
 Steps BindOp(const EmbedRow& op, Binder& binder) {
   if (op.define) return BindDefineRow(op, binder);
   const Place out = binder.At(op.out);
-  uint64_t most_cols = 0;
+  uint64_t max_cols = 0;
   for (const EmbeddingBin& bin : op.bins) {
     if (bin.projection) {
-      most_cols = std::max(most_cols, Cols(binder.plan.weights[bin.table].shape));
+      max_cols = std::max(max_cols, Cols(binder.plan.weights[bin.table].shape));
     }
   }
   // A token has one bin: all of them may use the same memory.
-  const Place row = binder.Temporary<float>(most_cols), step = binder.Temporary<float>(1);
+  const Place row = binder.Temporary<float>(max_cols), step = binder.Temporary<float>(1);
   std::vector<GatheredBin> gathered;
   std::vector<Step> products;
   for (const EmbeddingBin& bin : op.bins) {

@@ -31,7 +31,7 @@ class EmulatedQueue : public Queue {
     return Status();
   }
   Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
-    for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.most_blocks)) {
+    for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
       ++work_.launches;
       // Between two waits a block may be ahead of another by any number of steps.
       for (uint32_t i = launch.begin; i < launch.end;) {

@@ -12,7 +12,7 @@
 namespace kinglet::cuda {
 
 struct Emulation {
-  uint32_t most_blocks = 5;  // of a launch
+  uint32_t max_blocks = 5;  // of a launch
   // Of the threads of a section, and of the blocks between two waits: any order gives the same.
   Order order = Order::kForward;
   uint64_t memory_bytes = uint64_t{1} << 40;  // that may be allocated

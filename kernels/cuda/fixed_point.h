@@ -17,26 +17,24 @@ struct FixedPoint : ByLane {
   Place codes;  // [count] of int16
   Place step;   // [1] of reals
 
-  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
-    return SharedMemory::Bytes<float>(kMostParts);
-  }
-  static constexpr uint32_t kMostParts = 256;
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return SharedMemory::Bytes<float>(kMaxParts); }
+  static constexpr uint32_t kMaxParts = 256;
 };
 
 KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
   constexpr float kLimit = 16383.0f;
   const Lane& lane = work.lanes[work.unit];
   const float* x = work.At<float>(lane, p.x);
-  float* const largest = SharedMemory(work.block).Take<float>(FixedPoint::kMostParts);
-  work.block.ForEach(FixedPoint::kMostParts, [&](uint64_t part) {
+  float* const largest = SharedMemory(work.block).Take<float>(FixedPoint::kMaxParts);
+  work.block.ForEach(FixedPoint::kMaxParts, [&](uint64_t part) {
     float most = 0.0f;
-    for (uint64_t i = part; i < p.count; i += FixedPoint::kMostParts) {
+    for (uint64_t i = part; i < p.count; i += FixedPoint::kMaxParts) {
       const float magnitude = fabsf(x[i]);
       most = magnitude > most ? magnitude : most;
     }
     largest[part] = most;
   });
-  for (uint32_t apart = FixedPoint::kMostParts / 2; apart > 0; apart /= 2) {
+  for (uint32_t apart = FixedPoint::kMaxParts / 2; apart > 0; apart /= 2) {
     work.block.ForEach(apart, [&](uint64_t i) {
       largest[i] = largest[i + apart] > largest[i] ? largest[i + apart] : largest[i];
     });

@@ -44,7 +44,7 @@ struct RankedWordsPlan {
 
   // A bit for each.
   KINGLET_HOST_DEVICE uint64_t AllClusters() const {
-    return ~uint64_t{0} >> (kMostClusters - cluster_count);
+    return ~uint64_t{0} >> (kMaxClusters - cluster_count);
   }
   // Of a word.
   KINGLET_HOST_DEVICE uint32_t ClusterOf(uint32_t id) const {
@@ -53,9 +53,9 @@ struct RankedWordsPlan {
     return index;
   }
 
-  static constexpr uint32_t kMostClusters = 64;
-  static constexpr uint32_t kMostBlocks = 2048;  // 2,000,000 words
-  static constexpr uint32_t kMostPairs = 4096;
+  static constexpr uint32_t kMaxClusters = 64;
+  static constexpr uint32_t kMaxBlocks = 2048;  // 2,000,000 words
+  static constexpr uint32_t kMaxPairs = 4096;
   static constexpr uint32_t kMostColumns = 4096;  // of a table whose logits are not stored
 };
 

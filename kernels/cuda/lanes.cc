@@ -40,8 +40,8 @@ class ProgramLanes : public DeviceLanes {
     });
   }
 
-  uint32_t most_ranked_words() const override {
-    return program_->queries().can_rank() ? program_->queries().most_words() : 0;
+  uint32_t max_ranked_words() const override {
+    return program_->queries().can_rank() ? program_->queries().max_words() : 0;
   }
 
   Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame> frames, uint32_t k,

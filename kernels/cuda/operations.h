@@ -27,12 +27,12 @@ using Operations =
                  LargestOfLane, ExponentialsOfProducts, RankWords, WordLogProbability, AttendHead,
                  ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
                  AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts,
-                 LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRectify,
+                 LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu,
                  ComputeDefineRow>;
 
 template <class T>
 Step MakeStep(const T& arguments) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMostBytes);
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMaxBytes);
   Step step{};
   step.kind = internal::KindIn<T>(Operations());
   step.by_lane = internal::kByLane<T>;

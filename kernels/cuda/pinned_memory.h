@@ -13,7 +13,7 @@
 
 namespace kinglet::cuda {
 
-// Handed out piece by piece to copies of one stream, until all of them are known to be done: what
+// Handed out chunk by chunk to copies of one stream, until all of them are known to be done: what
 // they are to read must not change before. It is not known of pageable memory when that is.
 class PinnedMemory {
  public:

@@ -11,7 +11,7 @@ constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
 // What IntegerProduct knows of launches, and of blocks.
 static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
 static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewUnits * kBlockWarps);
-static_assert(IntegerProduct::kMostWarpsOfUnit == kBlockWarps);
+static_assert(IntegerProduct::kMaxWarpsOfUnit == kBlockWarps);
 
 }  // namespace
 
@@ -75,7 +75,7 @@ Steps BindOp(const MatVec& op, Binder& binder) {
   const auto cols = static_cast<uint32_t>(Cols(binder.plan.weights[op.weight].shape));
   const ProductOperand x = OperandOf(binder, op.x, op.input, cols, steps);
   Finish finish;
-  finish.rectify = op.rectify;
+  finish.relu = op.relu;
   if (op.bias) {
     KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.Reals(*op.bias));
   }

@@ -13,12 +13,12 @@ namespace kinglet::cuda {
 // What a row's product becomes on its way to y.
 struct Finish {
   const float* bias = nullptr;  // [rows], or null
-  bool rectify = false;
+  bool relu = false;
   float scale = 1.0f;  // multiplies the product
   KINGLET_HOST_DEVICE float operator()(float value, uint64_t row) const {
     value *= scale;
     if (bias != nullptr) value += bias[row];
-    return !rectify || value > 0.0f ? value : 0.0f;
+    return !relu || value > 0.0f ? value : 0.0f;
   }
 };
 
@@ -39,10 +39,10 @@ struct IntegerProduct {
 
   static constexpr uint32_t kColumns = 1024;       // of 8 lanes' x in shared memory at a time,
   static constexpr uint32_t kColumnsOfMany = 256;  // or so many of many lanes
-  static constexpr uint32_t kMostStreamTiles = 8;
+  static constexpr uint32_t kMaxStreamTiles = 8;
   static constexpr uint32_t kAloneFromLanes = kTileStreams + 1;
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
-    return lanes > kTileStreams ? kMostStreamTiles : 1;
+    return lanes > kTileStreams ? kMaxStreamTiles : 1;
   }
   // Warps that divide a tile's columns among them, a power of 2. Of many lanes, whose products keep
   // a warp busy, one; of few, as many as leave every block of a small launch (device.h) one unit
@@ -79,11 +79,11 @@ struct IntegerProduct {
   static constexpr uint32_t kPartialSums = kTileRows * kTileStreams;
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
     const uint64_t few = 2 * kTileStreams * Stride(kColumns) +
-                         SharedMemory::Bytes<int64_t>(kMostWarpsOfUnit * kPartialSums);
-    const uint64_t many = 2 * kMostStreamTiles * kTileStreams * Stride(kColumnsOfMany);
+                         SharedMemory::Bytes<int64_t>(kMaxWarpsOfUnit * kPartialSums);
+    const uint64_t many = 2 * kMaxStreamTiles * kTileStreams * Stride(kColumnsOfMany);
     return few < many ? many : few;
   }
-  static constexpr uint32_t kMostWarpsOfUnit = 8;
+  static constexpr uint32_t kMaxWarpsOfUnit = 8;
 };
 
 namespace internal {
@@ -434,7 +434,7 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
 namespace internal {
 template <bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& work) {
-  constexpr uint32_t kStreamTiles = IntegerProduct::kMostStreamTiles;
+  constexpr uint32_t kStreamTiles = IntegerProduct::kMaxStreamTiles;
   constexpr uint32_t kStreams = kStreamTiles * kTileStreams;
   constexpr uint32_t kColumns = IntegerProduct::kColumnsOfMany;
   const Block& block = work.block;

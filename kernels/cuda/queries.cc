@@ -11,7 +11,7 @@ namespace kinglet::cuda {
 namespace {
 
 // Of a block whose logits are made twice, with room for a second on the same multiprocessor.
-constexpr uint64_t kMostSharedBytes = 98304;
+constexpr uint64_t kMaxSharedBytes = 98304;
 
 bool Writes(const Op& op, BufferId logits) {
   if (const auto* product = std::get_if<MatVec>(&op)) return product->y == logits;
@@ -29,7 +29,7 @@ struct FusedProduct {
 // twice.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
                                         const std::vector<std::vector<Step>>& bound,
-                                        const Logits& logits, uint64_t most_shared_bytes) {
+                                        const Logits& logits, uint64_t max_shared_bytes) {
   std::optional<FusedProduct> found;
   for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
     if (!Writes(plan.steps[i].op, cluster.logits)) continue;
@@ -44,7 +44,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
     return std::nullopt;
   }
   const ClusterProduct fused = {found->product, logits};
-  const bool fits = fused.SharedBytes() <= std::min(kMostSharedBytes, most_shared_bytes) &&
+  const bool fits = fused.SharedBytes() <= std::min(kMaxSharedBytes, max_shared_bytes) &&
                     fused.PaddedColumns() <= RankedWordsPlan::kMostColumns;
   return fits ? found : std::nullopt;
 }
@@ -60,7 +60,7 @@ uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
 }  // namespace
 
 Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
-                              uint64_t most_shared_bytes, Binder& binder) {
+                              uint64_t max_shared_bytes, Binder& binder) {
   Queries queries;
   std::vector<RankedCluster> stored, fused;
   for (const ClusterPlan& cluster : plan.clusters) {
@@ -78,7 +78,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     stored.push_back(ranked);
     queries.first_words_.push_back(cluster.first);
     const std::optional<FusedProduct> product =
-        FindProduct(plan, cluster, bound, logits, most_shared_bytes);
+        FindProduct(plan, cluster, bound, logits, max_shared_bytes);
     if (product) {
       ranked.stored = false;
       ranked.product = product->product;
@@ -134,15 +134,15 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
     cache.lambda = static_cast<float>(plan.cache->lambda);
     cache.log_keep = Log(cache.keep);
   }
-  queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMostClusters &&
-                      ranking.blocks <= RankedWordsPlan::kMostBlocks &&
-                      ranking.cache.capacity <= RankedWordsPlan::kMostPairs &&
-                      SharedBytesOfAnswers(ranking) <= most_shared_bytes;
+  queries.can_rank_ = ranking.cluster_count <= RankedWordsPlan::kMaxClusters &&
+                      ranking.blocks <= RankedWordsPlan::kMaxBlocks &&
+                      ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
+                      SharedBytesOfAnswers(ranking) <= max_shared_bytes;
   // As many words surely have a log-probability above minus infinity.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity
                                : 0;
-  queries.most_words_ = std::min(outside, RankedWords::kMost);
+  queries.max_words_ = std::min(outside, RankedWords::kMost);
   return queries;
 }
 

@@ -21,9 +21,9 @@ inline constexpr uint32_t kLanesWorthFusing = 32;
 
 class Queries {
  public:
-  // `bound[i]` is what plan step i became; a block of the device has `most_shared_bytes`.
+  // `bound[i]` is what plan step i became; a block of the device has `max_shared_bytes`.
   static Result<Queries> Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
-                              uint64_t most_shared_bytes, Binder& binder);
+                              uint64_t max_shared_bytes, Binder& binder);
 
   // False where the model has more clusters, words or pairs of a cache than ranking.h takes or the
   // device's blocks have shared memory for, or no clusters at all: then the host ranks.
@@ -39,7 +39,7 @@ class Queries {
   // many or fewer: what stores logits leaves also what makes them again. REQUIRES: can_rank().
   RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
   // Most words that RankWords may be asked for.
-  uint32_t most_words() const { return most_words_; }
+  uint32_t max_words() const { return max_words_; }
 
  private:
   // One of the two ways.
@@ -56,7 +56,7 @@ class Queries {
   StepRange cache_steps_;
   std::vector<uint32_t> first_words_;  // of the clusters
   bool can_rank_ = false;
-  uint32_t most_words_ = 0;
+  uint32_t max_words_ = 0;
 };
 
 }  // namespace kinglet::cuda

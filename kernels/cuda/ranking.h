@@ -91,14 +91,14 @@ class LaneRanking {
         cache_(p.plan, shared),
         of_cached_(shared.Take<float>(SortedCache::Room(p.plan))),
         bounds_(shared.Take<float>(p.plan.blocks)),
-        of_warps_(shared.Take<RankedWord>(kMostWarps)),
-        bits_of_warps_(shared.Take<uint64_t>(kMostWarps)),
+        of_warps_(shared.Take<RankedWord>(kMaxWarps)),
+        bits_of_warps_(shared.Take<uint64_t>(kMaxWarps)),
         best_(*shared.Take<BestWords>(1)) {}
   KINGLET_HOST_DEVICE static uint64_t Bytes(const RankedWordsPlan& plan) {
     return LaneWords::Bytes(plan) + SortedCache::Bytes(plan) +
            SharedMemory::Bytes<float>(SortedCache::Room(plan)) +
-           SharedMemory::Bytes<float>(plan.blocks) + SharedMemory::Bytes<RankedWord>(kMostWarps) +
-           SharedMemory::Bytes<uint64_t>(kMostWarps) + SharedMemory::Bytes<BestWords>(1);
+           SharedMemory::Bytes<float>(plan.blocks) + SharedMemory::Bytes<RankedWord>(kMaxWarps) +
+           SharedMemory::Bytes<uint64_t>(kMaxWarps) + SharedMemory::Bytes<BestWords>(1);
   }
 
   // From now on these clusters may be looked into; the best words are those of `known`, or none.

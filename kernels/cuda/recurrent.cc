@@ -33,7 +33,7 @@ Steps BindOp(const GruGates& op, Binder& binder) {
 Steps BindOp(const RnnGates& op, Binder& binder) {
   auto step = CellOf<RnnCell>(op, binder);
   step.recurrent = binder.At(op.recurrent);
-  step.rectify = op.rectify;
+  step.relu = op.relu;
   return std::vector<Step>{MakeStep(step)};
 }
 

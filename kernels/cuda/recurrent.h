@@ -52,13 +52,13 @@ KINGLET_HOST_DEVICE inline void Run(const GruCell& p, const Work& work) {
 }
 
 struct RnnCell : Cell {
-  bool rectify;
+  bool relu;
 };
 
 KINGLET_HOST_DEVICE inline void Run(const RnnCell& p, const Work& work) {
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const float sum = work.At<float>(lane, p.input)[i] + work.At<float>(lane, p.recurrent)[i];
-    work.At<float>(lane, p.hidden)[i] = p.rectify ? (sum > 0.0f ? sum : 0.0f) : Tanh(sum);
+    work.At<float>(lane, p.hidden)[i] = p.relu ? (sum > 0.0f ? sum : 0.0f) : Tanh(sum);
   });
 }
 

@@ -107,12 +107,12 @@ inline constexpr uint32_t kManyLanes = 64;
 
 // One of the argument structs, by its number in the list of them (operations.h).
 struct Step {
-  static constexpr size_t kMostBytes = 256, kAlignment = 8;
+  static constexpr size_t kMaxBytes = 256, kAlignment = 8;
   uint32_t kind;
   bool by_lane;  // ByLane's
   // For so many lanes or more it is a launch of its own, by a kernel of its own.
   uint32_t alone_from_lanes;
-  alignas(kAlignment) unsigned char arguments[kMostBytes];
+  alignas(kAlignment) unsigned char arguments[kMaxBytes];
 };
 
 template <class... A>
@@ -120,7 +120,7 @@ struct ArgumentList {};
 
 template <class T>
 KINGLET_HOST_DEVICE T ArgumentsOf(const Step& step) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMostBytes);
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMaxBytes);
   static_assert(alignof(T) <= Step::kAlignment);
 #if KINGLET_CUDA_ON_DEVICE
   // nvcc makes of a copy of bytes a load of each byte, whatever it is told of their alignment.

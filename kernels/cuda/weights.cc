@@ -9,7 +9,7 @@
 namespace kinglet::cuda {
 namespace {
 
-constexpr uint64_t kMostElements = uint64_t{1} << 31;
+constexpr uint64_t kMaxElements = uint64_t{1} << 31;
 
 }  // namespace
 
@@ -62,7 +62,7 @@ Result<const std::byte*> WeightStore::Upload(std::span<const std::byte> bytes) {
 Result<ByteMatrix> WeightStore::Integers(WeightId id) {
   if (const auto found = integers_.find(id); found != integers_.end()) return found->second;
   const RowReader reader(plan_.weights[id]);
-  if (reader.rows() > kMostElements || reader.cols() > kMostElements) {
+  if (reader.rows() > kMaxElements || reader.cols() > kMaxElements) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "cuda", "tensor " + plan_.weights[id].name,
                            "at most 2^31 rows and columns", ShapeText(plan_.weights[id].shape));
   }

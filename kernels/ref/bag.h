@@ -75,10 +75,9 @@ class BagFeaturesKernel {
 };
 
 template <class T>
-class ScaleShiftRectifyKernel {
+class ScaleShiftReluKernel {
  public:
-  ScaleShiftRectifyKernel(const ScaleShiftRectify& op, const BufferLayout& layout,
-                          WeightStore& store)
+  ScaleShiftReluKernel(const ScaleShiftRelu& op, const BufferLayout& layout, WeightStore& store)
       : x_(layout[op.x]),
         y_(layout[op.y]),
         scale_(store.Get(op.scale)),

@@ -14,9 +14,9 @@ namespace kinglet::ref {
 
 // What a row's product becomes on its way to y.
 template <class T>
-T Finished(T value, const Weights* bias, size_t row, bool rectify) {
+T Finished(T value, const Weights* bias, size_t row, bool relu) {
   if (bias != nullptr) value += static_cast<T>(bias->values[row]);
-  return !rectify || value > T{0} ? value : T{0};
+  return !relu || value > T{0} ? value : T{0};
 }
 
 template <class T>
@@ -28,13 +28,13 @@ class MatVecKernel {
         x_(plan, layout, op.x, op.input),
         y_(layout[op.y]),
         y_offset_(op.y_offset),
-        rectify_(op.rectify) {}
+        relu_(op.relu) {}
 
   void operator()(StreamFrame& frame) const {
     const ProductVector<T> x = x_.Read(frame, weight_->cols);
     T* y = y_.At<T>(frame) + y_offset_;
     for (size_t row = 0; row < weight_->rows; ++row) {
-      y[row] = Finished(x.DotRow(*weight_, row, 0), bias_.get(), row, rectify_);
+      y[row] = Finished(x.DotRow(*weight_, row, 0), bias_.get(), row, relu_);
     }
   }
   std::vector<MemoryRange> WeightMemory() const {
@@ -48,7 +48,7 @@ class MatVecKernel {
   ProductInput<T> x_;
   Slot y_;
   size_t y_offset_;
-  bool rectify_;
+  bool relu_;
 };
 
 template <class T>
@@ -102,7 +102,7 @@ class CodedSumsKernel {
         partial_(layout[op.partial]),
         y_(layout[op.y]),
         y_offset_(op.y_offset),
-        rectify_(op.rectify) {
+        relu_(op.relu) {
     firsts_ = PartialFirsts(scheme());
   }
 
@@ -115,7 +115,7 @@ class CodedSumsKernel {
       T sum = partial[firsts_[0] + codes[0]];
       for (size_t j = 1; j < codes.size(); ++j) sum += partial[firsts_[j] + codes[j]];
       if (scheme().combine == Combine::kMean) sum /= static_cast<T>(codes.size());
-      y[row] = Finished(sum, bias_.get(), row, rectify_);
+      y[row] = Finished(sum, bias_.get(), row, relu_);
     }
   }
   std::vector<MemoryRange> WeightMemory() const {
@@ -133,7 +133,7 @@ class CodedSumsKernel {
   std::vector<uint64_t> firsts_;  // of each position's partial products
   Slot partial_, y_;
   size_t y_offset_;
-  bool rectify_;
+  bool relu_;
 };
 
 }  // namespace kinglet::ref

@@ -76,7 +76,7 @@ class RnnGatesKernel {
       : input_(layout[op.input]),
         recurrent_(layout[op.recurrent]),
         hidden_(layout[op.hidden]),
-        rectify_(op.rectify) {}
+        relu_(op.relu) {}
 
   void operator()(StreamFrame& frame) const {
     const T* input = input_.At<T>(frame);
@@ -84,13 +84,13 @@ class RnnGatesKernel {
     T* hidden = hidden_.At<T>(frame);
     for (size_t i = 0; i < hidden_.count; ++i) {
       const T sum = input[i] + recurrent[i];
-      hidden[i] = rectify_ ? (sum > T{0} ? sum : T{0}) : Tanh(sum);
+      hidden[i] = relu_ ? (sum > T{0} ? sum : T{0}) : Tanh(sum);
     }
   }
 
  private:
   Slot input_, recurrent_, hidden_;
-  bool rectify_;
+  bool relu_;
 };
 
 template <class T>

@@ -105,8 +105,8 @@ struct Binder {
   Kernel operator()(const BagFeatures& op) const {
     return {EachFrame(BagFeaturesKernel<T>(op, layout))};
   }
-  Kernel operator()(const ScaleShiftRectify& op) const {
-    return WithWeights(ScaleShiftRectifyKernel<T>(op, layout, store));
+  Kernel operator()(const ScaleShiftRelu& op) const {
+    return WithWeights(ScaleShiftReluKernel<T>(op, layout, store));
   }
   Kernel operator()(const StoreRow& op) const {
     return {EachFrame(StoreRowKernel<T>(op, plan, layout))};

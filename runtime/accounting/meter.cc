@@ -90,7 +90,7 @@ class StepMeter {
     const TensorView& weight = plan_.weights[op.weight];
     const double rows = Real(Rows(weight.shape)), cols = Real(Cols(weight.shape));
     AddProducts(op.weight, cols, rows, op.bias ? rows : 0, op.x, cols, op.input);
-    if (op.rectify) Add(".relu", {0, 0, rows});
+    if (op.relu) Add(".relu", {0, 0, rows});
   }
 
   // One product for each partial sum, however many rows use it.
@@ -108,7 +108,7 @@ class StepMeter {
     // Rows that are concatenated are sums of products all the same.
     sums.additions = rows * (Real(table.coded()->scheme.positions) - 1) + (op.bias ? rows : 0);
     Add("", sums);
-    if (op.rectify) Add(".relu", {0, 0, rows});
+    if (op.relu) Add(".relu", {0, 0, rows});
   }
 
   void operator()(const Quantise& op) const {
@@ -211,7 +211,7 @@ class StepMeter {
   void operator()(const BagFeatures& op) const {
     Add("", {0, 0, Real(plan_.buffer(op.sum).count)});
   }
-  void operator()(const ScaleShiftRectify& op) const {
+  void operator()(const ScaleShiftRelu& op) const {
     const double n = Real(plan_.buffer(op.x).count);
     Add("", {n, n, n});
   }

@@ -84,7 +84,7 @@ class StepRules {
   // Every bin's tables are charged for every token, whichever bin its word is in.
   void operator()(const MatVec& op) const {
     AddLinear("", op.weight, op.bias, 1);
-    if (op.rectify) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
+    if (op.relu) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
   }
 
   // A linear layer with the codebook's weights; positions that share a pool each run it.
@@ -97,7 +97,7 @@ class StepRules {
     OperationTally sums = SumsOfSubVectors(*table.coded(), Real(Rows(table.shape)));
     if (op.bias) sums.additions += Real(nonzeros_[*op.bias]);
     Add("", sums);
-    if (op.rectify) Add(".relu", Relu(Real(Rows(table.shape))));
+    if (op.relu) Add(".relu", Relu(Real(Rows(table.shape))));
   }
 
   // Quantising and dequantising are free.
@@ -159,7 +159,7 @@ class StepRules {
   // Nor bags of words, of which the same is said; the maximum is a function.
   void operator()(const BagAppend& op) const { AddGates(op.embedded, 0, 1, op.largest ? 1 : 0); }
   void operator()(const BagFeatures& op) const { AddGates(op.sum, 0, 0, 1); }
-  void operator()(const ScaleShiftRectify& op) const { AddGates(op.x, 1, 1, 1); }
+  void operator()(const ScaleShiftRelu& op) const { AddGates(op.x, 1, 1, 1); }
 
   // The notebook has no encoder either: its products and its softmax, for each head.
   void operator()(const StoreRow&) const {}
@@ -286,7 +286,7 @@ class StorageRules {
   void operator()(const QrnnGates&) const {}
   void operator()(const BagAppend&) const {}
   void operator()(const BagFeatures&) const {}
-  void operator()(const ScaleShiftRectify& op) const {
+  void operator()(const ScaleShiftRelu& op) const {
     Charge(op.scale);
     Charge(op.shift);
   }

@@ -156,7 +156,7 @@ class StepTracer {
     if (op.largest) Read(*op.largest);
     Write(op.out);
   }
-  void operator()(const ScaleShiftRectify& op) const {
+  void operator()(const ScaleShiftRelu& op) const {
     Read(op.x);
     Write(op.y);
   }

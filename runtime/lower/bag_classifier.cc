@@ -25,12 +25,12 @@ void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanB
   builder.AddStep("bag.features", BagFeatures{bag.sum, bag.words, bag.largest, input});
   if (const auto& hidden = block.hidden) {
     builder.AddStep("classifier.input",
-                    ScaleShiftRectify{input, hidden->input_scale, hidden->input_shift, input});
+                    ScaleShiftRelu{input, hidden->input_scale, hidden->input_shift, input});
     const BufferId units =
         builder.Reals("classifier.hidden", Rows(builder.plan().weights[hidden->weight].shape));
     builder.AddProduct("classifier.hidden", MatVec{hidden->weight, hidden->bias, input, units});
     builder.AddStep("classifier.hidden.output",
-                    ScaleShiftRectify{units, hidden->output_scale, hidden->output_shift, units});
+                    ScaleShiftRelu{units, hidden->output_scale, hidden->output_shift, units});
     input = units;
   }
   builder.AddProduct("classifier", MatVec{block.weight, block.bias, input, classifier.logits});

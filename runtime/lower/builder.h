@@ -88,7 +88,7 @@ class PlanBuilder {
     const BufferId partial = Reals(name + ".partial", PartialCount(coded->scheme));
     AddStep(name + ".partial", PartialProducts{product.weight, product.x, partial, product.input});
     AddStep(name, CodedSums{product.weight, product.bias, partial, product.y, product.y_offset,
-                            product.rectify});
+                            product.relu});
   }
 
   // The normaliser of a softmax over `logits`: the step `name`. Returns the buffer `blocks`, for

@@ -129,7 +129,7 @@ BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const s
   const BufferId inner =
       builder.Reals(name + ".inner", Rows(builder.plan().weights[layer.inner_weight].shape));
   MatVec fc0{layer.inner_weight, layer.inner_bias, input, inner};
-  fc0.rectify = true;
+  fc0.relu = true;
   builder.AddProduct(name + ".fc0", fc0);
   const BufferId codes = builder.Quantised(name + ".fc0.quantise", inner, At(layer, &Q::inner));
   const BufferId outer = builder.Reals(name + ".outer", width);

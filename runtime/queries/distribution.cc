@@ -208,11 +208,11 @@ T Distribution<T>::Mixed(T log_probability, T weight) const {
 template <class T>
 template <class Work>
 void Distribution<T>::ForParts(size_t n, const Work& work) {
-  const auto part = [&](Pieces pieces) {
-    const size_t begin = pieces.begin * kPartWords;
-    work(begin, std::min(pieces.end * kPartWords, n) - begin);
+  const auto part = [&](Chunks chunks) {
+    const size_t begin = chunks.begin * kPartWords;
+    work(begin, std::min(chunks.end * kPartWords, n) - begin);
   };
-  RunPieces((n + kPartWords - 1) / kPartWords, part, execution_.team.get());
+  RunChunks((n + kPartWords - 1) / kPartWords, part, execution_.team.get());
 }
 
 // log p of words: two differences, a comparison and the cluster's own log p; then the share that

@@ -76,14 +76,14 @@ TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
   }
 }
 
-// The kernel with the pieces of each phase run one by one, in an order that the seed shuffles, by
+// The kernel with the chunks of each phase run one by one, in an order that the seed shuffles, by
 // two threads. `kernel` outlives it.
 Kernel Scattered(const Kernel& kernel, uint64_t seed) {
   Kernel scattered;
   for (const Phase& phase : kernel.phases) {
-    const auto run = [&phase, seed](std::span<StreamFrame> frames, Pieces) {
-      if (phase.pieces == 1) return phase.run(frames, {0, 1});
-      std::vector<size_t> order(phase.pieces);
+    const auto run = [&phase, seed](std::span<StreamFrame> frames, Chunks) {
+      if (phase.chunks == 1) return phase.run(frames, {0, 1});
+      std::vector<size_t> order(phase.chunks);
       std::iota(order.begin(), order.end(), size_t{0});
       std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
       const auto run_every_other = [&](size_t from) {
@@ -106,9 +106,9 @@ TEST(Conformance, PiecesGiveTheSameBitsInAnyOrderAndInSeveralThreads) {
       if (backend.real_bytes != sizeof(float)) continue;
       const Kernels kernels = backend.bind(op_case.plan, layout, {});
       ASSERT_TRUE(kernels.ok()) << op_case.name << " " << kernels.status().message();
-      const auto has_pieces = [](const Phase& phase) { return phase.pieces > 1; };
+      const auto has_chunks = [](const Phase& phase) { return phase.chunks > 1; };
       const auto& phases = kernels->front().phases;
-      if (std::none_of(phases.begin(), phases.end(), has_pieces)) continue;
+      if (std::none_of(phases.begin(), phases.end(), has_chunks)) continue;
       ++divided;
       const OpRun expected = RunReference(op_case);
       OpRun run(op_case, sizeof(float));

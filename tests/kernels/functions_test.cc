@@ -212,7 +212,7 @@ void ExpectVectorsEqual(VectorFunction vector, Function scalar) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
     if (functions == nullptr) continue;
     std::vector<float> x, y;
-    // All bit patterns, signs, infinities and NaN included, a piece at a time.
+    // All bit patterns, signs, infinities and NaN included, a chunk at a time.
     for (uint64_t bits = 0; bits < (uint64_t{1} << 32);) {
       x.clear();
       for (; x.size() < 4099 && bits < (uint64_t{1} << 32); bits += stride) {

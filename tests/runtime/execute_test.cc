@@ -1,4 +1,4 @@
-// Phases divided among threads: each piece runs once on each frame, whichever way they are cut.
+// Phases divided among threads: each chunk runs once on each frame, whichever way they are cut.
 #include "runtime/execute.h"
 
 #include <gtest/gtest.h>
@@ -12,23 +12,23 @@ namespace {
 
 TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
   for (const size_t threads : {1u, 2u, 5u}) {
-    const auto team = *PieceTeam::Create(threads);
+    const auto team = *WorkerTeam::Create(threads);
     team->Wake();
     for (const size_t frame_count : {1u, 2u, 3u, 17u}) {
-      for (const size_t pieces : {1u, 2u, 3u, 4u, 40u}) {
+      for (const size_t chunks : {1u, 2u, 3u, 4u, 40u}) {
         for (const bool share : {false, true}) {
-          std::vector<std::vector<int>> runs(frame_count, std::vector<int>(pieces));
+          std::vector<std::vector<int>> runs(frame_count, std::vector<int>(chunks));
           std::vector<StreamFrame> frames(frame_count);
           for (size_t i = 0; i < frame_count; ++i) frames[i].position = i;
-          const auto run = [&runs](std::span<StreamFrame> some, Pieces part) {
+          const auto run = [&runs](std::span<StreamFrame> some, Chunks part) {
             EXPECT_FALSE(some.empty());
             for (const StreamFrame& frame : some) {
               for (size_t p = part.begin; p < part.end; ++p) ++runs[frame.position][p];
             }
           };
           for (int round = 1; round <= 20; ++round) {
-            RunPhase({run, pieces, share}, frames, *team);
-            ASSERT_EQ(runs, std::vector(frame_count, std::vector<int>(pieces, round)));
+            RunPhase({run, chunks, share}, frames, *team);
+            ASSERT_EQ(runs, std::vector(frame_count, std::vector<int>(chunks, round)));
           }
         }
       }
@@ -37,17 +37,17 @@ TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
 }
 
 TEST(RunPhase, PiecesThatFramesShareAreFetchedForAllOfThem) {
-  const auto team = *PieceTeam::Create(2);
+  const auto team = *WorkerTeam::Create(2);
   team->Wake();
   std::vector<StreamFrame> frames(9);
-  const auto all = [](std::span<StreamFrame> some, Pieces) { EXPECT_EQ(some.size(), 9u); };
+  const auto all = [](std::span<StreamFrame> some, Chunks) { EXPECT_EQ(some.size(), 9u); };
   for (int round = 0; round < 100; ++round) RunPhase({all, 16, true}, frames, *team);
 }
 
 TEST(RunPieces, WithoutATeamTheCallerRunsThem) {
   size_t end = 0;
-  RunPieces(
-      1000, [&](Pieces pieces) { end = pieces.end; }, nullptr);
+  RunChunks(
+      1000, [&](Chunks chunks) { end = chunks.end; }, nullptr);
   EXPECT_EQ(end, 1000u);
 }
 

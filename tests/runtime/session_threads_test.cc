@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// So many words that each query wakes the helpers up.
+// So many words that each query wakes the workers up.
 TinyOptions ManyWords(bool quantised) {
   TinyOptions options;
   options.quantised = quantised;

@@ -156,7 +156,7 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
   const BufferId partial = builder.Reals("partial", PartialCount(scheme), Fill::kRandom);
   made.op_case = builder.Finish(PartialProducts{table.id, op.x, partial, op.input}, kNotComparable);
   made.op_case.plan.steps.push_back(
-      {"sums", CodedSums{table.id, op.bias, partial, op.y, op.y_offset, op.rectify}});
+      {"sums", CodedSums{table.id, op.bias, partial, op.y, op.y_offset, op.relu}});
   return made;
 }
 
@@ -235,7 +235,7 @@ struct SumsShape {
   uint32_t positions;
   uint32_t pool;
   CodingLine coding = {};
-  bool bias = true, rectify = false;
+  bool bias = true, relu = false;
   uint32_t y_offset = 0;
   Fill fill = Fill::kRandom;
 };
@@ -245,7 +245,7 @@ OpCase SumsCase(const SumsShape& shape) {
       CaseName("CodedSums",
                {static_cast<int64_t>(shape.words), shape.positions, shape.pool,
                 static_cast<int>(shape.coding.combine), shape.coding.one_pool, shape.coding.hashed,
-                shape.bias, shape.rectify, shape.y_offset, static_cast<int>(shape.fill)}),
+                shape.bias, shape.relu, shape.y_offset, static_cast<int>(shape.fill)}),
       shape.words + shape.positions);
   CodingScheme scheme = SchemeOf(shape.coding, shape.positions, shape.pool);
   // So many columns that hashed codes are few beside the codebook, but for large pools.
@@ -258,7 +258,7 @@ OpCase SumsCase(const SumsShape& shape) {
   op.partial = builder.Reals("partial", PartialCount(scheme), shape.fill);
   op.y_offset = shape.y_offset;
   op.y = builder.Reals("y", shape.words + shape.y_offset + 2, Fill::kRandom);
-  op.rectify = shape.rectify;
+  op.relu = shape.relu;
   return builder.Finish(op, shape.fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
 

@@ -30,7 +30,7 @@ struct MatVecShape {
   int x_bits = 0;  // 0: reals
   TailInput input = TailInput::kAsIs;
   bool bias = true;
-  bool rectify = false;
+  bool relu = false;
   Fill fill = Fill::kRandom;
 };
 
@@ -50,7 +50,7 @@ OpCase MatVecCase(const std::string& prefix, const MatVecShape& shape) {
   op.x = builder.Vector("x", shape.cols, shape.x_bits, shape.fill);
   op.y_offset = shape.rows % 3 == 0 ? 5 : 0;
   op.y = builder.Reals("y", shape.rows + op.y_offset + 2, Fill::kRandom);
-  op.rectify = shape.rectify;
+  op.relu = shape.relu;
   op.input = shape.input;
   const bool comparable = shape.fill == Fill::kRandom || shape.fill == Fill::kZero;
   const double tolerance = shape.input == TailInput::kFixedPoint15 ? kFixedPointTolerance : 1e-9;
@@ -94,7 +94,7 @@ void AddMatVecEdges(std::vector<OpCase>& cases) {
       for (const int x_bits : kXBits) {
         MatVecShape shape{rows, cols, encoding.storage, encoding.bits, encoding.pruned, x_bits};
         shape.bias = ++turn % 3 != 0;
-        shape.rectify = turn % 4 == 0;
+        shape.relu = turn % 4 == 0;
         cases.push_back(MatVecCase("MatVec", shape));
         if (x_bits != 0) continue;
         shape.input = TailInput::kFixedPoint15;
@@ -132,7 +132,7 @@ void AddMatVecEdges(std::vector<OpCase>& cases) {
           MatVecShape shape{19, cols, storage, 9};
           shape.input = input;
           shape.fill = fill;
-          shape.rectify = cols == 33;
+          shape.relu = cols == 33;
           cases.push_back(MatVecCase("MatVec", shape));
         }
       }
@@ -282,7 +282,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-kInfinity, at, -kInfinity);
     }
   }
-  // A piece that begins with a NaN and has the largest number.
+  // A chunk that begins with a NaN and has the largest number.
   std::vector<float> hidden(25000, 1.0f);
   hidden[8192] = kNaN;
   hidden[8200] = 3.0f;

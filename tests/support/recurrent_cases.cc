@@ -37,14 +37,13 @@ OpCase GruCase(const std::string& prefix, uint64_t n, Fill fill) {
   return builder.Finish(op, Tolerance(fill));
 }
 
-OpCase RnnCase(const std::string& prefix, uint64_t n, bool rectify, Fill fill) {
-  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), rectify, static_cast<int>(fill)}),
-                      n);
+OpCase RnnCase(const std::string& prefix, uint64_t n, bool relu, Fill fill) {
+  CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), relu, static_cast<int>(fill)}), n);
   RnnGates op{};
   op.input = PreActivations(builder, "input", 1, n, fill);
   op.recurrent = PreActivations(builder, "recurrent", 1, n, fill);
   op.hidden = builder.Reals("hidden", n, Fill::kRandom, true);
-  op.rectify = rectify;
+  op.relu = relu;
   return builder.Finish(op, Tolerance(fill));
 }
 

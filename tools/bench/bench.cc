@@ -16,7 +16,7 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kMostTokens = uint64_t{1} << 32;
+constexpr uint64_t kMaxTokens = uint64_t{1} << 32;
 constexpr uint64_t kUsualLength = 20;  // of sources and targets: a short sentence
 
 struct BenchOptions {
@@ -152,11 +152,11 @@ Command AddBench(Arguments& program) {
   bench.AddFlag("--no-skip", options->no_skip,
                 "compute all clusters whatever is asked: for models of random weights");
   bench.Add("--tokens", options->tokens, "steps to time in each mode, in rounds of equal length")
-      .Between(uint64_t{1}, kMostTokens)
+      .Between(uint64_t{1}, kMaxTokens)
       .Called("N")
       .ShowDefault();
   bench.Add("--rounds", options->rounds, "at most so many: each saves and restores all streams")
-      .Between(uint64_t{1}, kMostTokens)
+      .Between(uint64_t{1}, kMaxTokens)
       .Called("N");
   bench.Add("--steps", options->steps, "how many of the slowest steps to print")
       .Called("N")

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kPasses = 50;
 // Kinds of steps (what the lanes' tokens touch) whose floor is measured; the commonest.
-constexpr size_t kMostKinds = 16;
+constexpr size_t kMaxKinds = 16;
 
 // The most memory the process has had, as Linux counts it.
 std::optional<uint64_t> PeakResidentBytes() {
@@ -194,7 +194,7 @@ void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& st
   for (const auto& [kind, count] : run.kinds) kinds.emplace_back(count, &kind);
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  kinds.resize(std::min(kinds.size(), kMostKinds));
+  kinds.resize(std::min(kinds.size(), kMaxKinds));
   double steps = 0;
   for (const auto& [count, kind] : kinds) steps += static_cast<double>(count);
   const std::vector<MemoryRange> answers = run.streams.Answers(run.query);

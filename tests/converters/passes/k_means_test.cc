@@ -170,7 +170,7 @@ TEST(KMeans, ManyClusters) {
   options.iterations = 100;
   options.tolerance = 0;
   const uint64_t clusters = 4400;
-  ASSERT_GT(clusters, kMostSpreadClusters);
+  ASSERT_GT(clusters, kMaxSpreadClusters);
   const Result<Clustering> found = KMeans(Adjacent(values, 1), clusters, {}, options);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(std::set<uint32_t>(found->codes.begin(), found->codes.end()).size(), clusters);

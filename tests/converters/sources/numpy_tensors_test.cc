@@ -98,7 +98,7 @@ TEST(Npz, RefusesNamesThatComeTwice) {
             "npz archive: entry 'F16.npy': expected each name once, found it again");
 }
 
-TEST(Npy, IsOneTensorCalledAsItsFile) {
+TEST(NumpyTensors, IsOneTensorCalledAsItsFile) {
   const auto file = OpenInput(FixturePath("fortran.npy"));
   EXPECT_TRUE(LooksLikeNpy(*file));
   EXPECT_FALSE(LooksLikeNpz(*file));
@@ -112,7 +112,7 @@ TEST(Npy, IsOneTensorCalledAsItsFile) {
             std::vector<float>{0.33333334F});
 }
 
-TEST(Npy, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
+TEST(NumpyTensors, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
   for (const char* name : {"f4.npy", "fortran.npy", "version3.npy"}) {
     const std::string content = Fixture(name);
     TemporaryFile file("");
@@ -132,7 +132,7 @@ TEST(Npy, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
   }
 }
 
-TEST(Npy, RefusesHeadersThatClaimTooMuch) {
+TEST(NumpyTensors, RefusesHeadersThatClaimTooMuch) {
   const auto array = [](const std::string& shape, const std::string& data) {
     const std::string header = "{'descr': '<f8', 'fortran_order': True, 'shape': " + shape + "}";
     std::string content = "\x93NUMPY\x01";

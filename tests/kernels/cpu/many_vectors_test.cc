@@ -122,7 +122,7 @@ TEST_P(ManyVectors, IntegerProductsAreExact) {
               }
               float expected = static_cast<float>(sum) * (weights.scales[row] * vectors[i].step);
               if (finish.bias != nullptr) expected += finish.bias[row];
-              if (finish.rectify) expected = std::max(expected, 0.0f);
+              if (finish.relu) expected = std::max(expected, 0.0f);
               ASSERT_EQ(y[i][row], expected) << bits << " bits, " << shape.rows << "x" << shape.cols
                                              << ", " << i << " of " << count;
             }
@@ -155,7 +155,7 @@ void CheckReals(const Shape& shape, const std::vector<float>& bias, TestRandom& 
       for (size_t i = 0; i < count; ++i) {
         float expected = OrderedDot(values.data(), x[i].data(), shape.cols);
         if (finish.bias != nullptr) expected += finish.bias[row];
-        if (finish.rectify) expected = std::max(expected, 0.0f);
+        if (finish.relu) expected = std::max(expected, 0.0f);
         ASSERT_EQ(y[i][row], expected)
             << shape.rows << "x" << shape.cols << ", " << i << " of " << count;
       }

@@ -70,17 +70,17 @@ TEST(GruGates, AShutUpdateTakesTheCandidateAndAnOpenOneKeeps) {
 
 TEST(RnnGates, RectifiesOrSaturates) {
   for (const Target target : SupportedTargets()) {
-    for (const bool rectify : {false, true}) {
+    for (const bool relu : {false, true}) {
       constexpr size_t kUnits = 19;
       CaseBuilder builder("", 1);
       RnnGates op{};
       op.input = builder.Given("input", std::vector<float>(kUnits, 100));
       op.recurrent = builder.Given("recurrent", std::vector<float>(kUnits, -300));
       op.hidden = builder.Reals("hidden", kUnits, Fill::kRandom);
-      op.rectify = rectify;
+      op.relu = relu;
       const OpCase op_case = builder.Finish(op);
       const OpRun run = After(op_case, target);
-      for (const double hidden : run.Values(op.hidden)) EXPECT_EQ(hidden, rectify ? 0.0 : -1.0);
+      for (const double hidden : run.Values(op.hidden)) EXPECT_EQ(hidden, relu ? 0.0 : -1.0);
     }
   }
 }

@@ -94,38 +94,38 @@ TEST_F(WeightStoreTest, PadsVectorsToWholePanels) {
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ((*gain)[i], i < 17 ? values[i] : 0.0f);
 }
 
-// Releases a tensor's bytes; says which were, piece by piece.
+// Releases a tensor's bytes; says which were, chunk by chunk.
 struct Released {
-  std::vector<MemoryRange> pieces;
+  std::vector<MemoryRange> chunks;
   ReleaseBytes Function() {
-    return [this](WeightId, MemoryRange bytes) { pieces.push_back(bytes); };
+    return [this](WeightId, MemoryRange bytes) { chunks.push_back(bytes); };
   }
   uint64_t bytes() const {
     uint64_t total = 0;
-    for (const MemoryRange& piece : pieces) total += piece.size();
+    for (const MemoryRange& chunk : chunks) total += chunk.size();
     return total;
   }
 };
 
 TEST_F(WeightStoreTest, GivesBackWhatItHasLaidOutUnlessSomebodyReadsIt) {
-  // Rows of 4,000 columns at 9 bits: 1,000 of them are more than one piece.
+  // Rows of 4,000 columns at 9 bits: 1,000 of them are more than one chunk.
   for (const bool pruned : {false, true}) {
     const OpCase op_case = CaseOf(1000, 4000, Storage::kPerRow, pruned);
     Released released;
     WeightStore store(op_case.plan, *functions_, released.Function());
     const SharedPanels panels = store.Matrix(0);
-    EXPECT_TRUE(released.pieces.empty());
+    EXPECT_TRUE(released.chunks.empty());
     store.LayOut();
     const uint64_t stored = op_case.tensors->bytes();
-    EXPECT_LE(released.bytes(), stored + 3 * released.pieces.size());
-    EXPECT_GE(released.bytes() + 3 * released.pieces.size(), stored);
+    EXPECT_LE(released.bytes(), stored + 3 * released.chunks.size());
+    EXPECT_GE(released.bytes() + 3 * released.chunks.size(), stored);
 
     Released kept;
     WeightStore other(op_case.plan, *functions_, kept.Function());
     other.Matrix(0);
     other.Keep(0);
     other.LayOut();
-    EXPECT_TRUE(kept.pieces.empty());
+    EXPECT_TRUE(kept.chunks.empty());
   }
 }
 
@@ -134,7 +134,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
   Released released;
   WeightStore store(op_case.plan, *functions_, released.Function());
   store.Consume(0);
-  EXPECT_TRUE(released.pieces.empty());
+  EXPECT_TRUE(released.chunks.empty());
   store.LayOut();
   EXPECT_EQ(released.bytes(), op_case.tensors->bytes());
 
@@ -145,8 +145,8 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
     if (laid_out) other.Matrix(0);  // which gives it back itself
     if (!laid_out) other.Keep(0);
     other.LayOut();
-    EXPECT_EQ(once.pieces.empty(), !laid_out);
-    EXPECT_LE(once.bytes(), op_case.tensors->bytes() + 3 * once.pieces.size());
+    EXPECT_EQ(once.chunks.empty(), !laid_out);
+    EXPECT_LE(once.bytes(), op_case.tensors->bytes() + 3 * once.chunks.size());
   }
 }
 

@@ -53,7 +53,7 @@ TEST(CudaBag, ScaledShiftedRectified) {
   for (const uint64_t n : kLengths) {
     for (const bool in_place : {false, true}) {
       CaseBuilder builder("scale", n);
-      ScaleShiftRectify op{};
+      ScaleShiftRelu op{};
       op.x = builder.Reals("x", n, Fill::kSpecial);
       op.y = in_place ? op.x : builder.Reals("y", n, Fill::kZero);
       op.scale = builder.DenseVector(n);

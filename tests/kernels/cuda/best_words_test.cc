@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, BestWordsTest,
                          ::testing::Values(Order::kForward, Order::kBackward));
 
 TEST_P(BestWordsTest, TheUnionHasEveryBitAndNoOther) {
-  std::vector<uint64_t> of_warps(kMostWarps);
+  std::vector<uint64_t> of_warps(kMaxWarps);
   for (const uint32_t n : {0u, 1u, 31u, 64u, 65u, 1000u}) {
     std::vector<uint64_t> sets(n);
     uint64_t expected = 0;
@@ -34,7 +34,7 @@ TEST_P(BestWordsTest, TheUnionHasEveryBitAndNoOther) {
 }
 
 TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
-  std::vector<RankedWord> of_warps(kMostWarps);
+  std::vector<RankedWord> of_warps(kMaxWarps);
   for (const uint32_t n : {1u, 40u, 200u}) {
     std::vector<float> values(n);
     for (float& value : values) value = -static_cast<float>(random_.Below(20));
@@ -56,7 +56,7 @@ TEST_P(BestWordsTest, TheBestAreTakenInOrderAndTiesByTheLowerId) {
 }
 
 TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreLeftOut) {
-  std::vector<RankedWord> of_warps(kMostWarps);
+  std::vector<RankedWord> of_warps(kMaxWarps);
   constexpr uint32_t kWords = 150, kBest = 12;
   for (int round = 0; round < 5; ++round) {
     // Known words from two sides of the new ones' ids, so that ties go either way.

@@ -45,7 +45,7 @@ class Cluster {
     product.x_is_byte = shape.bytes;
     product.fits_int32 = shape.fits_int32;
     product.finish.bias = shape.biased ? bias_.data() : nullptr;
-    product.finish.rectify = shape.rectifies;
+    product.finish.relu = shape.rectifies;
     Logits& logits = cluster_.logits;
     const uint32_t count = shape.rows + shape.stored;
     logits.count = count;
@@ -131,7 +131,7 @@ class Cluster {
 void ExpectSame(const Shape& shape) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     Cluster cluster(shape);
-    cluster.ExpectSame<ClusterProduct::kMostTilesOfWarp>(order);
+    cluster.ExpectSame<ClusterProduct::kMaxTilesOfWarp>(order);
     cluster.ExpectSame<ClusterProduct::kLeastTilesOfWarp>(order);
   }
 }

@@ -53,7 +53,7 @@ class Chain {
     const WeightId gain = pool_.Add({"gain", {width}, gains});
     plan.weights = pool_.views();
     MatVec first{up, std::nullopt, x, inner};
-    first.rectify = true;
+    first.relu = true;
     builder.AddStep("up", first);
     const BufferId inner_codes = builder.Quantised("quantise", inner, quantiser);
     builder.AddStep("down", MatVec{down, std::nullopt, inner_codes, y});

@@ -109,7 +109,7 @@ TEST_F(QueriesTest, AWordIsInTheClusterThatThePlanSays) {
 }
 
 TEST_F(QueriesTest, NoMoreWordsAreRankedThanSurelyHaveANumber) {
-  const uint32_t most = program_->queries().most_words();
+  const uint32_t most = program_->queries().max_words();
   EXPECT_LE(most, RankedWords::kMost);
   EXPECT_LE(most, model_->vocabulary_size());
 }

@@ -94,7 +94,7 @@ TYPED_TEST(Ref, MatVecAddsTheBiasAndRectifies) {
   const BufferId x = one.Reals({1, 10, 100}), y = one.Reals({7, 7, 7});
   MatVec op{weight, bias, x, y};
   op.y_offset = 1;
-  op.rectify = true;
+  op.relu = true;
   one.Bind(op);
   one.Run();
   EXPECT_EQ(one.template Values<TypeParam>(y)[0], 7);  // below the offset
@@ -155,7 +155,7 @@ TYPED_TEST(Ref, ScaleShiftRectifyMayWorkInPlace) {
   const WeightId scale = one.Tensor({4}, {2, -1, 0, 1}), shift = one.Tensor({4}, {1, 1, 0.5, 0});
   const auto nan = std::numeric_limits<TypeParam>::quiet_NaN();
   const BufferId x = one.Reals({3, 4, 100, nan});
-  one.Bind(ScaleShiftRectify{x, scale, shift, x});
+  one.Bind(ScaleShiftRelu{x, scale, shift, x});
   one.Run();
   const TypeParam* y = one.template Values<TypeParam>(x);
   EXPECT_EQ(y[0], 7);
@@ -327,15 +327,15 @@ TYPED_TEST(Ref, GruGatesKeepTheHiddenBiasInsideTheReset) {
 }
 
 TYPED_TEST(Ref, RnnGates) {
-  for (const bool rectify : {false, true}) {
+  for (const bool relu : {false, true}) {
     OneStep<TypeParam> one;
     const BufferId input = one.Reals({1, -2, 0.25}), recurrent = one.Reals({0.5, 1, -0.25});
     const BufferId hidden = one.Reals({9, 9, 9});
-    one.Bind(RnnGates{input, recurrent, hidden, rectify});
+    one.Bind(RnnGates{input, recurrent, hidden, relu});
     one.Run();
     const TypeParam* h = one.template Values<TypeParam>(hidden);
-    EXPECT_NEAR(h[0], rectify ? 1.5 : std::tanh(1.5), 1e-7);
-    EXPECT_NEAR(h[1], rectify ? 0 : std::tanh(-1.0), 1e-7);
+    EXPECT_NEAR(h[0], relu ? 1.5 : std::tanh(1.5), 1e-7);
+    EXPECT_NEAR(h[1], relu ? 0 : std::tanh(-1.0), 1e-7);
     EXPECT_EQ(h[2], 0);
   }
 }

@@ -85,8 +85,8 @@ TEST(LowerRecurrent, CellsAndSizesFollowTheBlock) {
   const Lowered lowered({.cells = {Cell::kRelu, Cell::kTanh, Cell::kGru}, .units = 5});
   const auto plain = OpsOf<RnnGates>(lowered.plan);
   ASSERT_EQ(plain.size(), 2u);
-  EXPECT_TRUE(plain[0]->rectify);
-  EXPECT_FALSE(plain[1]->rectify);
+  EXPECT_TRUE(plain[0]->relu);
+  EXPECT_FALSE(plain[1]->relu);
   const auto gru = OpsOf<GruGates>(lowered.plan);
   ASSERT_EQ(gru.size(), 1u);
   EXPECT_EQ(lowered.plan.buffer(gru[0]->input).count, 3u * 7);

@@ -49,13 +49,13 @@ TEST(LowerDecoder, SizesFollowTheBlock) {
   EXPECT_EQ(plan->buffer(attention[0]->values).count, 4u * 3 * 7);
   EXPECT_TRUE(plan->buffer(attention[0]->keys).state && plan->buffer(attention[0]->values).state);
   EXPECT_EQ(attention[0]->start, StreamStart::kMasked);
-  size_t rectified = 0;
+  size_t relu = 0;
   for (const MatVec* product : OpsOf<MatVec>(*plan)) {
-    if (!product->rectify) continue;
-    ++rectified;
+    if (!product->relu) continue;
+    ++relu;
     EXPECT_EQ(plan->buffer(product->y).count, 11u);
   }
-  EXPECT_EQ(rectified, 1u);
+  EXPECT_EQ(relu, 1u);
 }
 
 }  // namespace

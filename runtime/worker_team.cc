@@ -1,4 +1,4 @@
-#include "runtime/piece_team.h"
+#include "runtime/worker_team.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -58,12 +58,12 @@ class SignalsBlocked {
 
 }  // namespace
 
-Result<std::unique_ptr<PieceTeam>> PieceTeam::Create(size_t threads) {
-  std::unique_ptr<PieceTeam> team(new PieceTeam);
-  team->helpers_.reserve(threads - 1);
+Result<std::unique_ptr<WorkerTeam>> WorkerTeam::Create(size_t threads) {
+  std::unique_ptr<WorkerTeam> team(new WorkerTeam);
+  team->workers_.reserve(threads - 1);
   const SignalsBlocked inherited;
   try {
-    while (team->size() < threads) team->helpers_.emplace_back(&PieceTeam::Help, team.get());
+    while (team->size() < threads) team->workers_.emplace_back(&WorkerTeam::Help, team.get());
   } catch (const std::system_error&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",
                            "as many from the system", std::to_string(team->size()));
@@ -71,21 +71,21 @@ Result<std::unique_ptr<PieceTeam>> PieceTeam::Create(size_t threads) {
   return team;
 }
 
-PieceTeam::~PieceTeam() {
+WorkerTeam::~WorkerTeam() {
   state_.store(kDismissed, std::memory_order_release);
   state_.notify_all();
-  for (std::thread& helper : helpers_) helper.join();
+  for (std::thread& worker : workers_) worker.join();
 }
 
-void PieceTeam::Wake() {
-  if (helpers_.empty() || state_.load(std::memory_order_relaxed) == kAwake) return;
+void WorkerTeam::Wake() {
+  if (workers_.empty() || state_.load(std::memory_order_relaxed) == kAwake) return;
   state_.store(kAwake, std::memory_order_release);
   state_.notify_all();
 }
 
-void PieceTeam::Sleep() { state_.store(kAsleep, std::memory_order_relaxed); }
+void WorkerTeam::Sleep() { state_.store(kAsleep, std::memory_order_relaxed); }
 
-std::optional<Pieces> PieceTeam::Claim(End from) {
+std::optional<Chunks> WorkerTeam::Claim(End from) {
   uint64_t word = unclaimed_.load(std::memory_order_relaxed);
   for (;;) {
     const uint64_t begin = word & UINT32_MAX, end = word >> 32, left = end - begin;
@@ -96,20 +96,20 @@ std::optional<Pieces> PieceTeam::Claim(End from) {
     const uint64_t rest = front ? Packed(begin + taken, end) : Packed(begin, end - taken);
     if (unclaimed_.compare_exchange_weak(word, rest, std::memory_order_acq_rel,
                                          std::memory_order_relaxed)) {
-      return front ? Pieces{begin, begin + taken} : Pieces{end - taken, end};
+      return front ? Chunks{begin, begin + taken} : Chunks{end - taken, end};
     }
   }
 }
 
-void PieceTeam::Do(Pieces pieces) {
+void WorkerTeam::Do(Chunks chunks) {
   try {
-    call_(work_, pieces);
+    call_(work_, chunks);
   } catch (const std::bad_alloc&) {
     out_of_memory_.store(true, std::memory_order_relaxed);
   }
 }
 
-void PieceTeam::Help() {
+void WorkerTeam::Help() {
   const FloatEnvironment environment;
   for (;;) {
     state_.wait(kAsleep, std::memory_order_acquire);
@@ -118,9 +118,9 @@ void PieceTeam::Help() {
       const uint32_t state = state_.load(std::memory_order_acquire);
       if (state == kDismissed) return;
       if (state == kAsleep) break;
-      if (const std::optional<Pieces> pieces = Claim(End::kBack)) {
-        Do(*pieces);
-        done_by_helpers_.fetch_add(pieces->end - pieces->begin, std::memory_order_release);
+      if (const std::optional<Chunks> chunks = Claim(End::kBack)) {
+        Do(*chunks);
+        done_by_workers_.fetch_add(chunks->end - chunks->begin, std::memory_order_release);
         patience = {};
       } else {
         patience.Wait();
@@ -129,20 +129,20 @@ void PieceTeam::Help() {
   }
 }
 
-void PieceTeam::RunPieces(size_t count, Call call, const void* work) {
+void WorkerTeam::RunChunks(size_t count, Call call, const void* work) {
   if (count < 2 || count > UINT32_MAX || state_.load(std::memory_order_relaxed) != kAwake) {
     return call(work, {0, count});
   }
   call_ = call;
   work_ = work;
-  done_by_helpers_.store(0, std::memory_order_relaxed);
+  done_by_workers_.store(0, std::memory_order_relaxed);
   unclaimed_.store(Packed(0, count), std::memory_order_release);
   size_t left = count;
-  while (const std::optional<Pieces> pieces = Claim(End::kFront)) {
-    Do(*pieces);
-    left -= pieces->end - pieces->begin;
+  while (const std::optional<Chunks> chunks = Claim(End::kFront)) {
+    Do(*chunks);
+    left -= chunks->end - chunks->begin;
   }
-  for (Patience patience; done_by_helpers_.load(std::memory_order_acquire) != left;) {
+  for (Patience patience; done_by_workers_.load(std::memory_order_acquire) != left;) {
     patience.Wait();
   }
   if (out_of_memory_.load(std::memory_order_relaxed)) {

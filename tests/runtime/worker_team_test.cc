@@ -1,5 +1,5 @@
-// Threads that divide pieces: each piece once, nobody waited for in vain, silence between calls.
-#include "runtime/piece_team.h"
+// Threads that divide chunks: each chunk once, nobody waited for in vain, silence between calls.
+#include "runtime/worker_team.h"
 
 #include <gtest/gtest.h>
 
@@ -17,15 +17,15 @@ namespace {
 
 TEST(PieceTeam, RunsEveryPieceOnce) {
   for (const size_t threads : {1u, 2u, 3u, 8u}) {
-    const auto team = *PieceTeam::Create(threads);
+    const auto team = *WorkerTeam::Create(threads);
     EXPECT_EQ(team->size(), threads);
     for (const size_t count : {0u, 1u, 2u, 3u, 7u, 64u, 1000u}) {
       for (int round = 0; round < 40; ++round) {
         team->Wake();
-        // Not atomic: what a helper has written is the caller's when Run returns.
+        // Not atomic: what a worker has written is the caller's when Run returns.
         std::vector<int> runs(count);
-        team->Run(count, [&](Pieces pieces) {
-          for (size_t i = pieces.begin; i < pieces.end; ++i) ++runs[i];
+        team->Run(count, [&](Chunks chunks) {
+          for (size_t i = chunks.begin; i < chunks.end; ++i) ++runs[i];
         });
         ASSERT_EQ(runs, std::vector<int>(count, 1)) << threads << " threads";
         if (round % 3 == 0) team->Sleep();
@@ -34,15 +34,15 @@ TEST(PieceTeam, RunsEveryPieceOnce) {
   }
 }
 
-// Works that come one after the other at once, so that helpers are late for most of them.
+// Works that come one after the other at once, so that workers are late for most of them.
 TEST(PieceTeam, ALateHelperTakesNothingOfAnOldWork) {
-  const auto team = *PieceTeam::Create(4);
+  const auto team = *WorkerTeam::Create(4);
   team->Wake();
   for (size_t work = 0; work < 20'000; ++work) {
     const size_t count = 2 + work % 3;
     size_t seen[4] = {};
-    team->Run(count, [&seen, work](Pieces pieces) {
-      for (size_t i = pieces.begin; i < pieces.end; ++i) seen[i] = work + 1;
+    team->Run(count, [&seen, work](Chunks chunks) {
+      for (size_t i = chunks.begin; i < chunks.end; ++i) seen[i] = work + 1;
     });
     for (size_t i = 0; i < count; ++i) ASSERT_EQ(seen[i], work + 1);
   }
@@ -50,16 +50,16 @@ TEST(PieceTeam, ALateHelperTakesNothingOfAnOldWork) {
 }
 
 TEST(PieceTeam, HelpersTakePartOnlyWhileTheyAreAwake) {
-  const auto team = *PieceTeam::Create(2);
+  const auto team = *WorkerTeam::Create(2);
   const std::thread::id caller = std::this_thread::get_id();
-  team->Run(1000, [&](Pieces pieces) {
-    EXPECT_EQ(pieces.end - pieces.begin, 1000u);
+  team->Run(1000, [&](Chunks chunks) {
+    EXPECT_EQ(chunks.end - chunks.begin, 1000u);
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
   team->Wake();
-  // Whoever has the first piece waits until another has come for the second.
+  // Whoever has the first chunk waits until another has come for the second.
   std::atomic<int> there{0};
-  team->Run(2, [&](Pieces) {
+  team->Run(2, [&](Chunks) {
     ++there;
     while (there < 2) std::this_thread::yield();
   });
@@ -67,11 +67,11 @@ TEST(PieceTeam, HelpersTakePartOnlyWhileTheyAreAwake) {
 }
 
 TEST(PieceTeam, HelpersComputeByRule7AndHandleNoSignals) {
-  const auto team = *PieceTeam::Create(2);
+  const auto team = *WorkerTeam::Create(2);
   const std::thread::id caller = std::this_thread::get_id();
   team->Wake();
   std::atomic<bool> looked{false};
-  team->Run(2, [&](Pieces) {
+  team->Run(2, [&](Chunks) {
     if (std::this_thread::get_id() == caller) {
       while (!looked) std::this_thread::yield();
       return;
@@ -90,30 +90,30 @@ TEST(PieceTeam, HelpersComputeByRule7AndHandleNoSignals) {
 }
 
 TEST(PieceTeam, MemoryThatRunsOutInAnyThreadIsTheCallersAffair) {
-  const auto team = *PieceTeam::Create(3);
+  const auto team = *WorkerTeam::Create(3);
   for (const bool awake : {false, true}) {
     if (awake) team->Wake();
     for (size_t bad = 0; bad < 20; ++bad) {
       std::atomic<size_t> done{0};
-      const auto work = [&](Pieces pieces) {
-        if (pieces.begin <= bad && bad < pieces.end) throw std::bad_alloc();
-        done += pieces.end - pieces.begin;
+      const auto work = [&](Chunks chunks) {
+        if (chunks.begin <= bad && bad < chunks.end) throw std::bad_alloc();
+        done += chunks.end - chunks.begin;
       };
       EXPECT_THROW(team->Run(20, work), std::bad_alloc);
       EXPECT_LT(done, 20u);
     }
     size_t whole = 0;
-    team->Run(1, [&](Pieces pieces) { whole = pieces.end; });
+    team->Run(1, [&](Chunks chunks) { whole = chunks.end; });
     EXPECT_EQ(whole, 1u);
   }
 }
 
 TEST(PieceTeam, UsesNoProcessorWhileItSleeps) {
-  std::vector<std::unique_ptr<PieceTeam>> teams;
+  std::vector<std::unique_ptr<WorkerTeam>> teams;
   for (int i = 0; i < 10; ++i) {
-    teams.push_back(*PieceTeam::Create(2));
+    teams.push_back(*WorkerTeam::Create(2));
     teams.back()->Wake();
-    teams.back()->Run(100, [](Pieces) {});
+    teams.back()->Run(100, [](Chunks) {});
     teams.back()->Sleep();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
