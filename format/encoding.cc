@@ -9,16 +9,10 @@
 
 #include "format/bitpack.h"
 #include "format/little_endian.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
-
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
 
 // value = q * scale or q / scale, one float32 rounding (docs/NUMERICS.md, rule 1). `codes` is
 // [rows, cols].
