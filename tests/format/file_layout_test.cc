@@ -6,7 +6,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::file_layout_test {
 namespace {
 
 std::vector<std::byte> Joined(const FileLayout& layout) {
@@ -62,4 +62,4 @@ TEST(LayOutAgain, EmptySegments) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::file_layout_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::packed_model_test {
 namespace {
 
 // In pieces or as a whole the bytes are the same, in every encoding.
@@ -97,4 +97,4 @@ TEST(PackModel, FillersThatGoWrongAreRefused) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::packed_model_test

@@ -9,7 +9,7 @@
 #include "kernels/cpu/bind.h"
 #include "tests/support/op_cases.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::cpu_test {
 namespace {
 
 // Sets KINGLET_CPU for one test.
@@ -95,4 +95,4 @@ TEST(FitsInt32, IsExactAtTheBoundary) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::cpu_test
