@@ -389,15 +389,7 @@ Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft) try {
   KINGLET_ASSIGN_OR_RETURN(
       const PackedModel packed,
       packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary));
-  const std::vector<std::span<const std::byte>> pieces = packed.Pieces();
-  uint64_t size = 0;
-  for (const std::span<const std::byte> piece : pieces) size += piece.size();
-  std::vector<std::byte> file;
-  file.reserve(size);
-  for (const std::span<const std::byte> piece : pieces) {
-    file.insert(file.end(), piece.begin(), piece.end());
-  }
-  return file;
+  return packed.layout.Bytes();
 } catch (const std::bad_alloc&) {
   return NoMemory("room for the file's bytes");
 }

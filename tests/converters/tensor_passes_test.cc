@@ -41,11 +41,7 @@ Result<PackedModel> Pack(TensorPasses& passes, LoadedModel& model) {
 
 std::vector<std::byte> BytesOf(const Result<PackedModel>& packed) {
   EXPECT_TRUE(packed.ok()) << packed.status().message();
-  std::vector<std::byte> bytes;
-  for (const std::span<const std::byte> piece : packed->Pieces()) {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-  }
-  return bytes;
+  return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
 }
 
 // Whatever is done early, every tensor is read once, in order, and the file is the same.

@@ -12,12 +12,7 @@ namespace {
 
 std::vector<std::byte> Joined(const Result<PackedModel>& packed) {
   EXPECT_TRUE(packed.ok()) << packed.status().message();
-  std::vector<std::byte> joined;
-  if (!packed.ok()) return joined;
-  for (const std::span<const std::byte> piece : packed->Pieces()) {
-    joined.insert(joined.end(), piece.begin(), piece.end());
-  }
-  return joined;
+  return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
 }
 
 // In pieces or as a whole the bytes are the same, in every encoding.
