@@ -302,7 +302,7 @@ Result<ModelDraft> Synthesise(const SynthesisSpec& spec) {
   if (spec.bits != 0) {
     for (const TensorId id : model.quantisable) QuantiseTensor(spec.bits, model.draft.tensors[id]);
   }
-  for (EncodedTensor& tensor : model.draft.tensors) PackTensor(tensor);
+  for (EncodedTensor& tensor : model.draft.tensors) ChooseMask(tensor);
   SetFrequencies(spec, model.draft);
   model.draft.description.provenance = ProvenanceOf(spec);
   return std::move(model.draft);
