@@ -9,6 +9,7 @@
 #include "converters/passes/quantise.h"
 #include "converters/sources/quoted.h"
 #include "converters/texts/token_file.h"
+#include "converters/texts/word_splitter.h"
 
 namespace kinglet {
 namespace {
