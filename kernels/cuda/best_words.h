@@ -25,29 +25,29 @@ template <class At>
 KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* of_warps,
                                    const At& at) {
   block.EachWarp([&](const Warp& warp) {
-    PerLane<float> values;
-    PerLane<uint32_t> ids;
-    const auto take = [&](uint32_t slot, const RankedWord& word) {
-      if (!word.IsBetterThan({values[slot], ids[slot]})) return;
-      values[slot] = word.value;
-      ids[slot] = word.id;
+    PerThread<float> values;
+    PerThread<uint32_t> ids;
+    const auto take = [&](uint32_t reg, const RankedWord& word) {
+      if (!word.IsBetterThan({values[reg], ids[reg]})) return;
+      values[reg] = word.value;
+      ids[reg] = word.id;
     };
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      values[slot] = RankedWord::None().value;
-      ids[slot] = RankedWord::None().id;
-      for (uint32_t i = warp.index() * kWarpThreads + lane; i < n; i += block.threads()) {
-        take(slot, at(i));
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      values[reg] = RankedWord::None().value;
+      ids[reg] = RankedWord::None().id;
+      for (uint32_t i = warp.index() * kWarpThreads + thread; i < n; i += block.threads()) {
+        take(reg, at(i));
       }
     });
     for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerLane<float> other_values = warp.Exchanged(values, apart);
-      const PerLane<uint32_t> other_ids = warp.Exchanged(ids, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) {
-        take(slot, {other_values[slot], other_ids[slot]});
+      const PerThread<float> other_values = warp.Exchanged(values, apart);
+      const PerThread<uint32_t> other_ids = warp.Exchanged(ids, apart);
+      warp.EachThread([&](uint32_t, uint32_t reg) {
+        take(reg, {other_values[reg], other_ids[reg]});
       });
     }
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      if (lane == 0) of_warps[warp.index()] = {values[slot], ids[slot]};
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      if (thread == 0) of_warps[warp.index()] = {values[reg], ids[reg]};
     });
   });
 }
@@ -72,26 +72,26 @@ template <class At>
 KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
                                         const At& at) {
   block.EachWarp([&](const Warp& warp) {
-    PerLane<uint64_t> bits;
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      bits[slot] = 0;
-      for (uint32_t i = warp.index() * kWarpThreads + lane; i < n; i += block.threads()) {
-        bits[slot] |= at(i);
+    PerThread<uint64_t> bits;
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      bits[reg] = 0;
+      for (uint32_t i = warp.index() * kWarpThreads + thread; i < n; i += block.threads()) {
+        bits[reg] |= at(i);
       }
     });
     for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerLane<uint64_t> other = warp.Exchanged(bits, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) { bits[slot] |= other[slot]; });
+      const PerThread<uint64_t> other = warp.Exchanged(bits, apart);
+      warp.EachThread([&](uint32_t, uint32_t reg) { bits[reg] |= other[reg]; });
     }
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      if (lane == 0) of_warps[warp.index()] = bits[slot];
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      if (thread == 0) of_warps[warp.index()] = bits[reg];
     });
   });
   block.ForEach(1, [&](uint64_t) {
     for (uint32_t i = 1; i < block.warps(); ++i) of_warps[0] |= of_warps[i];
   });
   const uint64_t found = of_warps[0];
-  block.Wait();
+  block.Barrier();
   return found;
 }
 

@@ -48,13 +48,13 @@ struct ByteMatrix {
   }
 };
 
-// A lane's 16 bytes of a tile, and its 16 signs, lie together: bytes [16 lane, ..), bits
-// [16 lane, ..). This is where an entry of the tile is among them.
+// A thread's 16 bytes of a tile, and its 16 signs, lie together: bytes [16 thread, ..), bits
+// [16 thread, ..). This is where an entry of the tile is among them.
 struct TilePlace {
-  uint32_t lane, word, byte;
+  uint32_t thread, word, byte;
   KINGLET_HOST_DEVICE TilePlace(uint32_t row, uint32_t col)
-      : lane(row % 8 * 4 + col % 16 / 4), word(row / 8 + col / 16 * 2), byte(col % 4) {}
-  KINGLET_HOST_DEVICE uint32_t index() const { return lane * 16 + word * 4 + byte; }
+      : thread(row % 8 * 4 + col % 16 / 4), word(row / 8 + col / 16 * 2), byte(col % 4) {}
+  KINGLET_HOST_DEVICE uint32_t index() const { return thread * 16 + word * 4 + byte; }
 };
 
 KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) const {
@@ -71,11 +71,11 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
   return byte - ((signs >> (index % 8) & 1) != 0 ? 256 : 0);
 }
 
-// A lane's words of a tile's two planes; `tile` < matrix.tiles(). Where all integers are bytes the
+// A thread's words of a tile's two planes; `tile` < matrix.tiles(). Where all integers are bytes the
 // low plane is signed and needs no high one; taken as unsigned, its signs are the high one.
-KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
+KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
   TileA words;
-  memcpy(&words, __builtin_assume_aligned(matrix.low + tile * kTileBytes + lane * sizeof words, 16),
+  memcpy(&words, __builtin_assume_aligned(matrix.low + tile * kTileBytes + thread * sizeof words, 16),
          sizeof words);
   return words;
 }
@@ -84,26 +84,26 @@ KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
   return ((bits & 0xfu) * 0x00204081u & 0x01010101u) * 0xffu;
 }
 template <ByteForm kForm>
-KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
+KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
   TileA words{};
   if constexpr (kForm == ByteForm::kByte) {
-    words = LoadLow(matrix, tile, lane);
+    words = LoadLow(matrix, tile, thread);
     for (uint32_t& word : words.words) word = (word >> 7 & 0x01010101u) * 0xffu;
   } else if constexpr (kForm == ByteForm::kTwoBytes) {
-    const std::byte* from = matrix.high + tile * kTileBytes + lane * sizeof words;
+    const std::byte* from = matrix.high + tile * kTileBytes + thread * sizeof words;
     memcpy(&words, __builtin_assume_aligned(from, 16), sizeof words);
   } else {
     uint16_t signs;
-    const std::byte* from = matrix.high + tile * kTileSignBytes + lane * sizeof signs;
+    const std::byte* from = matrix.high + tile * kTileSignBytes + thread * sizeof signs;
     memcpy(&signs, __builtin_assume_aligned(from, 2), sizeof signs);
     for (uint32_t i = 0; i < 4; ++i) words.words[i] = SignBytes(uint32_t{signs} >> (4 * i));
   }
   return words;
 }
-KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t lane) {
-  if (matrix.form == ByteForm::kByte) return LoadHigh<ByteForm::kByte>(matrix, tile, lane);
-  if (matrix.form == ByteForm::kSigned9) return LoadHigh<ByteForm::kSigned9>(matrix, tile, lane);
-  return LoadHigh<ByteForm::kTwoBytes>(matrix, tile, lane);
+KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
+  if (matrix.form == ByteForm::kByte) return LoadHigh<ByteForm::kByte>(matrix, tile, thread);
+  if (matrix.form == ByteForm::kSigned9) return LoadHigh<ByteForm::kSigned9>(matrix, tile, thread);
+  return LoadHigh<ByteForm::kTwoBytes>(matrix, tile, thread);
 }
 
 }  // namespace kinglet::cuda

@@ -14,7 +14,7 @@ inline constexpr uint32_t kTileRows = 16;    // of A and D
 inline constexpr uint32_t kTileDepth = 32;   // columns of A, rows of B
 inline constexpr uint32_t kTileStreams = 8;  // columns of B and D
 
-// Four bytes to a word, the lowest place first. With g = lane / 4 and t = lane % 4, a lane holds
+// Four bytes to a word, the lowest place first. With g = thread / 4 and t = thread % 4, a thread holds
 //   A: words (g, 4 t ..), (g + 8, 4 t ..), (g, 16 + 4 t ..), (g + 8, 16 + 4 t ..)
 //   B: words (4 t .., g), (16 + 4 t .., g)
 //   D: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1)
@@ -27,12 +27,12 @@ struct TileB {
 struct TileD {
   int32_t sums[4];
 };
-// The row and column of D that a lane's sum i is.
-KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t lane, uint32_t i) {
-  return lane / 4 + (i < 2 ? 0 : 8);
+// The row and column of D that a thread's sum i is.
+KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t thread, uint32_t i) {
+  return thread / 4 + (i < 2 ? 0 : 8);
 }
-KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t lane, uint32_t i) {
-  return lane % 4 * 2 + i % 2;
+KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t thread, uint32_t i) {
+  return thread % 4 * 2 + i % 2;
 }
 namespace internal {
 template <bool kSigned>
@@ -50,8 +50,8 @@ KINGLET_HOST_DEVICE inline int32_t DotWord(uint32_t a, uint32_t b) {
 
 // REQUIRES: every sum fits 32 bits.
 template <bool kSignedA, bool kSignedB>
-KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<TileA>& a,
-                                              const PerLane<TileB>& b, PerLane<TileD>& d) {
+KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<TileA>& a,
+                                              const PerThread<TileB>& b, PerThread<TileD>& d) {
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ >= 800
   static_cast<void>(warp);
   const uint32_t* x = a[0].words;
@@ -76,7 +76,7 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<Ti
   // Compute capability 7.5 has this product only at [8, 8, 16]: its threads fetch each other's
   // words instead.
   static_cast<void>(warp);
-  const uint32_t lane = threadIdx.x % kWarpThreads, row = lane / 4, pair = lane % 4;
+  const uint32_t thread = threadIdx.x % kWarpThreads, row = thread / 4, pair = thread % 4;
   for (uint32_t source = 0; source < 4; ++source) {
     for (uint32_t part = 0; part < 2; ++part) {
       const uint32_t a_low =
@@ -92,14 +92,14 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<Ti
     }
   }
 #else
-  warp.EachLane([&](uint32_t lane, uint32_t slot) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
     for (uint32_t i = 0; i < 4; ++i) {
-      const uint32_t row = TileRow(lane, i), stream = TileStream(lane, i);
+      const uint32_t row = TileRow(thread, i), stream = TileStream(thread, i);
       for (uint32_t source = 0; source < 4; ++source) {
         for (uint32_t part = 0; part < 2; ++part) {
           const uint32_t word_a = a[row % 8 * 4 + source].words[2 * part + row / 8];
           const uint32_t word_b = b[stream * 4 + source].words[part];
-          d[slot].sums[i] += internal::DotWord<kSignedA, kSignedB>(word_a, word_b);
+          d[reg].sums[i] += internal::DotWord<kSignedA, kSignedB>(word_a, word_b);
         }
       }
     }

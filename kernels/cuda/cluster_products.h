@@ -60,19 +60,19 @@ struct StreamFloats {
 };
 
 // The lanes of a warp: no more than its tiles have.
-struct WarpThreads {
+struct LaneRange {
   uint32_t first, count;
 };
 
 // Of each lane of the warp its number value(lane), to the threads that hold the lane's sums.
 template <uint32_t kTiles, class Value>
-KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const WarpThreads& lanes,
-                                       PerLane<StreamFloats<kTiles>>& to, const Value& value) {
-  warp.EachLane([&](uint32_t lane, uint32_t slot) {
+KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const LaneRange& lanes,
+                                       PerThread<StreamFloats<kTiles>>& to, const Value& value) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
     for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t stream = s * kTileStreams + TileStream(lane, i);
-        to[slot].values[s][i] =
+        const uint32_t stream = s * kTileStreams + TileStream(thread, i);
+        to[reg].values[s][i] =
             stream < lanes.count ? value(work.lanes[lanes.first + stream]) : 0.0f;
       }
     }
@@ -103,7 +103,7 @@ struct RowTerms {
   }
 };
 
-// begin(warp, its lanes); use(warp, stream tile, slot, i, logit) for every logit of a block, those
+// begin(warp, its lanes); use(warp, stream tile, reg, i, logit) for every logit of a block, those
 // of one sum in the order of their index; end(warp, block of logits, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
@@ -125,10 +125,10 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
     if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
     const uint32_t rest = lanes - first_stream;
-    const WarpThreads own = {first_lane + first_stream,
+    const LaneRange own = {first_lane + first_stream,
                              rest < kTiles * kTileStreams ? rest : kTiles * kTileStreams};
     begin(warp, own);
-    PerLane<StreamFloats<kTiles>> steps;
+    PerThread<StreamFloats<kTiles>> steps;
     LoadOfStreams(warp, work, own, steps,
                   [&](const Lane& lane) { return work.StepOf(lane, p.product.x); });
     const bool plain = p.product.fits_int32 && !p.product.finish.relu;
@@ -136,9 +136,9 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
         !plain ? 0 : (matrix.rows < p.logits.count ? matrix.rows : p.logits.count);
     for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
       const uint32_t row_tile = logit_block * (kSumBlock / kTileRows) + tile;
-      PerLane<RowTerms> rows;
-      warp.EachLane([&](uint32_t lane, uint32_t slot) {
-        rows[slot] = RowTerms::Load(p.product, row_tile, lane);
+      PerThread<RowTerms> rows;
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
+        rows[reg] = RowTerms::Load(p.product, row_tile, thread);
       });
       TileSums<kTiles> sums{};
       if (row_tile < matrix.row_tiles()) {
@@ -156,25 +156,25 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
       for (uint32_t s = 0; s < kTiles; ++s) {
         if (whole && (s + 1) * kTileStreams <= own.count) {
           // Nearly always: nothing is asked about a single logit.
-          warp.EachLane([&](uint32_t, uint32_t slot) {
+          warp.EachThread([&](uint32_t, uint32_t reg) {
             for (uint32_t i = 0; i < 4; ++i) {
-              use(warp, s, slot, i,
-                  rows[slot].LogitOf(p.product, sums.tiles[s][slot], i,
-                                     steps[slot].values[s][i % 2]));
+              use(warp, s, reg, i,
+                  rows[reg].LogitOf(p.product, sums.tiles[s][reg], i,
+                                     steps[reg].values[s][i % 2]));
             }
           });
           continue;
         }
-        warp.EachLane([&](uint32_t lane, uint32_t slot) {
+        warp.EachThread([&](uint32_t thread, uint32_t reg) {
           for (uint32_t i = 0; i < 4; ++i) {
-            const uint32_t row = row_tile * kTileRows + TileRow(lane, i);
-            const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+            const uint32_t row = row_tile * kTileRows + TileRow(thread, i);
+            const uint32_t stream = s * kTileStreams + TileStream(thread, i);
             if (row >= p.logits.count || stream >= own.count) continue;
             const float logit =
-                row < matrix.rows ? ProductOf(p.product, sums.tiles[s][slot], i, row,
-                                              steps[slot].values[s][i % 2])
+                row < matrix.rows ? ProductOf(p.product, sums.tiles[s][reg], i, row,
+                                              steps[reg].values[s][i % 2])
                                   : work.At<float>(work.lanes[own.first + stream], p.logits.x)[row];
-            use(warp, s, slot, i, logit);
+            use(warp, s, reg, i, logit);
           }
         });
       }
@@ -186,7 +186,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
 // The 16 numbers that the threads hold for a lane become one, which lands with the threads of
 // TileRow 0. together(a, b): a of the row before.
 template <uint32_t kTiles, class Together>
-KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
+KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
                                   const Together& together) {
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
@@ -196,32 +196,32 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats<kTiles>>&
 #pragma unroll
 #endif
     for (uint32_t i = 0; i < 2; ++i) {
-      PerLane<float> rows;
-      warp.EachLane([&](uint32_t, uint32_t slot) {
-        const TileFloats<kTiles>& own = of_warp[slot];
-        rows[slot] = together(own.values[s][i], own.values[s][i + 2]);  // 8 rows apart
+      PerThread<float> rows;
+      warp.EachThread([&](uint32_t, uint32_t reg) {
+        const TileFloats<kTiles>& own = of_warp[reg];
+        rows[reg] = together(own.values[s][i], own.values[s][i + 2]);  // 8 rows apart
       });
       for (uint32_t apart = 4; apart > 0; apart /= 2) {
-        const PerLane<float> other = warp.Exchanged(rows, 4 * apart);
-        warp.EachLane(
-            [&](uint32_t, uint32_t slot) { rows[slot] = together(rows[slot], other[slot]); });
+        const PerThread<float> other = warp.Exchanged(rows, 4 * apart);
+        warp.EachThread(
+            [&](uint32_t, uint32_t reg) { rows[reg] = together(rows[reg], other[reg]); });
       }
-      warp.EachLane([&](uint32_t, uint32_t slot) { of_warp[slot].values[s][i] = rows[slot]; });
+      warp.EachThread([&](uint32_t, uint32_t reg) { of_warp[reg].values[s][i] = rows[reg]; });
     }
   }
 }
 
 // write(lane of the work, number) for what FoldRows left.
 template <uint32_t kTiles, class Write>
-KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
-                                   const Work& work, const WarpThreads& lanes, const Write& write) {
-  warp.EachLane([&](uint32_t lane, uint32_t slot) {
-    if (TileRow(lane, 0) != 0) return;
+KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
+                                   const Work& work, const LaneRange& lanes, const Write& write) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
+    if (TileRow(thread, 0) != 0) return;
     for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+        const uint32_t stream = s * kTileStreams + TileStream(thread, i);
         if (stream < lanes.count) {
-          write(work.lanes[lanes.first + stream], of_warp[slot].values[s][i]);
+          write(work.lanes[lanes.first + stream], of_warp[reg].values[s][i]);
         }
       }
     }
@@ -229,9 +229,9 @@ KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats<kTiles>>
 }
 
 template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp, float value) {
-  warp.EachLane([&](uint32_t, uint32_t slot) {
-    for (auto& row : of_warp[slot].values) {
+KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp, float value) {
+  warp.EachThread([&](uint32_t, uint32_t reg) {
+    for (auto& row : of_warp[reg].values) {
       for (float& x : row) x = value;
     }
   });
@@ -269,17 +269,17 @@ template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
   const auto larger = [](float a, float b) { return b > a ? b : a; };
-  PerWarp<PerLane<TileFloats<kTiles>>> largest;
+  PerWarp<PerThread<TileFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const WarpThreads&) {
+      [&](const Warp& warp, const LaneRange&) {
         Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
       },
-      [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-        float& own = largest[warp][slot].values[s][i];
+      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
+        float& own = largest[warp][reg].values[s][i];
         own = larger(own, logit);
       },
-      [&](const Warp& warp, uint32_t logit_block, const WarpThreads& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
         FoldRows(warp, largest[warp], larger);
         WriteRows(warp, largest[warp], work, lanes, [&](const Lane& lane, float value) {
           work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
@@ -319,21 +319,21 @@ namespace internal {
 template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
-  PerWarp<PerLane<TileFloats<kTiles>>> chains;
-  PerWarp<PerLane<StreamFloats<kTiles>>> largest;
+  PerWarp<PerThread<TileFloats<kTiles>>> chains;
+  PerWarp<PerThread<StreamFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const WarpThreads& lanes) {
+      [&](const Warp& warp, const LaneRange& lanes) {
         Fill(warp, chains[warp], 0.0f);
         LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
           return work.At<float>(lane, cluster.logits.normaliser)[0];
         });
       },
-      [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-        chains[warp][slot].values[s][i] +=
-            ExpOfAtMostZero(logit - largest[warp][slot].values[s][i % 2]);
+      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
+        chains[warp][reg].values[s][i] +=
+            ExpOfAtMostZero(logit - largest[warp][reg].values[s][i % 2]);
       },
-      [&](const Warp& warp, uint32_t logit_block, const WarpThreads& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
         FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
         WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
           work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;

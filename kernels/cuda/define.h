@@ -251,7 +251,7 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   uint32_t* const words = work.At<uint32_t>(lane, p.words);
   block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(words, lane.token); });
   const uint64_t found = *slot;
-  block.Wait();  // `slot` is written once more, here or for the next lane
+  block.Barrier();  // `slot` is written once more, here or for the next lane
   if (found != CachedRows::kNone) {
     const float* const row = rows + found * p.width;
     block.ForEach(p.width, [&](uint64_t i) { out[i] = row[i]; });

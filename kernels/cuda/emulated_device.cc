@@ -36,7 +36,7 @@ class EmulatedQueue : public Queue {
       // Between two waits a block may be ahead of another by any number of steps.
       for (uint32_t i = launch.begin; i < launch.end;) {
         uint32_t end = i + 1;
-        while (end < launch.end && !MustWait(list.steps[end - 1], list.steps[end])) ++end;
+        while (end < launch.end && !NeedsBarrier(list.steps[end - 1], list.steps[end])) ++end;
         RunBetweenWaits(list.on_device + i, end - i, launch.blocks, {lanes, lane_count});
         i = end;
       }

@@ -168,32 +168,32 @@ class LaneWords {
     work_.block.EachWarp([&](const Warp& warp) {
       for (uint32_t tile = warp.index(); tile * kTileRows < n; tile += work_.block.warps()) {
         const uint32_t row_tile = first / kTileRows + tile;
-        PerLane<PlaneSums> sums{};
+        PerThread<PlaneSums> sums{};
         for (uint32_t k = 0; row_tile < matrix.row_tiles() && k < matrix.col_tiles(); ++k) {
           const uint64_t at = uint64_t{row_tile} * matrix.col_tiles() + k;
-          PerLane<TileA> low, high;
-          PerLane<TileB> low_x, high_x;
-          warp.EachLane([&](uint32_t lane, uint32_t slot) {
-            low[slot] = LoadLow(matrix, at, lane);
-            high[slot] = LoadHigh(matrix, at, lane);
-            low_x[slot] = high_x[slot] = TileB{};
-            if (lane / 4 != 0) return;
+          PerThread<TileA> low, high;
+          PerThread<TileB> low_x, high_x;
+          warp.EachThread([&](uint32_t thread, uint32_t reg) {
+            low[reg] = LoadLow(matrix, at, thread);
+            high[reg] = LoadHigh(matrix, at, thread);
+            low_x[reg] = high_x[reg] = TileB{};
+            if (thread / 4 != 0) return;
             for (uint32_t i = 0; i < 8; ++i) {
               const auto code =
-                  static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + lane % 4 * 4 + i % 4]);
-              low_x[slot].words[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
-              high_x[slot].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
+                  static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + thread % 4 * 4 + i % 4]);
+              low_x[reg].words[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
+              high_x[reg].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
             }
           });
           AddPlaneProducts<false, false>(warp, low, high, low_x, high_x, sums);
         }
-        warp.EachLane([&](uint32_t lane, uint32_t slot) {
-          if (TileStream(lane, 0) != 0) return;
+        warp.EachThread([&](uint32_t thread, uint32_t reg) {
+          if (TileStream(thread, 0) != 0) return;
           for (uint32_t i = 0; i < 4; i += 2) {
-            const uint32_t within = tile * kTileRows + TileRow(lane, i), row = first + within;
+            const uint32_t within = tile * kTileRows + TileRow(thread, i), row = first + within;
             if (within >= n) continue;
             tile_[within] =
-                row < matrix.rows ? ProductOf(product, sums[slot], i, row, step) : stored[row];
+                row < matrix.rows ? ProductOf(product, sums[reg], i, row, step) : stored[row];
           }
         });
       }

@@ -95,7 +95,7 @@ struct PlaneSums {
 };
 template <uint32_t kStreamTiles>
 struct TileSums {
-  PerLane<PlaneSums> tiles[kStreamTiles];
+  PerThread<PlaneSums> tiles[kStreamTiles];
 };
 
 // Columns of x of some lanes in shared memory as two planes of bytes, x = 256 high + low with low
@@ -210,17 +210,17 @@ KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
 
 // One tile of rows with one of streams. Where a factor has two planes, its low one is unsigned.
 template <bool kBytes, bool kBytesX>
-KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerLane<TileA>& low,
-                                                 const PerLane<TileA>& high,
-                                                 const PerLane<TileB>& low_x,
-                                                 const PerLane<TileB>& high_x,
-                                                 PerLane<PlaneSums>& sums) {
-  const auto add = [&](auto signed_a, auto signed_b, const PerLane<TileA>& a,
-                       const PerLane<TileB>& b, uint32_t power) {
-    PerLane<TileD> d;
-    warp.EachLane([&](uint32_t, uint32_t slot) { d[slot] = sums[slot].powers[power]; });
+KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerThread<TileA>& low,
+                                                 const PerThread<TileA>& high,
+                                                 const PerThread<TileB>& low_x,
+                                                 const PerThread<TileB>& high_x,
+                                                 PerThread<PlaneSums>& sums) {
+  const auto add = [&](auto signed_a, auto signed_b, const PerThread<TileA>& a,
+                       const PerThread<TileB>& b, uint32_t power) {
+    PerThread<TileD> d;
+    warp.EachThread([&](uint32_t, uint32_t reg) { d[reg] = sums[reg].powers[power]; });
     MultiplyTiles<decltype(signed_a)::value, decltype(signed_b)::value>(warp, a, b, d);
-    warp.EachLane([&](uint32_t, uint32_t slot) { sums[slot].powers[power] = d[slot]; });
+    warp.EachThread([&](uint32_t, uint32_t reg) { sums[reg].powers[power] = d[reg]; });
   };
   constexpr std::true_type kWithSign;
   add(std::bool_constant<kBytes>(), std::bool_constant<kBytesX>(), low, low_x, 0);
@@ -246,14 +246,14 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
                                                 TileSums<kStreamTiles>& sums) {
   constexpr uint32_t kAhead = kStreamTiles == 1 ? 4 : 1;
   struct Loaded {
-    PerLane<TileA> low, high;
+    PerThread<TileA> low, high;
   };
   Loaded next[kAhead]{};
   const auto load = [&](uint32_t k, Loaded& to) {
     if (k >= tiles.end) return;
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      to.low[slot] = LoadLow(matrix, from + k, lane);
-      if (!kBytes) to.high[slot] = load_high(from + k, lane);
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      to.low[reg] = LoadLow(matrix, from + k, thread);
+      if (!kBytes) to.high[reg] = load_high(from + k, thread);
     });
   };
   const auto multiply = [&](uint32_t k, const Loaded& of_matrix) {
@@ -262,11 +262,11 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
 #pragma unroll
 #endif
     for (uint32_t s = 0; s < kStreamTiles; ++s) {
-      PerLane<TileB> low, high;
-      warp.EachLane([&](uint32_t lane, uint32_t slot) {
-        const uint32_t stream = stream_of(s, lane), column = k * kTileDepth;
-        low[slot] = x.Load(x.low, stream, column, lane);
-        if (!kBytesX) high[slot] = x.Load(x.high, stream, column, lane);
+      PerThread<TileB> low, high;
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
+        const uint32_t stream = stream_of(s, thread), column = k * kTileDepth;
+        low[reg] = x.Load(x.low, stream, column, thread);
+        if (!kBytesX) high[reg] = x.Load(x.high, stream, column, thread);
       });
       AddPlaneProducts<kBytes, kBytesX>(warp, of_matrix.low, of_matrix.high, low, high,
                                         sums.tiles[s]);
@@ -290,8 +290,8 @@ KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const Integer
   const ByteMatrix& matrix = p.matrix;
   const auto add = [&](auto form) {
     constexpr ByteForm kForm = decltype(form)::value;
-    const auto load_high = [&](uint64_t tile, uint32_t lane) {
-      return LoadHigh<kForm>(matrix, tile, lane);
+    const auto load_high = [&](uint64_t tile, uint32_t thread) {
+      return LoadHigh<kForm>(matrix, tile, thread);
     };
     constexpr bool kBytes = kForm == ByteForm::kByte;
     if (p.x_is_byte) {
@@ -320,8 +320,8 @@ KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMa
   AddTileProducts<kStreamTiles, kBytes, kBytesX>(
       warp, matrix, uint64_t{row_tile} * matrix.col_tiles() + begin / kTileDepth,
       {0, 1, padded / kTileDepth}, x,
-      [&](uint64_t tile, uint32_t lane) { return LoadHigh(matrix, tile, lane); },
-      [&](uint32_t s, uint32_t lane) { return first_stream + s * kTileStreams + lane / 4; }, sums);
+      [&](uint64_t tile, uint32_t thread) { return LoadHigh(matrix, tile, thread); },
+      [&](uint32_t s, uint32_t thread) { return first_stream + s * kTileStreams + thread / 4; }, sums);
 }
 
 // Sum i of a thread: modulo 2^32, whatever its parts do, or in full.
@@ -394,8 +394,8 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
       const internal::ColumnTiles own = {warp.index() % warps_of_tile, warps_of_tile,
                                          padded / kTileDepth};
       // Streams that are no lane's repeat the last: nobody asks for their products.
-      const auto stream_of = [&](uint32_t, uint32_t lane) {
-        return lane / 4 < lanes ? lane / 4 : lanes - 1;
+      const auto stream_of = [&](uint32_t, uint32_t thread) {
+        return thread / 4 < lanes ? thread / 4 : lanes - 1;
       };
       const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
       internal::AddProductsOfFew(warp, p, from, own, x, stream_of, sums[warp]);
@@ -404,10 +404,10 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
 
   block.EachWarp([&](const Warp& warp) {
     int64_t* const to = partial + warp.index() * IntegerProduct::kPartialSums;
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      const internal::PlaneSums& own = sums[warp].tiles[0][slot];
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      const internal::PlaneSums& own = sums[warp].tiles[0][reg];
       for (uint32_t i = 0; i < 4; ++i) {
-        to[TileStream(lane, i) * kTileRows + TileRow(lane, i)] =
+        to[TileStream(thread, i) * kTileRows + TileRow(thread, i)] =
             p.fits_int32 ? internal::SumModulo(own, i) : internal::SumInFull(own, i);
       }
     });
@@ -466,14 +466,14 @@ KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& wo
 #pragma unroll
 #endif
     for (uint32_t s = 0; s < kStreamTiles; ++s) {
-      warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
         for (uint32_t i = 0; i < 4; ++i) {
-          const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(lane, i);
-          const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+          const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(thread, i);
+          const uint32_t stream = s * kTileStreams + TileStream(thread, i);
           if (row >= p.matrix.rows || stream >= lanes) continue;
           const Lane& to = work.lanes[first_lane + stream];
           if (!p.tokens.Contains(to.token)) continue;
-          const float y = ProductOf(p, sums[warp].tiles[s][slot], i, row, work.StepOf(to, p.x));
+          const float y = ProductOf(p, sums[warp].tiles[s][reg], i, row, work.StepOf(to, p.x));
           StoreProduct(p, work, to, row, y);
         }
       });

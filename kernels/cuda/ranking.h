@@ -178,7 +178,7 @@ class LaneRanking {
       });
       const bool ends = next.id == UINT32_MAX || !(next.value > RankedWord::None().value) ||
                         !best_.CouldTake(next.value, p_.k);
-      block.Wait();
+      block.Barrier();
       if (ends) return;
       const uint32_t first = next.id * kSumBlock, left = cluster.size - first;
       const uint32_t size = left < kSumBlock ? left : kSumBlock;

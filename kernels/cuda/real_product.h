@@ -34,30 +34,30 @@ template <class Term, class Use>
 KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
                                     const Term& term, const Use& use) {
   const auto row_of = [&](uint32_t thread) { return first + thread / kSumChains; };
-  PerLane<RunningFold> totals{};
+  PerThread<RunningFold> totals{};
   for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
     const uint64_t end = cols - begin < kSumBlock ? cols : begin + kSumBlock;
-    PerLane<float> chains;
-    warp.EachLane([&](uint32_t thread, uint32_t slot) {
-      chains[slot] = 0.0f;
+    PerThread<float> chains;
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      chains[reg] = 0.0f;
       const uint64_t row = row_of(thread);
       if (row >= rows) return;
       if (cols < kShortSum && thread % kSumChains != 0) return;
       const uint32_t stride = cols < kShortSum ? 1 : kSumChains;
       for (uint64_t i = begin + thread % kSumChains; i < end; i += stride) {
-        chains[slot] = term(chains[slot], row, i);
+        chains[reg] = term(chains[reg], row, i);
       }
     });
     // A short sum is its first chain as it is.
     for (uint32_t apart = cols < kShortSum ? 0 : kSumChains / 2; apart > 0; apart /= 2) {
-      const PerLane<float> other = warp.Exchanged(chains, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) { chains[slot] += other[slot]; });
+      const PerThread<float> other = warp.Exchanged(chains, apart);
+      warp.EachThread([&](uint32_t, uint32_t reg) { chains[reg] += other[reg]; });
     }
-    warp.EachLane([&](uint32_t, uint32_t slot) { totals[slot].Push(chains[slot]); });
+    warp.EachThread([&](uint32_t, uint32_t reg) { totals[reg].Push(chains[reg]); });
   }
-  warp.EachLane([&](uint32_t thread, uint32_t slot) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
     if (thread % kSumChains != 0 || row_of(thread) >= rows) return;
-    use(row_of(thread), totals[slot].Total());
+    use(row_of(thread), totals[reg].Total());
   });
 }
 
