@@ -1,4 +1,8 @@
-// The best of many numbers, found by a block of threads. C++17.
+// The best of many values, found by a block: part of ranking words (ranking.h). C++17.
+//
+// Every thread looks at some of the values, every warp finds its best by a butterfly of shuffles, and
+// one thread combines the warps' results from shared memory. Comparisons are exact and ties go to
+// the lower id, so the result does not depend on the order of the threads.
 #ifndef KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 #define KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 
@@ -20,7 +24,7 @@ struct RankedWord {
   }
 };
 
-// A section: of_warps[w] = the best of what warp w looks at of at(i), i < n.
+// Block-wide: of_warps[w] = the best of at(i), over the i < n that warp w looks at.
 template <class At>
 KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* of_warps,
                                    const At& at) {
@@ -52,8 +56,8 @@ KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* o
   });
 }
 
-// The best of at(i), i < n, the same to all threads. Two sections; `of_warps` is shared memory of
-// kMaxWarps, free again a section after the answer was read.
+// Block-wide: the best of at(i) for i < n, returned to every thread. `of_warps` is shared memory of
+// kMaxWarps; it may be reused after one more barrier.
 template <class At>
 KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
                                          const At& at) {
@@ -66,8 +70,8 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
   return of_warps[0];
 }
 
-// All bits of at(i), i < n, the same to all threads. Sections; `of_warps` is shared memory of
-// kMaxWarps.
+// Block-wide: the bitwise or of at(i) for i < n, returned to every thread. `of_warps` is shared memory
+// of kMaxWarps.
 template <class At>
 KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
                                         const At& at) {
@@ -79,10 +83,7 @@ KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t
         bits[reg] |= at(i);
       }
     });
-    for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerThread<uint64_t> other = warp.Exchanged(bits, apart);
-      warp.EachThread([&](uint32_t, uint32_t reg) { bits[reg] |= other[reg]; });
-    }
+    warp.Reduce(bits, kWarpThreads / 2, 1, [](uint64_t a, uint64_t b) { return a | b; });
     warp.EachThread([&](uint32_t thread, uint32_t reg) {
       if (thread == 0) of_warps[warp.index()] = bits[reg];
     });
@@ -95,13 +96,14 @@ KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t
   return found;
 }
 
-// The best words found so far, in shared memory; one thread at a time changes it.
+// The k best words found so far, best first, in shared memory. One thread at a time changes it.
 struct BestWords {
   static constexpr uint32_t kMost = 64;
   RankedWord words[kMost];
   uint32_t count;
-  uint32_t looked_at;  // TakeBest's: numbers that were good enough, in the last round
+  uint32_t taken;  // by the last round of TakeBest
 
+  // Whether a word of at most this value could be among the best; whether this word is.
   KINGLET_HOST_DEVICE bool CouldTake(float bound, uint32_t k) const {
     return count < k || !(bound < words[k - 1].value);
   }
@@ -117,29 +119,31 @@ struct BestWords {
   }
 };
 
-// Moves the best of n numbers in shared memory to `best`, and the next, until none is good enough:
-// in each round the best that every warp has, whichever of them will be among the best in the end.
+// Block-wide: moves values that belong to the k best from values[0, n), which is shared memory, to
+// `best`, until none is left. In each round every warp proposes its best value. What was taken is
+// replaced by minus infinity. id_of(i) is the word of value i, rising with i; words with skip(id) are
+// taken, but not added to `best`.
 template <class IdOf, class Skip>
 KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
                                   RankedWord* of_warps, BestWords& best, const IdOf& id_of,
                                   const Skip& skip) {
   do {
     WarpBests(block, n, of_warps, [&](uint32_t i) {
-      return RankedWord{values[i], i};  // ids rise with i
+      return RankedWord{values[i], i};  // ties: id_of rises with i
     });
     block.ForEach(1, [&](uint64_t) {
-      best.looked_at = 0;
+      best.taken = 0;
       for (uint32_t w = 0; w < block.warps(); ++w) {
         const RankedWord found = of_warps[w];
         if (found.id == UINT32_MAX || !(found.value > RankedWord::None().value)) continue;
         const RankedWord word = {found.value, id_of(found.id)};
         if (!best.Takes(word, k)) continue;
-        ++best.looked_at;
+        ++best.taken;
         values[found.id] = RankedWord::None().value;
         if (!skip(word.id)) best.Insert(word, k);
       }
     });
-  } while (best.looked_at != 0);
+  } while (best.taken != 0);
 }
 
 }  // namespace kinglet::cuda::internal

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/functions.h"
+#include "kernels/host_device.h"
 
 #if defined(__CUDA_ARCH__)
 #define KINGLET_CUDA_ON_DEVICE 1

@@ -1,6 +1,8 @@
-// Products of bytes on tensor cores: D += A B for A [16, 32], B [32, 8] of signed or unsigned bytes
-// and D [16, 8] of 32-bit integers, by the threads of one warp. Integers: the sums are exact in any
-// order. Source of the places: the PTX manual's description of mma.m16n8k32 for 8-bit integers.
+// Products of bytes on tensor cores, by one warp: D += A B for A [16, 32] and B [32, 8] of signed or
+// unsigned bytes and D [16, 8] of 32-bit integers. Sums of integers are exact in any order. C++17.
+//
+// Each thread of the warp holds some entries of the three tiles; which ones is from the PTX manual's
+// description of mma.m16n8k32 for 8-bit integers. B's columns are vectors of 8 streams.
 #ifndef KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 
@@ -12,9 +14,10 @@ namespace kinglet::cuda {
 
 inline constexpr uint32_t kTileRows = 16;    // of A and D
 inline constexpr uint32_t kTileDepth = 32;   // columns of A, rows of B
-inline constexpr uint32_t kTileStreams = 8;  // columns of B and D
+inline constexpr uint32_t kTileStreams = 8;  // columns of B and D, one for each stream
 
-// Four bytes to a word, the lowest place first. With g = thread / 4 and t = thread % 4, a thread holds
+// Four bytes are a word, the first in its lowest bits. With g = thread / 4 and t = thread % 4, a
+// thread holds, as (row, column),
 //   A: words (g, 4 t ..), (g + 8, 4 t ..), (g, 16 + 4 t ..), (g + 8, 16 + 4 t ..)
 //   B: words (4 t .., g), (16 + 4 t .., g)
 //   D: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1)
@@ -27,7 +30,7 @@ struct TileB {
 struct TileD {
   int32_t sums[4];
 };
-// The row and column of D that a thread's sum i is.
+// The row and the column (stream) of D of sum i of a thread.
 KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t thread, uint32_t i) {
   return thread / 4 + (i < 2 ? 0 : 8);
 }
@@ -48,7 +51,7 @@ KINGLET_HOST_DEVICE inline int32_t DotWord(uint32_t a, uint32_t b) {
 }
 }  // namespace internal
 
-// REQUIRES: every sum fits 32 bits.
+// By one warp: d += a b. REQUIRES: every sum fits 32 bits.
 template <bool kSignedA, bool kSignedB>
 KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<TileA>& a,
                                               const PerThread<TileB>& b, PerThread<TileD>& d) {
@@ -73,8 +76,8 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<
   }
 #undef KINGLET_MMA
 #elif KINGLET_CUDA_ON_DEVICE
-  // Compute capability 7.5 has this product only at [8, 8, 16]: its threads fetch each other's
-  // words instead.
+  // Compute capability 7.5 has this instruction only for 8 x 8 x 16 tiles. Its threads get the words
+  // that they multiply from each other by shuffles instead.
   static_cast<void>(warp);
   const uint32_t thread = threadIdx.x % kWarpThreads, row = thread / 4, pair = thread % 4;
   for (uint32_t source = 0; source < 4; ++source) {

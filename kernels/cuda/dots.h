@@ -8,8 +8,9 @@
 #ifndef KINGLET_KERNELS_CUDA_DOTS_H_
 #define KINGLET_KERNELS_CUDA_DOTS_H_
 
+#include <cmath>
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
 
 #include "kernels/cuda/block.h"
 #include "kernels/cuda/sums.h"

@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::cuda {
 
@@ -28,7 +29,7 @@ struct FixedPoint : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const FixedPoint& p, const Work& work) {
-  constexpr float kLimit = 16383.0f;
+  constexpr auto kLimit = static_cast<float>(kFixedPointLimit);
   const Lane& lane = work.lanes[work.unit];
   const float* x = work.At<float>(lane, p.x);
   float* const parts = SharedMemory(work.block).Take<float>(kLargestParts);

@@ -14,6 +14,7 @@
 #ifndef KINGLET_KERNELS_CUDA_STEP_H_
 #define KINGLET_KERNELS_CUDA_STEP_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

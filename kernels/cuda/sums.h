@@ -11,15 +11,10 @@
 #include <cstdint>
 
 #include "kernels/cuda/block.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::cuda {
 
-inline constexpr uint32_t kShortSum = 32;    // shorter sums are one chain
-inline constexpr uint32_t kSumChains = 16;   // chains of a sum block
-inline constexpr uint32_t kSumBlock = 1024;  // terms of a sum block
-KINGLET_HOST_DEVICE constexpr uint64_t SumBlocks(uint64_t n) {
-  return DivideUp(n, uint64_t{kSumBlock});
-}
 // Chains of a sum of n terms.
 KINGLET_HOST_DEVICE constexpr uint64_t SumChains(uint64_t n) {
   return n < kShortSum ? 1 : SumBlocks(n) * kSumChains;
