@@ -9,7 +9,7 @@
 #include "kernels/cpu/bind.h"
 #include "tests/support/op_cases.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::cpu_test {
 namespace {
 
 // Sets KINGLET_CPU for one test.
@@ -85,4 +85,4 @@ TEST(BindCpu, AnEmptyPlanHasNoKernels) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::cpu_test
