@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cluster_of.h"
 #include "kernels/functions.h"
 
 namespace kinglet {
@@ -164,11 +165,8 @@ void Distribution<T>::FillTable(const StreamFrame& frame, typename QueryMemory<T
 template <class T>
 size_t Distribution<T>::ClusterOf(uint32_t id) const {
   const auto& clusters = model_.plan().clusters;
-  // A head without words starts where the first tail does, which is then the last to do so.
-  const auto after = std::upper_bound(
-      clusters.begin(), clusters.end(), id,
-      [](uint32_t word, const ClusterPlan& cluster) { return word < cluster.first; });
-  return static_cast<size_t>(after - clusters.begin()) - 1;
+  return kinglet::ClusterOf(id, static_cast<uint32_t>(clusters.size()),
+                            [&](uint32_t i) { return clusters[i].first; });
 }
 
 template <class T>
