@@ -12,7 +12,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::session_lanes_test {
 namespace {
 
 TEST(SessionLanes, LanesEqualSingleStreamsHoweverTheyStep) {
@@ -142,4 +142,4 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_lanes_test

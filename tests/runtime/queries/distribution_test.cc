@@ -7,7 +7,7 @@
 
 #include "tests/runtime/queries/tiny_session.h"
 
-namespace kinglet {
+namespace kinglet::distribution_test {
 namespace {
 
 TEST(Distribution, QueriesInAnyOrderGiveTheSameNumbers) {
@@ -29,4 +29,4 @@ TEST(Distribution, QueriesInAnyOrderGiveTheSameNumbers) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::distribution_test
