@@ -1,6 +1,7 @@
 // JSON -> Recipe.
 #include "converters/recipe/recipe.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,10 @@ namespace kinglet {
 namespace {
 
 using std::string_view_literals::operator""sv;
+
+// The keys that describe a network whose blocks no family names.
+constexpr std::array kBlockKeys = {"sources"sv, "embedding"sv,  "recurrent"sv, "softmax"sv,
+                                   "cache"sv,   "classifier"sv, "unused"sv};
 
 constexpr std::array kCombines = {"concatenate"sv, "sum"sv, "mean"sv};
 constexpr std::array kPools = {"one"sv, "each"sv};
@@ -64,9 +69,8 @@ class Parser {
 
   Status ParseBlocks(const RecipeNode& root) {
     if (!recipe_.family.empty()) {
-      for (const char* block :
-           {"sources", "embedding", "recurrent", "softmax", "cache", "classifier", "unused"}) {
-        if (const auto found = root.Find(block)) {
+      for (const std::string_view key : kBlockKeys) {
+        if (const auto found = root.Find(key)) {
           return found->Refuse("none beside a family, which names the blocks", found->Outline());
         }
       }
@@ -75,6 +79,7 @@ class Parser {
     if (const auto tables = root.Find("tables")) {
       return tables->Refuse("none without a family, which asks for them", tables->Outline());
     }
+    if (HasPassesAlone(root)) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     const auto classifier = root.Find("classifier");
@@ -94,6 +99,12 @@ class Parser {
       KINGLET_ASSIGN_OR_RETURN(recipe_.cache, ParseCache(*cache));
     }
     return {};
+  }
+
+  static bool HasPassesAlone(const RecipeNode& root) {
+    return root.Find("passes") &&
+           std::none_of(kBlockKeys.begin(), kBlockKeys.end(),
+                        [&root](std::string_view key) { return root.Find(key).has_value(); });
   }
 
   Status ParseTables(const RecipeNode& root) {

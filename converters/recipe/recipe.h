@@ -171,6 +171,7 @@ struct CacheRecipe {
 };
 
 struct Recipe {
+  std::string folder;  // of the recipe's file; passes find their files from there
   std::map<std::string, std::string> sources;  // name -> file beside the checkpoint
   // Blocks: an embedding, an embedding and a classifier, or an embedding, recurrent layers, a
   // softmax and perhaps a cache; or a family that names them.
