@@ -15,10 +15,10 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "cannot cluster";
+constexpr char kCannotCluster[] = "cannot cluster";
 
 // Vectors whose sums of distances are kept apart, so that drawing one does not look at all of them.
-constexpr uint64_t kBlock = 1024;
+constexpr uint64_t kKMeansBlock = 1024;
 
 // In 16 chains, which GCC turns into vectors.
 float SquaredDistance(const float* a, const float* b, uint64_t length) {
@@ -36,10 +36,10 @@ float SquaredDistance(const float* a, const float* b, uint64_t length) {
   return sum;
 }
 
-Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const float> weights,
-             const KMeansOptions& options) {
+Status CheckClustering(const VectorsView& vectors, uint64_t clusters,
+                       std::span<const float> weights, const KMeansOptions& options) {
   const auto refusal = [](const char* where, const char* expected, const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, where, expected, found);
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotCluster, where, expected, found);
   };
   if (vectors.count == 0 || vectors.length == 0 || vectors.count > UINT32_MAX) {
     return refusal("vectors", "1 to 2^32 - 1 vectors of at least one entry",
@@ -55,7 +55,7 @@ Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const floa
   for (uint64_t v = 0; v < vectors.count; ++v) {
     for (uint64_t i = 0; i < vectors.length; ++i) {
       if (std::isfinite(vectors[v][i])) continue;
-      return Status::Refusal(KINGLET_NOT_FINITE, kWhat,
+      return Status::Refusal(KINGLET_NOT_FINITE, kCannotCluster,
                              "entry " + std::to_string(i) + " of vector " + std::to_string(v),
                              "a finite number", std::to_string(vectors[v][i]));
     }
@@ -67,7 +67,7 @@ Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const floa
   double total = 0;
   for (const float weight : weights) {
     if (!std::isfinite(weight)) {
-      return Status::Refusal(KINGLET_NOT_FINITE, kWhat, "weights", "finite numbers",
+      return Status::Refusal(KINGLET_NOT_FINITE, kCannotCluster, "weights", "finite numbers",
                              std::to_string(weight));
     }
     if (weight < 0) return refusal("weights", "no negative number", std::to_string(weight));
@@ -83,7 +83,7 @@ struct Normalised {
   double scale = 1;           // of a distance
 };
 
-Normalised Normalise(const VectorsView& vectors, size_t threads) {
+Normalised NormaliseVectors(const VectorsView& vectors, size_t threads) {
   std::vector<double> mean(vectors.length);
   for (uint64_t v = 0; v < vectors.count; ++v) {
     for (uint64_t i = 0; i < vectors.length; ++i) mean[i] += double{vectors[v][i]};
@@ -159,7 +159,7 @@ class Restart {
     SplitMix64 random(seed);
     // For the first draw; distances after it.
     for (uint64_t v = 0; v < vectors_.count; ++v) errors_[v] = WeightOf(v);
-    block_errors_.assign((vectors_.count + kBlock - 1) / kBlock, 0.0);
+    block_errors_.assign((vectors_.count + kKMeansBlock - 1) / kKMeansBlock, 0.0);
     for (uint64_t block = 0; block < block_errors_.size(); ++block) SumBlock(block);
     for (uint64_t c = 0; c < clusters_; ++c) {
       const float* drawn = vectors_[Draw(random)];
@@ -191,8 +191,8 @@ class Restart {
     while (block + 1 < block_errors_.size() && left >= block_errors_[block]) {
       left -= block_errors_[block++];
     }
-    const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
-    uint64_t drawn = block * kBlock, last_possible = drawn;
+    const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+    uint64_t drawn = block * kKMeansBlock, last_possible = drawn;
     for (; drawn < end; ++drawn) {
       if (errors_[drawn] > 0) last_possible = drawn;
       if (left < errors_[drawn]) return drawn;
@@ -205,8 +205,8 @@ class Restart {
     RunShares(threads_, [&](size_t share) {
       const ShareRange blocks = ShareOf(block_errors_.size(), share, threads_);
       for (uint64_t block = blocks.begin; block < blocks.end; ++block) {
-        const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
-        for (uint64_t v = block * kBlock; v < end; ++v) {
+        const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+        for (uint64_t v = block * kKMeansBlock; v < end; ++v) {
           const double error =
               WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
           errors_[v] = first ? error : std::min(errors_[v], error);
@@ -217,9 +217,10 @@ class Restart {
   }
 
   void SumBlock(uint64_t block) {
-    const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
-    block_errors_[block] = std::accumulate(errors_.begin() + static_cast<int64_t>(block * kBlock),
-                                           errors_.begin() + static_cast<int64_t>(end), 0.0);
+    const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+    block_errors_[block] =
+        std::accumulate(errors_.begin() + static_cast<int64_t>(block * kKMeansBlock),
+                        errors_.begin() + static_cast<int64_t>(end), 0.0);
   }
 
   void Assign() {
@@ -264,7 +265,7 @@ class Restart {
 
   std::vector<float> centroids_;  // [clusters, length]
   std::vector<double> errors_;  // [count] weight times squared distance from the vector's centroid
-  std::vector<double> block_errors_;  // sums over kBlock vectors each
+  std::vector<double> block_errors_;  // sums over kKMeansBlock vectors each
   std::vector<uint32_t> codes_;       // [count]
   double error_ = 0;
   uint64_t iterations_ = 0;
@@ -274,7 +275,7 @@ class Restart {
 
 Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
                           std::span<const float> weights, const KMeansOptions& options) {
-  KINGLET_RETURN_IF_ERROR(Check(vectors, clusters, weights, options));
+  KINGLET_RETURN_IF_ERROR(CheckClustering(vectors, clusters, weights, options));
   Clustering best;
   best.clusters = std::min(clusters, vectors.count);
   if (best.clusters == vectors.count) {
@@ -284,7 +285,7 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
     return best;
   }
   best.error = std::numeric_limits<double>::infinity();
-  const Normalised normalised = Normalise(vectors, options.threads);
+  const Normalised normalised = NormaliseVectors(vectors, options.threads);
   const VectorsView adjacent = {normalised.values.data(), vectors.count, vectors.length,
                                 vectors.length};
   const double unit = 1 / (normalised.scale * normalised.scale);  // of a squared distance

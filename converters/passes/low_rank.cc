@@ -15,7 +15,7 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "cannot factorise";
+constexpr char kCannotFactorise[] = "cannot factorise";
 
 using Matrix = Eigen::MatrixXd;
 using FloatRows =
@@ -26,25 +26,28 @@ constexpr Eigen::Index kRowBlock = 256;
 // Columns of the Gram matrix that a thread computes together.
 constexpr Eigen::Index kColumnBlock = 64;
 
-Status Refused(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, where, expected, found);
+Status RefuseLowRank(const std::string& where, const std::string& expected,
+                     const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotFactorise, where, expected, found);
 }
 
 Status NotFinite(uint64_t entry, float value, const std::string& of) {
-  return Status::Refusal(KINGLET_NOT_FINITE, kWhat, "entry " + std::to_string(entry) + of,
-                         "a finite number", std::to_string(value));
+  return Status::Refusal(KINGLET_NOT_FINITE, kCannotFactorise,
+                         "entry " + std::to_string(entry) + of, "a finite number",
+                         std::to_string(value));
 }
 
-Status Check(std::span<const float> values, const Shape& shape, size_t threads) {
+Status CheckMatrix(std::span<const float> values, const Shape& shape, size_t threads) {
   if (shape.size() != 2 || Rows(shape) == 0 || Cols(shape) == 0 ||
       Cols(shape) > kMaxLowRankColumns) {
-    return Refused("shape", "a matrix of 1 to " + std::to_string(kMaxLowRankColumns) + " columns",
-                   ShapeText(shape));
+    return RefuseLowRank("shape",
+                         "a matrix of 1 to " + std::to_string(kMaxLowRankColumns) + " columns",
+                         ShapeText(shape));
   }
   if (values.size() % Cols(shape) != 0 || values.size() / Cols(shape) != Rows(shape)) {
-    return Refused("values", ShapeText(shape) + " entries", std::to_string(values.size()));
+    return RefuseLowRank("values", ShapeText(shape) + " entries", std::to_string(values.size()));
   }
-  if (threads == 0) return Refused("threads", "at least 1", "0");
+  if (threads == 0) return RefuseLowRank("threads", "at least 1", "0");
   for (uint64_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) return NotFinite(i, values[i], "");
   }
@@ -94,7 +97,8 @@ struct RightFactors {
 Result<RightFactors> DecomposeGram(const Matrix& gram) {
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);  // values rise; reads the lower half
   if (solver.info() != Eigen::Success) {
-    return Status(KINGLET_INTERNAL, std::string(kWhat) + ": the eigenvalues did not converge");
+    return Status(KINGLET_INTERNAL,
+                  std::string(kCannotFactorise) + ": the eigenvalues did not converge");
   }
   RightFactors factors;
   factors.singular_values = solver.eigenvalues().reverse().cwiseMax(0.0).cwiseSqrt();
@@ -149,7 +153,7 @@ uint64_t RankForError(const Eigen::VectorXd& singular_values, uint64_t most, dou
   return rank;
 }
 
-FloatRows RowsOf(std::span<const float> values, const Shape& shape) {
+FloatRows FloatRowsOf(std::span<const float> values, const Shape& shape) {
   return {values.data(), static_cast<Eigen::Index>(Rows(shape)),
           static_cast<Eigen::Index>(Cols(shape))};
 }
@@ -158,12 +162,12 @@ FloatRows RowsOf(std::span<const float> values, const Shape& shape) {
 
 Result<LowRank> FactoriseToRank(std::span<const float> values, const Shape& shape, uint64_t rank,
                                 size_t threads) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, threads));
+  KINGLET_RETURN_IF_ERROR(CheckMatrix(values, shape, threads));
   const uint64_t most = std::min(Rows(shape), Cols(shape));
   if (rank == 0 || rank > most) {
-    return Refused("rank", "1 to " + std::to_string(most), std::to_string(rank));
+    return RefuseLowRank("rank", "1 to " + std::to_string(most), std::to_string(rank));
   }
-  const FloatRows rows = RowsOf(values, shape);
+  const FloatRows rows = FloatRowsOf(values, shape);
   const Result<RightFactors> factors = DecomposeGram(GramOf(rows, threads));
   if (!factors.ok()) return factors.status();
   return Truncate(rows, *factors, rank, threads);
@@ -171,11 +175,11 @@ Result<LowRank> FactoriseToRank(std::span<const float> values, const Shape& shap
 
 Result<LowRank> FactoriseToError(std::span<const float> values, const Shape& shape, double error,
                                  size_t threads) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, threads));
+  KINGLET_RETURN_IF_ERROR(CheckMatrix(values, shape, threads));
   if (!(error >= 0 && error <= 1)) {
-    return Refused("relative error", "a number in [0, 1]", std::to_string(error));
+    return RefuseLowRank("relative error", "a number in [0, 1]", std::to_string(error));
   }
-  const FloatRows rows = RowsOf(values, shape);
+  const FloatRows rows = FloatRowsOf(values, shape);
   const Result<RightFactors> factors = DecomposeGram(GramOf(rows, threads));
   if (!factors.ok()) return factors.status();
   const uint64_t most = std::min(Rows(shape), Cols(shape));

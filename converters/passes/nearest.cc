@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kLanes = 16;    // centroids of a panel: four SSE registers
 constexpr uint64_t kTogether = 2;  // vectors that share the loads of a panel
-constexpr uint64_t kBlock = 64;    // vectors that stay in the second-level cache for all panels
+constexpr uint64_t kNearestBlock =
+    64;  // vectors that stay in the second-level cache for all panels
 
 using Lanes = std::array<float, kLanes>;
 // The best centroid so far of each lane, for one vector.
@@ -94,9 +95,9 @@ NearestCentroids::NearestCentroids(std::span<const float> centroids, uint64_t co
 
 void NearestCentroids::FindShare(const float* vectors, std::span<uint32_t> codes) const {
   const uint64_t panels = half_squares_.size() / kLanes;
-  std::array<Best, kBlock> best;
-  for (uint64_t begin = 0; begin < codes.size(); begin += kBlock) {
-    const uint64_t count = std::min(kBlock, codes.size() - begin);
+  std::array<Best, kNearestBlock> best;
+  for (uint64_t begin = 0; begin < codes.size(); begin += kNearestBlock) {
+    const uint64_t count = std::min(kNearestBlock, codes.size() - begin);
     for (uint64_t v = 0; v < count; ++v) {
       best[v].score.fill(std::numeric_limits<float>::infinity());
       best[v].panel.fill(0);

@@ -13,7 +13,8 @@
 namespace kinglet {
 namespace {
 
-Status Check(std::span<const float> values, const Shape& shape, const SumQuantisation& options) {
+Status CheckSummed(std::span<const float> values, const Shape& shape,
+                   const SumQuantisation& options) {
   const auto refuse = [](const char* where, const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "cannot quantise to sums", where, expected,
                            found);
@@ -131,7 +132,7 @@ class Residual {
 
 Result<CodedTable> QuantiseToSums(std::span<const float> values, const Shape& shape,
                                   const SumQuantisation& options) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, options));
+  KINGLET_RETURN_IF_ERROR(CheckSummed(values, shape, options));
   Residual residual(values, shape, options);
   KINGLET_RETURN_IF_ERROR(residual.FindFirstCodes());
   residual.TakeTurns();

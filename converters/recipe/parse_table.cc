@@ -169,7 +169,7 @@ Result<HashedRecipe> TableParser::Hashed(const RecipeNode& node) {
   return hashed;
 }
 
-// "dpq": the word's query vector chooses, at each position, the value of the key that responds most.
+// "dpq": at each position, the word's query vector chooses the value of the key that responds most.
 Result<DpqRecipe> TableParser::Dpq(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(node.CheckKeys({"method", "batch_norm", "epsilon", "combine", "positions",
                                           "query", "keys", "values", "mean", "variance"}));

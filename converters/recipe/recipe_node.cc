@@ -31,7 +31,7 @@ std::string Listed(std::span<const std::string_view> names) {
 constexpr size_t kMaxDepth = 32;
 
 // The place of an object's member, "/embedding/table"; a key with unusual characters is quoted.
-std::string Step(const std::string& where, std::string_view key) {
+std::string KeyPath(const std::string& where, std::string_view key) {
   const std::string quoted = QuotedName(key);
   const bool plain = quoted.size() == key.size() + 2;
   return where + "/" + (plain ? std::string(key) : quoted);
@@ -105,7 +105,7 @@ class TextCheck : public nlohmann::json_sax<Json> {
   std::string Where() const {
     std::string where;
     for (const Level& level : open_) {
-      where = level.object ? Step(where, level.key) : where + "/" + std::to_string(level.items);
+      where = level.object ? KeyPath(where, level.key) : where + "/" + std::to_string(level.items);
     }
     return where;
   }
@@ -240,7 +240,7 @@ std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
   const auto found = value_->find(key);
   if (found == value_->end()) return std::nullopt;
-  return Inner(*found, Step(where_, key));
+  return Inner(*found, KeyPath(where_, key));
 }
 
 Result<RecipeNode> RecipeNode::Get(std::string_view key) const {

@@ -8,9 +8,8 @@
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/tuning/cache_likelihood.h"
+#include "format/file_layout.h"
 #include "format/limits.h"
-#include "format/unpack.h"
-#include "format/writer.h"
 #include "runtime/scored_stream.h"
 
 namespace kinglet {
@@ -18,8 +17,8 @@ namespace {
 
 constexpr uint64_t kPasses = 3;  // the old model, the trace, the new model
 
-Status Refuse(StatusCode code, const std::string& where, const std::string& expected,
-              const std::string& found) {
+Status RefuseTuning(StatusCode code, const std::string& where, const std::string& expected,
+                    const std::string& found) {
   return Status::Refusal(code, "tune-cache", where, expected, found);
 }
 
@@ -39,44 +38,54 @@ std::optional<NeuralCache> CacheOf(const ModelFile& file) {
 Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capacity) {
   const auto* own = FindBlock<NeuralCache>(file.description());
   if (own == nullptr && !capacity) {
-    return Refuse(KINGLET_INVALID_ARGUMENT, "cache",
-                  "a model that has one, or its capacity (--cache)", "neither");
+    return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
+                        "a model that has one, or its capacity (--cache)", "neither");
   }
   NeuralCache start = own != nullptr
                           ? *own
                           : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda};
   start.capacity = capacity.value_or(start.capacity);
   if (start.capacity >= 1 && start.capacity <= kMaxCacheCapacity) return start;
-  return Refuse(KINGLET_INVALID_ARGUMENT, "cache", "1 to " + std::to_string(kMaxCacheCapacity),
-                std::to_string(start.capacity));
+  return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
+                      "1 to " + std::to_string(kMaxCacheCapacity), std::to_string(start.capacity));
 }
 
 Status CheckText(const ModelFile& file, uint64_t tokens) {
   if (tokens < 2) {
-    return Refuse(KINGLET_INVALID_ARGUMENT, "text", "two tokens or more", std::to_string(tokens));
+    return RefuseTuning(KINGLET_INVALID_ARGUMENT, "text", "two tokens or more",
+                        std::to_string(tokens));
   }
   const auto* softmax = FindBlock<AdaptiveSoftmax>(file.description());
   const uint64_t width = softmax == nullptr ? kMaxExtent : softmax->width;
   const uint64_t most = kTuningMemory / TuningBytes(1, width);
   if (tokens <= most) return {};
-  return Refuse(KINGLET_OUT_OF_MEMORY, "text",
-                "at most " + std::to_string(most) + " tokens, whose hidden states take " +
-                    std::to_string(kTuningMemory) + " bytes",
-                std::to_string(tokens));
+  return RefuseTuning(KINGLET_OUT_OF_MEMORY, "text",
+                      "at most " + std::to_string(most) + " tokens, whose hidden states take " +
+                          std::to_string(kTuningMemory) + " bytes",
+                      std::to_string(tokens));
 }
 
-Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDraft& draft) {
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
-  return file;
+// The file's tensors and words under another description.
+Result<std::vector<std::byte>> BytesWith(const ModelDescription& description,
+                                         const ModelFile& file) {
+  KINGLET_ASSIGN_OR_RETURN(const FileLayout layout, LayOutAgain(file, description));
+  return layout.Bytes();
+}
+
+Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDescription& description,
+                                                  const ModelFile& file) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, BytesWith(description, file));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> reopened, ModelFile::FromBytes(bytes));
+  return reopened;
 }
 
 // The trace is of the network alone.
-Result<TextTrace> TraceWithoutCache(ModelDraft draft, std::span<const uint32_t> ids,
+Result<TextTrace> TraceWithoutCache(const ModelFile& file, std::span<const uint32_t> ids,
                                     const RunProgress& progress) {
-  KINGLET_RETURN_IF_ERROR(ChangeCache({.capacity = 0}, draft.description));
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(draft));
-  return TraceText(std::move(file), ids, progress);
+  ModelDescription description = file.description();
+  KINGLET_RETURN_IF_ERROR(ChangeCache({.capacity = 0}, description));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> bare, Reopened(description, file));
+  return TraceText(std::move(bare), ids, progress);
 }
 
 Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t threads) {
@@ -85,17 +94,18 @@ Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t thr
       {start.lambda, start.theta},
       [&likelihood](const CacheParameters& point) { return likelihood.MeanLoss(point); });
   if (std::isfinite(search.loss)) return search;
-  return Refuse(KINGLET_INVALID_ARGUMENT, "text", "one that the model can explain with some cache",
-                "a token of probability 0");
+  return RefuseTuning(KINGLET_INVALID_ARGUMENT, "text",
+                      "one that the model can explain with some cache", "a token of probability 0");
 }
 
-// The old answers hold for the old model, or nothing is built on it; the new ones are ref64's.
-Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDraft& draft) {
-  if (!draft.description.golden) return {};
-  const GoldenVector golden = *draft.description.golden;
+// Checks the golden values on the old model and replaces them by those of the new one, which ref64
+// computes.
+Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDescription& description) {
+  if (!description.golden) return {};
+  const GoldenVector golden = *description.golden;
   KINGLET_RETURN_IF_ERROR(ReplayGolden(old, AsGoldenFile(golden), golden.tolerance).status());
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(draft));
-  KINGLET_ASSIGN_OR_RETURN(draft.description.golden, RecomputeGolden(std::move(file), golden));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(description, *old));
+  KINGLET_ASSIGN_OR_RETURN(description.golden, RecomputeGolden(std::move(file), golden));
   return {};
 }
 
@@ -118,17 +128,16 @@ Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
   tuned.before.cache = CacheOf(*file);
   KINGLET_ASSIGN_OR_RETURN(tuned.before.loss,
                            ScoreText(file, stream, After(0, stream.size(), options.progress)));
-  ModelDraft draft = UnpackModel(*file);
   KINGLET_ASSIGN_OR_RETURN(
-      TextTrace trace, TraceWithoutCache(draft, stream, After(1, stream.size(), options.progress)));
+      TextTrace trace, TraceWithoutCache(*file, stream, After(1, stream.size(), options.progress)));
   KINGLET_ASSIGN_OR_RETURN(tuned.search, Search(std::move(trace), start, options.threads));
 
   const CacheParameters& best = tuned.search.best;
-  KINGLET_RETURN_IF_ERROR(
-      ChangeCache({start.capacity, best.theta, best.lambda}, draft.description));
-  NoteTuning(draft.description.provenance);
-  KINGLET_RETURN_IF_ERROR(RenewGolden(file, draft));
-  KINGLET_ASSIGN_OR_RETURN(tuned.bytes, SerialiseModel(draft));
+  ModelDescription description = file->description();
+  KINGLET_RETURN_IF_ERROR(ChangeCache({start.capacity, best.theta, best.lambda}, description));
+  NoteTuning(description.provenance);
+  KINGLET_RETURN_IF_ERROR(RenewGolden(file, description));
+  KINGLET_ASSIGN_OR_RETURN(tuned.bytes, BytesWith(description, *file));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> written,
                            ModelFile::FromBytes(tuned.bytes));
   tuned.digest = written->digest();
@@ -137,8 +146,8 @@ Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
                            ScoreText(written, stream, After(2, stream.size(), options.progress)));
   // Written so that NaN fails.
   if (std::fabs(tuned.after.loss - tuned.search.loss) <= kTuningTolerance) return tuned;
-  return Refuse(KINGLET_MISMATCH, "the tuned model", LossText(tuned.search.loss) + " as searched",
-                LossText(tuned.after.loss));
+  return RefuseTuning(KINGLET_MISMATCH, "the tuned model",
+                      LossText(tuned.search.loss) + " as searched", LossText(tuned.after.loss));
 }
 
 }  // namespace
@@ -150,7 +159,7 @@ Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
   KINGLET_RETURN_IF_ERROR(CheckText(*file, stream.size()));
   return TuneChecked(file, stream, start, options);
 } catch (const std::bad_alloc&) {
-  return Refuse(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
+  return RefuseTuning(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
 }
 
 uint64_t TuningTokens(uint64_t ids) { return kPasses * ids; }

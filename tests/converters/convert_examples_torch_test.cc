@@ -12,7 +12,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
-namespace kinglet {
+namespace kinglet::convert_examples_torch_test {
 namespace {
 
 const std::string kNetworks = KINGLET_TEST_DATA "/kinglet-torch/";
@@ -132,4 +132,4 @@ TEST(KingletTorchNetworks, AreAllThere) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_examples_torch_test

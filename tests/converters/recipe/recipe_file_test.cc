@@ -7,7 +7,7 @@
 
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::recipe_file_test {
 namespace {
 
 const std::string kBlocks = R"({"embedding": {"table": "beside"},
@@ -94,4 +94,4 @@ TEST_F(ChosenRecipe, IsRefusedByTheNameOfItsFile) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_file_test
