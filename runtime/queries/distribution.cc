@@ -6,8 +6,8 @@
 #include <string>
 
 #include "kernels/cluster_of.h"
-#include "kernels/functions.h"
 #include "kernels/device_program.h"
+#include "kernels/functions.h"
 
 namespace kinglet {
 namespace {
