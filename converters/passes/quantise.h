@@ -16,6 +16,9 @@ namespace kinglet {
 // kMaxBits, here and below.
 constexpr int SymmetricLevels(int bits) { return (1 << (bits - 1)) - 1; }
 
+// max|values|; 0 of no values.
+float LargestMagnitude(std::span<const float> values);
+
 // `value` with its low `bits` mantissa bits cleared, towards zero: the training code stores scales
 // so, which leaves room for the integer in a float32 product.
 float ClearLowMantissaBits(float value, int bits);

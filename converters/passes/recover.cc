@@ -15,12 +15,6 @@ namespace {
 
 constexpr int32_t kNeighbours = 16;  // float32 steps each way
 
-float LargestMagnitude(std::span<const float> values) {
-  float largest = 0;
-  for (const float value : values) largest = std::max(largest, std::fabs(value));
-  return largest;
-}
-
 // Fills `codes` so that decode(code) is every value exactly. `guess` maps a value to the number its
 // code is nearest to. False if a value has no such code. Zeros are equal whatever their sign.
 template <class Guess, class Decode>

@@ -13,7 +13,8 @@
 namespace kinglet {
 namespace {
 
-Status Check(std::span<const float> values, const Shape& shape, const SumQuantisation& options) {
+Status CheckSummed(std::span<const float> values, const Shape& shape,
+                   const SumQuantisation& options) {
   const auto refuse = [](const char* where, const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "cannot quantise to sums", where, expected,
                            found);
@@ -104,9 +105,8 @@ class Residual {
   }
 
   void AddShares(uint64_t position, float sign) {
-    RunShares(threads_, [&](size_t share) {
-      const ShareRange range = ShareOf(rows_, share, threads_);
-      for (uint64_t row = range.begin; row < range.end; ++row) {
+    RunRanges(rows_, threads_, [&](uint64_t first, uint64_t end) {
+      for (uint64_t row = first; row < end; ++row) {
         const float* vector = Vector(position, Code(row, position));
         float* left = left_.data() + row * table_.length;
         for (uint64_t i = 0; i < table_.length; ++i) left[i] += sign * vector[i];
@@ -131,7 +131,7 @@ class Residual {
 
 Result<CodedTable> QuantiseToSums(std::span<const float> values, const Shape& shape,
                                   const SumQuantisation& options) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, options));
+  KINGLET_RETURN_IF_ERROR(CheckSummed(values, shape, options));
   Residual residual(values, shape, options);
   KINGLET_RETURN_IF_ERROR(residual.FindFirstCodes());
   residual.TakeTurns();
