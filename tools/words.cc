@@ -19,7 +19,7 @@ constexpr std::string_view kUnknown = "<unk>";
 constexpr size_t kLongestWord = 65535;
 constexpr size_t kPieceSize = size_t{1} << 16;
 // Standard input may never end; this many ids are 4 GiB.
-constexpr size_t kMaxTokens = size_t{1} << 30;
+constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
 
 // What str.split() of Python takes for white space among the ASCII characters.
 bool IsSpace(char c) {
@@ -123,9 +123,9 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   WordLookup lookup(*vocabulary);
   WordSplitter splitter;
   const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
-    if (sequence.ids.size() >= kMaxTokens) {
+    if (sequence.ids.size() >= kMaxSequenceTokens) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, LineText(line),
-                             "at most " + std::to_string(kMaxTokens) + " tokens", "more");
+                             "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
     }
     KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, source, line));
     sequence.ids.push_back(id);

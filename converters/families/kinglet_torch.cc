@@ -17,7 +17,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+Status RefuseConfig(const std::string& where, const std::string& expected,
+                    const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "config" + where, expected,
                          found);
 }
@@ -30,7 +31,7 @@ class Config {
   bool Has(std::string_view key) const { return node_->Find(key) != nullptr; }
   Result<const PickleNode*> Get(std::string_view key) const {
     const PickleNode* found = node_->Find(key);
-    if (found == nullptr) return Refuse(where_, "\"" + std::string(key) + "\"", "none");
+    if (found == nullptr) return RefuseConfig(where_, "\"" + std::string(key) + "\"", "none");
     return found;
   }
   std::string Place(std::string_view key) const { return where_ + "." + std::string(key); }
@@ -38,13 +39,13 @@ class Config {
   Result<std::string> Text(std::string_view key) const {
     KINGLET_ASSIGN_OR_RETURN(const PickleNode* node, Get(key));
     const auto* text = node->As<std::string>();
-    if (text == nullptr) return Refuse(Place(key), "a text", node->Describe());
+    if (text == nullptr) return RefuseConfig(Place(key), "a text", node->Describe());
     return *text;
   }
   Result<bool> Truth(std::string_view key) const {
     KINGLET_ASSIGN_OR_RETURN(const PickleNode* node, Get(key));
     const auto* truth = node->As<bool>();
-    if (truth == nullptr) return Refuse(Place(key), "True or False", node->Describe());
+    if (truth == nullptr) return RefuseConfig(Place(key), "True or False", node->Describe());
     return *truth;
   }
   Result<uint64_t> Count(std::string_view key) const {
@@ -55,7 +56,7 @@ class Config {
     KINGLET_ASSIGN_OR_RETURN(const PickleNode* node, Get(key));
     if (const auto* integer = node->As<int64_t>()) return static_cast<double>(*integer);
     const auto* number = node->As<double>();
-    if (number == nullptr) return Refuse(Place(key), "a number", node->Describe());
+    if (number == nullptr) return RefuseConfig(Place(key), "a number", node->Describe());
     return *number;
   }
   Result<std::vector<uint64_t>> Counts(std::string_view key) const {
@@ -84,7 +85,7 @@ class Config {
     std::vector<std::string> texts;
     for (const PickleNode* node : nodes) {
       const auto* text = node->As<std::string>();
-      if (text == nullptr) return Refuse(Place(key), "texts", node->Describe());
+      if (text == nullptr) return RefuseConfig(Place(key), "texts", node->Describe());
       texts.push_back(*text);
     }
     return texts;
@@ -94,15 +95,15 @@ class Config {
   static Result<uint64_t> CountOf(const PickleNode& node, const std::string& place) {
     const auto* integer = node.As<int64_t>();
     if (integer == nullptr || *integer < 0) {
-      return Refuse(place, "an integer from 0",
-                    integer == nullptr ? node.Describe() : std::to_string(*integer));
+      return RefuseConfig(place, "an integer from 0",
+                          integer == nullptr ? node.Describe() : std::to_string(*integer));
     }
     return static_cast<uint64_t>(*integer);
   }
   Result<std::vector<const PickleNode*>> Nodes(std::string_view key) const {
     KINGLET_ASSIGN_OR_RETURN(const PickleNode* node, Get(key));
     const auto* list = node->As<PickleList>();
-    if (list == nullptr) return Refuse(Place(key), "a list", node->Describe());
+    if (list == nullptr) return RefuseConfig(Place(key), "a list", node->Describe());
     return std::vector<const PickleNode*>(list->items.begin(), list->items.end());
   }
 
@@ -119,8 +120,8 @@ struct Embedding {
 
 Result<uint64_t> Between(const Config& config, uint64_t begin, uint64_t end) {
   if (begin < end) return end - begin;
-  return Refuse(config.Place("cutoffs"), "growing ids below the number of words",
-                std::to_string(end) + " after " + std::to_string(begin));
+  return RefuseConfig(config.Place("cutoffs"), "growing ids below the number of words",
+                      std::to_string(end) + " after " + std::to_string(begin));
 }
 
 class Translator {
@@ -160,9 +161,9 @@ class Translator {
   Result<Json> Bins(const Embedding& embedding) {
     // A pickle may hold itself, and no model has as many bins as one that does could ask for.
     if (++embeddings_ > kMaxEmbeddings) {
-      return Refuse(embedding.config.Place("kind"),
-                    "at most " + std::to_string(kMaxEmbeddings) + " embeddings in one another",
-                    "more");
+      return RefuseConfig(
+          embedding.config.Place("kind"),
+          "at most " + std::to_string(kMaxEmbeddings) + " embeddings in one another", "more");
     }
     KINGLET_ASSIGN_OR_RETURN(const std::string kind, embedding.config.Text("kind"));
     const std::string& prefix = embedding.prefix;
@@ -182,9 +183,9 @@ class Translator {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t seed, embedding.config.Count("seed"));
       return OneBin(Hashed(prefix, embedding.words, width, seed, "one"));
     }
-    return Refuse(embedding.config.Place("kind"),
-                  "full, low_rank, adaptive, binned, define, dpq, coded, slim or hashed",
-                  QuotedName(kind));
+    return RefuseConfig(embedding.config.Place("kind"),
+                        "full, low_rank, adaptive, binned, define, dpq, coded, slim or hashed",
+                        QuotedName(kind));
   }
 
   static Json OneBin(Json table) { return Json::array({Json{{"table", std::move(table)}}}); }
@@ -217,8 +218,8 @@ class Translator {
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint64_t> bounds, embedding.config.Counts("cutoffs"));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<Config> inners, embedding.config.Inners("bins"));
     if (inners.size() != bounds.size() + 1) {
-      return Refuse(embedding.config.Place("bins"), "one more than cutoffs",
-                    std::to_string(inners.size()));
+      return RefuseConfig(embedding.config.Place("bins"), "one more than cutoffs",
+                          std::to_string(inners.size()));
     }
     bounds.push_back(embedding.words);
     Json bins = Json::array();
@@ -310,7 +311,7 @@ class Translator {
       return OneBin({{"kd", std::move(codes)}});
     }
     if (bias) {
-      return Refuse(config.Place("bias"), "none, but with a mean that is projected", "one");
+      return RefuseConfig(config.Place("bias"), "none, but with a mean that is projected", "one");
     }
     codes["combine"] = combine;
     Json bins = OneBin({{"codes", std::move(codes)}});
@@ -358,8 +359,8 @@ class Translator {
     } else if (kind == "slim") {
       KINGLET_ASSIGN_OR_RETURN(softmax["table"], SlimOutput(config));
     } else {
-      return Refuse(config.Place("kind"), "full, low_rank, adaptive, slim or class_factored",
-                    QuotedName(kind));
+      return RefuseConfig(config.Place("kind"), "full, low_rank, adaptive, slim or class_factored",
+                          QuotedName(kind));
     }
     KINGLET_ASSIGN_OR_RETURN(const bool bias, config.Truth("bias"));
     if (bias) softmax["bias"] = "output.bias";

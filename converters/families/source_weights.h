@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/sources/elements.h"
@@ -28,6 +30,8 @@ struct SourceTensor {
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
+
+bool HasTensor(std::span<const SourceTensor> weights, std::string_view name);
 
 // A tensor whose entries are a view of elements in a file.
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view);

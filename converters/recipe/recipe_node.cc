@@ -29,7 +29,7 @@ std::string Listed(std::span<const std::string_view> names) {
 // No recipe needs a third of it, and what follows may recurse.
 constexpr size_t kMaxDepth = 32;
 
-std::string Step(const std::string& where, std::string_view key) {
+std::string KeyPath(const std::string& where, std::string_view key) {
   const std::string quoted = QuotedName(key);
   const bool plain = quoted.size() == key.size() + 2;
   return where + "/" + (plain ? std::string(key) : quoted);
@@ -97,7 +97,7 @@ class TextCheck : public nlohmann::json_sax<Json> {
   std::string Where() const {
     std::string where;
     for (const Level& level : open_) {
-      where = level.object ? Step(where, level.key) : where + "/" + std::to_string(level.items);
+      where = level.object ? KeyPath(where, level.key) : where + "/" + std::to_string(level.items);
     }
     return where;
   }
@@ -210,7 +210,7 @@ std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
   const auto found = value_->find(key);
   if (found == value_->end()) return std::nullopt;
-  return RecipeNode(document_, &*found, source_, Step(where_, key));
+  return RecipeNode(document_, &*found, source_, KeyPath(where_, key));
 }
 
 Result<RecipeNode> RecipeNode::Get(std::string_view key) const {

@@ -22,16 +22,17 @@ namespace {
 
 constexpr uint64_t kLengthBytes = 8;
 // As the format's own readers have it.
-constexpr uint64_t kMostHeaderBytes = 100'000'000;
+constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 // Far more than any tensor of a checkpoint has.
-constexpr size_t kMaxDimensions = 32;
+constexpr size_t kMaxListLength = 32;
 constexpr std::string_view kMetadata = "__metadata__";
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+Status RefuseSafetensors(const std::string& where, const std::string& expected,
+                         const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "safetensors", where, expected, found);
 }
 
-std::optional<ElementType> ElementTypeOf(std::string_view name) {
+std::optional<ElementType> SafetensorsElementType(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, ElementType>, 12> kTypes = {
       {{"F64", ElementType::kF64},
        {"F32", ElementType::kF32},
@@ -114,7 +115,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(number_unsigned_t number) override {
     if (list_ == nullptr) return Unexpected("a number");
-    if (list_->size() == kMaxDimensions) return Fail("at most 32 numbers in a list", "more");
+    if (list_->size() == kMaxListLength) return Fail("at most 32 numbers in a list", "more");
     list_->push_back(number);
     return true;
   }
@@ -128,7 +129,8 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(size_t position, const std::string& /*token*/,
                    const nlohmann::json::exception& /*error*/) override {
     if (status_.ok()) {
-      status_ = Refuse("byte " + std::to_string(kLengthBytes + position), "JSON", "something else");
+      status_ = RefuseSafetensors("byte " + std::to_string(kLengthBytes + position), "JSON",
+                                  "something else");
     }
     return false;
   }
@@ -138,7 +140,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool Fail(const std::string& expected, const std::string& found) {
-    status_ = Refuse("header entry " + QuotedName(key_), expected, found);
+    status_ = RefuseSafetensors("header entry " + QuotedName(key_), expected, found);
     return false;
   }
   bool Unexpected(const std::string& found) {
@@ -161,25 +163,26 @@ struct Place {
   uint64_t begin, end;  // from the first byte of data
 };
 
-Result<Place> Check(const Description& tensor, uint64_t data_bytes) {
+Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   const std::string where = "tensor " + QuotedName(tensor.name);
-  const std::optional<ElementType> type = ElementTypeOf(*tensor.type);
+  const std::optional<ElementType> type = SafetensorsElementType(*tensor.type);
   if (!type) {
-    return Refuse(where, "dtype F64, F32, F16, BF16, I64, I32, I16, I8, U32, U16, U8 or BOOL",
-                  QuotedName(*tensor.type));
+    return RefuseSafetensors(where,
+                             "dtype F64, F32, F16, BF16, I64, I32, I16, I8, U32, U16, U8 or BOOL",
+                             QuotedName(*tensor.type));
   }
   const std::vector<uint64_t>& place = *tensor.place;
   if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes) {
-    return Refuse(where, "data_offsets inside the " + std::to_string(data_bytes) + " bytes of data",
-                  place.size() != 2
-                      ? std::to_string(place.size()) + " numbers"
-                      : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]");
+    return RefuseSafetensors(
+        where, "data_offsets inside the " + std::to_string(data_bytes) + " bytes of data",
+        place.size() != 2 ? std::to_string(place.size()) + " numbers"
+                          : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]");
   }
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(CountEntries(*tensor.shape), ElementBytes(*type), &bytes) ||
       bytes != place[1] - place[0]) {
-    return Refuse(where, "data_offsets of the bytes that its shape takes",
-                  std::to_string(place[1] - place[0]) + " bytes");
+    return RefuseSafetensors(where, "data_offsets of the bytes that its shape takes",
+                             std::to_string(place[1] - place[0]) + " bytes");
   }
   return Place{*type, place[0], place[1]};
 }
@@ -192,15 +195,16 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
   uint64_t covered = 0;
   for (const auto& [place, name] : places) {
     if (place.begin != covered) {
-      return Refuse("tensor " + QuotedName(name),
-                    "data from byte " + std::to_string(covered) + ", where the one before ends",
-                    "from byte " + std::to_string(place.begin));
+      return RefuseSafetensors(
+          "tensor " + QuotedName(name),
+          "data from byte " + std::to_string(covered) + ", where the one before ends",
+          "from byte " + std::to_string(place.begin));
     }
     covered = place.end;
   }
   if (covered == data_bytes) return {};
-  return Refuse("data", std::to_string(covered) + " bytes as in the header",
-                std::to_string(data_bytes));
+  return RefuseSafetensors("data", std::to_string(covered) + " bytes as in the header",
+                           std::to_string(data_bytes));
 }
 
 Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
@@ -216,7 +220,8 @@ Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t byte
 bool LooksLikeSafetensors(const InputFile& file) {
   std::array<std::byte, kLengthBytes + 1> head{};
   if (file.size() < head.size() || !file.ReadAt(0, head).ok()) return false;
-  return LoadLittle<uint64_t>(head.data()) <= kMostHeaderBytes && head.back() == std::byte{'{'};
+  return LoadLittle<uint64_t>(head.data()) <= kMaxSafetensorsHeaderBytes &&
+         head.back() == std::byte{'{'};
 }
 
 Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>& file) {
@@ -224,11 +229,12 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   KINGLET_RETURN_IF_ERROR(file->ReadAt(0, word));
   const auto header_bytes = LoadLittle<uint64_t>(word.data());
   const uint64_t behind = file->size() - kLengthBytes;
-  if (header_bytes > std::min(kMostHeaderBytes, behind)) {
-    return Refuse(
-        "byte 0",
-        "a header of at most " + std::to_string(std::min(kMostHeaderBytes, behind)) + " bytes",
-        std::to_string(header_bytes));
+  if (header_bytes > std::min(kMaxSafetensorsHeaderBytes, behind)) {
+    return RefuseSafetensors("byte 0",
+                             "a header of at most " +
+                                 std::to_string(std::min(kMaxSafetensorsHeaderBytes, behind)) +
+                                 " bytes",
+                             std::to_string(header_bytes));
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const uint64_t data_bytes = file->size() - data_begin;
@@ -236,7 +242,7 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   SourceWeights weights;
   std::vector<std::pair<Place, std::string_view>> places;
   for (const Description& tensor : tensors) {
-    KINGLET_ASSIGN_OR_RETURN(const Place place, Check(tensor, data_bytes));
+    KINGLET_ASSIGN_OR_RETURN(const Place place, CheckTensor(tensor, data_bytes));
     places.emplace_back(place, tensor.name);
     const StoredElements elements = {file->path(), "tensor " + QuotedName(tensor.name), place.type,
                                      CountEntries(*tensor.shape),

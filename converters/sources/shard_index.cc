@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kMaxBytes = 100'000'000;
+constexpr uint64_t kMaxIndexBytes = 100'000'000;
 constexpr int kDeepest = 16;  // levels of lists and objects; an index has two
 
 // Keeps what is under "weight_map" and passes over the rest, whatever it is.
@@ -122,9 +122,9 @@ bool LooksLikeShardIndex(const InputFile& file) {
 }
 
 Result<ShardIndex> ReadShardIndex(const InputFile& file) {
-  if (file.size() > kMaxBytes) {
+  if (file.size() > kMaxIndexBytes) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "size",
-                           "at most " + std::to_string(kMaxBytes) + " bytes",
+                           "at most " + std::to_string(kMaxIndexBytes) + " bytes",
                            std::to_string(file.size()));
   }
   std::string text(file.size(), '\0');

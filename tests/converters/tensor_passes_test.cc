@@ -7,7 +7,7 @@
 #include "format/model_file.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::tensor_passes_test {
 namespace {
 
 // A model whose tensors are read when they are asked for, if at all.
@@ -115,4 +115,4 @@ TEST(TensorPasses, PassesFailuresOn) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::tensor_passes_test

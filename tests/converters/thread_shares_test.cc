@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::thread_shares_test {
 namespace {
 
 TEST(RunShares, DoesEveryShareOnceAndTheFirstHere) {
@@ -57,4 +57,4 @@ TEST(RunRanges, CoverEveryNumberOnce) {
 TEST(MachineThreads, IsAtLeastOne) { EXPECT_GE(MachineThreads(), 1u); }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::thread_shares_test

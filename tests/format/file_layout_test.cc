@@ -6,7 +6,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::file_layout_test {
 namespace {
 
 // With its own description a file is laid out as it was; with another, as a draft that says that.
@@ -54,4 +54,4 @@ TEST(LayOutAgain, EmptySegments) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::file_layout_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::packed_model_test {
 namespace {
 
 std::vector<std::byte> Joined(const Result<PackedModel>& packed) {
@@ -89,4 +89,4 @@ TEST(PackModel, FillersThatGoWrongAreRefused) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::packed_model_test

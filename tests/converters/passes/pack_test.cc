@@ -7,7 +7,7 @@
 #include "format/model_file.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::pack_test {
 namespace {
 
 EncodedTensor QuantisedTensor(uint64_t count, uint64_t nonzeros, int bits) {
@@ -70,4 +70,4 @@ TEST(PackTensor, TheFileTakesThePredictedBytes) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pack_test
