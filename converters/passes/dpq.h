@@ -49,8 +49,9 @@ struct DpqCodes {
 };
 
 // The code at a position is the choice with the largest response, of equal ones the first;
-// responses are computed in double. The result does not depend on `threads`. Errors: KINGLET_INVALID_CHECKPOINT, naming an array whose size does
-// not fit, an entry that is not finite or a variance below 0. REQUIRES: threads >= 1.
+// responses are computed in double. The result does not depend on `threads`. Errors:
+// KINGLET_INVALID_CHECKPOINT, naming an array whose size does not fit, an entry that is not finite
+// or a variance below 0. REQUIRES: threads >= 1.
 Result<DpqCodes> AssignDpqCodes(const DpqTraining& training, size_t threads);
 
 }  // namespace kinglet

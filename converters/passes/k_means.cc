@@ -17,8 +17,8 @@ namespace {
 
 constexpr char kCannotCluster[] = "cannot cluster";
 
-// Vectors per block. Each block keeps its own sum of distances, so that a draw looks at the sums and
-// one block, not at all vectors.
+// Vectors per block. Each block keeps its own sum of distances, so that a draw looks at the sums
+// and one block, not at all vectors.
 constexpr uint64_t kKMeansBlock = 1024;
 
 // In 16 chains, which GCC turns into vectors.

@@ -75,8 +75,8 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
                           std::span<const float> weights, const KMeansOptions& options);
 
 // The means of clusters whose members are given, [clusters, length]: codes[v] is the cluster of
-// vector v. A cluster without members, or whose members have weight 0, has mean 0. REQUIRES: a code below `clusters` and, unless weights is empty, a weight for each
-// vector; threads >= 1.
+// vector v. A cluster without members, or whose members have weight 0, has mean 0. REQUIRES: a code
+// below `clusters` and, unless weights is empty, a weight for each vector; threads >= 1.
 std::vector<float> MeansOfClusters(const VectorsView& vectors, std::span<const uint32_t> codes,
                                    std::span<const float> weights, uint64_t clusters,
                                    size_t threads);
