@@ -157,13 +157,19 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
-// Reads and packs the tensors and writes the file beside its place.
-Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& tensor_passes,
-                            const std::string& output) {
-  KINGLET_ASSIGN_OR_RETURN(const PackedModel packed,
-                           PackModel(std::move(draft), [&](TensorId id, EncodedTensor& tensor) {
-                             return tensor_passes.Prepare(id, tensor);
-                           }));
+// Writes the file beside its place. Each tensor is freed when it is packed, before the next is
+// read.
+Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::string& output) {
+  ModelPacker packer;
+  for (TensorId id = 0; id < draft.tensors.size(); ++id) {
+    EncodedTensor tensor = std::move(draft.tensors[id]);
+    KINGLET_RETURN_IF_ERROR(passes.Read(id, tensor));
+    const std::optional<RowCodes> rows = passes.Apply(id, tensor);
+    KINGLET_RETURN_IF_ERROR(packer.Add(tensor, rows));
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      const PackedModel packed,
+      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary));
   return NewFile::Write(packed.Pieces(), output);
 }
 

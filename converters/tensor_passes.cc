@@ -18,7 +18,6 @@ bool Contains(const std::vector<TensorId>& ids, TensorId id) {
 }  // namespace
 
 Status TensorPasses::ReadAll() {
-  if (read_) return {};
   std::vector<EncodedTensor>& tensors = model_.draft.tensors;
   for (size_t id = 0; id < tensors.size(); ++id) {
     KINGLET_RETURN_IF_ERROR(Read(static_cast<TensorId>(id), tensors[id]));
@@ -27,27 +26,27 @@ Status TensorPasses::ReadAll() {
   return {};
 }
 
-Result<std::optional<RowCodes>> TensorPasses::Prepare(TensorId id, EncodedTensor& tensor) {
-  if (!read_) KINGLET_RETURN_IF_ERROR(Read(id, tensor));
+Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
+  if (read_) return {};
+  if (model_.read) KINGLET_RETURN_IF_ERROR(model_.read(id, tensor));
+  if (model_.bits && Contains(model_.quantisable, id)) {
+    RecoverTensor(*model_.bits, tensor, model_.notes);
+  }
+  return {};
+}
+
+std::optional<RowCodes> TensorPasses::Apply(TensorId id, EncodedTensor& tensor) {
   if (options_.prune && Contains(model_.prunable, id)) PruneTensor(*options_.prune, tensor);
   std::optional<RowCodes> rows;
   if (options_.bits && Contains(model_.quantisable, id)) {
     rows = QuantisedRows(*options_.bits, tensor);
     if (!rows) QuantiseTensor(*options_.bits, tensor);
   }
-  const uint64_t nonzeros = PackTensor(tensor, rows);
+  const uint64_t nonzeros = ChooseMask(tensor, rows);
   ++counts_.tensors;
   counts_.parameters += Parameters(tensor);
   if (!tensor.derived) counts_.nonzero_parameters += nonzeros;
   return rows;
-}
-
-Status TensorPasses::Read(TensorId id, EncodedTensor& tensor) {
-  if (model_.read) KINGLET_RETURN_IF_ERROR(model_.read(id, tensor));
-  if (model_.bits && Contains(model_.quantisable, id)) {
-    RecoverTensor(*model_.bits, tensor, model_.notes);
-  }
-  return {};
 }
 
 }  // namespace kinglet

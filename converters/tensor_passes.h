@@ -1,7 +1,7 @@
-// What becomes of each tensor of a model on its own, whatever the others are: it is read, its
-// integers are recovered, its small entries pruned, the rest quantised, and the smaller of its
-// forms chosen. Done tensor by tensor while the file is packed, so that memory holds one tensor
-// beside the packed ones; or for all at once, where a pass in between needs them all.
+// The passes that look at one tensor of a model at a time: its integers are recovered, its small
+// entries pruned, the rest quantised, and the smaller stored form chosen. They run tensor by tensor
+// while the file is packed, so that memory holds one unpacked tensor; only recipe passes, which
+// need all tensors at once, have them all read before.
 #ifndef KINGLET_CONVERTERS_TENSOR_PASSES_H_
 #define KINGLET_CONVERTERS_TENSOR_PASSES_H_
 
@@ -17,28 +17,32 @@ namespace kinglet {
 class TensorPasses {
  public:
   struct Options {
-    std::optional<double> prune;
-    std::optional<int> bits;
+    std::optional<double> prune;  // fraction of zeros, [0, 1); none: no tensor is pruned
+    std::optional<int> bits;      // none: no tensor is quantised
   };
   struct Counts {
     uint64_t tensors = 0, parameters = 0;
     uint64_t nonzero_parameters = 0;  // of tensors that are not derived
   };
 
-  // Refers to the model, whose draft may move to PackModel. Its lists of tensors do not change
-  // after the first Prepare.
+  // Keeps a reference to the model. Its lists of prunable and quantisable tensors must not change
+  // once Apply has been called.
   TensorPasses(const Options& options, LoadedModel& model) : options_(options), model_(model) {}
 
-  // Reads all tensors and recovers their integers, for passes that work on what the checkpoint had.
+  // Reads all tensors of the draft and recovers their integers; Read then does nothing.
   Status ReadAll();
-  // What of that is not done yet, for one tensor, and its form: PackModel's filler.
-  Result<std::optional<RowCodes>> Prepare(TensorId id, EncodedTensor& tensor);
-
-  const Counts& counts() const { return counts_; }  // of what was prepared
-
- private:
+  // Fills a tensor from the checkpoint, if the model reads its tensors late. In a checkpoint that
+  // is quantised already, also recovers the integers of a quantisable tensor.
   Status Read(TensorId id, EncodedTensor& tensor);
 
+  // Prunes the tensor, quantises it and chooses whether it is stored with a mask, and counts it. A
+  // float32 matrix that is to be quantised keeps its floats; the codes of its rows are returned
+  // instead, and refer to them.
+  std::optional<RowCodes> Apply(TensorId id, EncodedTensor& tensor);
+
+  const Counts& counts() const { return counts_; }  // of the tensors that Apply was called for
+
+ private:
   Options options_;
   LoadedModel& model_;
   bool read_ = false;

@@ -121,4 +121,16 @@ std::vector<std::span<const std::byte>> FileLayout::Pieces() const {
   return pieces;
 }
 
+std::vector<std::byte> FileLayout::Bytes() const {
+  const std::vector<std::span<const std::byte>> pieces = Pieces();
+  uint64_t size = 0;
+  for (const std::span<const std::byte> piece : pieces) size += piece.size();
+  std::vector<std::byte> bytes;
+  bytes.reserve(size);
+  for (const std::span<const std::byte> piece : pieces) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  }
+  return bytes;
+}
+
 }  // namespace kinglet

@@ -30,6 +30,7 @@ struct FileLayout {
 
   // The file's bytes, padding included; valid while this and the segments' bytes live.
   std::vector<std::span<const std::byte>> Pieces() const;
+  std::vector<std::byte> Bytes() const;  // the pieces, copied one after the other
 };
 
 // Checks that the contents mean something (format/validate.h), so that the file will open. Errors:

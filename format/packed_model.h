@@ -1,4 +1,5 @@
-// A model file's bytes on their way to the disk, in pieces, so that memory holds a model once.
+// A model file's bytes on their way to the disk: tensors are packed one by one and the file is kept
+// in pieces, so that memory holds a model once.
 #ifndef KINGLET_FORMAT_PACKED_MODEL_H_
 #define KINGLET_FORMAT_PACKED_MODEL_H_
 
@@ -7,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "format/file_layout.h"
@@ -15,19 +17,14 @@
 
 namespace kinglet {
 
-// The integers of a matrix, made whenever they are asked for, so that memory need not hold them
-// beside what they are made of: to be packed, under a mask twice, and to be compared with what was
-// packed.
+// The integer codes of a matrix, computed row by row each time they are needed, so that memory does
+// not hold them beside the floats that they are computed from. The packer needs them two or three
+// times: for the mask (if pruned), for the codes, and to compare these with what was packed.
 struct RowCodes {
   int bits = 0;
-  // Writes the codes of a row, [cols], and returns what to multiply them with (kMultiplyPerRow).
+  // Writes the codes of a row, [cols], and returns the row's scale (kMultiplyPerRow).
   std::function<float(uint64_t row, std::span<int16_t> codes)> make;
 };
-
-// Completes a tensor when its turn to be packed has come. The tensor is then packed as it is, or,
-// where the filler says so, by codes of its rows, which may refer to the tensor.
-using TensorFiller =
-    std::function<Result<std::optional<RowCodes>>(TensorId id, EncodedTensor& tensor)>;
 
 struct PackedModel {
   std::vector<std::vector<std::byte>> bytes;  // of the segments
@@ -37,10 +34,32 @@ struct PackedModel {
   std::vector<std::span<const std::byte>> Pieces() const { return layout.Pieces(); }
 };
 
-// The bytes of SerialiseModel. Each tensor is completed by `fill`, if that is given, packed, read
-// back row by row, and freed, before the next one. Errors: those of SerialiseModel and of `fill`;
-// KINGLET_INTERNAL for a form that reads otherwise.
-Result<PackedModel> PackModel(ModelDraft draft, const TensorFiller& fill = nullptr);
+// Makes a file's bytes of tensors that come one after the other, in the order of their ids:
+//
+//   ModelPacker packer;
+//   for (...) packer.Add(tensor);
+//   packer.Finish(description, vocabulary, source_vocabulary)
+//
+// Errors: those of SerialiseModel; after one, the packer must not be used again. One thread at a
+// time.
+class ModelPacker {
+ public:
+  // Packs the tensor's values, or, where given, the codes of its rows, and reads them back row by
+  // row. Keeps the packed bytes only: the caller may free the tensor. Errors: also KINGLET_INTERNAL
+  // for a form that reads otherwise than it was packed.
+  Status Add(const EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
+
+  // The file of the tensors that were added and of the words (index = id; empty: none). Tensor ids
+  // in the description count the calls of Add. The last call.
+  Result<PackedModel> Finish(const ModelDescription& description,
+                             const std::vector<std::string>& vocabulary,
+                             const std::vector<std::string>& source_vocabulary);
+
+ private:
+  // Views point into the inner vectors' bytes, which stay where they are as the outer one grows.
+  std::vector<std::vector<std::byte>> bytes_;
+  std::vector<TensorView> views_;
+};
 
 }  // namespace kinglet
 

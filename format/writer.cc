@@ -12,6 +12,7 @@
 #include "format/coded_rows.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
+#include "format/overloaded.h"
 #include "format/packed_model.h"
 #include "format/row_reader.h"
 #include "format/validate.h"
@@ -104,34 +105,29 @@ Status CheckPacked(const EncodedTensor& tensor, const std::optional<RowCodes>& r
                          "the values that were packed", "others");
 }
 
-class Packer {
- public:
-  explicit Packer(const ModelDraft& draft) : draft_(draft) {}
+Status NoMemory(const char* wanted) {
+  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", wanted, "no free memory");
+}
 
-  // `consumed`: the draft itself, whose tensors are filled, checked and freed one by one, or null.
-  Result<PackedModel> Pack(ModelDraft* consumed, const TensorFiller& fill) {
-    for (size_t i = 0; i < draft_.tensors.size(); ++i) {
-      const EncodedTensor& tensor = draft_.tensors[i];
-      std::optional<RowCodes> rows;
-      if (fill) {
-        KINGLET_ASSIGN_OR_RETURN(rows, fill(static_cast<TensorId>(i), consumed->tensors[i]));
-      }
-      KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
-      KINGLET_RETURN_IF_ERROR(PackTensor(tensor, rows));
-      if (consumed == nullptr) continue;
-      KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, views_[i]));
-      consumed->tensors[i].values = DenseF32{};
+// Packs tensors; the bytes of their segments are appended to `bytes`.
+class TensorPacker {
+ public:
+  explicit TensorPacker(std::vector<std::vector<std::byte>>& bytes) : bytes_(bytes) {}
+
+  // `rows`: the codes of the tensor's rows, where it is packed by them and not by its values.
+  Result<TensorView> Pack(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
+    KINGLET_RETURN_IF_ERROR(CheckTensor(tensor));
+    TensorView view;
+    view.name = tensor.name;
+    view.shape = tensor.shape;
+    view.derived = tensor.derived;
+    if (rows) {
+      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, view));
+    } else {
+      PackValues(tensor, view);
     }
-    const ModelDescription& description = draft_.description;
-    KINGLET_ASSIGN_OR_RETURN(
-        const std::optional<StoredVocabulary> words,
-        PackVocabulary("vocabulary", draft_.vocabulary, description.vocabulary_size));
-    KINGLET_ASSIGN_OR_RETURN(const std::optional<StoredVocabulary> source_words,
-                             PackVocabulary("source vocabulary", draft_.source_vocabulary,
-                                            SourceVocabularySize(description)));
-    KINGLET_ASSIGN_OR_RETURN(FileLayout layout,
-                             LayOutFile(kSource, {description, views_, words, source_words}));
-    return PackedModel{std::move(bytes_), std::move(layout)};
+    KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, view));
+    return view;
   }
 
  private:
@@ -263,27 +259,21 @@ class Packer {
     view.values = DenseView{type, Keep(std::move(bytes))};
   }
 
-  Status PackTensor(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
-    TensorView view;
-    view.name = tensor.name;
-    view.shape = tensor.shape;
-    view.derived = tensor.derived;
-    if (rows) {
-      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, view));
-    } else if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-      PackDense<uint32_t, float>(
-          tensor, FloatType::kF32, dense->values, [](float value) { return value == 0.0F; }, view);
-    } else if (const auto* half = std::get_if<DenseF16>(&tensor.values)) {
-      PackDense<uint16_t, uint16_t>(
-          tensor, FloatType::kF16, half->words, [](uint16_t word) { return (word & 0x7FFF) == 0; },
-          view);
-    } else if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
-      PackQuantised(tensor, *quantised, view);
-    } else if (const auto* coded = std::get_if<Coded>(&tensor.values)) {
-      PackCoded(*coded, view);
-    }
-    views_.push_back(std::move(view));
-    return {};
+  void PackValues(const EncodedTensor& tensor, TensorView& view) {
+    std::visit(
+        Overloaded{[&](const DenseF32& dense) {
+                     PackDense<uint32_t, float>(
+                         tensor, FloatType::kF32, dense.values,
+                         [](float value) { return value == 0.0F; }, view);
+                   },
+                   [&](const DenseF16& half) {
+                     PackDense<uint16_t, uint16_t>(
+                         tensor, FloatType::kF16, half.words,
+                         [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
+                   },
+                   [&](const Quantised& quantised) { PackQuantised(tensor, quantised, view); },
+                   [&](const Coded& coded) { PackCoded(coded, view); }},
+        tensor.values);
   }
 
   // `for_each(visit)` calls visit(code) for each entry in order.
@@ -342,53 +332,66 @@ class Packer {
     view.values = std::move(stored);
   }
 
-  Result<std::optional<StoredVocabulary>> PackVocabulary(const std::string& name,
-                                                         const std::vector<std::string>& words,
-                                                         uint32_t size) {
-    if (words.empty()) return std::optional<StoredVocabulary>();
-    if (words.size() != size) {
-      return Refuse(name + ", size", std::to_string(size) + " words", std::to_string(words.size()));
-    }
-    Result<VocabularySegments> packed = Vocabulary::Pack(words);
-    if (!packed.ok()) {
-      const Status status = packed.status();
-      return Status(status.code(), std::string(kSource) + ": " + status.message());
-    }
-    StoredVocabulary stored;
-    stored.size = size;
-    stored.words = Keep(std::move(packed->words));
-    stored.ranks = Keep(std::move(packed->ranks));
-    return std::optional(stored);
-  }
-
-  const ModelDraft& draft_;
-  // Growing moves the inner vectors, which leaves the views into their bytes valid.
-  std::vector<std::vector<std::byte>> bytes_;
-  std::vector<TensorView> views_;
+  std::vector<std::vector<std::byte>>& bytes_;
 };
+
+Result<std::optional<StoredVocabulary>> PackVocabulary(const std::string& name,
+                                                       const std::vector<std::string>& words,
+                                                       uint32_t size,
+                                                       std::vector<std::vector<std::byte>>& bytes) {
+  if (words.empty()) return std::optional<StoredVocabulary>();
+  if (words.size() != size) {
+    return Refuse(name + ", size", std::to_string(size) + " words", std::to_string(words.size()));
+  }
+  Result<VocabularySegments> packed = Vocabulary::Pack(words);
+  if (!packed.ok()) {
+    const Status status = packed.status();
+    return Status(status.code(), std::string(kSource) + ": " + status.message());
+  }
+  StoredVocabulary stored;
+  stored.size = size;
+  stored.words = bytes.emplace_back(std::move(packed->words));
+  stored.ranks = bytes.emplace_back(std::move(packed->ranks));
+  return std::optional(stored);
+}
 
 }  // namespace
 
-Result<PackedModel> PackModel(ModelDraft draft, const TensorFiller& fill) try {
-  return Packer(draft).Pack(&draft, fill);
+Status ModelPacker::Add(const EncodedTensor& tensor, const std::optional<RowCodes>& rows) try {
+  KINGLET_ASSIGN_OR_RETURN(TensorView view, TensorPacker(bytes_).Pack(tensor, rows));
+  views_.push_back(std::move(view));
+  return {};
 } catch (const std::bad_alloc&) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", "room for the packed tensors",
-                         "no free memory");
+  return NoMemory("room for the packed tensors");
+}
+
+Result<PackedModel> ModelPacker::Finish(const ModelDescription& description,
+                                        const std::vector<std::string>& vocabulary,
+                                        const std::vector<std::string>& source_vocabulary) try {
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::optional<StoredVocabulary> words,
+      PackVocabulary("vocabulary", vocabulary, description.vocabulary_size, bytes_));
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<StoredVocabulary> source_words,
+                           PackVocabulary("source vocabulary", source_vocabulary,
+                                          SourceVocabularySize(description), bytes_));
+  KINGLET_ASSIGN_OR_RETURN(FileLayout layout,
+                           LayOutFile(kSource, {description, views_, words, source_words}));
+  return PackedModel{std::move(bytes_), std::move(layout)};
+} catch (const std::bad_alloc&) {
+  return NoMemory("room for the packed tensors");
 }
 
 Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft) try {
-  KINGLET_ASSIGN_OR_RETURN(const PackedModel packed, Packer(draft).Pack(nullptr, nullptr));
-  std::vector<std::byte> file;
-  uint64_t size = 0;
-  for (const std::span<const std::byte> piece : packed.Pieces()) size += piece.size();
-  file.reserve(size);
-  for (const std::span<const std::byte> piece : packed.Pieces()) {
-    file.insert(file.end(), piece.begin(), piece.end());
+  ModelPacker packer;
+  for (const EncodedTensor& tensor : draft.tensors) {
+    KINGLET_RETURN_IF_ERROR(packer.Add(tensor));
   }
-  return file;
+  KINGLET_ASSIGN_OR_RETURN(
+      const PackedModel packed,
+      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary));
+  return packed.layout.Bytes();
 } catch (const std::bad_alloc&) {
-  return Status::Refusal(KINGLET_OUT_OF_MEMORY, kSource, "memory", "room for the file's bytes",
-                         "no free memory");
+  return NoMemory("room for the file's bytes");
 }
 
 }  // namespace kinglet

@@ -116,7 +116,7 @@ struct Slot {
   }
 };
 
-// A state buffer's bytes, slot by slot (Ring in kernels/plan.h).
+// A state buffer's bytes, slot by slot (kernels/ring.h).
 struct StateRegion {
   BufferId buffer;
   uint64_t offset;  // bytes
@@ -126,9 +126,7 @@ struct StateRegion {
   // The slots that the tokens at positions 0 .. tokens - 1 have written behind a source of so many
   // tokens: the first ones.
   uint64_t SlotsWritten(uint64_t tokens, uint64_t source_length) const {
-    if (ring.of_source) return source_length;
-    const uint64_t written = tokens > ring.lag ? tokens - ring.lag : 0;
-    return written < ring.slots ? written : ring.slots;
+    return ring.of_source ? source_length : ring.SlotsWritten(tokens);
   }
 };
 

@@ -14,11 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__CUDACC__)
-#define KINGLET_HOST_DEVICE __host__ __device__
-#else
-#define KINGLET_HOST_DEVICE
-#endif
+#include "kernels/host_device.h"
 
 namespace kinglet {
 

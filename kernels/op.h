@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "format/blocks.h"
+#include "kernels/numerics.h"
+#include "kernels/ring.h"
 #include "kernels/row_cache.h"
 
 namespace kinglet {
@@ -211,29 +213,19 @@ struct WindowAttention {
   BufferId out;  // [heads, value_size] of reals
 };
 
-// Ring slots that tokens of the stream have filled, the token at `position` included: 0 .. n - 1.
-inline uint64_t FilledSlots(const WindowAttention& op, uint64_t position) {
-  const uint64_t counted = op.restarts ? position % op.window : position;
-  return std::min<uint64_t>(counted + 1, op.window);
-}
-
-// Window slots [FirstFilled, window) hold tokens of the stream.
-inline uint64_t FirstFilled(const WindowAttention& op, uint64_t position) {
-  return op.window - FilledSlots(op, position);
+// The window of the token at `position`.
+inline RingWindow WindowOf(const WindowAttention& op, uint64_t position) {
+  return RingWindow(position, op.window, op.restarts);
 }
 // Window slots [FirstVisible, window) take part.
 inline uint64_t FirstVisible(const WindowAttention& op, uint64_t position) {
-  return op.start == StreamStart::kZeros ? 0 : FirstFilled(op, position);
+  return op.start == StreamStart::kZeros ? 0 : WindowOf(op, position).FirstFilled();
 }
 // key_size^-1/2, rounded once.
 template <class T>
 T AttentionScale(uint32_t key_size) {
   return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
 }
-
-// Blocks of a sum of n numbers, which are added up one by one (rule 4 of docs/NUMERICS.md).
-inline constexpr uint64_t kSumBlock = 1024;
-constexpr uint64_t SumBlocks(uint64_t n) { return (n + kSumBlock - 1) / kSumBlock; }
 
 // out[0] = max x, blocks[b] = sum over block b of exp(x - max), out[1] = log of their sum.
 struct LogSumExp {
@@ -256,11 +248,6 @@ struct CacheWeights {
   BufferId total;    // [1] of reals
   uint64_t first_position = 1;
 };
-
-// Pairs of the neural cache that take part in the distribution after the token at `position`.
-inline uint64_t CachePairs(uint64_t position, uint32_t capacity, uint64_t first_position) {
-  return position < first_position ? 0 : std::min<uint64_t>(position, capacity);
-}
 
 // The element-wise halves of recurrent cells, one token each. `input` and `recurrent` are the two
 // products of the cell, biases included, a block of n rows for each gate; s is the logistic

@@ -12,6 +12,7 @@
 
 #include "format/encoding.h"
 #include "kernels/op.h"
+#include "kernels/ring.h"
 
 namespace kinglet {
 
@@ -21,16 +22,6 @@ enum class Element : uint8_t { kReal, kCode16, kCode32, kWord };
 
 // The largest code a quantiser can give: round_half_even(max_abs / step).
 int64_t LargestCode(const ActivationQuantiser& quantiser);
-
-// A state buffer as equal slots of which a token writes one: the token at `position` writes slot
-// (position - lag) mod slots, or nothing if position < lag, and every other slot keeps its bytes.
-// What copies, saves or undoes a token's writes goes by this. One slot: the whole buffer.
-struct Ring {
-  uint64_t slots = 1;  // divides the buffer's count
-  uint64_t lag = 0;
-  // Slot i is written when token i of the source is encoded; target tokens write none.
-  bool of_source = false;
-};
 
 struct BufferSpec {
   std::string name;

@@ -50,7 +50,7 @@ uint64_t Stream::Bytes(const Model& model, Queries queries) {
 
 Stream::Write Stream::WriteOf(const StateRegion& region, uint64_t position) {
   if (region.ring.of_source || position < region.ring.lag) return {region.offset, 0};
-  const uint64_t slot = (position - region.ring.lag) % region.ring.slots;
+  const uint64_t slot = region.ring.Slot(position);
   return {region.offset + slot * region.slot_bytes, region.slot_bytes};
 }
 
@@ -96,7 +96,7 @@ void Stream::MarkTokens() {
     const uint64_t first = std::max(unmarked_, ring.lag);
     if (ring.of_source || position_ <= first) continue;
     const uint64_t count = std::min(position_ - first, ring.slots);
-    const uint64_t slot = (first - ring.lag) % ring.slots;
+    const uint64_t slot = ring.Slot(first);
     const uint64_t to_end = std::min(count, ring.slots - slot);
     MarkWritten({region.offset + slot * region.slot_bytes, to_end * region.slot_bytes});
     MarkWritten({region.offset, (count - to_end) * region.slot_bytes});

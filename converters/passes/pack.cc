@@ -36,7 +36,7 @@ EntryBytes BytesOfEntries(const EncodedTensor& tensor) {
   return BytesOf(Count(tensor.shape), CountNonzeros(tensor), BitsOfEntries(tensor));
 }
 
-uint64_t PackTensor(EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
+uint64_t ChooseMask(EncodedTensor& tensor, const std::optional<RowCodes>& rows) {
   if (tensor.coded()) return 0;
   const uint64_t nonzeros =
       rows ? CountNonzeros(*rows, tensor.shape) : kinglet::CountNonzeros(tensor);

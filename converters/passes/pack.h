@@ -21,7 +21,7 @@ EntryBytes BytesOfEntries(const EncodedTensor& tensor);
 // Sets `pruned` if it makes the tensor smaller, and clears it otherwise. `rows`: the codes by which
 // the tensor will be packed, if not by its values. Returns the number of entries that are not zero;
 // 0 of a coded table, which has none of its own.
-uint64_t PackTensor(EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
+uint64_t ChooseMask(EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
 }  // namespace kinglet
 

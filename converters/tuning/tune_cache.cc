@@ -8,9 +8,8 @@
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/tuning/cache_likelihood.h"
+#include "format/file_layout.h"
 #include "format/limits.h"
-#include "format/unpack.h"
-#include "format/writer.h"
 #include "runtime/scored_stream.h"
 
 namespace kinglet {
@@ -65,18 +64,27 @@ Status CheckText(const ModelFile& file, uint64_t tokens) {
                 std::to_string(tokens));
 }
 
-Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDraft& draft) {
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, SerialiseModel(draft));
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, ModelFile::FromBytes(bytes));
-  return file;
+// The file's tensors and words under another description.
+Result<std::vector<std::byte>> BytesWith(const ModelDescription& description,
+                                         const ModelFile& file) {
+  KINGLET_ASSIGN_OR_RETURN(const FileLayout layout, LayOutAgain(file, description));
+  return layout.Bytes();
+}
+
+Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDescription& description,
+                                                  const ModelFile& file) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, BytesWith(description, file));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> reopened, ModelFile::FromBytes(bytes));
+  return reopened;
 }
 
 // The trace is of the network alone.
-Result<TextTrace> TraceWithoutCache(ModelDraft draft, std::span<const uint32_t> ids,
+Result<TextTrace> TraceWithoutCache(const ModelFile& file, std::span<const uint32_t> ids,
                                     const RunProgress& progress) {
-  KINGLET_RETURN_IF_ERROR(ChangeCache({.capacity = 0}, draft.description));
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(draft));
-  return TraceText(std::move(file), ids, progress);
+  ModelDescription description = file.description();
+  KINGLET_RETURN_IF_ERROR(ChangeCache({.capacity = 0}, description));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> bare, Reopened(description, file));
+  return TraceText(std::move(bare), ids, progress);
 }
 
 Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t threads) {
@@ -89,13 +97,14 @@ Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t thr
                 "a token of probability 0");
 }
 
-// The old answers hold for the old model, or nothing is built on it; the new ones are ref64's.
-Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDraft& draft) {
-  if (!draft.description.golden) return {};
-  const GoldenVector golden = *draft.description.golden;
+// Checks the golden values on the old model and replaces them by those of the new one, which ref64
+// computes.
+Status RenewGolden(const std::shared_ptr<const ModelFile>& old, ModelDescription& description) {
+  if (!description.golden) return {};
+  const GoldenVector golden = *description.golden;
   KINGLET_RETURN_IF_ERROR(ReplayGolden(old, AsGoldenFile(golden), golden.tolerance).status());
-  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(draft));
-  KINGLET_ASSIGN_OR_RETURN(draft.description.golden, RecomputeGolden(std::move(file), golden));
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const ModelFile> file, Reopened(description, *old));
+  KINGLET_ASSIGN_OR_RETURN(description.golden, RecomputeGolden(std::move(file), golden));
   return {};
 }
 
@@ -118,17 +127,16 @@ Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
   tuned.before.cache = CacheOf(*file);
   KINGLET_ASSIGN_OR_RETURN(tuned.before.loss,
                            ScoreText(file, stream, After(0, stream.size(), options.progress)));
-  ModelDraft draft = UnpackModel(*file);
   KINGLET_ASSIGN_OR_RETURN(
-      TextTrace trace, TraceWithoutCache(draft, stream, After(1, stream.size(), options.progress)));
+      TextTrace trace, TraceWithoutCache(*file, stream, After(1, stream.size(), options.progress)));
   KINGLET_ASSIGN_OR_RETURN(tuned.search, Search(std::move(trace), start, options.threads));
 
   const CacheParameters& best = tuned.search.best;
-  KINGLET_RETURN_IF_ERROR(
-      ChangeCache({start.capacity, best.theta, best.lambda}, draft.description));
-  NoteTuning(draft.description.provenance);
-  KINGLET_RETURN_IF_ERROR(RenewGolden(file, draft));
-  KINGLET_ASSIGN_OR_RETURN(tuned.bytes, SerialiseModel(draft));
+  ModelDescription description = file->description();
+  KINGLET_RETURN_IF_ERROR(ChangeCache({start.capacity, best.theta, best.lambda}, description));
+  NoteTuning(description.provenance);
+  KINGLET_RETURN_IF_ERROR(RenewGolden(file, description));
+  KINGLET_ASSIGN_OR_RETURN(tuned.bytes, BytesWith(description, *file));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> written,
                            ModelFile::FromBytes(tuned.bytes));
   tuned.digest = written->digest();

@@ -57,7 +57,7 @@ class WindowAttentionKernel {
   void Attend(StreamFrame& frame, size_t head) const {
     // Window slot s is ring slot (oldest + s) mod window; slots before `first` are masked.
     const size_t window = op_.window;
-    const size_t oldest = (frame.position + 1) % window;
+    const size_t oldest = WindowOf(op_, frame.position).Oldest();
     const size_t first = FirstVisible(op_, frame.position);
     float* weights = weights_.At<float>(frame) + head * window;
     Scores(frame, head, oldest, weights);
@@ -156,7 +156,7 @@ class CacheWeightsKernel {
   static constexpr size_t kChunkSlots = 32;
 
   size_t Stored(const StreamFrame& frame) const {
-    return frame.position < first_position_ ? 0 : std::min<uint64_t>(frame.position, capacity_);
+    return CachePairs(frame.position, capacity_, first_position_);
   }
 
   void Logits(StreamFrame& frame, Chunks chunks) const {
@@ -185,7 +185,8 @@ class CacheWeightsKernel {
   const VectorFunctions* vector_;
   Operand hidden_, keys_;
   Slot weights_, total_;
-  uint64_t capacity_, first_position_;
+  uint32_t capacity_;
+  uint64_t first_position_;
   float theta_;
 };
 
@@ -200,7 +201,7 @@ Kernel BindOp(const WindowAttention& op, const BindContext& context) {
 Kernel BindOp(const CacheWeights& op, const BindContext& context) {
   const Operand hidden(context, op.hidden), keys(context, op.keys);
   if (hidden.real()) return {CacheWeightsKernel<float>(op, context).Phases()};
-  if (!hidden.code16() || !FitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
+  if (!hidden.code16() || !SumFitsInt32(hidden.slot.count, hidden.largest, keys.largest)) return {};
   return {CacheWeightsKernel<int16_t>(op, context).Phases()};
 }
 

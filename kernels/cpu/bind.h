@@ -39,9 +39,6 @@ struct Operand {
   bool code16() const { return element == Element::kCode16; }
 };
 
-// Whether n products of integers up to a and b in magnitude add up below 2^31 (rule 3).
-bool FitsInt32(uint64_t n, int64_t a, int64_t b);
-
 Kernel BindOp(const CacheAppend& op, const BindContext& context);
 Kernel BindOp(const EmbedRow& op, const BindContext& context);
 Kernel BindOp(const LayerNorm& op, const BindContext& context);

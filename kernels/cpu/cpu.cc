@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -76,13 +75,6 @@ Operand::Operand(const BindContext& context, BufferId id)
     step = buffer.quantiser->step;
     largest = LargestCode(*buffer.quantiser);
   }
-}
-
-bool FitsInt32(uint64_t n, int64_t a, int64_t b) {
-  // Codes of a kCode16 buffer stay below 2^15, so the product fits in 64 bits.
-  const int64_t product = a * b;
-  const int64_t limit = std::numeric_limits<int32_t>::max();
-  return product == 0 || n <= static_cast<uint64_t>(limit / product);
 }
 
 Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Plan& plan,

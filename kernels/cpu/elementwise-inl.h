@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/softmax-inl.h"
+#include "kernels/numerics.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
@@ -78,7 +79,7 @@ float LargestMagnitude(const float* x, size_t n) {
 void FixedPoint(const float* x, size_t n, float step, int16_t* codes) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto quotient = hn::Div(hn::LoadU(d, x + i), hn::Set(d, step));
-    StoreCodes(d, Clamped(d, quotient, 16383.0f), codes + i);
+    StoreCodes(d, Clamped(d, quotient, static_cast<float>(kFixedPointLimit)), codes + i);
   });
 }
 

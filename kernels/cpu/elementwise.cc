@@ -47,10 +47,10 @@ Kernel BindOp(const AddScalar&, const BindContext&) { return {}; }
 Kernel BindOp(const CacheAppend& op, const BindContext& context) {
   const size_t bytes = ElementBytes(context.plan.buffer(op.hidden).element, sizeof(float));
   return {EachFrame([hidden = context.layout[op.hidden], keys = context.layout[op.keys],
-                     words = context.layout[op.words], capacity = uint64_t{op.capacity},
+                     words = context.layout[op.words], capacity = op.capacity,
                      row_bytes = bytes * context.layout[op.hidden].count](StreamFrame& frame) {
     if (frame.position == 0) return;
-    const size_t slot = (frame.position - 1) % capacity;
+    const size_t slot = RingSlot(frame.position - 1, capacity);
     std::memcpy(keys.At<std::byte>(frame) + slot * row_bytes, hidden.At<std::byte>(frame),
                 row_bytes);
     words.At<uint32_t>(frame)[slot] = frame.token;

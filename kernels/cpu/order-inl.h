@@ -12,15 +12,12 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "kernels/op.h"
+#include "kernels/numerics.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-constexpr size_t kShortSum = 32;
-constexpr size_t kSumChains = 16;
 
 // At most as wide as the rule's 16 lanes; kGroups of them make 16.
 using Reals = hn::CappedTag<float, kSumChains>;

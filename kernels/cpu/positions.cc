@@ -14,15 +14,16 @@ Kernel BindOp(const AddPositionRow& op, const BindContext& context) {
   context.weights.Keep(op.table);
   const auto table = std::make_shared<const RowReader>(context.plan.weights[op.table]);
   return {EachFrame([vector = &context.vector, table, y = context.layout[op.y],
-                     window = uint64_t{op.window}](StreamFrame& frame) {
+                     window = op.window](StreamFrame& frame) {
             float row[kMaxColumns];
-            table->Reals(frame.position % window, row);
+            table->Reals(RingSlot(frame.position, window), row);
             vector->add(row, y.count, y.At<float>(frame));
           }),
           {},
           {},
-          [table, window = uint64_t{op.window}](uint64_t position) {
-            return table->Memory(position % window, position % window + 1);
+          [table, window = op.window](uint64_t position) {
+            const uint64_t row = RingSlot(position, window);
+            return table->Memory(row, row + 1);
           }};
 }
 
@@ -30,8 +31,8 @@ Kernel BindOp(const AddSinusoids& op, const BindContext& context) {
   const SharedVector frequencies = context.weights.Vector(op.frequencies);
   const size_t count = Cols(context.plan.weights[op.frequencies].shape);
   return {EachFrame([frequencies, count, y = context.layout[op.y], first = op.first,
-                     window = uint64_t{op.window}](StreamFrame& frame) {
-            const auto place = static_cast<uint32_t>(frame.position % window);
+                     window = op.window](StreamFrame& frame) {
+            const auto place = static_cast<uint32_t>(RingSlot(frame.position, window));
             AddAbsoluteSinusoids(std::span(frequencies->data(), count), first + place,
                                  y.At<float>(frame));
           }),

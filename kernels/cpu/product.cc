@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/numerics.h"
+
 namespace kinglet::cpu {
-namespace {
-
-constexpr int64_t kLargestFixedPoint = 16383;
-
-}  // namespace
 
 size_t ChunkPairs(int bits, int64_t largest_code) {
   const int64_t product = (int64_t{1} << (bits - 1)) * largest_code;
@@ -63,7 +60,7 @@ ProductInput::ProductInput(const BindContext& context, BufferId x, TailInput inp
 
 size_t ProductInput::ChunkPairsWith(int weight_bits) const {
   if (weight_bits == 0) return 1;
-  return ChunkPairs(weight_bits, x_.code16() ? x_.largest : kLargestFixedPoint);
+  return ChunkPairs(weight_bits, x_.code16() ? x_.largest : kFixedPointLimit);
 }
 
 bool ProductInput::ServedWith(int weight_bits) const {
@@ -88,7 +85,7 @@ ProductVector ProductInput::Read(const StreamFrame& frame, bool integers, Memory
     if (!fixed_point_) return x;
     // Rule 2: rounded to 15-bit fixed point with one step for the vector.
     const float step =
-        vector_->largest_magnitude(x.reals, count_) / static_cast<float>(kLargestFixedPoint);
+        vector_->largest_magnitude(x.reals, count_) / static_cast<float>(kFixedPointLimit);
     if (step == 0.0f) {
       std::fill_n(codes, count_, int16_t{0});
     } else {

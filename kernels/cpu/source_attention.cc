@@ -82,8 +82,8 @@ Kernel BindOp(const SourceAttention& op, const BindContext& context) {
   if (!query.code16() || !memory.code16()) return {};
   const int64_t largest_weight = LargestCode(*op.weights_quantiser);
   if (largest_weight > std::numeric_limits<int16_t>::max() ||
-      !FitsInt32(op.key_size, query.largest, memory.largest) ||
-      !FitsInt32(op.window, largest_weight, memory.largest)) {
+      !SumFitsInt32(op.key_size, query.largest, memory.largest) ||
+      !SumFitsInt32(op.window, largest_weight, memory.largest)) {
     return {};
   }
   return {SourceAttentionKernel<int16_t>(op, context).Phases()};

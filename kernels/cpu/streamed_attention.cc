@@ -19,7 +19,6 @@
 namespace kinglet::cpu {
 namespace {
 
-constexpr size_t kSumChains = 16, kShortSum = 32;  // rule 4
 // Elements of values that are summed in one pass: their lanes fit in the first cache.
 constexpr size_t kPassColumns = 512;
 
@@ -102,9 +101,10 @@ class StreamedAttentionKernel {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
     const size_t window = op_.window, visible = FirstVisible(op_, frame.position);
-    const size_t from = start_ ? FirstFilled(op_, frame.position) : visible;
+    const RingWindow ring = WindowOf(op_, frame.position);
+    const size_t from = start_ ? ring.FirstFilled() : visible;
     const T* start = start_ ? start_->data() : keys;
-    const size_t oldest = (frame.position + 1 + from) % window;  // ring slot of window slot `from`
+    const size_t oldest = ring.Slot(static_cast<uint32_t>(from));
     const size_t older = std::min(window - oldest, window - from);
     return {{{visible, from - visible, start, start + KeyRow(), true},
              {from, older, keys + oldest * KeyRow(), values + oldest * ValueRow(), false},

@@ -19,7 +19,7 @@ namespace kinglet::cpu {
 template <class T>
 void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Operand& keys,
                         const Operand& values, Chunks heads, StreamFrame& frame) {
-  const size_t slot = frame.position % op.window;
+  const size_t slot = WindowOf(op, frame.position).newest;
   const size_t stride = 2 * size_t{op.key_size} + op.value_size;
   T* to_keys = keys.slot.At<T>(frame) + slot * op.heads * op.key_size;
   T* to_values = values.slot.At<T>(frame) + slot * op.heads * op.value_size;
@@ -54,8 +54,8 @@ Kernel BindWindowAttention(const WindowAttention& op, const BindContext& context
   if (!qkv.code16() || !op.weights_quantiser) return {};
   const int64_t largest_weight = LargestCode(*op.weights_quantiser);
   if (largest_weight > std::numeric_limits<int16_t>::max() ||
-      !FitsInt32(op.key_size, qkv.largest, keys.largest) ||
-      !FitsInt32(op.window, largest_weight, values.largest)) {
+      !SumFitsInt32(op.key_size, qkv.largest, keys.largest) ||
+      !SumFitsInt32(op.window, largest_weight, values.largest)) {
     return {};
   }
   return bound(Attention<int16_t>(op, context));

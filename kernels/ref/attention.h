@@ -77,16 +77,16 @@ class WindowAttentionKernel {
 
   // Ring slot of window slot s. The ring starts as zeros, so slots before the stream's first token
   // hold zero keys and values where there is no start row.
-  size_t RingSlot(const StreamFrame& frame, size_t s) const {
-    return (frame.position + 1 + s) % op_.window;
+  size_t SlotOf(const StreamFrame& frame, size_t s) const {
+    return WindowOf(op_, frame.position).Slot(static_cast<uint32_t>(s));
   }
   bool HoldsStart(const StreamFrame& frame, size_t s) const {
-    return op_.start_row && s < FirstFilled(op_, frame.position);
+    return op_.start_row && s < WindowOf(op_, frame.position).FirstFilled();
   }
 
   // Element i of a head's key in window slot s, and of its value.
   size_t KeyAt(const StreamFrame& frame, size_t head, size_t s) const {
-    const size_t slot = HoldsStart(frame, s) ? 0 : RingSlot(frame, s);
+    const size_t slot = HoldsStart(frame, s) ? 0 : SlotOf(frame, s);
     return (slot * op_.heads + head) * op_.key_size;
   }
   int64_t KeyCode(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
@@ -98,7 +98,7 @@ class WindowAttentionKernel {
     return HoldsStart(frame, s) ? start_->reals[at] : keys_.Value(frame, at);
   }
   size_t ValueAt(const StreamFrame& frame, size_t head, size_t s) const {
-    if (!HoldsStart(frame, s)) return (RingSlot(frame, s) * op_.heads + head) * op_.value_size;
+    if (!HoldsStart(frame, s)) return (SlotOf(frame, s) * op_.heads + head) * op_.value_size;
     return size_t{op_.heads} * op_.key_size + head * op_.value_size;
   }
   int64_t ValueCode(const StreamFrame& frame, size_t head, size_t s, size_t i) const {
@@ -111,7 +111,7 @@ class WindowAttentionKernel {
   }
 
   void Store(StreamFrame& frame) const {
-    const size_t slot = RingSlot(frame, op_.window - 1);
+    const size_t slot = WindowOf(op_, frame.position).newest;
     for (size_t head = 0; head < op_.heads; ++head) {
       const size_t key_at = QueryAt(head) + op_.key_size;
       keys_.CopyFrom(frame, (slot * op_.heads + head) * op_.key_size, qkv_, key_at, op_.key_size);

@@ -2,10 +2,10 @@
 #ifndef KINGLET_KERNELS_REF_CACHE_H_
 #define KINGLET_KERNELS_REF_CACHE_H_
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/functions.h"
+#include "kernels/op.h"
 #include "kernels/ref/matvec.h"
 #include "kernels/ref/operand.h"
 #include "kernels/ref/softmax.h"
@@ -23,7 +23,7 @@ class CacheAppendKernel {
 
   void operator()(StreamFrame& frame) const {
     if (frame.position == 0) return;
-    const size_t slot = (frame.position - 1) % capacity_;
+    const size_t slot = RingSlot(frame.position - 1, capacity_);
     keys_.CopyFrom(frame, slot * hidden_.count(), hidden_, 0, hidden_.count());
     words_.At<uint32_t>(frame)[slot] = frame.token;
   }
@@ -31,7 +31,7 @@ class CacheAppendKernel {
  private:
   Operand<T> hidden_, keys_;
   Slot words_;
-  uint64_t capacity_;
+  uint32_t capacity_;
 };
 
 template <class T>
@@ -47,11 +47,11 @@ class CacheWeightsKernel {
         theta_(static_cast<T>(op.theta)) {}
 
   void operator()(StreamFrame& frame) const {
-    const size_t stored = std::min<uint64_t>(frame.position, capacity_);
+    const size_t stored = CachePairs(frame.position, capacity_, first_position_);
     T* weights = weights_.At<T>(frame);
     T* total = total_.At<T>(frame);
     total[0] = T{0};
-    if (frame.position < first_position_) return;
+    if (stored == 0) return;
     for (size_t i = 0; i < stored; ++i) weights[i] = theta_ * Product(frame, i);
     const T largest = Largest(weights, stored);
     for (size_t i = 0; i < stored; ++i) weights[i] = Exp(weights[i] - largest);
@@ -75,7 +75,8 @@ class CacheWeightsKernel {
 
   Operand<T> hidden_, keys_;
   Slot weights_, total_;
-  uint64_t capacity_, first_position_;
+  uint32_t capacity_;
+  uint64_t first_position_;
   T theta_;
 };
 

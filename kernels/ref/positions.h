@@ -21,12 +21,12 @@ class AddPositionRowKernel {
 
   void operator()(StreamFrame& frame) const {
     T* y = y_.At<T>(frame);
-    const uint64_t row = frame.position % window_;
+    const uint64_t row = RingSlot(frame.position, window_);
     for (size_t i = 0; i < y_.count; ++i) y[i] += static_cast<T>(table_->Value(row, i));
   }
   // Row `position` alone.
   std::vector<MemoryRange> PositionMemory(uint64_t position) const {
-    const uint64_t row = position % window_;
+    const uint64_t row = RingSlot(position, window_);
     return table_->Memory(false, row, row + 1);
   }
 
@@ -46,7 +46,7 @@ class AddSinusoidsKernel {
         window_(op.window) {}
 
   void operator()(StreamFrame& frame) const {
-    const auto place = static_cast<uint32_t>(frame.position % window_);
+    const auto place = static_cast<uint32_t>(RingSlot(frame.position, window_));
     AddAbsoluteSinusoids<T>(frequencies_->values, first_ + place, y_.At<T>(frame));
   }
   std::vector<MemoryRange> WeightMemory() const { return frequencies_->Memory(false); }

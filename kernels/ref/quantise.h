@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "format/blocks.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::ref {
 
@@ -19,24 +20,22 @@ int32_t QuantisedCode(T x, const ActivationQuantiser& quantiser) {
   return static_cast<int32_t>(std::nearbyint(clamped / static_cast<T>(quantiser.step)));
 }
 
-inline constexpr float kFixedPointLimit = 16383.0f;
-
-// The step of a vector's 15-bit fixed point: its largest magnitude / 16383, in float.
+// The step of a vector's 15-bit fixed point: its largest magnitude / kFixedPointLimit, in float.
 inline float FixedPointStep(const float* x, size_t n) {
   float largest = 0.0f;
   for (size_t i = 0; i < n; ++i) {
     const float magnitude = std::fabs(x[i]);
     largest = magnitude > largest ? magnitude : largest;
   }
-  return largest / kFixedPointLimit;
+  return largest / static_cast<float>(kFixedPointLimit);
 }
 
-// round_half_even(x / step) within +-16383; 0 where the step is 0.
+// round_half_even(x / step) within +-kFixedPointLimit; 0 where the step is 0.
 inline int16_t FixedPointCode(float x, float step) {
   if (step == 0.0f) return 0;
+  constexpr auto kLimit = static_cast<float>(kFixedPointLimit);
   const float q = x / step;
-  const float clamped =
-      q >= -kFixedPointLimit ? (q <= kFixedPointLimit ? q : kFixedPointLimit) : -kFixedPointLimit;
+  const float clamped = q >= -kLimit ? (q <= kLimit ? q : kLimit) : -kLimit;
   return static_cast<int16_t>(std::nearbyint(clamped));
 }
 

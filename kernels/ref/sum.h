@@ -2,10 +2,9 @@
 // the thread count or the device.
 //
 //   n < 32    one chain in index order
-//   n >= 32   blocks of 1,024 consecutive elements; within a block lane j (0..15) takes elements j,
-//   j + 16, ...
-//             in order, starting from +0; the 16 lanes fold j += j + 8, + 4, + 2, + 1; block
-//             results fold pairwise, neighbours first, an odd last one carried up
+//   n >= 32   blocks of 1,024 consecutive elements; within a block chain j (0..15) takes elements
+//             j, j + 16, ... in order, starting from +0; the 16 chains fold j += j + 8, + 4, + 2,
+//             + 1; block results fold pairwise, neighbours first, an odd last one carried up
 #ifndef KINGLET_KERNELS_REF_SUM_H_
 #define KINGLET_KERNELS_REF_SUM_H_
 
@@ -14,20 +13,17 @@
 #include <cmath>
 #include <cstddef>
 
-#include "kernels/op.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::ref {
 
-inline constexpr size_t kShortSum = 32;
-inline constexpr size_t kSumChains = 16;
-
-// lanes[0] + ... by halves.
+// chains[0] + ... by halves. Destroys them.
 template <class T>
-T FoldChains(std::array<T, kSumChains>& lanes) {
+T FoldChains(std::array<T, kSumChains>& chains) {
   for (size_t half = kSumChains / 2; half > 0; half /= 2) {
-    for (size_t j = 0; j < half; ++j) lanes[j] += lanes[j + half];
+    for (size_t j = 0; j < half; ++j) chains[j] += chains[j + half];
   }
-  return lanes[0];
+  return chains[0];
 }
 
 // Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
@@ -63,12 +59,12 @@ void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
   }
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = std::min(n, begin + kSumBlock);
-    std::array<T, kSumChains> lanes{};
+    std::array<T, kSumChains> chains{};
     for (size_t i = begin; i < end; ++i) {
-      T& lane = lanes[(i - begin) % kSumChains];
-      lane = accumulate(lane, i);
+      T& chain = chains[(i - begin) % kSumChains];
+      chain = accumulate(chain, i);
     }
-    use(FoldChains(lanes));
+    use(FoldChains(chains));
   }
 }
 

@@ -36,7 +36,8 @@ class StepTracer {
 
   void operator()(const CacheAppend& op) const {
     if (path_.position == 0) return;
-    const uint64_t width = buffers_.Size(op.hidden), slot = (path_.position - 1) % op.capacity;
+    const uint64_t width = buffers_.Size(op.hidden),
+                   slot = RingSlot(path_.position - 1, op.capacity);
     Read(op.hidden);
     Write(op.keys, slot * width, width);
     Write(op.words, slot, 1);
@@ -92,14 +93,15 @@ class StepTracer {
   void operator()(const WindowAttention& op) const {
     const uint64_t key_row = uint64_t{op.heads} * op.key_size;
     const uint64_t value_row = uint64_t{op.heads} * op.value_size;
-    const uint64_t slot = path_.position % op.window;
+    const RingWindow window = WindowOf(op, path_.position);
+    const uint64_t slot = window.newest;
     Read(op.qkv);
     Write(op.keys, slot * key_row, key_row);
     Write(op.values, slot * value_row, value_row);
     // The ring fills from slot 0 on; slots older than the stream take part only as zeros, or as
     // the start row.
     const bool zeros = op.start == StreamStart::kZeros && !op.start_row;
-    const uint64_t visible = zeros ? op.window : FilledSlots(op, path_.position);
+    const uint64_t visible = zeros ? op.window : window.filled;
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
     const bool columns = std::holds_alternative<SlotColumns>(op.positions);

@@ -11,7 +11,7 @@
 #include "tests/synthesis/presets.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::published_counts_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -283,4 +283,4 @@ TEST_F(PublishedCounts, OneWeightLessTakesWhatIsPredicted) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::published_counts_test

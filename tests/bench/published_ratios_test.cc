@@ -10,7 +10,7 @@
 #include "tests/synthesis/coded_presets.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::published_ratios_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -81,4 +81,4 @@ TEST_F(PublishedRatios, TotalsOfSlimFiles) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::published_ratios_test

@@ -8,7 +8,7 @@
 #include "tests/synthesis/presets.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::synthesise_test {
 namespace {
 
 class SynthesiseTest : public testing::Test {
@@ -120,4 +120,4 @@ TEST_F(SynthesiseTest, BadInputIsOneLineAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::synthesise_test

@@ -7,7 +7,7 @@
 #include "tests/synthesis/coded_synthesis.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::technique_measure_test {
 namespace {
 
 // By hand: codes of 3 bits; codebooks of 7 x 3 and 17 x 2 floats.
@@ -60,4 +60,4 @@ TEST(TechniqueMeasure, SaysWhatTheCommandSays) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::technique_measure_test

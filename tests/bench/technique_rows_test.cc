@@ -8,7 +8,7 @@
 
 #include "converters/recipe/recipe.h"
 
-namespace kinglet {
+namespace kinglet::technique_rows_test {
 namespace {
 
 const std::string kExamples = KINGLET_EXAMPLES;
@@ -47,4 +47,4 @@ TEST(TechniqueRows, EachBaseBeginsWithWhatItIsComparedWith) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::technique_rows_test

@@ -5,7 +5,7 @@
 
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::techniques_test {
 namespace {
 
 class TechniquesTest : public testing::Test {
@@ -37,4 +37,4 @@ TEST_F(TechniquesTest, AConversionThatFailsIsAnError) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::techniques_test

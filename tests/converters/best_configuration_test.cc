@@ -13,7 +13,7 @@
 #include "format/writer.h"
 #include "tests/synthesis/presets.h"
 
-namespace kinglet {
+namespace kinglet::best_configuration_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -70,4 +70,4 @@ TEST(BestConfiguration, TakesNoMoreBytesThanTheRulesCharge) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::best_configuration_test

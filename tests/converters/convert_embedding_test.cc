@@ -16,7 +16,7 @@
 #include "runtime/embedder.h"
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::convert_embedding_test {
 namespace {
 
 using Rows = std::vector<std::vector<double>>;
@@ -254,4 +254,4 @@ TEST(ExampleRecipes, BertsWordTable) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_embedding_test

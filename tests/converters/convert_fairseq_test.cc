@@ -16,7 +16,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
-namespace kinglet {
+namespace kinglet::convert_fairseq_test {
 namespace {
 
 ConvertOptions OptionsFor(const std::string& folder, const std::string& output) {
@@ -172,4 +172,4 @@ TEST(ConvertFairseqFiles, TruncatedCheckpoints) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_fairseq_test

@@ -13,7 +13,7 @@
 #include "tests/converters/transformer_xl_source.h"
 #include "tests/support/counted_memory.h"
 
-namespace kinglet {
+namespace kinglet::convert_memory_test {
 namespace {
 
 // Of words times width entries the largest tensor has: small enough for a quick test, large beside
@@ -144,4 +144,4 @@ TEST(PruneMemory, TakesNoneInProportionToTheTensor) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_memory_test

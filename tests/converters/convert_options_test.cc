@@ -6,7 +6,7 @@
 
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::convert_options_test {
 namespace {
 
 class CheckOptionsTest : public testing::Test {
@@ -134,4 +134,4 @@ TEST_F(CheckOptionsTest, Output) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_options_test

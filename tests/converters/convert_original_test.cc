@@ -23,7 +23,7 @@
 #include "runtime/session.h"
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::convert_original_test {
 namespace {
 
 struct Original {
@@ -266,4 +266,4 @@ TEST(ConvertOriginal, QuantisingTheFloatNetwork) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_original_test

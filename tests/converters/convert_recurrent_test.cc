@@ -16,7 +16,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
-namespace kinglet {
+namespace kinglet::convert_recurrent_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ TEST(ConvertRecurrentFiles, TheCacheHasTheFamilysStart) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_recurrent_test

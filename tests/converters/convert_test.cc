@@ -15,7 +15,7 @@
 #include "runtime/session.h"
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::convert_test {
 namespace {
 
 // A training folder with a synthetic checkpoint, and options to convert it.
@@ -342,4 +342,4 @@ TEST_F(ConvertTest, TruncatedCheckpoints) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_test

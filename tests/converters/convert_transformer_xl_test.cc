@@ -19,7 +19,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
-namespace kinglet {
+namespace kinglet::convert_transformer_xl_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,4 +250,4 @@ TEST(ConvertTransformerXlFiles, WrongShards) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_transformer_xl_test

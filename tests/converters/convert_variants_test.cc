@@ -14,7 +14,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
-namespace kinglet {
+namespace kinglet::convert_variants_test {
 namespace {
 
 class ConvertVariant : public testing::TestWithParam<std::string> {};
@@ -41,4 +41,4 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertVariant,
                          testing::ValuesIn(CheckpointFolders("micronet-variants")), FolderTestName);
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_variants_test

@@ -14,7 +14,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::golden_test {
 namespace {
 
 class ReadGoldenTest : public testing::Test {
@@ -258,4 +258,4 @@ TEST(ReplayGoldenOfPairs, EverySourceIsEncoded) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::golden_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::matrix_order_test {
 namespace {
 
 TEST(Transposed, TransposesEachMatrix) {
@@ -29,4 +29,4 @@ TEST(RowsByHead, InterleavesTheParts) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::matrix_order_test

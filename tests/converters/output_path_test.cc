@@ -8,7 +8,7 @@
 
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::output_path_test {
 namespace {
 
 class OutputPathTest : public testing::Test {
@@ -62,4 +62,4 @@ TEST_F(OutputPathTest, AFolderThatMayNotBeWrittenTo) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::output_path_test

@@ -27,7 +27,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::real_text_test {
 namespace {
 
 const std::string kDemo = KINGLET_DEMO_DATA;
@@ -297,4 +297,4 @@ INSTANTIATE_TEST_SUITE_P(Models, RealText, testing::ValuesIn(TrainedModels()),
                          [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::real_text_test

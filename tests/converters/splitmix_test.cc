@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace kinglet {
+namespace kinglet::splitmix_test {
 namespace {
 
 // The sequence that other implementations of splitmix64 give for this seed.
@@ -38,4 +38,4 @@ TEST(SplitMix64, StaysInItsRanges) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::splitmix_test

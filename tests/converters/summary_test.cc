@@ -2,7 +2,7 @@
 
 #include "converters/convert.h"
 
-namespace kinglet {
+namespace kinglet::summary_test {
 namespace {
 
 TEST(SummaryText, SaysEverything) {
@@ -40,4 +40,4 @@ TEST(SummaryText, Empty) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::summary_test

@@ -7,7 +7,7 @@
 #include "format/model_file.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::tensor_passes_test {
 namespace {
 
 // A model whose tensors are read when they are asked for, if at all.
@@ -29,17 +29,19 @@ LoadedModel Loaded(std::vector<TensorId>* read) {
 }
 
 Result<PackedModel> Pack(TensorPasses& passes, LoadedModel& model) {
-  return PackModel(std::move(model.draft),
-                   [&](TensorId id, EncodedTensor& tensor) { return passes.Prepare(id, tensor); });
+  ModelPacker packer;
+  for (TensorId id = 0; id < model.draft.tensors.size(); ++id) {
+    EncodedTensor& tensor = model.draft.tensors[id];
+    KINGLET_RETURN_IF_ERROR(passes.Read(id, tensor));
+    KINGLET_RETURN_IF_ERROR(packer.Add(tensor, passes.Apply(id, tensor)));
+  }
+  return packer.Finish(model.draft.description, model.draft.vocabulary,
+                       model.draft.source_vocabulary);
 }
 
 std::vector<std::byte> BytesOf(const Result<PackedModel>& packed) {
   EXPECT_TRUE(packed.ok()) << packed.status().message();
-  std::vector<std::byte> bytes;
-  for (const std::span<const std::byte> piece : packed->Pieces()) {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-  }
-  return bytes;
+  return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
 }
 
 // Whatever is done early, every tensor is read once, in order, and the file is the same.
@@ -96,9 +98,8 @@ TEST(TensorPasses, RecoversBeforeItPrunes) {
     values[i] = i % cols == 0 ? 255.0F / 128 : static_cast<float>(i % 50) / 128;
   }
   TensorPasses passes({0.9, {}}, model);
-  const auto rows = passes.Prepare(model.prunable[0], tensor);
-  ASSERT_TRUE(rows.ok());
-  EXPECT_FALSE(rows->has_value());
+  ASSERT_TRUE(passes.Read(model.prunable[0], tensor).ok());
+  EXPECT_FALSE(passes.Apply(model.prunable[0], tensor).has_value());
   ASSERT_TRUE(std::holds_alternative<Quantised>(tensor.values));
   EXPECT_EQ(std::get<Quantised>(tensor.values).scales[0], 1.0F / 128);
   EXPECT_TRUE(tensor.pruned);
@@ -114,4 +115,4 @@ TEST(TensorPasses, PassesFailuresOn) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::tensor_passes_test

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::thread_shares_test {
 namespace {
 
 TEST(RunShares, DoesEveryShareOnceAndTheFirstHere) {
@@ -25,4 +25,4 @@ TEST(RunShares, DoesEveryShareOnceAndTheFirstHere) {
 TEST(MachineThreads, IsAtLeastOne) { EXPECT_GE(MachineThreads(), 1u); }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::thread_shares_test

@@ -14,7 +14,7 @@
 #include "converters/texts/token_file.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::recipes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -183,4 +183,4 @@ TEST(WikiText2Recipes, StayNearTheModelTheyChange) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipes_test

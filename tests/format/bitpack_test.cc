@@ -4,7 +4,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::bitpack_test {
 namespace {
 
 // Field i read bit by bit, straight from the definition.
@@ -123,4 +123,4 @@ TEST(BitpackTest, CountsAndVisitsSetBits) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bitpack_test

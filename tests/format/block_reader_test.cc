@@ -11,7 +11,7 @@
 #include "tests/format/hostile_edits.h"
 #include "tests/support/transformer_builder.h"
 
-namespace kinglet {
+namespace kinglet::block_reader_test {
 namespace {
 
 TEST(BlockReader, EnumeratorsOfRecurrentModels) {
@@ -115,4 +115,4 @@ TEST(BlockReader, TransformersAreReadAsWritten) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::block_reader_test

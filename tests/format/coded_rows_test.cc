@@ -5,7 +5,7 @@
 #include "format/bitpack.h"
 #include "format/hashed_codes.h"
 
-namespace kinglet {
+namespace kinglet::coded_rows_test {
 namespace {
 
 // Codes 0, 1, .. counted up and wrapped at each pool's size, and the bytes that hold them.
@@ -104,4 +104,4 @@ TEST(CodedRowsTest, CodesAreAsWideAsTheLargestPoolNeeds) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_rows_test

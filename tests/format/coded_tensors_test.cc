@@ -10,7 +10,7 @@
 #include "tests/format/hostile_edits.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::coded_tensors_test {
 namespace {
 
 TinyRecurrentOptions CodedOptions() {
@@ -166,4 +166,4 @@ TEST(CodedTensors, EveryTruncationAndFlippedByteIsRefused) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_tensors_test

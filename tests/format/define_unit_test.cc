@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::define_unit_test {
 namespace {
 
 using Layer = DefineLayer;
@@ -181,4 +181,4 @@ TEST(Widths, FollowTheLayers) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_unit_test

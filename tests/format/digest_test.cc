@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace kinglet {
+namespace kinglet::digest_test {
 namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
@@ -31,4 +31,4 @@ TEST(DigestTest, PiecesGiveTheSameDigestAsTheWhole) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::digest_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace kinglet {
+namespace kinglet::encoding_test {
 namespace {
 
 // IEEE 754 binary16 from its definition.
@@ -107,4 +107,4 @@ TEST(EncodingTest, ScalesAreShiftedWords) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::encoding_test

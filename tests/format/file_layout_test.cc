@@ -6,16 +6,8 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::file_layout_test {
 namespace {
-
-std::vector<std::byte> Joined(const FileLayout& layout) {
-  std::vector<std::byte> bytes;
-  for (const std::span<const std::byte> piece : layout.Pieces()) {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-  }
-  return bytes;
-}
 
 // With its own description a file is laid out as it was; with another, as a draft that says that.
 TEST(LayOutAgain, GivesTheFileOfTheOtherDescription) {
@@ -29,12 +21,12 @@ TEST(LayOutAgain, GivesTheFileOfTheOtherDescription) {
     ASSERT_TRUE(file.ok()) << file.status().message();
     const auto same = LayOutAgain(**file, (*file)->description());
     ASSERT_TRUE(same.ok()) << same.status().message();
-    EXPECT_TRUE(Joined(*same) == *bytes);
+    EXPECT_TRUE(same->Bytes() == *bytes);
 
     draft.description.provenance.options = "a longer text, so that every segment moves by it";
     const auto other = LayOutAgain(**file, draft.description);
     ASSERT_TRUE(other.ok()) << other.status().message();
-    EXPECT_TRUE(Joined(*other) == *SerialiseModel(draft));
+    EXPECT_TRUE(other->Bytes() == *SerialiseModel(draft));
   }
 }
 
@@ -58,8 +50,8 @@ TEST(LayOutAgain, EmptySegments) {
   const auto bytes = SerialiseModel(draft);
   const auto file = ModelFile::FromBytes(*bytes);
   ASSERT_TRUE(file.ok()) << file.status().message();
-  EXPECT_TRUE(Joined(*LayOutAgain(**file, (*file)->description())) == *bytes);
+  EXPECT_TRUE(LayOutAgain(**file, (*file)->description())->Bytes() == *bytes);
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::file_layout_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::frame_test {
 namespace {
 
 FileFrame Example() { return {0x1122334455667788, 0x99, {0x0102030405060708, 0x1112131415161718}}; }
@@ -83,4 +83,4 @@ TEST(FrameTest, SegmentsStartAtMultiplesOf64) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::frame_test

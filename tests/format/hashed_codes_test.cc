@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::hashed_codes_test {
 namespace {
 
 // XXH64 of struct.pack('<II', word, position) by python-xxhash 4.1.0 (xxHash 0.8.4).
@@ -44,4 +44,4 @@ TEST(HashedCode, IsUniform) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::hashed_codes_test

@@ -8,7 +8,7 @@
 #include "tests/format/hostile_edits.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::header_reader_test {
 namespace {
 
 TEST(HeaderReaderTest, Features) {
@@ -287,4 +287,4 @@ TEST(HeaderReaderTest, MisalignedStructsAreRefused) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::header_reader_test

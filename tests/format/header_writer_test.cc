@@ -11,7 +11,7 @@
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/transformer_builder.h"
 
-namespace kinglet {
+namespace kinglet::header_writer_test {
 namespace {
 
 // A draft's tensors, each placed in segments of its own. Their bytes do not matter to the header.
@@ -101,4 +101,4 @@ TEST(HeaderWriterTest, TheSizeDependsOnNeitherOffsetsNorDigestsAndIsWithinTheEst
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::header_writer_test

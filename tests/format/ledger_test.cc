@@ -8,7 +8,7 @@
 #include "format/model_file.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::ledger_test {
 namespace {
 
 TEST(LedgerTest, AccountsForEveryByte) {
@@ -69,4 +69,4 @@ TEST(LedgerTest, PartsHaveThePredictedSizes) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::ledger_test

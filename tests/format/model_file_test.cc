@@ -12,7 +12,7 @@
 #include "tests/format/editable_file.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::model_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ TEST(ModelFile, AReleasedTensorCannotBeReadByMistake) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::model_file_test

@@ -15,7 +15,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::mutation_test {
 namespace {
 
 // Touches everything a reader of an accepted file may touch.
@@ -159,4 +159,4 @@ TEST(MutationTest, NorDoCodedTables) {
 TEST(MutationTest, NorDoesAClassifier) { MutateAndOpen(GoodClassifierFile(), 10000); }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::mutation_test

@@ -7,8 +7,13 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::packed_model_test {
 namespace {
+
+std::vector<std::byte> Joined(const Result<PackedModel>& packed) {
+  EXPECT_TRUE(packed.ok()) << packed.status().message();
+  return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
+}
 
 // In pieces or as a whole the bytes are the same, in every encoding.
 TEST(PackModel, PackedPiecesAreTheFile) {
@@ -25,17 +30,16 @@ TEST(PackModel, PackedPiecesAreTheFile) {
     }
     const auto whole = SerialiseModel(draft);
     ASSERT_TRUE(whole.ok()) << whole.status().message();
-    const auto packed = PackModel(draft);
-    ASSERT_TRUE(packed.ok()) << packed.status().message();
-    std::vector<std::byte> joined;
-    for (const std::span<const std::byte> piece : packed->Pieces()) {
-      joined.insert(joined.end(), piece.begin(), piece.end());
+    ModelPacker packer;
+    for (EncodedTensor& tensor : draft.tensors) {
+      ASSERT_TRUE(packer.Add(tensor).ok());
+      tensor = {};  // freed
     }
-    EXPECT_TRUE(joined == *whole);
+    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *whole);
   }
-  ModelDraft bad = TinyMicronet();
-  std::get<DenseF32>(bad.tensors[3].values).values.pop_back();
-  EXPECT_EQ(PackModel(bad).status().code(), KINGLET_INVALID_ARGUMENT);
+  EncodedTensor bad = TinyMicronet().tensors[3];
+  std::get<DenseF32>(bad.values).values.pop_back();
+  EXPECT_EQ(ModelPacker().Add(bad).code(), KINGLET_INVALID_ARGUMENT);
 }
 
 // The rows' codes, made one after the other, give the file that all codes give.
@@ -43,41 +47,33 @@ TEST(PackModel, RowsOfCodesAreTheFile) {
   for (const bool pruned : {false, true}) {
     const ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});
     const auto whole = SerialiseModel(draft);
-    ModelDraft rows = draft;
-    std::vector<TensorId> filled;
-    const auto packed =
-        PackModel(rows, [&](TensorId id, EncodedTensor& tensor) -> Result<std::optional<RowCodes>> {
-          filled.push_back(id);
-          const auto* quantised = std::get_if<Quantised>(&draft.tensors[id].values);
-          if (quantised == nullptr || quantised->rule != ScaleRule::kMultiplyPerRow) {
-            return std::optional<RowCodes>();
-          }
-          tensor.values = DenseF32{std::vector<float>(Count(tensor.shape))};
-          return std::optional(RowCodes{9, [quantised](uint64_t row, std::span<int16_t> codes) {
-                                          std::copy_n(quantised->codes.begin() + row * codes.size(),
-                                                      codes.size(), codes.begin());
-                                          return quantised->scales[row];
-                                        }});
-        });
-    ASSERT_TRUE(packed.ok()) << packed.status().message();
-    std::vector<std::byte> joined;
-    for (const std::span<const std::byte> piece : packed->Pieces()) {
-      joined.insert(joined.end(), piece.begin(), piece.end());
+    ModelPacker packer;
+    size_t of_rows = 0;
+    for (const EncodedTensor& tensor : draft.tensors) {
+      const auto* quantised = std::get_if<Quantised>(&tensor.values);
+      if (quantised == nullptr || quantised->rule != ScaleRule::kMultiplyPerRow) {
+        ASSERT_TRUE(packer.Add(tensor).ok());
+        continue;
+      }
+      ++of_rows;
+      EncodedTensor floats = tensor;
+      floats.values = DenseF32{std::vector<float>(Count(tensor.shape))};
+      const RowCodes rows = {9, [quantised](uint64_t row, std::span<int16_t> codes) {
+                               std::copy_n(quantised->codes.begin() + row * codes.size(),
+                                           codes.size(), codes.begin());
+                               return quantised->scales[row];
+                             }};
+      ASSERT_TRUE(packer.Add(floats, rows).ok());
     }
-    EXPECT_TRUE(joined == *whole);
-    EXPECT_EQ(filled.size(), draft.tensors.size());
+    EXPECT_TRUE(Joined(packer.Finish(draft.description, draft.vocabulary, {})) == *whole);
+    EXPECT_GT(of_rows, 0U);
   }
 }
 
 TEST(PackModel, FillersThatGoWrongAreRefused) {
   const ModelDraft draft = TinyMicronet();
   const auto code_of = [&](auto make) {
-    return PackModel(draft,
-                     [&](TensorId, EncodedTensor&) -> Result<std::optional<RowCodes>> {
-                       return std::optional(RowCodes{4, make});
-                     })
-        .status()
-        .code();
+    return ModelPacker().Add(draft.tensors[0], RowCodes{4, make}).code();
   };
   EXPECT_EQ(code_of([](uint64_t, std::span<int16_t>) { return -1.0F; }), KINGLET_INVALID_ARGUMENT);
   EXPECT_EQ(code_of([](uint64_t, std::span<int16_t>) { return NAN; }), KINGLET_INVALID_ARGUMENT);
@@ -90,11 +86,7 @@ TEST(PackModel, FillersThatGoWrongAreRefused) {
     return static_cast<float>(++calls);
   };
   EXPECT_EQ(code_of(unsteady), KINGLET_INTERNAL);
-  const auto failed = PackModel(draft, [](TensorId, EncodedTensor&) {
-    return Result<std::optional<RowCodes>>(Status(KINGLET_IO_ERROR, "no disk"));
-  });
-  EXPECT_EQ(failed.status().message(), "no disk");
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::packed_model_test

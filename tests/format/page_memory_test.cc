@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace kinglet {
+namespace kinglet::page_memory_test {
 namespace {
 
 const auto kPage = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -63,4 +63,4 @@ TEST(PageMemory, ReleasedPagesLeaveTheProcess) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::page_memory_test

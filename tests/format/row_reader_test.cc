@@ -8,7 +8,7 @@
 
 #include "tests/support/case_builder.h"
 
-namespace kinglet {
+namespace kinglet::row_reader_test {
 namespace {
 
 struct Kind {
@@ -126,4 +126,4 @@ TEST(RowReader, MemoryOfAllRowsIsTheTensor) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::row_reader_test

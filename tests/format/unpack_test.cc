@@ -10,7 +10,7 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::unpack_test {
 namespace {
 
 std::vector<std::byte> Packed(const ModelDraft& draft) {
@@ -118,4 +118,4 @@ TEST(UnpackModel, OfTheSmallestModel) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::unpack_test

@@ -11,7 +11,7 @@
 #include "tests/format/hostile_edits.h"
 #include "tests/support/transformer_builder.h"
 
-namespace kinglet {
+namespace kinglet::validate_decoders_test {
 namespace {
 
 const float kNanFloat = std::nanf("");
@@ -301,4 +301,4 @@ TEST(ValidateDecoders, RecurrentDecoder) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::validate_decoders_test

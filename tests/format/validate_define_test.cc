@@ -8,7 +8,7 @@
 #include "tests/support/define_builder.h"
 #include "tests/support/define_units.h"
 
-namespace kinglet {
+namespace kinglet::validate_define_test {
 namespace {
 
 // A shuffled unit with both norms, between an adaptive Map of two bands and a recurrent decoder.
@@ -130,4 +130,4 @@ TEST(DefineUnitInDraft, IsRefusedWithoutItsTensors) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::validate_define_test

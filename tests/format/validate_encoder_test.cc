@@ -11,7 +11,7 @@
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::validate_encoder_test {
 namespace {
 
 ModelDraft GoodDraft() {
@@ -217,4 +217,4 @@ TEST(ValidateEncoder, PartsOfOneWithoutTheOther) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::validate_encoder_test

@@ -4,7 +4,7 @@
 
 #include "tests/format/hostile_edits.h"
 
-namespace kinglet {
+namespace kinglet::validate_tensors_test {
 namespace {
 
 // GoodFile's first tensors: a pruned 5-bit matrix with a scale per row, and its bias, not pruned,
@@ -219,4 +219,4 @@ TEST(ValidateTensorsTest, Scales) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::validate_tensors_test

@@ -9,7 +9,7 @@
 
 #include "tests/format/hostile_edits.h"
 
-namespace kinglet {
+namespace kinglet::validate_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -310,4 +310,4 @@ TEST(ValidateTest, Golden) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::validate_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::vocabulary_test {
 namespace {
 
 Result<Vocabulary> Open(const std::vector<std::string>& words, const VocabularySegments& segments) {
@@ -198,4 +198,4 @@ TEST(VocabularyTest, SurvivesRandomBytes) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::vocabulary_test

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::write_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +164,4 @@ TEST_F(WriteFileTest, AWriteThatFailsHalfWayLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::write_file_test

@@ -11,7 +11,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::writer_test {
 namespace {
 
 enum class Fill { kRandom, kZeros, kExtremes };
@@ -463,4 +463,4 @@ TEST(WriterTest, RefusesAnEmptyDraft) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::writer_test

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace kinglet {
+namespace kinglet::backend_test {
 namespace {
 
 Plan PlanOf(std::vector<BufferSpec> buffers) {
@@ -98,4 +98,4 @@ TEST(Backends, AnUnknownOneIsRefusedWithTheListOfThoseThere) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::backend_test

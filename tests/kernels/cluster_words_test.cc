@@ -16,7 +16,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::cluster_words_test {
 namespace {
 
 std::vector<ClusterFunctions<float>> AllFunctions() {
@@ -212,4 +212,4 @@ TEST(ClusterWords, MinusZeroKeepsEveryBit) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cluster_words_test

@@ -20,7 +20,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::conformance_test {
 namespace {
 
 using Kernels = Result<std::vector<Kernel>>;
@@ -332,4 +332,4 @@ TEST(Conformance, ReachesEveryVectorFunction) {
 #endif  // KINGLET_HAVE_CPU_BACKEND
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::conformance_test

@@ -13,7 +13,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::encodings_test {
 namespace {
 
 // The bound between ref64 and the formula, relative to what is added up.
@@ -94,4 +94,4 @@ TEST(Encodings, EveryInstructionSetEqualsRef) {
 #endif
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::encodings_test

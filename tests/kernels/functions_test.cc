@@ -16,7 +16,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::functions_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -245,4 +245,4 @@ TEST(VectorTanh, EqualsTheScalarOne) {
 #endif  // KINGLET_HAVE_CPU_BACKEND
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::functions_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-namespace kinglet {
+namespace kinglet::op_name_test {
 namespace {
 
 // The compiler's own name of a type ends with the struct's, behind its length: "15WindowAttention".
@@ -30,4 +30,4 @@ TEST(OpName, IsTheStructs) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::op_name_test

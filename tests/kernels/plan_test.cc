@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::plan_test {
 namespace {
 
 TEST(LargestCode, IsTheRoundedQuotient) {
@@ -13,4 +13,4 @@ TEST(LargestCode, IsTheRoundedQuotient) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::plan_test

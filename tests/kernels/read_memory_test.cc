@@ -11,7 +11,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::read_memory_test {
 namespace {
 
 struct alignas(64) Line {
@@ -93,4 +93,4 @@ TEST(ReadLines, EveryInstructionSetReadsEveryLine) {
 #endif
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::read_memory_test

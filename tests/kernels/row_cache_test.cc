@@ -10,7 +10,7 @@
 
 #include "converters/splitmix.h"
 
-namespace kinglet {
+namespace kinglet::row_cache_test {
 namespace {
 
 TEST(RowCacheShape, HoldsAtMostAsManyRows) {
@@ -70,4 +70,4 @@ TEST(RowCache, RoomForAllWordsLosesNone) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::row_cache_test

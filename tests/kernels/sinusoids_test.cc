@@ -8,7 +8,7 @@
 
 #include "converters/splitmix.h"
 
-namespace kinglet {
+namespace kinglet::sinusoids_test {
 namespace {
 
 // In units of the last place of the correct result.
@@ -68,4 +68,4 @@ TEST(Sinusoids, RowsAreSinesThenCosines) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::sinusoids_test

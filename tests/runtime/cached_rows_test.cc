@@ -8,7 +8,7 @@
 #include "tests/support/define_builder.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::cached_rows_test {
 namespace {
 
 std::shared_ptr<const ModelFile> FileOf(const ModelDraft& draft) {
@@ -41,4 +41,4 @@ TEST(CachedRows, APlanWithoutAUnitCachesNone) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cached_rows_test

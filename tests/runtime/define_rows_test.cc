@@ -17,7 +17,7 @@
 #include "tests/support/define_builder.h"
 #include "tests/support/define_units.h"
 
-namespace kinglet {
+namespace kinglet::define_rows_test {
 namespace {
 
 const char* const kBackends[] = {"ref64", "ref", "cpu"};
@@ -218,4 +218,4 @@ TEST(DefineRows, ACachedRowIsAllThatIsRead) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_rows_test

@@ -15,7 +15,7 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::embedder_test {
 namespace {
 
 using Doubles = std::vector<double>;
@@ -287,4 +287,4 @@ TEST(Embedder, ThreadsShareAModel) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::embedder_test

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::execute_test {
 namespace {
 
 TEST(RunPhase, RunsEveryPieceOnceOnEveryFrame) {
@@ -52,4 +52,4 @@ TEST(RunPieces, WithoutATeamTheCallerRunsThem) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::execute_test

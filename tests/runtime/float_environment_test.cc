@@ -10,7 +10,7 @@
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::float_environment_test {
 namespace {
 
 // Divides at run time, whatever the optimiser thinks of it.
@@ -75,4 +75,4 @@ TEST(FloatEnvironment, TheCallersRoundingDoesNotChangeAModelsBits) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::float_environment_test

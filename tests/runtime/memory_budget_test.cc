@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::memory_budget_test {
 namespace {
 
 TEST(MemoryBudget, GivesNoMoreThanThereIs) {
@@ -41,4 +41,4 @@ TEST(MemoryBudget, ThreadsNeverTakeMoreTogether) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::memory_budget_test

@@ -13,7 +13,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::model_test {
 namespace {
 
 std::vector<std::byte> Bytes() {
@@ -126,4 +126,4 @@ TEST(Model, HoldsTheWeightsOfAFloatModelOnce) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::model_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::scored_stream_test {
 namespace {
 
 TEST(ScoredStream, IsTheTextBehindTheStartToken) {
@@ -23,4 +23,4 @@ TEST(ScoredStream, OfNoText) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::scored_stream_test

@@ -22,7 +22,7 @@
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::session_device_test {
 namespace {
 
 Result<std::shared_ptr<const Model>> OpenOn(const ModelDraft& draft, const Backend& backend) {
@@ -497,4 +497,4 @@ TEST(SessionOnFailedDevice, ReturnsItsErrorFromThenOn) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_device_test

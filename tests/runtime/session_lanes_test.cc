@@ -11,7 +11,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::session_lanes_test {
 namespace {
 
 TEST(SessionLanes, CreationRefusesLanesThatAreNoneOrTooMany) {
@@ -179,4 +179,4 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_lanes_test

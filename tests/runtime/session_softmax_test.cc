@@ -13,7 +13,7 @@
 #include "tests/runtime/session_fixture.h"
 #include "tests/support/softmax_builder.h"
 
-namespace kinglet {
+namespace kinglet::session_softmax_test {
 namespace {
 
 struct Kind {
@@ -184,4 +184,4 @@ TEST(SoftmaxOfManyClusters, TheMost) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_softmax_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/session_fixture.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::session_source_test {
 namespace {
 
 const std::vector<uint32_t> kSource = {1, 12, 0, 7};
@@ -172,4 +172,4 @@ TEST(SessionSource, QuantisedWeights) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_source_test

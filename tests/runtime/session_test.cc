@@ -14,7 +14,7 @@
 #include "tests/runtime/session_fixture.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::session_test {
 namespace {
 
 struct Shape {
@@ -454,4 +454,4 @@ TEST(Session, WorkIsWhatTheLastQueryAdded) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_test

@@ -11,7 +11,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::session_threads_test {
 namespace {
 
 // So many words that each query wakes the workers up.
@@ -104,4 +104,4 @@ TEST(SessionThreads, UseNoProcessorBetweenCalls) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_threads_test

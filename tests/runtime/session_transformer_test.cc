@@ -13,7 +13,7 @@
 #include "tests/runtime/session_fixture.h"
 #include "tests/support/transformer_builder.h"
 
-namespace kinglet {
+namespace kinglet::session_transformer_test {
 namespace {
 
 struct Form {
@@ -126,4 +126,4 @@ TEST(TransformerSession, AfterTheLastAbsolutePositionAStreamStartsAnew) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_transformer_test

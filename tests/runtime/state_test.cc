@@ -11,7 +11,7 @@
 #include "format/digest.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::state_test {
 namespace {
 
 std::vector<std::byte> Blob(const State& state) {
@@ -238,4 +238,4 @@ TEST(State, OutlivesItsSessionAndItsModelHandle) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::state_test

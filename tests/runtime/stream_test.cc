@@ -10,7 +10,7 @@
 
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::stream_test {
 namespace {
 
 std::vector<std::byte> StateBytes(const StreamFrame& frame, const Model& model) {
@@ -99,4 +99,4 @@ TEST(Stream, SaysWhatItAllocates) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::stream_test

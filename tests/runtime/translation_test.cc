@@ -12,7 +12,7 @@
 #include "tests/runtime/session_fixture.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::translation_test {
 namespace {
 
 constexpr uint32_t kStart = 2, kEnd = 3;
@@ -184,4 +184,4 @@ TEST(Translation, Refusals) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::translation_test

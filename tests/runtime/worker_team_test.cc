@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::worker_team_test {
 namespace {
 
 TEST(PieceTeam, RunsEveryPieceOnce) {
@@ -125,4 +125,4 @@ TEST(PieceTeam, UsesNoProcessorWhileItSleeps) {
 TEST(PieceTeam, ThereIsAProcessor) { EXPECT_GE(UsableProcessors(), 1u); }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::worker_team_test

@@ -5,39 +5,59 @@
 Prints one line per violation and exits 1 if there is any. The rules:
   includes point one way: tools, examples, python -> converters -> runtime -> kernels -> format ->
     include/kinglet/status.h; tests and bench may include anything and nothing may include them
+  no folders include each other in a circle, at any depth of those layers. Arrows between a folder
+    and a folder inside it do not count: the parent names its parts (kernels/backend.cc lists the
+    backends) and the parts use what the parent declares (kernels/backend.h)
   an include of the project's own names its folder ("format/reader.h", never "reader.h" or "../")
   kernels/ref, the readable specification, includes nothing of the fast backends
   only format/ and converters/ see what flatc generates
-  no source file is longer than 500 lines, but what flatc generates
+  no name is defined in two files (check_structure_twins.py)
+  no source file is longer than 500 lines, and no line of C or C++ wider than 100 columns, but what
+    flatc generates
   every source in format/, kernels/, runtime/ and converters/ has its test beside it in tests/
-  no file speaks of a place that exists on one machine only
+  docs/ARCHITECTURE.md has a table "Where is it?" whose last column names places that exist; so do
+    all other paths that it and docs/GLOSSARY.md write in backticks
+  no file mentions a path that exists on one machine only
 """
 
+import fnmatch
 import pathlib
+import posixpath
 import re
 import subprocess
 import sys
 
+import check_structure_twins
+
 LARGEST_FILE = 500
+WIDEST_LINE = 100
 # A file may include files of its own layer and of lower ones.
 LAYERS = {"include": 0, "format": 1, "kernels": 2, "runtime": 3, "converters": 4,
           "tools": 5, "examples": 5, "python": 5}
 UNRESTRICTED = {"tests", "bench"}
+CIRCLE_FREE = set(LAYERS) - {"examples", "python"}
+TWIN_FREE = CIRCLE_FREE | UNRESTRICTED
 TESTED = ("format", "kernels", "runtime", "converters")
 SOURCES = {".cc", ".cu", ".c"}
 CODE = SOURCES | {".h", ".hpp", ".cuh"}
 COUNTED = CODE | {".py"}
+ARCHITECTURE, GLOSSARY = "docs/ARCHITECTURE.md", "docs/GLOSSARY.md"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 GENERATED = re.compile(r"_generated\.h$")
-FAST = re.compile(r"^(kernels/(cpu|onednn|cuda)/|hwy/|dnnl|oneapi/|cuda|cublas|immintrin\.h|arm_neon\.h)")
+FAST = re.compile(r"^(kernels/(cpu|onednn|cuda)/|hwy/|dnnl|oneapi/|cuda|cublas|"
+                  r"immintrin\.h|arm_neon\.h)")
+BACKTICKED = re.compile(r"`([^`\s]+)`")
+# "folder/file.ext", perhaps with * for several files.
+FILE_PATH = re.compile(r"(?:[\w.*-]+/)+[\w.*-]+\.[a-z]+$")
 # Spelt so that this file does not match itself.
 MACHINE_PATH = re.compile(r"(?<![\w.-])/(?:work|home|root)/|\.\.[/]shared")
 
 
 def tracked_files(root):
-    """The files git keeps or would keep; outside a repository, every file but the build folders'."""
-    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    """The files git keeps or would keep; outside a repository, all but those of build folders."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
+               "--exclude-standard"]
     try:
         listing = subprocess.run(command, capture_output=True, check=True).stdout.decode()
         names = [name for name in listing.split("\0") if name]
@@ -65,7 +85,8 @@ def include_violation(name, include, own_names):
     if name.startswith("kernels/ref/") and FAST.search(include):
         return "kernels/ref includes nothing of the fast backends"
     if GENERATED.search(include):
-        return None if top in ("format", "converters") else "only format/ and converters/ see flatc's output"
+        allowed = top in ("format", "converters")
+        return None if allowed else "only format/ and converters/ see flatc's output"
     target = layer_of(include)
     if target is None:
         if include in own_names and top != "examples":
@@ -75,35 +96,133 @@ def include_violation(name, include, own_names):
         return f"nothing includes {target}/"
     if LAYERS[target] > LAYERS[top]:
         return f"{top}/ is below {target}/"
-    if include in ("kinglet/kinglet.h", "kinglet/kinglet.hpp") and LAYERS[top] < LAYERS["runtime"] and top != "include":
+    is_interface = include in ("kinglet/kinglet.h", "kinglet/kinglet.hpp")
+    if is_interface and LAYERS[top] < LAYERS["runtime"] and top != "include":
         return f"{top}/ is below the C interface"
+    return None
+
+
+def path_of(include):
+    """The path from the root of an include of the project's own."""
+    return "include/" + include if include.startswith("kinglet/") else include
+
+
+def circle_of(arrows, start):
+    """The shortest way along `arrows` from a folder back to it, both ends named, or None."""
+    ways = [[start]]
+    reached = set()
+    for way in ways:  # grows while it is read
+        for target in sorted(arrows.get(way[-1], ())):
+            if target == start:
+                return way + [start]
+            if target not in reached:
+                reached.add(target)
+                ways.append(way + [target])
+    return None
+
+
+def circle_violations(includes, names):
+    """One line for each shortest circle of folders, with an include for each of its arrows."""
+    arrows = {}  # folder -> {folder it includes: the first include that says so}
+    for name, number, include in includes:
+        source, target = posixpath.dirname(name), posixpath.dirname(path_of(include))
+        inside = (source + "/").startswith(target + "/") or (target + "/").startswith(source + "/")
+        if name.split("/")[0] in CIRCLE_FREE and path_of(include) in names and not inside:
+            witness = f"{name}:{number} includes {include}"
+            arrows.setdefault(source, {}).setdefault(target, witness)
+    found = [circle_of(arrows, folder) for folder in sorted(arrows)]
+    circles = {frozenset(circle): circle for circle in reversed(found) if circle}
+    return ["folders include each other in a circle: " + " -> ".join(circle) + " ("
+            + "; ".join(arrows[a][b] for a, b in zip(circle, circle[1:])) + ")"
+            for circle in circles.values()]
+
+
+def exists(path, names):
+    """Whether the tree has such a file, or such a folder with a file in it."""
+    path = path_of(path)
+    if "*" in path:
+        return any(fnmatch.fnmatch(name, path) for name in names)
+    return path in names or any(name.startswith(path.rstrip("/") + "/") for name in names)
+
+
+def table_rows(lines, heading):
+    """(line number, last cell) of each row of the first table under `heading`, without its head."""
+    rows, inside = [], False
+    for number, line in enumerate(lines, 1):
+        if line.startswith("#"):
+            inside = line.strip() == heading
+        elif inside and line.startswith("|"):
+            rows.append((number, line.strip().strip("|").split("|")[-1]))
+        elif rows:
+            break
+    return rows[2:]
+
+
+def document_violations(name, lines, names):
+    """Places that docs/ARCHITECTURE.md and docs/GLOSSARY.md name and the tree does not have."""
+    found = []
+    answers = {}
+    if name == ARCHITECTURE:
+        answers = dict(table_rows(lines, "## Where is it?"))
+        if not answers:
+            found.append(f"{name}: expected a table under '## Where is it?', found none")
+    for number, line in enumerate(lines, 1):
+        paths = {path for path in BACKTICKED.findall(line) if FILE_PATH.match(path)}
+        if number in answers:
+            answer = {path for path in BACKTICKED.findall(answers[number]) if "/" in path}
+            if not answer:
+                found.append(f"{name}:{number}: expected a path in the last column, found none")
+            paths |= answer
+        found += [f"{name}:{number}: names {path}, which does not exist"
+                  for path in sorted(paths) if not exists(path, names)]
+    return found
+
+
+def line_violation(line, path, is_own_code):
+    """What is wrong with one line of any file, or None."""
+    if MACHINE_PATH.search(line):
+        return f"a path of one machine: {line.strip()[:80]}"
+    if is_own_code and path.suffix in CODE and len(line) > WIDEST_LINE:
+        return f"{len(line)} columns, at most {WIDEST_LINE} expected"
     return None
 
 
 def violations(root):
     names = tracked_files(root)
-    tests = {name for name in names if name.startswith("tests/")}
-    own_names = {pathlib.PurePosixPath(name).name for name in names if pathlib.PurePosixPath(name).suffix in CODE}
-    found = []
-    for name in names:
-        path = pathlib.PurePosixPath(name)
+    paths = [pathlib.PurePosixPath(name) for name in names]
+    own_names = {path.name for path in paths if path.suffix in CODE}
+    found, includes, sources = [], [], {}
+    for name, path in zip(names, paths):
         try:
-            lines = (root / name).read_text(encoding="utf-8").splitlines()
+            text = (root / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue  # a checkpoint or a model: not text
+        lines = text.splitlines()
+        is_own_code = path.suffix in COUNTED and not GENERATED.search(name)
         for number, line in enumerate(lines, 1):
-            if MACHINE_PATH.search(line):
-                found.append(f"{name}:{number}: a path of one machine: {line.strip()[:80]}")
+            wrong = line_violation(line, path, is_own_code)
+            if wrong:
+                found.append(f"{name}:{number}: {wrong}")
             match = INCLUDE.match(line) if path.suffix in CODE else None
-            reason = include_violation(name, match.group(1), own_names) if match else None
+            if not match:
+                continue
+            includes.append((name, number, match.group(1)))
+            reason = include_violation(name, match.group(1), own_names)
             if reason:
                 found.append(f"{name}:{number}: includes {match.group(1)}, but {reason}")
-        if path.suffix in COUNTED and not GENERATED.search(name) and len(lines) > LARGEST_FILE:
+        if is_own_code and len(lines) > LARGEST_FILE:
             found.append(f"{name}: {len(lines)} lines, at most {LARGEST_FILE} expected")
         if path.suffix in SOURCES and path.parts[0] in TESTED:
             wanted = "tests/" + str(path.with_suffix("")) + "_test."
-            if not any(test.startswith(wanted) for test in tests):
+            if not any(other.startswith(wanted) for other in names):
                 found.append(f"{name}: expected a test {wanted}*, found none")
+        if is_own_code and path.suffix in CODE and path.parts[0] in TWIN_FREE:
+            sources[name] = text
+        if name in (ARCHITECTURE, GLOSSARY):
+            found += document_violations(name, lines, set(names))
+    found += circle_violations(includes, set(names))
+    found += [f"{files[0]}: defines the {kind} {what}, and so does " + ", ".join(files[1:])
+              for kind, what, files in check_structure_twins.twins(sources)]
     return found
 
 

@@ -12,9 +12,9 @@
 namespace kinglet {
 namespace {
 
-class Builder {
+class DefineModelBuilder {
  public:
-  explicit Builder(const TinyDefineOptions& options)
+  explicit DefineModelBuilder(const TinyDefineOptions& options)
       : options_(options), unit_(options.unit), random_(options.seed) {
     if (unit_.map_width == 0) unit_ = DefineUnits()[4].unit;
   }
@@ -99,6 +99,8 @@ class Builder {
 
 }  // namespace
 
-ModelDraft TinyDefine(const TinyDefineOptions& options) { return Builder(options).Build(); }
+ModelDraft TinyDefine(const TinyDefineOptions& options) {
+  return DefineModelBuilder(options).Build();
+}
 
 }  // namespace kinglet

@@ -15,9 +15,9 @@ float TruncateMantissa(float value, int bits) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & (~uint32_t{0} << bits));
 }
 
-class Builder {
+class PlainModelBuilder {
  public:
-  explicit Builder(const TinyOptions& options)
+  explicit PlainModelBuilder(const TinyOptions& options)
       : options_(options),
         bits_(options.quantised && options.bits == 0 ? 9 : options.bits),
         random_(options.seed) {}
@@ -207,6 +207,6 @@ class Builder {
 
 }  // namespace
 
-ModelDraft TinyMicronet(const TinyOptions& options) { return Builder(options).Build(); }
+ModelDraft TinyMicronet(const TinyOptions& options) { return PlainModelBuilder(options).Build(); }
 
 }  // namespace kinglet

@@ -9,9 +9,9 @@
 namespace kinglet {
 namespace {
 
-class Builder {
+class RecurrentModelBuilder {
  public:
-  explicit Builder(const TinyRecurrentOptions& options)
+  explicit RecurrentModelBuilder(const TinyRecurrentOptions& options)
       : options_(options), random_(options.seed) {}
 
   ModelDraft Build() {
@@ -165,6 +165,8 @@ class Builder {
 
 }  // namespace
 
-ModelDraft TinyRecurrent(const TinyRecurrentOptions& options) { return Builder(options).Build(); }
+ModelDraft TinyRecurrent(const TinyRecurrentOptions& options) {
+  return RecurrentModelBuilder(options).Build();
+}
 
 }  // namespace kinglet

@@ -11,9 +11,9 @@
 namespace kinglet {
 namespace {
 
-class Builder {
+class SoftmaxModelBuilder {
  public:
-  Builder(const TinySoftmax& options, ModelDraft& draft)
+  SoftmaxModelBuilder(const TinySoftmax& options, ModelDraft& draft)
       : options_(options), draft_(draft), random_(options.seed) {}
 
   AdaptiveSoftmax Build(uint32_t width) {
@@ -107,7 +107,7 @@ uint32_t WordsOf(const TinySoftmax& options) {
 void ReplaceSoftmax(const TinySoftmax& options, ModelDraft& draft) {
   for (Block& block : draft.description.blocks) {
     if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      *softmax = Builder(options, draft).Build(softmax->width);
+      *softmax = SoftmaxModelBuilder(options, draft).Build(softmax->width);
     }
   }
 }

@@ -10,9 +10,9 @@
 namespace kinglet {
 namespace {
 
-class Builder {
+class TransformerModelBuilder {
  public:
-  explicit Builder(const TinyTransformerOptions& options)
+  explicit TransformerModelBuilder(const TinyTransformerOptions& options)
       : options_(options), random_(options.seed) {}
 
   ModelDraft Build() {
@@ -177,7 +177,7 @@ class Builder {
 }  // namespace
 
 ModelDraft TinyTransformer(const TinyTransformerOptions& options) {
-  return Builder(options).Build();
+  return TransformerModelBuilder(options).Build();
 }
 
 }  // namespace kinglet

@@ -7,7 +7,7 @@
 
 #include "tests/synthesis/presets.h"
 
-namespace kinglet {
+namespace kinglet::coded_presets_test {
 namespace {
 
 TEST(CodedPresets, NamesAreUniqueAndFound) {
@@ -36,4 +36,4 @@ TEST(CodedPresets, SlimPoolsAreEven) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_presets_test

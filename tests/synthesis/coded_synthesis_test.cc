@@ -8,7 +8,7 @@
 #include "format/model_file.h"
 #include "runtime/session.h"
 
-namespace kinglet {
+namespace kinglet::coded_synthesis_test {
 namespace {
 
 CodedSynthesisSpec Small(int bits) {
@@ -78,4 +78,4 @@ TEST(CodedSynthesis, RefusesWhatNoModelHas) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_synthesis_test

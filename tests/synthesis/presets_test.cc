@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace kinglet {
+namespace kinglet::presets_test {
 namespace {
 
 TEST(Presets, NamesAreUniqueAndFound) {
@@ -56,4 +56,4 @@ TEST(Presets, TheTableHasALineForEach) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::presets_test

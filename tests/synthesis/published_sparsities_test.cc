@@ -7,7 +7,7 @@
 
 #include "tests/synthesis/presets.h"
 
-namespace kinglet {
+namespace kinglet::published_sparsities_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -68,4 +68,4 @@ TEST(PublishedSparsities, TheNetworkAsAWholeHasThePublishedOne) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::published_sparsities_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-namespace kinglet {
+namespace kinglet::random_values_test {
 namespace {
 
 TEST(RandomValues, HaveTheirRangeAndRootMeanSquare) {
@@ -47,4 +47,4 @@ TEST(RandomCodes, AreNotZeroAndReachTheLimit) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::random_values_test

@@ -21,7 +21,7 @@ namespace kinglet {
 namespace {
 
 // Entries of all tensors together: 4 GiB of float32.
-constexpr uint64_t kMaxEntries = uint64_t{1} << 30;
+constexpr uint64_t kMaxSynthesisEntries = uint64_t{1} << 30;
 
 // The largest activations that networks of these weights reach, rounded up: measured at the 8.3 M
 // shapes, which a test repeats. They cannot overflow, as activations beyond them are clamped.
@@ -255,9 +255,9 @@ Status CheckEntries(const SourceWeights& weights) {
   uint64_t entries = 0;
   for (const SourceTensor& tensor : weights) {
     entries += tensor.shape.empty() ? 1 : Count(tensor.shape);  // each is below 2^52
-    if (entries > kMaxEntries) break;
+    if (entries > kMaxSynthesisEntries) break;
   }
-  return CheckRange("entries of all tensors", 0, kMaxEntries, entries);
+  return CheckRange("entries of all tensors", 0, kMaxSynthesisEntries, entries);
 }
 
 Provenance ProvenanceOf(const SynthesisSpec& spec) {
@@ -302,7 +302,7 @@ Result<ModelDraft> Synthesise(const SynthesisSpec& spec) {
   if (spec.bits != 0) {
     for (const TensorId id : model.quantisable) QuantiseTensor(spec.bits, model.draft.tensors[id]);
   }
-  for (EncodedTensor& tensor : model.draft.tensors) PackTensor(tensor);
+  for (EncodedTensor& tensor : model.draft.tensors) ChooseMask(tensor);
   SetFrequencies(spec, model.draft);
   model.draft.description.provenance = ProvenanceOf(spec);
   return std::move(model.draft);

@@ -15,7 +15,7 @@
 #include "tests/converters/opened.h"
 #include "tests/synthesis/presets.h"
 
-namespace kinglet {
+namespace kinglet::synthesis_test {
 namespace {
 
 // A few thousand parameters.
@@ -296,4 +296,4 @@ TEST(Synthesis, RefusesWhatNoNetworkHas) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::synthesis_test

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace kinglet {
+namespace kinglet::arguments_test {
 namespace {
 
 struct Values {
@@ -103,4 +103,4 @@ TEST(ArgumentsTest, AWrongLineIsOneRefusal) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::arguments_test

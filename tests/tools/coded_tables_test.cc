@@ -7,7 +7,7 @@
 
 #include "tests/synthesis/coded_synthesis.h"
 
-namespace kinglet {
+namespace kinglet::coded_tables_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -78,4 +78,4 @@ TEST(CodedTables, TextAndJson) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_tables_test

@@ -10,7 +10,7 @@
 
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::convert_test {
 namespace {
 
 constexpr size_t kTokens = 150;
@@ -117,4 +117,4 @@ TEST_F(ConvertTest, AFailedConversionLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::convert_test

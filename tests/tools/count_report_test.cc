@@ -9,7 +9,7 @@
 
 #include "tests/runtime/synthetic_plan.h"
 
-namespace kinglet {
+namespace kinglet::count_report_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -191,4 +191,4 @@ TEST(CountReport, CodesAndCodedTables) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::count_report_test

@@ -5,7 +5,7 @@
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::count_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -230,4 +230,4 @@ TEST_F(CountTranslationsTest, TextForPeople) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::count_test

@@ -8,7 +8,7 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::embed_test {
 namespace {
 
 class EmbedTest : public testing::Test {
@@ -131,4 +131,4 @@ TEST_F(EmbedTest, CountsOperationsOfEachWord) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::embed_test

@@ -7,7 +7,7 @@
 #include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::inspect_test {
 namespace {
 
 TinyOptions Pruned9() {
@@ -189,4 +189,4 @@ TEST(Inspect, PeopleGetATable) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::inspect_test

@@ -8,7 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace kinglet {
+namespace kinglet::json_lines_test {
 namespace {
 
 TEST(JsonLines, KeepsTheOrderAndNestsAsTold) {
@@ -90,4 +90,4 @@ TEST(JsonLines, OtherTokensAreEscapedBytewise) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::json_lines_test

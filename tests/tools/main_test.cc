@@ -3,7 +3,7 @@
 
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::main_test {
 namespace {
 
 class MainTest : public testing::Test {
@@ -159,4 +159,4 @@ TEST_F(MainTest, NoProgressUnlessOnATerminal) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::main_test

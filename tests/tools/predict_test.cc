@@ -9,7 +9,7 @@
 #include "runtime/session.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::predict_test {
 namespace {
 
 class PredictTest : public testing::Test {
@@ -153,4 +153,4 @@ TEST_F(PredictTest, AClosedInputIsAFailure) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::predict_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace kinglet {
+namespace kinglet::prediction_view_test {
 namespace {
 
 const std::vector<Candidate>& Prediction() {
@@ -64,4 +64,4 @@ TEST(PredictionView, CountsHits) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::prediction_view_test

@@ -4,7 +4,7 @@
 
 #include "kinglet/status.h"
 
-namespace kinglet {
+namespace kinglet::refusal_parts_test {
 namespace {
 
 TEST(RefusalParts, TakesARefusalApart) {
@@ -33,4 +33,4 @@ TEST(RefusalParts, KeepsOtherMessagesWhole) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::refusal_parts_test

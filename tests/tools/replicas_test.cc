@@ -9,7 +9,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::replicas_test {
 namespace {
 
 std::shared_ptr<const Model> TinyModel() {
@@ -79,4 +79,4 @@ TEST(Replicas, MemoryIsBounded) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::replicas_test

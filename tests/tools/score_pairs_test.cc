@@ -10,7 +10,7 @@
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::score_pairs_test {
 namespace {
 
 class ScorePairsTest : public testing::Test {
@@ -107,4 +107,4 @@ TEST_F(ScorePairsTest, Refusals) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::score_pairs_test

@@ -10,7 +10,7 @@
 #include "tests/support/transformer_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::score_test {
 namespace {
 
 const std::vector<uint32_t>& Ids() {
@@ -357,4 +357,4 @@ TEST_F(ScoreTest, PeopleGetASummary) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::score_test

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::thread_team_test {
 namespace {
 
 TEST(ThreadTeam, RunsEachShareOnceInAThreadOfItsOwn) {
@@ -31,4 +31,4 @@ TEST(ThreadTeam, RunsEachShareOnceInAThreadOfItsOwn) {
 TEST(ThreadTeam, GoesHomeWithoutEverHavingWorked) { EXPECT_TRUE(ThreadTeam::Create(3).ok()); }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::thread_team_test

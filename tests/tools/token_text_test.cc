@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::token_text_test {
 namespace {
 
 // Sequences of Unicode 15, section 3.9, and of Markus Kuhn's UTF-8 decoder stress test.
@@ -43,4 +43,4 @@ TEST(TokenText, FitsIntoColumns) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::token_text_test

@@ -8,7 +8,7 @@
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::translate_test {
 namespace {
 
 const std::vector<std::vector<uint32_t>> kSources = {{1, 12, 0}, {}, {7}};
@@ -138,4 +138,4 @@ TEST_F(TranslateTest, OtherCommands) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::translate_test

@@ -6,7 +6,7 @@
 
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::tune_cache_test {
 namespace {
 
 class TuneCacheTest : public testing::Test {
@@ -163,4 +163,4 @@ TEST_F(TuneCacheTest, AFullDiskLeavesTheOldFile) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::tune_cache_test

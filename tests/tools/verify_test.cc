@@ -4,7 +4,7 @@
 
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::verify_test {
 namespace {
 
 TEST(Verify, AnUndamagedModelIsGood) {
@@ -79,4 +79,4 @@ TEST_F(GoldenTest, AValueBeyondItIsNamed) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::verify_test

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::words_test {
 namespace {
 
 using Found = std::vector<std::pair<std::string, uint64_t>>;
@@ -108,4 +108,4 @@ TEST_F(LookupTest, WithoutUnkTheWordAndItsLineAreNamed) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::words_test

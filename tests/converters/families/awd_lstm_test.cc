@@ -5,7 +5,7 @@
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/recurrent_source.h"
 
-namespace kinglet {
+namespace kinglet::awd_lstm_test {
 namespace {
 
 // One LSTM layer of 6 units as weight drop leaves it.
@@ -158,4 +158,4 @@ TEST(AwdLstm, AllThatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::awd_lstm_test

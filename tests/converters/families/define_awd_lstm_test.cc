@@ -9,7 +9,7 @@
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::define_awd_lstm_test {
 namespace {
 
 // Bands of 5, 4 and 6 words with rows of 16, 4 and 1; two group layers; LSTMs of 7 and 16 units.
@@ -186,4 +186,4 @@ TEST(DefineAwdLstm, AValueThatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_awd_lstm_test

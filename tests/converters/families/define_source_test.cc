@@ -9,7 +9,7 @@
 #include "converters/sources/source_file.h"
 #include "tests/converters/passes/flat_fixture.h"
 
-namespace kinglet {
+namespace kinglet::define_source_test {
 namespace {
 
 // A state dict that tests/data/define/make_define.py saved, and the table it amounts to.
@@ -173,4 +173,4 @@ TEST(DefineSource, NamesWhatIsMissingOrMisshaped) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_source_test

@@ -6,7 +6,7 @@
 
 #include "tests/converters/recurrent_source.h"
 
-namespace kinglet {
+namespace kinglet::draft_builder_test {
 namespace {
 
 TEST(DraftBuilder, TakesWholeTensorsAndParts) {
@@ -112,4 +112,4 @@ TEST(DraftBuilder, ValuesThatAreNotFinite) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::draft_builder_test

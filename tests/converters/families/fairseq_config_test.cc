@@ -7,7 +7,7 @@
 
 #include "tests/converters/fairseq_nodes.h"
 
-namespace kinglet {
+namespace kinglet::fairseq_config_test {
 namespace {
 
 using Words = std::vector<uint32_t>;
@@ -215,4 +215,4 @@ TEST(FairseqConfig, TiesThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::fairseq_config_test

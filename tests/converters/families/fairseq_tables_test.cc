@@ -6,7 +6,7 @@
 
 #include "tests/converters/recurrent_source.h"
 
-namespace kinglet {
+namespace kinglet::fairseq_tables_test {
 namespace {
 
 const std::string kInput = "decoder.embed_tokens.embeddings.";
@@ -250,4 +250,4 @@ TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::fairseq_tables_test

@@ -9,7 +9,7 @@
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::fairseq_test {
 namespace {
 
 constexpr uint64_t kWidth = 16, kHeads = 4, kInner = 20, kWords = 11;
@@ -255,4 +255,4 @@ TEST(Fairseq, HyperParametersComeFromTheCheckpoint) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::fairseq_test

@@ -4,7 +4,7 @@
 
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::families_test {
 namespace {
 
 SourceWeights Named(const std::vector<std::string>& names) {
@@ -88,4 +88,4 @@ TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::families_test

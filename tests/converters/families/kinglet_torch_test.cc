@@ -17,7 +17,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/test_checkpoints.h"
 
-namespace kinglet {
+namespace kinglet::kinglet_torch_test {
 namespace {
 
 const std::string kNetworks = KINGLET_TEST_DATA "/kinglet-torch/";
@@ -240,4 +240,4 @@ TEST_F(KingletTorchConfig, ATextThatIsNoUtf8IsRefusedLikeAnyOther) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::kinglet_torch_test

@@ -7,7 +7,7 @@
 #include "format/limits.h"
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::micronet_config_test {
 namespace {
 
 // A configuration with one line in place of the one with the same key; an empty value removes it.
@@ -169,4 +169,4 @@ TEST_F(SearchedCache, IsRefusedWhenItContradictsItsNameOrLacksNumbers) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::micronet_config_test

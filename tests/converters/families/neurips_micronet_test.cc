@@ -9,7 +9,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::neurips_micronet_test {
 namespace {
 
 Result<LoadedModel> Load(const SyntheticMicronet& model) {
@@ -339,4 +339,4 @@ TEST(Micronet, LooksLikeMicronetNeedsATableAndALayer) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::neurips_micronet_test

@@ -8,7 +8,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::opennmt_settings_test {
 namespace {
 
 // Nodes made by hand, as the pickle reader makes them of a checkpoint.
@@ -145,4 +145,4 @@ TEST_F(OpenNmtSettingsTest, WhatIsMissingOrOfAnotherKind) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::opennmt_settings_test

@@ -24,7 +24,7 @@
 #include "runtime/translation.h"
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::opennmt_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -459,4 +459,4 @@ TEST(OpenNmt, NamesAndShapesAreAllChecked) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::opennmt_test

@@ -6,7 +6,7 @@
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::pytorch_examples_test {
 namespace {
 
 RecurrentSource Network(uint64_t gates, int layers) {
@@ -92,4 +92,4 @@ TEST(PytorchExamples, TensorsOfOtherNetworks) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pytorch_examples_test

@@ -4,7 +4,7 @@
 
 #include "tests/converters/recurrent_source.h"
 
-namespace kinglet {
+namespace kinglet::recurrent_layers_test {
 namespace {
 
 constexpr RecurrentCell kLstm = RecurrentCell::kLstm;
@@ -79,4 +79,4 @@ TEST(RecurrentLayers, WhatCannotBeKnownIsNotReported) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recurrent_layers_test

@@ -7,7 +7,7 @@
 #include "tests/converters/recurrent_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::recurrent_model_test {
 namespace {
 
 // Encoder [20, 6], one LSTM layer of 8 units and one of 6, decoder [20, 6].
@@ -218,4 +218,4 @@ TEST(LoadRecurrent, LeftoversAreIgnored) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recurrent_model_test

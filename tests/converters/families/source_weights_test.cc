@@ -7,7 +7,7 @@
 #include <limits>
 #include <numeric>
 
-namespace kinglet {
+namespace kinglet::source_weights_test {
 namespace {
 
 Result<std::vector<float>> Read(std::vector<float> values, std::vector<uint64_t> shape) {
@@ -149,4 +149,4 @@ TEST(ReadFiniteTransposed, PutsPartsTogether) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::source_weights_test

@@ -7,7 +7,7 @@
 #include "tests/converters/files.h"
 #include "tests/converters/transformer_xl_source.h"
 
-namespace kinglet {
+namespace kinglet::transfo_xl_hf_test {
 namespace {
 
 // config.json as a list of keys and values; tests change it.
@@ -126,4 +126,4 @@ TEST(TransfoXl, NamesAMissingConfiguration) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::transfo_xl_hf_test

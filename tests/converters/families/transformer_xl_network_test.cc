@@ -7,7 +7,7 @@
 #include "tests/converters/transformer_xl_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::transformer_xl_network_test {
 namespace {
 
 // As TransformerXlSource("").
@@ -182,4 +182,4 @@ TEST(TransformerXlNetwork, OtherKinds) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::transformer_xl_network_test

@@ -8,7 +8,7 @@
 
 #include "tests/converters/recurrent_source.h"
 
-namespace kinglet {
+namespace kinglet::transformer_xl_tables_test {
 namespace {
 
 struct Ends {
@@ -214,4 +214,4 @@ TEST(TransformerXlTables, BinsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::transformer_xl_tables_test

@@ -8,7 +8,7 @@
 #include "tests/converters/module_nodes.h"
 #include "tests/converters/transformer_xl_source.h"
 
-namespace kinglet {
+namespace kinglet::transformer_xl_test {
 namespace {
 
 // The attributes of the pickled objects, as the training code leaves them; tests replace some.
@@ -129,4 +129,4 @@ TEST_F(TransformerXlFamily, AttributesThatAreMissing) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::transformer_xl_test

@@ -9,7 +9,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::zaremba_tf_test {
 namespace {
 
 constexpr uint64_t kWords = 7, kInputs = 2, kUnits = 3;
@@ -198,4 +198,4 @@ TEST(ZarembaTf, RefusesWhatItCannotTell) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::zaremba_tf_test

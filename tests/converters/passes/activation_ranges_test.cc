@@ -14,7 +14,7 @@
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::activation_ranges_test {
 namespace {
 
 void Fill(ModelDraft& draft, const std::string& name, float value) {
@@ -251,4 +251,4 @@ TEST(MeasureTranslationRanges, RefusalsNameThePair) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::activation_ranges_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::cache_test {
 namespace {
 
 TEST(ChangeCache, NothingAskedNothingDone) {
@@ -63,4 +63,4 @@ TEST(ChangeCache, ANewOneNeedsAllNumbers) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cache_test

@@ -18,7 +18,7 @@
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::calibrate_test {
 namespace {
 
 // As a conversion does it: the draft is written, run and described anew.
@@ -249,4 +249,4 @@ TEST(ReadCalibrationText, UnknownWordsWithoutAPlaceForThem) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::calibrate_test

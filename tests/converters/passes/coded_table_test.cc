@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::coded_table_test {
 namespace {
 
 CodedTable TwoPools() {
@@ -39,4 +39,4 @@ TEST(CodedTable, HashedForADraft) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_table_test

@@ -8,7 +8,7 @@
 #include "tests/converters/passes/coded_rows.h"
 #include "tests/converters/passes/flat_fixture.h"
 
-namespace kinglet {
+namespace kinglet::dpq_test {
 namespace {
 
 using Response = DpqTraining::Response;
@@ -170,4 +170,4 @@ TEST(AssignDpqCodes, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::dpq_test

@@ -10,7 +10,7 @@
 
 #include "converters/splitmix.h"
 
-namespace kinglet {
+namespace kinglet::k_means_test {
 namespace {
 
 std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
@@ -320,4 +320,4 @@ TEST(MeansOfClusters, EmptyOnesAreZero) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::k_means_test

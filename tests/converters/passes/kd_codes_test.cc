@@ -10,7 +10,7 @@
 #include "tests/converters/passes/coded_rows.h"
 #include "tests/converters/passes/flat_fixture.h"
 
-namespace kinglet {
+namespace kinglet::kd_codes_test {
 namespace {
 
 constexpr uint64_t kWords = 50, kPositions = 4, kChoices = 8;
@@ -164,4 +164,4 @@ TEST(CodesFromLogits, TheFirstLargestWins) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::kd_codes_test

@@ -9,7 +9,7 @@
 #include "converters/passes/reconstruction.h"
 #include "converters/sources/npy.h"
 
-namespace kinglet {
+namespace kinglet::low_rank_test {
 namespace {
 
 // A matrix and its singular values by numpy.linalg.svd (tests/data/low_rank/make_fixtures.py).
@@ -172,4 +172,4 @@ TEST(FactoriseToRank, RefusesWhatItCannotFactorise) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::low_rank_test

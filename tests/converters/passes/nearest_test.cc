@@ -6,7 +6,7 @@
 
 #include "converters/splitmix.h"
 
-namespace kinglet {
+namespace kinglet::nearest_test {
 namespace {
 
 std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
@@ -69,4 +69,4 @@ TEST(NearestCentroids, NoVectors) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::nearest_test

@@ -7,7 +7,7 @@
 #include "format/model_file.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::pack_test {
 namespace {
 
 EncodedTensor QuantisedTensor(uint64_t count, uint64_t nonzeros, int bits) {
@@ -41,7 +41,7 @@ TEST(PackTensor, ChoosesWhatIsSmaller) {
   draft.tensors = {QuantisedTensor(900, 801, 9), QuantisedTensor(900, 800, 9),
                    QuantisedTensor(900, 798, 9), QuantisedTensor(900, 0, 9)};
   draft.tensors[0].pruned = true;
-  for (EncodedTensor& tensor : draft.tensors) PackTensor(tensor);
+  for (EncodedTensor& tensor : draft.tensors) ChooseMask(tensor);
   EXPECT_FALSE(draft.tensors[0].pruned);
   EXPECT_FALSE(draft.tensors[1].pruned);  // 113 + 900 against 1013: no gain
   EXPECT_TRUE(draft.tensors[2].pruned);
@@ -51,7 +51,7 @@ TEST(PackTensor, ChoosesWhatIsSmaller) {
 TEST(PackTensor, TheFileTakesThePredictedBytes) {
   for (const bool pruned : {false, true}) {
     ModelDraft draft = TinyMicronet({.quantised = true, .bits = 9, .pruned = pruned});
-    for (EncodedTensor& tensor : draft.tensors) PackTensor(tensor);
+    for (EncodedTensor& tensor : draft.tensors) ChooseMask(tensor);
     const auto bytes = SerialiseModel(draft);
     ASSERT_TRUE(bytes.ok()) << bytes.status().message();
     const auto file = ModelFile::FromBytes(*bytes);
@@ -70,4 +70,4 @@ TEST(PackTensor, TheFileTakesThePredictedBytes) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pack_test

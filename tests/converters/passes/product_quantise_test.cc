@@ -11,7 +11,7 @@
 #include "converters/passes/sub_vectors.h"
 #include "converters/splitmix.h"
 
-namespace kinglet {
+namespace kinglet::product_quantise_test {
 namespace {
 
 std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
@@ -195,4 +195,4 @@ TEST(ProductQuantise, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::product_quantise_test

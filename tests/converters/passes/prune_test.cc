@@ -9,7 +9,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::prune_test {
 namespace {
 
 std::vector<float> Pruned(double fraction, const std::vector<float>& values) {
@@ -89,4 +89,4 @@ TEST(PruneTensor, TellsNeighbouringFloatsApart) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::prune_test

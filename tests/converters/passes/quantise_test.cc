@@ -11,7 +11,7 @@
 #include "format/bitpack.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::quantise_test {
 namespace {
 
 std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
@@ -216,4 +216,4 @@ TEST(QuantisedRows, AreTheRowsOfTheMatrix) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::quantise_test

@@ -11,7 +11,7 @@
 #include "format/writer.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::reconstruction_test {
 namespace {
 
 CodedTable Table(Combine combine) {
@@ -140,4 +140,4 @@ TEST(Compare, QuantisedTensorsTakeWhatTheFileTakes) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::reconstruction_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::recover_test {
 namespace {
 
 // A scale whose low `bits` mantissa bits are zero, as the training code stores it.
@@ -167,4 +167,4 @@ TEST(RecoverTensor, WhatCannotBeRecoveredStaysAndIsNoted) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recover_test

@@ -11,7 +11,7 @@
 #include "converters/splitmix.h"
 #include "format/hashed_codes.h"
 
-namespace kinglet {
+namespace kinglet::slim_mapping_test {
 namespace {
 
 std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
@@ -182,4 +182,4 @@ TEST(FitSubVectors, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::slim_mapping_test

@@ -6,7 +6,7 @@
 
 #include "format/limits.h"
 
-namespace kinglet {
+namespace kinglet::sub_vectors_test {
 namespace {
 
 TEST(EvenPools, DifferByOneAtMost) {
@@ -70,4 +70,4 @@ TEST(CheckPools, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::sub_vectors_test

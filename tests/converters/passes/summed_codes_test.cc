@@ -13,7 +13,7 @@
 #include "converters/splitmix.h"
 #include "tests/converters/passes/coded_rows.h"
 
-namespace kinglet {
+namespace kinglet::summed_codes_test {
 namespace {
 
 std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
@@ -176,4 +176,4 @@ TEST(QuantiseToSums, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::summed_codes_test

@@ -10,7 +10,7 @@
 #include "tests/converters/recipe/recipe_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::project_table_test {
 namespace {
 
 // 9 words whose table the embedding and the softmax share; the embedding's width is 4, or 6 with a
@@ -101,4 +101,4 @@ TEST(ProjectTable, RefusesWhatIsNoTable) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::project_table_test

@@ -7,7 +7,7 @@
 
 #include "tests/converters/recipe/recipe_source.h"
 
-namespace kinglet {
+namespace kinglet::recipe_family_test {
 namespace {
 
 const std::string kRecipe = R"({"family": "f", "tables": {"words": {"define": {
@@ -58,4 +58,4 @@ TEST(WithTables, Refusals) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_family_test

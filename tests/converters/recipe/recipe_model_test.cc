@@ -10,7 +10,7 @@
 #include "tests/converters/recipe/recipe_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::recipe_model_test {
 namespace {
 
 // A network of 9 words: width 4, three units.
@@ -196,4 +196,4 @@ TEST(ModelFromRecipe, EveryRefusalIsOneLineAndSaysWhich) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_model_test

@@ -10,7 +10,7 @@
 #include "converters/recipe/recipe.h"
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::recipe_node_test {
 namespace {
 
 using std::string_view_literals::operator""sv;
@@ -203,4 +203,4 @@ TEST(RecipeNodeParse, BrokenTextsAreRefusedInOneLine) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_node_test

@@ -13,7 +13,7 @@
 #include "tests/converters/synthetic.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::recipe_pass_test {
 namespace {
 
 // 12 words; an embedding with a projection, a softmax of a head and a tail with one.
@@ -385,4 +385,4 @@ TEST(MatchesPattern, AStarStandsForAnyText) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_pass_test

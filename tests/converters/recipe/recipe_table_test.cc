@@ -7,7 +7,7 @@
 
 #include "tests/converters/recipe/recipe_source.h"
 
-namespace kinglet {
+namespace kinglet::recipe_table_test {
 namespace {
 
 class RecipeTableTest : public testing::Test {
@@ -198,4 +198,4 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_table_test

@@ -8,7 +8,7 @@
 
 #include "tests/converters/recipe/recipe_source.h"
 
-namespace kinglet {
+namespace kinglet::recipe_tensors_test {
 namespace {
 
 class RecipeTensorsTest : public testing::Test {
@@ -103,4 +103,4 @@ TEST(RecipeTensors, TwoSourcesCannotHaveTensorsOfOneName) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_tensors_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::recipe_test {
 namespace {
 
 Result<Recipe> Parsed(const std::string& text) {
@@ -197,4 +197,4 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_test

@@ -13,7 +13,7 @@
 #include "tests/converters/recipe/recipe_source.h"
 #include "tests/converters/with_values.h"
 
-namespace kinglet {
+namespace kinglet::recipe_unit_test {
 namespace {
 
 TEST(ParseUnitLayer, ReadsEveryChoice) {
@@ -171,4 +171,4 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recipe_unit_test

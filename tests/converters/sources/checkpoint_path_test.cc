@@ -6,7 +6,7 @@
 
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::checkpoint_path_test {
 namespace {
 
 TEST(StepOf, ReadsTheName) {
@@ -79,4 +79,4 @@ TEST(FindConfig, BesideOrOneFolderUp) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::checkpoint_path_test

@@ -10,7 +10,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::checkpoint_test {
 namespace {
 
 // Every tensor an object reaches.
@@ -237,4 +237,4 @@ TEST(Checkpoint, ReadsEveryFileOfAFolder) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::checkpoint_test

@@ -4,7 +4,7 @@
 
 #include "tests/converters/container_files.h"
 
-namespace kinglet {
+namespace kinglet::codes_file_test {
 namespace {
 
 using Codes = std::vector<int64_t>;
@@ -83,4 +83,4 @@ TEST(Codes, AreRecognisedByContent) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::codes_file_test

@@ -4,7 +4,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::config_file_test {
 namespace {
 
 ConfigFile Config(const std::string& content) {
@@ -161,4 +161,4 @@ TEST(ConfigFile, SurvivesHostileText) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::config_file_test

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-namespace kinglet {
+namespace kinglet::elements_test {
 namespace {
 
 template <class Stored>
@@ -156,4 +156,4 @@ TEST(Elements, CountsOverflowIntoTheLargestNumber) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::elements_test

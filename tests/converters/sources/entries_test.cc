@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::entries_test {
 namespace {
 
 std::string Entries(const Shape& shape, uint64_t found) {
@@ -60,4 +60,4 @@ TEST(CheckVariances, RefusesWhatHasNoRoot) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::entries_test

@@ -12,7 +12,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::input_file_test {
 namespace {
 
 TEST(InputFile, ReadsRangesAndRefusesToLeaveTheFile) {
@@ -143,4 +143,4 @@ TEST(InFile, PutsThePathInFront) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::input_file_test

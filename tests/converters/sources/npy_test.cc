@@ -4,7 +4,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::npy_test {
 namespace {
 
 using namespace std::string_literals;
@@ -158,4 +158,4 @@ TEST(Npy, RefusesOtherHeaders) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::npy_test

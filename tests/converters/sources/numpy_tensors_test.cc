@@ -4,7 +4,7 @@
 
 #include "tests/converters/container_files.h"
 
-namespace kinglet {
+namespace kinglet::numpy_tensors_test {
 namespace {
 
 class Archives : public testing::TestWithParam<const char*> {};
@@ -152,4 +152,4 @@ TEST(NumpyTensors, RefusesHeadersThatClaimTooMuch) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::numpy_tensors_test

@@ -4,7 +4,7 @@
 
 #include <initializer_list>
 
-namespace kinglet {
+namespace kinglet::pickle_builder_test {
 namespace {
 
 struct PickleBuilderTest : testing::Test {
@@ -223,4 +223,4 @@ TEST_F(PickleBuilderTest, StopsAtItsLimitOfMemory) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickle_builder_test

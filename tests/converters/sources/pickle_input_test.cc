@@ -6,7 +6,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::pickle_input_test {
 namespace {
 
 std::string Text(std::span<const std::byte> bytes) {
@@ -66,4 +66,4 @@ TEST(PickleInput, PassesOnWhatTheSourceReports) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickle_input_test

@@ -3,7 +3,7 @@
 
 #include "converters/sources/pickle.h"
 
-namespace kinglet {
+namespace kinglet::pickle_node_test {
 namespace {
 
 // The names of torch's storage classes, and the bytes of their elements.
@@ -46,4 +46,4 @@ TEST(PickleNode, DescribesItself) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickle_node_test

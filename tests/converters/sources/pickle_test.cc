@@ -8,7 +8,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::pickle_test {
 namespace {
 
 using namespace std::string_literals;
@@ -282,4 +282,4 @@ TEST(Pickle, RefusesLengthsThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickle_test

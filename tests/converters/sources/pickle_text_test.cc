@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace kinglet {
+namespace kinglet::pickle_text_test {
 namespace {
 
 TEST(PickleText, ParsesIntegersOf64Bits) {
@@ -58,4 +58,4 @@ TEST(PickleText, EncodesUtf8) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickle_text_test

@@ -6,7 +6,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::pickle_values_test {
 namespace {
 
 using Opcode = PickleOpcode;
@@ -112,4 +112,4 @@ TEST_F(ValuesTest, RefusesLengthsBeyondTheEndBeforeTakingMemory) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickle_values_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::quoted_test {
 namespace {
 
 TEST(Quoted, KeepsPlainTextAndUtf8) {
@@ -27,4 +27,4 @@ TEST(Quoted, TakesEveryKindOfText) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::quoted_test

@@ -4,7 +4,7 @@
 
 #include "tests/converters/container_files.h"
 
-namespace kinglet {
+namespace kinglet::safetensors_test {
 namespace {
 
 std::string File(const std::string& header, const std::string& data) {
@@ -188,4 +188,4 @@ TEST(Safetensors, RefusesEveryPrefixAndSurvivesEveryChangedByte) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::safetensors_test

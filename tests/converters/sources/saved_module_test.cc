@@ -7,7 +7,7 @@
 
 #include "tests/converters/module_nodes.h"
 
-namespace kinglet {
+namespace kinglet::saved_module_test {
 namespace {
 
 std::vector<std::string> Names(const StateDict& tensors) {
@@ -136,4 +136,4 @@ TEST(SavedModule, SharingWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::saved_module_test

@@ -6,7 +6,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::shard_index_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -87,4 +87,4 @@ TEST(ShardIndex, HostileText) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::shard_index_test

@@ -8,7 +8,7 @@
 #include "tests/converters/container_files.h"
 #include "tests/converters/synthetic.h"
 
-namespace kinglet {
+namespace kinglet::source_file_test {
 namespace {
 
 std::string Refusal(const std::string& path) {
@@ -18,12 +18,12 @@ std::string Refusal(const std::string& path) {
   return source.status().message().substr(std::min(source.status().message().size(), path.size()));
 }
 
-class Containers : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(SourceFile, Containers,
+class SourceContainers : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(SourceFile, SourceContainers,
                          testing::Values("tensors.npz", "tensors_deflated.npz",
                                          "tensors.safetensors"));
 
-TEST_P(Containers, AreRecognisedByContent) {
+TEST_P(SourceContainers, AreRecognisedByContent) {
   const TemporaryFile unnamed(Fixture(GetParam()));
   const Result<SourceFile> source = OpenSourceFile(unnamed.path());
   ASSERT_TRUE(source.ok()) << source.status().message();
@@ -36,7 +36,7 @@ TEST_P(Containers, AreRecognisedByContent) {
 }
 
 // Tensors read from the file that was opened, whatever happens to its name.
-TEST_P(Containers, TensorsKeepTheirFile) {
+TEST_P(SourceContainers, TensorsKeepTheirFile) {
   SourceWeights weights;
   {
     const TemporaryFile file(Fixture(GetParam()));
@@ -167,4 +167,4 @@ TEST(SourceFile, RefusesMoreEntriesThanTheFileCanMean) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::source_file_test

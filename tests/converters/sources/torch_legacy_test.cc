@@ -4,7 +4,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::torch_legacy_test {
 namespace {
 
 using namespace std::string_literals;
@@ -24,11 +24,11 @@ std::string Replaced(std::string content, const std::string& from, const std::st
   return content.replace(at, from.size(), to);
 }
 
-class Protocols : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(TorchLegacyArchive, Protocols,
+class LegacyProtocols : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(TorchLegacyArchive, LegacyProtocols,
                          testing::Values("legacy_protocol2.pth", "legacy_protocol4.pth"));
 
-TEST_P(Protocols, FindsStorages) {
+TEST_P(LegacyProtocols, FindsStorages) {
   const Result<InputFile> input = InputFile::Open(FixturePath(GetParam()));
   ASSERT_TRUE(input.ok());
   EXPECT_TRUE(TorchLegacyArchive::Recognises(*input));
@@ -111,4 +111,4 @@ TEST(TorchLegacyArchive, RefusesWrongKeys) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::torch_legacy_test

@@ -4,7 +4,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::torch_zip_test {
 namespace {
 
 std::string Refusal(const std::string& path) {
@@ -47,4 +47,4 @@ TEST(TorchZipArchive, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::torch_zip_test

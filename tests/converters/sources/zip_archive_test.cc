@@ -4,7 +4,7 @@
 
 #include "tests/converters/container_files.h"
 
-namespace kinglet {
+namespace kinglet::zip_archive_test {
 namespace {
 
 std::string ReadText(const ZipArchive& archive, const ZipArchive::Entry& entry, uint64_t offset,
@@ -104,4 +104,4 @@ TEST(ZipArchive, RecognisesByContent) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::zip_archive_test

@@ -8,7 +8,7 @@
 #include "tests/converters/files.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::pair_file_test {
 namespace {
 
 TEST(ReadPairs, SourcesAndTargetsBehindTheirStart) {
@@ -78,4 +78,4 @@ TEST(FeedPair, ExpectsEachWordAfterItsSteps) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pair_file_test

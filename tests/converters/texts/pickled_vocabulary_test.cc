@@ -8,7 +8,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::pickled_vocabulary_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -101,4 +101,4 @@ TEST(PickledVocabulary, CutAndChangedFiles) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::pickled_vocabulary_test

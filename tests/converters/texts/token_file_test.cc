@@ -5,7 +5,7 @@
 #include "converters/sources/input_file.h"
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::token_file_test {
 namespace {
 
 std::string IdsRefusal(std::string_view content) {
@@ -137,4 +137,4 @@ TEST(ForEachWord, EndsWhenTheCallerFails) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::token_file_test

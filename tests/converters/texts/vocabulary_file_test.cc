@@ -4,7 +4,7 @@
 
 #include "tests/converters/files.h"
 
-namespace kinglet {
+namespace kinglet::vocabulary_file_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -75,4 +75,4 @@ TEST(ReadVocabularyFile, ReadsPickledVocabularies) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::vocabulary_file_test

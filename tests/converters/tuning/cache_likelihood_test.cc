@@ -8,7 +8,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::cache_likelihood_test {
 namespace {
 
 TextTrace RandomTrace(uint64_t tokens, uint64_t width, uint32_t vocabulary, bool codes) {
@@ -128,4 +128,4 @@ TEST(TuningBytes, GrowsWithTheText) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cache_likelihood_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace kinglet {
+namespace kinglet::cache_search_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -163,4 +163,4 @@ TEST(SearchCache, TwiceTheSame) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cache_search_test

@@ -9,7 +9,7 @@
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::text_trace_test {
 namespace {
 
 std::vector<uint32_t> RandomIds(uint64_t count, uint32_t vocabulary) {
@@ -91,4 +91,4 @@ TEST(TextTrace, IdsOutOfTheVocabulary) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::text_trace_test

@@ -12,7 +12,7 @@
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::tune_cache_test {
 namespace {
 
 std::vector<std::byte> BytesOf(const ModelDraft& draft) {
@@ -264,4 +264,4 @@ TEST(TuneCache, ReportsProgress) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::tune_cache_test

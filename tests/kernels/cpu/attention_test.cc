@@ -10,7 +10,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::attention_test {
 namespace {
 
 constexpr uint32_t kWindow = 37, kKeySize = 16, kValueSize = 24;
@@ -94,4 +94,4 @@ TEST_F(CacheWeightsTest, VectorsServeRealsAndSumsOf31Bits) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::attention_test

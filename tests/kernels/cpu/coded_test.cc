@@ -10,7 +10,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::coded_test {
 namespace {
 
 struct TableShape {
@@ -127,4 +127,4 @@ TEST_F(CodedProductsTest, CodesLieInBlocksOfLanes) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::coded_test

@@ -9,7 +9,7 @@
 #include "kernels/cpu/bind.h"
 #include "tests/support/op_cases.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::cpu_test {
 namespace {
 
 // Sets KINGLET_CPU for one test.
@@ -84,15 +84,5 @@ TEST(BindCpu, AnEmptyPlanHasNoKernels) {
   EXPECT_TRUE(kernels->empty());
 }
 
-TEST(FitsInt32, IsExactAtTheBoundary) {
-  EXPECT_TRUE(FitsInt32(1, 1, 2147483647));
-  EXPECT_TRUE(FitsInt32(2147483647, 1, 1));
-  EXPECT_FALSE(FitsInt32(2147483648, 1, 1));
-  EXPECT_TRUE(FitsInt32(32767, 256, 256));   // 2^31 - 2^16
-  EXPECT_FALSE(FitsInt32(32768, 256, 256));  // 2^31
-  EXPECT_TRUE(FitsInt32(UINT64_MAX, 0, 5));
-  EXPECT_FALSE(FitsInt32(UINT64_MAX, 1, 1));
-}
-
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::cpu_test

@@ -8,7 +8,7 @@
 #include "kernels/cpu/cpu.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::elementwise_test {
 namespace {
 
 // What buffer `id` holds after the case's step.
@@ -77,4 +77,4 @@ TEST(CacheAppend, StoresThePreviousStepsPairInTurn) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::elementwise_test

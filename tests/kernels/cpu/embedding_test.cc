@@ -10,7 +10,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::embedding_test {
 namespace {
 
 // An embedding of 100 words in 24 columns, and a product with the same table or another.
@@ -89,4 +89,4 @@ TEST_F(EmbedRowTest, LeavesSumsThatDoNotFitToTheReference) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::embedding_test

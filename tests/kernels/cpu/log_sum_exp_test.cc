@@ -7,7 +7,7 @@
 #include "kernels/cpu/cpu.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::log_sum_exp_test {
 namespace {
 
 // What buffer `id` holds after the case's step.
@@ -34,4 +34,4 @@ TEST(LogSumExp, OfEqualLogitsIsTheLogOfTheirNumber) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::log_sum_exp_test

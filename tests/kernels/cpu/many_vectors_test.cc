@@ -15,7 +15,7 @@
 #include "kernels/cpu/product.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::many_vectors_test {
 namespace {
 
 constexpr float kGuard = 1234.5f;  // behind each result
@@ -211,4 +211,4 @@ INSTANTIATE_TEST_SUITE_P(EveryTarget, ManyVectors, testing::ValuesIn(VectorTarge
                          [](const auto& target) { return std::string(TargetName(target.param)); });
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::many_vectors_test

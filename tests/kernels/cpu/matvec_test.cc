@@ -11,7 +11,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::matvec_test {
 namespace {
 
 OpCase ProductCase(uint64_t cols, int bits, int x_bits, Storage storage = Storage::kPerRow) {
@@ -139,4 +139,4 @@ TEST_F(MatVecTest, VectorsServeAllButWideCodesAndVeryLongRows) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::matvec_test

@@ -11,7 +11,7 @@
 
 #include "tests/kernels/cpu/vector_fixture.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::panels_test {
 namespace {
 
 using PanelsTest = VectorFixture;
@@ -165,4 +165,4 @@ TEST_F(PanelsTest, MemoryIsTheWholeMatrixAndRowMemoryThePanelOfARow) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::panels_test

@@ -8,7 +8,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::positions_test {
 namespace {
 
 using AddPositionRowTest = VectorFixture;
@@ -46,4 +46,4 @@ TEST_F(AddPositionRowTest, RowsLongerThanTheStackIsGivenAreLeftToTheReference) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::positions_test

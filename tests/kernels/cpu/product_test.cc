@@ -9,7 +9,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::product_test {
 namespace {
 
 TEST(ChunkPairs, IsTheMostThatCannotLeave31Bits) {
@@ -73,4 +73,4 @@ TEST_F(ProductInputTest, MakesRealsOnlyWhereTheWeightIsReal) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::product_test

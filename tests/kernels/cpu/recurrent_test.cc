@@ -9,7 +9,7 @@
 #include "kernels/cpu/cpu.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::recurrent_test {
 namespace {
 
 // Runs the case's step and gives the run.
@@ -106,4 +106,4 @@ TEST(QrnnGates, ThePreviousProductIsAdded) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::recurrent_test

@@ -11,7 +11,7 @@
 #include "kernels/cpu/cpu.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::relative_rows_test {
 namespace {
 
 constexpr uint32_t kHeads = 3, kKeySize = 7, kWidth = 50, kWindow = 40;
@@ -93,4 +93,4 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::relative_rows_test

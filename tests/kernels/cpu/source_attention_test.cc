@@ -9,7 +9,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::source_attention_test {
 namespace {
 
 using CpuSourceAttention = VectorFixture;
@@ -40,4 +40,4 @@ TEST_F(CpuSourceAttention, VectorsServeRealsAndSumsOf31Bits) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::source_attention_test

@@ -10,7 +10,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::streamed_attention_test {
 namespace {
 
 constexpr uint32_t kWindow = 37, kHeads = 2, kKeySize = 5, kValueSize = 20;
@@ -109,4 +109,4 @@ TEST_F(StreamedAttentionTest, VectorsServeRealsAndSumsOf31Bits) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::streamed_attention_test

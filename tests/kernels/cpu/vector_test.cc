@@ -14,7 +14,7 @@
 
 #include "kernels/cpu/cpu.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::vector_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -143,4 +143,4 @@ INSTANTIATE_TEST_SUITE_P(EveryTarget, Vector, testing::ValuesIn(VectorTargets())
                          [](const auto& target) { return std::string(TargetName(target.param)); });
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::vector_test

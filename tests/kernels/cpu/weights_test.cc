@@ -10,7 +10,7 @@
 #include "tests/kernels/cpu/vector_fixture.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cpu {
+namespace kinglet::cpu::weights_test {
 namespace {
 
 // A case is the simplest owner of tensors and of the plan that names them.
@@ -186,4 +186,4 @@ TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
 }
 
 }  // namespace
-}  // namespace kinglet::cpu
+}  // namespace kinglet::cpu::weights_test

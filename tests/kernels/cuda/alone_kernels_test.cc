@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/operations.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::alone_kernels_test {
 namespace {
 
 template <class... A>
@@ -25,4 +25,4 @@ TEST(AloneKernels, AreEachOfOneOperation) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::alone_kernels_test

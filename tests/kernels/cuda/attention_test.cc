@@ -11,7 +11,7 @@
 #include "tests/kernels/cuda/lanes.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::attention_test {
 namespace {
 
 enum class Positions : uint8_t { kNone, kColumns, kRows };
@@ -169,4 +169,4 @@ TEST(CudaSourceAttention, SourcesOfEveryLength) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::attention_test

@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/emulated_device.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::backend_test {
 namespace {
 
 TEST(CudaBackend, WithoutADeviceIsRefusedInOneLine) {
@@ -32,4 +32,4 @@ TEST(CudaBackend, RefusesPlansItCannotRunByName) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::backend_test

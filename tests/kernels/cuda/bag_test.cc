@@ -10,7 +10,7 @@
 #include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::bag_test {
 namespace {
 
 constexpr uint64_t kLengths[] = {1, 33, 300, 1025};
@@ -64,4 +64,4 @@ TEST(CudaBag, ScaledShiftedRectified) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::bag_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda::internal {
+namespace kinglet::cuda::internal::best_words_test {
 namespace {
 
 class BestWordsTest : public ::testing::TestWithParam<Order> {
@@ -92,4 +92,4 @@ TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda::internal
+}  // namespace kinglet::cuda::internal::best_words_test

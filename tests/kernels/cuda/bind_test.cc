@@ -10,7 +10,7 @@
 #include "kernels/cuda/emulated_device.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::bind_test {
 namespace {
 
 class BindTest : public ::testing::Test {
@@ -65,4 +65,4 @@ TEST_F(BindTest, AProductInFixedPointIsTwoSteps) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::bind_test

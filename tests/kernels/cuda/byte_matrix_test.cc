@@ -9,7 +9,7 @@
 #include "kernels/cuda/weights.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::byte_matrix_test {
 namespace {
 
 TEST(ByteMatrix, EveryEntryOfATileHasAPlaceOfItsOwn) {
@@ -59,4 +59,4 @@ TEST(ByteMatrix, ProductsOfOneThreadEqualPlainSums) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::byte_matrix_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::byte_product_test {
 namespace {
 
 struct Tiles {
@@ -87,4 +87,4 @@ TEST(ByteProduct, OfTheLargestBytes) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::byte_product_test

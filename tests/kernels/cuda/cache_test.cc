@@ -10,7 +10,7 @@
 #include "tests/kernels/cuda/lanes.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::cache_test {
 namespace {
 
 struct Shape {
@@ -94,4 +94,4 @@ TEST(CudaCache, OfManyLanes) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::cache_test

@@ -10,7 +10,7 @@
 #include "kernels/cuda/weights.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::cluster_products_test {
 namespace {
 
 constexpr uint32_t kThreads = 256;
@@ -163,4 +163,4 @@ TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::cluster_products_test

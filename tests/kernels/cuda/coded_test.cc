@@ -12,7 +12,7 @@
 #include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::coded_test {
 namespace {
 
 // A table of so many rows whose codes have as many bits as the pool needs.
@@ -70,4 +70,4 @@ TEST(CudaCoded, LanesShareTheCodes) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::coded_test

@@ -19,7 +19,7 @@
 #include "kernels/cuda/cuda_device.h"
 #endif
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::conformance_test {
 namespace {
 
 std::vector<OpCase> AllCases() {
@@ -83,4 +83,4 @@ TEST(CudaConformance, DeviceEqualsRef) {
 #endif
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::conformance_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::cuda_device_test {
 namespace {
 
 TEST(CudaDevice, SaysInOneLineWhyThereIsNone) {
@@ -76,4 +76,4 @@ TEST(CudaDevice, RefusesMoreMemoryThanThereIs) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::cuda_device_test

@@ -10,7 +10,7 @@
 #include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/define_cases.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::define_test {
 namespace {
 
 TEST(CudaDefine, TheCacheHoldsWhatTheHostsDoes) {
@@ -43,4 +43,4 @@ TEST(CudaDefine, LanesComputeAndKeepTheirOwnRows) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::define_test

@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/operations.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::demand_test {
 namespace {
 
 std::vector<StreamFrame> Lanes(size_t count, uint64_t position = 0, uint32_t token = 0) {
@@ -105,4 +105,4 @@ TEST(CudaDemand, EachLaneGathersARow) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::demand_test

@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/operations.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::device_test {
 namespace {
 
 Step ProductOfRows(uint32_t rows) {
@@ -49,4 +49,4 @@ TEST(FreeMemory, LanesLeaveSomeForKernelsAndGraphs) {
 TEST(PlanLaunches, NothingIsNoLaunch) { EXPECT_TRUE(PlanLaunches({}, 1, 100).empty()); }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::device_test

@@ -9,7 +9,7 @@
 #include "kernels/ref/sum.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::dots_test {
 namespace {
 
 constexpr uint64_t kLengths[] = {0, 1, 3, 4, 15, 16, 31, 32, 33, 64, 100, 129, 1024, 1025, 4097};
@@ -67,4 +67,4 @@ TEST(CudaDots, CodesAreSummedExactly) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::dots_test

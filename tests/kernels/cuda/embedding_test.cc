@@ -11,7 +11,7 @@
 #include "tests/support/case_builder.h"
 #include "tests/support/op_cases.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::embedding_test {
 namespace {
 
 // Bins of every kind side by side: words 0 .. 4 of quantised rows, 5 .. 11 projected by integers,
@@ -75,4 +75,4 @@ TEST(CudaEmbedding, ATiedTableIsOnTheDeviceOnce) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::embedding_test

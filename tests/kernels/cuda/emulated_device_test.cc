@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::emulated_device_test {
 namespace {
 
 TEST(EmulatedDevice, CopiesAndCounts) {
@@ -39,4 +39,4 @@ TEST(EmulatedDevice, HasOnlySoMuchMemory) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::emulated_device_test

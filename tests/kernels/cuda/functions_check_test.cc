@@ -11,7 +11,7 @@
 
 #include "kernels/functions.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::functions_check_test {
 namespace {
 
 // Floats of every sign, exponent and kind, 257 apart in their bits.
@@ -64,4 +64,4 @@ TEST(DeviceFunctions, NothingToDoIsNoError) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::functions_check_test

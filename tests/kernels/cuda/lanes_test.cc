@@ -14,7 +14,7 @@
 #include "kernels/cuda/backend.h"
 #include "kernels/cuda/emulated_device.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::lanes_test {
 namespace {
 
 constexpr uint64_t kCount = 20;
@@ -169,4 +169,4 @@ TEST_F(CudaLanes, AnErrorIsForGood) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::lanes_test

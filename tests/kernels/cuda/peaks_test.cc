@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::peaks_test {
 namespace {
 
 struct DataSheet {
@@ -40,4 +40,4 @@ TEST(CudaPeaks, AreUnknownWhereNothingIsPublishedOrTensorCoresRest) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::peaks_test

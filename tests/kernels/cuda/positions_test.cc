@@ -10,7 +10,7 @@
 #include "tests/kernels/cuda/lanes.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::positions_test {
 namespace {
 
 TEST(CudaPositions, WindowsGoRoundForEachLane) {
@@ -44,4 +44,4 @@ TEST(CudaPositions, RowsOfASourceAreKept) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::positions_test

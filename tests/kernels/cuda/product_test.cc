@@ -11,7 +11,7 @@
 #include "kernels/cuda/weights.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::product_test {
 namespace {
 
 constexpr uint32_t kThreads = 256;
@@ -194,4 +194,4 @@ TEST(IntegerProduct, SumsThatFit32BitsStayThere) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::product_test

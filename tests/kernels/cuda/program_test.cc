@@ -18,7 +18,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/op_cases.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::program_test {
 namespace {
 
 Quantised RandomCodes(TestRandom& random, uint64_t rows, uint64_t cols, int bits) {
@@ -144,4 +144,4 @@ TEST(CudaProgram, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::program_test

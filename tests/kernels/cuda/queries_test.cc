@@ -15,7 +15,7 @@
 #include "runtime/model.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::queries_test {
 namespace {
 
 // A MicroNet with a head and two tails, of so many columns, and a cache of so many pairs.
@@ -115,4 +115,4 @@ TEST_F(QueriesTest, NoMoreWordsAreRankedThanSurelyHaveANumber) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::queries_test

@@ -24,7 +24,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/op_cases.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::ranking_test {
 namespace {
 
 struct Shape {
@@ -358,4 +358,4 @@ TEST_F(RankingTest, AsManyWordsAsThereAre) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::ranking_test

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::recently_used_test {
 namespace {
 
 TEST(RecentlyUsed, RemembersWhatItWasGiven) {
@@ -34,4 +34,4 @@ TEST(RecentlyUsed, WhatWasNotUsedForLongestMakesRoom) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::recently_used_test

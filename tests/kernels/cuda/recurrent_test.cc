@@ -9,7 +9,7 @@
 #include "tests/support/case_builder.h"
 #include "tests/support/recurrent_cases.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::recurrent_test {
 namespace {
 
 TEST(CudaRecurrent, StatesGoOnFromTokenToToken) {
@@ -21,4 +21,4 @@ TEST(CudaRecurrent, StatesGoOnFromTokenToToken) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::recurrent_test

@@ -12,7 +12,7 @@
 #include "kernels/ref/relative_rows.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::relative_rows_test {
 namespace {
 
 struct Shape {
@@ -75,4 +75,4 @@ TEST(CudaRelativeRows, EqualRefAndTheFormula) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::relative_rows_test

@@ -11,7 +11,7 @@
 #include "kernels/ref/softmax.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::softmax_test {
 namespace {
 
 TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
@@ -70,4 +70,4 @@ TEST(CudaSoftmax, ExponentialsOfAtMostZeroAreTheSameWithoutABranch) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::softmax_test

@@ -11,7 +11,7 @@
 #include "kernels/ref/sum.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::sums_test {
 namespace {
 
 class SumsTest : public ::testing::TestWithParam<Order> {
@@ -69,4 +69,4 @@ TEST_P(SumsTest, ANaNIsTheLargestOnlyWhereItIsFirst) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::sums_test

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::vectors_test {
 namespace {
 
 TEST(CudaVectors, OneNumberIsAddedToEveryPart) {
@@ -38,4 +38,4 @@ TEST(CudaVectors, RoundingIsHalfToEvenWithinTheLimit) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::vectors_test

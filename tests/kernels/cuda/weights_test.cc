@@ -10,7 +10,7 @@
 #include "kernels/cuda/emulated_device.h"
 #include "tests/support/case_builder.h"
 
-namespace kinglet::cuda {
+namespace kinglet::cuda::weights_test {
 namespace {
 
 TEST(CudaWeights, EveryEntryComesBack) {
@@ -76,4 +76,4 @@ TEST(CudaWeights, ATensorIsOnTheDeviceOnceAndLeavesTheFile) {
 }
 
 }  // namespace
-}  // namespace kinglet::cuda
+}  // namespace kinglet::cuda::weights_test

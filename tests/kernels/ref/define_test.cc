@@ -11,7 +11,7 @@
 #include "tests/converters/passes/flat_fixture.h"
 #include "tests/support/define_cases.h"
 
-namespace kinglet {
+namespace kinglet::define_test {
 namespace {
 
 struct Example {
@@ -86,4 +86,4 @@ TEST(DefineRow, IsTakenFromTheCache) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace kinglet::ref {
+namespace kinglet::ref::quantise_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -60,4 +60,4 @@ TEST(FixedPoint, OverflowHasDefinedCodes) {
 }
 
 }  // namespace
-}  // namespace kinglet::ref
+}  // namespace kinglet::ref::quantise_test

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace kinglet::ref {
+namespace kinglet::ref::ref_test {
 namespace {
 
 // A plan of one step over float32 tensors, bound for T and run on memory of its own.
@@ -457,4 +457,4 @@ TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
 }
 
 }  // namespace
-}  // namespace kinglet::ref
+}  // namespace kinglet::ref::ref_test

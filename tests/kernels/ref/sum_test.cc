@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace kinglet::ref {
+namespace kinglet::ref::sum_test {
 namespace {
 
 // The rule written a second time from its words in docs/NUMERICS.md: levels of a tree, not a stack.
@@ -75,4 +75,4 @@ TEST(Dot, FusesItsProducts) {
 TEST(PairwiseFold, HandlesNothing) { EXPECT_EQ(PairwiseFold<float>().Total(), 0.0f); }
 
 }  // namespace
-}  // namespace kinglet::ref
+}  // namespace kinglet::ref::sum_test

@@ -6,7 +6,7 @@
 #include "format/writer.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet::ref {
+namespace kinglet::ref::weights_test {
 namespace {
 
 TEST(WeightStore, DecodesEachTensorOnceAndExactly) {
@@ -72,4 +72,4 @@ TEST(Weights, MemoryIsThatOfIntegersAndScalesOrOfReals) {
 }
 
 }  // namespace
-}  // namespace kinglet::ref
+}  // namespace kinglet::ref::weights_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::coded_ratio_test {
 namespace {
 
 CodedShape Shared(uint64_t rows, uint64_t cols, uint64_t positions, uint32_t pool) {
@@ -67,4 +67,4 @@ TEST(SlimRatio, IsPublished) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::coded_ratio_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace kinglet {
+namespace kinglet::define_operations_test {
 namespace {
 
 using Layer = DefineLayer;
@@ -49,4 +49,4 @@ TEST(DefineOperations, ActivationsAndResiduals) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_operations_test

@@ -14,7 +14,7 @@
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/softmax_builder.h"
 
-namespace kinglet {
+namespace kinglet::meter_test {
 namespace {
 
 const BackendTraits kReference = {};
@@ -437,4 +437,4 @@ TEST(Meter, CodedOutputsMultiplyEachSubVectorOnce) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::meter_test

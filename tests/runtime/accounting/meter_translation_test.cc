@@ -8,7 +8,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::meter_translation_test {
 namespace {
 
 const BackendTraits kReference = {};
@@ -122,4 +122,4 @@ TEST(Meter, QuantisedAttentionToTheSource) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::meter_translation_test

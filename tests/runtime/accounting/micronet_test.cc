@@ -18,7 +18,7 @@
 #include "tests/support/translation_builder.h"
 #include "tests/synthesis/presets.h"
 
-namespace kinglet {
+namespace kinglet::micronet_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -347,4 +347,4 @@ TEST(MicronetRules, TranslationsByWhatTheirTokensSee) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::micronet_test

@@ -7,7 +7,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::trace_test {
 namespace {
 
 TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
@@ -63,4 +63,4 @@ TEST(FullTrace, PathsBehindSourcesOfDifferentLengthsDiffer) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::trace_test

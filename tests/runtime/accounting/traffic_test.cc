@@ -18,7 +18,7 @@
 #include "kernels/cpu/cpu.h"
 #endif
 
-namespace kinglet {
+namespace kinglet::traffic_test {
 namespace {
 
 // The head and two tails.
@@ -313,4 +313,4 @@ TEST(QueryMemory, OnlyQueriesTouchItAndTheyTouchNothingElseButState) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::traffic_test

@@ -16,7 +16,7 @@
 #include "tests/runtime/c_api/c_tests.h"
 #include "tests/runtime/c_api/fixture.h"
 
-namespace kinglet {
+namespace kinglet::c_api_test {
 namespace {
 
 struct CTest {
@@ -235,4 +235,4 @@ TEST(CApi, ResetStartsANewStream) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::c_api_test

@@ -45,7 +45,7 @@ void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
-namespace kinglet {
+namespace kinglet::faults_test {
 namespace {
 
 TEST(CApi, BadBytesAreRefusedAndNothingIsWritten) {
@@ -370,4 +370,4 @@ TEST(CApi, AStepAllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::faults_test

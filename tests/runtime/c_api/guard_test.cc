@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace kinglet {
+namespace kinglet::guard_test {
 namespace {
 
 struct Grown {
@@ -68,4 +68,4 @@ TEST(Guard, CountsThatFitTheMachine) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::guard_test

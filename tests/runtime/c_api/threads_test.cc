@@ -12,7 +12,7 @@
 #include "kinglet/kinglet.h"
 #include "tests/runtime/c_api/fixture.h"
 
-namespace kinglet {
+namespace kinglet::threads_test {
 namespace {
 
 constexpr uint32_t kWords = 23;
@@ -154,4 +154,4 @@ TEST(CApiThreads, SixteenShareAModelAndStates) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::threads_test

@@ -3,7 +3,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/define_builder.h"
 
-namespace kinglet {
+namespace kinglet::adaptive_embedding_test {
 namespace {
 
 TEST(LowerEmbedding, IsOneStepThatFillsTheResidualStream) {
@@ -44,4 +44,4 @@ TEST(LowerEmbedding, AUnitComesWithItsCache) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::adaptive_embedding_test

@@ -5,7 +5,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/softmax_builder.h"
 
-namespace kinglet {
+namespace kinglet::adaptive_softmax_test {
 namespace {
 
 std::shared_ptr<const ModelFile> FileWith(const TinySoftmax& softmax) {
@@ -116,4 +116,4 @@ TEST(LowerSoftmax, OnlyAProjectedHiddenStateIsRoundedToFixedPoint) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::adaptive_softmax_test

@@ -3,7 +3,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/classifier_builder.h"
 
-namespace kinglet {
+namespace kinglet::bag_classifier_test {
 namespace {
 
 std::shared_ptr<const ModelFile> FileOf(const TinyClassifierOptions& options) {
@@ -61,4 +61,4 @@ TEST(LowerClassifier, WithoutAHiddenLayerFeaturesGoIntoTheClasses) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bag_classifier_test

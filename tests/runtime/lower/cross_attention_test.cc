@@ -7,7 +7,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::cross_attention_test {
 namespace {
 
 TEST(LowerCrossAttention, BetweenAttentionAndFeedForwardOfEachLayer) {
@@ -38,4 +38,4 @@ TEST(LowerCrossAttention, BetweenAttentionAndFeedForwardOfEachLayer) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cross_attention_test

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/lower/lowering.h"
 
-namespace kinglet {
+namespace kinglet::lower_test {
 namespace {
 
 TEST(Lower, NamesAreUniqueSoReportsCanBeReadAndBuffersFound) {
@@ -38,4 +38,4 @@ TEST(Lower, TheHiddenStateIsStateInBothForms) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::lower_test

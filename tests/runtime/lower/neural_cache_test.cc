@@ -3,7 +3,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::neural_cache_test {
 namespace {
 
 TEST(LowerCache, TheCacheRemembersBeforeTheTokenIsRead) {
@@ -48,4 +48,4 @@ TEST(LowerCache, KeysAreWhatTheHiddenStateIsMadeOf) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::neural_cache_test

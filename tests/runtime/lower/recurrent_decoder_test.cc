@@ -6,7 +6,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::recurrent_decoder_test {
 namespace {
 
 using Cell = RecurrentCell;
@@ -95,4 +95,4 @@ TEST(LowerRecurrent, CellsAndSizesFollowTheBlock) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::recurrent_decoder_test

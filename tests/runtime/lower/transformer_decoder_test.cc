@@ -2,7 +2,7 @@
 
 #include "tests/runtime/lower/lowering.h"
 
-namespace kinglet {
+namespace kinglet::transformer_decoder_test {
 namespace {
 
 TEST(LowerDecoder, AQuantisedLayerHasItsSevenQuantisersAndTheModelOneMore) {
@@ -59,4 +59,4 @@ TEST(LowerDecoder, SizesFollowTheBlock) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::transformer_decoder_test

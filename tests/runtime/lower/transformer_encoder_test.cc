@@ -6,7 +6,7 @@
 #include "tests/runtime/lower/lowering.h"
 #include "tests/support/translation_builder.h"
 
-namespace kinglet {
+namespace kinglet::transformer_encoder_test {
 namespace {
 
 struct Lowered {
@@ -102,4 +102,4 @@ TEST(LowerEncoder, StateOfTheSourceIsWhatTheDecoderReads) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::transformer_encoder_test

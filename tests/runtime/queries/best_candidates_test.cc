@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::best_candidates_test {
 namespace {
 
 std::vector<uint32_t> Ids(BestCandidates best) {
@@ -47,4 +47,4 @@ TEST(BestCandidates, TakeAnythingUntilThereAreEnough) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::best_candidates_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::cached_words_test {
 namespace {
 
 constexpr uint32_t kFar = std::numeric_limits<uint32_t>::max() - 1;
@@ -105,4 +105,4 @@ TEST(CachedWords, OtherPairsThanLastTime) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cached_words_test

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace kinglet {
+namespace kinglet::cluster_set_test {
 namespace {
 
 TEST(ClusterSet, HoldsWhatWasPutIn) {
@@ -49,4 +49,4 @@ TEST(ClusterSet, IsAKeyOfMaps) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cluster_set_test

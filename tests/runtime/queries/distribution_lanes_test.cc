@@ -14,7 +14,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::distribution_lanes_test {
 namespace {
 
 constexpr uint32_t kLanes = 8 * kLanesTogether + 3;  // enough to share memory in any of the models
@@ -241,4 +241,4 @@ TEST(DistributionLanes, RefusalsChangeNothing) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::distribution_lanes_test

@@ -13,7 +13,7 @@
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::distribution_test {
 namespace {
 
 TinyOptions Options() {
@@ -140,4 +140,4 @@ TEST(Distribution, ACachePastItsCapacityStartsWhole) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::distribution_test

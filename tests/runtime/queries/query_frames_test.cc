@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::query_frames_test {
 namespace {
 
 using States = QueryFrames::States;
@@ -54,4 +54,4 @@ TEST(QueryFrames, StatesStayWhereTheyAreOrHavePlacesToo) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::query_frames_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::sampling_test {
 namespace {
 
 TEST(Sampling, UniformDrawsAreUniformAndIndependentOfEachOther) {
@@ -129,4 +129,4 @@ TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::sampling_test

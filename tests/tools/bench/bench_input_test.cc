@@ -8,7 +8,7 @@
 #include "runtime/lower/lower.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::bench_input_test {
 namespace {
 
 std::shared_ptr<const ModelFile> FileOf(const TinyOptions& options,
@@ -124,4 +124,4 @@ TEST(LaneIds, StartElsewhereAndGoRound) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bench_input_test

@@ -9,7 +9,7 @@
 #include "tests/support/device_backends.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::bench_measure_test {
 namespace {
 
 std::shared_ptr<const Model> OpenTiny(const std::string& backend) {
@@ -236,4 +236,4 @@ TEST(Measure, AnErrorOfAStepIsTheMeasurements) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bench_measure_test

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-namespace kinglet {
+namespace kinglet::bench_report_test {
 namespace {
 
 TEST(Summarise, NearestRank) {
@@ -142,4 +142,4 @@ TEST(BenchReport, TextHasEveryModeAndItsSlowestSteps) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bench_report_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::bench_streams_test {
 namespace {
 
 std::shared_ptr<const Model> OpenTiny() {
@@ -97,4 +97,4 @@ TEST(BenchStreams, AnswersAreTheWholeDistributionOnly) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bench_streams_test

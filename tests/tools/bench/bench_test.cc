@@ -7,7 +7,7 @@
 #include "tests/support/translation_builder.h"
 #include "tests/tools/run_command.h"
 
-namespace kinglet {
+namespace kinglet::bench_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -196,4 +196,4 @@ TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::bench_test

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::read_floor_test {
 namespace {
 
 uint64_t Total(const std::vector<MemoryRange>& ranges) {
@@ -61,4 +61,4 @@ TEST(FastestRead, IsATimeHoweverManyReadersAndBytes) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::read_floor_test

@@ -12,7 +12,7 @@
 #include "tests/support/device_backends.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::step_demands_test {
 namespace {
 
 class StepDemandsTest : public testing::Test {
@@ -104,4 +104,4 @@ TEST(FractionOfPeak, IsNothingWhereThePeakOrTheTimeIsUnknown) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::step_demands_test

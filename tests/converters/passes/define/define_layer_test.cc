@@ -4,7 +4,7 @@
 
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::define_layer_test {
 namespace {
 
 // Sizes around the tiles and panels that the product is cut into.
@@ -59,4 +59,4 @@ TEST(ApplyLayer, ShuffleMovesFeatureJOfGroupGToJTimesGroupsPlusG) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_layer_test

@@ -13,7 +13,7 @@
 #include "tests/support/define_units.h"
 #include "tests/support/model_builder.h"
 
-namespace kinglet {
+namespace kinglet::define_table_test {
 namespace {
 
 constexpr uint64_t kWords = kDefineWords, kMapWidth = kDefineMapWidth;
@@ -172,4 +172,4 @@ TEST(DefineTable, NamesTheFirstWordThatFloat32CannotHold) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_table_test

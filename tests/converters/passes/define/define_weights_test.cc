@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::define_weights_test {
 namespace {
 
 // 12 -> 16 -> 20 with e -> 6.
@@ -62,4 +62,4 @@ TEST(CheckWeights, RefusesWhatTheDeclarationDoesNotSay) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::define_weights_test

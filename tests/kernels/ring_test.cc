@@ -1,0 +1,57 @@
+#include "kernels/ring.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace kinglet {
+namespace {
+
+// Against a list of the last tokens and an array of slots, written as the comments say.
+TEST(RingWindow, IsWhereTheTokensAreStored) {
+  for (const bool restarts : {false, true}) {
+    for (uint32_t size = 1; size <= 5; ++size) {
+      std::deque<uint64_t> last;
+      std::vector<std::optional<uint64_t>> slots(size);
+      for (uint64_t position = 0; position < 17; ++position) {
+        if (restarts && position % size == 0) last.clear();
+        last.push_back(position);
+        if (last.size() > size) last.pop_front();
+        slots[position % size] = position;
+        const RingWindow window(position, size, restarts);
+        EXPECT_EQ(slots[window.newest], position);
+        EXPECT_EQ(window.filled, last.size());
+        EXPECT_EQ(window.FirstFilled(), size - last.size());
+        EXPECT_EQ(window.Slot(0), window.Oldest());
+        EXPECT_EQ(window.Slot(size - 1), window.newest);
+        for (uint32_t s = window.FirstFilled(); s < size; ++s) {
+          EXPECT_EQ(slots[window.Slot(s)], last[s - window.FirstFilled()]);
+        }
+      }
+    }
+  }
+}
+
+TEST(Ring, SaysWhichSlotATokenWrites) {
+  const Ring ring{.slots = 3, .lag = 1};
+  EXPECT_EQ(ring.Slot(1), 0u);
+  EXPECT_EQ(ring.Slot(3), 2u);
+  EXPECT_EQ(ring.Slot(4), 0u);
+  EXPECT_EQ(ring.SlotsWritten(0), 0u);
+  EXPECT_EQ(ring.SlotsWritten(1), 0u);  // the token at position 0 writes none
+  EXPECT_EQ(ring.SlotsWritten(3), 2u);
+  EXPECT_EQ(ring.SlotsWritten(9), 3u);
+}
+
+TEST(CachePairs, CountsWhatIsStored) {
+  EXPECT_EQ(CachePairs(0, 4, 1), 0u);
+  EXPECT_EQ(CachePairs(1, 4, 1), 1u);
+  EXPECT_EQ(CachePairs(9, 4, 1), 4u);
+  EXPECT_EQ(CachePairs(5, 8, 6), 0u);
+  EXPECT_EQ(CachePairs(6, 8, 6), 6u);
+}
+
+}  // namespace
+}  // namespace kinglet
