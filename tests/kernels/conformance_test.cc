@@ -3,15 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,12 +21,11 @@
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/functions.h"
-#include "kernels/ref/cluster_words.h"
 #include "kernels/ref/ref.h"
 #include "tests/support/op_cases.h"
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/direct_cases.h"
 #include "tests/kernels/cpu/vector_members.h"
 #endif
 
@@ -203,6 +201,43 @@ TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
   EXPECT_GT(reading, 100u);
 }
 
+// The operands that an operation names.
+struct Named : OperandVisitor {
+  std::set<BufferId> read, written;
+  std::set<WeightId> weights;
+  void Reads(BufferId id) { read.insert(id); }
+  void Writes(BufferId id) { written.insert(id); }
+  void Weight(WeightId id) { weights.insert(id); }
+};
+
+bool Same(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+TEST(Conformance, OperationsNameAllTheirOperands) {
+  for (const auto& [op_case, layout, run] : AllExpected()) {
+    Named named;
+    VisitOperands(op_case.plan.steps[0].op, named);
+    for (WeightId id = 0; id < op_case.plan.weights.size(); ++id) {
+      if (const CodedView* coded = op_case.plan.weights[id].coded()) {
+        named.weights.insert(coded->scheme.codebook);
+      }
+    }
+    EXPECT_EQ(named.weights.size(), op_case.plan.weights.size()) << op_case.name;
+    OpRun before(op_case, sizeof(float));
+    before.Run(Kernel{});
+    for (size_t i = 0; i < op_case.plan.buffers.size(); ++i) {
+      const auto id = static_cast<BufferId>(i);
+      const std::string& name = op_case.plan.buffers[i].name;
+      EXPECT_TRUE(named.read.contains(id) || named.written.contains(id))
+          << op_case.name << " " << name;
+      if (named.written.contains(id)) continue;
+      EXPECT_TRUE(Same(run.Values(id), before.Values(id))) << op_case.name << " " << name;
+    }
+  }
+}
+
 TEST(Conformance, Ref64IsRefWithLessRounding) {
   for (const auto& [op_case, float_layout, expected] : AllExpected()) {
     if (op_case.ref64_tolerance < 0) continue;
@@ -244,121 +279,12 @@ TEST(Conformance, EveryInstructionSetEqualsRef) {
   }
 }
 
-// Functions that no operation calls: queries call them (kernels/cluster_words.h), or bench. What
-// they make of some numbers.
-using Bits = std::vector<uint32_t>;
-Bits BitsOf(const std::vector<float>& values) {
-  Bits bits;
-  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
-  return bits;
-}
-
-std::vector<float> SomeNumbers(float scale) {
-  std::vector<float> numbers(37);
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = scale * (static_cast<float>(i * 29 % 37) / 36.0f - 0.5f);
-  }
-  return numbers;
-}
-constexpr ClusterTerms<float> kClusterTerms = {5.0f, 2.5f, -1.25f, -0.125f};
-constexpr CacheTerms<float> kCacheTerms = {0.75f, 0.25f, 3.0f};
-
-struct DirectCase {
-  const char* function;
-  Bits (*found)(const cpu::VectorFunctions& functions);
-  Bits (*expected)();
-};
-
-template <auto kMember>
-Bits Mapped(const cpu::VectorFunctions& functions) {
-  std::vector<float> x = SomeNumbers(20.0f), out(x.size());
-  (functions.*kMember)(x.data(), x.size(), out.data());
-  return BitsOf(out);
-}
-template <auto kFunction>
-Bits MappedOneByOne() {
-  std::vector<float> x = SomeNumbers(20.0f);
-  for (float& value : x) value = kFunction(value);
-  return BitsOf(x);
-}
-
-constexpr size_t kReadLines = 7;
-struct alignas(64) Lines {
-  uint64_t words[kReadLines * 8];
-};
-Lines SomeLines() {
-  Lines lines;
-  std::mt19937_64 random(1);
-  for (uint64_t& word : lines.words) word = random();
-  return lines;
-}
-Bits Halves(uint64_t word) {
-  return {static_cast<uint32_t>(word), static_cast<uint32_t>(word >> 32)};
-}
-
-using V = cpu::VectorFunctions;
-constexpr auto kScalarExp = [](float x) { return Exp(x); };
-constexpr auto kScalarSigmoid = [](float x) { return Sigmoid(x); };
-constexpr auto kScalarTanh = [](float x) { return Tanh(x); };
-const DirectCase kDirectCases[] = {
-    {"exponentials", Mapped<&V::exponentials>, MappedOneByOne<kScalarExp>},
-    {"sigmoids", Mapped<&V::sigmoids>, MappedOneByOne<kScalarSigmoid>},
-    {"tangents", Mapped<&V::tangents>, MappedOneByOne<kScalarTanh>},
-    {"log_probabilities",
-     [](const V& functions) {
-       std::vector<float> x = SomeNumbers(20.0f), out(x.size());
-       functions.log_probabilities(x.data(), x.size(), kClusterTerms, out.data());
-       return BitsOf(out);
-     },
-     [] {
-       std::vector<float> x = SomeNumbers(20.0f), out(x.size());
-       ref::WordLogProbabilities(x.data(), x.size(), kClusterTerms, out.data());
-       return BitsOf(out);
-     }},
-    {"at_least",
-     [](const V& functions) {
-       const std::vector<float> x = SomeNumbers(20.0f);
-       Bits places(x.size() + 16);
-       places.resize(functions.at_least(x.data(), x.size(), kClusterTerms, -4.0f, places.data()));
-       return places;
-     },
-     [] {
-       const std::vector<float> x = SomeNumbers(20.0f);
-       Bits places(x.size() + 16);
-       places.resize(ref::WordsAtLeast(x.data(), x.size(), kClusterTerms, -4.0f, places.data()));
-       return places;
-     }},
-    {"mix",
-     [](const V& functions) {
-       const std::vector<float> weights(37, 0.5f);
-       std::vector<float> x = SomeNumbers(8.0f);
-       functions.mix(weights.data(), x.size(), kCacheTerms, x.data());
-       return BitsOf(x);
-     },
-     [] {
-       const std::vector<float> weights(37, 0.5f);
-       std::vector<float> x = SomeNumbers(8.0f);
-       ref::MixWords(weights.data(), x.size(), kCacheTerms, x.data());
-       return BitsOf(x);
-     }},
-    {"read_lines",
-     [](const V& functions) {
-       const Lines lines = SomeLines();
-       return Halves(
-           functions.read_lines(reinterpret_cast<const std::byte*>(lines.words), kReadLines));
-     },
-     [] {
-       const Lines lines = SomeLines();
-       return Halves(std::reduce(std::begin(lines.words), std::end(lines.words), uint64_t{0},
-                                 std::bit_xor<>()));
-     }},
-};
-
+// Queries call these (kernels/cluster_words.h), or bench does.
 TEST(Conformance, FunctionsOutsideOperationsEqualRef) {
   for (const cpu::Target target : cpu::SupportedTargets()) {
     const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
     if (functions == nullptr) continue;
-    for (const DirectCase& direct : kDirectCases) {
+    for (const cpu::DirectCase& direct : cpu::kDirectCases) {
       EXPECT_EQ(direct.found(*functions), direct.expected())
           << cpu::TargetName(target) << " " << direct.function;
     }
@@ -443,9 +369,10 @@ TEST(Conformance, ReachesEveryVectorFunction) {
     const std::string_view name = cpu::MemberName<kMember>();
     cpu::VectorFunctions broken = *functions;
     broken.*kMember = Spy<kMember>::Omit;
-    const auto direct = std::find_if(std::begin(kDirectCases), std::end(kDirectCases),
-                                     [&](const DirectCase& each) { return each.function == name; });
-    if (direct != std::end(kDirectCases)) {
+    const auto direct =
+        std::find_if(std::begin(cpu::kDirectCases), std::end(cpu::kDirectCases),
+                     [&](const cpu::DirectCase& each) { return each.function == name; });
+    if (direct != std::end(cpu::kDirectCases)) {
       EXPECT_NE(direct->found(broken), direct->expected()) << name;
       ++tested;
       return;
