@@ -11,7 +11,7 @@
 
 #include "kernels/cuda/emulated_device.h"
 #include "kernels/cuda/program.h"
-#include "kernels/op_name.h"
+#include "kernels/op.h"
 #include "kernels/ref/ref.h"
 #include "tests/kernels/cuda/lane_runs.h"
 #include "tests/support/op_cases.h"
