@@ -5,7 +5,7 @@
 
 #include "format/coded_rows.h"
 #include "format/limits.h"
-#include "format/unpack.h"
+#include "tests/support/unpack.h"
 #include "format/writer.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/recurrent_builder.h"

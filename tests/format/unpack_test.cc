@@ -1,4 +1,4 @@
-#include "format/unpack.h"
+#include "tests/support/unpack.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "format/unpack.h"
+#include "tests/support/unpack.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/transformer_builder.h"
