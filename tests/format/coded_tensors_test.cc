@@ -1,14 +1,14 @@
-// Coded tables in a file: written, read back, and refused where they cannot be.
+// Coded tables in a file: written, read back, and refused where they break a rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "format/coded_rows.h"
 #include "format/limits.h"
-#include "tests/support/unpack.h"
 #include "format/writer.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/unpack.h"
 
 namespace kinglet::coded_tensors_test {
 namespace {
@@ -141,7 +141,7 @@ TEST(CodedTensors, ACodebookIsNotCodedItself) {
       << status.message();
 }
 
-// They take no bytes, so nothing else would bound the work.
+// Computed codes take no bytes, so only this limit bounds the work.
 TEST(CodedTensors, ComputedCodesAreBounded) {
   ModelDraft draft = TinyRecurrent(CodedOptions());
   for (EncodedTensor& tensor : draft.tensors) {
