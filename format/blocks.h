@@ -401,6 +401,10 @@ const T* FindBlock(const ModelDescription& description) {
   }
   return nullptr;
 }
+template <class T>
+T* FindBlock(ModelDescription& description) {
+  return const_cast<T*>(FindBlock<T>(static_cast<const ModelDescription&>(description)));
+}
 
 // Number of words of the encoder's source; 0 without an encoder.
 inline uint32_t SourceVocabularySize(const ModelDescription& description) {
