@@ -17,13 +17,13 @@
 namespace kinglet {
 
 // A tensor that a block may have, by the name that refusals give it.
-struct NamedTensor {
+struct BlockTensor {
   const char* name;
   std::optional<TensorId> id;
   Shape shape;  // that it must have
 };
 
-struct NamedQuantiser {
+struct BlockQuantiser {
   const char* name;
   const ActivationQuantiser& quantiser;
 };
@@ -55,8 +55,8 @@ class BlockChecks {
   Status ValidateRange(const std::string& part, uint64_t value, uint64_t least,
                        uint64_t largest) const {
     if (value >= least && value <= largest) return {};
-    return InvalidPart(part, std::to_string(least) + " to " + std::to_string(largest),
-                       std::to_string(value));
+    const std::string from = least == 0 ? "at most " : std::to_string(least) + " to ";
+    return InvalidPart(part, from + std::to_string(largest), std::to_string(value));
   }
   Status ValidateExtent(const std::string& part, uint64_t value) const {
     return ValidateRange(part, value, 1, kMaxExtent);
@@ -65,7 +65,9 @@ class BlockChecks {
   // Enumerations count from 0 to `last`. Readers check them; drafts come from anywhere.
   template <class Enumeration>
   Status ValidateEnumerator(const std::string& part, Enumeration value, Enumeration last) const {
-    return ValidateRange(part, static_cast<uint64_t>(value), 0, static_cast<uint64_t>(last));
+    if (value <= last) return {};
+    return InvalidPart(part, "a number up to " + std::to_string(static_cast<unsigned>(last)),
+                       std::to_string(static_cast<unsigned>(value)));
   }
 
   Status ValidatePositive(const std::string& part, double value) const {
@@ -101,15 +103,15 @@ class BlockChecks {
     if (tensors_[id].coded() == nullptr) return {};
     return InvalidPart(part, "a tensor that is not coded", "coded tensor " + tensors_[id].name);
   }
-  Status ValidateTensors(const std::string& part, std::span<const NamedTensor> tensors) const {
-    for (const NamedTensor& tensor : tensors) {
+  Status ValidateTensors(const std::string& part, std::span<const BlockTensor> tensors) const {
+    for (const BlockTensor& tensor : tensors) {
       KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", " + tensor.name, tensor.id, tensor.shape));
     }
     return {};
   }
 
   Status ValidateQuantisers(const std::string& part,
-                            std::span<const NamedQuantiser> quantisers) const {
+                            std::span<const BlockQuantiser> quantisers) const {
     for (const auto& [name, quantiser] : quantisers) {
       KINGLET_RETURN_IF_ERROR(ValidateQuantiser(part + ", quantiser " + name, quantiser));
     }

@@ -125,7 +125,7 @@ class DecoderValidator : private BlockChecks {
     }
     const uint64_t inner = Rows(tensors_[layer.inner_weight].shape);
     KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of inner_weight", inner));
-    const NamedTensor tensors[] = {
+    const BlockTensor tensors[] = {
         {"attention_norm_gain", layer.attention_norm_gain, {d}},
         {"attention_norm_bias", layer.attention_norm_bias, {d}},
         {"qkv_weight", layer.qkv_weight, {qkv, d}},
@@ -185,7 +185,7 @@ class DecoderValidator : private BlockChecks {
 
   Status ValidateLayerQuantisers(const std::string& part,
                                  const TransformerLayerQuantisers& quantisers) const {
-    const NamedQuantiser named[] = {{"attention_input", quantisers.attention_input},
+    const BlockQuantiser named[] = {{"attention_input", quantisers.attention_input},
                                     {"qkv", quantisers.qkv},
                                     {"weights", quantisers.weights},
                                     {"attended", quantisers.attended},

@@ -15,7 +15,7 @@ Status ValidateCrossTensors(const BlockChecks& checks, const std::string& part,
   // Each factor is at most 2^20, so these stay below 2^64.
   const uint64_t d = decoder.width, heads = decoder.heads;
   const uint64_t queries = heads * decoder.key_size, attended = heads * decoder.value_size;
-  const NamedTensor tensors[] = {
+  const BlockTensor tensors[] = {
       {"norm_gain", cross.norm_gain, {d}},
       {"norm_bias", cross.norm_bias, {d}},
       {"query_weight", cross.query_weight, {queries, d}},
@@ -30,7 +30,7 @@ Status ValidateCrossTensors(const BlockChecks& checks, const std::string& part,
 
 Status ValidateCrossQuantisers(const BlockChecks& checks, const std::string& part,
                                const CrossAttentionQuantisers& quantisers) {
-  const NamedQuantiser named[] = {{"input", quantisers.input},
+  const BlockQuantiser named[] = {{"input", quantisers.input},
                                   {"query", quantisers.query},
                                   {"key_value", quantisers.key_value},
                                   {"weights", quantisers.weights},

@@ -82,7 +82,7 @@ TEST(CodedTensors, WritersRefuseWhatDoesNotFit) {
   using Codes = std::vector<uint32_t>;
   EXPECT_NE(refusal([](EncodedTensor&, Coded& coded) {
               std::get<Codes>(coded.codes)[1] = 1;
-            }).find("code 1: expected less than its pool's 1, found 1"),
+            }).find("code 1: expected a code below its pool's size 1, found 1"),
             std::string::npos);
   EXPECT_NE(refusal([](EncodedTensor&, Coded& coded) {
               std::get<Codes>(coded.codes).pop_back();

@@ -198,7 +198,7 @@ TEST(ModelFile, AReleasedTensorCannotBeReadByMistake) {
   EXPECT_TRUE(stored().empty());
   EXPECT_TRUE(model->tensors()[0].released);
   EXPECT_LE(model->held_bytes(), model->file_size());
-  EXPECT_DEATH(DecodedValues(model->tensors()[0]), "read after its memory was given up");
+  EXPECT_DEATH(DecodedValues(model->tensors()[0]), "read after its memory was given back");
   EXPECT_FALSE(model->tensors()[1].released);
   EXPECT_FALSE(DecodedValues(model->tensors()[1]).empty());
 }
