@@ -1,5 +1,6 @@
-// Devices for tests that need none: CUDA kernels on the emulated device, and reference kernels
-// behind memory that only the device's interface reaches, which can be told to fail.
+// Device backends for machines without a device: the CUDA kernels on the emulated device, and the
+// reference kernels behind a pretended device, whose memory only the device interface reaches and
+// which can be told to fail.
 #ifndef KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 #define KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 
@@ -11,15 +12,15 @@
 
 namespace kinglet {
 
-// ModelOptions::own_backend.
+// For ModelOptions::own_backend.
 Backend EmulatedCuda(const cuda::Emulation& emulation = {});
 
 struct PretendedDevice {
   uint64_t memory_bytes = uint64_t{1} << 30;
-  // Calls that succeed; all later ones fail. Set while tests run.
+  // How many more calls succeed; all later ones fail. Tests change it as they run.
   uint64_t calls_left = UINT64_MAX;
 };
-// `device` outlives models and sessions.
+// REQUIRES: `device` outlives models and sessions.
 Backend PretendedBackend(PretendedDevice& device);
 
 }  // namespace kinglet
