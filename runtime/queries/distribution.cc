@@ -5,7 +5,9 @@
 #include <cmath>
 #include <string>
 
+#include "kernels/cluster_of.h"
 #include "kernels/device_program.h"
+#include "kernels/functions.h"
 
 namespace kinglet {
 namespace {
@@ -176,11 +178,8 @@ Status Distribution<T>::FetchOpened(const StreamFrame& frame) {
 template <class T>
 size_t Distribution<T>::ClusterOf(uint32_t id) const {
   const auto& clusters = plan().clusters;
-  // A head without words starts where the first tail does, which is then the last to do so.
-  const auto after = std::upper_bound(
-      clusters.begin(), clusters.end(), id,
-      [](uint32_t word, const ClusterPlan& cluster) { return word < cluster.first; });
-  return static_cast<size_t>(after - clusters.begin()) - 1;
+  return kinglet::ClusterOf(id, static_cast<uint32_t>(clusters.size()),
+                            [&](uint32_t i) { return clusters[i].first; });
 }
 
 template <class T>
