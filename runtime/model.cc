@@ -50,7 +50,7 @@ uint64_t LeastBytes(const Plan& plan) {
   return bytes;
 }
 
-// What the kernels hold: ranges that several of them share count once.
+// The bytes of the weights that the kernels hold. Memory that several of them share counts once.
 uint64_t BytesOf(std::span<const Kernel> kernels) {
   std::map<const std::byte*, uint64_t> sizes;
   for (const Kernel& kernel : kernels) {
@@ -120,7 +120,7 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
 Status Model::BindToHost(const ReleaseBytes& release) {
   const uint64_t file_bytes = file_->file_size();
   const uint64_t least = LeastBytes(plan_);
-  const uint64_t released = release ? file_bytes : 0;  // at most
+  const uint64_t released = release ? file_bytes : 0;  // at most, once bound
   if (!budget_->Claim(file_bytes) || budget_->left() + released < least) {
     return OverLimit(*file_, budget_->limit(), least);
   }
@@ -131,7 +131,7 @@ Status Model::BindToHost(const ReleaseBytes& release) {
   return Status();
 }
 
-// The limit is of the host's memory, which the weights leave.
+// The weights go to the device's memory; the budget is of the host's.
 Status Model::BindToDevice(const ReleaseBytes& release) {
   const uint64_t file_bytes = file_->file_size();
   if (!budget_->Claim(file_bytes)) return OverLimit(*file_, budget_->limit(), 0);
