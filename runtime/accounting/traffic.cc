@@ -4,6 +4,8 @@
 #include <functional>
 #include <variant>
 
+#include "runtime/accounting/window_positions.h"
+
 namespace kinglet {
 namespace {
 
@@ -97,8 +99,8 @@ class StepTracer {
     const uint64_t visible = zeros ? op.window : window.filled;
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
-    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
-    const uint64_t weighed = columns ? op.window : op.window - FirstVisible(op, path_.position);
+    const uint64_t weighed =
+        WeighsWholeWindow(op) ? op.window : op.window - FirstVisible(op, path_.position);
     Write(op.weights, 0, op.heads * weighed);
     Write(op.out);
   }
