@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/parse_number.h"
 #include "converters/sources/pickle.h"
 #include "converters/sources/pickle_text.h"
 #include "converters/sources/quoted.h"
@@ -159,12 +160,9 @@ Result<NpyArray> Numbers(const NpyHeader& header, std::span<const std::byte> dat
 // Strings of a fixed number of UCS-4 characters, padded with zeros.
 Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> data) {
   const std::string_view digits = std::string_view(header.type).substr(2);
-  uint64_t characters = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), characters);
+  const uint64_t characters = ParseNumber<uint64_t>(digits).value_or(0);
   uint64_t item_bytes = 0;
-  if (error != std::errc() || end != digits.data() + digits.size() || characters == 0 ||
-      __builtin_mul_overflow(characters, uint64_t{4}, &item_bytes)) {
+  if (characters == 0 || __builtin_mul_overflow(characters, uint64_t{4}, &item_bytes)) {
     return RefuseNpy("type", "<U with a number of characters", QuotedName(header.type));
   }
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, item_bytes, data.size()));

@@ -4,10 +4,10 @@
 #include <map>
 #include <new>
 
+#include "converters/sources/parse_number.h"
 #include "converters/sources/pickle_builder.h"
 #include "converters/sources/pickle_input.h"
 #include "converters/sources/pickle_opcodes.h"
-#include "converters/sources/pickle_text.h"
 #include "converters/sources/pickle_values.h"
 #include "converters/sources/quoted.h"
 
@@ -198,7 +198,7 @@ Status Machine::Fetch(uint64_t index) {
 
 Result<uint64_t> Machine::LineIndex() {
   KINGLET_ASSIGN_OR_RETURN(const std::string_view line, input_.TakeLine());
-  const std::optional<int64_t> index = ParsePickleInteger(line);
+  const std::optional<int64_t> index = ParseNumber<int64_t>(line);
   if (!index || *index < 0) return build_.Refuse("a number of the memo", QuotedName(line));
   return static_cast<uint64_t>(*index);
 }

@@ -77,9 +77,8 @@ void PickleBuilder::SetPlace(uint64_t offset, PickleOpcode opcode) {
 }
 
 Status PickleBuilder::Refuse(const std::string& expected, const std::string& found) const {
-  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   const auto byte = static_cast<uint8_t>(opcode_);
-  const std::string code = std::string("0x") + kHex[byte >> 4] + kHex[byte & 15];
+  const std::string code = "0x" + HexByte(std::byte{byte});
   const std::string printed =
       byte > 0x20 && byte < 0x7f ? " '" + std::string(1, static_cast<char>(byte)) + "'" : "";
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/sources/parse_number.h"
 #include "converters/sources/pickle_text.h"
 #include "converters/sources/quoted.h"
 
@@ -65,7 +66,7 @@ Result<PickleNode*> ReadLine(Opcode opcode, PickleInput* input, PickleBuilder* b
   KINGLET_ASSIGN_OR_RETURN(std::string_view line, input->TakeLine());
   KINGLET_RETURN_IF_ERROR(build->Charge(2 * line.size()));
   if (opcode == Opcode::kFloat) {
-    if (const auto value = ParsePickleFloat(line)) return build->Add(*value);
+    if (const auto value = ParseNumber<double>(line)) return build->Add(*value);
     return build->Refuse("a number", QuotedName(line));
   }
   if (opcode == Opcode::kString) {
@@ -80,7 +81,7 @@ Result<PickleNode*> ReadLine(Opcode opcode, PickleInput* input, PickleBuilder* b
   if (opcode == Opcode::kInt && (line == "00" || line == "01")) return build->boolean(line == "01");
   const std::string_view whole = line;
   if (opcode == Opcode::kLong && line.ends_with('L')) line.remove_suffix(1);
-  if (const auto value = ParsePickleInteger(line)) return build->Add(*value);
+  if (const auto value = ParseNumber<int64_t>(line)) return build->Add(*value);
   return build->Refuse("an integer of 64 bits", QuotedName(whole));
 }
 

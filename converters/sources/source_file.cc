@@ -149,17 +149,12 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
 
 // The first bytes of a file of no known container, for the message.
 std::string Head(const InputFile& file) {
-  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   std::array<std::byte, 8> bytes{};
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   if (head.empty()) return "an empty file";
   if (!file.ReadAt(0, head).ok()) return "unreadable bytes";
   std::string text = "bytes";
-  for (const std::byte byte : head) {
-    text += ' ';
-    text += kHex[static_cast<uint8_t>(byte) >> 4];
-    text += kHex[static_cast<uint8_t>(byte) & 15];
-  }
+  for (const std::byte byte : head) text += " " + HexByte(byte);
   return text;
 }
 
