@@ -17,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// Configurations are a few hundred bytes; the parser builds a tree many times larger than its text.
+// Configurations have a few hundred bytes, and the parser's tree is many times larger than its text.
 constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
 
 template <class Number>
@@ -26,7 +26,7 @@ std::optional<Number> ParseScalar(std::string_view text) {
   return ParseNumber<Number>(text);
 }
 
-// The spellings of YAML 1.1, which Python's library follows.
+// YAML 1.1, but for its "y" and "n", which PyYAML does not read either.
 std::optional<bool> ParseBoolean(std::string_view text) {
   static constexpr std::array<std::string_view, 9> kTrue = {"true", "True", "TRUE", "yes", "Yes",
                                                             "YES",  "on",   "On",   "ON"};

@@ -18,11 +18,11 @@ using Opcode = PickleOpcode;
 
 constexpr uint64_t kReferenceBytes = sizeof(void*);
 constexpr uint64_t kMaxMemory = uint64_t{1} << 30;
-// An opcode of one byte makes at most a node and a few references to it (about 160 bytes); one that
-// makes a tensor or stores a reference is longer.
+// A one-byte opcode makes at most a node and a few references to it, about 160 bytes. Opcodes that
+// make a tensor or store a reference take more than one byte.
 constexpr uint64_t kMemoryPerByte = 256;
 constexpr uint64_t kMemoryOfSmallPickles = uint64_t{1} << 20;
-// Bytes an entry of the memo may take.
+// An upper bound of what an entry of the memo takes.
 constexpr uint64_t kMemoBytes = 64;
 constexpr uint64_t kHighestProtocol = 5;
 
@@ -31,7 +31,7 @@ uint64_t MemoryLimit(uint64_t bytes) {
   return std::min(kMaxMemory, kMemoryOfSmallPickles + kMemoryPerByte * bytes);
 }
 
-// The pickle virtual machine: a stack of nodes, marks on it, and a memo of nodes by number.
+// The pickle machine: a stack of nodes, marks on the stack, and a memo of nodes by number.
 class Machine {
  public:
   Machine(PickleInput input, uint64_t base)
@@ -63,8 +63,9 @@ class Machine {
   Status PushKnown(PickleNode* node);
   Result<PickleNode*> Pop();
   Result<PickleNode*> Top();
-  // Removes the last mark and what lies above it.
+  // Removes the last mark and the values above it, and returns the values.
   Result<std::vector<PickleNode*>> PopToMark();
+  // The height of the last mark: values below it are out of reach.
   size_t Fence() const { return marks_.empty() ? 0 : marks_.back(); }
   Status Store(uint64_t index);
   Status Fetch(uint64_t index);
@@ -75,7 +76,7 @@ class Machine {
   PickleBuilder build_;
   std::vector<PickleNode*> stack_;
   std::vector<size_t> marks_;  // heights of the stack
-  // Ordered: the file chooses the keys, and could make a hash table of them slow.
+  // Not a hash table: a hostile file could choose keys that collide.
   std::map<uint64_t, PickleNode*> memo_;
 };
 
@@ -265,7 +266,7 @@ Status Machine::Invoke(Opcode opcode) {
       return PushNew(build_.Call(callable, arguments));
     }
     case Opcode::kNewObjEx: {
-      // The keyword arguments say nothing that a container or a tensor needs.
+      // Keyword arguments do not matter for containers and tensors.
       KINGLET_RETURN_IF_ERROR(Pop().status());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * arguments, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * callable, Pop());
@@ -299,7 +300,7 @@ Status Machine::Invoke(Opcode opcode) {
   }
 }
 
-// Frames only group bytes for the writer's convenience: their length is checked and passed over.
+// A frame's length helps readers that buffer; it is checked and otherwise ignored.
 Status Machine::StreamFrame() {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t length, ReadUnsigned(&input_, 8));
   if (length <= input_.remaining()) return Status();
@@ -323,7 +324,7 @@ Status Machine::Step(Opcode opcode) {
       marks_.push_back(stack_.size());
       return Status();
     case Opcode::kPop:
-      // A mark without values above it counts as the value to remove.
+      // With a mark on top of the stack, POP removes the mark.
       if (!marks_.empty() && stack_.size() == Fence()) {
         marks_.pop_back();
         return Status();
@@ -405,7 +406,7 @@ Status Machine::Step(Opcode opcode) {
     case Opcode::kReadonlyBuffer:
       return build_.Refuse("values inside the pickle", "an out-of-band buffer");
     default:
-      return build_.Refuse("an operation of pickle protocols 0 to 5", "none of them");
+      return build_.Refuse("an opcode of pickle protocols 0 to 5", "another byte");
   }
 }
 

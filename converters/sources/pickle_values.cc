@@ -25,7 +25,7 @@ Result<std::string> ReadText(uint64_t length, PickleInput* input, PickleBuilder*
   return std::string(reinterpret_cast<const char*>(taken.data()), taken.size());
 }
 
-// A string or bytes after its length of `length_bytes` bytes.
+// A string, or bytes below, after its length, which takes `length_bytes` bytes.
 Result<PickleNode*> ReadString(size_t length_bytes, PickleInput* input, PickleBuilder* build) {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t length, ReadUnsigned(input, length_bytes));
   KINGLET_ASSIGN_OR_RETURN(std::string text, ReadText(length, input, build));
@@ -108,7 +108,7 @@ Result<PickleNode*> ReadPickleValue(Opcode opcode, PickleInput* input, PickleBui
       return ReadLong(1, input, build);
     case Opcode::kLong4:
       return ReadLong(4, input, build);
-    case Opcode::kBinFloat: {  // big-endian, unlike everything else
+    case Opcode::kBinFloat: {  // the one big-endian value
       KINGLET_ASSIGN_OR_RETURN(const auto taken, input->Take(8));
       uint64_t word = 0;
       for (const std::byte byte : taken) word = word << 8 | static_cast<uint64_t>(byte);

@@ -155,5 +155,14 @@ TEST(Elements, CountsOverflowIntoTheLargestNumber) {
   EXPECT_EQ(CountEntries({uint64_t{1} << 40, uint64_t{1} << 40, 0}), 0U);
 }
 
+TEST(ElementTypes, AreFoundByTheNamesOfAContainer) {
+  const std::vector<NamedElementType> types = {
+      {"F64", ElementType::kF64}, {"F32", ElementType::kF32}, {"BOOL", ElementType::kBool}};
+  EXPECT_EQ(FindElementType(types, "BOOL"), ElementType::kBool);
+  EXPECT_EQ(FindElementType(types, "bool"), std::nullopt);
+  EXPECT_EQ(ListNames(types), "F64, F32 or BOOL");
+  EXPECT_EQ(ListNames(std::span(types).first(1)), "F64");
+}
+
 }  // namespace
 }  // namespace kinglet::elements_test

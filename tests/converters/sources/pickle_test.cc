@@ -171,8 +171,8 @@ TEST(Pickle, ReadsAFileOnlyToTheEndOfThePickle) {
 TEST(Pickle, NamesTheOffsetAndTheOperation) {
   EXPECT_EQ(Refusal(""), "pickle: byte 1000: expected 1 more bytes, found the end at byte 1000");
   EXPECT_EQ(Refusal("\x80\x02}\xfe."),
-            "pickle: byte 1003, opcode 0xfe: expected an operation of pickle protocols 0 to 5, "
-            "found none of them");
+            "pickle: byte 1003, opcode 0xfe: expected an opcode of pickle protocols 0 to 5, "
+            "found another byte");
   EXPECT_EQ(Refusal("\x80\x06N."),
             "pickle: byte 1000, opcode 0x80: expected protocol 0 to 5, found 6");
   EXPECT_EQ(Refusal("."),

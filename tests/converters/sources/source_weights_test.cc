@@ -148,5 +148,11 @@ TEST(ReadFiniteTransposed, PutsPartsTogether) {
   EXPECT_EQ(ReadFiniteTransposed(broken).status().message(), "no disk");
 }
 
+TEST(SourceWeights, AreFoundByName) {
+  const SourceWeights weights = {{"a", {1}, {}}, {"b", {}, {}}};
+  EXPECT_TRUE(HasTensor(weights, "b"));
+  EXPECT_FALSE(HasTensor(weights, "c"));
+}
+
 }  // namespace
 }  // namespace kinglet::source_weights_test
