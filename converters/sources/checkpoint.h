@@ -1,6 +1,6 @@
-// A torch.save file: the objects that its pickle describes, and its tensors' values, read on demand.
-// No code in the file is executed: a class or function that the reader does not know becomes an
-// opaque object.
+// A torch.save file: the objects that its pickle describes, and its tensors' values, read on
+// demand. No code in the file is executed: a class or function that the reader does not know
+// becomes an opaque object.
 //
 // Containers, recognised by content: the zip format (torch_zip.h) and the legacy format
 // (torch_legacy.h). A Checkpoint is immutable and belongs to one thread.

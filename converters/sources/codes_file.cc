@@ -41,7 +41,7 @@ class CodesReader {
     }
     ++column_;
   }
-  // The last line may lack its end.
+  // The last line may lack its newline.
   Status Finish() {
     if (column_ > 1) EndLine();
     return status_;

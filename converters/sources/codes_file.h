@@ -1,6 +1,6 @@
-// Code tables as text: one line per word with its M codes, integers separated by blanks. The code of
-// Shu and Nakayama 2018 ("Compressing Word Embeddings via Deep Compositional Code Learning") exports
-// them as <prefix>.codes.
+// Code tables as text: one line per word with its M codes, integers separated by blanks. The code
+// of Shu and Nakayama 2018 ("Compressing Word Embeddings via Deep Compositional Code Learning")
+// exports them as <prefix>.codes.
 #ifndef KINGLET_CONVERTERS_SOURCES_CODES_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_CODES_FILE_H_
 

@@ -17,7 +17,8 @@
 namespace kinglet {
 namespace {
 
-// Configurations have a few hundred bytes, and the parser's tree is many times larger than its text.
+// Configurations have a few hundred bytes, and the parser's tree is many times larger than its
+// text.
 constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
 
 template <class Number>

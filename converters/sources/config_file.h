@@ -1,5 +1,6 @@
-// A training code's configuration: a YAML or JSON file that maps names to numbers, texts, bools, and
-// lists of integers or bools. YAML 1.1, whose scalars Python's library (PyYAML) reads. Immutable.
+// A training code's configuration: a YAML or JSON file that maps names to numbers, texts, bools,
+// and lists of integers or bools. YAML 1.1, whose scalars Python's library (PyYAML) reads.
+// Immutable.
 #ifndef KINGLET_CONVERTERS_SOURCES_CONFIG_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_CONFIG_FILE_H_
 

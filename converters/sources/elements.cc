@@ -28,7 +28,7 @@ std::optional<Extent> ExtentOf(const StridedView& view) {
   }
   for (size_t i = view.shape.size(); i-- > 0;) {
     const uint64_t size = view.shape[i];
-    // A dimension of one entry never takes a step: its stride means nothing.
+    // The stride of a dimension of one entry is never used.
     if (size != 1 && view.strides[i] != extent.count) extent.contiguous = false;
     uint64_t reach = 0;
     if (__builtin_mul_overflow(size - 1, view.strides[i], &reach) ||

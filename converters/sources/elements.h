@@ -74,10 +74,11 @@ StridedView WholeView(const std::vector<uint64_t>& shape, bool fortran_order = f
 // shape[0].
 StridedView RowsOf(StridedView view, uint64_t first, uint64_t count);
 
-// The view's entries as float32, row-major. Doubles, and integers above 2^24, are rounded to nearest
-// even; half and bfloat16 are exact. Memory holds the entries once, or twice where the view repeats
-// or interleaves elements. Errors: KINGLET_INVALID_CHECKPOINT for a view that reaches beyond the
-// elements or has more entries than there are elements, KINGLET_OUT_OF_MEMORY, and those of `read`.
+// The view's entries as float32, row-major. Doubles, and integers above 2^24, are rounded to
+// nearest even; half and bfloat16 are exact. Memory holds the entries once, or twice where the view
+// repeats or interleaves elements. Errors: KINGLET_INVALID_CHECKPOINT for a view that reaches
+// beyond the elements or has more entries than there are elements, KINGLET_OUT_OF_MEMORY, and those
+// of `read`.
 Result<std::vector<float>> ReadFloats(const StoredElements& elements, const StridedView& view);
 // The same as exact integers; a bool is 0 or 1. Refuses elements of a float type.
 Result<std::vector<int64_t>> ReadIntegers(const StoredElements& elements, const StridedView& view);

@@ -16,8 +16,8 @@ namespace kinglet {
 Status CheckEntries(const std::string& what, const std::string& where, const Shape& shape,
                     uint64_t found);
 
-// Checks that all entries are finite. `first` is the index of the first entry, for messages. Errors:
-// KINGLET_INVALID_CHECKPOINT, naming `where` and the entry.
+// Checks that all entries are finite. `first` is the index of the first entry, for messages.
+// Errors: KINGLET_INVALID_CHECKPOINT, naming `where` and the entry.
 Status CheckFinite(const std::string& what, const std::string& where,
                    std::span<const float> entries, uint64_t first = 0);
 

@@ -1,5 +1,5 @@
-// Regular files, read in pieces. Folders, pipes and devices are refused, so that reading cannot block
-// or go on for ever.
+// Regular files, read in pieces. Folders, pipes and devices are refused, so that reading cannot
+// block or go on for ever.
 #ifndef KINGLET_CONVERTERS_SOURCES_INPUT_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_INPUT_FILE_H_
 
@@ -60,8 +60,8 @@ Result<std::string> ReadWholeFile(const std::string& path);
 inline constexpr uint64_t kMaxPipeBytes = uint64_t{1} << 30;
 Result<std::string> ReadWholeFileOrPipe(const std::string& path);
 
-// The lines of a text without their newlines; a newline at the end of the text does not begin a line.
-// The views are into `text`.
+// The lines of a text without their newlines; a newline at the end of the text does not begin a
+// line. The views are into `text`.
 std::vector<std::string_view> LinesOf(std::string_view text);
 
 // `status` with "PATH: " before its message.

@@ -20,16 +20,17 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-// Strings may take this many times the bytes of the file.
+// Strings may take this many times the bytes of the file: a pickle can repeat one string.
 constexpr uint64_t kMaxCopies = 64;
-// Far more than any array of a checkpoint has.
+// Far more than any array of a checkpoint has; NumPy 1 allows as many.
 constexpr size_t kMaxNpyDimensions = 32;
 
 Status RefuseNpy(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "npy array", where, expected, found);
 }
 
-// The header's text: the literal of a Python dict of a string, a bool and a tuple of integers.
+// Reads the header's text, the Python literal of a dict with a string, a bool and a tuple of
+// integers.
 class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}
@@ -126,10 +127,10 @@ Status ParseDictionary(std::string_view text, NpyHeader* header) {
   if (!have_type || !have_order || !have_shape) {
     return RefuseNpy("header", "descr, fortran_order and shape", QuotedName(text));
   }
-  return reader.AtEnd() ? Status() : refuse("nothing behind the dict");
+  return reader.AtEnd() ? Status() : refuse("nothing after the dict");
 }
 
-// The number of entries, when so many of `item_bytes` bytes are exactly `bytes` bytes.
+// The number of entries, after a check that they take exactly `bytes` bytes.
 Result<uint64_t> CountOf(const NpyHeader& header, uint64_t item_bytes, uint64_t bytes) {
   uint64_t count = 1;
   bool overflow = false;
@@ -182,7 +183,7 @@ Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> dat
   return NpyArray{header.type, header.shape, std::move(values)};
 }
 
-// The list of items inside a pickled list, tuple or numpy array of objects; null for anything else.
+// The items of a pickled list, tuple or NumPy array of objects; null for anything else.
 const PickleList* ItemsOf(const PickleNode& root) {
   if (const auto* list = root.As<PickleList>()) return list;
   const auto* object = root.As<PickleObject>();
@@ -206,7 +207,7 @@ Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> dat
   KINGLET_RETURN_IF_ERROR(CountOf(header, 1, items->items.size()).status());
   std::vector<std::string> values;
   values.reserve(items->items.size());
-  // A string may be shared by many items of a hostile list: what they take together is bounded.
+  // Many items of a hostile list may share one string, so their total is bounded.
   uint64_t bytes = 0;
   for (const PickleNode* item : items->items) {
     const auto* text = item->As<std::string>();

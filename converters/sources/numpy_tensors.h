@@ -16,9 +16,9 @@ bool LooksLikeNpy(const InputFile& file);
 // Whether the file is a zip archive whose first entry is called NAME.npy.
 bool LooksLikeNpz(const InputFile& file);
 
-// Both keep the file open and take types |i1 |u1 |b1 <i2 <u2 <i4 <u4 <i8 <f2 <f4 <f8, in C or Fortran
-// order. An array of another type is refused only when its values are read: an archive may hold a
-// list of words beside the tables. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
+// Both keep the file open and take types |i1 |u1 |b1 <i2 <u2 <i4 <u4 <i8 <f2 <f4 <f8, in C or
+// Fortran order. An array of another type is refused only when its values are read: an archive may
+// hold a list of words beside the tables. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
 //
 // One tensor, named as the file without folder and extension: "emb.codebook" for emb.codebook.npy.
 Result<SourceWeights> NpyTensors(const std::shared_ptr<const InputFile>& file);

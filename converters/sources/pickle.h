@@ -1,7 +1,7 @@
 // A Python pickle (protocols 0 to 5; pickle_opcodes.h names the specification) read as data. The
-// reader runs the pickle machine far enough to build containers, numbers, strings and torch tensors;
-// an instance of any other class is an opaque node that keeps its arguments and state. It imports
-// and calls nothing: a file can only describe a graph of nodes.
+// reader runs the pickle machine far enough to build containers, numbers, strings and torch
+// tensors; an instance of any other class is an opaque node that keeps its arguments and state. It
+// imports and calls nothing: a file can only describe a graph of nodes.
 //
 // Nodes refer to each other by pointer, may be shared and may form cycles. The graph owns them all.
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_H_
@@ -106,9 +106,9 @@ struct PickleSource {
   std::function<Status(uint64_t offset, std::span<std::byte> out)> read;
 };
 
-// Reads the pickle that starts at the first byte. `base` is the offset of that byte in its file, for
-// messages. Persistent ids of torch storages are resolved; others become opaque objects. Time and
-// memory are at most a fixed multiple of the bytes read, and memory is at most 1 GiB. Errors:
+// Reads the pickle that starts at the first byte. `base` is the offset of that byte in its file,
+// for messages. Persistent ids of torch storages are resolved; others become opaque objects. Time
+// and memory are at most a fixed multiple of the bytes read, and memory is at most 1 GiB. Errors:
 // KINGLET_INVALID_CHECKPOINT with offset and opcode; KINGLET_OUT_OF_MEMORY.
 Result<PickleGraph> ReadPickle(std::span<const std::byte> bytes, uint64_t base);
 Result<PickleGraph> ReadPickle(const PickleSource& source, uint64_t base);

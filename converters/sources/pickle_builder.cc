@@ -90,7 +90,7 @@ Status PickleBuilder::Charge(uint64_t bytes) {
 }
 
 Result<PickleNode*> PickleBuilder::Add(decltype(PickleNode::value) value, uint64_t extra_bytes) {
-  // One more reference: the stack's.
+  // And the reference that the stack gets.
   KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleNode) + kGrowingReferenceBytes));
   KINGLET_RETURN_IF_ERROR(Charge(extra_bytes));
   return &graph_.nodes.emplace_back(PickleNode{std::move(value)});
@@ -200,7 +200,8 @@ Result<std::vector<uint64_t>> PickleBuilder::Sizes(const PickleNode* node,
   return sizes;
 }
 
-// _rebuild_tensor(storage, offset, size, stride, ...). The other arguments matter for training only.
+// _rebuild_tensor(storage, offset, size, stride, ...). The other arguments matter for training
+// only.
 Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNode* arguments) {
   const auto& given = arguments->As<PickleList>()->items;
   if (given.size() < 4) {

@@ -1,6 +1,6 @@
 // Makes the nodes of a pickle: containers, torch tensors and storages, and opaque objects for
-// unknown classes and functions. Counts the memory of all nodes against a limit, because a few bytes
-// of a pickle can ask for a copy of a large value.
+// unknown classes and functions. Counts the memory of all nodes against a limit, because a few
+// bytes of a pickle can ask for a copy of a large value.
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_
 #define KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_
 

@@ -25,7 +25,8 @@ Result<std::string> ReadText(uint64_t length, PickleInput* input, PickleBuilder*
   return std::string(reinterpret_cast<const char*>(taken.data()), taken.size());
 }
 
-// A string, or bytes below, after its length, which takes `length_bytes` bytes.
+// A string after its length, which takes `length_bytes` bytes. Bytes and integers follow theirs
+// too.
 Result<PickleNode*> ReadString(size_t length_bytes, PickleInput* input, PickleBuilder* build) {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t length, ReadUnsigned(input, length_bytes));
   KINGLET_ASSIGN_OR_RETURN(std::string text, ReadText(length, input, build));

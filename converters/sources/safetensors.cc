@@ -53,8 +53,8 @@ struct Description {
   std::optional<std::vector<uint64_t>> place;  // begin and end, from the first byte of data
 };
 
-// Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with at
-// most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
+// Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with
+// at most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
 // header cannot make it keep more.
 class SafetensorsHeader final : public JsonEvents {
  public:
@@ -213,11 +213,11 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   std::array<std::byte, kLengthBytes> word{};
   KINGLET_RETURN_IF_ERROR(file->ReadAt(0, word));
   const auto header_bytes = LoadLittle<uint64_t>(word.data());
-  const uint64_t behind = file->size() - kLengthBytes;
-  if (header_bytes > std::min(kMaxSafetensorsHeaderBytes, behind)) {
+  const uint64_t remaining = file->size() - kLengthBytes;
+  if (header_bytes > std::min(kMaxSafetensorsHeaderBytes, remaining)) {
     return RefuseSafetensors("byte 0",
                              "a header of at most " +
-                                 std::to_string(std::min(kMaxSafetensorsHeaderBytes, behind)) +
+                                 std::to_string(std::min(kMaxSafetensorsHeaderBytes, remaining)) +
                                  " bytes",
                              std::to_string(header_bytes));
   }

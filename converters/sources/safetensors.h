@@ -1,6 +1,6 @@
-// The safetensors container, specified in the README of huggingface/safetensors: the header's length
-// (eight bytes), a JSON header with every tensor's type, shape and place, and the tensors' bytes
-// without gaps.
+// The safetensors container, specified in the README of huggingface/safetensors: the header's
+// length (eight bytes), a JSON header with every tensor's type, shape and place, and the tensors'
+// bytes without gaps.
 #ifndef KINGLET_CONVERTERS_SOURCES_SAFETENSORS_H_
 #define KINGLET_CONVERTERS_SOURCES_SAFETENSORS_H_
 
@@ -16,8 +16,8 @@ namespace kinglet {
 bool LooksLikeSafetensors(const InputFile& file);
 
 // The file's tensors, which keep it open; values are read on demand. Refuses headers over 100 MB,
-// types other than F64 F32 F16 BF16 I64 I32 I16 I8 U32 U16 U8 BOOL, tensors that overlap, leave gaps
-// or have fewer or more bytes than their shape needs, and repeated names. Errors:
+// types other than F64 F32 F16 BF16 I64 I32 I16 I8 U32 U16 U8 BOOL, tensors that overlap, leave
+// gaps or have fewer or more bytes than their shape needs, and repeated names. Errors:
 // KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
 Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>& file);
 

@@ -54,7 +54,7 @@ class ModuleWalk {
   StateDict Take() { return std::move(tensors_); }
 
  private:
-  // The name behind `prefix`. Counts every entry, so that the walk ends.
+  // `prefix` and the key. Counts every entry, so that the walk ends.
   Result<std::string> NameOf(const PickleNode& key, const std::string& prefix) {
     const auto* name = key.As<std::string>();
     if (name == nullptr) return RefuseModule(QuotedName(prefix), "names as str", key.Describe());

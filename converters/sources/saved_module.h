@@ -1,5 +1,5 @@
-// A torch.nn.Module that was pickled whole (torch.save(model)), read as data: its tensors under their
-// state dict names, and its plain attributes.
+// A torch.nn.Module that was pickled whole (torch.save(model)), read as data: its tensors under
+// their state dict names, and its plain attributes.
 #ifndef KINGLET_CONVERTERS_SOURCES_SAVED_MODULE_H_
 #define KINGLET_CONVERTERS_SOURCES_SAVED_MODULE_H_
 

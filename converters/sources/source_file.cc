@@ -163,7 +163,7 @@ struct ContainerReader {
   bool (*recognises)(const InputFile& file);
   Result<SourceWeights> (*open)(const std::shared_ptr<const InputFile>& file);
 };
-// Containers without Python objects. Any zip archive that is not an .npz is tried as torch.save's.
+// Containers that hold tensors only. Any zip archive that is not an .npz is tried as torch.save's.
 constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
                                                          {LooksLikeNpy, NpyTensors},
                                                          {LooksLikeSafetensors, SafetensorsTensors},

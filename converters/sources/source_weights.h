@@ -36,8 +36,8 @@ bool HasTensor(std::span<const SourceTensor> weights, std::string_view name);
 // A tensor whose entries are a view of elements in a file.
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view);
 
-// The tensor's values, all finite. Errors: KINGLET_INVALID_CHECKPOINT, naming the tensor and the index
-// of the entry that is not finite; those of the tensor's `values`.
+// The tensor's values, all finite. Errors: KINGLET_INVALID_CHECKPOINT, naming the tensor and the
+// index of the entry that is not finite; those of the tensor's `values`.
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
 
 // The same for the rows [first, first + count) (see SourceTensor::rows).
@@ -49,12 +49,12 @@ Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t f
 Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor);
 
 // Whether two tensors of a checkpoint are one (tied) parameter: they have the same place, or equal
-// values. Compares 128-bit digests of the values, so that memory holds one tensor at a time. Errors:
-// those of ReadFinite.
+// values. Compares 128-bit digests of the values, so that memory holds one tensor at a time.
+// Errors: those of ReadFinite.
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
 
-// The values of a tensor of codes, indices or counts. Errors: KINGLET_INVALID_CHECKPOINT, also for a
-// tensor of a float type; those of the tensor's `integers`.
+// The values of a tensor of codes, indices or counts. Errors: KINGLET_INVALID_CHECKPOINT, also for
+// a tensor of a float type; those of the tensor's `integers`.
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor);
 
 }  // namespace kinglet

@@ -10,7 +10,8 @@
 namespace kinglet {
 namespace {
 
-// 0x1950a86a20f9469cfc6c in little-endian order: over 64 bits, so the pickle reader keeps the bytes.
+// 0x1950a86a20f9469cfc6c in little-endian order: over 64 bits, so the pickle reader keeps the
+// bytes.
 constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 // The pickle of the magic number takes 15 bytes in protocol 2 and 24 in protocols 4 and 5.
 constexpr uint64_t kMagicPickleBytes = 32;

@@ -137,8 +137,8 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
     sink(piece);
   }
   // libzip compares the checksum when it is asked for more than the last byte.
-  std::byte behind{};
-  if (offset + bytes == entry.bytes && zip_fread(file.get(), &behind, 1) != 0) {
+  std::byte next{};
+  if (offset + bytes == entry.bytes && zip_fread(file.get(), &next, 1) != 0) {
     return failed(entry.bytes);
   }
   return {};

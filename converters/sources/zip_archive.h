@@ -1,5 +1,5 @@
-// Zip archives (PKWARE's APPNOTE.TXT) as containers of checkpoints: entries by name, read in pieces.
-// Entries are stored or deflated. No entry may claim more content than its bytes can hold.
+// Zip archives (PKWARE's APPNOTE.TXT) as containers of checkpoints: entries by name, read in
+// pieces. Entries are stored or deflated. No entry may claim more content than its bytes can hold.
 #ifndef KINGLET_CONVERTERS_SOURCES_ZIP_ARCHIVE_H_
 #define KINGLET_CONVERTERS_SOURCES_ZIP_ARCHIVE_H_
 
