@@ -1,6 +1,7 @@
 #include "converters/passes/dpq.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -48,7 +49,7 @@ Status CheckDpqTraining(const DpqTraining& training) {
   return CheckVariances(kDpq, training.variance, training.epsilon);
 }
 
-// What responses need beside the query, computed once.
+// What all responses need beside the query, computed once.
 struct Prepared {
   std::vector<double> key_squares;      // [subspaces * choices]
   std::vector<double> mean, deviation;  // [1 or positions, choices]; empty: no batch norm
@@ -70,7 +71,7 @@ Prepared Prepare(const DpqTraining& training) {
   return prepared;
 }
 
-// Codes of one word; whether two responses nearly tie at one of its positions.
+// Computes the codes of one word. True if two responses nearly tie at one of its positions.
 bool AssignWord(const DpqTraining& training, const Prepared& prepared, const float* query,
                 uint32_t* codes) {
   const bool euclidean = training.response == DpqTraining::Response::kEuclidean;
@@ -124,18 +125,17 @@ Result<DpqCodes> AssignDpqCodes(const DpqTraining& training, size_t threads) {
   table.codebook.assign(values.begin(), values.end());
   table.codes.resize(training.words * training.positions);
 
-  std::vector<uint64_t> near_ties(threads, 0);
-  RunShares(threads, [&](size_t share) {
-    const auto [first, end] = ShareOf(training.words, share, threads);
+  std::atomic<uint64_t> near_ties = 0;
+  RunRanges(training.words, threads, [&](uint64_t first, uint64_t end) {
     uint64_t count = 0;
     for (uint64_t word = first; word < end; ++word) {
       const uint64_t at = word * training.positions;
       const float* query = training.query.data() + at * training.key_length;
       if (AssignWord(training, prepared, query, table.codes.data() + at)) ++count;
     }
-    near_ties[share] = count;
+    near_ties += count;
   });
-  for (const uint64_t count : near_ties) result.near_ties += count;
+  result.near_ties = near_ties;
   return result;
 }
 

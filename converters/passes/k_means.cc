@@ -17,7 +17,8 @@ namespace {
 
 constexpr char kCannotCluster[] = "cannot cluster";
 
-// Vectors whose sums of distances are kept apart, so that drawing one does not look at all of them.
+// Vectors per block. Each block keeps its own sum of distances, so that a draw looks at the sums
+// and one block, not at all vectors.
 constexpr uint64_t kKMeansBlock = 1024;
 
 // In 16 chains, which GCC turns into vectors.
@@ -80,7 +81,7 @@ Status CheckClustering(const VectorsView& vectors, uint64_t clusters,
 // The vectors with their mean subtracted and their largest entry scaled to 1.
 struct Normalised {
   std::vector<float> values;  // [count, length]
-  double scale = 1;           // of a distance
+  double scale = 1;           // distances between `values` are the vectors' own times this
 };
 
 Normalised NormaliseVectors(const VectorsView& vectors, size_t threads) {
@@ -98,9 +99,8 @@ Normalised NormaliseVectors(const VectorsView& vectors, size_t threads) {
   Normalised normalised;
   if (largest > 0) normalised.scale = 1 / largest;
   normalised.values.resize(vectors.count * vectors.length);
-  RunShares(threads, [&](size_t share) {
-    const ShareRange range = ShareOf(vectors.count, share, threads);
-    for (uint64_t v = range.begin; v < range.end; ++v) {
+  RunRanges(vectors.count, threads, [&](uint64_t first, uint64_t end) {
+    for (uint64_t v = first; v < end; ++v) {
       float* to = normalised.values.data() + v * vectors.length;
       for (uint64_t i = 0; i < vectors.length; ++i) {
         to[i] = static_cast<float>((double{vectors[v][i]} - mean[i]) * normalised.scale);
@@ -157,7 +157,7 @@ class Restart {
   // centroids repeat others.
   void StartSpread(uint64_t seed) {
     SplitMix64 random(seed);
-    // For the first draw; distances after it.
+    // Weights for the first draw, weighted distances for the others.
     for (uint64_t v = 0; v < vectors_.count; ++v) errors_[v] = WeightOf(v);
     block_errors_.assign((vectors_.count + kKMeansBlock - 1) / kKMeansBlock, 0.0);
     for (uint64_t block = 0; block < block_errors_.size(); ++block) SumBlock(block);
@@ -183,7 +183,7 @@ class Restart {
     centroids_.insert(centroids_.end(), vector, vector + vectors_.length);
   }
 
-  // A vector, with a probability in proportion to errors_.
+  // Draws a vector with a probability in proportion to errors_.
   uint64_t Draw(SplitMix64& random) const {
     const double total = std::accumulate(block_errors_.begin(), block_errors_.end(), 0.0);
     double left = random.Unit() * total;
@@ -198,15 +198,14 @@ class Restart {
       if (left < errors_[drawn]) return drawn;
       left -= errors_[drawn];
     }
-    return last_possible;  // rounding used the sum up
+    return last_possible;  // rounding left nothing of the sum
   }
 
   void LowerErrors(const float* centroid, bool first) {
-    RunShares(threads_, [&](size_t share) {
-      const ShareRange blocks = ShareOf(block_errors_.size(), share, threads_);
-      for (uint64_t block = blocks.begin; block < blocks.end; ++block) {
-        const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
-        for (uint64_t v = block * kKMeansBlock; v < end; ++v) {
+    RunRanges(block_errors_.size(), threads_, [&](uint64_t begin, uint64_t end) {
+      for (uint64_t block = begin; block < end; ++block) {
+        const uint64_t last = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+        for (uint64_t v = block * kKMeansBlock; v < last; ++v) {
           const double error =
               WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
           errors_[v] = first ? error : std::min(errors_[v], error);
@@ -229,9 +228,8 @@ class Restart {
   }
 
   void MeasureErrors() {
-    RunShares(threads_, [&](size_t share) {
-      const ShareRange range = ShareOf(vectors_.count, share, threads_);
-      for (uint64_t v = range.begin; v < range.end; ++v) {
+    RunRanges(vectors_.count, threads_, [&](uint64_t first, uint64_t end) {
+      for (uint64_t v = first; v < end; ++v) {
         const float* centroid = centroids_.data() + codes_[v] * vectors_.length;
         errors_[v] = WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
       }
@@ -288,7 +286,8 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
   const Normalised normalised = NormaliseVectors(vectors, options.threads);
   const VectorsView adjacent = {normalised.values.data(), vectors.count, vectors.length,
                                 vectors.length};
-  const double unit = 1 / (normalised.scale * normalised.scale);  // of a squared distance
+  // Turns squared distances between normalised vectors into the vectors' own.
+  const double unit = 1 / (normalised.scale * normalised.scale);
   KMeansOptions reported = options;
   if (options.progress) {
     reported.progress = [&](const KMeansStep& step) {
@@ -309,26 +308,25 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
   return best;
 }
 
-// Each thread adds up the members of its own clusters, in order, so that the sums do not depend on
-// the number of threads.
+// Each thread adds up the members of its own range of clusters, in order, so that the sums do not
+// depend on the number of threads.
 std::vector<float> MeansOfClusters(const VectorsView& vectors, std::span<const uint32_t> codes,
                                    std::span<const float> weights, uint64_t clusters,
                                    size_t threads) {
   const uint64_t length = vectors.length;
   std::vector<float> means(clusters * length);
   std::vector<double> sums(clusters * length), totals(clusters);
-  RunShares(threads, [&](size_t share) {
-    const ShareRange own = ShareOf(clusters, share, threads);
+  RunRanges(clusters, threads, [&](uint64_t first, uint64_t end) {
     for (uint64_t v = 0; v < vectors.count; ++v) {
       const uint32_t code = codes[v];
-      if (code < own.begin || code >= own.end) continue;
+      if (code < first || code >= end) continue;
       const double weight = weights.empty() ? 1 : double{weights[v]};
       const float* vector = vectors[v];
       double* sum = sums.data() + code * length;
       totals[code] += weight;
       for (uint64_t i = 0; i < length; ++i) sum[i] += weight * double{vector[i]};
     }
-    for (uint64_t c = own.begin; c < own.end; ++c) {
+    for (uint64_t c = first; c < end; ++c) {
       if (totals[c] == 0) continue;
       for (uint64_t i = 0; i < length; ++i) {
         means[c * length + i] = static_cast<float>(sums[c * length + i] / totals[c]);

@@ -67,7 +67,7 @@ Affine BatchNormOf(const KdTraining& training) {
   return affine;
 }
 
-// A constant 1 after each code vector, and `constant` as the projection's last column.
+// Appends a constant 1 to each code vector, and `constant` to the projection as its last column.
 void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
   const uint64_t length = embedding.table.length;
   const auto widened = [length](const std::vector<float>& rows, auto last) {

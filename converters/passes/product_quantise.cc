@@ -39,7 +39,7 @@ Result<CodedTable> ProductQuantise(std::span<const float> values, const Shape& s
   table.length = Cols(shape) / options.positions;
   table.codes.resize(table.rows * table.positions);
 
-  // From the only pool each row draws several times.
+  // A row draws once for each position from a pool that all positions share.
   const uint64_t draws_of_row = pools.size() == 1 ? table.positions : 1;
   std::vector<float> weights;
   for (const float weight : options.row_weights)

@@ -34,7 +34,7 @@ std::optional<NeuralCache> CacheOf(const ModelFile& file) {
   return cache == nullptr ? std::nullopt : std::optional(*cache);
 }
 
-// Where the search starts, with the capacity it keeps.
+// The cache that the search starts from. Its capacity does not change.
 Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capacity) {
   const auto* own = FindBlock<NeuralCache>(file.description());
   if (own == nullptr && !capacity) {
@@ -79,7 +79,7 @@ Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDescription& descri
   return reopened;
 }
 
-// The trace is of the network alone.
+// The trace of the network without its cache.
 Result<TextTrace> TraceWithoutCache(const ModelFile& file, std::span<const uint32_t> ids,
                                     const RunProgress& progress) {
   ModelDescription description = file.description();
