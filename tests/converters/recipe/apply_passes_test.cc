@@ -160,7 +160,8 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
   const std::vector<float> before = Values(model, "embedding.table");
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "positions": 2,
                          "sub_vectors": 24},
-                        {"pass": "quantise", "bits": 12, "tensors": ["embedding.table.codebook"]}])",
+                        {"pass": "quantise", "bits": 12,
+                         "tensors": ["embedding.table.codebook"]}])",
                     model)
                   .ok());
   const auto& coded = std::get<Coded>(Named(model, "embedding.table").values);
@@ -192,7 +193,8 @@ TEST(RecipePasses, CodesOfSumsStandForWholeRows) {
   const std::vector<float> before = Values(model, "embedding.table");
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "combine": "sum",
                          "positions": 2, "sub_vectors": 24, "sweeps": 1},
-                        {"pass": "quantise", "bits": 12, "tensors": ["embedding.table.codebook"]}])",
+                        {"pass": "quantise", "bits": 12,
+                         "tensors": ["embedding.table.codebook"]}])",
                     model)
                   .ok());
   const auto& coded = std::get<Coded>(Named(model, "embedding.table").values);
@@ -297,14 +299,17 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
        "positions: expected a divisor of 4 columns, found 3"},
       {R"({"pass": "code", "positions": 1, "sub_vectors": 8, "tensors": ["*input_bias"]})",
        "shape"},
-      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "tensors": ["embedding.table"], "iterations": 0})",
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "tensors": ["embedding.table"],
+          "iterations": 0})",
        "iterations"},
-      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "tensors": ["embedding.table"], "restarts": 0})",
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "tensors": ["embedding.table"],
+          "restarts": 0})",
        "restarts"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "tensors": ["embedding.table"]},
           {"pass": "prune", "fraction": 0.5, "tensors": ["embedding.table"]})",
        "recipe: pass 1, embedding.table: expected a tensor that is not coded, found codes"},
-      {R"({"pass": "code", "mapping": "shuffled", "positions": 2, "sub_vectors": 99, "tensors": ["embedding.table"]})",
+      {R"({"pass": "code", "mapping": "shuffled", "positions": 2, "sub_vectors": 99,
+          "tensors": ["embedding.table"]})",
        "pool 0: expected 1 to 12 sub-vectors, found 50"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 26, "tensors": ["embedding.table"]})",
        "pool 0: expected 1 to 12 sub-vectors, found 13"},
@@ -314,11 +319,13 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
        "/0/sweeps: expected sums to sweep over, found none"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "pools": "one"})",
        "/0: expected sums, or \"pools\", found both"},
-      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "mapping": "hashed"})",
+      {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum",
+          "mapping": "hashed"})",
        "/0: expected sums, or \"mapping\", found both"},
       {R"({"pass": "code", "positions": 3, "sub_vectors": 8, "combine": "sum"})",
        "/0/sub_vectors: expected a multiple of the positions, 3, found 8"},
-      {R"({"pass": "code", "positions": 1, "sub_vectors": 13, "combine": "sum", "tensors": ["embedding.table"]})",
+      {R"({"pass": "code", "positions": 1, "sub_vectors": 13, "combine": "sum",
+          "tensors": ["embedding.table"]})",
        "choices: expected 1 to 12, found 13"},
       {R"({"pass": "low_rank", "tensors": ["embedding.table"]})",
        "/0: expected \"error\", found none"},
