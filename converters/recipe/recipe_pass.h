@@ -25,8 +25,8 @@ struct QuantiseStep {
   bool per_tensor = false;  // a matrix has one scale, not one for each row
 };
 struct HalveStep {};  // float32 -> float16
-// A table becomes coded. Its rows are made of sub-vectors that are concatenated, or of whole vectors
-// that are added up (`sum`).
+// A table becomes coded. Its rows are made of sub-vectors that are concatenated, or of whole
+// vectors that are added up (`sum`).
 struct CodeStep {
   bool sum = false;
   enum class Mapping : uint8_t {

@@ -26,8 +26,8 @@ struct RecipeTable {
 };
 
 // Codes are taken from the checkpoint, or computed from what training left (DPQ, logits); a DeFINE
-// unit becomes a dense table. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, and those of the
-// passes that make codes and tables. REQUIRES: threads >= 1.
+// unit becomes a dense table. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, and those of
+// the passes that make codes and tables. REQUIRES: threads >= 1.
 Result<RecipeTable> MakeTable(const TableRecipe& recipe, const RecipeTensors& tensors,
                               size_t threads);
 

@@ -22,8 +22,9 @@ struct RecipeUnit {
   DefineUnit unit;
   std::vector<DefineWeights> weights;  // one for each layer
 };
-// The unit on top of a Map layer of `map_width` features. Widths and the kind of bias follow from the
-// tensors. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor; those of CheckUnit and CheckWeights.
+// The unit on top of a Map layer of `map_width` features. Widths and the kind of bias follow from
+// the tensors. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor; those of CheckUnit and
+// CheckWeights.
 Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width,
                             const RecipeTensors& tensors);
 
