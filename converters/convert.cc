@@ -35,7 +35,8 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
+// The blocks that a recipe describes, from the tensors of the checkpoint and of the recipe's
+// sources, files beside the checkpoint.
 Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_cache_rows,
                                  const SourceFile& source) {
   if (define_cache_rows) KeepUnit(*define_cache_rows, recipe);
@@ -113,8 +114,8 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
                          std::to_string(draft.vocabulary.size()));
 }
 
-// The passes that need more than one tensor, in their order among the others. A quantised
-// checkpoint is taken apart before it is pruned, so that pruning cannot hide a scale.
+// The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
+// integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
                    TensorPasses& tensor_passes) {
   ModelDraft& draft = model.draft;
@@ -147,7 +148,7 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   }
 }
 
-// The known answers: of one stream, or of the pairs of a model with an encoder.
+// The golden values of one stream, or, for a model with an encoder, of its pairs.
 Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
                                             const ModelDescription& description) {
   if (FindBlock<TransformerEncoder>(description) != nullptr) {
@@ -157,8 +158,9 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
-// Writes the file beside its place. Each tensor is freed when it is packed, before the next is
-// read.
+// Packs the model into a temporary file. Each tensor is freed when it is packed, before the next
+// one is read. Integers are recovered (Read) before entries are pruned (Apply), which could remove
+// the largest one, from which a scale is found.
 Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::string& output) {
   ModelPacker packer;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) {
@@ -173,8 +175,8 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::s
   return NewFile::Write(packed.Pieces(), output);
 }
 
-// Runs the model that was written on a text and writes it again, with the quantisers that gives it.
-// Memory holds the model once: first as it runs, then as it is copied.
+// Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
+// Memory never holds two models: first the running one, then the one that is copied.
 Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input, int bits,
                                 const std::string& output) {
   KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, bits));
@@ -183,8 +185,8 @@ Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput&
   return NewFile::Write(layout.Pieces(), output);
 }
 
-// Puts the file in its place once the runtime's own reader has read it and the golden values, if
-// any, were replayed.
+// Reads the file with the runtime's reader, replays the golden values, if any, and renames the file
+// to the output path.
 Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
                      const ConvertOptions& options, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,
