@@ -35,7 +35,9 @@ struct ConvertOptions {
   std::string vocabulary;  // empty: the model has ids only
   std::optional<int> bits;
   std::string calibration_text;  // for ReadCalibration; needs bits
-  std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
+  // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside
+  // the checkpoint (converters/recipe/recipe_file.h), unless a family is given.
+  std::string recipe;
   // Keeps the embedding's DeFINE unit in the model and caches this many of its rows per stream.
   // None: as the recipe says; without a recipe the unit is replaced by the table that it computes.
   std::optional<uint32_t> define_cache_rows;

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "converters/families/recurrent_model.h"
-#include "converters/families/source_weights.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/saved_module.h"
+#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
-#include "converters/families/source_weights.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 namespace {

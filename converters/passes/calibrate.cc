@@ -8,6 +8,7 @@
 #include "converters/passes/quantise.h"
 #include "converters/sources/quoted.h"
 #include "converters/texts/token_file.h"
+#include "converters/texts/word_splitter.h"
 #include "runtime/model.h"
 
 namespace kinglet {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "converters/sources/elements.h"
+#include "converters/sources/json_events.h"
 #include "converters/sources/quoted.h"
 #include "format/little_endian.h"
 
@@ -60,18 +60,18 @@ struct Description {
   std::optional<std::vector<uint64_t>> place;  // begin and end, from the first byte of data
 };
 
-// Takes the header's events as the parser meets them, so that nothing but what the format allows is
-// ever kept: {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with at most
-// one "__metadata__": {text: text, ..}.
-class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
+// Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with at
+// most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
+// header cannot make it keep more.
+class SafetensorsHeader final : public JsonEvents {
  public:
-  bool start_object(size_t /*elements*/) override {
+  bool BeginObject() override {
     if (list_ != nullptr || level_ == 2) return Fail("no object inside a tensor's entry", "one");
     if (level_ == 1 && !metadata_) tensors_.push_back({key_, {}, {}, {}});
     ++level_;
     return true;
   }
-  bool end_object() override {
+  bool EndObject() override {
     if (--level_ == 1) {
       if (!metadata_) {
         const Description& tensor = tensors_.back();
@@ -83,7 +83,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     }
     return true;
   }
-  bool key(string_t& name) override {
+  bool Name(std::string& name) override {
     if (level_ == 1) {
       if (!names_.insert(name).second) return Fail("each name once", QuotedName(name) + " again");
       metadata_ = name == kMetadata;
@@ -91,7 +91,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     (level_ == 1 ? key_ : field_) = std::move(name);
     return true;
   }
-  bool string(string_t& text) override {
+  bool Text(std::string& text) override {
     if (level_ == 2 && metadata_) return true;
     if (level_ != 2 || list_ != nullptr || field_ != "dtype" || tensors_.back().type) {
       return Unexpected("a text");
@@ -99,7 +99,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     tensors_.back().type = std::move(text);
     return true;
   }
-  bool start_array(size_t /*elements*/) override {
+  bool BeginList() override {
     if (level_ != 2 || metadata_ || list_ != nullptr) return Unexpected("a list");
     Description& tensor = tensors_.back();
     std::optional<std::vector<uint64_t>>* field = nullptr;
@@ -109,30 +109,22 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     list_ = &field->emplace();
     return true;
   }
-  bool end_array() override {
+  bool EndList() override {
     list_ = nullptr;
     return true;
   }
-  bool number_unsigned(number_unsigned_t number) override {
+  bool Number(std::optional<uint64_t> number) override {
     if (list_ == nullptr) return Unexpected("a number");
+    if (!number) return Unexpected("a number that is not an integer from 0 to 2^64 - 1");
     if (list_->size() == kMaxListLength) return Fail("at most 32 numbers in a list", "more");
-    list_->push_back(number);
+    list_->push_back(*number);
     return true;
   }
-  bool number_integer(number_integer_t /*number*/) override { return Unexpected("a number"); }
-  bool number_float(number_float_t /*number*/, const string_t& /*text*/) override {
-    return Unexpected("a number that is no whole one below 2^64");
-  }
-  bool null() override { return Unexpected("null"); }
-  bool boolean(bool /*value*/) override { return Unexpected("a bool"); }
-  bool binary(binary_t& /*bytes*/) override { return Unexpected("bytes"); }
-  bool parse_error(size_t position, const std::string& /*token*/,
-                   const nlohmann::json::exception& /*error*/) override {
-    if (status_.ok()) {
-      status_ = RefuseSafetensors("byte " + std::to_string(kLengthBytes + position), "JSON",
-                                  "something else");
-    }
-    return false;
+  bool Boolean() override { return Unexpected("a bool"); }
+  bool Null() override { return Unexpected("null"); }
+  void Broken(size_t byte) override {
+    status_ =
+        RefuseSafetensors("byte " + std::to_string(kLengthBytes + byte), "JSON", "something else");
   }
 
   const Status& status() const { return status_; }
@@ -152,7 +144,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   std::unordered_set<std::string> names_;
   std::string key_, field_;
   int level_ = 0;
-  bool metadata_ = false;                  // the entry at hand is the metadata
+  bool metadata_ = false;                  // the current entry is the metadata
   std::vector<uint64_t>* list_ = nullptr;  // being filled
   Status status_;
 };
@@ -210,9 +202,10 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
 Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
   std::string text(bytes, '\0');
   KINGLET_RETURN_IF_ERROR(file.ReadAt(kLengthBytes, std::as_writable_bytes(std::span<char>(text))));
-  HeaderHandler handler;
-  if (!nlohmann::json::sax_parse(text, &handler)) return handler.status();
-  return std::move(handler.tensors());
+  SafetensorsHeader header;
+  ReadJson(text, header);
+  KINGLET_RETURN_IF_ERROR(header.status());
+  return std::move(header.tensors());
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // A training code's named tensors as families see them: names and shapes first, values on demand.
 // Where the values come from (a file of any container, memory in a test) is behind the readers.
-#ifndef KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
-#define KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
+#ifndef KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
+#define KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
 
 #include <cstdint>
 #include <functional>
@@ -59,4 +59,4 @@ Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor);
 
 }  // namespace kinglet
 
-#endif  // KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
+#endif  // KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
