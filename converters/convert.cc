@@ -38,9 +38,14 @@ std::string FolderOf(const std::string& path) {
 
 // The blocks that a recipe describes, from the tensors of the checkpoint and of the recipe's
 // sources, files beside the checkpoint.
-Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_cache_rows,
+Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source) {
-  if (define_cache_rows) KeepUnit(*define_cache_rows, recipe);
+  if (options.memory_length) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
+                           "none with a recipe that names its own blocks",
+                           std::to_string(*options.memory_length));
+  }
+  if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
   for (const auto& [name, file] : recipe.sources) {
     const auto path = std::filesystem::path(FolderOf(source.path)) / file;
@@ -53,48 +58,52 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_c
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
+// The blocks of the family that is named, or else of the one that recognises the tensors.
+Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& options,
+                                 const SourceFile& source, std::string& family_name) {
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
+                           WithTables(recipe, source.tensors, MachineThreads()));
+  KINGLET_ASSIGN_OR_RETURN(
+      const Family* family,
+      ChooseFamily(recipe.family.empty() ? options.family : recipe.family, source.path, tensors));
+  KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
+  family_name = family->name;
+  const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
+  return family->load({source.path, options.config, source.step, tensors, source.modules, root,
+                       options.memory_length, options.define_cache_rows});
+}
+
 bool HasUnit(const ModelDescription& description) {
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   return FindBlock<AdaptiveEmbedding>(description)->define ||
          (encoder != nullptr && encoder->embedding.define);
 }
 
-Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
-                                   const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
-  LoadedModel model;
-  if (recipe.embedding) {
-    if (options.memory_length) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
-                             "none with a recipe that names its own blocks",
-                             std::to_string(*options.memory_length));
-    }
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options.define_cache_rows, source));
-    summary.family = "recipe";
-  } else {
-    KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
-                             WithTables(recipe, source.tensors, MachineThreads()));
-    KINGLET_ASSIGN_OR_RETURN(
-        const Family* family,
-        ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, tensors));
-    KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
-    const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-    KINGLET_ASSIGN_OR_RETURN(
-        model, family->load({path, options.config, source.step, tensors, source.modules, root,
-                             options.memory_length, options.define_cache_rows}));
-    summary.family = family->name;
-  }
+// Options that the loaded model must allow.
+Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model) {
   if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit that is the whole input", "none");
   }
-  if (model.bits && options.bits) {
-    return Status::Refusal(
-        KINGLET_INVALID_ARGUMENT, "convert", "bits",
-        "none for a checkpoint that is quantised already",
-        std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
-  }
+  if (!model.bits || !options.bits) return {};
+  return Status::Refusal(
+      KINGLET_INVALID_ARGUMENT, "convert", "bits",
+      "none for a checkpoint that is quantised already",
+      std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
+}
+
+Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
+                                   const Recipe& recipe, ConvertSummary& summary) {
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
   summary.checkpoint_bytes = source.bytes;
+  LoadedModel model;
+  if (recipe.embedding) {
+    summary.family = "recipe";
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, source));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = summary.family;
