@@ -28,14 +28,14 @@ bool ReadNumber(std::string_view text, Number& number) {
   return parsed.has_value();
 }
 
-// 17 significant digits: a double as it is.
+// 17 significant digits, which identify a double.
 std::string Exact(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.17g", number);
   return text;
 }
 
-// One line's value; its position is at least `least`.
+// Parses one line. Refuses positions below `least`.
 Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
                               std::span<const uint32_t> ids, uint64_t least) {
   const auto refuse = [&](const std::string& expected, std::string_view found) {
@@ -78,7 +78,7 @@ Status ForEachLine(const std::string& path, const Parse& parse) {
                          "an empty file");
 }
 
-// A stream in double precision.
+// A session that computes in double precision.
 Result<std::unique_ptr<Session>> StartSharp(std::shared_ptr<const ModelFile> file) {
   ModelOptions options;
   options.backend = "ref64";
@@ -135,7 +135,8 @@ Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const
 
 namespace {
 
-// Runs one stream in a session that is at its start, and adds to the replay.
+// Compares the values of one stream and adds them to `replay`. REQUIRES: the session is at a
+// stream's start.
 Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session,
                     GoldenReplay& replay) {
   const ModelDescription& description = session.model().file().description();
@@ -164,7 +165,7 @@ Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session
   return {};
 }
 
-// Back to the start of a stream, behind its source where it has one.
+// Starts a stream; encodes its source, if it has one.
 Status Begin(std::span<const uint32_t> source, Session& session) {
   return source.empty() ? session.Reset() : session.Encode(source);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/session.h"
 #include "tests/converters/files.h"
 #include "tests/support/translation_builder.h"
 
