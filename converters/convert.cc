@@ -15,6 +15,7 @@
 #include "converters/passes/calibrate.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_family.h"
+#include "converters/recipe/recipe_file.h"
 #include "converters/recipe/recipe_model.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/source_file.h"
@@ -57,9 +58,8 @@ bool HasUnit(const ModelDescription& description) {
          (encoder != nullptr && encoder->embedding.define);
 }
 
-Result<LoadedModel> LoadCheckpoint(const ConvertOptions& options, const Recipe& recipe,
-                                   ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
+Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
+                                   const Recipe& recipe, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
   LoadedModel model;
   if (recipe.embedding) {
@@ -124,7 +124,7 @@ Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedMo
   if (!recipe.passes.empty()) {
     KINGLET_RETURN_IF_ERROR(tensor_passes.ReadAll());
     KINGLET_RETURN_IF_ERROR(ApplyRecipePasses(
-        recipe.passes, {FolderOf(options.recipe), MachineThreads(), options.progress}, model));
+        recipe.passes, {recipe.folder, MachineThreads(), options.progress}, model));
   }
   if (options.calibration_text.empty()) return {};
   if (model.calibration) {
@@ -201,12 +201,12 @@ Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
 
 Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   ConvertSummary summary;
+  KINGLET_ASSIGN_OR_RETURN(const std::string path, FindCheckpoint(options.checkpoint));
   Recipe recipe;
-  if (!options.recipe.empty()) {
-    KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(options.recipe));
-    KINGLET_ASSIGN_OR_RETURN(recipe, ParseRecipe(node));
+  if (options.family.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(recipe, ChooseRecipe(path, options.recipe));
   }
-  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(options, recipe, summary));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
   std::vector<GoldenFile> golden;

@@ -31,7 +31,9 @@ struct ConvertOptions {
   std::string vocabulary;  // empty: the model has ids only
   std::optional<int> bits;
   std::string calibration_text;  // what Calibrate reads; needs bits
-  std::string recipe;            // JSON (docs/RECIPES.md): in place of a family, or after it
+  // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside
+  // the checkpoint (converters/recipe/recipe_file.h), unless a family is given.
+  std::string recipe;
   // The embedding's DeFINE unit stays in the model, which caches so many rows a stream; none: as
   // the recipe says, or else the unit becomes its table.
   std::optional<uint32_t> define_cache_rows;

@@ -11,23 +11,25 @@
 namespace kinglet {
 namespace {
 
-Status Refuse(const std::string& option, const std::string& expected, const std::string& found) {
+Status RefuseOption(const std::string& option, const std::string& expected,
+                    const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", option, expected, found);
 }
 
 Status CheckCache(const ConvertOptions& options) {
   if (options.cache_capacity && *options.cache_capacity > kMaxCacheCapacity) {
-    return Refuse("cache", "at most " + std::to_string(kMaxCacheCapacity),
-                  std::to_string(*options.cache_capacity));
+    return RefuseOption("cache", "at most " + std::to_string(kMaxCacheCapacity),
+                        std::to_string(*options.cache_capacity));
   }
   if (options.cache_capacity == 0 && (options.cache_theta || options.cache_lambda)) {
-    return Refuse("cache", "no theta and lambda for a cache of 0", "them");
+    return RefuseOption("cache", "no theta and lambda for a cache of 0", "them");
   }
   if (options.cache_theta && !(std::isfinite(*options.cache_theta) && *options.cache_theta > 0)) {
-    return Refuse("cache theta", "a number above 0", NumberText(*options.cache_theta));
+    return RefuseOption("cache theta", "a number above 0", NumberText(*options.cache_theta));
   }
   if (options.cache_lambda && !(*options.cache_lambda > 0 && *options.cache_lambda < 1)) {
-    return Refuse("cache lambda", "a number between 0 and 1", NumberText(*options.cache_lambda));
+    return RefuseOption("cache lambda", "a number between 0 and 1",
+                        NumberText(*options.cache_lambda));
   }
   return {};
 }
@@ -35,30 +37,30 @@ Status CheckCache(const ConvertOptions& options) {
 }  // namespace
 
 Status CheckOptions(const ConvertOptions& options) {
-  if (options.checkpoint.empty()) return Refuse("checkpoint", "a path", "none");
+  if (options.checkpoint.empty()) return RefuseOption("checkpoint", "a path", "none");
   if (options.bits && (*options.bits < kMinBits || *options.bits > kMaxBits)) {
-    return Refuse("bits", "2 to 16", std::to_string(*options.bits));
+    return RefuseOption("bits", "2 to 16", std::to_string(*options.bits));
   }
   if (!options.calibration_text.empty() && !options.bits) {
-    return Refuse("calibrate", "bits, which it goes with", "none");
+    return RefuseOption("calibrate", "bits, which it goes with", "none");
   }
   if (!options.recipe.empty() && !options.family.empty()) {
-    return Refuse("recipe", "no family beside it", options.family);
+    return RefuseOption("recipe", "no family beside it", options.family);
   }
   if (options.define_cache_rows &&
       (*options.define_cache_rows == 0 || *options.define_cache_rows > kMaxDimension)) {
-    return Refuse("keep-define", "1 to " + std::to_string(kMaxDimension) + " rows",
-                  std::to_string(*options.define_cache_rows));
+    return RefuseOption("keep-define", "1 to " + std::to_string(kMaxDimension) + " rows",
+                        std::to_string(*options.define_cache_rows));
   }
   if (options.prune && !(*options.prune >= 0 && *options.prune < 1)) {
-    return Refuse("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
+    return RefuseOption("prune", "a fraction from 0 to below 1", NumberText(*options.prune));
   }
   if (options.golden.empty() != options.ids.empty()) {
-    return Refuse("golden", "golden values and the ids they belong to",
-                  options.golden.empty() ? "ids only" : "golden values only");
+    return RefuseOption("golden", "golden values and the ids they belong to",
+                        options.golden.empty() ? "ids only" : "golden values only");
   }
   if (!(std::isfinite(options.tolerance) && options.tolerance >= 0)) {
-    return Refuse("tolerance", "a number from 0", NumberText(options.tolerance));
+    return RefuseOption("tolerance", "a number from 0", NumberText(options.tolerance));
   }
   KINGLET_RETURN_IF_ERROR(CheckCache(options));
   return CheckOutputPath(

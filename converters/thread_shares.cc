@@ -1,26 +1,44 @@
 #include "converters/thread_shares.h"
 
-#include <algorithm>
+#include <atomic>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "runtime/worker_team.h"
+
 namespace kinglet {
 
-size_t MachineThreads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
+size_t MachineThreads() { return UsableProcessors(); }
 
 void RunShares(size_t threads, const std::function<void(size_t)>& work) {
+  std::atomic<bool> out_of_memory = false;
+  const auto run = [&](size_t share) {
+    try {
+      work(share);
+    } catch (const std::bad_alloc&) {
+      out_of_memory = true;
+    }
+  };
   std::vector<std::thread> helpers;
   helpers.reserve(threads - 1);
   for (size_t share = 1; share < threads; ++share) {
     try {
-      helpers.emplace_back(work, share);
-    } catch (const std::system_error&) {  // no more threads to be had: this one does the share
-      work(share);
+      helpers.emplace_back(run, share);
+    } catch (const std::system_error&) {  // the system has no more threads
+      run(share);
     }
   }
-  work(0);
+  run(0);
   for (std::thread& helper : helpers) helper.join();
+  if (out_of_memory) throw std::bad_alloc();
+}
+
+void RunRanges(uint64_t count, size_t threads,
+               const std::function<void(uint64_t, uint64_t)>& work) {
+  RunShares(threads,
+            [&](size_t share) { work(count * share / threads, count * (share + 1) / threads); });
 }
 
 }  // namespace kinglet

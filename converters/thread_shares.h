@@ -1,4 +1,5 @@
-// Work divided among threads that live for one call.
+// Independent work divided among threads that live for one call. Nothing waits or spins between
+// calls; for calls that last microseconds there is runtime/worker_team.h.
 #ifndef KINGLET_CONVERTERS_THREAD_SHARES_H_
 #define KINGLET_CONVERTERS_THREAD_SHARES_H_
 
@@ -8,22 +9,20 @@
 
 namespace kinglet {
 
-// As many threads as the machine runs at a time, at least 1: for what a conversion computes.
+// How many threads a conversion uses: as many as can run at a time, at least 1.
 size_t MachineThreads();
 
-// Calls work(share) once for every share < threads and returns when all are done: share 0 in this
-// thread, each other in one of its own, or in this one if the system has no more threads. Nothing
-// waits or spins between calls. `work` must not throw. REQUIRES: threads >= 1.
-void RunShares(size_t threads, const std::function<void(size_t)>& work);
+// Calls work(share) once for every share < threads and returns when all calls have returned. Share
+// 0 runs in this thread, each other share in a thread of its own, or in this one if the system has
+// no more threads. If a call throws std::bad_alloc, RunShares throws it when all have ended; `work`
+// must throw nothing else. REQUIRES: threads >= 1.
+void RunShares(size_t threads, const std::function<void(size_t share)>& work);
 
-// The part of `count` things that falls to one share of so many threads: adjacent, nearly equal.
-// REQUIRES: share < threads; count * threads < 2^64.
-struct ShareRange {
-  uint64_t begin, end;
-};
-inline ShareRange ShareOf(uint64_t count, size_t share, size_t threads) {
-  return {count * share / threads, count * (share + 1) / threads};
-}
+// Calls work(first, end) once for each of `threads` adjacent ranges that cover [0, count) and are
+// nearly equal; ranges are empty where count < threads. Otherwise as RunShares.
+// REQUIRES: threads >= 1; count * threads < 2^64.
+void RunRanges(uint64_t count, size_t threads,
+               const std::function<void(uint64_t first, uint64_t end)>& work);
 
 }  // namespace kinglet
 

@@ -1,4 +1,4 @@
-// Packing and unpacking by 64-bit words.
+// Fields are read in 64-bit words at any byte offset.
 #include "format/bitpack.h"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ void ForEachField(std::span<const std::byte> bytes, int bits, uint64_t first, ui
   }
 }
 
-// Fields [first, first + 8 n) of a fixed width, sign bits copied down; first is a multiple of 8, so
-// that all eight places of a group are known when this is compiled.
+// Unpacks signed fields [first, first + 8 n). `first` is a multiple of 8, so the bit offsets of the
+// eight fields of a group are compile-time constants.
 template <int kBits>
 void UnpackGroups(const std::byte* bytes, uint64_t first, uint64_t n, int16_t* out) {
   const std::byte* group = bytes + first / 8 * kBits;
@@ -46,15 +46,16 @@ constexpr UnpackGroupsOf kUnpackGroups[] = {
     UnpackGroups<10>, UnpackGroups<11>, UnpackGroups<12>, UnpackGroups<13>, UnpackGroups<14>,
     UnpackGroups<15>, UnpackGroups<16>};
 
-// Whether one of the fields [0, count) is zero. Several fields lie in a word; x - 1 in each borrows
-// beyond its top bit where the field is zero, and above such a field only.
+// Whether one of the fields [0, count) is zero. Looks at several fields of a word at once:
+// subtracting 1 from each sets the top bit of a zero field, and can disturb only fields above a
+// zero one.
 bool HasZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
   const auto width = static_cast<uint64_t>(bits);
-  const uint64_t at_once = 57 / width;  // fields that a word holds, wherever in a byte it begins
+  const uint64_t at_once = 57 / width;  // fields that a word holds after up to 7 skipped bits
   uint64_t ones = 0;
   for (uint64_t i = 0; i < at_once; ++i) ones |= uint64_t{1} << (i * width);
   const uint64_t tops = ones << (width - 1);
-  // Whole words are read, so the last few fields are left to the loop below.
+  // Only whole words are read here; the last few fields are left to ForEachField below.
   const uint64_t readable = bytes.size() < 8 ? 0 : (bytes.size() - 8) * 8 / width;
   const uint64_t whole = std::min(count, readable) / at_once * at_once;
   uint64_t i = 0, found = 0;
@@ -68,7 +69,7 @@ bool HasZeroField(std::span<const std::byte> bytes, int bits, uint64_t count) {
   return found != 0;
 }
 
-// Without the instruction std::popcount is a call for each word.
+// Counts set bits. std::popcount would call a function per word where the baseline lacks popcnt.
 uint64_t SetBits(uint64_t word) {
   word -= word >> 1 & 0x5555555555555555;
   word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
@@ -112,14 +113,14 @@ void UnpackUnsigned(std::span<const std::byte> bytes, int bits, std::span<uint32
 void UnpackSigned(std::span<const std::byte> bytes, int bits, std::span<int16_t> out,
                   uint64_t first) {
   const uint64_t end = first + out.size();
-  // The last field of a group is read with up to three bytes behind it.
+  // Fields are read as 32-bit words, so a group may read up to three bytes behind its last field.
   const auto width = static_cast<uint64_t>(bits);
   const uint64_t readable = bytes.size() < 4 ? 0 : (bytes.size() - 4) / width * 8;
   const uint64_t begin = std::min((first + 7) / 8 * 8, end);
   const uint64_t groups = (std::max(std::min(end, readable), begin) - begin) / 8;
   const int unused = 32 - bits;
   const auto take = [&](uint64_t i, uint64_t word) {
-    // Moving the field to the top of a signed word and back copies its sign bit down.
+    // Shifting the field to the top of a signed word and back extends its sign.
     const auto top = static_cast<int32_t>(static_cast<uint32_t>(word) << unused);
     out[i - first] = static_cast<int16_t>(top >> unused);
   };
@@ -141,7 +142,7 @@ uint64_t FindZeroField(std::span<const std::byte> bytes, int bits, uint64_t coun
 uint64_t CountSetBits(std::span<const std::byte> bytes, uint64_t begin, uint64_t end) {
   uint64_t total = 0;
   while (begin < end) {
-    // From `begin` there are 64 - begin % 8 bits of the word that are ours.
+    // The word starts at a byte, so its first begin % 8 bits are skipped.
     const uint64_t offset = begin % 8;
     const uint64_t taken = std::min(end - begin, 64 - offset);
     uint64_t word = LoadWord(bytes, begin / 8) >> offset;

@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "format/limits.h"
@@ -17,27 +16,23 @@ class BlockReader : private SchemaReader {
  public:
   explicit BlockReader(const std::string& source) : SchemaReader(source) {}
 
-  // With its name left empty.
+  // The block's name is left empty.
   Result<Block> Read(const std::string& where, const schema::Block& block) const {
-    const int kinds = (block.adaptive_embedding() != nullptr) +
-                      (block.transformer_decoder() != nullptr) +
-                      (block.adaptive_softmax() != nullptr) + (block.neural_cache() != nullptr) +
-                      (block.recurrent_decoder() != nullptr) + (block.bag_classifier() != nullptr) +
-                      (block.transformer_encoder() != nullptr);
+    int kinds = 0;
+    Result<Block> read = Block();
+    const auto add = [&](const auto* stored, auto reader) {
+      if (stored == nullptr) return;
+      if (++kinds == 1) read = AsBlock((this->*reader)(where, *stored));
+    };
+    add(block.adaptive_embedding(), &BlockReader::ReadEmbedding);
+    add(block.transformer_decoder(), &BlockReader::ReadDecoder);
+    add(block.adaptive_softmax(), &BlockReader::ReadSoftmax);
+    add(block.neural_cache(), &BlockReader::ReadCache);
+    add(block.recurrent_decoder(), &BlockReader::ReadRecurrent);
+    add(block.bag_classifier(), &BlockReader::ReadClassifier);
+    add(block.transformer_encoder(), &BlockReader::ReadEncoder);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
-    if (const auto* stored = block.adaptive_embedding())
-      return AsBlock(ReadEmbedding(where, *stored));
-    if (const auto* stored = block.transformer_decoder())
-      return AsBlock(ReadDecoder(where, *stored));
-    if (const auto* stored = block.adaptive_softmax()) return AsBlock(ReadSoftmax(where, *stored));
-    if (const auto* stored = block.neural_cache()) return AsBlock(ReadCache(where, *stored));
-    if (const auto* stored = block.recurrent_decoder()) {
-      return AsBlock(ReadRecurrent(where, *stored));
-    }
-    if (const auto* stored = block.transformer_encoder()) {
-      return AsBlock(ReadEncoder(where, *stored));
-    }
-    return Block(ToClassifier(*block.bag_classifier()));
+    return read;
   }
 
  private:
@@ -81,7 +76,7 @@ class BlockReader : private SchemaReader {
     for (const schema::DefineLayer* from : *stored.layers()) {
       const size_t index = kept.unit.layers.size();
       KINGLET_ASSIGN_OR_RETURN(DefineLayer layer,
-                               ReadUnitLayer(where + ", layer " + std::to_string(index), *from));
+                               ReadUnitLayer(where + ", " + Numbered("layer", index), *from));
       if (index == kept.unit.entry_layers) e_width = previous;
       layer.in = InputWidth(layer, e_width, previous);
       previous = layer.out;
@@ -92,36 +87,29 @@ class BlockReader : private SchemaReader {
     return kept;
   }
 
-  // Without `in`, which follows from the layers before it.
+  // Leaves out `in`, which follows from the layers before it.
   Result<DefineLayer> ReadUnitLayer(const std::string& where,
                                     const schema::DefineLayer& stored) const {
     DefineLayer layer;
     layer.out = stored.out();
     layer.groups = stored.groups();
-    const auto read = [&](auto& to, const char* name, auto from, auto last) -> Status {
-      KINGLET_ASSIGN_OR_RETURN(
-          to, Enumerator<std::remove_reference_t<decltype(to)>>(where + ", " + name, from, last));
-      return {};
+    const auto read = [&](const char* name, auto from, auto& to) {
+      return ReadEnumerator(where + ", " + name, from, to);
     };
     bool shared = false;
-    KINGLET_RETURN_IF_ERROR(
-        read(layer.weights, "weights", stored.weights(), schema::DefineSharing::MAX));
-    KINGLET_RETURN_IF_ERROR(
-        read(shared, "bias sharing", stored.bias_sharing(), schema::DefineSharing::MAX));
-    KINGLET_RETURN_IF_ERROR(
-        read(layer.shuffle, "shuffle", stored.shuffle(), schema::DefineShuffle::MAX));
-    KINGLET_RETURN_IF_ERROR(read(layer.norm, "norm", stored.norm(), schema::DefineNorm::MAX));
-    KINGLET_RETURN_IF_ERROR(
-        read(layer.activation, "activation", stored.activation(), schema::DefineActivation::MAX));
-    KINGLET_RETURN_IF_ERROR(read(layer.skip, "skip", stored.skip(), schema::DefineSkip::MAX));
-    KINGLET_RETURN_IF_ERROR(read(layer.order, "order", stored.order(), schema::DefineOrder::MAX));
-    KINGLET_RETURN_IF_ERROR(
-        read(layer.residual, "residual", stored.residual(), schema::DefineResidual::MAX));
+    KINGLET_RETURN_IF_ERROR(read("weights", stored.weights(), layer.weights));
+    KINGLET_RETURN_IF_ERROR(read("bias sharing", stored.bias_sharing(), shared));
+    KINGLET_RETURN_IF_ERROR(read("shuffle", stored.shuffle(), layer.shuffle));
+    KINGLET_RETURN_IF_ERROR(read("norm", stored.norm(), layer.norm));
+    KINGLET_RETURN_IF_ERROR(read("activation", stored.activation(), layer.activation));
+    KINGLET_RETURN_IF_ERROR(read("skip", stored.skip(), layer.skip));
+    KINGLET_RETURN_IF_ERROR(read("order", stored.order(), layer.order));
+    KINGLET_RETURN_IF_ERROR(read("residual", stored.residual(), layer.residual));
     layer.bias = !stored.bias().has_value() ? DefineLayer::Bias::kNone
                  : shared                   ? DefineLayer::Bias::kShared
                                             : DefineLayer::Bias::kPerGroup;
     layer.norm_epsilon = stored.norm_epsilon();
-    // Where there is no norm they say nothing, and any tensor is refused.
+    // Without a norm these two mean nothing, and the validator refuses any tensor for it.
     const bool normless = layer.norm == DefineLayer::Norm::kNone;
     layer.norm_gain = normless || stored.norm_gain().has_value();
     layer.norm_offset = normless || stored.norm_offset().has_value();
@@ -137,12 +125,9 @@ class BlockReader : private SchemaReader {
     decoder.key_size = stored.key_size();
     decoder.value_size = stored.value_size();
     decoder.window = stored.window();
-    KINGLET_ASSIGN_OR_RETURN(
-        decoder.start,
-        Enumerator<StreamStart>(where + ", start", stored.start(), schema::StreamStart::MAX));
-    KINGLET_ASSIGN_OR_RETURN(
-        decoder.norm_order,
-        Enumerator<NormOrder>(where + ", norm order", stored.norm_order(), schema::NormOrder::MAX));
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", start", stored.start(), decoder.start));
+    KINGLET_RETURN_IF_ERROR(
+        ReadEnumerator(where + ", norm order", stored.norm_order(), decoder.norm_order));
     decoder.epsilon = stored.epsilon();
     KINGLET_ASSIGN_OR_RETURN(decoder.positions, ReadPositions(where, stored));
     for (const schema::TransformerLayer* layer : *stored.layers()) {
@@ -240,13 +225,10 @@ class BlockReader : private SchemaReader {
     softmax.head_bias = Optional(stored.head_bias());
     softmax.cluster_weight = Optional(stored.cluster_weight());
     softmax.cluster_bias = Optional(stored.cluster_bias());
-    KINGLET_ASSIGN_OR_RETURN(
-        softmax.tail_input,
-        Enumerator<TailInput>(where + ", tail input", stored.tail_input(), schema::TailInput::MAX));
-    KINGLET_ASSIGN_OR_RETURN(
-        softmax.normalisation,
-        Enumerator<Normalisation>(where + ", normalisation", stored.normalisation(),
-                                  schema::Normalisation::MAX));
+    KINGLET_RETURN_IF_ERROR(
+        ReadEnumerator(where + ", tail input", stored.tail_input(), softmax.tail_input));
+    KINGLET_RETURN_IF_ERROR(
+        ReadEnumerator(where + ", normalisation", stored.normalisation(), softmax.normalisation));
     for (const schema::SoftmaxTail* tail : *stored.tails()) {
       softmax.tails.push_back({tail->first(), tail->size(), tail->cluster_row(),
                                Optional(tail->projection()), tail->rows(), Optional(tail->bias())});
@@ -262,10 +244,9 @@ class BlockReader : private SchemaReader {
     if (stored.input() != nullptr) decoder.input = ToQuantiser(*stored.input());
     for (const schema::RecurrentLayer* from : *stored.layers()) {
       RecurrentLayer layer{};
-      KINGLET_ASSIGN_OR_RETURN(
-          layer.cell, Enumerator<RecurrentCell>(
-                          where + ", cell of layer " + std::to_string(decoder.layers.size()),
-                          from->cell(), schema::RecurrentCell::MAX));
+      KINGLET_RETURN_IF_ERROR(
+          ReadEnumerator(where + ", cell of " + Numbered("layer", decoder.layers.size()),
+                         from->cell(), layer.cell));
       layer.units = from->units();
       layer.input_weight = from->input_weight();
       layer.input_bias = Optional(from->input_bias());
@@ -277,7 +258,8 @@ class BlockReader : private SchemaReader {
     return decoder;
   }
 
-  static BagClassifier ToClassifier(const schema::BagClassifier& stored) {
+  Result<BagClassifier> ReadClassifier(const std::string&,
+                                       const schema::BagClassifier& stored) const {
     BagClassifier classifier{};
     classifier.classes = stored.classes();
     classifier.padding = Optional(stored.padding());
@@ -294,8 +276,7 @@ class BlockReader : private SchemaReader {
 
   Result<NeuralCache> ReadCache(const std::string& where, const schema::NeuralCache& stored) const {
     NeuralCache cache{"", stored.capacity(), stored.theta(), stored.lambda()};
-    KINGLET_ASSIGN_OR_RETURN(cache.start, Enumerator<CacheStart>(where + ", start", stored.start(),
-                                                                 schema::CacheStart::MAX));
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", start", stored.start(), cache.start));
     return cache;
   }
 };

@@ -1,4 +1,4 @@
-// A block of the verified FlatBuffer as a value.
+// Reads one block (embedding, decoder, softmax, ...) of the verified FlatBuffer as a value.
 #ifndef KINGLET_FORMAT_BLOCK_READER_H_
 #define KINGLET_FORMAT_BLOCK_READER_H_
 
@@ -13,9 +13,9 @@ namespace schema {
 struct Block;
 }
 
-// Errors: KINGLET_INVALID_MODEL, naming `source` and the block, for a block of no or several kinds,
-// a list that is too long and a number that is no enumerator; the rest is left to
-// format/validate.h.
+// Errors: KINGLET_INVALID_MODEL, naming `source` and the block, for a block of no kind or of
+// several, a list that is too long and a number that no enumerator has. format/validate.h checks
+// the rest.
 Result<Block> ReadBlock(const std::string& source, const std::string& name,
                         const schema::Block& stored);
 

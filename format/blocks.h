@@ -1,9 +1,10 @@
-// What a model is made of: the block axis of the library. Blocks, not operations, are stored in the
-// file, so lowering (runtime/lower) can improve without reconverting. These are plain values; the
-// reader fills them from a verified file, converters fill them for the writer.
+// What a model is made of: the block axis of the library (embeddings, decoders, softmax, neural
+// cache, classifier, encoder). A file stores blocks, not operations, so lowering (runtime/lower)
+// can improve without converting again. Blocks are plain values: converters fill them for the
+// writer, the reader fills them from a verified file.
 //
-// A TensorId indexes the file's tensor directory. The reader has checked every id, shape and
-// relation that the comments below state, so code after it may rely on them.
+// A TensorId indexes the file's tensor directory. The reader checks every id, shape and relation
+// that the comments below state, so code that gets blocks from it may rely on them.
 #ifndef KINGLET_FORMAT_BLOCKS_H_
 #define KINGLET_FORMAT_BLOCKS_H_
 
@@ -16,78 +17,79 @@
 
 #include "format/define_unit.h"
 #include "format/encoding.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 
-// y = round_half_even(clamp(x, -max_abs, max_abs) / step) * step, x/0 never happens: both are
-// finite and > 0 (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser
-// as MicroNet uses it.
+// y = round_half_even(clamp(x, -max_abs, max_abs) / step) * step. Both numbers are finite and > 0
+// (docs/NUMERICS.md, "Activations"). Source: distiller's symmetric linear quantiser as MicroNet
+// uses it.
 struct ActivationQuantiser {
   float max_abs;
   float step;
 };
 
-// Words [first, first + size) have rows of `table`; a projection, where present, maps a row (cols
-// of the table) to the width of the bins: projection is [width, cols(table)]. Without one,
-// cols(table) == width. The bins' width is the embedding's, or, where a DeFINE unit comes after
-// them, its map_width.
+// The embedding rows of words [first, first + size). A projection maps a row of the table to the
+// bins' width, which is the embedding's width or, where a DeFINE unit follows, its map_width.
 struct EmbeddingBin {
   uint32_t first;
   uint32_t size;
-  TensorId table;
-  std::optional<TensorId> projection;
-  // How many tokens of a text of the model's kind lie in the bin, for measuring with made-up ids; 0
-  // in every bin: not known. Computes nothing.
+  TensorId table;                      // [size, e]
+  std::optional<TensorId> projection;  // [bins' width, e]; absent: e is the bins' width
+  // How many tokens of a typical text lie in the bin, so that measurements can make up realistic
+  // ids; 0 in every bin: not known. Affects no result.
   uint64_t tokens = 0;
   double scale = 1;  // multiplies the (projected) row
 };
 
-// The values of one layer of a DeFINE unit, of ShapesOf(layer).
+// The tensors of one layer of a DeFINE unit; ShapesOf(layer) says which there are and their shapes.
 struct DefineTensors {
   TensorId weight;  // not coded
   std::optional<TensorId> bias, norm_gain, norm_offset;
 };
 
-// A DeFINE unit that stays in the file: its output for a word is computed when a stream first needs
-// it, and then kept in a cache of the stream.
+// A DeFINE unit that the file keeps instead of a table of its outputs: a stream computes the output
+// for a word when it first needs it, and keeps it in a cache of its own.
 struct KeptDefineUnit {
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
-  uint32_t cache_rows;                 // of a stream, at most; at least 1
+  uint32_t cache_rows;                 // capacity of a stream's cache in rows; at least 1
 };
 
-// Adaptive input representations (Baevski & Auli 2019); one bin is an ordinary embedding. Bins are
-// adjacent, start at word 0 and cover the vocabulary. With a DeFINE unit the bins are its Map.
+// Adaptive input representations (Baevski & Auli 2019); with one bin an ordinary embedding, with a
+// projection a low-rank one. Bins are adjacent, start at word 0 and cover the vocabulary. With a
+// DeFINE unit the bins are its Map layer.
 struct AdaptiveEmbedding {
   std::string name;
   uint32_t width;  // of the bins' rows, or of the unit's output
-  double scale;    // multiplies the row or the output; sqrt(width) in most Transformers, else 1
+  double scale;    // multiplies the row, or the unit's output; sqrt(width) in most Transformers
   std::vector<EmbeddingBin> bins;
   std::optional<KeptDefineUnit> define = {};
 };
 
 // What attention sees in window slots older than the first token of a stream.
 enum class StreamStart : uint8_t {
-  kMasked = 0,  // nothing: those slots have no weight
-  // Keys and values of zeros that take part in the softmax (MicroNet's quantised network, the zero
-  // memory of TransfoXL), or those of `TransformerLayer::start`.
+  kMasked = 0,  // nothing: a mask takes those slots out of the softmax
+  // Keys and values that take part in the softmax: those of `TransformerLayer::start`, or zeros
+  // (MicroNet's quantised network, the zero memory of TransfoXL).
   kZeros = 1,
 };
 
-// Where a layer normalises, for f the attention and the inner layer in turn.
+// Where a layer normalises its input x; f is the attention, then the inner layer (feed-forward).
 enum class NormOrder : uint8_t {
   kPre = 0,   // x + f(LN(x))
   kPost = 1,  // LN(x + f(x))
 };
 
-// The alternatives of Positions: where a token's place enters. t: index of the token; D: how many
-// tokens a key is older than the query.
+// The alternatives of Positions say how the position of a token enters the computation. t: index of
+// the token in its stream; D: distance, by how many tokens a key is older than the attention query.
 
-// Each layer has a trained column for each window slot, which all heads share:
+// Each layer has a trained column for each window slot, shared by all heads:
 // score += q . column / sqrt(key_size) (Yan et al. 2020).
 struct SlotPositions {};
 
-// Dai et al. 2019, "Transformer-XL", section 3.3, with a query's two biases u and w:
+// Relative positional encoding (Dai et al. 2019, "Transformer-XL", section 3.3), with the content
+// bias u and the position bias w of the attention query q:
 // score = ((q + u) . k + (q + w) . r_D) / sqrt(key_size), r_D = `positions` of the layer times
 // R(D), R(D) = [sin(D f_0), .., sin(D f_n), cos(D f_0), .., cos(D f_n)], f = frequencies.
 struct RelativeSinusoids {
@@ -95,27 +97,30 @@ struct RelativeSinusoids {
   std::optional<uint32_t> clamp;  // a larger D counts as this
 };
 
-// To the scaled embedding are added the sines and then the cosines of (first + t) f_j, angle and
-// function value rounded to float32 as in fairseq's table.
+// Adds to the scaled embedding the sines and then the cosines of (first + t) f_j. Angle and
+// function value are rounded to float32, as in fairseq's table.
 struct AbsoluteSinusoids {
   TensorId frequencies;  // [width / 2], float32, each in [0, kMaxFrequency]
-  uint32_t first;        // fairseq: 2, the index of its padding word and one more
+  uint32_t first;        // position of token 0; in fairseq 2, its padding index plus 1
 };
 
-// To the scaled embedding is added row t.
+// Adds row t to the scaled embedding (learned positions).
 struct PositionTable {
   TensorId table;  // [window, width]
 };
 
 using Positions = std::variant<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable>;
 
-// Positions of tokens rather than distances. A stream has no more of them than the window.
+// Whether the token's own index t enters, not only distances. A stream then has `window` positions.
 inline bool IsAbsolute(const Positions& positions) {
-  return std::holds_alternative<AbsoluteSinusoids>(positions) ||
-         std::holds_alternative<PositionTable>(positions);
+  return std::visit(Overloaded{[](const SlotPositions&) { return false; },
+                               [](const RelativeSinusoids&) { return false; },
+                               [](const AbsoluteSinusoids&) { return true; },
+                               [](const PositionTable&) { return true; }},
+                    positions);
 }
 
-// The seven activation quantisers of one layer; in comments MicroNet's names of them.
+// The seven activation quantisers of one layer. The comments begin with MicroNet's names for them.
 struct TransformerLayerQuantisers {
   ActivationQuantiser attention_input;  // quant_ln1: input of qkv
   ActivationQuantiser qkv;              // quant_qkv: queries (content bias added), keys and values
@@ -126,17 +131,18 @@ struct TransformerLayerQuantisers {
   ActivationQuantiser outer;            // fc.4: output of `outer` before the residual sum
 };
 
-// The five activation quantisers of a layer's attention to the source.
+// The five activation quantisers of a layer's cross-attention.
 struct CrossAttentionQuantisers {
-  ActivationQuantiser input;      // normalised target token: input of the queries' product
+  ActivationQuantiser input;      // normalised target token: input of query_weight
   ActivationQuantiser query;      // queries
   ActivationQuantiser key_value;  // keys and values of the source
   ActivationQuantiser weights;    // attention weights after the softmax
   ActivationQuantiser attended;   // weighted values, input of `out`
 };
 
-// Attention of a decoder's layer over the encoded source, between its attention over the target and
-// its inner layer, normalised as they are. The names are the layer's; e = the encoder's width.
+// Attention of a decoder's layer over the encoded source (encoder-decoder attention). It stands
+// between the layer's self-attention and its inner layer and has the same norm order. Letters as
+// for TransformerLayer; e = the encoder's width.
 struct CrossAttention {
   TensorId norm_gain, norm_bias;       // [d]
   TensorId query_weight;               // [H key_size, d]
@@ -148,20 +154,21 @@ struct CrossAttention {
   std::optional<CrossAttentionQuantisers> quantisers;  // present iff the layer's own are
 };
 
-// d = width, H = heads, i = rows of inner_weight.
+// One layer of a TransformerDecoder: self-attention, then the inner (feed-forward) layer. d =
+// width, H = heads, i = rows of inner_weight.
 struct TransformerLayer {
   TensorId attention_norm_gain, attention_norm_bias;  // [d]
   TensorId qkv_weight;                                // [H (2 key_size + value_size), d]: per head
                                                       // rows of q, of k, of v
   std::optional<TensorId> qkv_bias;                   // [rows of qkv_weight]
-  // SlotPositions: [key_size, window], a column a slot. RelativeSinusoids: [H key_size, d]. Absent
-  // for all others.
+  // SlotPositions: [key_size, window], a column per slot. RelativeSinusoids: [H key_size, d].
+  // Absent for all others.
   std::optional<TensorId> positions;
   // u and w of RelativeSinusoids, [H, key_size]; absent for all others. Layers may share them.
   std::optional<TensorId> content_bias, position_bias;
-  // What the slots before the stream hold: keys [H, key_size], then values [H, value_size]. Only
-  // where the stream starts with zeros, the norm comes first and positions are RelativeSinusoids:
-  // there a normalised zero is the norm's bias. Absent: zeros.
+  // What slots before the stream's first token hold: keys [H, key_size], then values
+  // [H, value_size]. Only with StreamStart::kZeros, NormOrder::kPre and RelativeSinusoids, where
+  // the norm turns a memory of zeros into its bias. Absent: zeros.
   std::optional<TensorId> start;                         // [H (key_size + value_size)]
   TensorId out_weight;                                   // [d, H value_size]
   std::optional<TensorId> out_bias;                      // [d]
@@ -169,7 +176,7 @@ struct TransformerLayer {
   TensorId inner_weight, inner_bias;                     // [i, d], [i]; ReLU after them
   TensorId outer_weight, outer_bias;                     // [d, i], [d]
   std::optional<TransformerLayerQuantisers> quantisers;  // all layers have them or none has
-  // In every layer of a decoder beside an encoder, and in no other.
+  // Present iff the model has an encoder, then in every layer of the decoder.
   std::optional<CrossAttention> cross_attention;
 };
 
@@ -179,8 +186,9 @@ struct TransformerLayer {
 struct TransformerDecoder {
   std::string name;
   uint32_t width, heads, key_size, value_size;
-  // Slots a token attends to, itself in the last one. With absolute positions it is also their
-  // number, and the token after the last starts anew with position 0 and an empty window.
+  // Slots that a token attends to; it is itself in the last one. With absolute positions also their
+  // number (max_positions): the token after the last starts again with position 0 and an empty
+  // window.
   uint32_t window;
   StreamStart start;  // absolute positions: kMasked
   NormOrder norm_order;
@@ -192,21 +200,21 @@ struct TransformerDecoder {
   std::optional<ActivationQuantiser> output;
 };
 
-// What the source of a translation becomes before the first target token (Vaswani et al. 2017):
-// layers as a decoder's, in which each token sees all of the source. The stack's window is the
-// longest source, its norm comes first and it has a final one, its positions are a PositionTable,
-// it has no cross-attention, and it has quantisers iff the decoder has them; that of its output is
-// of the vectors that the decoder's keys and values are made of.
+// The encoder of a translation model (Vaswani et al. 2017). It runs over the source before the
+// first target token. The stack's layers are a decoder's, but each token sees the whole source. The
+// stack's window is the longest source; it has NormOrder::kPre, a final norm, a PositionTable and
+// no cross-attention. It has quantisers iff the decoder has; its output quantiser then applies to
+// the vectors that the decoder's cross-attention computes keys and values from.
 struct TransformerEncoder {
   std::string name;
   uint32_t vocabulary_size;     // words of the source language
-  AdaptiveEmbedding embedding;  // of them
+  AdaptiveEmbedding embedding;  // of these words
   TransformerDecoder stack;
 };
 
 // What a recurrent layer computes from its input x, its own previous output h and its cell state c;
-// s is the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. Blocks
-// of rows, one for each gate, lie one after the other.
+// s is the logistic sigmoid, W and U the input and recurrent weights, b and d their biases. A
+// weight has one block of rows for each gate, in the order in which the gates are named here.
 enum class RecurrentCell : uint8_t {
   kLstm = 0,  // i, f, g, o: a = W x + b + U h + d; c = s(f) c + s(i) tanh(g); h = s(o) tanh(c)
   kGru = 1,   // r, z, m: m = tanh(W x + b + s(r) (U h + d)); h = (1 - s(z)) m + s(z) h
@@ -238,16 +246,16 @@ struct RecurrentLayer {
   uint32_t units;
   TensorId input_weight;               // [G n, m]
   std::optional<TensorId> input_bias;  // [G n]
-  // U: [G n, n]; of a QRNN [G n, m], and absent where its window is one token.
+  // U: [G n, n]; of a QRNN [G n, m], absent where its window (filter width) is one token.
   std::optional<TensorId> recurrent_weight;
   std::optional<TensorId> recurrent_bias;  // [G n]; a QRNN has none
-  // Of the layer's output on its way into matrix products; all layers have one or none has, and the
-  // decoder's input has one iff they have.
+  // Quantises the layer's output where it enters matrix products. All layers and the decoder's
+  // input have one, or none has.
   std::optional<ActivationQuantiser> output;
 };
 
-// Recurrent layers, each fed with the output of the one before, the first with the embedding. All
-// states start as zeros. The last layer's output is the model's hidden state.
+// Recurrent layers (LSTM, GRU, QRNN, Elman). Each reads the output of the one before, the first the
+// embedding. All states start as zeros. The last layer's output is the model's hidden state.
 struct RecurrentDecoder {
   std::string name;
   uint32_t inputs;                           // the embedding's width
@@ -255,7 +263,7 @@ struct RecurrentDecoder {
   std::vector<RecurrentLayer> layers;
 };
 
-// How a projected hidden state enters the products with tables and cluster rows.
+// How the projected hidden state enters the products with tables and cluster rows.
 enum class TailInput : uint8_t {
   kAsIs = 0,
   kFixedPoint15 = 1,  // rounded to 15-bit fixed point, except in ref64 (docs/NUMERICS.md, rule 2)
@@ -263,31 +271,33 @@ enum class TailInput : uint8_t {
 
 // Which logits share a softmax.
 enum class Normalisation : uint8_t {
-  // The head's words and the clusters one, each tail's words one of their own:
+  // One softmax over the head's words and the clusters, another over each tail's words:
   // log p(w in tail) = log p(cluster) + log p(w | cluster).
   kPerCluster = 0,
-  // All words one. The cluster's logit is added to those of the tail's words and is none itself.
+  // One softmax over all words. A cluster's logit is added to the logits of its tail's words and is
+  // itself not part of the softmax.
   kWhole = 1,
 };
 
-// Words [first, first + size): their logits are table * (projection * h) + bias.
+// A tail cluster, words [first, first + size). Their logits are table * (projection * h) + bias.
 struct SoftmaxTail {
   uint32_t first;
   uint32_t size;
-  uint32_t cluster_row;  // row of `clusters_*` that is this tail's logit; a permutation
+  uint32_t cluster_row;  // row of cluster_weight that gives this cluster's logit; each row once
   std::optional<TensorId> projection;  // [cols(table), width]; absent: cols(table) == width
   TensorId table;                      // [size, e]
   std::optional<TensorId> bias;        // [size]
 };
 
-// Adaptive softmax (Grave et al. 2017). The head's logits are its words followed by the cluster
-// rows; no tails: a full softmax; no words in the head: a class-factored one (Goodman 2001), a tail
-// for each class. Words are covered in order: head, then tails, so those of a class lie together.
+// Adaptive softmax (Grave et al. 2017): a head cluster of frequent words, and tail clusters. The
+// head's logits are those of its words, then those of the tail clusters. Without tails it is a full
+// softmax; without words in the head a class-factored one (Goodman 2001) with a tail per class.
+// Words are numbered in order: the head's, then each tail's.
 struct AdaptiveSoftmax {
   std::string name;
   uint32_t width;
   uint32_t head_size;
-  // Of the hidden state on its way to head_table and cluster_weight; absent: e == width.
+  // Applied to the hidden state before head_table and cluster_weight; absent: e == width.
   std::optional<TensorId> head_projection;  // [e, width]
   std::optional<TensorId> head_table;       // [head_size, e]; present iff head_size > 0
   std::optional<TensorId> head_bias;        // [head_size]
@@ -300,12 +310,13 @@ struct AdaptiveSoftmax {
 
 // When a cache begins to take part in the distribution.
 enum class CacheStart : uint8_t {
-  kFirstPair = 0,  // with its first pair; what an empty one does is the session's choice (MicroNet)
-  kPastCapacity = 1,  // when more than `capacity` pairs were seen, softmax alone before (AWD-LSTM)
+  kFirstPair = 0,  // with its first pair (MicroNet); a session option says what an empty cache does
+  kPastCapacity = 1,  // after more than `capacity` pairs; before that the softmax alone (AWD-LSTM)
 };
 
-// Neural cache (Grave et al. 2016): p = (1 - lambda) softmax + lambda cache, cache weights
-// softmax(theta * h . key) over the last `capacity` (hidden, next word) pairs.
+// Neural cache (continuous cache, Grave et al. 2016): p = (1 - lambda) softmax + lambda cache. The
+// cache holds the last `capacity` (hidden state, next word) pairs, weighted with
+// softmax(theta * h . hidden state).
 struct NeuralCache {
   std::string name;
   uint32_t capacity;  // > 0; a model without a cache has no such block
@@ -314,10 +325,10 @@ struct NeuralCache {
   CacheStart start = CacheStart::kFirstPair;
 };
 
-// The hidden layer of a classifier: max(a x + s, 0), a dense layer, max(a' y + s', 0). Source: the
-// text classifiers of Chen, Li & Sun 2020, "Differentiable Product Quantization"; batch
-// normalisation with its trained statistics is a = gamma / sqrt(variance + epsilon) and
-// s = beta - mean a.
+// The hidden layer of a classifier: max(a x + s, 0), a dense layer, max(a' y + s', 0), with scales
+// a and shifts s. Source: the text classifiers of Chen, Li & Sun 2020, "Differentiable Product
+// Quantization" (DPQ). Batch normalisation with trained statistics has a = gamma /
+// sqrt(variance + epsilon) and s = beta - mean a.
 struct BagHiddenLayer {
   TensorId input_scale, input_shift;    // [f], f = the classifier's features
   TensorId weight;                      // [n, f]
@@ -325,12 +336,13 @@ struct BagHiddenLayer {
   TensorId output_scale, output_shift;  // [n]
 };
 
-// Classes of a list of words from the mean of their vectors (a bag of words), followed by the
-// largest entry in each dimension where `max_pool`: f = width of the embedding, or twice that.
+// Classifies a list of words (a bag of words). Its features are the mean of the words' embeddings
+// and, with `max_pool`, after it the largest entry of each dimension: f = the embedding's width, or
+// twice that.
 struct BagClassifier {
   std::string name;
   uint32_t classes;
-  // A word that fills lists up: not in the mean, and a vector of zeros to the maximum.
+  // The word that pads lists: the mean leaves it out, the maximum counts it as a vector of zeros.
   std::optional<uint32_t> padding;
   bool max_pool;
   std::optional<BagHiddenLayer> hidden;
@@ -341,7 +353,7 @@ struct BagClassifier {
 using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftmax, NeuralCache,
                            RecurrentDecoder, BagClassifier, TransformerEncoder>;
 
-// Where the file came from; free text, never interpreted.
+// Where the file came from. Free text that nothing interprets.
 struct Provenance {
   std::string producer;       // "kinglet 0.1.0"
   std::string family;         // "neurips-micronet"
@@ -350,31 +362,36 @@ struct Provenance {
   std::string options;        // the converter's options that shaped the model: "bits 9, calibrated"
 };
 
-// Known answers carried in the file, in double precision within `tolerance`; `kinglet verify`
-// replays them. Feeding ids[0..i] gives log p(ids[i+1]) = log_probabilities[i]. In a model with a
-// start token, feeding that and then ids[0..i-1] gives log p(ids[i]) = log_probabilities[i].
+// Known answers that the file carries; `kinglet verify` replays them in double precision and
+// compares within `tolerance`. Feeding ids[0..i] gives log p(ids[i+1]) = log_probabilities[i]. In a
+// model with a start token, feeding that and then ids[0..i-1] gives log p(ids[i]) =
+// log_probabilities[i].
 struct GoldenVector {
-  std::vector<uint32_t> ids;              // n >= 2; n >= 1 behind a start token
-  std::vector<double> log_probabilities;  // n - 1, or n behind a start token; each <= 0
+  std::vector<uint32_t> ids;              // n >= 2; with a start token n >= 1
+  std::vector<double> log_probabilities;  // n - 1; with a start token n; each <= 0
   double tolerance;
-  std::vector<uint32_t> source_ids =
-      {};  // encoded before them; at least one iff there is an encoder
+  // Source tokens that are encoded first; at least one iff there is an encoder.
+  std::vector<uint32_t> source_ids = {};
 };
 
-// A whole model but for the tensors' values and the vocabulary's strings.
+// A whole model without the tensors' values and the vocabularies' strings.
 struct ModelDescription {
   Provenance provenance;
   uint32_t vocabulary_size = 0;
-  // Of a language model: what its training fed first in every text, so that the text's first token
-  // is predicted too (fairseq's </s>). Absent: a stream begins with the text. A translation model
-  // has one.
+  // The token that training fed before every text, so that the text's first token is predicted too
+  // (fairseq's </s>). Absent: a stream begins with the text. Only language models may have one,
+  // translation models must.
   std::optional<uint32_t> start_token;
-  // A language model: exactly one embedding, softmax and decoder (of any kind), at most one cache.
-  // A translation model: also one encoder, and the decoder a TransformerDecoder; no cache. Or an
-  // embedding alone, or an embedding and a classifier.
+  // One of: a language model (exactly one embedding, decoder and softmax, at most one cache); a
+  // translation model (one embedding, TransformerEncoder, TransformerDecoder and softmax); an
+  // embedding alone; an embedding and a classifier.
   std::vector<Block> blocks;
-  std::optional<GoldenVector> golden;  // of a language model
+  std::optional<GoldenVector> golden;  // language models only
 };
+
+inline const std::string& NameOf(const Block& block) {
+  return std::visit([](const auto& kind) -> const std::string& { return kind.name; }, block);
+}
 
 // The block of type T, or null.
 template <class T>
@@ -384,26 +401,36 @@ const T* FindBlock(const ModelDescription& description) {
   }
   return nullptr;
 }
+template <class T>
+T* FindBlock(ModelDescription& description) {
+  return const_cast<T*>(FindBlock<T>(static_cast<const ModelDescription&>(description)));
+}
 
-// Words of the encoder's source; 0 without an encoder.
+// Number of words of the encoder's source; 0 without an encoder.
 inline uint32_t SourceVocabularySize(const ModelDescription& description) {
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   return encoder == nullptr ? 0 : encoder->vocabulary_size;
 }
 
-// How many tokens the positions of a stream count before they begin anew
-// (TransformerDecoder::window); none: a stream has no end.
+// max_positions: how many tokens a stream has positions for before it starts again at 0
+// (TransformerDecoder::window). None: no limit.
 inline std::optional<uint32_t> PositionsOf(const ModelDescription& description) {
   const auto* decoder = FindBlock<TransformerDecoder>(description);
   if (decoder == nullptr || !IsAbsolute(decoder->positions)) return std::nullopt;
   return decoder->window;
 }
 
-// Whether it has what predicts words; otherwise it is an embedding, perhaps with a classifier.
+// Whether the model predicts words; otherwise it is an embedding, perhaps with a classifier.
 inline bool IsLanguageModel(const ModelDescription& description) {
   return std::any_of(description.blocks.begin(), description.blocks.end(), [](const Block& block) {
-    return !std::holds_alternative<AdaptiveEmbedding>(block) &&
-           !std::holds_alternative<BagClassifier>(block);
+    return std::visit(Overloaded{[](const AdaptiveEmbedding&) { return false; },
+                                 [](const BagClassifier&) { return false; },
+                                 [](const TransformerDecoder&) { return true; },
+                                 [](const RecurrentDecoder&) { return true; },
+                                 [](const AdaptiveSoftmax&) { return true; },
+                                 [](const NeuralCache&) { return true; },
+                                 [](const TransformerEncoder&) { return true; }},
+                      block);
   });
 }
 

@@ -19,10 +19,8 @@ void CodedRows::Codes(uint64_t row, uint32_t* out) const {
     }
     return;
   }
-  const uint64_t mask = (uint64_t{1} << bits_) - 1;
-  uint64_t bit = row * scheme.positions * static_cast<uint64_t>(bits_);
-  for (uint32_t j = 0; j < scheme.positions; ++j, bit += static_cast<uint64_t>(bits_)) {
-    out[j] = static_cast<uint32_t>((LoadWord(view_.codes, bit / 8) >> (bit % 8)) & mask);
+  for (uint32_t j = 0; j < scheme.positions; ++j) {
+    out[j] = LoadField(view_.codes, bits_, row * scheme.positions + j);
   }
 }
 
@@ -33,9 +31,8 @@ void CodedRows::CodebookRows(uint64_t row, uint32_t* out) const {
 
 std::span<const std::byte> CodedRows::Memory(uint64_t begin, uint64_t end) const {
   if (view_.seed) return {};
-  const uint64_t row_bits = uint64_t{view_.scheme.positions} * static_cast<uint64_t>(bits_);
-  const uint64_t first = begin * row_bits / 8;
-  return view_.codes.subspan(first, (end * row_bits + 7) / 8 - first);
+  const uint64_t positions = view_.scheme.positions;
+  return BytesOfFields(view_.codes, bits_, begin * positions, end * positions);
 }
 
 }  // namespace kinglet

@@ -1,4 +1,5 @@
-// Reads a coded table's codes, stored or computed, where they lie.
+// Reads the codes of a coded table row by row: KD codes, DPQ and product quantisation codes, which
+// are stored, or HashNet codes, which are computed.
 #ifndef KINGLET_FORMAT_CODED_ROWS_H_
 #define KINGLET_FORMAT_CODED_ROWS_H_
 
@@ -9,26 +10,28 @@
 
 namespace kinglet {
 
-// Cheap to copy; the view's bytes outlive it. Any thread.
+// Cheap to copy. Any thread. REQUIRES: the view's bytes outlive it.
 class CodedRows {
  public:
   // REQUIRES: the view is coded and its scheme valid.
   explicit CodedRows(const TensorView& view);
 
   uint32_t positions() const { return view_.scheme.positions; }
-  // Each position's code of `row`, an index within its pool, to out[positions()]. Stored codes are
-  // below 2^bits, and below their pool's size once the file is verified.
+  // Writes the code of each position of `row`, an index within the position's pool, to
+  // out[positions()]. In a file that is not verified yet a stored code may be beyond its pool, but
+  // is below 2^CodeBits().
   void Codes(uint64_t row, uint32_t* out) const;
-  // The same as rows of the codebook.
+  // The same as row numbers of the codebook.
   void CodebookRows(uint64_t row, uint32_t* out) const;
-  // Stored bytes that hold the codes of rows [begin, end), or of one; none where they are computed.
+  // The stored bytes that hold the codes of rows [begin, end), or of one row; empty where codes are
+  // computed.
   std::span<const std::byte> Memory(uint64_t begin, uint64_t end) const;
   std::span<const std::byte> Memory(uint64_t row) const { return Memory(row, row + 1); }
 
  private:
   CodedView view_;
   int bits_;
-  std::vector<uint64_t> pool_firsts_;  // by position; empty: all are 0
+  std::vector<uint64_t> pool_firsts_;  // [positions]; empty: all are 0
 };
 
 }  // namespace kinglet

@@ -182,7 +182,7 @@ void MarkReleased(TensorView& view) {
 
 void RequireHeld(const TensorView& view) {
   if (!view.released) return;
-  std::fprintf(stderr, "kinglet: tensor %s is read after its memory was given up\n",
+  std::fprintf(stderr, "kinglet: tensor %s is read after its memory was given back\n",
                view.name.c_str());
   std::abort();
 }
@@ -204,7 +204,7 @@ std::vector<float> DecodeScales(const ScalesView& view) {
 }
 
 DecodedCodes DecodeCodes(const TensorView& view) {
-  const auto* packed = std::get_if<PackedView>(&view.values);
+  const PackedView* packed = view.packed();
   if (packed == nullptr) return {};
   RequireHeld(view);
   DecodedCodes decoded;

@@ -1,19 +1,20 @@
 // How a tensor is stored: the encoding axis of the library.
 //
-// Two forms of the same idea live here. An EncodedTensor owns its values and is what converters
-// edit and the writer packs. A TensorView points into a verified model file and is what kernels lay
-// out at load; it is trivially cheap to copy and valid while the ModelFile lives.
+// A tensor has two forms. An EncodedTensor owns its values; converters edit it and the writer packs
+// it. A TensorView points into a verified model file; kernels lay it out at load. A view is cheap
+// to copy and valid while the ModelFile lives.
 //
 // Every encoding decodes to exact float32 values (docs/NUMERICS.md, rule 1):
 //   dense f32   the value itself
 //   dense f16   IEEE binary16, widened exactly
-//   packed      an integer q of `bits` bits, two's complement in [-2^(bits-1), 2^(bits-1)-1], and a
-//   scale:
-//               q * scale (per row or per tensor, one float32 rounding) or q / scale (per tensor)
-//   coded       a combination of sub-vectors that rows share: DPQ, product quantisation, KD codes,
-//               slim embeddings, hashing, Shu & Nakayama's codes
-// Pruning is orthogonal: a mask with one bit per entry (row-major, bit i of byte i/8, least
-// significant bit first) says which entries are stored; the others are zero.
+//   packed      an n-bit integer q, two's complement in [-2^(n-1), 2^(n-1) - 1], and a float32
+//               scale: q * scale (one scale per row or per tensor) or q / scale (one per tensor),
+//               rounded once
+//   coded       a row is combined from sub-vectors of a codebook that all rows share; codes say
+//               which. DPQ (the codebook is its value matrix), product quantisation, KD codes, slim
+//               embeddings, HashNets (codes computed by hashing), Shu & Nakayama's summed codes
+// Pruning goes with dense and packed: a mask with one bit per entry (row-major, bit i % 8 of byte
+// i / 8) says which entries are stored; the others are zero.
 #ifndef KINGLET_FORMAT_ENCODING_H_
 #define KINGLET_FORMAT_ENCODING_H_
 
@@ -32,14 +33,14 @@ inline constexpr int kMaxBits = 16;
 
 enum class FloatType : uint8_t { kF32 = 0, kF16 = 1 };
 
-// Values are persisted: do not renumber.
+// Stored in files: do not renumber.
 enum class ScaleRule : uint8_t {
   kMultiplyPerRow = 0,     // value = q * scale[row]; shape must have rank 2
   kMultiplyPerTensor = 1,  // value = q * scale[0]
   kDividePerTensor = 2,    // value = q / scale[0]; how MicroNet's training code writes biases
 };
 
-// What the sub-vectors of a coded row become. Values are persisted: do not renumber.
+// How the sub-vectors of a coded row become the row. Stored in files: do not renumber.
 enum class Combine : uint8_t {
   kConcatenate = 0,  // the row is the sub-vectors one after the other
   kSum = 1,          // their sum, added in order of position
@@ -56,8 +57,7 @@ inline uint64_t Cols(const Shape& shape) { return shape.back(); }
 inline uint64_t Count(const Shape& shape) { return Rows(shape) * Cols(shape); }
 std::string ShapeText(const Shape& shape);  // "[576, 256]"
 
-// --- owned: what converters edit and the writer packs
-// ---------------------------------------------------
+// --- owned: what converters edit and the writer packs ---
 
 struct DenseF32 {
   std::vector<float> values;  // [rows, cols]
@@ -72,35 +72,35 @@ struct Quantised {
   std::vector<float> scales;   // [rows] or [1]; finite and > 0, or 0 for a row of zeros
 };
 
-// How the rows of a coded table are made: row w combines, over positions j, the codebook's rows
-// PoolFirsts()[j] + code(w, j).
+// How the rows of a coded table are made. A row has D positions, each with a code and a pool, the
+// codebook rows that the code chooses from. Row w combines the codebook rows
+// PoolFirsts()[j] + code(w, j) over all positions j.
 struct CodingScheme {
   Combine combine = Combine::kConcatenate;
-  uint32_t positions = 1;  // D: sub-vectors a row
-  // Codebook rows that a position may choose from. One entry: all positions choose from the whole
-  // codebook. Otherwise one for each position, adjacent in the codebook.
+  uint32_t positions = 1;  // D: sub-vectors per row
+  // Sizes of the pools (K of a product quantiser). One entry: every position chooses from the whole
+  // codebook. Otherwise one entry per position; the pools lie one after the other in the codebook.
   std::vector<uint32_t> pools;
-  // [sum of pools, length] in an encoding of its own, but not coded; length is cols / D where rows
-  // are concatenated, cols otherwise.
+  // [sum of pools, length], in any encoding but coded; length: SubVectorLength.
   TensorId codebook = 0;
 
   uint32_t PoolSize(uint32_t position) const { return pools[pools.size() == 1 ? 0 : position]; }
   std::vector<uint64_t> PoolFirsts() const;  // where each position's pool begins in the codebook
   uint64_t PoolTotal() const;                // rows of the codebook
-  int CodeBits() const;  // that hold every code: ceil(log2(largest pool)), at least 1
+  int CodeBits() const;  // bits that hold every code: ceil(log2(largest pool)), at least 1
 };
-// Columns of the codebook of a table with `cols` columns.
+// Entries of a sub-vector of a table with `cols` columns: cols / D where rows are concatenated.
 inline uint64_t SubVectorLength(const CodingScheme& scheme, uint64_t cols) {
   return scheme.combine == Combine::kConcatenate ? cols / scheme.positions : cols;
 }
 
-// Codes that are computed (format/hashed_codes.h) and not stored.
+// Codes are not stored but computed from this seed (format/hashed_codes.h).
 struct HashSeed {
   uint64_t value = 0;
 };
 struct Coded {
   CodingScheme scheme;
-  // [rows, D], each less than its position's pool.
+  // [rows, D], each below the size of its position's pool.
   std::variant<std::vector<uint32_t>, HashSeed> codes;
 };
 
@@ -108,40 +108,38 @@ struct EncodedTensor {
   std::string name;
   Shape shape;
   std::variant<DenseF32, DenseF16, Quantised, Coded> values;
-  bool pruned = false;  // store a mask and only the non-zero entries; never of a coded table
-  // Made of the model's other tensors (a transposed copy) or of constants (frequencies): its
-  // entries are no parameters. Computes nothing.
+  bool pruned = false;  // store a mask and only the non-zero entries; not for coded tables
+  // Computed from other tensors of the model (a transposed copy) or from constants (frequencies),
+  // so its entries do not count as parameters. Affects counting only.
   bool derived = false;
 
   bool coded() const { return std::holds_alternative<Coded>(values); }
 };
 
-// How scales are packed: each word >> shift, at `bits` bits (ScalesView). Scales whose low mantissa
-// bits were cleared share trailing zeros, and no sign or high exponent bit is set, so the words are
-// narrower than 32 bits.
+// How float32 scales are packed: the low `bits` bits of (word >> shift) each (ScalesView). Fewer
+// than 32 bits hold a scale, because scales have no sign and converters clear low mantissa bits.
 struct ScalePacking {
   int bits;
   int shift;
 };
 ScalePacking PackingOfScales(std::span<const float> scales);
 
-// The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded, here and below.
+// The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded.
 std::vector<float> DecodedValues(const EncodedTensor& tensor);
-// Entries that are not zero (a quantised entry is zero when its code is).
+// Entries that are not zero (a quantised entry is zero when its code is). REQUIRES: not coded.
 uint64_t CountNonzeros(const EncodedTensor& tensor);
-// float32 -> binary16 with round to nearest even (overflow gives infinity), and the exact way back.
+// float32 -> binary16, rounded to nearest even (overflow gives infinity), and back, which is exact.
 uint16_t FloatToHalf(float value);
 float HalfToFloat(uint16_t word);
 
-// --- views into a verified file
-// ---------------------------------------------------------------------------
+// --- views into a verified file ---
 
 struct DenseView {
   FloatType type;
-  std::span<const std::byte> bytes;  // 4 or 2 bytes an entry, little-endian
+  std::span<const std::byte> bytes;  // 4 or 2 bytes per entry, little-endian
 };
-// Scales as float32 words with their common trailing zero bits dropped: word i is `bits` bits, and
-// the float32 is word << shift. Signs are always positive, so bits <= 31.
+// `count` words of `bits` bits; scale i is the float32 with the bits word i << shift. Scales are
+// not negative, so bits <= 31.
 struct ScalesView {
   uint64_t count;
   int bits;
@@ -158,24 +156,25 @@ struct MaskView {
   std::span<const std::byte> bytes;  // one bit per entry
   uint64_t nonzeros;                 // equals the popcount
 };
-// [rows, D] codes packed at scheme.CodeBits() bits, or the seed that they are computed from.
-// format/coded_rows.h reads them.
+// format/coded_rows.h reads the codes.
 struct CodedView {
   CodingScheme scheme;
-  std::span<const std::byte> codes;
-  std::optional<uint64_t> seed;
+  std::span<const std::byte> codes;  // [rows, D] at scheme.CodeBits() bits; empty with a seed
+  std::optional<uint64_t> seed;      // present: the codes are computed from it
 };
 struct TensorView {
   std::string name;
   Shape shape;
   std::variant<DenseView, PackedView, CodedView> values;
   std::optional<MaskView> mask;  // present: `values` hold only the entries whose bit is set
-  bool derived = false;          // as EncodedTensor's
-  // The bytes were given up (ModelFile::Release): what reads entries ends the program.
+  bool derived = false;          // as EncodedTensor::derived
+  // The bytes were given back (ModelFile::Release): reading entries ends the program.
   bool released = false;
 
-  bool quantised() const { return std::holds_alternative<PackedView>(values); }
+  // The view of this encoding, or null.
+  const PackedView* packed() const { return std::get_if<PackedView>(&values); }
   const CodedView* coded() const { return std::get_if<CodedView>(&values); }
+  bool quantised() const { return packed() != nullptr; }
 };
 
 // The integers and scales of a quantised tensor.
@@ -186,13 +185,12 @@ struct DecodedCodes {
   std::vector<float> scales;   // [rows] or [1]
 };
 
-// Takes the view's bytes away; shape and encoding stay.
+// Removes the view's bytes; shape and encoding stay.
 void MarkReleased(TensorView& view);
-// Ends the program if the view is released: reading it is a mistake of the program's, never of its
-// input.
+// Aborts the program if the view is released: only a bug can cause that, no input can.
 void RequireHeld(const TensorView& view);
 
-// Entries of its own: none of a coded table, whose codebook has them, nor of a derived one.
+// Trained entries: 0 for a coded table, whose codebook has them, and for a derived tensor.
 uint64_t Parameters(const TensorView& view);
 uint64_t Parameters(const EncodedTensor& tensor);
 // The exact float32 values, [rows, cols]. REQUIRES: the tensor is not coded.

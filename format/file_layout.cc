@@ -7,6 +7,7 @@
 #include "format/frame.h"
 #include "format/header_writer.h"
 #include "format/message_text.h"
+#include "format/overloaded.h"
 #include "format/validate.h"
 
 namespace kinglet {
@@ -19,14 +20,17 @@ class SegmentList {
     PlacedTensor placed;
     placed.view = view;
     if (view.mask) placed.mask = Add(view.mask->bytes);
-    if (const auto* dense = std::get_if<DenseView>(&view.values)) {
-      placed.values = Add(dense->bytes);
-    } else if (const auto* packed = std::get_if<PackedView>(&view.values)) {
-      placed.values = Add(packed->codes);
-      placed.scales = Add(packed->scales.bytes);
-    } else if (const CodedView* coded = view.coded(); coded != nullptr && !coded->seed) {
-      placed.values = Add(coded->codes);
-    }
+    std::visit(Overloaded{
+                   [&](const DenseView& dense) { placed.values = Add(dense.bytes); },
+                   [&](const PackedView& packed) {
+                     placed.values = Add(packed.codes);
+                     placed.scales = Add(packed.scales.bytes);
+                   },
+                   [&](const CodedView& coded) {
+                     if (!coded.seed) placed.values = Add(coded.codes);
+                   },
+               },
+               view.values);
     return placed;
   }
 
@@ -80,7 +84,7 @@ Result<FileLayout> LayOutFile(const std::string& source, const FileContents& con
   const auto header = [&] {
     return BuildHeader(contents.description, tensors, vocabularies, placed);
   };
-  // Offsets depend on the header's size, which does not depend on the offsets.
+  // The offsets depend on the header's size, but its size does not depend on them: build it twice.
   const uint64_t header_size = header().size();
   uint64_t position = kFrameBytes + header_size;
   for (PlacedSegment& segment : placed) {

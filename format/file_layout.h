@@ -1,5 +1,5 @@
-// Where the parts of a model file lie: the frame, the header, and the segments in the order of the
-// tensors and words that they belong to.
+// Lays a model file out: the frame, the header, then the segments in the order of the tensors and
+// vocabularies that they belong to (docs/FORMAT.md).
 #ifndef KINGLET_FORMAT_FILE_LAYOUT_H_
 #define KINGLET_FORMAT_FILE_LAYOUT_H_
 
@@ -17,7 +17,7 @@
 
 namespace kinglet {
 
-// What a file holds, packed. The bytes belong to others.
+// What a file holds, packed. REQUIRES: description and bytes outlive it.
 struct FileContents {
   const ModelDescription& description;
   std::span<const TensorView> tensors;
@@ -33,11 +33,12 @@ struct FileLayout {
   std::vector<std::byte> Bytes() const;  // the pieces, copied one after the other
 };
 
-// Checks that the contents mean something (format/validate.h), so that the file will open. Errors:
-// KINGLET_INVALID_ARGUMENT; `source` is what they begin with. May throw std::bad_alloc.
+// Checks what the contents mean (format/validate.h), so that the file will open. Errors:
+// KINGLET_INVALID_ARGUMENT; their text starts with `source`. May throw std::bad_alloc.
 Result<FileLayout> LayOutFile(const std::string& source, const FileContents& contents);
 
-// A file's tensors and words, with another description. REQUIRES: all its bytes are held.
+// The layout of a file's tensors and words under another description. REQUIRES: no tensor of the
+// file is released; the file outlives the layout.
 Result<FileLayout> LayOutAgain(const ModelFile& file, const ModelDescription& description);
 
 }  // namespace kinglet

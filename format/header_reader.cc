@@ -49,10 +49,11 @@ class Reader : private SchemaReader {
 
   Status CheckStructure() {
     flatbuffers::Verifier::Options options;
-    // Model, block, encoder, stack, layer, cross-attention are the deepest nesting.
+    // The deepest nesting is Model, block, encoder, stack, layer, cross-attention.
     options.max_depth = 8;
-    // A table takes 4 bytes and what refers to it 4 more. Tables may be shared, and nested sharing
-    // would make the verifier's work quadratic; no writer of ours shares, so the count is linear.
+    // A table takes 4 bytes and the reference to it 4 more, so a header without shared tables has
+    // no more than this. Our writer shares none; hostile nested sharing would make the verifier's
+    // work quadratic.
     options.max_tables = static_cast<flatbuffers::uoffset_t>(header_.size() / 8 + 1);
     const auto* bytes = reinterpret_cast<const uint8_t*>(header_.data());
     flatbuffers::Verifier verifier(bytes, header_.size(), options);
@@ -69,7 +70,7 @@ class Reader : private SchemaReader {
 
   template <class T>
   Status CheckAlignment(const char* what, const flatbuffers::Vector<T>& vector) const {
-    // Writers do not align vectors without elements.
+    // Writers do not align empty vectors.
     const auto misplaced = reinterpret_cast<uintptr_t>(vector.Data()) % 8;
     if (misplaced == 0 || vector.size() == 0) return {};
     return Corrupt(std::string("header, ") + what, "elements at a multiple of 8 bytes",
@@ -160,8 +161,8 @@ class Reader : private SchemaReader {
     return file_.subspan(segment.offset, segment.size);
   }
 
-  // A copy of a string of the header. Strings may overlap in a hostile file; the budget keeps the
-  // copies as small as the header itself.
+  // A copy of a string of the header. Strings of a hostile file may overlap, so that copies could
+  // take far more memory than the file; the budget limits them to the header's size.
   Result<std::string> Copy(const std::string& where, const flatbuffers::String& text) {
     if (text.size() > strings_left_) {
       return Invalid(where, "strings that do not overlap", "more text than the header has bytes");
@@ -172,8 +173,8 @@ class Reader : private SchemaReader {
 
   Status ReadTensors() {
     const auto& tensors = *model_->tensors();
-    // Each needs a segment of its own, or of its codebook where its codes are computed; this bounds
-    // what we allocate.
+    // Each tensor has a segment of its own, or is a table with computed codes, whose codebook has
+    // one; this bounds the memory allocated here.
     KINGLET_RETURN_IF_ERROR(CheckLength("tensors", tensors.size(), 2 * out_.segments.size()));
     out_.tensors.reserve(tensors.size());
     for (const schema::Tensor* tensor : tensors) {
@@ -217,9 +218,8 @@ class Reader : private SchemaReader {
     }
     if (tensor.dense() != nullptr) {
       DenseView dense{};
-      KINGLET_ASSIGN_OR_RETURN(dense.type,
-                               Enumerator<FloatType>(where + ", float type", tensor.dense()->type(),
-                                                     schema::FloatType::MAX));
+      KINGLET_RETURN_IF_ERROR(
+          ReadEnumerator(where + ", float type", tensor.dense()->type(), dense.type));
       KINGLET_ASSIGN_OR_RETURN(dense.bytes, Use(where + ", values", tensor.dense()->values(),
                                                 view.name, LedgerPart::kValues));
       view.values = dense;
@@ -228,9 +228,7 @@ class Reader : private SchemaReader {
     const schema::Packed& stored = *tensor.packed();
     PackedView packed{};
     packed.bits = stored.bits();
-    KINGLET_ASSIGN_OR_RETURN(
-        packed.rule,
-        Enumerator<ScaleRule>(where + ", scale rule", stored.rule(), schema::ScaleRule::MAX));
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", scale rule", stored.rule(), packed.rule));
     KINGLET_ASSIGN_OR_RETURN(packed.codes,
                              Use(where + ", codes", stored.codes(), view.name, LedgerPart::kCodes));
     packed.scales.count = packed.rule == ScaleRule::kMultiplyPerRow ? Rows(view.shape) : 1;
@@ -245,11 +243,10 @@ class Reader : private SchemaReader {
   Result<CodedView> ReadCoded(const std::string& where, const schema::Coded& stored,
                               const std::string& owner) {
     CodedView coded{};
-    KINGLET_ASSIGN_OR_RETURN(
-        coded.scheme.combine,
-        Enumerator<Combine>(where + ", combine", stored.combine(), schema::Combine::MAX));
+    KINGLET_RETURN_IF_ERROR(
+        ReadEnumerator(where + ", combine", stored.combine(), coded.scheme.combine));
     coded.scheme.positions = stored.positions();
-    // Vectors may be shared, as strings may (Copy).
+    // Vectors may overlap as strings may (see Copy), so they have a budget, too.
     const uint64_t pools = stored.pools()->size();
     KINGLET_RETURN_IF_ERROR(CheckLength(where + ", pools", pools, kMaxPositions));
     if (pools > pools_left_) {

@@ -1,6 +1,6 @@
-// FlatBuffers header -> plain values. What comes out is well-formed (every enumerator, rank and
-// segment index is in range, every segment is used exactly once) but its meaning is not checked
-// yet: that is format/validate.h.
+// FlatBuffers header -> plain values. The values are well-formed (every enumerator, rank and
+// segment index is in range, every segment is used exactly once). format/validate.h checks what
+// they mean.
 #ifndef KINGLET_FORMAT_HEADER_READER_H_
 #define KINGLET_FORMAT_HEADER_READER_H_
 

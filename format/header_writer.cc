@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "format/model_generated.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
@@ -27,27 +28,32 @@ class HeaderBuilder {
     const auto shape = builder_.CreateVector(dimensions);
     flatbuffers::Offset<schema::Dense> dense;
     flatbuffers::Offset<schema::Packed> packed;
-    if (const auto* view = std::get_if<DenseView>(&tensor.view.values)) {
-      dense =
-          schema::CreateDense(builder_, static_cast<schema::FloatType>(view->type), tensor.values);
-    } else if (const auto* codes = std::get_if<PackedView>(&tensor.view.values)) {
-      const auto scales =
-          schema::CreateScales(builder_, static_cast<uint8_t>(codes->scales.bits),
-                               static_cast<uint8_t>(codes->scales.shift), tensor.scales);
-      packed =
-          schema::CreatePacked(builder_, static_cast<uint8_t>(codes->bits),
-                               static_cast<schema::ScaleRule>(codes->rule), tensor.values, scales);
-    }
     flatbuffers::Offset<schema::Coded> coded;
-    if (const CodedView* view = tensor.view.coded()) {
-      const CodingScheme& scheme = view->scheme;
-      const auto pools = builder_.CreateVector(scheme.pools);
-      coded = schema::CreateCoded(
-          builder_, static_cast<schema::Combine>(scheme.combine), scheme.positions, pools,
-          scheme.codebook,
-          view->seed ? flatbuffers::nullopt : flatbuffers::Optional<uint32_t>(tensor.values),
-          view->seed.value_or(0));
-    }
+    std::visit(
+        Overloaded{
+            [&](const DenseView& view) {
+              dense = schema::CreateDense(builder_, static_cast<schema::FloatType>(view.type),
+                                          tensor.values);
+            },
+            [&](const PackedView& view) {
+              const auto scales =
+                  schema::CreateScales(builder_, static_cast<uint8_t>(view.scales.bits),
+                                       static_cast<uint8_t>(view.scales.shift), tensor.scales);
+              packed = schema::CreatePacked(builder_, static_cast<uint8_t>(view.bits),
+                                            static_cast<schema::ScaleRule>(view.rule),
+                                            tensor.values, scales);
+            },
+            [&](const CodedView& view) {
+              const CodingScheme& scheme = view.scheme;
+              const auto pools = builder_.CreateVector(scheme.pools);
+              coded = schema::CreateCoded(
+                  builder_, static_cast<schema::Combine>(scheme.combine), scheme.positions, pools,
+                  scheme.codebook,
+                  view.seed ? flatbuffers::nullopt : flatbuffers::Optional<uint32_t>(tensor.values),
+                  view.seed.value_or(0));
+            },
+        },
+        tensor.view.values);
     flatbuffers::Offset<schema::Mask> mask;
     if (tensor.view.mask) {
       mask = schema::CreateMask(builder_, tensor.view.mask->nonzeros, tensor.mask);
@@ -57,7 +63,16 @@ class HeaderBuilder {
   }
 
   flatbuffers::Offset<schema::Block> Add(const Block& block) {
-    return std::visit([this](const auto& value) { return AddBlock(value); }, block);
+    return std::visit(
+        [this](const auto& value) {
+          const auto name = builder_.CreateString(value.name);
+          const auto stored = Add(value);
+          schema::BlockBuilder built(builder_);
+          SetKind(built, stored);
+          built.add_name(name);
+          return built.Finish();
+        },
+        block);
   }
 
   flatbuffers::Offset<schema::Provenance> Add(const Provenance& provenance) {
@@ -115,9 +130,33 @@ class HeaderBuilder {
     return schema::CreateVocabulary(builder_, size, vocabulary->words, vocabulary->ranks);
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveEmbedding& embedding) {
-    const auto name = builder_.CreateString(embedding.name);
-    return schema::CreateBlock(builder_, name, Add(embedding));
+  // The field of a block for each of its kinds.
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::AdaptiveEmbedding> kind) {
+    block.add_adaptive_embedding(kind);
+  }
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::TransformerDecoder> kind) {
+    block.add_transformer_decoder(kind);
+  }
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::AdaptiveSoftmax> kind) {
+    block.add_adaptive_softmax(kind);
+  }
+  static void SetKind(schema::BlockBuilder& block, flatbuffers::Offset<schema::NeuralCache> kind) {
+    block.add_neural_cache(kind);
+  }
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::RecurrentDecoder> kind) {
+    block.add_recurrent_decoder(kind);
+  }
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::BagClassifier> kind) {
+    block.add_bag_classifier(kind);
+  }
+  static void SetKind(schema::BlockBuilder& block,
+                      flatbuffers::Offset<schema::TransformerEncoder> kind) {
+    block.add_transformer_encoder(kind);
   }
 
   flatbuffers::Offset<schema::AdaptiveEmbedding> Add(const AdaptiveEmbedding& embedding) {
@@ -159,18 +198,10 @@ class HeaderBuilder {
                                       Optional(bin.projection), bin.tokens, bin.scale);
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const TransformerDecoder& decoder) {
-    const auto name = builder_.CreateString(decoder.name);
-    return schema::CreateBlock(builder_, name, 0, Add(decoder));
-  }
-
-  flatbuffers::Offset<schema::Block> AddBlock(const TransformerEncoder& encoder) {
-    const auto name = builder_.CreateString(encoder.name);
+  flatbuffers::Offset<schema::TransformerEncoder> Add(const TransformerEncoder& encoder) {
     const auto embedding = Add(encoder.embedding);
     const auto stack = Add(encoder.stack);
-    const auto stored =
-        schema::CreateTransformerEncoder(builder_, encoder.vocabulary_size, embedding, stack);
-    return schema::CreateBlock(builder_, name, 0, 0, 0, 0, 0, 0, stored);
+    return schema::CreateTransformerEncoder(builder_, encoder.vocabulary_size, embedding, stack);
   }
 
   flatbuffers::Offset<schema::TransformerDecoder> Add(const TransformerDecoder& decoder) {
@@ -178,15 +209,21 @@ class HeaderBuilder {
     flatbuffers::Offset<schema::RelativeSinusoids> relative;
     flatbuffers::Offset<schema::AbsoluteSinusoids> absolute;
     flatbuffers::Offset<schema::PositionTable> table;
-    if (const auto* positions = std::get_if<RelativeSinusoids>(&decoder.positions)) {
-      relative = schema::CreateRelativeSinusoids(builder_, positions->frequencies,
-                                                 Optional(positions->clamp));
-    } else if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&decoder.positions)) {
-      absolute =
-          schema::CreateAbsoluteSinusoids(builder_, sinusoids->frequencies, sinusoids->first);
-    } else if (const auto* rows = std::get_if<PositionTable>(&decoder.positions)) {
-      table = schema::CreatePositionTable(builder_, rows->table);
-    }
+    std::visit(Overloaded{
+                   [](const SlotPositions&) {},  // the layers have them
+                   [&](const RelativeSinusoids& positions) {
+                     relative = schema::CreateRelativeSinusoids(builder_, positions.frequencies,
+                                                                Optional(positions.clamp));
+                   },
+                   [&](const AbsoluteSinusoids& positions) {
+                     absolute = schema::CreateAbsoluteSinusoids(builder_, positions.frequencies,
+                                                                positions.first);
+                   },
+                   [&](const PositionTable& positions) {
+                     table = schema::CreatePositionTable(builder_, positions.table);
+                   },
+               },
+               decoder.positions);
     const schema::Quantiser output =
         decoder.output ? ToSchema(*decoder.output) : schema::Quantiser();
     return schema::CreateTransformerDecoder(
@@ -232,15 +269,13 @@ class HeaderBuilder {
         layer.quantisers ? &quantisers : nullptr, cross_attention);
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const AdaptiveSoftmax& softmax) {
-    const auto name = builder_.CreateString(softmax.name);
+  flatbuffers::Offset<schema::AdaptiveSoftmax> Add(const AdaptiveSoftmax& softmax) {
     const auto tails = AddAll<schema::SoftmaxTail>(softmax.tails);
-    const auto stored = schema::CreateAdaptiveSoftmax(
+    return schema::CreateAdaptiveSoftmax(
         builder_, softmax.width, softmax.head_size, Optional(softmax.head_projection),
         Optional(softmax.head_table), Optional(softmax.head_bias), Optional(softmax.cluster_weight),
         Optional(softmax.cluster_bias), static_cast<schema::TailInput>(softmax.tail_input),
         static_cast<schema::Normalisation>(softmax.normalisation), tails);
-    return schema::CreateBlock(builder_, name, 0, 0, stored);
   }
 
   flatbuffers::Offset<schema::SoftmaxTail> Add(const SoftmaxTail& tail) {
@@ -248,35 +283,28 @@ class HeaderBuilder {
                                      Optional(tail.projection), tail.table, Optional(tail.bias));
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const NeuralCache& cache) {
-    const auto name = builder_.CreateString(cache.name);
-    const auto stored =
-        schema::CreateNeuralCache(builder_, cache.capacity, cache.theta, cache.lambda,
-                                  static_cast<schema::CacheStart>(cache.start));
-    return schema::CreateBlock(builder_, name, 0, 0, 0, stored);
+  flatbuffers::Offset<schema::NeuralCache> Add(const NeuralCache& cache) {
+    return schema::CreateNeuralCache(builder_, cache.capacity, cache.theta, cache.lambda,
+                                     static_cast<schema::CacheStart>(cache.start));
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const RecurrentDecoder& decoder) {
-    const auto name = builder_.CreateString(decoder.name);
+  flatbuffers::Offset<schema::RecurrentDecoder> Add(const RecurrentDecoder& decoder) {
     const auto layers = AddAll<schema::RecurrentLayer>(decoder.layers);
     const schema::Quantiser input = decoder.input ? ToSchema(*decoder.input) : schema::Quantiser();
-    const auto stored = schema::CreateRecurrentDecoder(builder_, decoder.inputs,
-                                                       decoder.input ? &input : nullptr, layers);
-    return schema::CreateBlock(builder_, name, 0, 0, 0, 0, stored);
+    return schema::CreateRecurrentDecoder(builder_, decoder.inputs,
+                                          decoder.input ? &input : nullptr, layers);
   }
 
-  flatbuffers::Offset<schema::Block> AddBlock(const BagClassifier& classifier) {
-    const auto name = builder_.CreateString(classifier.name);
+  flatbuffers::Offset<schema::BagClassifier> Add(const BagClassifier& classifier) {
     flatbuffers::Offset<schema::BagHiddenLayer> hidden;
     if (const auto& layer = classifier.hidden) {
       hidden = schema::CreateBagHiddenLayer(builder_, layer->input_scale, layer->input_shift,
                                             layer->weight, Optional(layer->bias),
                                             layer->output_scale, layer->output_shift);
     }
-    const auto stored = schema::CreateBagClassifier(
-        builder_, classifier.classes, Optional(classifier.padding), classifier.max_pool, hidden,
-        classifier.weight, Optional(classifier.bias));
-    return schema::CreateBlock(builder_, name, 0, 0, 0, 0, 0, stored);
+    return schema::CreateBagClassifier(builder_, classifier.classes, Optional(classifier.padding),
+                                       classifier.max_pool, hidden, classifier.weight,
+                                       Optional(classifier.bias));
   }
 
   flatbuffers::Offset<schema::RecurrentLayer> Add(const RecurrentLayer& layer) {
@@ -301,7 +329,8 @@ std::vector<std::byte> BuildHeader(const ModelDescription& description,
 
 uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
                         size_t segments) {
-  // No table takes more than 256 bytes with its vtable; a tensor is at most four tables.
+  // No table takes more than 256 bytes with its vtable. A tensor is at most four tables, a block
+  // three and those of its parts.
   constexpr uint64_t kTable = 256;
   const Provenance& provenance = description.provenance;
   uint64_t bytes = 16 * kTable + 24 * uint64_t{segments} + provenance.producer.size() +
@@ -312,20 +341,23 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
     if (const CodedView* coded = tensor.view.coded()) bytes += 4 * coded->scheme.pools.size();
   }
   for (const Block& block : description.blocks) {
-    bytes += 3 * kTable;
-    std::visit([&](const auto& value) { bytes += value.name.size(); }, block);
-    if (const auto* decoder = std::get_if<TransformerDecoder>(&block)) {
-      bytes += kTable * decoder->layers.size() * 2;
-    } else if (const auto* encoder = std::get_if<TransformerEncoder>(&block)) {
-      bytes += kTable * (encoder->stack.layers.size() + encoder->embedding.bins.size() + 4);
-    } else if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
-      bytes += kTable * embedding->bins.size();
-      if (embedding->define) bytes += kTable * (1 + embedding->define->tensors.size());
-    } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      bytes += kTable * softmax->tails.size();
-    } else if (const auto* recurrent = std::get_if<RecurrentDecoder>(&block)) {
-      bytes += kTable * recurrent->layers.size();
-    }
+    const uint64_t tables = std::visit(
+        Overloaded{
+            [](const AdaptiveEmbedding& embedding) -> uint64_t {
+              const auto& define = embedding.define;
+              return embedding.bins.size() + (define ? 1 + define->tensors.size() : 0);
+            },
+            [](const TransformerDecoder& decoder) -> uint64_t { return 2 * decoder.layers.size(); },
+            [](const AdaptiveSoftmax& softmax) -> uint64_t { return softmax.tails.size(); },
+            [](const NeuralCache&) -> uint64_t { return 0; },
+            [](const RecurrentDecoder& decoder) -> uint64_t { return decoder.layers.size(); },
+            [](const BagClassifier&) -> uint64_t { return 0; },
+            [](const TransformerEncoder& encoder) -> uint64_t {
+              return encoder.stack.layers.size() + encoder.embedding.bins.size() + 4;
+            },
+        },
+        block);
+    bytes += kTable * (3 + tables) + NameOf(block).size();
   }
   if (const auto& golden = description.golden) {
     bytes += 12 * uint64_t{golden->ids.size()} + 4 * uint64_t{golden->source_ids.size()};

@@ -13,12 +13,12 @@
 
 namespace kinglet {
 
-// A tensor with the indexes of the segments that hold its parts.
+// A tensor with the indexes of the segments that hold its parts; 0 for a part that it has not.
 struct PlacedTensor {
   TensorView view;
   uint32_t values = 0;  // or codes
-  uint32_t scales = 0;  // packed only
-  uint32_t mask = 0;    // with a mask only
+  uint32_t scales = 0;
+  uint32_t mask = 0;
 };
 
 struct PlacedVocabulary {
@@ -26,7 +26,8 @@ struct PlacedVocabulary {
   uint32_t ranks = 0;
 };
 
-// Of the words a model predicts and of those of an encoder's source, where it has them.
+// The vocabularies of the words that a model predicts and of an encoder's source, where it has
+// them.
 struct PlacedVocabularies {
   std::optional<PlacedVocabulary> target, source;
 };
@@ -37,15 +38,15 @@ struct PlacedSegment {
   uint64_t digest = 0;
 };
 
-// The header's bytes; the same values always give the same bytes, and their number does not depend
-// on the segments' offsets and digests. REQUIRES: the values pass format/validate.h and
+// The header's bytes. The same values always give the same bytes; the number of bytes does not
+// depend on the segments' offsets and digests. REQUIRES: the values pass format/validate.h and
 // HeaderEstimate(..) <= kMaxHeaderBytes. May throw std::bad_alloc.
 std::vector<std::byte> BuildHeader(const ModelDescription& description,
                                    std::span<const PlacedTensor> tensors,
                                    const PlacedVocabularies& vocabularies,
                                    std::span<const PlacedSegment> segments);
 
-// At least the size that BuildHeader would give.
+// An upper bound of the size that BuildHeader would give, computed without building.
 uint64_t HeaderEstimate(const ModelDescription& description, std::span<const PlacedTensor> tensors,
                         size_t segments);
 

@@ -5,17 +5,13 @@
 
 #include "format/bitpack.h"
 #include "format/little_endian.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
 
-// Bytes that hold bits [begin, end) of a stream.
-std::span<const std::byte> BytesOfBits(std::span<const std::byte> bytes, uint64_t begin,
-                                       uint64_t end) {
-  return bytes.subspan(begin / 8, (end + 7) / 8 - begin / 8);
-}
-
-// The value if is_kept is 1, +0 if it is 0, without a branch, which nothing could foretell.
+// The value if is_kept is 1, +0 if it is 0. Without a branch: masks are irregular, so a processor
+// would often predict it wrong.
 int16_t ValueOrZero(int16_t value, uint64_t is_kept) {
   return static_cast<int16_t>(value & -static_cast<int>(is_kept));
 }
@@ -38,7 +34,7 @@ RowReader::RowReader(const TensorView& view)
 }
 
 int RowReader::IntegerBits(const TensorView& view) {
-  const auto* packed = std::get_if<PackedView>(&view.values);
+  const PackedView* packed = view.packed();
   return packed != nullptr && packed->rule != ScaleRule::kDividePerTensor ? packed->bits : 0;
 }
 
@@ -49,11 +45,12 @@ uint64_t RowReader::StoredBefore(uint64_t row) const {
   return starts_[known] + CountSetBits(view_.mask->bytes, known * kMaskRows * cols_, row * cols_);
 }
 
-// The row's `stored` entries, which out begins with, go to the places of the mask's set bits.
+// Moves the row's `stored` entries from the front of `out` to the places of the mask's set bits,
+// from the last to the first, and puts zeros between them.
 template <class T>
 void RowReader::Spread(uint64_t row, uint64_t stored, T* out) const {
   if (!view_.mask) return;
-  // Of the 64 bits from a byte on, 57 are those of any place in that byte and after.
+  // A 64-bit word starts at a byte, so after up to 7 skipped bits it holds 57 bits of the mask.
   constexpr uint64_t kAtOnce = 56;
   for (uint64_t end = cols_; end > 0;) {
     const uint64_t begin = (end - 1) / kAtOnce * kAtOnce;
@@ -69,7 +66,7 @@ void RowReader::Spread(uint64_t row, uint64_t stored, T* out) const {
 }
 
 uint64_t RowReader::StoredCodes(uint64_t row, uint64_t count, int16_t* out) const {
-  const auto& packed = std::get<PackedView>(view_.values);
+  const PackedView& packed = *view_.packed();
   const uint64_t first = StoredBefore(row), stored = StoredBefore(row + count) - first;
   UnpackSigned(packed.codes, packed.bits, std::span(out, stored), first);
   return stored;
@@ -80,57 +77,63 @@ void RowReader::Codes(uint64_t row, int16_t* out) const {
 }
 
 float RowReader::Scale(uint64_t row) const {
-  const auto& packed = std::get<PackedView>(view_.values);
-  const ScalesView& scales = packed.scales;
-  const auto bits = static_cast<uint64_t>(scales.bits);
-  const uint64_t at = (scales.count == 1 ? 0 : row) * bits;
-  const uint64_t word = LoadWord(scales.bytes, at / 8) >> (at % 8);
-  const auto field = static_cast<uint32_t>(word & ((uint64_t{1} << bits) - 1));
-  return std::bit_cast<float>(field << scales.shift);
+  const ScalesView& scales = view_.packed()->scales;
+  const uint32_t word = LoadField(scales.bytes, scales.bits, scales.count == 1 ? 0 : row);
+  return std::bit_cast<float>(word << scales.shift);
 }
 
 void RowReader::Reals(uint64_t row, float* out) const {
   const uint64_t first = StoredBefore(row), count = StoredBefore(row + 1) - first;
-  if (const auto* packed = std::get_if<PackedView>(&view_.values)) {
-    // A few at a time, so that rows may be of any length.
-    int16_t codes[256];
-    const float scale = Scale(row);
-    for (uint64_t done = 0; done < count; done += std::size(codes)) {
-      const uint64_t n = std::min<uint64_t>(std::size(codes), count - done);
-      UnpackSigned(packed->codes, packed->bits, std::span(codes, n), first + done);
-      for (uint64_t i = 0; i < n; ++i) {
-        const auto code = static_cast<float>(codes[i]);
-        out[done + i] = packed->rule == ScaleRule::kDividePerTensor ? code / scale : code * scale;
-      }
-    }
-  } else if (const auto* dense = std::get_if<DenseView>(&view_.values)) {
-    const bool wide = dense->type == FloatType::kF32;
-    const std::byte* from = dense->bytes.data() + first * (wide ? 4 : 2);
-    for (uint64_t i = 0; i < count; ++i) {
-      out[i] =
-          wide ? LoadLittle<float>(from + 4 * i) : HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
-    }
-  }
+  std::visit(Overloaded{
+                 [&](const PackedView& packed) {
+                   // A few at a time, so that rows may be of any length.
+                   int16_t codes[256];
+                   const float scale = Scale(row);
+                   const bool divide = packed.rule == ScaleRule::kDividePerTensor;
+                   for (uint64_t done = 0; done < count; done += std::size(codes)) {
+                     const uint64_t n = std::min<uint64_t>(std::size(codes), count - done);
+                     UnpackSigned(packed.codes, packed.bits, std::span(codes, n), first + done);
+                     for (uint64_t i = 0; i < n; ++i) {
+                       const auto code = static_cast<float>(codes[i]);
+                       out[done + i] = divide ? code / scale : code * scale;
+                     }
+                   }
+                 },
+                 [&](const DenseView& dense) {
+                   const bool wide = dense.type == FloatType::kF32;
+                   const std::byte* from = dense.bytes.data() + first * (wide ? 4 : 2);
+                   for (uint64_t i = 0; i < count; ++i) {
+                     out[i] = wide ? LoadLittle<float>(from + 4 * i)
+                                   : HalfToFloat(LoadLittle<uint16_t>(from + 2 * i));
+                   }
+                 },
+                 [](const CodedView&) {},  // the constructor requires another encoding
+             },
+             view_.values);
   Spread(row, count, out);
 }
 
 std::vector<std::span<const std::byte>> RowReader::Memory(uint64_t begin, uint64_t end) const {
   std::vector<std::span<const std::byte>> memory;
   const uint64_t first = StoredBefore(begin), last = StoredBefore(end);
-  if (const auto* packed = std::get_if<PackedView>(&view_.values)) {
-    const auto bits = static_cast<uint64_t>(packed->bits);
-    memory.push_back(BytesOfBits(packed->codes, first * bits, last * bits));
-    const auto scale_bits = static_cast<uint64_t>(packed->scales.bits);
-    const bool one = packed->scales.count == 1;
-    memory.push_back(BytesOfBits(packed->scales.bytes, (one ? 0 : begin) * scale_bits,
-                                 (one ? 1 : end) * scale_bits));
-  } else if (const auto* dense = std::get_if<DenseView>(&view_.values)) {
-    const uint64_t size = dense->type == FloatType::kF32 ? 4 : 2;
-    memory.push_back(dense->bytes.subspan(first * size, (last - first) * size));
-  }
+  std::visit(Overloaded{
+                 [&](const PackedView& packed) {
+                   memory.push_back(BytesOfFields(packed.codes, packed.bits, first, last));
+                   const ScalesView& scales = packed.scales;
+                   const bool one = scales.count == 1;
+                   memory.push_back(
+                       BytesOfFields(scales.bytes, scales.bits, one ? 0 : begin, one ? 1 : end));
+                 },
+                 [&](const DenseView& dense) {
+                   const int bits = dense.type == FloatType::kF32 ? 32 : 16;
+                   memory.push_back(BytesOfFields(dense.bytes, bits, first, last));
+                 },
+                 [](const CodedView&) {},
+             },
+             view_.values);
   if (view_.mask) {
     const uint64_t known = begin / kMaskRows * kMaskRows;
-    memory.push_back(BytesOfBits(view_.mask->bytes, known * cols_, end * cols_));
+    memory.push_back(BytesOfFields(view_.mask->bytes, 1, known * cols_, end * cols_));
   }
   return memory;
 }

@@ -11,33 +11,35 @@
 
 namespace kinglet {
 
-// Rows of a tensor that is not coded, in any other encoding. Reading takes time in proportion to
-// the row; of a masked tensor, to a few rows. The view's bytes outlive it. Any thread.
+// Rows of a tensor in any encoding but coded. Reading a row takes time in proportion to its length;
+// with a mask, to the length of up to kMaskRows rows. Any thread. REQUIRES: the view's bytes
+// outlive it.
 class RowReader {
  public:
-  // How many rows of a mask share the count of what is stored before them.
+  // For every so many rows of a mask the number of entries stored before them is kept.
   static constexpr uint64_t kMaskRows = 16;
 
   explicit RowReader(const TensorView& view);
 
   uint64_t rows() const { return rows_; }
   uint64_t cols() const { return cols_; }
-  // Of an integer that products may use as it is (quantised with multiplying scales); 0: reals.
+  // Bits of the integers that products may use directly, which are those of a quantised tensor with
+  // multiplying scales; 0: products need the floats.
   static int IntegerBits(const TensorView& view);
   int integer_bits() const { return IntegerBits(view_); }
   // The exact float32 values of a row, as DecodedValues gives them, to out[cols()].
   void Reals(uint64_t row, float* out) const;
-  // The integers of a row, zeros filled in, to out[cols()], and what to multiply them with.
+  // The integers of a row, zeros filled in, to out[cols()], and the scale to multiply them with.
   // REQUIRES: the tensor is quantised.
   void Codes(uint64_t row, int16_t* out) const;
   float Scale(uint64_t row) const;
-  // Of `count` rows from `row` on without the zeros of a mask; returns how many are left. Fastest
-  // from a multiple of kMaskRows on.
+  // The stored integers of `count` rows from `row` on, without the zeros that a mask leaves out;
+  // returns their number. Fastest where `row` is a multiple of kMaskRows.
   uint64_t StoredCodes(uint64_t row, uint64_t count, int16_t* out) const;
-  // Null: nothing is left out. Bit row * cols() + column says whether that entry is stored.
+  // Bit row * cols() + column says whether that entry is stored. Null: all are.
   const MaskView* mask() const { return view_.mask ? &*view_.mask : nullptr; }
-  // Stored bytes that are read for rows [begin, end): of a mask, those of the rows before, back to
-  // a multiple of kMaskRows, too.
+  // The stored bytes that reading rows [begin, end) touches; of a mask also those of the rows
+  // before, back to a multiple of kMaskRows.
   std::vector<std::span<const std::byte>> Memory(uint64_t begin, uint64_t end) const;
 
  private:
@@ -48,7 +50,7 @@ class RowReader {
 
   TensorView view_;
   uint64_t rows_, cols_;
-  std::vector<uint64_t> starts_;  // of a mask: entries stored before every kMaskRows-th row
+  std::vector<uint64_t> starts_;  // with a mask: entries stored before every kMaskRows-th row
 };
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// What reading values of the header's tables is made of.
+// Reads single values of the header's tables and refuses what is out of range.
 #ifndef KINGLET_FORMAT_SCHEMA_READER_H_
 #define KINGLET_FORMAT_SCHEMA_READER_H_
 
@@ -9,9 +9,10 @@
 
 namespace kinglet {
 
+// The base of the readers of the header and of its blocks.
 class SchemaReader {
  public:
-  // REQUIRES: the source, which every refusal names, outlives it.
+  // `source` begins the text of every refusal. REQUIRES: it outlives the reader.
   explicit SchemaReader(const std::string& source) : source_(source) {}
 
   Status Invalid(const std::string& where, const std::string& expected,
@@ -19,14 +20,15 @@ class SchemaReader {
     return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
   }
 
-  // Any enumeration of the schema is numbered from 0 without gaps.
-  template <class To, class From>
-  Result<To> Enumerator(const std::string& where, From value, From last) const {
-    if (value > last) {
-      return Invalid(where, "a number up to " + std::to_string(static_cast<unsigned>(last)),
+  // Every enumeration of the schema counts from 0 without gaps, and so does the value type `To`.
+  template <class From, class To>
+  Status ReadEnumerator(const std::string& where, From value, To& out) const {
+    if (value > From::MAX) {
+      return Invalid(where, "a number up to " + std::to_string(static_cast<unsigned>(From::MAX)),
                      std::to_string(static_cast<unsigned>(value)));
     }
-    return static_cast<To>(value);
+    out = static_cast<To>(value);
+    return {};
   }
 
   Status CheckLength(const std::string& where, uint64_t length, uint64_t largest) const {

@@ -13,13 +13,13 @@
 namespace kinglet {
 namespace {
 
-Status Invalid(const char* where, const std::string& expected, const std::string& found) {
+Status InvalidInput(const char* where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "embedder", where, expected, found);
 }
 
-Status CheckSize(const char* where, uint64_t expected, uint64_t found) {
+Status CheckLength(const char* where, uint64_t expected, uint64_t found) {
   if (found == expected) return Status();
-  return Invalid(where, std::to_string(expected) + " elements", std::to_string(found));
+  return InvalidInput(where, std::to_string(expected) + " elements", std::to_string(found));
 }
 
 // Also after they have become the caller's type, which may hold less than the model's.
@@ -32,7 +32,7 @@ Status CheckFinite(const char* where, std::span<const T> values) {
                          "the model's own overflow");
 }
 
-Status OutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "embedder: out of memory"); }
+Status EmbedderOutOfMemory() { return Status(KINGLET_OUT_OF_MEMORY, "embedder: out of memory"); }
 
 bool IsDouble(const Model& model) { return model.backend().real_bytes == sizeof(double); }
 
@@ -55,13 +55,13 @@ Result<std::unique_ptr<Embedder>> Embedder::Create(std::shared_ptr<const Model> 
   MemoryClaim memory(model->budget(), bytes);
   try {
     std::unique_ptr<Embedder> embedder(new Embedder(std::move(model), std::move(memory)));
-    if (!embedder->scratch_ || !embedder->state_) return OutOfMemory();
+    if (!embedder->scratch_ || !embedder->state_) return EmbedderOutOfMemory();
     if (const DeviceProgram* const device = embedder->model().device(); device != nullptr) {
       KINGLET_ASSIGN_OR_RETURN(embedder->execution_.device, device->CreateLanes(1));
     }
     return embedder;
   } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+    return EmbedderOutOfMemory();
   }
 }
 
@@ -112,13 +112,13 @@ std::span<const T> Embedder::Reals(BufferId buffer) const {
 template <class Out>
 Status Embedder::WriteVector(uint32_t id, std::span<Out> out) {
   const FloatEnvironment environment;
-  KINGLET_RETURN_IF_ERROR(CheckSize("vector", width(), out.size()));
+  KINGLET_RETURN_IF_ERROR(CheckLength("vector", width(), out.size()));
   KINGLET_RETURN_IF_ERROR(CheckIds({&id, 1}));
   try {
     KINGLET_RETURN_IF_ERROR(Run({embedding_, embedding_ + 1}, 0, id));
     KINGLET_RETURN_IF_ERROR(Fetch({vector_}));
   } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+    return EmbedderOutOfMemory();
   }
   const auto write = [&]<class T>(std::span<const T> vector) -> Status {
     KINGLET_RETURN_IF_ERROR(CheckFinite<Out>("vector", vector));
@@ -162,16 +162,16 @@ Status Embedder::Classify(std::span<const uint32_t> ids, std::span<double> logit
     return Status::Refusal(KINGLET_UNSUPPORTED, "embedder", "model",
                            "one with a classifier of word lists", "one without");
   }
-  if (!logits.empty()) KINGLET_RETURN_IF_ERROR(CheckSize("logits", classes(), logits.size()));
+  if (!logits.empty()) KINGLET_RETURN_IF_ERROR(CheckLength("logits", classes(), logits.size()));
   if (!log_probabilities.empty()) {
-    KINGLET_RETURN_IF_ERROR(CheckSize("log-probabilities", classes(), log_probabilities.size()));
+    KINGLET_RETURN_IF_ERROR(CheckLength("log-probabilities", classes(), log_probabilities.size()));
   }
   KINGLET_RETURN_IF_ERROR(CheckIds(ids));
   const bool any =
       std::any_of(ids.begin(), ids.end(), [&](uint32_t id) { return id != classifier->padding; });
   if (!any) {
-    return Invalid("word list", "at least one word that is not padding",
-                   ids.empty() ? "none" : "padding only");
+    return InvalidInput("word list", "at least one word that is not padding",
+                        ids.empty() ? "none" : "padding only");
   }
   try {
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -180,7 +180,7 @@ Status Embedder::Classify(std::span<const uint32_t> ids, std::span<double> logit
     KINGLET_RETURN_IF_ERROR(Run(classifier->steps, ids.size() - 1, ids.back()));
     KINGLET_RETURN_IF_ERROR(Fetch({classifier->logits, classifier->normaliser}));
   } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+    return EmbedderOutOfMemory();
   }
   return IsDouble(*model_) ? WriteScores<double>(logits, log_probabilities)
                            : WriteScores<float>(logits, log_probabilities);

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,16 +15,10 @@
 #include "kernels/plan.h"
 #include "runtime/float_environment.h"
 #include "runtime/model.h"
+#include "runtime/step_observer.h"
 #include "runtime/worker_team.h"
 
 namespace kinglet {
-
-// Called for each step of all frames that take it together; for calibration and measuring. On a
-// device a step has ended when it is called, and the frames' memory says nothing.
-using StepObserver = std::function<void(const Step& step, std::span<const StreamFrame> frames)>;
-struct StepObservers {
-  StepObserver before, after;  // an empty one is not called
-};
 
 // Set by any thread; whoever obeys it clears it.
 using CancelFlag = std::atomic<bool>;

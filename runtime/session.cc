@@ -7,16 +7,16 @@
 #include <utility>
 #include <variant>
 
+#include "kernels/device_program.h"
 #include "runtime/float_environment.h"
-#include "runtime/session_parts.h"
+#include "runtime/session_contents.h"
+#include "runtime/session_refusals.h"
 
 namespace kinglet {
 
 using session::CheckId;
 using session::CheckSize;
-using session::CheckTemperature;
 using session::Invalid;
-using session::NoTokenYet;
 using session::OutOfMemory;
 
 namespace {
@@ -27,12 +27,7 @@ std::variant<QueryMemory<float>, QueryMemory<double>> MakeQueryMemory(const Mode
   return QueryMemory<float>(model, lanes);
 }
 
-uint64_t QueryBytes(const Model& model) {
-  return model.backend().real_bytes == sizeof(double) ? QueryMemory<double>::BytesPerStream(model)
-                                                      : QueryMemory<float>::BytesPerStream(model);
-}
-
-// `fit`: lanes that do.
+// `fit` lanes fit the limit.
 Status RefuseLanes(const SessionOptions& options, uint64_t fit, const std::string& limit,
                    uint64_t each) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, "session", std::to_string(options.lanes) + " lanes",
@@ -45,43 +40,9 @@ Status RefuseLanes(const SessionOptions& options, uint64_t fit, const std::strin
 Session::Session(std::unique_ptr<Contents> contents) : contents_(std::move(contents)) {}
 Session::~Session() = default;
 
-uint64_t Session::BytesPerLane(const Model& model) {
-  return sizeof(Lane) + Stream::Bytes(model) + QueryBytes(model);
-}
-
-Session::MemoryPlan Session::MemoryFor(const Model& model, uint64_t lanes) {
-  using Queries = Stream::Queries;
-  using States = QueryFrames::States;
-  const uint64_t together = std::min<uint64_t>(lanes, kLanesTogether);
-  if (model.device() != nullptr) {
-    const uint64_t each = sizeof(Lane) + Stream::Bytes(model, Queries::kShared);
-    return {Queries::kShared, States::kInPlaces, together, each, together * QueryBytes(model)};
-  }
-  const MemoryPlan here = {Queries::kOwn, States::kInFrames, 0, BytesPerLane(model), 0};
-  if (lanes <= kLanesTogether) return here;
-  const uint64_t place = QueryFrames::BytesPerPlace(model.layout(), States::kInFrames);
-  const MemoryPlan elsewhere = {Queries::kShared, States::kInFrames, together,
-                                sizeof(Lane) + Stream::Bytes(model, Queries::kShared),
-                                together * (place + QueryBytes(model))};
-  const uint64_t saved = here.each - elsewhere.each;
-  return saved > 0 && elsewhere.shared / saved < lanes ? elsewhere : here;
-}
-
-uint64_t Session::LanesRemembered(const Model& model, uint64_t lanes) {
-  const MemoryPlan plan = MemoryFor(model, lanes);
-  return plan.places > 0 ? plan.places : lanes;
-}
-
-uint64_t Session::LanesThatFit(const Model& model, uint64_t bytes) {
-  const uint64_t few = bytes / BytesPerLane(model);
-  const MemoryPlan of_many = MemoryFor(model, UINT32_MAX);
-  const uint64_t many = bytes > of_many.shared ? (bytes - of_many.shared) / of_many.each : 0;
-  return MemoryFor(model, many).queries == of_many.queries ? std::max(few, many) : few;
-}
-
 Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> model,
                                                  const SessionOptions& options) {
-  const FloatEnvironment environment;  // the cache's constants are computed here
+  const FloatEnvironment environment;  // constants of the neural cache are computed here
   if (model->plan().clusters.empty()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "model", "a language model",
                            model->plan().classifier ? "an embedding with a classifier of word lists"
@@ -89,7 +50,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
   }
   if (options.lanes == 0) return Invalid("lanes", "at least 1", "0");
   if (options.threads == 0) return Invalid("threads", "at least 1", "0");
-  const MemoryPlan plan = MemoryFor(*model, options.lanes);
+  const MemoryPlan plan = MemoryPlan::Of(*model, options.lanes);
   const uint64_t limit = std::min(model->session_memory_limit(), model->budget()->left());
   const uint64_t fit = LanesThatFit(*model, limit);
   const uint64_t bytes = options.lanes <= fit ? options.lanes * plan.each + plan.shared : 0;
@@ -118,7 +79,7 @@ Result<std::unique_ptr<Session>> Session::Create(std::shared_ptr<const Model> mo
           {Stream(*model, plan.queries, contents->execution.device.get(), number),
            Distribution<T>(*model, options.empty_cache, contents->execution, shared)});
     };
-    for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->memory_of_queries);
+    for (uint32_t i = 0; i < options.lanes; ++i) std::visit(add_lane, contents->query_memory);
     const size_t threads = std::min<size_t>(options.threads, UsableProcessors());
     if (threads > 1) {
       KINGLET_ASSIGN_OR_RETURN(contents->execution.team, WorkerTeam::Create(threads));
@@ -144,30 +105,27 @@ void Session::set_observer(StepObserver after, StepObserver before) {
 }
 void Session::Cancel() { contents_->execution.cancel.store(true, std::memory_order_relaxed); }
 
-// Each of them once.
-Status Session::CheckLanes(std::span<const uint32_t> lanes) {
-  std::vector<uint8_t>& is_named = contents_->is_named;
-  std::fill(is_named.begin(), is_named.end(), uint8_t{0});
-  for (const uint32_t lane : lanes) {
-    KINGLET_RETURN_IF_ERROR(FindLane(lane).status());
-    if (is_named[lane] != 0) {
-      return Invalid("lanes", "each of them once", std::to_string(lane) + " again");
-    }
-    is_named[lane] = 1;
-  }
-  return Status();
+Result<Session::Lane*> Session::Contents::FindLane(uint32_t lane) {
+  if (lane < lanes.size()) return &lanes[lane];
+  return Invalid("lane", "a number below " + std::to_string(lanes.size()), std::to_string(lane));
 }
 
-Result<Session::Lane*> Session::FindLane(uint32_t lane) const {
-  if (lane < lanes()) return &contents_->lanes[lane];
-  return Invalid("lane", "a number below " + std::to_string(lanes()), std::to_string(lane));
+Status Session::Contents::CheckLanes(std::span<const uint32_t> numbers) {
+  size_t good = 0;
+  while (good < numbers.size() && numbers[good] < lanes.size() && is_named[numbers[good]] == 0) {
+    is_named[numbers[good++]] = 1;
+  }
+  for (const uint32_t lane : numbers.first(good)) is_named[lane] = 0;
+  if (good == numbers.size()) return Status();
+  KINGLET_RETURN_IF_ERROR(FindLane(numbers[good]).status());
+  return Invalid("lanes", "each of them once", std::to_string(numbers[good]) + " again");
 }
 
 Status Session::StepToken(uint32_t id, uint32_t lane) { return StepLanes({&lane, 1}, {&id, 1}); }
 
 Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids) {
   KINGLET_RETURN_IF_ERROR(CheckSize("ids to step", ids.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckLanes(lanes));
+  KINGLET_RETURN_IF_ERROR(contents_->CheckLanes(lanes));
   for (size_t i = 0; i < lanes.size(); ++i) {
     KINGLET_RETURN_IF_ERROR(CheckId(ids[i], model().vocabulary_size()));
     if (model().plan().encoder && contents_->lanes[lanes[i]].stream.source_length() == 0) {
@@ -184,7 +142,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
     frames.push_back(contents_->lanes[lanes[i]].stream.Begin(ids[i]));
   }
   Status status;
-  // Says nothing yet: the message takes memory too, and the lanes come first.
+  // Not a Status yet: its text needs memory too, and the lanes must be restored first.
   bool out_of_memory = false;
   try {
     status = RunSteps(model(), model().plan().context, frames, contents_->execution);
@@ -204,7 +162,7 @@ Status Session::StepLanes(std::span<const uint32_t> lanes, std::span<const uint3
 }
 
 Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
-  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   const std::optional<EncoderPlan>& encoder = model().plan().encoder;
   if (!encoder) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "session", "source", "a model with an encoder",
@@ -220,12 +178,12 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
 
   const ComputingCall call(contents_->execution);
   std::optional<State> before;
-  // If that fails too, which only a device can, it is what every later call answers.
+  // Only a device can fail here; every later call then returns the same error.
   const auto go_back = [&] { static_cast<void>(found->stream.Restore(*before)); };
   try {
     KINGLET_ASSIGN_OR_RETURN(before, found->stream.Save(contents_->model));
     KINGLET_RETURN_IF_ERROR(found->stream.BeginSource(source.size()));
-    const Status status = RunEncoder(source, *found);
+    const Status status = contents_->RunEncoder(source, *found);
     if (status.ok()) {
       found->Invalidate();
     } else {
@@ -238,128 +196,21 @@ Status Session::Encode(std::span<const uint32_t> source, uint32_t lane) {
   }
 }
 
-Status Session::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
-  for (const StepRange& pass : model().plan().encoder->passes) {
+Status Session::Contents::RunEncoder(std::span<const uint32_t> source, Lane& lane) {
+  for (const StepRange& pass : model->plan().encoder->passes) {
     for (size_t i = 0; i < source.size(); ++i) {
       StreamFrame frame = lane.stream.SourceFrame(i, source[i]);
-      KINGLET_RETURN_IF_ERROR(RunSteps(model(), pass, {&frame, 1}, contents_->execution));
+      KINGLET_RETURN_IF_ERROR(RunSteps(*model, pass, {&frame, 1}, execution));
     }
   }
   return Status();
 }
 
 Status Session::Reset(uint32_t lane) {
-  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   KINGLET_RETURN_IF_ERROR(found->stream.Reset());
   found->Invalidate();
   return Status();
-}
-
-// Runs query(distribution, frame of the lane's last token).
-template <class Query>
-auto Session::Ask(uint32_t lane, const Query& query) {
-  using Answer = std::invoke_result_t<Query, Distribution<float>&, StreamFrame&>;
-  const auto ask = [&]() -> Answer {
-    KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
-    if (found->stream.position() == 0) return NoTokenYet();
-    const ComputingCall call(contents_->execution);
-    StreamFrame frame = found->stream.LastFrame();
-    try {
-      return std::visit(
-          [&](auto& distribution) -> Answer {
-            distribution.ResetWork();
-            KINGLET_RETURN_IF_ERROR(FindPlace(distribution, frame));
-            return query(distribution, frame);
-          },
-          found->distribution);
-    } catch (const std::bad_alloc&) {
-      return OutOfMemory();
-    }
-  };
-  return ask();
-}
-
-Status Session::LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<double> out,
-                                   uint32_t lane) {
-  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), ids.size()));
-  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
-  return Ask(lane, [&](auto& distribution, StreamFrame& frame) {
-    return distribution.LogProbabilitiesOf(frame, ids, out);
-  });
-}
-
-Result<double> Session::LogProbability(uint32_t id, uint32_t lane) {
-  double out = 0;
-  if (ranks_on_device(1)) {
-    KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, {&id, 1}, {&out, 1}));
-    return out;
-  }
-  KINGLET_RETURN_IF_ERROR(LogProbabilitiesOf({&id, 1}, {&out, 1}, lane));
-  return out;
-}
-
-Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
-  if (ranks_on_device(k)) {
-    KINGLET_ASSIGN_OR_RETURN(std::vector<std::vector<Candidate>> best, TopKLanes({&lane, 1}, k));
-    return std::move(best.front());
-  }
-  return Ask(lane,
-             [&](auto& distribution, StreamFrame& frame) { return distribution.TopK(frame, k); });
-}
-
-Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
-  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
-  return Ask(lane, [&](auto& distribution, StreamFrame& frame) {
-    return distribution.Sample(frame, seed, temperature);
-  });
-}
-
-Status Session::ComputeAll(uint32_t lane) {
-  return Ask(lane,
-             [](auto& distribution, StreamFrame& frame) { return distribution.ComputeAll(frame); });
-}
-
-template <class Out, class Query>
-Status Session::WriteAll(std::span<Out> out, uint32_t lane, const Query& query) {
-  KINGLET_RETURN_IF_ERROR(
-      CheckSize("output of the full distribution", out.size(), model().vocabulary_size()));
-  return Ask(lane, query);
-}
-
-Status Session::LogProbabilities(std::span<double> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
-    return distribution.LogProbabilities(frame, out);
-  });
-}
-
-Status Session::LogProbabilities(std::span<float> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
-    return distribution.LogProbabilities(frame, out);
-  });
-}
-
-Status Session::Probabilities(std::span<double> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
-    return distribution.Probabilities(frame, out);
-  });
-}
-
-Status Session::Probabilities(std::span<float> out, uint32_t lane) {
-  return WriteAll(out, lane, [&](auto& distribution, StreamFrame& frame) {
-    return distribution.Probabilities(frame, out);
-  });
-}
-
-const QueryWork& Session::last_work(uint32_t lane) const {
-  return std::visit(
-      [](const auto& distribution) -> const QueryWork& { return distribution.work(); },
-      contents_->lanes[lane].distribution);
-}
-
-const ClusterSet& Session::clusters_opened(uint32_t lane) const {
-  return std::visit(
-      [](const auto& distribution) -> const ClusterSet& { return distribution.clusters_opened(); },
-      contents_->lanes[lane].distribution);
 }
 
 Status Session::Wait() {
@@ -371,7 +222,7 @@ DeviceWork Session::device_work() const {
 }
 
 Result<State> Session::Save(uint32_t lane) {
-  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   try {
     return found->stream.Save(contents_->model);
   } catch (const std::bad_alloc&) {
@@ -380,7 +231,7 @@ Result<State> Session::Save(uint32_t lane) {
 }
 
 Status Session::Restore(const State& state, uint32_t lane) {
-  KINGLET_ASSIGN_OR_RETURN(Lane* const found, FindLane(lane));
+  KINGLET_ASSIGN_OR_RETURN(Lane* const found, contents_->FindLane(lane));
   if (!state.Fits(model())) {
     return Status::Refusal(KINGLET_MISMATCH, "session", "state to restore",
                            "one of model " + model().file().digest() + " on a backend of " +
@@ -394,10 +245,10 @@ Status Session::Restore(const State& state, uint32_t lane) {
 }
 
 Status Session::Fork(uint32_t from, uint32_t to) {
-  KINGLET_RETURN_IF_ERROR(FindLane(to).status());
-  if (from == to) return FindLane(from).status();
+  KINGLET_RETURN_IF_ERROR(contents_->FindLane(to).status());
+  if (from == to) return Status();
   if (contents_->execution.device) {
-    KINGLET_ASSIGN_OR_RETURN(const Lane* const source, FindLane(from));
+    KINGLET_ASSIGN_OR_RETURN(const Lane* const source, contents_->FindLane(from));
     Lane& copy = contents_->lanes[to];
     KINGLET_RETURN_IF_ERROR(copy.stream.CopyOnDevice(source->stream));
     copy.Invalidate();

@@ -139,7 +139,7 @@ class BeamSearch {
   std::vector<Translation> finished_;
 };
 
-Status Invalid(const char* where, const std::string& expected, const std::string& found) {
+Status InvalidSource(const char* where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "translation", where, expected, found);
 }
 
@@ -159,11 +159,12 @@ Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
   }
   const uint32_t positions = FindBlock<TransformerDecoder>(description)->window;
   if (options.max_length == 0 || options.max_length > positions) {
-    return Invalid("longest length", "1 to the decoder's " + std::to_string(positions),
-                   std::to_string(options.max_length));
+    return InvalidSource("longest length", "1 to the decoder's " + std::to_string(positions),
+                         std::to_string(options.max_length));
   }
   if (!std::isfinite(options.length_penalty) || options.length_penalty < 0) {
-    return Invalid("length penalty", "a finite number from 0", NumberText(options.length_penalty));
+    return InvalidSource("length penalty", "a finite number from 0",
+                         NumberText(options.length_penalty));
   }
   try {
     return BeamSearch(options, session).Run(source, *description.start_token);

@@ -10,7 +10,7 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kNameColumns = 30;
+constexpr size_t kTableColumns = 30;
 
 CodedTableFacts FactsOf(const TensorView& table, const CodedView& coded, const TensorFacts& stored,
                         const TensorFacts& codebook) {
@@ -54,7 +54,7 @@ std::vector<CodedTableFacts> CodedTablesOf(const ModelFile& file) {
 
 std::string CodedTablesText(std::span<const CodedTableFacts> tables) {
   if (tables.empty()) return "";
-  std::string text = "\n" + FittedText("coded table", kNameColumns);
+  std::string text = "\n" + FittedText("coded table", kTableColumns);
   const auto row = [&text](const char* shape, const char* codes, const char* codes_bytes,
                            const char* codebook_bytes, const char* plain, const char* published,
                            const char* slim, const char* stored) {
@@ -70,7 +70,7 @@ std::string CodedTablesText(std::span<const CodedTableFacts> tables) {
     return std::string(digits);
   };
   for (const CodedTableFacts& table : tables) {
-    text += FittedText(table.name, kNameColumns);
+    text += FittedText(table.name, kTableColumns);
     row((std::to_string(table.rows) + " x " + std::to_string(table.columns)).c_str(),
         (std::to_string(table.positions) + " of " + std::to_string(table.choices)).c_str(),
         Grouped(table.codes_bytes).c_str(), Grouped(table.codebook_bytes).c_str(),

@@ -82,7 +82,8 @@ Command AddConvert(Arguments& program) {
            "quantise activations too, for the ranges seen on this text (with an encoder: pairs)")
       .Called("TEXT");
   command.Add("--recipe", convert.recipe,
-              "JSON that names blocks, tensors and passes (docs/RECIPES.md)");
+              "JSON that names blocks, tensors and passes, docs/RECIPES.md (default: "
+              "model.recipe.json beside model.pt)");
   command
       .Add("--keep-define", convert.define_cache_rows,
            "keep a DeFINE unit in the model and cache N of its rows")

@@ -224,7 +224,7 @@ Result<CountInput> ReadInput(const CountOptions& options,
 }
 
 // Whether the options say of what a model with an encoder, or one without, is counted.
-Status CheckInput(const CountOptions& options, bool has_encoder) {
+Status CheckCountInput(const CountOptions& options, bool has_encoder) {
   const bool texts = !options.ids.empty() || !options.bin_counts.empty();
   const bool translations = !options.pairs.empty() || !options.lengths.empty();
   if (has_encoder ? translations && !texts : !translations) return Status();
@@ -240,7 +240,7 @@ Status CheckInput(const CountOptions& options, bool has_encoder) {
 Status CountModel(const CountOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenWholeModel(options.run));
   const Plan& plan = model->plan();
-  KINGLET_RETURN_IF_ERROR(CheckInput(options, plan.encoder.has_value()));
+  KINGLET_RETURN_IF_ERROR(CheckCountInput(options, plan.encoder.has_value()));
   KINGLET_ASSIGN_OR_RETURN(const CountInput input, ReadInput(options, model));
   const std::vector<uint64_t> nonzeros = CountNonzeros(plan.weights);
   CountSource source = {std::string(model->backend().name), input.text, "",

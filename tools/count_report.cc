@@ -16,10 +16,10 @@ namespace {
 
 // Counts are reported as they are: all digits of a double.
 constexpr int kExactDigits = 17;
-constexpr size_t kNameColumns = 36, kNumberColumns = 16;
+constexpr size_t kComponentColumns = 36, kNumberColumns = 16;
 
 // 1234567.5 -> "1,234,567.500"; a whole number has no fraction.
-std::string NumberText(double number) {
+std::string GroupedText(double number) {
   const double thousandths = std::round(std::fabs(number) * 1000);
   const auto whole = static_cast<uint64_t>(thousandths / 1000);
   const auto fraction = static_cast<unsigned>(thousandths - static_cast<double>(whole) * 1000);
@@ -43,13 +43,13 @@ std::string Aligned(const std::string& text, size_t columns) {
 std::string TallyColumns(const OperationTally& tally) {
   std::string text;
   for (const double number : {tally.multiplications, tally.additions, tally.others}) {
-    text += Aligned(NumberText(number), kNumberColumns);
+    text += Aligned(GroupedText(number), kNumberColumns);
   }
   return text;
 }
 
 std::string ComponentTable(const std::vector<Component>& components, const OperationTally& total) {
-  std::string text = "\n" + FittedText("component", kNameColumns);
+  std::string text = "\n" + FittedText("component", kComponentColumns);
   for (const char* title : {"multiplications", "additions", "others", "density"}) {
     text += Aligned(title, kNumberColumns);
   }
@@ -57,10 +57,10 @@ std::string ComponentTable(const std::vector<Component>& components, const Opera
   for (const Component& component : components) {
     char density[16];
     std::snprintf(density, sizeof(density), "%.5f", component.density);
-    text += FittedText(component.name, kNameColumns) + TallyColumns(component.operations) +
+    text += FittedText(component.name, kComponentColumns) + TallyColumns(component.operations) +
             Aligned(density, kNumberColumns) + "\n";
   }
-  return text + FittedText("total", kNameColumns) + TallyColumns(total) + "\n";
+  return text + FittedText("total", kComponentColumns) + TallyColumns(total) + "\n";
 }
 
 void AppendTally(const OperationTally& tally, JsonLine& line) {
@@ -96,10 +96,10 @@ void AppendEncoder(const CountSource& source, double target_total, JsonLine& lin
 std::string EncoderFacts(const CountSource& source, double target_total) {
   if (!source.encoder) return "";
   const EncoderCount& encoder = *source.encoder;
-  return Fact("encoder", NumberText(encoder.total) + " for each of " +
+  return Fact("encoder", GroupedText(encoder.total) + " for each of " +
                              Grouped(encoder.source_tokens) + " source tokens, beside " +
                              Grouped(encoder.target_tokens) + " target tokens") +
-         Fact("per sentence", NumberText(encoder.PerSentence(target_total)) + ", mean of " +
+         Fact("per sentence", GroupedText(encoder.PerSentence(target_total)) + ", mean of " +
                                   Grouped(encoder.sentences));
 }
 
@@ -196,10 +196,10 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
   text += Fact("bytes", Grouped(storage.file_size) + ": values " + Grouped(storage.values) +
                             ", masks " + Grouped(storage.mask) + ", scales " +
                             Grouped(storage.scales) + ", other " + Grouped(storage.Other()));
-  text += Fact("operations", NumberText(count.operations.Total()));
+  text += Fact("operations", GroupedText(count.operations.Total()));
   text += Fact("multiplications",
-               NumberText(count.operations.multiplications) + ", of which " +
-                   NumberText(count.useful_multiplications) +
+               GroupedText(count.operations.multiplications) + ", of which " +
+                   GroupedText(count.useful_multiplications) +
                    " by weights that are not zero (dense planes multiply zeros too)");
   return text + EncoderFacts(source, count.operations.Total()) +
          ComponentTable(count.components, count.operations) + EncoderTable(source) +
@@ -239,16 +239,16 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                      Fact("bits", std::to_string(count.bits));
   text += Fact("parameters",
                Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " not zero");
-  text += Fact("size", NumberText(storage.TotalSize()) + ": parameters " +
-                           NumberText(storage.size) + ", masks " + NumberText(storage.mask) +
-                           ", quantisers " + NumberText(storage.quantisation) +
-                           (storage.codes > 0 ? ", codes " + NumberText(storage.codes) : ""));
-  text += Fact("operations", NumberText(count.TotalOperations()) + ": multiplications " +
-                                 NumberText(count.WeightedMultiplications()) + " (" +
-                                 NumberText(count.operations.multiplications) + " x " +
+  text += Fact("size", GroupedText(storage.TotalSize()) + ": parameters " +
+                           GroupedText(storage.size) + ", masks " + GroupedText(storage.mask) +
+                           ", quantisers " + GroupedText(storage.quantisation) +
+                           (storage.codes > 0 ? ", codes " + GroupedText(storage.codes) : ""));
+  text += Fact("operations", GroupedText(count.TotalOperations()) + ": multiplications " +
+                                 GroupedText(count.WeightedMultiplications()) + " (" +
+                                 GroupedText(count.operations.multiplications) + " x " +
                                  std::to_string(count.bits) + "/32), additions " +
-                                 NumberText(count.operations.additions) + ", others " +
-                                 NumberText(count.operations.others));
+                                 GroupedText(count.operations.additions) + ", others " +
+                                 GroupedText(count.operations.others));
   if (source.encoder) {
     text += EncoderFacts(source, count.TotalOperations());
   } else {
@@ -317,7 +317,7 @@ std::string CompareText(const std::vector<ComparedComponent>& components,
   const auto row = [](const std::string& name, const std::string& micronet,
                       const std::string& executed, const std::string& difference,
                       const std::string& why) {
-    return FittedText(name, kNameColumns) + Aligned(micronet, kNumberColumns) +
+    return FittedText(name, kComponentColumns) + Aligned(micronet, kNumberColumns) +
            Aligned(executed, kNumberColumns) + Aligned(difference, kNumberColumns) +
            (why.empty() ? "" : "  " + why) + "\n";
   };
@@ -326,12 +326,12 @@ std::string CompareText(const std::vector<ComparedComponent>& components,
   for (const ComparedComponent& component : components) {
     micronet += component.micronet.Total();
     executed += component.executed.Total();
-    text += row(component.name, NumberText(component.micronet.Total()),
-                NumberText(component.executed.Total()), NumberText(component.Difference()),
+    text += row(component.name, GroupedText(component.micronet.Total()),
+                GroupedText(component.executed.Total()), GroupedText(component.Difference()),
                 component.why);
   }
-  text +=
-      row("total", NumberText(micronet), NumberText(executed), NumberText(executed - micronet), "");
+  text += row("total", GroupedText(micronet), GroupedText(executed),
+              GroupedText(executed - micronet), "");
   text += "\n";
   for (const char* title : {"multiplications", "additions", "others"}) {
     text += Aligned(title, kNumberColumns);

@@ -41,9 +41,8 @@ namespace {
 
 // Tokens computed before their predictions are shown: this many, or as few as keep the candidates
 // of all lanes together to this number.
-constexpr size_t kChunk = 64;
+constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
-constexpr std::string_view kStandardInput = "standard input";
 
 struct PredictOptions {
   RunOptions run;
@@ -61,7 +60,7 @@ class Predictor {
         view_(console, model.vocabulary()),
         chunk_(std::clamp<size_t>(
             kCandidates / (options.run.lanes * std::min(options.top, model.vocabulary_size())), 1,
-            kChunk)) {}
+            kReadChunk)) {}
 
   Status Feed(std::span<const uint32_t> ids) {
     while (!ids.empty()) {

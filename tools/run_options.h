@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "kinglet/status.h"
 #include "runtime/model.h"
@@ -37,6 +38,8 @@ Status RequireNoSource(const Model& model, const std::string& command);
 int NumberDigits(const Model& model);
 // The number with as many.
 std::string NumberText(double number, const Model& model);
+// What stands for a file name in messages about standard input.
+inline constexpr std::string_view kStandardInput = "standard input";
 // The exact bits of a log-probability in that type, in hexadecimal.
 std::string HexBits(double value, const Model& model);
 

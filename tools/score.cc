@@ -21,7 +21,7 @@ namespace kinglet {
 namespace {
 
 // Tokens between two looks at the output and the clock.
-constexpr uint64_t kChunk = 256;
+constexpr uint64_t kScoreChunk = 256;
 
 struct ScoreOptions {
   RunOptions run;
@@ -49,8 +49,8 @@ class Scorer {
     // A progress line would run through tokens printed on the same terminal.
     const bool tokens_on_terminal = console_.out_is_terminal && PrintsTokens();
     Progress progress(console_.errors_are_terminal && !tokens_on_terminal, end);
-    for (uint64_t first = 1; first < end; first += kChunk) {
-      const uint64_t last = std::min(end, first + kChunk);
+    for (uint64_t first = 1; first < end; first += kScoreChunk) {
+      const uint64_t last = std::min(end, first + kScoreChunk);
       KINGLET_ASSIGN_OR_RETURN(
           const std::vector<double> values,
           replicas.Run<double>(TextPosition(first),
@@ -211,7 +211,7 @@ Status Score(const ScoreOptions& options, Console& console) {
   return Status();
 }
 
-Status CheckInput(const ScoreOptions& options) {
+Status CheckScoreInput(const ScoreOptions& options) {
   const int inputs = !options.ids.empty() + !options.text.empty() + !options.pairs.empty();
   if (inputs != 1) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "score",
@@ -260,7 +260,7 @@ Command AddScore(Arguments& program) {
   score.AddFlag("--hex", options->hex, "print the exact bits as well (implies --tokens)");
   score.AddFlag("-v,--tokens", options->tokens, "print every token, not only the summary");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
-  return {score, [options] { return CheckInput(*options); },
+  return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) { return Score(*options, console); }};
 }
 

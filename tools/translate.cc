@@ -21,7 +21,6 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kStandardInput = "standard input";
 constexpr uint32_t kWidestBeam = 1024;
 
 struct TranslateOptions {
@@ -152,7 +151,7 @@ Status Translate(const TranslateOptions& options, Console& console) {
   return TranslateText(options.text.empty() ? "-" : options.text, *words, translator);
 }
 
-Status CheckInput(const TranslateOptions& options) {
+Status CheckTranslateInput(const TranslateOptions& options) {
   if (options.ids.empty() || options.text.empty()) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "translate",
                          "--ids FILE, --text FILE or standard input", "both files");
@@ -187,7 +186,7 @@ Command AddTranslate(Arguments& program) {
       .Called("A")
       .ShowDefault();
   translate.Footer("Example:\n  kinglet translate model.kgl --beam 5 < source.txt");
-  return {translate, [options] { return CheckInput(*options); },
+  return {translate, [options] { return CheckTranslateInput(*options); },
           [options](Console& console) { return Translate(*options, console); }};
 }
 

@@ -9,6 +9,7 @@
 
 #include "converters/output_path.h"
 #include "format/limits.h"
+#include "format/message_text.h"
 #include "format/write_file.h"
 #include "format/writer.h"
 #include "tools/commands.h"
@@ -26,12 +27,6 @@ struct TuneCacheCommand {
   size_t threads = 1;
   bool json = false;
 };
-
-std::string NumberText(double number) {
-  char text[40];
-  std::snprintf(text, sizeof(text), "%.9g", number);
-  return text;
-}
 
 void AddNumbers(double loss, JsonLine& line) {
   line.Key("nll").Number(loss).Key("ppl").Number(std::exp(loss));
@@ -118,7 +113,7 @@ Status TuneCacheOf(const TuneCacheCommand& command, Console& console) {
   return Status();
 }
 
-Status CheckInput(const TuneCacheCommand& command) {
+Status CheckTuneInput(const TuneCacheCommand& command) {
   if (command.ids.empty() != command.text.empty()) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "tune-cache",
                          "--text FILE or --ids FILE", command.ids.empty() ? "neither" : "both");
@@ -148,7 +143,7 @@ Command AddTuneCache(Arguments& program) {
       .ShowDefault();
   command.AddFlag("--json", options->json, "print JSON Lines");
   command.Footer("Example:\n  kinglet tune-cache model.kgl --text validation.txt -o tuned.kgl");
-  return {command, [options] { return CheckInput(*options); },
+  return {command, [options] { return CheckTuneInput(*options); },
           [options](Console& console) { return TuneCacheOf(*options, console); }};
 }
 

@@ -16,45 +16,13 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kUnknown = "<unk>";
-constexpr size_t kLongestWord = 65535;
 constexpr size_t kPieceSize = size_t{1} << 16;
 // Standard input may never end; this many ids are 4 GiB.
-constexpr size_t kMaxTokens = size_t{1} << 30;
-
-// What str.split() of Python takes for white space among the ASCII characters.
-bool IsSpace(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
-}
+constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
 
 std::string LineText(uint64_t line) { return "line " + std::to_string(line); }
 
 }  // namespace
-
-Status WordSplitter::EndWord(const WordSink& sink) {
-  if (word_.empty()) return Status();
-  const std::string word = std::exchange(word_, std::string());
-  return sink(word, line_);
-}
-
-Status WordSplitter::Add(std::string_view piece, const WordSink& sink) {
-  for (const char c : piece) {
-    if (!IsSpace(c)) {
-      if (word_.size() <= kLongestWord) word_ += c;
-      open_line_ = true;
-      continue;
-    }
-    KINGLET_RETURN_IF_ERROR(EndWord(sink));
-    open_line_ = c != '\n';
-    if (!open_line_) KINGLET_RETURN_IF_ERROR(sink(kEndOfLine, line_++));
-  }
-  return Status();
-}
-
-Status WordSplitter::Finish(const WordSink& sink) {
-  KINGLET_RETURN_IF_ERROR(EndWord(sink));
-  if (!std::exchange(open_line_, false)) return Status();
-  return sink(kEndOfLine, line_++);
-}
 
 WordLookup::WordLookup(const Vocabulary& vocabulary)
     : vocabulary_(vocabulary),
@@ -123,9 +91,9 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   WordLookup lookup(*vocabulary);
   WordSplitter splitter;
   const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
-    if (sequence.ids.size() >= kMaxTokens) {
+    if (sequence.ids.size() >= kMaxSequenceTokens) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, LineText(line),
-                             "at most " + std::to_string(kMaxTokens) + " tokens", "more");
+                             "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
     }
     KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, source, line));
     sequence.ids.push_back(id);

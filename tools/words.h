@@ -9,33 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/texts/token_file.h"
+#include "converters/texts/word_splitter.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
-
-// Takes one word and the number of its line, from 1. The word is valid during the call.
-using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
-
-// Cuts text that comes in pieces into words, as the training codes' readers do: each line is split
-// at ASCII white space and "<eos>" follows; an empty line gives a lone "<eos>"; a last line without
-// newline counts. Memory is bounded: no vocabulary holds a word over 65,535 bytes, so a longer one
-// is cut behind that.
-class WordSplitter {
- public:
-  // The error of `sink` ends the call and is returned.
-  Status Add(std::string_view piece, const WordSink& sink);
-  // The text has ended.
-  Status Finish(const WordSink& sink);
-
- private:
-  Status EndWord(const WordSink& sink);
-
-  std::string word_;        // begun, its end not seen yet
-  bool open_line_ = false;  // something stands behind the last newline
-  uint64_t line_ = 1;
-};
 
 // What a word's id is in a model; words it does not know are <unk>, where it has that, but for
 // kEndOfLine, which may be kSentenceEnd.

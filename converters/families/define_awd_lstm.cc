@@ -20,7 +20,7 @@ constexpr const char* kReduce = "define.finalProj.weight";
 std::string LayerPrefix(size_t index) { return "lstms." + std::to_string(index) + ".module."; }
 
 // The transpose of a matrix. REQUIRES: the source has two dimensions.
-SourceTensor Transposed(const SourceTensor& source) {
+SourceTensor TransposedTensor(const SourceTensor& source) {
   return {source.name + ".transposed", {source.shape[1], source.shape[0]}, [source] {
             return ReadFiniteTransposed(source);
           }};
@@ -140,7 +140,7 @@ class Loader {
         softmax.head_size = size;
         softmax.head_table = table;
       } else {
-        made_.push_back(Transposed(*band.projection));
+        made_.push_back(TransposedTensor(*band.projection));
         const TensorId projection = builder_.AddWhole(made_.back(), Role::kPrunedAlso);
         softmax.tails.push_back(
             {first, size, static_cast<uint32_t>(i - 1), projection, table, std::nullopt});

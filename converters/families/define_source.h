@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "converters/families/draft_builder.h"
-#include "converters/families/source_weights.h"
 #include "converters/passes/define/define_table.h"
 #include "converters/passes/define/define_weights.h"
+#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 

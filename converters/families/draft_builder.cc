@@ -12,7 +12,7 @@ namespace {
 // Longer lists of names are cut, so that a hostile file cannot make an endless line.
 constexpr size_t kMaxListed = 1000;
 
-std::string Listed(const std::string& what, const std::vector<std::string>& items,
+std::string Joined(const std::string& what, const std::vector<std::string>& items,
                    const char* separator) {
   std::string text = what;
   for (size_t i = 0; i < std::min(items.size(), kMaxListed); ++i) {
@@ -120,12 +120,12 @@ Status DraftBuilder::CheckNames(const std::string& network) const {
     if (!claimed_.contains(tensor.name)) unused.push_back(QuotedName(tensor.name));
   }
   std::vector<std::string> faults;
-  if (!missing_.empty()) faults.push_back(Listed("missing ", missing_, ", "));
-  if (!unused.empty()) faults.push_back(Listed("unused ", unused, ", "));
-  if (!misshaped_.empty()) faults.push_back(Listed("", misshaped_, "; "));
+  if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
+  if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
+  if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
   if (faults.empty()) return {};
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
-                         "the tensors of " + network, Listed("", faults, "; "));
+                         "the tensors of " + network, Joined("", faults, "; "));
 }
 
 // Reads one tensor of the draft at a time. Owns what it reads from, because it outlives the

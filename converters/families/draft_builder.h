@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "converters/families/families.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kPadding = 1;
 constexpr uint32_t kEndOfSentence = 2;
-constexpr double kEpsilon = 1e-5;  // PyTorch's default, of all norms
+constexpr double kFairseqEpsilon = 1e-5;  // PyTorch's default, of all norms
 
 // f_j = exp(-j ln(10000) / (width / 2 - 1)), each operation rounded to float32 as in fairseq's
 // SinusoidalPositionalEmbedding.
@@ -89,7 +89,7 @@ class FairseqLoader {
     decoder.window = config_.positions;
     decoder.start = StreamStart::kMasked;
     decoder.norm_order = NormOrder::kPre;
-    decoder.epsilon = kEpsilon;
+    decoder.epsilon = kFairseqEpsilon;
     decoder.positions = DescribePositions();
     for (uint32_t i = 0; i < config_.layers; ++i) {
       decoder.layers.push_back(DescribeLayer("decoder.layers." + std::to_string(i) + "."));

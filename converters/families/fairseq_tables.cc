@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "converters/sources/quoted.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -11,10 +12,6 @@ namespace {
 
 const std::string kInput = "decoder.embed_tokens.";
 const std::string kSoftmax = "decoder.adaptive_softmax.";
-
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
 
 std::string TableName(size_t band) {
   return kInput + "embeddings." + std::to_string(band) + ".0.weight";
@@ -32,15 +29,16 @@ Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBan
   if (words_ == 0) return found;
   std::vector<uint64_t> ends(bands.cutoffs.begin(), bands.cutoffs.end());
   if (ends.back() > words_) {
-    return Refuse(name, "words up to " + std::to_string(words_) + ", as many as the embedding has",
-                  std::to_string(ends.back()));
+    return RefuseCheckpoint(
+        name, "words up to " + std::to_string(words_) + ", as many as the embedding has",
+        std::to_string(ends.back()));
   }
   if (ends.back() < words_) ends.push_back(words_);
   uint64_t first = 0, columns = width;
   for (const uint64_t end : ends) {
     if (columns == 0) {
-      return Refuse(name, "rows of at least one number in every band",
-                    "none in band " + std::to_string(found.size()));
+      return RefuseCheckpoint(name, "rows of at least one number in every band",
+                              "none in band " + std::to_string(found.size()));
     }
     found.push_back({first, end - first, columns});
     first = end;
@@ -66,8 +64,8 @@ Status FairseqTables::FindWords() {
     return {};
   }
   if (table->shape[0] > kMaxDimension - before) {
-    return Refuse("tensor " + name, "at most " + std::to_string(kMaxDimension) + " words",
-                  std::to_string(before) + " and " + std::to_string(table->shape[0]));
+    return RefuseCheckpoint("tensor " + name, "at most " + std::to_string(kMaxDimension) + " words",
+                            std::to_string(before) + " and " + std::to_string(table->shape[0]));
   }
   words_ = before + table->shape[0];
   return {};
@@ -228,9 +226,9 @@ Status FairseqTables::CheckTies() const {
   for (const auto& [copy, original] : ties_) {
     KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*copy, *original));
     if (same) continue;
-    return Refuse("tensor " + copy->name,
-                  "the values of " + original->name + ", as the hyper-parameters tie them",
-                  "others");
+    return RefuseCheckpoint(
+        "tensor " + copy->name,
+        "the values of " + original->name + ", as the hyper-parameters tie them", "others");
   }
   return {};
 }

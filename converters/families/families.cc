@@ -6,7 +6,6 @@
 #include "converters/families/awd_lstm.h"
 #include "converters/families/define_awd_lstm.h"
 #include "converters/families/fairseq.h"
-#include "converters/families/kinglet_torch.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/opennmt.h"
 #include "converters/families/pytorch_examples.h"
@@ -54,12 +53,11 @@ Status ReadTensors(LoadedModel& model) {
 }
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 10> kFamilies = {{
+  static constexpr std::array<Family, 9> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
       {kPytorchExamplesFamily, LooksLikePytorchExamples, LoadPytorchExamples},
-      {kKingletTorchFamily, LooksLikeKingletTorch, LoadKingletTorch},
       {kZarembaFamily, LooksLikeZaremba, LoadZaremba},
       {kTransformerXlFamily, LooksLikeTransformerXl, LoadTransformerXl, true},
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},

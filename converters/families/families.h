@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "converters/families/source_weights.h"
 #include "converters/sources/saved_module.h"
+#include "converters/sources/source_weights.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 

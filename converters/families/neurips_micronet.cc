@@ -12,14 +12,11 @@
 #include "converters/families/draft_builder.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/config_file.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/message_text.h"
 
 namespace kinglet {
 namespace {
-
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
 
 class MicronetLoader {
  public:
@@ -71,7 +68,8 @@ class MicronetLoader {
     const std::optional<float> step = Number(name + ".inv_scale", true);
     const auto check = [&](const char* part, const std::optional<float>& value) {
       if (!value || *value > 0 || !value_error_.ok()) return;
-      value_error_ = Refuse("tensor " + name + part, "a number above 0", NumberText(*value));
+      value_error_ =
+          RefuseCheckpoint("tensor " + name + part, "a number above 0", NumberText(*value));
     };
     check(".max_abs", max_abs);
     check(".inv_scale", step);
@@ -83,11 +81,12 @@ class MicronetLoader {
       return tensor.name.ends_with(".max_abs");
     });
     if (found == config_.bits.has_value()) return {};
-    return Refuse("state dict",
-                  config_.bits ? "activation quantisers, as the configuration has bits " +
-                                     std::to_string(*config_.bits)
-                               : "no activation quantisers, as the configuration has no bits",
-                  found ? "tensors named *.max_abs" : "none");
+    return RefuseCheckpoint("state dict",
+                            config_.bits
+                                ? "activation quantisers, as the configuration has bits " +
+                                      std::to_string(*config_.bits)
+                                : "no activation quantisers, as the configuration has no bits",
+                            found ? "tensors named *.max_abs" : "none");
   }
 
   // Input and output tables: one tensor for both.
@@ -251,10 +250,11 @@ class MicronetLoader {
   static Status CheckCache(const std::optional<NeuralCache>& cache) {
     if (!cache) return {};
     if (!std::isfinite(cache->theta) || cache->theta <= 0) {
-      return Refuse("cache theta", "a number above 0", NumberText(cache->theta));
+      return RefuseCheckpoint("cache theta", "a number above 0", NumberText(cache->theta));
     }
     if (!(cache->lambda > 0 && cache->lambda < 1)) {
-      return Refuse("cache lambda", "a number between 0 and 1", NumberText(cache->lambda));
+      return RefuseCheckpoint("cache lambda", "a number between 0 and 1",
+                              NumberText(cache->lambda));
     }
     return {};
   }

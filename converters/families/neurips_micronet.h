@@ -12,7 +12,7 @@
 
 #include "converters/families/families.h"
 #include "converters/families/micronet_config.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -20,7 +20,7 @@
 namespace kinglet {
 namespace {
 
-constexpr double kEpsilon = 1e-6;  // of all norms
+constexpr double kOpennmtEpsilon = 1e-6;  // of all norms
 constexpr const char* kWordsModule = "embeddings.make_embedding.emb_luts.0.";
 constexpr const char* kPositions = "embeddings.make_embedding.pe.pe";
 constexpr const char* kGenerator = "generator.0.weight";
@@ -203,7 +203,7 @@ class OpenNmtLoader {
     stack.window = static_cast<uint32_t>(positions);
     stack.start = StreamStart::kMasked;
     stack.norm_order = NormOrder::kPre;
-    stack.epsilon = kEpsilon;
+    stack.epsilon = kOpennmtEpsilon;
     stack.positions = PositionTable{positions_id_};
     const auto layer_name = [&](size_t i) { return prefix + layers + std::to_string(i) + "."; };
     do {

@@ -4,14 +4,11 @@
 #include <string_view>
 
 #include "converters/sources/quoted.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
 namespace {
-
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
 
 // An entry of a dict or an attribute of an object, or null.
 NodeRef Attribute(const PickleNode& node, std::string_view name) {
@@ -50,8 +47,8 @@ Status CheckOptions(const PickleNode& options) {
     if (found == nullptr) continue;
     const auto* value = found->As<std::string>();
     if (value == nullptr || *value != text.expected) {
-      return Refuse("option " + std::string(text.name), QuotedName(text.expected),
-                    ValueText(*found));
+      return RefuseCheckpoint("option " + std::string(text.name), QuotedName(text.expected),
+                              ValueText(*found));
     }
   }
   struct Truth {
@@ -64,15 +61,15 @@ Status CheckOptions(const PickleNode& options) {
     if (found == nullptr) continue;
     const auto* value = found->As<bool>();
     if (value == nullptr || *value != truth.expected) {
-      return Refuse("option " + std::string(truth.name), truth.expected ? "True" : "False",
-                    ValueText(*found));
+      return RefuseCheckpoint("option " + std::string(truth.name),
+                              truth.expected ? "True" : "False", ValueText(*found));
     }
   }
   if (const NodeRef distance = Attribute(options, "max_relative_positions")) {
     const auto* value = distance->As<int64_t>();
     if (value == nullptr || *value != 0) {
-      return Refuse("option max_relative_positions", "0, positions of tokens",
-                    ValueText(*distance));
+      return RefuseCheckpoint("option max_relative_positions", "0, positions of tokens",
+                              ValueText(*distance));
     }
   }
   return {};
@@ -82,8 +79,8 @@ Result<uint32_t> ReadHeads(const PickleNode& options) {
   const NodeRef found = Attribute(options, "heads");
   const auto* heads = found == nullptr ? nullptr : found->As<int64_t>();
   if (heads == nullptr || *heads < 1 || *heads > static_cast<int64_t>(kMaxExtent)) {
-    return Refuse("option heads", "1 to " + std::to_string(kMaxExtent),
-                  found == nullptr ? "none" : ValueText(*found));
+    return RefuseCheckpoint("option heads", "1 to " + std::to_string(kMaxExtent),
+                            found == nullptr ? "none" : ValueText(*found));
   }
   return static_cast<uint32_t>(*heads);
 }
@@ -110,13 +107,15 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
   for (int depth = 0; node != nullptr && depth < kDeepest; ++depth) {
     if (const NodeRef words = Attribute(*node, "itos")) {
       const auto* list = words->As<PickleList>();
-      if (list == nullptr) return Refuse(where, "a list of words as itos", words->Describe());
+      if (list == nullptr)
+        return RefuseCheckpoint(where, "a list of words as itos", words->Describe());
       std::vector<std::string> texts;
       texts.reserve(list->items.size());
       for (const PickleNode* item : list->items) {
         const auto* text = item->As<std::string>();
         if (text == nullptr) {
-          return Refuse(where + ", word " + std::to_string(texts.size()), "text", item->Describe());
+          return RefuseCheckpoint(where + ", word " + std::to_string(texts.size()), "text",
+                                  item->Describe());
         }
         texts.push_back(*text);
       }
@@ -130,12 +129,13 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
     const auto* fields = (inside != nullptr ? inside : node)->As<PickleList>();
     if (fields == nullptr || fields->items.empty()) break;
     if (fields->items.size() > 1) {
-      return Refuse(where, "words without features",
-                    std::to_string(fields->items.size()) + " fields");
+      return RefuseCheckpoint(where, "words without features",
+                              std::to_string(fields->items.size()) + " fields");
     }
     node = SecondOf(*fields->items[0]);
   }
-  return Refuse(where, "a torchtext vocabulary", node == nullptr ? "none" : node->Describe());
+  return RefuseCheckpoint(where, "a torchtext vocabulary",
+                          node == nullptr ? "none" : node->Describe());
 }
 
 }  // namespace
@@ -143,8 +143,8 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
 Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root) {
   const NodeRef options = root.Find("opt"), vocabularies = root.Find("vocab");
   if (options == nullptr || vocabularies == nullptr) {
-    return Refuse("entries", "OpenNMT's 'opt' and 'vocab' beside 'model'",
-                  options == nullptr ? "no 'opt'" : "no 'vocab'");
+    return RefuseCheckpoint("entries", "OpenNMT's 'opt' and 'vocab' beside 'model'",
+                            options == nullptr ? "no 'opt'" : "no 'vocab'");
   }
   KINGLET_RETURN_IF_ERROR(CheckOptions(*options));
   OpenNmtSettings settings;
@@ -153,7 +153,8 @@ Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root) {
   KINGLET_ASSIGN_OR_RETURN(settings.target_words, ReadWords(*vocabularies, "tgt"));
   const auto& words = settings.target_words;
   const auto start = std::find(words.begin(), words.end(), "<s>");
-  if (start == words.end()) return Refuse("vocab, tgt", "a word <s>, which begins targets", "none");
+  if (start == words.end())
+    return RefuseCheckpoint("vocab, tgt", "a word <s>, which begins targets", "none");
   settings.start_token = static_cast<uint32_t>(start - words.begin());
   return settings;
 }

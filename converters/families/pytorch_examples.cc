@@ -9,14 +9,10 @@
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/saved_module.h"
+#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 namespace {
-
-bool Has(std::span<const SourceTensor> weights, std::string_view name) {
-  return std::any_of(weights.begin(), weights.end(),
-                     [name](const SourceTensor& tensor) { return tensor.name == name; });
-}
 
 Result<RecurrentCell> CellOf(const std::string& where, const std::string& type) {
   struct Known {
@@ -55,7 +51,7 @@ Result<std::optional<RecurrentCell>> KnownCell(const FamilyInput& input) {
 }  // namespace
 
 bool LooksLikePytorchExamples(std::span<const SourceTensor> weights) {
-  return Has(weights, "encoder.weight") && Has(weights, "rnn.weight_hh_l0");
+  return HasTensor(weights, "encoder.weight") && HasTensor(weights, "rnn.weight_hh_l0");
 }
 
 Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
@@ -69,7 +65,7 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
                             "rnn.weight_hh" + layer,
                             "rnn.bias_hh" + layer,
                             {}});
-  } while (Has(input.weights, "rnn.weight_hh_l" + std::to_string(names.layers.size())));
+  } while (HasTensor(input.weights, "rnn.weight_hh_l" + std::to_string(names.layers.size())));
   if (!names.cell) {
     const auto weight =
         std::find_if(input.weights.begin(), input.weights.end(),

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converters/families/draft_builder.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 
 namespace kinglet {

@@ -3,14 +3,11 @@
 #include <utility>
 
 #include "converters/families/draft_builder.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
 namespace {
-
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
 
 class RecurrentLoader {
  public:
@@ -60,14 +57,15 @@ class RecurrentLoader {
 
   Status CheckSizes() const {
     if (words_ > kMaxDimension) {
-      return Refuse("tensor encoder.weight", "at most " + std::to_string(kMaxDimension) + " words",
-                    std::to_string(words_));
+      return RefuseCheckpoint("tensor encoder.weight",
+                              "at most " + std::to_string(kMaxDimension) + " words",
+                              std::to_string(words_));
     }
     uint64_t before = 0;
     for (const uint64_t split : names_.splits) {
       if (split <= before || split >= words_) {
-        return Refuse("splits", "ascending words below " + std::to_string(words_),
-                      std::to_string(split));
+        return RefuseCheckpoint("splits", "ascending words below " + std::to_string(words_),
+                                std::to_string(split));
       }
       before = split;
     }

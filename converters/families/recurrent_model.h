@@ -12,7 +12,7 @@
 
 #include "converters/families/families.h"
 #include "converters/families/recurrent_layers.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 

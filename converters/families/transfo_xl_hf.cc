@@ -38,7 +38,7 @@ Status ReadTies(const ConfigFile& file, TransformerXlNetwork& network) {
   return {};
 }
 
-Result<TransformerXlNetwork> ReadNetwork(const ConfigFile& file) {
+Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
   KINGLET_ASSIGN_OR_RETURN(const int64_t attention_type, IntegerOr(file, "attn_type", 0));
   KINGLET_ASSIGN_OR_RETURN(const int64_t extended_length, IntegerOr(file, "ext_len", 0));
   // Without effect here: the library has no sampled softmax.
@@ -86,7 +86,7 @@ Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {
     KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "config.json"));
   }
   KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
-  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, ReadNetwork(file));
+  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, NetworkOfConfig(file));
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights);
 }

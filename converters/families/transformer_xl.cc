@@ -84,7 +84,8 @@ class Settings {
   std::unique_ptr<const ConfigFile> config_;  // null: none was given
 };
 
-Result<TransformerXlNetwork> ReadNetwork(const Settings& settings, const std::string& checkpoint) {
+Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
+                                               const std::string& checkpoint) {
   KINGLET_ASSIGN_OR_RETURN(const int64_t attention_type, settings.IntegerOr("attn_type", 0));
   KINGLET_ASSIGN_OR_RETURN(const int64_t extended_length, settings.IntegerOr("ext_len", 0));
   KINGLET_ASSIGN_OR_RETURN(const int64_t sampled, settings.IntegerOr("sample_softmax", -1));
@@ -122,7 +123,8 @@ bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
 
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {
   KINGLET_ASSIGN_OR_RETURN(const Settings settings, Settings::Read(input));
-  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network, ReadNetwork(settings, input.checkpoint));
+  KINGLET_ASSIGN_OR_RETURN(TransformerXlNetwork network,
+                           NetworkOfSettings(settings, input.checkpoint));
   if (input.memory_length) network.memory_length = *input.memory_length;
   return LoadTransformerXlNetwork(network, input.weights);
 }

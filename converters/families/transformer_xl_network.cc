@@ -7,6 +7,7 @@
 #include "converters/families/draft_builder.h"
 #include "converters/families/transformer_xl_tables.h"
 #include "converters/matrix_order.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/blocks.h"
 #include "format/limits.h"
 #include "format/message_text.h"
@@ -14,37 +15,35 @@
 namespace kinglet {
 namespace {
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
-
-Status CheckRange(const char* what, int64_t value, uint64_t most) {
+Status CheckSize(const char* what, int64_t value, uint64_t most) {
   if (value > 0 && static_cast<uint64_t>(value) <= most) return {};
-  return Refuse(what, "1 to " + std::to_string(most), std::to_string(value));
+  return RefuseCheckpoint(what, "1 to " + std::to_string(most), std::to_string(value));
 }
 
-Status CheckSizes(const TransformerXlNetwork& network) {
-  KINGLET_RETURN_IF_ERROR(CheckRange("n_token", network.words, kMaxDimension));
-  KINGLET_RETURN_IF_ERROR(CheckRange("d_model", network.width, kMaxExtent));
-  KINGLET_RETURN_IF_ERROR(CheckRange("d_embed", network.embedding_width, kMaxExtent));
-  KINGLET_RETURN_IF_ERROR(CheckRange("n_head", network.heads, kMaxExtent));
-  KINGLET_RETURN_IF_ERROR(CheckRange("d_head", network.head_size, kMaxExtent));
+Status CheckNetworkSizes(const TransformerXlNetwork& network) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("n_token", network.words, kMaxDimension));
+  KINGLET_RETURN_IF_ERROR(CheckSize("d_model", network.width, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckSize("d_embed", network.embedding_width, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckSize("n_head", network.heads, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckSize("d_head", network.head_size, kMaxExtent));
   KINGLET_RETURN_IF_ERROR(
-      CheckRange("n_head x d_head", network.heads * network.head_size, kMaxExtent));
-  KINGLET_RETURN_IF_ERROR(CheckRange("n_layer", network.layers, kMaxLayers));
-  KINGLET_RETURN_IF_ERROR(CheckRange("div_val", network.divisor, kMaxExtent));
+      CheckSize("n_head x d_head", network.heads * network.head_size, kMaxExtent));
+  KINGLET_RETURN_IF_ERROR(CheckSize("n_layer", network.layers, kMaxLayers));
+  KINGLET_RETURN_IF_ERROR(CheckSize("div_val", network.divisor, kMaxExtent));
   if (network.width % 2 != 0) {
-    return Refuse("d_model", "an even number", std::to_string(network.width));
+    return RefuseCheckpoint("d_model", "an even number", std::to_string(network.width));
   }
   const int64_t least = network.same_length ? 1 : 0;
   const auto most = static_cast<int64_t>(kMaxExtent) - 1;
   if (network.memory_length < least || network.memory_length > most) {
-    return Refuse(std::string("mem_len") + (network.same_length ? " with same_length" : ""),
-                  std::to_string(least) + " to " + std::to_string(most),
-                  std::to_string(network.memory_length));
+    return RefuseCheckpoint(
+        std::string("mem_len") + (network.same_length ? " with same_length" : ""),
+        std::to_string(least) + " to " + std::to_string(most),
+        std::to_string(network.memory_length));
   }
   if (!(std::isfinite(network.epsilon) && network.epsilon > 0)) {
-    return Refuse("epsilon of the layer norms", "a number above 0", NumberText(network.epsilon));
+    return RefuseCheckpoint("epsilon of the layer norms", "a number above 0",
+                            NumberText(network.epsilon));
   }
   return {};
 }
@@ -238,7 +237,7 @@ Status CheckTransformerXlKind(const std::string& where, int64_t attention_type,
 
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
                                              std::span<const SourceTensor> weights) {
-  KINGLET_RETURN_IF_ERROR(CheckSizes(network));
+  KINGLET_RETURN_IF_ERROR(CheckNetworkSizes(network));
   return TransformerXlLoader(network, weights).Load();
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "converters/families/families.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

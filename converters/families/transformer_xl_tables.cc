@@ -4,23 +4,16 @@
 #include <string>
 
 #include "converters/matrix_order.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
-namespace {
-
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", where, expected, found);
-}
-
-}  // namespace
-
 Result<std::vector<TransformerXlTables::Bin>> TransformerXlTables::BinsOf(
     const TransformerXlNetwork& network) {
   std::vector<Bin> bins;
   if (network.cutoffs.size() >= kMaxBins) {
-    return Refuse("cutoffs", "fewer than " + std::to_string(kMaxBins),
-                  std::to_string(network.cutoffs.size()));
+    return RefuseCheckpoint("cutoffs", "fewer than " + std::to_string(kMaxBins),
+                            std::to_string(network.cutoffs.size()));
   }
   int64_t first = 0;
   auto width = static_cast<uint64_t>(network.embedding_width);
@@ -28,12 +21,13 @@ Result<std::vector<TransformerXlTables::Bin>> TransformerXlTables::BinsOf(
     const bool last = b == network.cutoffs.size();
     const int64_t end = last ? network.words : network.cutoffs[b];
     if (end <= first || end > network.words) {
-      return Refuse("cutoffs", "ascending words between 0 and " + std::to_string(network.words),
-                    std::to_string(end));
+      return RefuseCheckpoint("cutoffs",
+                              "ascending words between 0 and " + std::to_string(network.words),
+                              std::to_string(end));
     }
     if (width == 0) {
-      return Refuse("div_val", "a row of at least one number in every bin",
-                    std::to_string(network.divisor) + " for bin " + std::to_string(b));
+      return RefuseCheckpoint("div_val", "a row of at least one number in every bin",
+                              std::to_string(network.divisor) + " for bin " + std::to_string(b));
     }
     bins.push_back({static_cast<uint32_t>(first), static_cast<uint32_t>(end - first), width});
     first = end;

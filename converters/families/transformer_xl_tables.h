@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "converters/families/draft_builder.h"
-#include "converters/families/source_weights.h"
 #include "converters/families/transformer_xl_network.h"
+#include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 

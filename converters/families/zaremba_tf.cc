@@ -16,11 +16,12 @@
 #include "converters/families/recurrent_model.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kCells = "Model/RNN/";
+constexpr std::string_view kCellScope = "Model/RNN/";
 constexpr std::string_view kKernel = "lstm_cell/kernel";  // also of basic_lstm_cell
 constexpr std::string_view kEmbedding = "Model/full_emb/embedding";
 constexpr std::string_view kTutorialEmbedding = "Model/embedding";
@@ -32,11 +33,6 @@ constexpr uint64_t kGates = 4;
 constexpr std::array<uint64_t, kGates> kBlockOf = {0, 2, 1, 3};
 constexpr size_t kForget = 1;
 constexpr double kLargestForgetBias = 1000;
-
-bool Has(std::span<const SourceTensor> weights, std::string_view name) {
-  return std::any_of(weights.begin(), weights.end(),
-                     [name](const SourceTensor& tensor) { return tensor.name == name; });
-}
 
 // The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel; 0 without one, as
 // a network of one layer may have it.
@@ -94,7 +90,7 @@ class ZarembaLoader {
   Status FindLayers() {
     std::map<uint64_t, std::string> kernels;
     for (const SourceTensor& tensor : weights_) {
-      if (!tensor.name.starts_with(kCells) || !tensor.name.ends_with(kKernel)) continue;
+      if (!tensor.name.starts_with(kCellScope) || !tensor.name.ends_with(kKernel)) continue;
       const auto [other, added] = kernels.emplace(LayerOf(tensor.name), tensor.name);
       if (!added) {
         return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint",
@@ -107,10 +103,10 @@ class ZarembaLoader {
     for (uint64_t i = 0; i <= highest && i <= kernels.size(); ++i) {
       const auto found = kernels.find(i);
       Layer layer;
-      layer.kernel_name =
-          found != kernels.end()
-              ? found->second
-              : std::string(kCells) + "layer_" + std::to_string(i) + "/rnn/" + std::string(kKernel);
+      layer.kernel_name = found != kernels.end()
+                              ? found->second
+                              : std::string(kCellScope) + "layer_" + std::to_string(i) + "/rnn/" +
+                                    std::string(kKernel);
       const std::string cell =
           layer.kernel_name.substr(0, layer.kernel_name.size() - std::string_view("kernel").size());
       layer.bias_name = cell + "bias";
@@ -241,11 +237,11 @@ Result<double> ForgetBias(const std::string& config) {
 }  // namespace
 
 bool LooksLikeZaremba(std::span<const SourceTensor> weights) {
-  return Has(weights, kSoftmaxWeight) && Has(weights, kSoftmaxBias);
+  return HasTensor(weights, kSoftmaxWeight) && HasTensor(weights, kSoftmaxBias);
 }
 
 Result<LoadedModel> LoadZaremba(const FamilyInput& input) {
-  if (Has(input.weights, kCudnnWeights)) {
+  if (HasTensor(input.weights, kCudnnWeights)) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", input.checkpoint,
                            "a network of LSTMBlockCell or BasicLSTMCell",
                            QuotedName(kCudnnWeights) + ", whose layout only cuDNN knows");

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "converters/families/families.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

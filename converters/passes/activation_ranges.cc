@@ -17,14 +17,14 @@
 namespace kinglet {
 namespace {
 
-// What to read when a step has run: a buffer of floats, into the range it widens.
+// A buffer of floats to read when a step has run, and the range that its values widen.
 struct Point {
   Slot slot;
   float* range;
 };
 using Points = std::unordered_map<const Step*, std::vector<Point>>;
 
-// A point of a plan by the names of a step and of the buffer that it leaves.
+// A point by name: the step, and the buffer that it writes.
 struct NamedPoint {
   std::string step, buffer;
   float& range;
@@ -58,8 +58,8 @@ class PointFinder {
   std::unordered_map<std::string_view, Slot> slots_;
 };
 
-// With the norm first a sublayer's input has a buffer of its own; otherwise it is the residual
-// stream, as the step before the sublayer leaves it.
+// With pre-norm a sublayer's input is the norm's output, a buffer of its own. With post-norm it is
+// the residual stream, buffer "hidden", after the step before the sublayer.
 Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
                           ActivationRanges& ranges) {
   PointFinder finder(model);
@@ -88,7 +88,7 @@ Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
   return points;
 }
 
-// The encoder's points, and those of the layers' attention to the source.
+// Adds the points of the encoder and of the layers' attention to the source.
 Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& points) {
   const PointFinder finder(model);
   const auto add = [&](std::initializer_list<NamedPoint> wanted) -> Status {
@@ -140,14 +140,14 @@ Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
 void Widen(const Point& point, const StreamFrame& frame) {
   const std::span<const float> values(point.slot.At<float>(frame), point.slot.count);
   for (const float value : values) {
-    // A NaN stays: it is not below anything.
+    // Once the range is NaN it stays NaN.
     if (!(std::fabs(value) <= *point.range) && !std::isnan(*point.range)) {
       *point.range = std::fabs(value);
     }
   }
 }
 
-// Lets `run` feed a session of the model and widens the ranges at the points.
+// Calls `run` with a new session, and widens the ranges at `points` after each step of its tokens.
 Status Measure(const SharedModel& model, const Points& points,
                const std::function<Status(Session&)>& run) {
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
@@ -159,7 +159,7 @@ Status Measure(const SharedModel& model, const Points& points,
   return run(*session);
 }
 
-// Feeds all of a text.
+// A function that feeds all tokens.
 std::function<Status(Session&)> Feeding(const Model& model, std::span<const uint32_t> tokens) {
   return [&model, tokens](Session& session) -> Status {
     for (const uint32_t token : ScoredStream(model.file().description(), tokens)) {
@@ -212,7 +212,7 @@ Result<TranslationRanges> MeasureTranslationRanges(const SharedModel& model,
     return {};
   };
   KINGLET_RETURN_IF_ERROR(Measure(model, points, run));
-  // What overflows in the encoder reaches its output, and what overflows anywhere the last one.
+  // An overflow in the encoder reaches the encoder's output, an overflow anywhere the final one.
   if (!std::isfinite(ranges.encoder.output)) return Overflow("encoded source");
   if (std::isfinite(ranges.decoder.output)) return ranges;
   return Overflow("final hidden state");

@@ -13,9 +13,7 @@ Status ChangeCache(const CacheChange& change, ModelDescription& description) {
                   [](const Block& block) { return std::holds_alternative<NeuralCache>(block); });
     return {};
   }
-  for (Block& block : description.blocks) {
-    auto* cache = std::get_if<NeuralCache>(&block);
-    if (cache == nullptr) continue;
+  if (auto* cache = FindBlock<NeuralCache>(description)) {
     cache->capacity = change.capacity.value_or(cache->capacity);
     cache->theta = change.theta.value_or(cache->theta);
     cache->lambda = change.lambda.value_or(cache->lambda);

@@ -1,4 +1,5 @@
-// The neural cache that the user asks for in place of the checkpoint's.
+// Adds, changes or removes the neural cache (continuous cache: Grave, Joulin & Usunier 2017) of a
+// model, as the user asks.
 #ifndef KINGLET_CONVERTERS_PASSES_CACHE_H_
 #define KINGLET_CONVERTERS_PASSES_CACHE_H_
 
@@ -10,15 +11,15 @@
 
 namespace kinglet {
 
-// What is not given stays as it is.
+// Numbers that are not given stay as they are.
 struct CacheChange {
   std::optional<uint32_t> capacity = std::nullopt;  // 0 removes the cache
   std::optional<double> theta = std::nullopt;
   std::optional<double> lambda = std::nullopt;
-  CacheStart start = CacheStart::kFirstPair;  // of a cache that the model did not have
+  CacheStart start = CacheStart::kFirstPair;  // used for a new cache only
 };
 
-// Errors: KINGLET_INVALID_ARGUMENT where a model without a cache is not given all three numbers.
+// Errors: KINGLET_INVALID_ARGUMENT if the model has no cache and not all three numbers are given.
 // REQUIRES: the numbers are in the ranges that NeuralCache states.
 Status ChangeCache(const CacheChange& change, ModelDescription& description);
 

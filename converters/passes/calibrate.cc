@@ -4,31 +4,37 @@
 #include <bit>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
 
 #include "converters/passes/quantise.h"
 #include "converters/sources/quoted.h"
 #include "converters/texts/token_file.h"
+#include "converters/texts/word_splitter.h"
 
 namespace kinglet {
 namespace {
 
 void QuantiseStack(const ActivationRanges& ranges, int bits, TransformerDecoder& stack) {
   const auto make = [bits](float range) { return QuantiserFor(range, bits); };
-  const auto weights = [bits = AttentionWeightBits(stack.window, bits)](float range) {
-    return QuantiserFor(range, bits);
-  };
+  const int weight_bits = AttentionWeightBits(stack.window, bits);
   for (size_t i = 0; i < stack.layers.size(); ++i) {
     const LayerRanges& range = ranges.layers[i];
-    stack.layers[i].quantisers = TransformerLayerQuantisers{make(range.attention_input),
-                                                            make(range.qkv),
-                                                            weights(range.weights),
-                                                            make(range.attended),
-                                                            make(range.inner_input),
-                                                            make(range.inner),
-                                                            make(range.outer)};
+    stack.layers[i].quantisers =
+        TransformerLayerQuantisers{make(range.attention_input),
+                                   make(range.qkv),
+                                   QuantiserFor(range.weights, weight_bits),
+                                   make(range.attended),
+                                   make(range.inner_input),
+                                   make(range.inner),
+                                   make(range.outer)};
   }
   stack.output = make(ranges.output);
+}
+
+// Tails then multiply integers: the hidden state's codes, not its reals.
+void UseFixedPointTails(ModelDescription& description) {
+  if (auto* softmax = FindBlock<AdaptiveSoftmax>(description)) {
+    softmax->tail_input = TailInput::kFixedPoint15;
+  }
 }
 
 void CountBins(std::span<const uint32_t> tokens, AdaptiveEmbedding& embedding) {
@@ -77,7 +83,7 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
 }
 
 ActivationQuantiser QuantiserFor(float range, int bits) {
-  constexpr float kNothing = 1e-30F;  // below, steps would leave the normal numbers
+  constexpr float kNothing = 1e-30F;  // smaller ranges would have steps that are no normal float32
   constexpr float kSmallest = 1e-6F;
   const float max_abs = range > kNothing ? range : kSmallest;
   return {max_abs, ClearLowMantissaBits(max_abs / static_cast<float>(SymmetricLevels(bits)), bits)};
@@ -87,60 +93,45 @@ int AttentionWeightBits(uint32_t window, int bits) {
   constexpr uint64_t kTrained = 257;
   int more = 0;
   while (window > kTrained << more && bits + more < kMaxBits) ++more;
-  // Such a sum is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
+  // A sum of such products is at most 2^slots * 2^(bits - 1 + more) * 2^(bits - 1).
   const int slots = static_cast<int>(std::bit_width(window - 1U));
   return bits + std::max(0, std::min(more, 30 - slots - 2 * (bits - 1)));
 }
 
 void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& description) {
-  for (Block& block : description.blocks) {
-    if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
-      QuantiseStack(ranges, bits, *decoder);
-    } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      softmax->tail_input = TailInput::kFixedPoint15;
-    }
+  if (auto* decoder = FindBlock<TransformerDecoder>(description)) {
+    QuantiseStack(ranges, bits, *decoder);
   }
+  UseFixedPointTails(description);
 }
 
 void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& description) {
-  for (Block& block : description.blocks) {
-    if (auto* decoder = std::get_if<RecurrentDecoder>(&block)) {
-      decoder->input = QuantiserFor(ranges.input, bits);
-      for (size_t i = 0; i < decoder->layers.size(); ++i) {
-        decoder->layers[i].output = QuantiserFor(ranges.outputs[i], bits);
-      }
-    } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      softmax->tail_input = TailInput::kFixedPoint15;
+  if (auto* decoder = FindBlock<RecurrentDecoder>(description)) {
+    decoder->input = QuantiserFor(ranges.input, bits);
+    for (size_t i = 0; i < decoder->layers.size(); ++i) {
+      decoder->layers[i].output = QuantiserFor(ranges.outputs[i], bits);
     }
   }
+  UseFixedPointTails(description);
 }
 
 void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description) {
-  const uint32_t sources = FindBlock<TransformerEncoder>(description)->stack.window;
-  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
-  const auto weights = [bits = AttentionWeightBits(sources, bits)](float range) {
-    return QuantiserFor(range, bits);
-  };
+  auto& encoder = *FindBlock<TransformerEncoder>(description);
+  QuantiseStack(ranges.encoder, bits, encoder.stack);
   SetQuantisers(ranges.decoder, bits, description);
-  for (Block& block : description.blocks) {
-    if (auto* decoder = std::get_if<TransformerDecoder>(&block)) {
-      for (size_t i = 0; i < decoder->layers.size(); ++i) {
-        const CrossRanges& range = ranges.cross[i];
-        decoder->layers[i].cross_attention->quantisers =
-            CrossAttentionQuantisers{make(range.input), make(range.query), make(range.key_value),
-                                     weights(range.weights), make(range.attended)};
-      }
-    } else if (auto* encoder = std::get_if<TransformerEncoder>(&block)) {
-      QuantiseStack(ranges.encoder, bits, encoder->stack);
-    }
+  const auto make = [bits](float range) { return QuantiserFor(range, bits); };
+  const int weight_bits = AttentionWeightBits(encoder.stack.window, bits);
+  auto& decoder = *FindBlock<TransformerDecoder>(description);
+  for (size_t i = 0; i < decoder.layers.size(); ++i) {
+    const CrossRanges& range = ranges.cross[i];
+    decoder.layers[i].cross_attention->quantisers =
+        CrossAttentionQuantisers{make(range.input), make(range.query), make(range.key_value),
+                                 QuantiserFor(range.weights, weight_bits), make(range.attended)};
   }
 }
 
 void SetBinFrequencies(std::span<const uint32_t> tokens, ModelDescription& description) {
-  for (Block& block : description.blocks) {
-    auto* embedding = std::get_if<AdaptiveEmbedding>(&block);
-    if (embedding != nullptr) CountBins(tokens, *embedding);
-  }
+  if (auto* embedding = FindBlock<AdaptiveEmbedding>(description)) CountBins(tokens, *embedding);
 }
 
 void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& description) {
@@ -151,9 +142,8 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
     targets.insert(targets.end(), pair.target.begin(), pair.target.end() - 1);
   }
   SetBinFrequencies(targets, description);
-  for (Block& block : description.blocks) {
-    auto* encoder = std::get_if<TransformerEncoder>(&block);
-    if (encoder != nullptr) CountBins(sources, encoder->embedding);
+  if (auto* encoder = FindBlock<TransformerEncoder>(description)) {
+    CountBins(sources, encoder->embedding);
   }
 }
 

@@ -1,6 +1,6 @@
-// A table whose rows are made of shared sub-vectors: what DPQ, product quantisation, KD codes, slim
-// embeddings, hashing and Shu & Nakayama's codes have in common. Passes make them; the writer packs
-// them (format/encoding.h).
+// A table whose rows are made of shared sub-vectors: the common form of DPQ, product quantisation,
+// KD codes, slim embeddings, hashing and summed codes (Shu & Nakayama). Passes make it; the writer
+// packs it (format/encoding.h).
 #ifndef KINGLET_CONVERTERS_PASSES_CODED_TABLE_H_
 #define KINGLET_CONVERTERS_PASSES_CODED_TABLE_H_
 
@@ -12,15 +12,15 @@
 
 namespace kinglet {
 
-// Row w = combine over j < positions of codebook[first_j + codes[w, j]], first_j being where the
-// pool of position j begins.
+// Row w combines the sub-vectors codebook[first_j + codes[w, j]], j < positions, where first_j is
+// the start of position j's pool.
 struct CodedTable {
   Combine combine = Combine::kConcatenate;
   uint64_t rows = 0;
   uint64_t positions = 0;  // D: sub-vectors a row
   uint64_t length = 0;     // of a sub-vector
-  // Sub-vectors that a position may choose from. One: all positions choose from the same. Otherwise
-  // one for each position, adjacent in the codebook.
+  // Sizes of the pools, adjacent in the codebook: one size if all positions choose from the same
+  // pool, otherwise one for each position.
   std::vector<uint32_t> pools;
   std::vector<float> codebook;  // [sum of pools, length]
   std::vector<uint32_t> codes;  // [rows, positions], each less than its position's pool
@@ -30,13 +30,14 @@ inline uint64_t Cols(const CodedTable& table) {
   return table.combine == Combine::kConcatenate ? table.positions * table.length : table.length;
 }
 
-// The table as a draft holds it, and its codebook, a tensor of its own.
+// The table as a draft holds it, and its codebook, which is another tensor.
 struct DraftTable {
-  Coded table;  // its scheme's codebook is for the caller to set
+  Coded table;  // the caller sets table.scheme.codebook, the codebook's id
   Shape codebook_shape;
   DenseF32 codebook;
 };
-// With a seed the codes are those that it computes (format/hashed_codes.h), and are not kept.
+// With a seed, only the seed is stored: the table's codes must be those that it gives
+// (format/hashed_codes.h).
 DraftTable ForDraft(CodedTable table, std::optional<uint64_t> seed);
 
 }  // namespace kinglet

@@ -1,6 +1,7 @@
 #include "converters/passes/dpq.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -11,44 +12,44 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "dpq";
+constexpr char kDpq[] = "dpq";
 constexpr double kNearTie = 1e-6;
 
 std::span<const float> ValuesOf(const DpqTraining& training) {
   return training.values.empty() ? training.keys : training.values;
 }
 
-Status Check(const DpqTraining& training) {
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "words", training.words));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", training.positions));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", training.choices));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "key length", training.key_length));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "value length", training.value_length));
+Status CheckDpqTraining(const DpqTraining& training) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kDpq, "words", training.words));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kDpq, "positions", training.positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kDpq, "choices", training.choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kDpq, "key length", training.key_length));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kDpq, "value length", training.value_length));
   if (training.values.empty() && training.value_length != training.key_length) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "value length",
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kDpq, "value length",
                            std::to_string(training.key_length) + ", as values are the keys",
                            std::to_string(training.value_length));
   }
   const uint64_t subspaces = training.shared ? 1 : training.positions;
   KINGLET_RETURN_IF_ERROR(CheckArray(
-      kWhat, "query", {training.words, training.positions, training.key_length}, training.query));
+      kDpq, "query", {training.words, training.positions, training.key_length}, training.query));
   KINGLET_RETURN_IF_ERROR(
-      CheckArray(kWhat, "keys", {subspaces, training.choices, training.key_length}, training.keys));
+      CheckArray(kDpq, "keys", {subspaces, training.choices, training.key_length}, training.keys));
   KINGLET_RETURN_IF_ERROR(CheckArray(
-      kWhat, "values", {subspaces, training.choices, training.value_length}, ValuesOf(training)));
+      kDpq, "values", {subspaces, training.choices, training.value_length}, ValuesOf(training)));
 
   Shape statistics;
   if (training.batch_norm == DpqTraining::BatchNorm::kPerChoice) statistics = {training.choices};
   if (training.batch_norm == DpqTraining::BatchNorm::kPerResponse) {
     statistics = {training.positions, training.choices};
   }
-  KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm mean", statistics, training.mean));
-  KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm variance", statistics, training.variance));
+  KINGLET_RETURN_IF_ERROR(CheckArray(kDpq, "batch norm mean", statistics, training.mean));
+  KINGLET_RETURN_IF_ERROR(CheckArray(kDpq, "batch norm variance", statistics, training.variance));
   if (statistics.empty()) return {};
-  return CheckVariances(kWhat, training.variance, training.epsilon);
+  return CheckVariances(kDpq, training.variance, training.epsilon);
 }
 
-// What responses need beside the query, computed once.
+// What all responses need beside the query, computed once.
 struct Prepared {
   std::vector<double> key_squares;      // [subspaces * choices]
   std::vector<double> mean, deviation;  // [1 or positions, choices]; empty: no batch norm
@@ -70,7 +71,7 @@ Prepared Prepare(const DpqTraining& training) {
   return prepared;
 }
 
-// Codes of one word; whether two responses nearly tie at one of its positions.
+// Computes the codes of one word. True if two responses nearly tie at one of its positions.
 bool AssignWord(const DpqTraining& training, const Prepared& prepared, const float* query,
                 uint32_t* codes) {
   const bool euclidean = training.response == DpqTraining::Response::kEuclidean;
@@ -110,7 +111,7 @@ bool AssignWord(const DpqTraining& training, const Prepared& prepared, const flo
 }  // namespace
 
 Result<DpqCodes> AssignDpqCodes(const DpqTraining& training, size_t threads) {
-  KINGLET_RETURN_IF_ERROR(Check(training));
+  KINGLET_RETURN_IF_ERROR(CheckDpqTraining(training));
   const Prepared prepared = Prepare(training);
   const std::span<const float> values = ValuesOf(training);
   DpqCodes result;
@@ -124,18 +125,17 @@ Result<DpqCodes> AssignDpqCodes(const DpqTraining& training, size_t threads) {
   table.codebook.assign(values.begin(), values.end());
   table.codes.resize(training.words * training.positions);
 
-  std::vector<uint64_t> near_ties(threads, 0);
-  RunShares(threads, [&](size_t share) {
-    const auto [first, end] = ShareOf(training.words, share, threads);
+  std::atomic<uint64_t> near_ties = 0;
+  RunRanges(training.words, threads, [&](uint64_t first, uint64_t end) {
     uint64_t count = 0;
     for (uint64_t word = first; word < end; ++word) {
       const uint64_t at = word * training.positions;
       const float* query = training.query.data() + at * training.key_length;
       if (AssignWord(training, prepared, query, table.codes.data() + at)) ++count;
     }
-    near_ties[share] = count;
+    near_ties += count;
   });
-  for (const uint64_t count : near_ties) result.near_ties += count;
+  result.near_ties = near_ties;
   return result;
 }
 

@@ -1,5 +1,7 @@
-// Differentiable product quantisation (Chen, Li & Sun, ICML 2020): what training leaves, a query
-// vector per word, keys and values, becomes codes and a codebook; queries and keys are discarded.
+// Differentiable product quantisation (DPQ; Chen, Li & Sun, ICML 2020). Training leaves a query
+// matrix (a vector per word), a key matrix and a value matrix. Each word's query picks its nearest
+// key at every position: the picks are the word's codes, the values are the codebook, and queries
+// and keys are discarded.
 #ifndef KINGLET_CONVERTERS_PASSES_DPQ_H_
 #define KINGLET_CONVERTERS_PASSES_DPQ_H_
 
@@ -12,11 +14,11 @@
 
 namespace kinglet {
 
-// D positions, K choices each; the response of choice k at position j to a query q is
-//   dot        <q_j, key_jk>                                     (DPQ-SX)
-//   euclidean  -|q_j|^2 + 2 <q_j, key_jk> - |key_jk|^2           (DPQ-VQ)
-// then normalised with the running statistics, (r - mean) / sqrt(variance + epsilon), which shifts
-// and scales choices against each other: without it codes change.
+// D positions, K choices each; the response of choice k at position j to a word's query q is
+//   dot        <q_j, key_jk>                                     (DPQ-SX, by softmax)
+//   euclidean  -|q_j|^2 + 2 <q_j, key_jk> - |key_jk|^2           (DPQ-VQ, by vector quantisation)
+// Batch norm then normalises responses with its running statistics, (r - mean) / sqrt(variance +
+// epsilon). That shifts and scales choices differently, so leaving it out would change codes.
 struct DpqTraining {
   enum class Response : uint8_t { kDot, kEuclidean };
   enum class BatchNorm : uint8_t {
@@ -28,11 +30,11 @@ struct DpqTraining {
   Response response = Response::kDot;
   BatchNorm batch_norm = BatchNorm::kPerChoice;
   double epsilon = 1e-3;
-  bool shared = false;    // one set of keys and values serves all positions
+  bool shared = false;    // all positions use the same keys and values (subspace-sharing)
   bool additive = false;  // a row is the mean of its D values, not their concatenation
   uint64_t words = 0, positions = 0, choices = 0;
   uint64_t key_length = 0, value_length = 0;
-  // Must outlive the call. Subspaces are 1 if shared, else D.
+  // The arrays must outlive the call. The number of subspaces is 1 if shared, else D.
   std::span<const float> query;   // [words, positions * key_length]
   std::span<const float> keys;    // [subspaces, choices, key_length]
   std::span<const float> values;  // [subspaces, choices, value_length]; empty: the keys (DPQ-VQ)
@@ -41,14 +43,15 @@ struct DpqTraining {
 
 struct DpqCodes {
   CodedTable table;
-  // Words at one of whose positions the two largest responses differ by at most 1e-6 of the larger
-  // magnitude: float32 arithmetic may give them another code.
+  // Words that have, at some position, two largest responses that differ by at most 1e-6 of their
+  // magnitude: training code that computes in float32 may give them another code.
   uint64_t near_ties = 0;
 };
 
-// The code of a position is its first largest response, computed in double precision. The result
-// does not depend on `threads`. Errors: KINGLET_INVALID_CHECKPOINT, naming an array whose size does
-// not fit, an entry that is not finite or a variance below 0. REQUIRES: threads >= 1.
+// The code at a position is the choice with the largest response, of equal ones the first;
+// responses are computed in double. The result does not depend on `threads`. Errors:
+// KINGLET_INVALID_CHECKPOINT, naming an array whose size does not fit, an entry that is not finite
+// or a variance below 0. REQUIRES: threads >= 1.
 Result<DpqCodes> AssignDpqCodes(const DpqTraining& training, size_t threads);
 
 }  // namespace kinglet

@@ -15,10 +15,11 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "cannot cluster";
+constexpr char kCannotCluster[] = "cannot cluster";
 
-// Vectors whose sums of distances are kept apart, so that drawing one does not look at all of them.
-constexpr uint64_t kBlock = 1024;
+// Vectors per block. Each block keeps its own sum of distances, so that a draw looks at the sums
+// and one block, not at all vectors.
+constexpr uint64_t kKMeansBlock = 1024;
 
 // In 16 chains, which GCC turns into vectors.
 float SquaredDistance(const float* a, const float* b, uint64_t length) {
@@ -36,10 +37,10 @@ float SquaredDistance(const float* a, const float* b, uint64_t length) {
   return sum;
 }
 
-Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const float> weights,
-             const KMeansOptions& options) {
+Status CheckClustering(const VectorsView& vectors, uint64_t clusters,
+                       std::span<const float> weights, const KMeansOptions& options) {
   const auto refusal = [](const char* where, const char* expected, const std::string& found) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, where, expected, found);
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotCluster, where, expected, found);
   };
   if (vectors.count == 0 || vectors.length == 0 || vectors.count > UINT32_MAX) {
     return refusal("vectors", "1 to 2^32 - 1 vectors of at least one entry",
@@ -55,7 +56,7 @@ Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const floa
   for (uint64_t v = 0; v < vectors.count; ++v) {
     for (uint64_t i = 0; i < vectors.length; ++i) {
       if (std::isfinite(vectors[v][i])) continue;
-      return Status::Refusal(KINGLET_NOT_FINITE, kWhat,
+      return Status::Refusal(KINGLET_NOT_FINITE, kCannotCluster,
                              "entry " + std::to_string(i) + " of vector " + std::to_string(v),
                              "a finite number", std::to_string(vectors[v][i]));
     }
@@ -67,7 +68,7 @@ Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const floa
   double total = 0;
   for (const float weight : weights) {
     if (!std::isfinite(weight)) {
-      return Status::Refusal(KINGLET_NOT_FINITE, kWhat, "weights", "finite numbers",
+      return Status::Refusal(KINGLET_NOT_FINITE, kCannotCluster, "weights", "finite numbers",
                              std::to_string(weight));
     }
     if (weight < 0) return refusal("weights", "no negative number", std::to_string(weight));
@@ -80,10 +81,10 @@ Status Check(const VectorsView& vectors, uint64_t clusters, std::span<const floa
 // The vectors with their mean subtracted and their largest entry scaled to 1.
 struct Normalised {
   std::vector<float> values;  // [count, length]
-  double scale = 1;           // of a distance
+  double scale = 1;           // distances between `values` are the vectors' own times this
 };
 
-Normalised Normalise(const VectorsView& vectors, size_t threads) {
+Normalised NormaliseVectors(const VectorsView& vectors, size_t threads) {
   std::vector<double> mean(vectors.length);
   for (uint64_t v = 0; v < vectors.count; ++v) {
     for (uint64_t i = 0; i < vectors.length; ++i) mean[i] += double{vectors[v][i]};
@@ -98,9 +99,8 @@ Normalised Normalise(const VectorsView& vectors, size_t threads) {
   Normalised normalised;
   if (largest > 0) normalised.scale = 1 / largest;
   normalised.values.resize(vectors.count * vectors.length);
-  RunShares(threads, [&](size_t share) {
-    const ShareRange range = ShareOf(vectors.count, share, threads);
-    for (uint64_t v = range.begin; v < range.end; ++v) {
+  RunRanges(vectors.count, threads, [&](uint64_t first, uint64_t end) {
+    for (uint64_t v = first; v < end; ++v) {
       float* to = normalised.values.data() + v * vectors.length;
       for (uint64_t i = 0; i < vectors.length; ++i) {
         to[i] = static_cast<float>((double{vectors[v][i]} - mean[i]) * normalised.scale);
@@ -157,9 +157,9 @@ class Restart {
   // centroids repeat others.
   void StartSpread(uint64_t seed) {
     SplitMix64 random(seed);
-    // For the first draw; distances after it.
+    // Weights for the first draw, weighted distances for the others.
     for (uint64_t v = 0; v < vectors_.count; ++v) errors_[v] = WeightOf(v);
-    block_errors_.assign((vectors_.count + kBlock - 1) / kBlock, 0.0);
+    block_errors_.assign((vectors_.count + kKMeansBlock - 1) / kKMeansBlock, 0.0);
     for (uint64_t block = 0; block < block_errors_.size(); ++block) SumBlock(block);
     for (uint64_t c = 0; c < clusters_; ++c) {
       const float* drawn = vectors_[Draw(random)];
@@ -183,7 +183,7 @@ class Restart {
     centroids_.insert(centroids_.end(), vector, vector + vectors_.length);
   }
 
-  // A vector, with a probability in proportion to errors_.
+  // Draws a vector with a probability in proportion to errors_.
   uint64_t Draw(SplitMix64& random) const {
     const double total = std::accumulate(block_errors_.begin(), block_errors_.end(), 0.0);
     double left = random.Unit() * total;
@@ -191,22 +191,21 @@ class Restart {
     while (block + 1 < block_errors_.size() && left >= block_errors_[block]) {
       left -= block_errors_[block++];
     }
-    const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
-    uint64_t drawn = block * kBlock, last_possible = drawn;
+    const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+    uint64_t drawn = block * kKMeansBlock, last_possible = drawn;
     for (; drawn < end; ++drawn) {
       if (errors_[drawn] > 0) last_possible = drawn;
       if (left < errors_[drawn]) return drawn;
       left -= errors_[drawn];
     }
-    return last_possible;  // rounding used the sum up
+    return last_possible;  // rounding left nothing of the sum
   }
 
   void LowerErrors(const float* centroid, bool first) {
-    RunShares(threads_, [&](size_t share) {
-      const ShareRange blocks = ShareOf(block_errors_.size(), share, threads_);
-      for (uint64_t block = blocks.begin; block < blocks.end; ++block) {
-        const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
-        for (uint64_t v = block * kBlock; v < end; ++v) {
+    RunRanges(block_errors_.size(), threads_, [&](uint64_t begin, uint64_t end) {
+      for (uint64_t block = begin; block < end; ++block) {
+        const uint64_t last = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+        for (uint64_t v = block * kKMeansBlock; v < last; ++v) {
           const double error =
               WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
           errors_[v] = first ? error : std::min(errors_[v], error);
@@ -217,9 +216,10 @@ class Restart {
   }
 
   void SumBlock(uint64_t block) {
-    const uint64_t end = std::min(vectors_.count, (block + 1) * kBlock);
-    block_errors_[block] = std::accumulate(errors_.begin() + static_cast<int64_t>(block * kBlock),
-                                           errors_.begin() + static_cast<int64_t>(end), 0.0);
+    const uint64_t end = std::min(vectors_.count, (block + 1) * kKMeansBlock);
+    block_errors_[block] =
+        std::accumulate(errors_.begin() + static_cast<int64_t>(block * kKMeansBlock),
+                        errors_.begin() + static_cast<int64_t>(end), 0.0);
   }
 
   void Assign() {
@@ -228,9 +228,8 @@ class Restart {
   }
 
   void MeasureErrors() {
-    RunShares(threads_, [&](size_t share) {
-      const ShareRange range = ShareOf(vectors_.count, share, threads_);
-      for (uint64_t v = range.begin; v < range.end; ++v) {
+    RunRanges(vectors_.count, threads_, [&](uint64_t first, uint64_t end) {
+      for (uint64_t v = first; v < end; ++v) {
         const float* centroid = centroids_.data() + codes_[v] * vectors_.length;
         errors_[v] = WeightOf(v) * double{SquaredDistance(vectors_[v], centroid, vectors_.length)};
       }
@@ -264,7 +263,7 @@ class Restart {
 
   std::vector<float> centroids_;  // [clusters, length]
   std::vector<double> errors_;  // [count] weight times squared distance from the vector's centroid
-  std::vector<double> block_errors_;  // sums over kBlock vectors each
+  std::vector<double> block_errors_;  // sums over kKMeansBlock vectors each
   std::vector<uint32_t> codes_;       // [count]
   double error_ = 0;
   uint64_t iterations_ = 0;
@@ -274,7 +273,7 @@ class Restart {
 
 Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
                           std::span<const float> weights, const KMeansOptions& options) {
-  KINGLET_RETURN_IF_ERROR(Check(vectors, clusters, weights, options));
+  KINGLET_RETURN_IF_ERROR(CheckClustering(vectors, clusters, weights, options));
   Clustering best;
   best.clusters = std::min(clusters, vectors.count);
   if (best.clusters == vectors.count) {
@@ -284,10 +283,11 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
     return best;
   }
   best.error = std::numeric_limits<double>::infinity();
-  const Normalised normalised = Normalise(vectors, options.threads);
+  const Normalised normalised = NormaliseVectors(vectors, options.threads);
   const VectorsView adjacent = {normalised.values.data(), vectors.count, vectors.length,
                                 vectors.length};
-  const double unit = 1 / (normalised.scale * normalised.scale);  // of a squared distance
+  // Turns squared distances between normalised vectors into the vectors' own.
+  const double unit = 1 / (normalised.scale * normalised.scale);
   KMeansOptions reported = options;
   if (options.progress) {
     reported.progress = [&](const KMeansStep& step) {
@@ -308,26 +308,25 @@ Result<Clustering> KMeans(const VectorsView& vectors, uint64_t clusters,
   return best;
 }
 
-// Each thread adds up the members of its own clusters, in order, so that the sums do not depend on
-// the number of threads.
+// Each thread adds up the members of its own range of clusters, in order, so that the sums do not
+// depend on the number of threads.
 std::vector<float> MeansOfClusters(const VectorsView& vectors, std::span<const uint32_t> codes,
                                    std::span<const float> weights, uint64_t clusters,
                                    size_t threads) {
   const uint64_t length = vectors.length;
   std::vector<float> means(clusters * length);
   std::vector<double> sums(clusters * length), totals(clusters);
-  RunShares(threads, [&](size_t share) {
-    const ShareRange own = ShareOf(clusters, share, threads);
+  RunRanges(clusters, threads, [&](uint64_t first, uint64_t end) {
     for (uint64_t v = 0; v < vectors.count; ++v) {
       const uint32_t code = codes[v];
-      if (code < own.begin || code >= own.end) continue;
+      if (code < first || code >= end) continue;
       const double weight = weights.empty() ? 1 : double{weights[v]};
       const float* vector = vectors[v];
       double* sum = sums.data() + code * length;
       totals[code] += weight;
       for (uint64_t i = 0; i < length; ++i) sum[i] += weight * double{vector[i]};
     }
-    for (uint64_t c = own.begin; c < own.end; ++c) {
+    for (uint64_t c = first; c < end; ++c) {
       if (totals[c] == 0) continue;
       for (uint64_t i = 0; i < length; ++i) {
         means[c * length + i] = static_cast<float>(sums[c * length + i] / totals[c]);

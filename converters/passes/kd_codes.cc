@@ -9,16 +9,16 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "kd codes";
+constexpr char kKdCodes[] = "kd codes";
 
 Status CheckLinear(const KdTraining& training) {
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "width", training.width));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kKdCodes, "width", training.width));
   KINGLET_RETURN_IF_ERROR(
-      CheckArray(kWhat, "kernel", {training.length, training.width}, training.kernel));
+      CheckArray(kKdCodes, "kernel", {training.length, training.width}, training.kernel));
   const auto optional = [](const char* name, std::span<const float> entries,
                            uint64_t length) -> Status {
     if (entries.empty()) return {};
-    return CheckArray(kWhat, name, {length}, entries);
+    return CheckArray(kKdCodes, name, {length}, entries);
   };
   KINGLET_RETURN_IF_ERROR(optional("bias", training.bias, training.width));
   KINGLET_RETURN_IF_ERROR(optional("batch norm gain", training.gain, training.length));
@@ -26,28 +26,29 @@ Status CheckLinear(const KdTraining& training) {
   const bool normalised = !training.mean.empty() || !training.variance.empty() ||
                           !training.gain.empty() || !training.offset.empty();
   if (!normalised) return {};
-  KINGLET_RETURN_IF_ERROR(CheckArray(kWhat, "batch norm mean", {training.length}, training.mean));
   KINGLET_RETURN_IF_ERROR(
-      CheckArray(kWhat, "batch norm variance", {training.length}, training.variance));
-  return CheckVariances(kWhat, training.variance, training.epsilon);
+      CheckArray(kKdCodes, "batch norm mean", {training.length}, training.mean));
+  KINGLET_RETURN_IF_ERROR(
+      CheckArray(kKdCodes, "batch norm variance", {training.length}, training.variance));
+  return CheckVariances(kKdCodes, training.variance, training.epsilon);
 }
 
-Status Check(const KdTraining& training) {
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "words", training.words));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "positions", training.positions));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", training.choices));
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "length", training.length));
+Status CheckKdTraining(const KdTraining& training) {
+  KINGLET_RETURN_IF_ERROR(CheckCount(kKdCodes, "words", training.words));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kKdCodes, "positions", training.positions));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kKdCodes, "choices", training.choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kKdCodes, "length", training.length));
   KINGLET_RETURN_IF_ERROR(
-      CheckEntries(kWhat, "codes", {training.words, training.positions}, training.codes.size()));
+      CheckEntries(kKdCodes, "codes", {training.words, training.positions}, training.codes.size()));
   const auto wrong = std::find_if(training.codes.begin(), training.codes.end(),
                                   [&](uint32_t code) { return code >= training.choices; });
   if (wrong != training.codes.end()) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat,
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kKdCodes,
                            "code " + std::to_string(wrong - training.codes.begin()),
                            "below " + std::to_string(training.choices), std::to_string(*wrong));
   }
   const uint64_t subspaces = training.shared ? 1 : training.positions;
-  return CheckArray(kWhat, "code embeddings", {subspaces, training.choices, training.length},
+  return CheckArray(kKdCodes, "code embeddings", {subspaces, training.choices, training.length},
                     training.embeddings);
 }
 
@@ -66,7 +67,7 @@ Affine BatchNormOf(const KdTraining& training) {
   return affine;
 }
 
-// A constant 1 after each code vector, and `constant` as the projection's last column.
+// Appends a constant 1 to each code vector, and `constant` to the projection as its last column.
 void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
   const uint64_t length = embedding.table.length;
   const auto widened = [length](const std::vector<float>& rows, auto last) {
@@ -88,13 +89,13 @@ void AddConstant(const std::vector<double>& constant, KdTable& embedding) {
 }  // namespace
 
 Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices) {
-  KINGLET_RETURN_IF_ERROR(CheckCount(kWhat, "choices", choices));
+  KINGLET_RETURN_IF_ERROR(CheckCount(kKdCodes, "choices", choices));
   if (logits.size() % choices != 0) {
-    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kWhat, "logits",
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, kKdCodes, "logits",
                            "a multiple of " + std::to_string(choices) + " entries",
                            std::to_string(logits.size()));
   }
-  KINGLET_RETURN_IF_ERROR(CheckFinite(kWhat, "logits", logits));
+  KINGLET_RETURN_IF_ERROR(CheckFinite(kKdCodes, "logits", logits));
   std::vector<uint32_t> codes;
   codes.reserve(logits.size() / choices);
   for (size_t first = 0; first < logits.size(); first += choices) {
@@ -105,7 +106,7 @@ Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uin
 }
 
 Result<KdTable> KdEmbedding(KdTraining training) {
-  KINGLET_RETURN_IF_ERROR(Check(training));
+  KINGLET_RETURN_IF_ERROR(CheckKdTraining(training));
   KdTable embedding;
   CodedTable& table = embedding.table;
   table.combine = Combine::kMean;
@@ -133,7 +134,7 @@ Result<KdTable> KdEmbedding(KdTraining training) {
   if (std::any_of(constant.begin(), constant.end(), [](double x) { return x != 0; })) {
     AddConstant(constant, embedding);
   }
-  KINGLET_RETURN_IF_ERROR(CheckFinite(kWhat, "batch norm and kernel", embedding.projection));
+  KINGLET_RETURN_IF_ERROR(CheckFinite(kKdCodes, "batch norm and kernel", embedding.projection));
   return embedding;
 }
 

@@ -1,4 +1,5 @@
-// K-way D-dimensional codes (Chen, Min & Sun, ICML 2018) as coded tables.
+// KD codes, K-way D-dimensional discrete codes (Chen, Min & Sun, ICML 2018, "Learning K-way
+// D-dimensional Discrete Codes for Compact Embedding Representations"), as coded tables.
 #ifndef KINGLET_CONVERTERS_PASSES_KD_CODES_H_
 #define KINGLET_CONVERTERS_PASSES_KD_CODES_H_
 
@@ -12,12 +13,13 @@
 
 namespace kinglet {
 
-// The first largest of each `choices` adjacent logits, [words, positions, choices]. Errors:
-// KINGLET_INVALID_CHECKPOINT.
+// Codes from logits [words, positions, choices]: at each position the choice with the largest
+// logit, of equal ones the first. Errors: KINGLET_INVALID_CHECKPOINT.
 Result<std::vector<uint32_t>> CodesFromLogits(std::span<const float> logits, uint64_t choices);
 
-// How a word's D code vectors become its vector. Chen's code knows more (mean_fnn, fnn, cnn, rnn):
-// nonlinear functions of the codes together, which only a decoded table can hold.
+// How a word's D code vectors become its vector. The paper's code has more aggregators (mean_fnn,
+// fnn, cnn, rnn). They are nonlinear functions of all codes of a word, so that such a model can
+// only be stored as a decoded table.
 enum class KdAggregator : uint8_t {
   kMean,        // their mean
   kMeanLinear,  // batch norm, then a dense layer, of the mean
@@ -25,13 +27,13 @@ enum class KdAggregator : uint8_t {
 
 struct KdTraining {
   KdAggregator aggregator = KdAggregator::kMean;
-  bool shared = false;  // one set of code vectors serves all positions
+  bool shared = false;  // all positions use the same code vectors
   uint64_t words = 0, positions = 0, choices = 0;
   uint64_t length = 0;                // d_c: of a code vector
   std::vector<uint32_t> codes;        // [words, positions], each below `choices`
   std::span<const float> embeddings;  // [positions * choices, length]; shared: [choices, length]
-  // Of kMeanLinear alone. Batch norm is (x - mean) / sqrt(variance + epsilon) * gain + offset over
-  // [length]; all four empty: none. Gain and offset may be empty by themselves.
+  // What follows is for kMeanLinear only. Batch norm is (x - mean) / sqrt(variance + epsilon) *
+  // gain + offset over [length]. All four empty: no batch norm. Gain or offset empty: 1 or 0.
   std::span<const float> gain, offset, mean, variance;
   double epsilon = 1e-3;
   uint64_t width = 0;             // d: of a word's vector
@@ -45,15 +47,15 @@ struct KdTable {
   std::vector<float> projection;  // [width, columns of the table]; empty: none
 };
 
-// With a dense layer, batch norm a * x + c (a and c by feature) and the layer W x + b make one
-// affine map, (W a) x + (W c + b). A projection has no bias, so where W c + b is not zero each code
-// vector gets one more feature, the constant 1, whose mean is 1, and the projection one more
-// column, W c + b. Computed in double precision, rounded once. Errors: KINGLET_INVALID_CHECKPOINT,
-// naming the array.
+// With kMeanLinear, batch norm a * x + c (a and c by feature) and the dense layer W x + b make one
+// affine map, (W a) x + (W c + b). A projection has no bias. Where W c + b is not zero, it becomes
+// one more column of the projection, and each code vector gets one more feature, the constant 1,
+// whose mean over positions is 1. Computed in double precision and rounded once.
+// Errors: KINGLET_INVALID_CHECKPOINT, naming the array.
 Result<KdTable> KdEmbedding(KdTraining training);
 
-// The same rows without a projection, for a table that cannot have one: every code vector v becomes
-// projection * v. The codebook is then `width` wide.
+// The same table for a place that has no projection: every code vector v becomes projection * v, so
+// the codebook is `width` wide.
 CodedTable WithoutProjection(KdTable embedding);
 
 }  // namespace kinglet

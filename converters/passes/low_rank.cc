@@ -1,147 +1,152 @@
 #include "converters/passes/low_rank.h"
 
-#include <Eigen/Core>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <functional>
-#include <new>
 #include <string>
-#include <utility>
 
+#include "converters/passes/symmetric_eigen.h"
 #include "converters/thread_shares.h"
 
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "cannot factorise";
+constexpr char kCannotFactorise[] = "cannot factorise";
 
-using Matrix = Eigen::MatrixXd;
-using FloatRows =
-    Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
+// Rows of the matrix that are widened to double together.
+constexpr uint64_t kWidenedRows = 256;
+// Rows of the Gram matrix that a thread computes together.
+constexpr uint64_t kGramRows = 64;
+// Products that are added up before their sum goes to memory.
+constexpr uint64_t kSummedTogether = 4;
 
-// Rows that are widened to double together.
-constexpr Eigen::Index kRowBlock = 256;
-// Columns of the Gram matrix that a thread computes together.
-constexpr Eigen::Index kColumnBlock = 64;
-
-Status Refused(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, where, expected, found);
+Status RefuseLowRank(const std::string& where, const std::string& expected,
+                     const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotFactorise, where, expected, found);
 }
 
 Status NotFinite(uint64_t entry, float value, const std::string& of) {
-  return Status::Refusal(KINGLET_NOT_FINITE, kWhat, "entry " + std::to_string(entry) + of,
-                         "a finite number", std::to_string(value));
+  return Status::Refusal(KINGLET_NOT_FINITE, kCannotFactorise,
+                         "entry " + std::to_string(entry) + of, "a finite number",
+                         std::to_string(value));
 }
 
-Status Check(std::span<const float> values, const Shape& shape, size_t threads) {
+Status CheckMatrix(std::span<const float> values, const Shape& shape, size_t threads) {
   if (shape.size() != 2 || Rows(shape) == 0 || Cols(shape) == 0 ||
       Cols(shape) > kMaxLowRankColumns) {
-    return Refused("shape", "a matrix of 1 to " + std::to_string(kMaxLowRankColumns) + " columns",
-                   ShapeText(shape));
+    return RefuseLowRank("shape",
+                         "a matrix of 1 to " + std::to_string(kMaxLowRankColumns) + " columns",
+                         ShapeText(shape));
   }
   if (values.size() % Cols(shape) != 0 || values.size() / Cols(shape) != Rows(shape)) {
-    return Refused("values", ShapeText(shape) + " entries", std::to_string(values.size()));
+    return RefuseLowRank("values", ShapeText(shape) + " entries", std::to_string(values.size()));
   }
-  if (threads == 0) return Refused("threads", "at least 1", "0");
+  if (threads == 0) return RefuseLowRank("threads", "at least 1", "0");
   for (uint64_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) return NotFinite(i, values[i], "");
   }
   return {};
 }
 
-// RunShares for work that allocates, as Eigen's products do.
-void RunAllocatingShares(size_t threads, const std::function<void(size_t)>& work) {
-  std::atomic<bool> out_of_memory = false;
-  RunShares(threads, [&](size_t share) {
-    try {
-      work(share);
-    } catch (const std::bad_alloc&) {
-      out_of_memory = true;
-    }
-  });
-  if (out_of_memory) throw std::bad_alloc();
+// out[j] += sum over k < terms of factor(k) * row(k)[j], for j < size. Adds four products at a
+// time, so that `out` goes through memory once for all four; their order is always the same.
+template <class Factor, class Row>
+void AddProducts(uint64_t terms, const Factor& factor, const Row& row, uint64_t size, double* out) {
+  uint64_t k = 0;
+  for (; k + kSummedTogether <= terms; k += kSummedTogether) {
+    const double a = factor(k), b = factor(k + 1), c = factor(k + 2), d = factor(k + 3);
+    const double *x = row(k), *y = row(k + 1), *z = row(k + 2), *w = row(k + 3);
+    for (uint64_t j = 0; j < size; ++j) out[j] += (a * x[j] + b * y[j]) + (c * z[j] + d * w[j]);
+  }
+  for (; k < terms; ++k) {
+    const double a = factor(k);
+    const double* x = row(k);
+    for (uint64_t j = 0; j < size; ++j) out[j] += a * x[j];
+  }
 }
 
-// The lower triangle of values^T values. Each block of columns is one thread's and adds up blocks
-// of rows in order.
-Matrix GramOf(const FloatRows& values, size_t threads) {
-  const Eigen::Index cols = values.cols();
-  Matrix gram = Matrix::Zero(cols, cols);
-  RunAllocatingShares(threads, [&](size_t share) {
-    const auto step = kColumnBlock * static_cast<Eigen::Index>(threads);
-    for (Eigen::Index column = kColumnBlock * static_cast<Eigen::Index>(share); column < cols;
-         column += step) {
-      const Eigen::Index width = std::min(kColumnBlock, cols - column), below = cols - column;
-      for (Eigen::Index row = 0; row < values.rows(); row += kRowBlock) {
-        const Eigen::Index height = std::min(kRowBlock, values.rows() - row);
-        const Matrix block = values.block(row, column, height, below).cast<double>();
-        gram.block(column, column, below, width).noalias() +=
-            block.transpose() * block.leftCols(width);
+// The upper triangle of values^T values, [cols, cols]. Threads take blocks of its rows in turn;
+// each block adds up the matrix's rows in order, so the sums do not depend on the threads.
+std::vector<double> GramOf(std::span<const float> values, uint64_t rows, uint64_t cols,
+                           size_t threads) {
+  std::vector<double> gram(cols * cols);
+  RunShares(threads, [&](size_t share) {
+    std::vector<double> widened(kWidenedRows * cols);
+    for (uint64_t first = kGramRows * share; first < cols; first += kGramRows * threads) {
+      const uint64_t end = std::min(cols, first + kGramRows);
+      for (uint64_t top = 0; top < rows; top += kWidenedRows) {
+        const uint64_t height = std::min(kWidenedRows, rows - top);
+        for (uint64_t row = 0; row < height; ++row) {
+          const float* from = values.data() + (top + row) * cols;
+          std::copy(from + first, from + cols, widened.data() + row * cols + first);
+        }
+        for (uint64_t col = first; col < end; ++col) {
+          const auto entry = [&](uint64_t row) { return widened[row * cols + col]; };
+          const auto right = [&](uint64_t row) { return widened.data() + row * cols + col; };
+          AddProducts(height, entry, right, cols - col, gram.data() + col * cols + col);
+        }
       }
     }
   });
   return gram;
 }
 
-// Singular values, falling, and the right singular vectors as columns in the same order.
 struct RightFactors {
-  Eigen::VectorXd singular_values;  // [cols]
-  Matrix vectors;                   // [cols, cols]
+  std::vector<double> singular_values;  // [cols], falling
+  std::vector<double> vectors;          // [cols, cols]: row i is the right singular vector i
 };
 
-Result<RightFactors> DecomposeGram(const Matrix& gram) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);  // values rise; reads the lower half
-  if (solver.info() != Eigen::Success) {
-    return Status(KINGLET_INTERNAL, std::string(kWhat) + ": the eigenvalues did not converge");
+Result<RightFactors> DecomposeGram(std::vector<double> gram, uint64_t cols) {
+  KINGLET_ASSIGN_OR_RETURN(SymmetricEigen found, DecomposeSymmetric(std::move(gram), cols));
+  for (uint64_t i = 0; i < cols; ++i) {
+    const std::span<double> vector = std::span(found.vectors).subspan(i * cols, cols);
+    const double largest = *std::max_element(
+        vector.begin(), vector.end(), [](double a, double b) { return std::abs(a) < std::abs(b); });
+    if (largest > 0) continue;
+    for (double& entry : vector) entry = -entry;
   }
-  RightFactors factors;
-  factors.singular_values = solver.eigenvalues().reverse().cwiseMax(0.0).cwiseSqrt();
-  factors.vectors = solver.eigenvectors().rowwise().reverse();
-  for (Eigen::Index c = 0; c < factors.vectors.cols(); ++c) {
-    Eigen::Index largest;
-    factors.vectors.col(c).cwiseAbs().maxCoeff(&largest);
-    if (factors.vectors(largest, c) < 0) factors.vectors.col(c) *= -1;
-  }
-  return factors;
+  for (double& value : found.values) value = std::sqrt(std::max(value, 0.0));
+  return RightFactors{std::move(found.values), std::move(found.vectors)};
 }
 
-Result<LowRank> Truncate(const FloatRows& values, const RightFactors& factors, uint64_t rank,
-                         size_t threads) {
-  const Eigen::Index rows = values.rows(), kept = static_cast<Eigen::Index>(rank);
-  using MutableRows =
-      Eigen::Map<Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>;
-  const Matrix projection = factors.vectors.leftCols(kept);
+Result<LowRank> Truncate(std::span<const float> values, uint64_t rows, uint64_t cols,
+                         RightFactors factors, uint64_t rank, size_t threads) {
+  std::vector<double> projection(cols * rank);
+  for (uint64_t i = 0; i < rank; ++i) {
+    for (uint64_t col = 0; col < cols; ++col) {
+      projection[col * rank + i] = factors.vectors[i * cols + col];
+    }
+  }
   LowRank result;
   result.rank = rank;
-  result.projection.resize(static_cast<size_t>(values.cols() * kept));
-  MutableRows(result.projection.data(), values.cols(), kept) = projection.cast<float>();
-  result.table.resize(static_cast<size_t>(rows * kept));
-  MutableRows table(result.table.data(), rows, kept);
-  RunAllocatingShares(threads, [&](size_t share) {
-    const auto step = kRowBlock * static_cast<Eigen::Index>(threads);
-    for (Eigen::Index row = kRowBlock * static_cast<Eigen::Index>(share); row < rows; row += step) {
-      const Eigen::Index height = std::min(kRowBlock, rows - row);
-      const Matrix block = values.middleRows(row, height).cast<double>();
-      table.middleRows(row, height) = (block * projection).cast<float>();
+  result.projection.assign(projection.begin(), projection.end());
+  result.table.resize(rows * rank);
+  RunRanges(rows, threads, [&](uint64_t first, uint64_t end) {
+    std::vector<double> sums(rank);
+    for (uint64_t row = first; row < end; ++row) {
+      std::fill(sums.begin(), sums.end(), 0.0);
+      AddProducts(
+          cols, [&](uint64_t col) { return double{values[row * cols + col]}; },
+          [&](uint64_t col) { return projection.data() + col * rank; }, rank, sums.data());
+      std::copy(sums.begin(), sums.end(),
+                result.table.begin() + static_cast<ptrdiff_t>(row * rank));
     }
   });
   for (uint64_t i = 0; i < result.table.size(); ++i) {
     if (!std::isfinite(result.table[i])) return NotFinite(i, result.table[i], " of the table");
   }
-  const auto& all = factors.singular_values;
-  result.singular_values.assign(all.begin(), all.begin() + std::min(rows, values.cols()));
+  result.singular_values = std::move(factors.singular_values);
+  result.singular_values.resize(std::min(rows, cols));
   return result;
 }
 
 // The smallest rank whose singular values leave no more than `error` of the norm out.
-uint64_t RankForError(const Eigen::VectorXd& singular_values, uint64_t most, double error) {
-  double left_out = 0;
-  const double allowed = error * error * singular_values.squaredNorm();
+uint64_t RankForError(const std::vector<double>& singular_values, uint64_t most, double error) {
+  double all = 0, left_out = 0;
+  for (const double value : singular_values) all += value * value;
+  const double allowed = error * error * all;
   uint64_t rank = most;
   while (rank > 1) {
-    const double value = singular_values[static_cast<Eigen::Index>(rank - 1)];
+    const double value = singular_values[rank - 1];
     left_out += value * value;
     if (left_out > allowed) break;
     --rank;
@@ -149,37 +154,31 @@ uint64_t RankForError(const Eigen::VectorXd& singular_values, uint64_t most, dou
   return rank;
 }
 
-FloatRows RowsOf(std::span<const float> values, const Shape& shape) {
-  return {values.data(), static_cast<Eigen::Index>(Rows(shape)),
-          static_cast<Eigen::Index>(Cols(shape))};
-}
-
 }  // namespace
 
 Result<LowRank> FactoriseToRank(std::span<const float> values, const Shape& shape, uint64_t rank,
                                 size_t threads) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, threads));
-  const uint64_t most = std::min(Rows(shape), Cols(shape));
+  KINGLET_RETURN_IF_ERROR(CheckMatrix(values, shape, threads));
+  const uint64_t rows = Rows(shape), cols = Cols(shape), most = std::min(rows, cols);
   if (rank == 0 || rank > most) {
-    return Refused("rank", "1 to " + std::to_string(most), std::to_string(rank));
+    return RefuseLowRank("rank", "1 to " + std::to_string(most), std::to_string(rank));
   }
-  const FloatRows rows = RowsOf(values, shape);
-  const Result<RightFactors> factors = DecomposeGram(GramOf(rows, threads));
-  if (!factors.ok()) return factors.status();
-  return Truncate(rows, *factors, rank, threads);
+  KINGLET_ASSIGN_OR_RETURN(RightFactors factors,
+                           DecomposeGram(GramOf(values, rows, cols, threads), cols));
+  return Truncate(values, rows, cols, std::move(factors), rank, threads);
 }
 
 Result<LowRank> FactoriseToError(std::span<const float> values, const Shape& shape, double error,
                                  size_t threads) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, threads));
+  KINGLET_RETURN_IF_ERROR(CheckMatrix(values, shape, threads));
   if (!(error >= 0 && error <= 1)) {
-    return Refused("relative error", "a number in [0, 1]", std::to_string(error));
+    return RefuseLowRank("relative error", "a number in [0, 1]", std::to_string(error));
   }
-  const FloatRows rows = RowsOf(values, shape);
-  const Result<RightFactors> factors = DecomposeGram(GramOf(rows, threads));
-  if (!factors.ok()) return factors.status();
-  const uint64_t most = std::min(Rows(shape), Cols(shape));
-  return Truncate(rows, *factors, RankForError(factors->singular_values, most, error), threads);
+  const uint64_t rows = Rows(shape), cols = Cols(shape);
+  KINGLET_ASSIGN_OR_RETURN(RightFactors factors,
+                           DecomposeGram(GramOf(values, rows, cols, threads), cols));
+  const uint64_t rank = RankForError(factors.singular_values, std::min(rows, cols), error);
+  return Truncate(values, rows, cols, std::move(factors), rank, threads);
 }
 
 }  // namespace kinglet

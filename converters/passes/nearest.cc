@@ -10,21 +10,21 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kLanes = 16;    // centroids of a panel: four SSE registers
-constexpr uint64_t kTogether = 2;  // vectors that share the loads of a panel
-constexpr uint64_t kBlock = 64;    // vectors that stay in the second-level cache for all panels
+constexpr uint64_t kPanel = 16;         // centroids of a panel: four SSE registers
+constexpr uint64_t kTogether = 2;       // vectors that share the loads of a panel
+constexpr uint64_t kNearestBlock = 64;  // vectors that stay in the L2 cache for all panels
 
-using Lanes = std::array<float, kLanes>;
-// The best centroid so far of each lane, for one vector.
+using PanelScores = std::array<float, kPanel>;
+// For one vector: the best score so far at each place in a panel, and the panel it came from.
 struct Best {
-  Lanes score;
-  std::array<uint32_t, kLanes> panel;
+  PanelScores score;
+  std::array<uint32_t, kPanel> panel;
 };
 
-// Four floats in one register: GCC does not keep plain arrays of scores in registers. Each score is
-// a chain of its own, so the width of the machine's vectors does not change it.
+// Four floats in one register, because GCC does not keep plain arrays of scores in registers. Each
+// score is summed on its own, so its bits do not depend on the width of the machine's vectors.
 using Quad = float __attribute__((vector_size(16)));
-constexpr uint64_t kQuads = kLanes / 4;
+constexpr uint64_t kQuads = kPanel / 4;
 
 Quad LoadQuad(const float* from) {
   Quad quad;
@@ -32,7 +32,7 @@ Quad LoadQuad(const float* from) {
   return quad;
 }
 
-// Scores of `kCount` adjacent vectors with one panel.
+// Scores `kCount` adjacent vectors against one panel and keeps the better scores.
 template <uint64_t kCount>
 void VisitPanel(const float* vectors, uint64_t length, const float* panel,
                 const float* half_squares, uint32_t number, Best* best) {
@@ -42,30 +42,30 @@ void VisitPanel(const float* vectors, uint64_t length, const float* panel,
   }
   for (uint64_t i = 0; i < length; ++i) {
     Quad entries[kQuads];
-    for (uint64_t q = 0; q < kQuads; ++q) entries[q] = LoadQuad(panel + i * kLanes + 4 * q);
+    for (uint64_t q = 0; q < kQuads; ++q) entries[q] = LoadQuad(panel + i * kPanel + 4 * q);
     for (uint64_t v = 0; v < kCount; ++v) {
       const float x = vectors[v * length + i];
       for (uint64_t q = 0; q < kQuads; ++q) scores[v][q] -= x * entries[q];
     }
   }
   for (uint64_t v = 0; v < kCount; ++v) {
-    Lanes score;
+    PanelScores score;
     std::memcpy(score.data(), scores[v], sizeof score);
-    for (uint64_t lane = 0; lane < kLanes; ++lane) {
-      const bool nearer = score[lane] < best[v].score[lane];
-      best[v].score[lane] = nearer ? score[lane] : best[v].score[lane];
-      best[v].panel[lane] = nearer ? number : best[v].panel[lane];
+    for (uint64_t c = 0; c < kPanel; ++c) {
+      const bool nearer = score[c] < best[v].score[c];
+      best[v].score[c] = nearer ? score[c] : best[v].score[c];
+      best[v].panel[c] = nearer ? number : best[v].panel[c];
     }
   }
 }
 
 uint32_t FirstOfBest(const Best& best) {
-  uint64_t code = best.panel[0] * kLanes;
+  uint64_t code = best.panel[0] * kPanel;
   float score = best.score[0];
-  for (uint64_t lane = 1; lane < kLanes; ++lane) {
-    const uint64_t other = best.panel[lane] * kLanes + lane;
-    if (best.score[lane] < score || (best.score[lane] == score && other < code)) {
-      score = best.score[lane];
+  for (uint64_t c = 1; c < kPanel; ++c) {
+    const uint64_t other = best.panel[c] * kPanel + c;
+    if (best.score[c] < score || (best.score[c] == score && other < code)) {
+      score = best.score[c];
       code = other;
     }
   }
@@ -77,34 +77,34 @@ uint32_t FirstOfBest(const Best& best) {
 NearestCentroids::NearestCentroids(std::span<const float> centroids, uint64_t count,
                                    uint64_t length)
     : length_(length) {
-  const uint64_t panels = (count + kLanes - 1) / kLanes;
-  panels_.assign(panels * length * kLanes, 0.0F);
-  half_squares_.assign(panels * kLanes, std::numeric_limits<float>::infinity());
+  const uint64_t panels = (count + kPanel - 1) / kPanel;
+  panels_.assign(panels * length * kPanel, 0.0F);
+  half_squares_.assign(panels * kPanel, std::numeric_limits<float>::infinity());
   for (uint64_t c = 0; c < count; ++c) {
-    float* panel = panels_.data() + c / kLanes * length * kLanes;
+    float* panel = panels_.data() + c / kPanel * length * kPanel;
     double squares = 0;
     for (uint64_t i = 0; i < length; ++i) {
       const float entry = centroids[c * length + i];
-      panel[i * kLanes + c % kLanes] = entry;
+      panel[i * kPanel + c % kPanel] = entry;
       squares += double{entry} * double{entry};
     }
     half_squares_[c] = static_cast<float>(squares / 2);
   }
 }
 
-void NearestCentroids::FindShare(const float* vectors, std::span<uint32_t> codes) const {
-  const uint64_t panels = half_squares_.size() / kLanes;
-  std::array<Best, kBlock> best;
-  for (uint64_t begin = 0; begin < codes.size(); begin += kBlock) {
-    const uint64_t count = std::min(kBlock, codes.size() - begin);
+void NearestCentroids::FindRange(const float* vectors, std::span<uint32_t> codes) const {
+  const uint64_t panels = half_squares_.size() / kPanel;
+  std::array<Best, kNearestBlock> best;
+  for (uint64_t begin = 0; begin < codes.size(); begin += kNearestBlock) {
+    const uint64_t count = std::min(kNearestBlock, codes.size() - begin);
     for (uint64_t v = 0; v < count; ++v) {
       best[v].score.fill(std::numeric_limits<float>::infinity());
       best[v].panel.fill(0);
     }
     const float* block = vectors + begin * length_;
     for (uint64_t p = 0; p < panels; ++p) {
-      const float* panel = panels_.data() + p * length_ * kLanes;
-      const float* half_squares = half_squares_.data() + p * kLanes;
+      const float* panel = panels_.data() + p * length_ * kPanel;
+      const float* half_squares = half_squares_.data() + p * kPanel;
       const auto number = static_cast<uint32_t>(p);
       uint64_t v = 0;
       for (; v + kTogether <= count; v += kTogether) {
@@ -119,9 +119,8 @@ void NearestCentroids::FindShare(const float* vectors, std::span<uint32_t> codes
 }
 
 void NearestCentroids::Find(const float* vectors, std::span<uint32_t> codes, size_t threads) const {
-  RunShares(threads, [&](size_t share) {
-    const auto [begin, end] = ShareOf(codes.size(), share, threads);
-    FindShare(vectors + begin * length_, codes.subspan(begin, end - begin));
+  RunRanges(codes.size(), threads, [&](uint64_t first, uint64_t end) {
+    FindRange(vectors + first * length_, codes.subspan(first, end - first));
   });
 }
 

@@ -1,4 +1,4 @@
-// The nearest of many centroids to each of many vectors: the inner loop of k-means.
+// Finds the nearest of many centroids for each of many vectors: the inner loop of k-means.
 #ifndef KINGLET_CONVERTERS_PASSES_NEAREST_H_
 #define KINGLET_CONVERTERS_PASSES_NEAREST_H_
 
@@ -15,17 +15,17 @@ class NearestCentroids {
   // centroids: [count, length], row-major. REQUIRES: 1 <= count < 2^32.
   NearestCentroids(std::span<const float> centroids, uint64_t count, uint64_t length);
 
-  // For each of the vectors [codes.size(), length] the centroid with the smallest |c|^2 / 2 - x.c
-  // (so, up to float32 rounding, the smallest distance), of equal ones the first. The codes are the
-  // same whatever the number of vectors and threads.
+  // Sets codes[v] to the centroid c with the smallest |c|^2 / 2 - x.c, of equal ones the first, for
+  // each vector x of [codes.size(), length]. Up to float32 rounding that is the nearest centroid.
+  // The codes do not depend on the number of vectors or threads.
   void Find(const float* vectors, std::span<uint32_t> codes, size_t threads) const;
 
  private:
-  void FindShare(const float* vectors, std::span<uint32_t> codes) const;
+  void FindRange(const float* vectors, std::span<uint32_t> codes) const;
 
   uint64_t length_;
-  // Panels of kLanes adjacent centroids: [panels, length, kLanes], and |c|^2 / 2 of each, infinite
-  // for the last panel's lanes without a centroid.
+  // Panels of 16 adjacent centroids, [panels, length, 16], and |c|^2 / 2 of each centroid; infinite
+  // at the places of the last panel that have none.
   std::vector<float> panels_;
   std::vector<float> half_squares_;
 };

@@ -5,15 +5,17 @@
 #include <vector>
 
 #include "format/bitpack.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
 
 int BitsOfEntries(const EncodedTensor& tensor) {
-  constexpr int kFloatBits = 32, kHalfBits = 16;
-  const auto* quantised = std::get_if<Quantised>(&tensor.values);
-  if (quantised != nullptr) return quantised->bits;
-  return std::holds_alternative<DenseF16>(tensor.values) ? kHalfBits : kFloatBits;
+  return std::visit(
+      Overloaded{[](const DenseF32&) { return 32; }, [](const DenseF16&) { return 16; },
+                 [](const Quantised& quantised) { return quantised.bits; },
+                 [](const Coded&) { return 0; }},
+      tensor.values);
 }
 
 uint64_t CountNonzeros(const RowCodes& rows, const Shape& shape) {

@@ -1,4 +1,5 @@
-// Chooses for each tensor whether a mask and its non-zero entries take less room than all entries.
+// Chooses for each tensor whether it is stored with a mask: a bit per entry and the non-zero
+// entries, or all entries, whichever takes fewer bytes.
 #ifndef KINGLET_CONVERTERS_PASSES_PACK_H_
 #define KINGLET_CONVERTERS_PASSES_PACK_H_
 
@@ -10,17 +11,17 @@
 
 namespace kinglet {
 
-// Bytes of a tensor's entries (codes or values), scales not counted: all of them, or with a mask of
-// one bit each only the non-zero ones.
+// Bytes of a tensor's entries (codes or values), scales not counted.
 struct EntryBytes {
-  uint64_t dense = 0;
-  uint64_t pruned = 0;
+  uint64_t dense = 0;   // of all entries
+  uint64_t pruned = 0;  // of a mask and the non-zero entries
 };
+// REQUIRES: not coded.
 EntryBytes BytesOfEntries(const EncodedTensor& tensor);
 
-// Sets `pruned` if it makes the tensor smaller, and clears it otherwise. `rows`: the codes by which
-// the tensor will be packed, if not by its values. Returns the number of entries that are not zero;
-// 0 of a coded table, which has none of its own.
+// Sets `pruned` if a mask makes the tensor smaller, and clears it otherwise. `rows`: the codes that
+// the tensor will be packed by, if not by its values. Returns the number of entries that are not
+// zero; 0 for a coded table, which is left as it is.
 uint64_t ChooseMask(EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
 }  // namespace kinglet

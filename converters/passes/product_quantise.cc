@@ -10,16 +10,16 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "cannot product-quantise";
+constexpr char kCannotProductQuantise[] = "cannot product-quantise";
 
-Status CheckSizes(std::span<const float> values, const Shape& shape,
-                  const ProductQuantisation& options) {
+Status CheckProductSizes(std::span<const float> values, const Shape& shape,
+                         const ProductQuantisation& options) {
   if (values.size() != Count(shape)) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, "values", ShapeText(shape) + " entries",
-                           std::to_string(values.size()));
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotProductQuantise, "values",
+                           ShapeText(shape) + " entries", std::to_string(values.size()));
   }
   if (!options.row_weights.empty() && options.row_weights.size() != Rows(shape)) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, "weights",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotProductQuantise, "weights",
                            std::to_string(Rows(shape)) + ", one for each row",
                            std::to_string(options.row_weights.size()));
   }
@@ -31,15 +31,15 @@ Status CheckSizes(std::span<const float> values, const Shape& shape,
 Result<CodedTable> ProductQuantise(std::span<const float> values, const Shape& shape,
                                    const ProductQuantisation& options) {
   const std::vector<uint32_t>& pools = options.pools;
-  KINGLET_RETURN_IF_ERROR(CheckPools(kWhat, shape, options.positions, pools));
-  KINGLET_RETURN_IF_ERROR(CheckSizes(values, shape, options));
+  KINGLET_RETURN_IF_ERROR(CheckPools(kCannotProductQuantise, shape, options.positions, pools));
+  KINGLET_RETURN_IF_ERROR(CheckProductSizes(values, shape, options));
   CodedTable table;
   table.rows = Rows(shape);
   table.positions = options.positions;
   table.length = Cols(shape) / options.positions;
   table.codes.resize(table.rows * table.positions);
 
-  // From the only pool each row draws several times.
+  // A row draws once for each position from a pool that all positions share.
   const uint64_t draws_of_row = pools.size() == 1 ? table.positions : 1;
   std::vector<float> weights;
   for (const float weight : options.row_weights)

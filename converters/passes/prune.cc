@@ -7,25 +7,28 @@
 #include <variant>
 #include <vector>
 
+#include "format/overloaded.h"
+
 namespace kinglet {
 namespace {
 
-// The word of a magnitude: words are in the magnitudes' order.
+// The bits of |value|. As integers they have the order of the magnitudes.
 uint32_t MagnitudeWord(float value) { return std::bit_cast<uint32_t>(value) & 0x7FFFFFFF; }
 
-// What to make zero of so many entries: those whose word is below `limit`, and of those that equal
-// it the first `equal` ones.
+// Which entries become zero: those whose word is below `limit`, and the first `equal` of those
+// whose word is `limit`.
 struct Cut {
   uint32_t limit;
   uint64_t equal;
 };
 
-// Finds the word of rank `count` by its two halves, each by counting. REQUIRES: count < entries.
+// Finds the word of rank `count`: first its upper 16 bits, then the lower ones, by counting how
+// often each value of these bits occurs. REQUIRES: count < entries.
 template <class WordOf>
 Cut FindCut(uint64_t entries, uint64_t count, const WordOf& word_of) {
   constexpr int kHalf = 16;
-  uint32_t limit = 0, known = 0;  // bits of the limit that are found already, as a mask
-  uint64_t rank = count;          // among the entries that agree in these
+  uint32_t limit = 0, known = 0;  // `known`: mask of the bits of `limit` that are found
+  uint64_t rank = count;          // among the entries that have these bits
   for (int shift = kHalf; shift >= 0; shift -= kHalf) {
     std::vector<uint64_t> numbers(size_t{1} << kHalf);
     for (uint64_t i = 0; i < entries; ++i) {
@@ -40,7 +43,7 @@ Cut FindCut(uint64_t entries, uint64_t count, const WordOf& word_of) {
   return {limit, rank};
 }
 
-// `word_of(i)`: the magnitude of entry i; `clear(i)` makes it zero.
+// `word_of(i)` is the magnitude word of entry i; `clear(i)` makes the entry zero.
 template <class WordOf, class Clear>
 void Prune(double fraction, uint64_t entries, const WordOf& word_of, const Clear& clear) {
   const auto count = static_cast<uint64_t>(std::floor(fraction * static_cast<double>(entries)));
@@ -62,19 +65,24 @@ void PruneTensor(double fraction, EncodedTensor& tensor) {
         fraction, values.size(), [&](uint64_t i) { return MagnitudeWord(value_of(i)); },
         [&](uint64_t i) { values[i] = 0; });
   };
-  if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-    prune(dense->values, [&](uint64_t i) { return dense->values[i]; });
-  } else if (auto* half = std::get_if<DenseF16>(&tensor.values)) {
-    prune(half->words, [&](uint64_t i) { return HalfToFloat(half->words[i]); });
-  } else if (auto* quantised = std::get_if<Quantised>(&tensor.values)) {
-    const bool divides = quantised->rule == ScaleRule::kDividePerTensor;
-    const uint64_t row = quantised->scales.size() == 1 ? UINT64_MAX : Cols(tensor.shape);
-    prune(quantised->codes, [&](uint64_t i) {
-      const auto code = static_cast<float>(quantised->codes[i]);
-      const float scale = quantised->scales[i / row];
-      return divides ? code / scale : code * scale;
-    });
-  }
+  std::visit(Overloaded{[&](DenseF32& dense) {
+                          prune(dense.values, [&](uint64_t i) { return dense.values[i]; });
+                        },
+                        [&](DenseF16& half) {
+                          prune(half.words, [&](uint64_t i) { return HalfToFloat(half.words[i]); });
+                        },
+                        [&](Quantised& quantised) {
+                          const bool divides = quantised.rule == ScaleRule::kDividePerTensor;
+                          const uint64_t row =
+                              quantised.scales.size() == 1 ? UINT64_MAX : Cols(tensor.shape);
+                          prune(quantised.codes, [&](uint64_t i) {
+                            const auto code = static_cast<float>(quantised.codes[i]);
+                            const float scale = quantised.scales[i / row];
+                            return divides ? code / scale : code * scale;
+                          });
+                        },
+                        [](Coded& /*has no entries of its own*/) {}},
+             tensor.values);
 }
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Magnitude pruning: the smallest entries of a tensor become zero.
+// Magnitude pruning (Han et al. 2015): the entries of the smallest magnitude become zero.
 #ifndef KINGLET_CONVERTERS_PASSES_PRUNE_H_
 #define KINGLET_CONVERTERS_PASSES_PRUNE_H_
 
@@ -6,9 +6,10 @@
 
 namespace kinglet {
 
-// Zeroes the floor(fraction * entries) entries of the smallest magnitude, of equal ones those with
-// the lower index. Entries that are zero already count. A quantised tensor keeps its scales.
-// Takes no memory in proportion to the tensor. REQUIRES: 0 <= fraction < 1; not coded.
+// Zeroes the floor(fraction * entries) entries of the smallest magnitude; of equal ones, those with
+// the lower index. Entries that are already zero count among them. A quantised tensor keeps its
+// scales. A coded table is left as it is. The memory needed does not grow with the tensor.
+// REQUIRES: 0 <= fraction < 1.
 void PruneTensor(double fraction, EncodedTensor& tensor);
 
 }  // namespace kinglet

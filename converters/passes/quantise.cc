@@ -7,13 +7,13 @@
 #include <variant>
 
 namespace kinglet {
-namespace {
-
 float LargestMagnitude(std::span<const float> values) {
   float largest = 0;
   for (const float value : values) largest = std::max(largest, std::fabs(value));
   return largest;
 }
+
+namespace {
 
 // Rounds half to even, as nearbyint does in the default mode, without a call: a float32 from 2^23
 // on has no fraction, and sums of float32 round half to even. The largest entry's product may round

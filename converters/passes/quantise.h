@@ -1,5 +1,6 @@
-// Float weights -> integers and scales, by the rule of MicroNet's training code (symmetric linear
-// quantisation; with n = 2^(bits-1) - 1, q = round_half_even(w * n / max|w|)).
+// Post-training quantisation of weights: floats -> integers and scales, by the rule of MicroNet's
+// training code. That is symmetric linear quantisation: q = round_half_even(w * n / max|w|), with n
+// = 2^(bits-1) - 1.
 #ifndef KINGLET_CONVERTERS_PASSES_QUANTISE_H_
 #define KINGLET_CONVERTERS_PASSES_QUANTISE_H_
 
@@ -16,26 +17,32 @@ namespace kinglet {
 // kMaxBits, here and below.
 constexpr int SymmetricLevels(int bits) { return (1 << (bits - 1)) - 1; }
 
-// `value` with its low `bits` mantissa bits cleared, towards zero: the training code stores scales
-// so, which leaves room for the integer in a float32 product.
+// max|values|; 0 of no values.
+float LargestMagnitude(std::span<const float> values);
+
+// `value` with its low `bits` mantissa bits cleared (rounded towards zero). The training code
+// stores scales like this, so that integer * scale is an exact float32 product.
 float ClearLowMantissaBits(float value, int bits);
 
-// A matrix with a scale per row: the truncated max|row| / n. A row of zeros, and one whose largest
-// entry is too small for its scale to be a normal float32 (about 1e-36), has scale and codes 0. The
-// truncated scale is off by up to 2^(bits-23) of itself, so beyond 12 bits the error grows again.
+// A matrix with a scale per row: max|row| / n with low mantissa bits cleared. A row of zeros, or
+// whose largest entry is too small for a scale that is a normal float32 (about 1e-36), gets scale
+// and codes 0. Clearing bits changes the scale by up to 2^(bits-23) of itself, so beyond 12 bits
+// the error grows with the number of bits.
 Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bits);
 
-// A matrix or vector with one scale: the truncated max|values| / n.
+// A matrix or vector with one scale: max|values| / n with low mantissa bits cleared.
 Quantised QuantiseWhole(std::span<const float> values, int bits);
 
-// A vector with one divisor, n / max|values|; 1 where that is no finite number (all zero, or
-// nearly), with codes 0.
+// A vector with one divisor, n / max|values|. Where that is not finite (all values are 0, or
+// nearly), the divisor is 1 and all codes are 0.
 Quantised QuantiseDivided(std::span<const float> values, int bits);
 
-// Quantises a float32 tensor: a matrix by rows, a vector by one divisor. Others stay as they are.
+// Quantises a float32 tensor: a matrix by rows, a vector by one divisor. Tensors in other encodings
+// do not change.
 void QuantiseTensor(int bits, EncodedTensor& tensor);
-// The codes that QuantiseTensor would give a float32 matrix, which stays as it is; nothing of other
-// tensors. REQUIRES: the tensor lives where it is, unchanged, for as long as they are made.
+// For a float32 matrix: the codes that QuantiseTensor would give it, computed row by row when they
+// are needed; the tensor does not change. Nothing for other tensors. REQUIRES: the tensor's values
+// outlive the result and do not change.
 std::optional<RowCodes> QuantisedRows(int bits, const EncodedTensor& tensor);
 
 }  // namespace kinglet

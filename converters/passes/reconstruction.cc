@@ -27,10 +27,10 @@ uint64_t BytesOf(const LowRank& factors) {
 uint64_t BytesOf(const EncodedTensor& tensor) {
   const EntryBytes entries = BytesOfEntries(tensor);
   uint64_t bytes = tensor.pruned ? entries.pruned : entries.dense;
-  if (const auto* quantised = std::get_if<Quantised>(&tensor.values)) {
-    bytes += PackedBytes(quantised->scales.size(), PackingOfScales(quantised->scales).bits);
-  }
-  return bytes;
+  // Only integers have scales.
+  const auto* quantised = std::get_if<Quantised>(&tensor.values);
+  if (quantised == nullptr) return bytes;
+  return bytes + PackedBytes(quantised->scales.size(), PackingOfScales(quantised->scales).bits);
 }
 
 void ExpandRow(const CodedTable& table, uint64_t row, std::span<float> values) {

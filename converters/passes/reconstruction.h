@@ -1,5 +1,5 @@
-// What a compressing pass reports: how far the compressed matrix is from the original, and the
-// bytes of both.
+// What a compressing pass reports: how much the compressed matrix differs from the original, and
+// the bytes of both.
 #ifndef KINGLET_CONVERTERS_PASSES_RECONSTRUCTION_H_
 #define KINGLET_CONVERTERS_PASSES_RECONSTRUCTION_H_
 
@@ -15,8 +15,8 @@
 namespace kinglet {
 
 struct Reconstruction {
-  // |reconstructed - original| / |original| (Frobenius norms); 0 where nothing differs, infinite
-  // where only the original is all zero.
+  // |reconstructed - original| / |original| (Frobenius norms); 0 if nothing differs, infinite if
+  // only the original is all zero.
   double relative_error = 0;
   double mean_squared_error = 0;
   double largest_error = 0;   // of one entry, absolute
@@ -28,30 +28,29 @@ struct Reconstruction {
   }
 };
 
-// Bytes of a coded table: its codes at CodingScheme::CodeBits and its codebook as float32; or the
-// codes alone, where the codebook is stored otherwise. Hashed codes take none.
+// Bytes of a table's codes at CodingScheme::CodeBits. Hashed codes, which are not stored, count
+// too.
 uint64_t BytesOfCodes(const CodedTable& table);
-uint64_t BytesOf(const CodedTable& table);
-// Table and projection as float32.
-uint64_t BytesOf(const LowRank& factors);
-// Entries or mask and entries as the tensor says, and its scales as the file holds them. REQUIRES:
-// it is not coded, here and below.
+uint64_t BytesOf(const CodedTable& table);  // codes, and the codebook as float32
+uint64_t BytesOf(const LowRank& factors);   // table and projection as float32
+// Entries, or mask and entries, as tensor.pruned says; and the scales as the file packs them.
+// REQUIRES: not coded, here and below.
 uint64_t BytesOf(const EncodedTensor& tensor);
 
-// Writes the float32 values of one row: sub-vectors one after the other, or added in float32 in
-// order of position and for the mean divided by their number, as every backend does.
-// REQUIRES: the table keeps what CodedTable says; row < rows; Cols(table) entries.
+// Writes the float32 values of one row, with the same roundings as every backend: sub-vectors one
+// after the other, or added in float32 in order of position and, for the mean, divided by their
+// number. REQUIRES: a valid CodedTable; row < rows; Cols(table) entries.
 void ExpandRow(const CodedTable& table, uint64_t row, std::span<float> values);
 std::vector<float> ExpandedTable(const CodedTable& table);  // [rows, Cols(table)]
 
-// Writes one row of the matrix that the reconstruction stands for.
+// Writes one row of the reconstructed matrix.
 using RowWriter = std::function<void(uint64_t row, std::span<float> values)>;
 
-// Compares row by row, so that the reconstruction need not fit into memory. REQUIRES: values
-// [rows, cols].
+// Compares row by row, so that the whole reconstruction is never in memory. REQUIRES: values [rows,
+// cols].
 Reconstruction Compare(std::span<const float> values, const Shape& shape,
                        const RowWriter& reconstructed, uint64_t bytes_after);
-// The same of what passes make. REQUIRES: the shapes are equal.
+// The same for the results of passes. REQUIRES: the shapes are equal.
 Reconstruction Compare(std::span<const float> values, const Shape& shape, const CodedTable& table);
 Reconstruction Compare(std::span<const float> values, const Shape& shape, const LowRank& factors);
 Reconstruction Compare(std::span<const float> values, const EncodedTensor& tensor);

@@ -15,14 +15,8 @@ namespace {
 
 constexpr int32_t kNeighbours = 16;  // float32 steps each way
 
-float LargestMagnitude(std::span<const float> values) {
-  float largest = 0;
-  for (const float value : values) largest = std::max(largest, std::fabs(value));
-  return largest;
-}
-
-// Fills `codes` so that decode(code) is every value exactly. `guess` maps a value to the number its
-// code is nearest to. False if a value has no such code. Zeros are equal whatever their sign.
+// Fills `codes` so that decode(codes[i]) equals values[i] exactly; +0 equals -0. The code tried is
+// the integer nearest to guess(values[i]). False if a value has no such code.
 template <class Guess, class Decode>
 bool FindCodes(std::span<const float> values, int bits, Guess guess, Decode decode,
                std::span<int16_t> codes) {
@@ -37,7 +31,7 @@ bool FindCodes(std::span<const float> values, int bits, Guess guess, Decode deco
   return true;
 }
 
-// The scale under which codes times it are the values, or nothing; 0 for zeros.
+// The scale with which code * scale gives all values, and the codes; 0 if all values are 0.
 std::optional<float> FindScale(std::span<const float> values, int bits, std::span<int16_t> codes) {
   const float largest = LargestMagnitude(values);
   if (largest == 0) return 0.0F;

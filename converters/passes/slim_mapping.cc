@@ -13,21 +13,23 @@
 namespace kinglet {
 namespace {
 
-constexpr char kWhat[] = "cannot map to sub-vectors";
+constexpr char kCannotMap[] = "cannot map to sub-vectors";
 
-Status Refused(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kWhat, where, expected, found);
+Status RefuseMapping(const std::string& where, const std::string& expected,
+                     const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, kCannotMap, where, expected, found);
 }
 
 Status CheckCodes(const Shape& shape, uint64_t positions, std::span<const uint32_t> pools,
                   std::span<const uint32_t> codes) {
   if (codes.size() != Rows(shape) * positions) {
-    return Refused("codes", std::to_string(Rows(shape) * positions), std::to_string(codes.size()));
+    return RefuseMapping("codes", std::to_string(Rows(shape) * positions),
+                         std::to_string(codes.size()));
   }
   for (uint64_t i = 0; i < codes.size(); ++i) {
     const uint32_t pool = pools[PoolOf(i % positions, pools.size())];
     if (codes[i] < pool) continue;
-    return Refused(
+    return RefuseMapping(
         "row " + std::to_string(i / positions) + ", position " + std::to_string(i % positions),
         "a code below " + std::to_string(pool), std::to_string(codes[i]));
   }
@@ -38,9 +40,10 @@ Status CheckCodes(const Shape& shape, uint64_t positions, std::span<const uint32
 
 Result<std::vector<uint32_t>> ShuffledCodes(const Shape& shape, uint64_t positions,
                                             std::span<const uint32_t> pools, uint64_t seed) {
-  KINGLET_RETURN_IF_ERROR(CheckPools(kWhat, shape, positions, pools));
+  KINGLET_RETURN_IF_ERROR(CheckPools(kCannotMap, shape, positions, pools));
   const uint64_t draws = DrawsFromPool(shape, positions, pools.size());
-  if (draws > UINT32_MAX) return Refused("shape", "fewer than 2^32 draws", std::to_string(draws));
+  if (draws > UINT32_MAX)
+    return RefuseMapping("shape", "fewer than 2^32 draws", std::to_string(draws));
   std::vector<uint32_t> codes(Rows(shape) * positions), list(draws);
   SplitMix64 random(seed);
   for (uint64_t pool = 0; pool < pools.size(); ++pool) {
@@ -53,7 +56,7 @@ Result<std::vector<uint32_t>> ShuffledCodes(const Shape& shape, uint64_t positio
 
 Result<std::vector<uint32_t>> HashedCodes(const Shape& shape, uint64_t positions,
                                           std::span<const uint32_t> pools, uint64_t seed) {
-  KINGLET_RETURN_IF_ERROR(CheckPools(kWhat, shape, positions, pools));
+  KINGLET_RETURN_IF_ERROR(CheckPools(kCannotMap, shape, positions, pools));
   std::vector<uint32_t> codes;
   codes.reserve(Rows(shape) * positions);
   for (uint64_t word = 0; word < Rows(shape); ++word) {
@@ -68,16 +71,16 @@ Result<std::vector<uint32_t>> HashedCodes(const Shape& shape, uint64_t positions
 Result<CodedTable> FitSubVectors(std::span<const float> values, const Shape& shape,
                                  uint64_t positions, std::vector<uint32_t> pools,
                                  std::vector<uint32_t> codes, size_t threads) {
-  KINGLET_RETURN_IF_ERROR(CheckPools(kWhat, shape, positions, pools));
+  KINGLET_RETURN_IF_ERROR(CheckPools(kCannotMap, shape, positions, pools));
   KINGLET_RETURN_IF_ERROR(CheckCodes(shape, positions, pools, codes));
-  if (threads == 0) return Refused("threads", "at least 1", "0");
+  if (threads == 0) return RefuseMapping("threads", "at least 1", "0");
   if (values.size() != Count(shape)) {
-    return Refused("values", ShapeText(shape) + " entries", std::to_string(values.size()));
+    return RefuseMapping("values", ShapeText(shape) + " entries", std::to_string(values.size()));
   }
   const auto bad = std::find_if_not(values.begin(), values.end(),
                                     [](float value) { return std::isfinite(value); });
   if (bad != values.end()) {
-    return Status::Refusal(KINGLET_NOT_FINITE, kWhat,
+    return Status::Refusal(KINGLET_NOT_FINITE, kCannotMap,
                            "entry " + std::to_string(bad - values.begin()), "a finite number",
                            std::to_string(*bad));
   }

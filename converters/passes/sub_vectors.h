@@ -1,6 +1,6 @@
-// How the rows of a matrix are cut into sub-vectors and which of them share a pool: what product
-// quantisation and slim's mappings agree on. Pools are as in CodedTable: one for all positions, or
-// one for each.
+// How the rows of a matrix are cut into sub-vectors, and which of these share a pool: the common
+// part of product quantisation and slim embeddings. Pools are as in CodedTable: one that all
+// positions share, or one for each position.
 #ifndef KINGLET_CONVERTERS_PASSES_SUB_VECTORS_H_
 #define KINGLET_CONVERTERS_PASSES_SUB_VECTORS_H_
 
@@ -14,29 +14,29 @@
 
 namespace kinglet {
 
-// Disjoint pools for so many positions with so many sub-vectors in all (Slim Embedding's M and K),
-// of sizes that differ by at most one, the larger ones first.
+// Sizes of one pool per position, `sub_vectors` in all (M sub-vectors and K positions in the slim
+// embedding paper). Sizes differ by at most one, the larger ones first.
 // REQUIRES: positions >= 1; sub_vectors < 2^32.
 std::vector<uint32_t> EvenPools(uint64_t sub_vectors, uint64_t positions);
 
-// Whether a matrix of this shape can be made of such sub-vectors. `what` begins the refusal.
-// Errors: KINGLET_INVALID_ARGUMENT for an empty matrix or one above
-// the limits of format/limits.h, positions that do not divide its columns,
-// pools that are neither one nor one for each position, and a pool that is empty or has more
-// sub-vectors than its positions have rows to take them.
+// Checks that a matrix of this shape can be made of such sub-vectors. `what` begins the message.
+// Errors: KINGLET_INVALID_ARGUMENT for a matrix that is empty or above the limits of
+// format/limits.h, positions that do not divide its columns, a number of pools that is neither 1
+// nor the number of positions, and a pool that is empty or has more sub-vectors than draws.
 Status CheckPools(const char* what, const Shape& shape, uint64_t positions,
                   std::span<const uint32_t> pools);
 
-// How many sub-vectors of the matrix draw from one pool: rows, or rows * positions from the only
-// pool. REQUIRES: positions >= 1.
+// How many sub-vectors of the matrix draw from one pool: `rows` from a position's own pool, rows *
+// positions from a shared one. REQUIRES: positions >= 1.
 uint64_t DrawsFromPool(const Shape& shape, uint64_t positions, uint64_t pools);
 
-// Those sub-vectors, in order of rows and then positions; they lie in `values`.
+// The sub-vectors that draw from one pool, in order of rows and then positions, as a view into
+// `values`.
 // REQUIRES: values [shape]; positions divide its columns; pool < pools.
 VectorsView SubVectorsOfPool(std::span<const float> values, const Shape& shape, uint64_t positions,
                              uint64_t pools, uint64_t pool);
 
-// The pool that a position draws from.
+// Index of the pool that a position draws from.
 inline uint64_t PoolOf(uint64_t position, uint64_t pools) { return pools == 1 ? 0 : position; }
 
 }  // namespace kinglet

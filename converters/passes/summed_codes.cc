@@ -13,7 +13,8 @@
 namespace kinglet {
 namespace {
 
-Status Check(std::span<const float> values, const Shape& shape, const SumQuantisation& options) {
+Status CheckSummed(std::span<const float> values, const Shape& shape,
+                   const SumQuantisation& options) {
   const auto refuse = [](const char* where, const std::string& expected, const std::string& found) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "cannot quantise to sums", where, expected,
                            found);
@@ -35,7 +36,7 @@ Status Check(std::span<const float> values, const Shape& shape, const SumQuantis
   return {};
 }
 
-// Rows, of which each position in turn takes its share away.
+// The rows minus the code vectors chosen so far, and the table of these.
 class Residual {
  public:
   Residual(std::span<const float> values, const Shape& shape, const SumQuantisation& options)
@@ -65,15 +66,15 @@ class Residual {
                                KMeans(Vectors(), options_.choices, {}, clustering));
       std::copy(found.centroids.begin(), found.centroids.end(), Vector(position, 0));
       for (uint64_t row = 0; row < rows_; ++row) Code(row, position) = found.codes[row];
-      AddShares(position, -1);
+      AddCodeVectors(position, -1);
     }
     return {};
   }
 
-  void TakeTurns() {
+  void Sweep() {
     double error = Error();
     for (uint64_t sweep = 0; sweep < options_.sweeps; ++sweep) {
-      for (uint64_t position = 0; position < options_.positions; ++position) ChooseAnew(position);
+      for (uint64_t position = 0; position < options_.positions; ++position) ChooseAgain(position);
       const double next = Error();
       if (error - next <= options_.clustering.tolerance * error) return;
       error = next;
@@ -91,8 +92,8 @@ class Residual {
     return table_.codes[row * options_.positions + position];
   }
 
-  void ChooseAnew(uint64_t position) {
-    AddShares(position, 1);
+  void ChooseAgain(uint64_t position) {
+    AddCodeVectors(position, 1);
     std::vector<uint32_t> codes(rows_);
     const std::span<const float> vectors(Vector(position, 0), options_.choices * table_.length);
     NearestCentroids(vectors, options_.choices, table_.length).Find(left_.data(), codes, threads_);
@@ -100,13 +101,12 @@ class Residual {
         MeansOfClusters(Vectors(), codes, {}, options_.choices, threads_);
     std::copy(means.begin(), means.end(), Vector(position, 0));
     for (uint64_t row = 0; row < rows_; ++row) Code(row, position) = codes[row];
-    AddShares(position, -1);
+    AddCodeVectors(position, -1);
   }
 
-  void AddShares(uint64_t position, float sign) {
-    RunShares(threads_, [&](size_t share) {
-      const ShareRange range = ShareOf(rows_, share, threads_);
-      for (uint64_t row = range.begin; row < range.end; ++row) {
+  void AddCodeVectors(uint64_t position, float sign) {
+    RunRanges(rows_, threads_, [&](uint64_t first, uint64_t end) {
+      for (uint64_t row = first; row < end; ++row) {
         const float* vector = Vector(position, Code(row, position));
         float* left = left_.data() + row * table_.length;
         for (uint64_t i = 0; i < table_.length; ++i) left[i] += sign * vector[i];
@@ -122,7 +122,7 @@ class Residual {
 
   const SumQuantisation& options_;
   uint64_t rows_;
-  std::vector<float> left_;  // [rows, length] what the positions do not stand for
+  std::vector<float> left_;  // [rows, length] the residual
   size_t threads_;
   CodedTable table_;
 };
@@ -131,10 +131,10 @@ class Residual {
 
 Result<CodedTable> QuantiseToSums(std::span<const float> values, const Shape& shape,
                                   const SumQuantisation& options) {
-  KINGLET_RETURN_IF_ERROR(Check(values, shape, options));
+  KINGLET_RETURN_IF_ERROR(CheckSummed(values, shape, options));
   Residual residual(values, shape, options);
   KINGLET_RETURN_IF_ERROR(residual.FindFirstCodes());
-  residual.TakeTurns();
+  residual.Sweep();
   return residual.TakeTable();
 }
 

@@ -1,6 +1,7 @@
-// A recipe: which blocks a model has, which of a checkpoint's tensors they are made of, and which
-// passes follow, in order. It serves checkpoints whose names no family knows, and families that
-// write one from a checkpoint's own configuration. docs/RECIPES.md is the manual of the JSON.
+// A recipe as values: which blocks a model has, which of a checkpoint's tensors each block is made
+// of, and which passes change the tensors afterwards, in order. Recipes convert checkpoints whose
+// tensor names no family knows, and add passes to a family's models.
+// docs/RECIPES.md is the manual of the JSON.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_H_
 
@@ -20,8 +21,8 @@
 
 namespace kinglet {
 
-// A tensor of the checkpoint or a part of it: rows and columns are cut out first (of a vector,
-// columns), then comes the transposition.
+// A tensor of the checkpoint or a part of it. Rows and columns are cut out first (a vector has
+// columns only), then the part is transposed.
 struct TensorRef {
   struct Range {
     uint64_t begin = 0, end = 0;
@@ -39,24 +40,33 @@ struct DenseRecipe {
   TensorRef values;  // [words, width]
 };
 
-// Rows of a codebook that a position may choose from.
+// How a codebook is divided into pools. The code at a position selects one row of its pool.
 struct PoolsRecipe {
-  enum class Kind : uint8_t { kOne, kEach, kSizes };
+  enum class Kind : uint8_t {
+    kOne,    // all positions share the whole codebook
+    kEach,   // each position has an equal share of the codebook
+    kSizes,  // `sizes` rows, position by position
+  };
   Kind kind = Kind::kOne;
-  std::vector<uint32_t> sizes;  // kEach: an equal share of the codebook for each position
+  std::vector<uint32_t> sizes;  // of kSizes; else empty
 };
 
-// Codes that the checkpoint has, as logits of choices if `logits`.
+// Codes that the checkpoint holds: product quantisation, slim embeddings (Li et al. 2018),
+// compositional codes (Shu & Nakayama 2018).
 struct CodesRecipe {
   Combine combine = Combine::kConcatenate;
   PoolsRecipe pools;
   TensorRef codebook;  // [.., length]; all dimensions but the last count sub-vectors
-  TensorRef codes;     // [words, D], or [words, D, choices]
+  // Integers [words, positions]; if `logits`, [words, positions, choices], and the first largest
+  // logit is the code.
+  TensorRef codes;
   bool logits = false;
-  bool absolute = false;  // codes are rows of the codebook, not places in their pools
+  bool absolute = false;  // codes are rows of the codebook, not rows of their pool
 };
 
-// Codes that are computed from a seed (format/hashed_codes.h).
+// Codes computed from a seed (format/hashed_codes.h): HashedNets (Chen et al. 2015), slim
+// embeddings with a hashed mapping. The checkpoint holds no codes, so the recipe says how many words
+// and positions there are.
 struct HashedRecipe {
   Combine combine = Combine::kConcatenate;
   PoolsRecipe pools;
@@ -64,59 +74,73 @@ struct HashedRecipe {
   uint64_t words = 0, positions = 0, seed = 0;
 };
 
+// Differentiable product quantisation (DPQ: Chen, Li & Sun 2020) as training leaves it: a query
+// vector for each word, the key matrix, and the value matrix. Conversion makes codes of them.
 struct DpqRecipe {
   DpqTraining::Response response = DpqTraining::Response::kDot;
   DpqTraining::BatchNorm batch_norm = DpqTraining::BatchNorm::kPerChoice;
-  double epsilon = 1e-3;
-  bool additive = false;
+  double epsilon = 1e-3;  // of the batch norm
+  bool additive = false;  // a row is the mean of its sub-vectors, not their concatenation
   uint64_t positions = 0;
-  TensorRef query, keys;  // [words, D * key length], [D or 1, K, key length]
-  std::optional<TensorRef> values, mean, variance;
+  TensorRef query;                  // [words, positions * key length]
+  TensorRef keys;                   // [positions or 1, choices, key length]
+  std::optional<TensorRef> values;  // [positions or 1, choices, length]; none: the keys (DPQ-VQ)
+  std::optional<TensorRef> mean, variance;  // the batch norm's statistics
 };
 
-// KD codes whose mean goes through a dense layer; without one they are CodesRecipe.
+// KD codes (Chen, Min & Sun 2018) whose mean goes through a batch norm and a dense layer. KD codes
+// with the mean alone are CodesRecipe.
 struct KdRecipe {
   CodesRecipe codes;
-  TensorRef kernel;  // [width, length]
-  std::optional<TensorRef> bias, gain, offset, mean, variance;
+  TensorRef kernel;                                       // [width, length]
+  std::optional<TensorRef> bias;                          // [width]
+  std::optional<TensorRef> gain, offset, mean, variance;  // [length], of the batch norm
   double epsilon = 1e-3;
 };
 
 struct TableRecipe;
-// A DeFINE unit.
+// A DeFINE unit (Mehta et al. 2020): a Map layer (a table of narrow vectors, perhaps in bands of
+// words), then hierarchical group linear transformations (GLT).
 struct DefineRecipe {
   struct Band {
-    std::vector<TableRecipe> table;  // one
-    std::optional<TensorRef> projection;
+    std::vector<TableRecipe> table;  // exactly one; a vector because TableRecipe is incomplete here
+    std::optional<TensorRef> projection;  // [map width, columns of the table]
     double scale = 1;
   };
   struct Layer {
-    DefineLayer layer;  // without its widths, which the tensors tell
+    DefineLayer layer;  // without input and output width, which follow from the tensors
     DefineLayout layout = DefineLayout::kInOut;
     TensorRef weight;
     std::optional<TensorRef> bias, norm_gain, norm_offset;
   };
   std::vector<Band> map;
-  double map_scale = 1;
-  uint64_t entry_layers = 0;
+  double map_scale = 1;       // multiplies every band's scale
+  uint64_t entry_layers = 0;  // the first layers, whose output is what later layers' skips read
   std::vector<Layer> layers;
-  // The unit stays in the model, and a stream keeps so many rows that it made. None: the unit is
-  // computed for every word when the model is converted.
+  // The unit stays in the model, and each stream caches this many of its rows. None: conversion
+  // computes the unit for every word, which gives a dense table.
   std::optional<uint64_t> cache_rows;
 };
 
 struct TableRecipe {
   std::variant<DenseRecipe, CodesRecipe, HashedRecipe, DpqRecipe, KdRecipe, DefineRecipe> form;
+
+  // The form, if it is this one; otherwise null.
+  const DenseRecipe* dense() const { return std::get_if<DenseRecipe>(&form); }
+  const HashedRecipe* hashed() const { return std::get_if<HashedRecipe>(&form); }
+  const DefineRecipe* define() const { return std::get_if<DefineRecipe>(&form); }
+  DefineRecipe* define() { return std::get_if<DefineRecipe>(&form); }
 };
 
 // --- blocks ---
 
 struct EmbeddingRecipe {
+  // An adaptive input (Baevski & Auli 2019) has several bins of words, by frequency.
   struct Bin {
     TableRecipe table;
     std::optional<TensorRef> projection;  // [width, columns of the table]
   };
-  double scale = 1;
+  double scale = 1;  // multiplies every vector
   std::vector<Bin> bins;
 };
 
@@ -129,21 +153,23 @@ struct RecurrentRecipe {
   std::vector<Layer> layers;
 };
 
+// A full softmax is a head alone. An adaptive softmax (Grave et al. 2017) is a head, tails, and a
+// cluster row for each tail. A class-factored softmax (Goodman 2001) has tails and cluster rows.
 struct SoftmaxRecipe {
   struct Part {
     TableRecipe table;
     std::optional<TensorRef> projection;  // [columns of the table, width]
     std::optional<TensorRef> bias;        // [words]
   };
-  std::optional<Part> head;  // none: every word is in a tail
+  std::optional<Part> head;
   std::optional<TensorRef> cluster_weight, cluster_bias;
   bool reversed = false;  // the last cluster row is the first tail's
-  // Where the head has a projection: cluster rows read the hidden state itself.
+  // For a head with a projection: cluster rows read the hidden state, not the projected one.
   bool clusters_read_hidden = false;
   std::vector<Part> tails;
 };
 
-// Batch normalisation with its trained statistics.
+// Batch normalisation with the statistics that training left.
 struct BatchNormRecipe {
   std::optional<TensorRef> gain, offset;  // none: 1 and 0
   TensorRef mean, variance;
@@ -164,18 +190,24 @@ struct ClassifierRecipe {
   std::optional<TensorRef> bias;
 };
 
+// A neural cache (Grave, Joulin & Usunier 2017).
 struct CacheRecipe {
-  uint64_t capacity = 0;
+  uint64_t capacity = 0;  // pairs of hidden state and next word
   double theta = 0, lambda = 0;
   CacheStart start = CacheStart::kFirstPair;
 };
 
+// One of four:
+// - a language model: an embedding, recurrent layers, a softmax and perhaps a cache;
+// - vectors of words: an embedding, perhaps with a classifier;
+// - a family, which names the blocks itself;
+// - passes alone: the blocks come from elsewhere (converters/recipe/recipe_file.h).
 struct Recipe {
-  std::map<std::string, std::string> sources;  // name -> file beside the checkpoint
-  // Blocks: an embedding, an embedding and a classifier, or an embedding, recurrent layers, a
-  // softmax and perhaps a cache; or a family that names them.
-  std::string family;
-  // DeFINE units that the family's network has in place of tables, by the names of these.
+  std::string folder;  // of the recipe's file; passes find their files from there
+  std::map<std::string, std::string> sources;  // name -> file, found from the checkpoint's folder
+  std::string family;                          // empty: none
+  // With a family: DeFINE units in place of tables that the family's network has, by the names of
+  // those tables.
   std::map<std::string, TableRecipe> tables;
   std::optional<EmbeddingRecipe> embedding;
   std::optional<RecurrentRecipe> recurrent;
@@ -183,9 +215,9 @@ struct Recipe {
   std::optional<CacheRecipe> cache;
   std::optional<ClassifierRecipe> classifier;
   std::vector<PassRecipe> passes;
-  // Names of tensors that are left out on purpose; * stands for any text.
+  // Patterns of tensors that the recipe leaves out on purpose (MatchesPattern).
   std::vector<std::string> unused;
-  // Every tensor that the blocks or the tables name.
+  // The names of all tensors that the blocks and tables read, in the order of the JSON.
   std::vector<std::string> references;
 };
 

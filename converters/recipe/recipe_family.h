@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "converters/families/source_weights.h"
 #include "converters/recipe/recipe.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

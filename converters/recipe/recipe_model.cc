@@ -19,7 +19,8 @@
 namespace kinglet {
 namespace {
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+Status RefuseModel(const std::string& where, const std::string& expected,
+                   const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
 }
 
@@ -68,8 +69,8 @@ class ModelMaker {
     if (recipe_.cache) {
       const CacheRecipe& cache = *recipe_.cache;
       if (cache.capacity > kMaxCacheCapacity) {
-        return Refuse("cache", "a capacity up to " + std::to_string(kMaxCacheCapacity),
-                      std::to_string(cache.capacity));
+        return RefuseModel("cache", "a capacity up to " + std::to_string(kMaxCacheCapacity),
+                           std::to_string(cache.capacity));
       }
       blocks.emplace_back(NeuralCache{"cache", static_cast<uint32_t>(cache.capacity), cache.theta,
                                       cache.lambda, cache.start});
@@ -99,8 +100,8 @@ class ModelMaker {
     KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
     const size_t rank = use == Use::kMatrix ? 2 : 1;
     if (part.shape.size() != rank) {
-      return Refuse(name, rank == 2 ? "a matrix" : "a vector",
-                    ShapeText(part.shape) + " of " + QuotedName(ref.name));
+      return RefuseModel(name, rank == 2 ? "a matrix" : "a vector",
+                         ShapeText(part.shape) + " of " + QuotedName(ref.name));
     }
     const TensorId id = AddTensor(name, std::move(part.shape), DenseF32{}, use);
     readers_.emplace(id, std::move(part.read));
@@ -155,8 +156,8 @@ class ModelMaker {
 
   static Status CheckWords(const std::string& where, uint64_t words) {
     if (words <= kMaxDimension) return {};
-    return Refuse(where, "at most " + std::to_string(kMaxDimension) + " words",
-                  std::to_string(words));
+    return RefuseModel(where, "at most " + std::to_string(kMaxDimension) + " words",
+                       std::to_string(words));
   }
 
   Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
@@ -173,8 +174,8 @@ class ModelMaker {
     embedding.width = 0;
     uint64_t words = 0;
     if (recipe.bins.empty() || recipe.bins.size() > kMaxBins) {
-      return Refuse("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
-                    std::to_string(recipe.bins.size()));
+      return RefuseModel("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
+                         std::to_string(recipe.bins.size()));
     }
     const DefineRecipe* unit = OnlyUnit(recipe);
     if (unit != nullptr && unit->cache_rows) {
@@ -194,7 +195,8 @@ class ModelMaker {
       }
       const uint64_t width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
       if (width > kMaxExtent) {
-        return Refuse(name, "a width up to " + std::to_string(kMaxExtent), std::to_string(width));
+        return RefuseModel(name, "a width up to " + std::to_string(kMaxExtent),
+                           std::to_string(width));
       }
       if (i == 0) embedding.width = static_cast<uint32_t>(width);
       embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
@@ -209,8 +211,8 @@ class ModelMaker {
   Status AddUnit(const DefineRecipe& recipe, AdaptiveEmbedding& embedding) {
     uint64_t words = 0, map_width = 0;
     if (recipe.map.empty() || recipe.map.size() > kMaxBins) {
-      return Refuse("embedding, map", "1 to " + std::to_string(kMaxBins) + " bands",
-                    std::to_string(recipe.map.size()));
+      return RefuseModel("embedding, map", "1 to " + std::to_string(kMaxBins) + " bands",
+                         std::to_string(recipe.map.size()));
     }
     for (size_t i = 0; i < recipe.map.size(); ++i) {
       const DefineRecipe::Band& from = recipe.map[i];
@@ -233,8 +235,8 @@ class ModelMaker {
 
     KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, tensors_));
     if (*recipe.cache_rows == 0 || *recipe.cache_rows > kMaxDimension) {
-      return Refuse("embedding, cache_rows", "1 to " + std::to_string(kMaxDimension),
-                    std::to_string(*recipe.cache_rows));
+      return RefuseModel("embedding, cache_rows", "1 to " + std::to_string(kMaxDimension),
+                         std::to_string(*recipe.cache_rows));
     }
     embedding.width = static_cast<uint32_t>(OutputWidth(read.unit));
     embedding.define = KeptDefineUnit{read.unit, {}, static_cast<uint32_t>(*recipe.cache_rows)};
@@ -261,7 +263,7 @@ class ModelMaker {
     RecurrentDecoder decoder;
     decoder.name = "recurrent";
     decoder.inputs = inputs;
-    if (recipe.layers.empty()) return Refuse("recurrent", "at least 1 layer", "0");
+    if (recipe.layers.empty()) return RefuseModel("recurrent", "at least 1 layer", "0");
     for (const RecurrentRecipe::Layer& from : recipe.layers) {
       const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
       RecurrentLayer layer{};
@@ -278,8 +280,8 @@ class ModelMaker {
           AddOptionalRef(name + "recurrent_bias", from.recurrent_bias, Use::kVector));
       const uint64_t rows = Rows(ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
       if (rows % gates != 0 || rows / gates > kMaxExtent) {
-        return Refuse(name + "input_weight", std::to_string(gates) + " rows for each unit",
-                      ShapeText(ShapeOf(layer.input_weight)));
+        return RefuseModel(name + "input_weight", std::to_string(gates) + " rows for each unit",
+                           ShapeText(ShapeOf(layer.input_weight)));
       }
       layer.units = static_cast<uint32_t>(rows / gates);
       decoder.layers.push_back(layer);
@@ -305,7 +307,8 @@ class ModelMaker {
   Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
     const auto* dense = std::get_if<DenseRecipe>(&recipe.head->table.form);
     if (dense == nullptr) {
-      return Refuse("softmax.head.table", "a tensor where clusters read the hidden state", "codes");
+      return RefuseModel("softmax.head.table", "a tensor where clusters read the hidden state",
+                         "codes");
     }
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors_.Read(dense->values));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
@@ -313,15 +316,16 @@ class ModelMaker {
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
                              tensors_.Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
-      if (matrix->shape.size() != 2) return Refuse("softmax.head", "matrices", "another tensor");
+      if (matrix->shape.size() != 2)
+        return RefuseModel("softmax.head", "matrices", "another tensor");
     }
     const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
     const uint64_t width = softmax.width;
     if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
-      return Refuse("softmax.head",
-                    "a projection " + ShapeText({columns, width}) + " and clusters of " +
-                        std::to_string(width) + " columns",
-                    ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
+      return RefuseModel("softmax.head",
+                         "a projection " + ShapeText({columns, width}) + " and clusters of " +
+                             std::to_string(width) + " columns",
+                         ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
     }
     KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
     const uint64_t joint = columns + rows;
@@ -401,7 +405,7 @@ class ModelMaker {
     for (size_t i = 0; i < gain.size(); ++i) {
       const double spread = double{variance[i]} + norm.epsilon;
       if (!(spread > 0)) {
-        return Refuse(name, "a variance that is above 0 with epsilon", NumberText(spread));
+        return RefuseModel(name, "a variance that is above 0 with epsilon", NumberText(spread));
       }
       const double exact = double{gain[i]} / std::sqrt(spread);
       scale[i] = static_cast<float>(exact);
@@ -419,8 +423,8 @@ class ModelMaker {
     if (recipe.padding) {
       const uint64_t words = model_.draft.description.vocabulary_size;
       if (*recipe.padding >= words) {
-        return Refuse("classifier, padding", "a word below " + std::to_string(words),
-                      std::to_string(*recipe.padding));
+        return RefuseModel("classifier, padding", "a word below " + std::to_string(words),
+                           std::to_string(*recipe.padding));
       }
       classifier.padding = static_cast<uint32_t>(*recipe.padding);
     }
@@ -445,8 +449,8 @@ class ModelMaker {
                              AddOptionalRef("classifier.bias", recipe.bias, Use::kVector));
     const uint64_t classes = Rows(ShapeOf(classifier.weight));
     if (classes > kMaxExtent) {
-      return Refuse("classifier", "at most " + std::to_string(kMaxExtent) + " classes",
-                    std::to_string(classes));
+      return RefuseModel("classifier", "at most " + std::to_string(kMaxExtent) + " classes",
+                         std::to_string(classes));
     }
     classifier.classes = static_cast<uint32_t>(classes);
     return classifier;

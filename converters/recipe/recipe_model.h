@@ -6,8 +6,8 @@
 #include <span>
 
 #include "converters/families/families.h"
-#include "converters/families/source_weights.h"
 #include "converters/recipe/recipe.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -26,17 +26,25 @@ std::string Listed(std::span<const std::string_view> names) {
   return text;
 }
 
-// No recipe needs a third of it, and what follows may recurse.
+// Three times the depth that any recipe needs. The limit protects the stack of the JSON library's
+// parser, which follows TextCheck.
 constexpr size_t kMaxDepth = 32;
 
-std::string Step(const std::string& where, std::string_view key) {
+// The place of an object's member, "/embedding/table"; a key with unusual characters is quoted.
+std::string KeyPath(const std::string& where, std::string_view key) {
   const std::string quoted = QuotedName(key);
   const bool plain = quoted.size() == key.size() + 2;
   return where + "/" + (plain ? std::string(key) : quoted);
 }
 
-// Reads a text without building anything, and says why it is no recipe: broken JSON, a name twice
-// in an object (which would silently hide the first), or nesting without end.
+Status RefuseAt(const std::string& source, const std::string& where, const std::string& expected,
+                const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe",
+                         source + (where.empty() ? "" : ", " + where), expected, found);
+}
+
+// Checks a text before it is parsed, without building anything. Refuses broken JSON, a name that
+// occurs twice in an object (the library would drop one of the two silently), and deep nesting.
 class TextCheck : public nlohmann::json_sax<Json> {
  public:
   explicit TextCheck(const std::string& source) : source_(source) {}
@@ -63,7 +71,7 @@ class TextCheck : public nlohmann::json_sax<Json> {
   }
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // The lexer counts the byte that it could not read.
+    // `position` counts the byte that could not be read.
     const bool number = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
     return Refuse(
         Where(), number ? "numbers that a double can hold" : "JSON",
@@ -74,8 +82,8 @@ class TextCheck : public nlohmann::json_sax<Json> {
   struct Level {
     bool object;
     std::unordered_set<std::string> names;  // of an object
-    std::string key;                        // the member that is being read
-    uint64_t items = 0;                     // that were read before
+    std::string key;                        // of the member that is being read
+    uint64_t items = 0;                     // how many values were read before
   };
 
   bool Value() {
@@ -93,17 +101,16 @@ class TextCheck : public nlohmann::json_sax<Json> {
     open_.pop_back();
     return Value();
   }
-  // Of the value that is being read.
+  // The place of the value that is being read.
   std::string Where() const {
     std::string where;
     for (const Level& level : open_) {
-      where = level.object ? Step(where, level.key) : where + "/" + std::to_string(level.items);
+      where = level.object ? KeyPath(where, level.key) : where + "/" + std::to_string(level.items);
     }
     return where;
   }
   bool Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-    status_ = Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe",
-                              source_ + (where.empty() ? "" : ", " + where), expected, found);
+    status_ = RefuseAt(source_, where, expected, found);
     return false;
   }
 
@@ -129,29 +136,35 @@ Result<RecipeNode> RecipeNode::Parse(const std::string& source, std::string_view
   TextCheck check(source);
   if (!Json::sax_parse(text, &check)) return check.status();
   Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  auto document = std::make_shared<const Json>(std::move(parsed));
-  const Json* root = document.get();
-  return RecipeNode(std::move(document), root, source, "");
+  return RecipeNode(std::make_shared<const Json>(std::move(parsed)), source, "");
+}
+
+RecipeNode RecipeNode::Inner(const Json& value, const std::string& where) const {
+  return RecipeNode(Value(value_, &value), source_, where);
 }
 
 Status RecipeNode::Refuse(const std::string& expected, const std::string& found) const {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe",
-                         source_ + (where_.empty() ? "" : ", " + where_), expected, found);
+  return RefuseAt(source_, where_, expected, found);
 }
 
 std::string RecipeNode::Outline() const {
   switch (value_->type()) {
-    case Json::value_t::null:
-      return "null";
     case Json::value_t::object:
       return "an object";
     case Json::value_t::array:
       return "an array";
     case Json::value_t::string:
       return QuotedName(value_->get_ref<const std::string&>());
-    default:
-      return value_->dump();
+    case Json::value_t::null:
+    case Json::value_t::boolean:
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+    case Json::value_t::number_float:
+    case Json::value_t::binary:     // JSON text has none
+    case Json::value_t::discarded:  // Parse refuses what would give it
+      break;
   }
+  return value_->dump();
 }
 
 bool RecipeNode::IsText() const { return value_->is_string(); }
@@ -183,10 +196,27 @@ Result<std::vector<RecipeNode>> RecipeNode::Items() const {
   if (!value_->is_array()) return Refuse("an array", Outline());
   std::vector<RecipeNode> items;
   for (size_t i = 0; i < value_->size(); ++i) {
-    items.push_back(
-        RecipeNode(document_, &(*value_)[i], source_, where_ + "/" + std::to_string(i)));
+    items.push_back(Inner((*value_)[i], where_ + "/" + std::to_string(i)));
   }
   return items;
+}
+
+Result<std::vector<std::string>> RecipeNode::Texts() const {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, Items());
+  std::vector<std::string> texts;
+  for (const RecipeNode& item : items) {
+    KINGLET_ASSIGN_OR_RETURN(std::string text, item.Text());
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+Result<size_t> RecipeNode::Choice(std::span<const std::string_view> choices) const {
+  const auto at = value_->is_string() ? std::find(choices.begin(), choices.end(),
+                                                  value_->get_ref<const std::string&>())
+                                      : choices.end();
+  if (at == choices.end()) return Refuse(Listed(choices), Outline());
+  return static_cast<size_t>(at - choices.begin());
 }
 
 Result<std::vector<std::string>> RecipeNode::Keys() const {
@@ -210,7 +240,7 @@ std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
   const auto found = value_->find(key);
   if (found == value_->end()) return std::nullopt;
-  return RecipeNode(document_, &*found, source_, Step(where_, key));
+  return Inner(*found, KeyPath(where_, key));
 }
 
 Result<RecipeNode> RecipeNode::Get(std::string_view key) const {
@@ -218,6 +248,23 @@ Result<RecipeNode> RecipeNode::Get(std::string_view key) const {
   std::optional<RecipeNode> found = Find(key);
   if (!found) return Refuse("\"" + std::string(key) + "\"", "none");
   return *std::move(found);
+}
+
+Result<std::string> RecipeNode::TextAt(std::string_view key) const {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, Get(key));
+  return member.Text();
+}
+Result<double> RecipeNode::NumberAt(std::string_view key) const {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, Get(key));
+  return member.Number();
+}
+Result<uint64_t> RecipeNode::CountAt(std::string_view key) const {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, Get(key));
+  return member.Count();
+}
+Result<std::vector<RecipeNode>> RecipeNode::ItemsAt(std::string_view key) const {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, Get(key));
+  return member.Items();
 }
 
 Result<double> RecipeNode::NumberOr(std::string_view key, double otherwise) const {
@@ -232,15 +279,6 @@ Result<bool> RecipeNode::TruthOr(std::string_view key, bool otherwise) const {
   const std::optional<RecipeNode> found = Find(key);
   return found ? found->Truth() : otherwise;
 }
-
-Result<size_t> RecipeNode::Choice(std::span<const std::string_view> choices) const {
-  const auto at = value_->is_string() ? std::find(choices.begin(), choices.end(),
-                                                  value_->get_ref<const std::string&>())
-                                      : choices.end();
-  if (at == choices.end()) return Refuse(Listed(choices), Outline());
-  return static_cast<size_t>(at - choices.begin());
-}
-
 Result<size_t> RecipeNode::ChoiceOr(std::string_view key, std::span<const std::string_view> choices,
                                     size_t otherwise) const {
   const std::optional<RecipeNode> found = Find(key);

@@ -1,4 +1,5 @@
-// A value of a recipe's JSON and where it stands, so that every refusal names the place.
+// A value in a recipe's JSON that knows its place, so that every refusal can name it. Only
+// recipe_node.cc includes the JSON library's definitions, which are slow to compile.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_NODE_H_
 
@@ -12,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kinglet/status.h"
@@ -22,52 +24,59 @@ namespace kinglet {
 // KINGLET_INVALID_ARGUMENT, "recipe: FILE, /embedding/bins/0: expected .., found ..".
 class RecipeNode {
  public:
-  // The root of the document in a file, or in a text that messages call `source`. Errors: also
-  // KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
+  // The root of the document in a file, or in `text`, which messages call `source`. Errors of Read:
+  // also KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
   static Result<RecipeNode> Read(const std::string& path);
   static Result<RecipeNode> Parse(const std::string& source, std::string_view text);
 
+  // The error that names this value's place.
   Status Refuse(const std::string& expected, const std::string& found) const;
-  // What the value is, for `found`: "a number", "\"lstm\"".
+  // The value as an error shows it after "found": "an object", "3.5", "'lstm'".
   std::string Outline() const;
 
   bool IsText() const;
   bool IsArray() const;
   Result<std::string> Text() const;
-  Result<double> Number() const;
+  Result<double> Number() const;   // finite
   Result<uint64_t> Count() const;  // an integer from 0
   Result<bool> Truth() const;
-  Result<std::vector<RecipeNode>> Items() const;  // of an array
+  Result<std::vector<RecipeNode>> Items() const;   // of an array
+  Result<std::vector<std::string>> Texts() const;  // of an array of texts
+  // The index of the value's text in `choices`.
+  Result<size_t> Choice(std::span<const std::string_view> choices) const;
 
-  // Of an object, which the value must be.
+  // Refuses a value that is no object, and an object with a key that is not in `known`.
   Status CheckKeys(std::initializer_list<std::string_view> known) const;
-  Result<std::vector<std::string>> Keys() const;
+  Result<std::vector<std::string>> Keys() const;  // of an object, sorted
+  // The member of that name; Find gives none if there is none or the value is no object.
   std::optional<RecipeNode> Find(std::string_view key) const;
   Result<RecipeNode> Get(std::string_view key) const;
-  // The member, or `otherwise` where there is none.
+  Result<std::string> TextAt(std::string_view key) const;
+  Result<double> NumberAt(std::string_view key) const;
+  Result<uint64_t> CountAt(std::string_view key) const;
+  Result<std::vector<RecipeNode>> ItemsAt(std::string_view key) const;
+  // The member, or `otherwise` if there is none.
   Result<double> NumberOr(std::string_view key, double otherwise) const;
   Result<uint64_t> CountOr(std::string_view key, uint64_t otherwise) const;
   Result<bool> TruthOr(std::string_view key, bool otherwise) const;
-  // The number of the member's text in `choices`; `otherwise` where there is no member.
+  // The member's Choice, or `otherwise` if there is none.
   Result<size_t> ChoiceOr(std::string_view key, std::span<const std::string_view> choices,
                           size_t otherwise) const;
-  // The one choice that the value's text is.
-  Result<size_t> Choice(std::span<const std::string_view> choices) const;
 
  private:
-  using Document = std::shared_ptr<const nlohmann::json>;
-  RecipeNode(Document document, const nlohmann::json* value, std::string source, std::string where)
-      : document_(std::move(document)),
-        value_(value),
-        source_(std::move(source)),
-        where_(std::move(where)) {}
+  using Value = std::shared_ptr<const nlohmann::json>;  // owns the whole document
+  RecipeNode(Value value, std::string source, std::string where)
+      : value_(std::move(value)), source_(std::move(source)), where_(std::move(where)) {}
 
-  Document document_;
-  const nlohmann::json* value_;
+  // A value inside this one, at the place `where`.
+  RecipeNode Inner(const nlohmann::json& value, const std::string& where) const;
+
+  Value value_;
   std::string source_, where_;
 };
 
-// The enumerator of a member, by the order of its names; without the member `value` stays.
+// Reads an enumeration whose enumerators are numbered in the order of `names`; `value` stays as it
+// is if there is no member.
 template <class Enum, size_t kCount>
 Status ReadEnum(const RecipeNode& node, std::string_view key,
                 const std::array<std::string_view, kCount>& names, Enum& value) {

@@ -26,8 +26,8 @@ using std::string_view_literals::operator""sv;
 
 constexpr std::array kScales = {"row"sv, "tensor"sv};
 constexpr std::array kMappings = {"clustered"sv, "shuffled"sv, "hashed"sv};
-constexpr std::array kPools = {"one"sv, "each"sv};
-constexpr std::array kCombines = {"concatenate"sv, "sum"sv};
+constexpr std::array kPassPools = {"one"sv, "each"sv};
+constexpr std::array kPassCombines = {"concatenate"sv, "sum"sv};
 
 Result<int> ReadBits(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode bits, node.Get("bits"));
@@ -56,7 +56,7 @@ Result<CodeStep> ParseCode(const RecipeNode& node) {
   if (step.positions == 0 || step.positions > kMaxExtent) {
     return positions.Refuse("1 to " + std::to_string(kMaxExtent), positions.Outline());
   }
-  KINGLET_ASSIGN_OR_RETURN(const size_t pools, node.ChoiceOr("pools", kPools, 1));
+  KINGLET_ASSIGN_OR_RETURN(const size_t pools, node.ChoiceOr("pools", kPassPools, 1));
   step.pools = static_cast<CodeStep::Pools>(pools);
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode sub_vectors, node.Get("sub_vectors"));
   KINGLET_ASSIGN_OR_RETURN(step.sub_vectors, sub_vectors.Count());
@@ -68,7 +68,7 @@ Result<CodeStep> ParseCode(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(step.seed, node.CountOr("seed", step.seed));
   KINGLET_ASSIGN_OR_RETURN(step.iterations, node.CountOr("iterations", step.iterations));
   KINGLET_ASSIGN_OR_RETURN(step.restarts, node.CountOr("restarts", step.restarts));
-  KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceOr("combine", kCombines, 0));
+  KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceOr("combine", kPassCombines, 0));
   step.sum = combine == 1;
   if (!step.sum) {
     if (const auto sweeps = node.Find("sweeps"))
@@ -100,7 +100,7 @@ Result<LowRankStep> ParseLowRank(const RecipeNode& node) {
   return step;
 }
 
-std::string Grouped(double number, const char* format) {
+std::string NumberAs(double number, const char* format) {
   char text[48];
   std::snprintf(text, sizeof text, format, number);
   return text;
@@ -108,13 +108,13 @@ std::string Grouped(double number, const char* format) {
 
 std::string BytesReport(const Reconstruction& found) {
   return std::to_string(found.bytes_before) + " -> " + std::to_string(found.bytes_after) +
-         " bytes, ratio " + Grouped(found.Ratio(), "%.2f");
+         " bytes, ratio " + NumberAs(found.Ratio(), "%.2f");
 }
 
 std::string Report(const std::string& tensor, const std::string& what,
                    const Reconstruction& found) {
-  return tensor + ": " + what + ", relative error " + Grouped(found.relative_error, "%.4g") +
-         ", mean squared error " + Grouped(found.mean_squared_error, "%.4g") + ", " +
+  return tensor + ": " + what + ", relative error " + NumberAs(found.relative_error, "%.4g") +
+         ", mean squared error " + NumberAs(found.mean_squared_error, "%.4g") + ", " +
          BytesReport(found);
 }
 
@@ -143,7 +143,7 @@ class PassReports {
       if (report.found.relative_error > worst->found.relative_error) worst = &report;
     }
     notes.push_back(std::to_string(reports_.size()) + " tensors: " + reports_[0].what +
-                    ", relative error up to " + Grouped(worst->found.relative_error, "%.4g") +
+                    ", relative error up to " + NumberAs(worst->found.relative_error, "%.4g") +
                     " (" + worst->tensor + "), " + BytesReport(sum));
     return notes;
   }
@@ -351,7 +351,7 @@ class PassRunner {
       around_.progress(where_ + ", " + tensor + ": pool " + of(pool, pools) + ", restart " +
                        of(done.restart, step.restarts) + ", iteration " +
                        of(done.iteration, step.iterations) + ", squared error " +
-                       Grouped(done.error, "%.6g"));
+                       NumberAs(done.error, "%.6g"));
     };
   }
 

@@ -14,8 +14,8 @@ std::string RangeText(const TensorRef::Range& range) {
   return "[" + std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
 }
 
-Status CheckRange(const TensorRef& ref, const char* what,
-                  const std::optional<TensorRef::Range>& range, uint64_t size) {
+Status CheckRefRange(const TensorRef& ref, const char* what,
+                     const std::optional<TensorRef::Range>& range, uint64_t size) {
   if (!range || range->end <= size) return {};
   return RefuseTensor(ref, std::string(what) + " " + RangeText(*range),
                       std::to_string(size) + " of them");
@@ -32,8 +32,8 @@ Result<Shape> PartShape(const TensorRef& ref, const Shape& shape) {
   if (shape.size() == 1 && (ref.rows || ref.transpose)) {
     return RefuseTensor(ref, "a matrix for rows or a transposition", ShapeText(shape));
   }
-  KINGLET_RETURN_IF_ERROR(CheckRange(ref, "rows", ref.rows, Rows(shape)));
-  KINGLET_RETURN_IF_ERROR(CheckRange(ref, "columns", ref.columns, Cols(shape)));
+  KINGLET_RETURN_IF_ERROR(CheckRefRange(ref, "rows", ref.rows, Rows(shape)));
+  KINGLET_RETURN_IF_ERROR(CheckRefRange(ref, "columns", ref.columns, Cols(shape)));
   const TensorRef::Range rows = ref.rows.value_or(TensorRef::Range{0, Rows(shape)});
   const TensorRef::Range columns = ref.columns.value_or(TensorRef::Range{0, Cols(shape)});
   const uint64_t height = rows.end - rows.begin, width = columns.end - columns.begin;
@@ -42,7 +42,7 @@ Result<Shape> PartShape(const TensorRef& ref, const Shape& shape) {
 }
 
 template <class T>
-Result<TensorValues<T>> Part(const TensorRef& ref, const Shape& shape, std::vector<T> values) {
+Result<TensorValues<T>> PartOf(const TensorRef& ref, const Shape& shape, std::vector<T> values) {
   TensorValues<T> part;
   KINGLET_ASSIGN_OR_RETURN(part.shape, PartShape(ref, shape));
   if (IsWhole(ref)) {
@@ -104,7 +104,7 @@ Result<const SourceTensor*> RecipeTensors::Find(const TensorRef& ref) const {
 Result<TensorValues<float>> RecipeTensors::Read(const TensorRef& ref) const {
   KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
   KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(*tensor));
-  return Part(ref, tensor->shape, std::move(values));
+  return PartOf(ref, tensor->shape, std::move(values));
 }
 
 Result<RecipeTensors::Deferred> RecipeTensors::Defer(const TensorRef& ref) const {
@@ -117,7 +117,8 @@ Result<RecipeTensors::Deferred> RecipeTensors::Defer(const TensorRef& ref) const
     }
     if (ref.transpose && !ref.rows && !ref.columns) return ReadFiniteTransposed(tensor);
     KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, ReadFinite(tensor));
-    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> part, Part(ref, tensor.shape, std::move(values)));
+    KINGLET_ASSIGN_OR_RETURN(TensorValues<float> part,
+                             PartOf(ref, tensor.shape, std::move(values)));
     return std::move(part.values);
   };
   return deferred;
@@ -126,7 +127,7 @@ Result<RecipeTensors::Deferred> RecipeTensors::Defer(const TensorRef& ref) const
 Result<TensorValues<int64_t>> RecipeTensors::ReadIntegers(const TensorRef& ref) const {
   KINGLET_ASSIGN_OR_RETURN(const SourceTensor* tensor, Find(ref));
   KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> values, kinglet::ReadIntegers(*tensor));
-  return Part(ref, tensor->shape, std::move(values));
+  return PartOf(ref, tensor->shape, std::move(values));
 }
 
 Result<std::vector<float>> RecipeTensors::Read(const TensorRef& ref, const Shape& shape) const {

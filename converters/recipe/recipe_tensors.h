@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "converters/families/source_weights.h"
 #include "converters/recipe/recipe.h"
+#include "converters/sources/source_weights.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
 

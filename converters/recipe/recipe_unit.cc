@@ -21,7 +21,7 @@ constexpr std::array kNorms = {"none"sv, "whole"sv, "per_group"sv};
 constexpr std::array kActivations = {"none"sv,  "relu"sv, "gelu"sv,
                                      "swish"sv, "tanh"sv, "sigmoid"sv};
 constexpr std::array kSkips = {"none"sv, "concatenate"sv, "mix"sv};
-constexpr std::array kOrders = {"input_first"sv, "previous_first"sv};
+constexpr std::array kGltOrders = {"input_first"sv, "previous_first"sv};
 constexpr std::array kResiduals = {"none"sv, "before_activation"sv, "after_activation"sv};
 
 bool IsMatrices(const Shape& shape) {
@@ -81,7 +81,7 @@ Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, node.NumberOr("epsilon", layer.norm_epsilon));
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "activation", kActivations, layer.activation));
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "order", kOrders, layer.order));
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "order", kGltOrders, layer.order));
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "residual", kResiduals, layer.residual));
   return parsed;
 }

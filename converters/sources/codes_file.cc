@@ -88,26 +88,26 @@ class CodesReader {
   Status status_;
 };
 
-struct Shape {
+struct CodesShape {
   uint64_t words, codes;
 };
 
-Result<Shape> ReadCodes(const InputFile& file, std::function<void(int64_t)> take) {
+Result<CodesShape> ReadAllCodes(const InputFile& file, std::function<void(int64_t)> take) {
   CodesReader reader(std::move(take));
   KINGLET_RETURN_IF_ERROR(
       file.ReadInPieces(0, file.size(), [&reader](std::span<const std::byte> piece) {
         for (const std::byte byte : piece) reader.Read(static_cast<char>(byte));
       }));
   KINGLET_RETURN_IF_ERROR(reader.Finish());
-  return Shape{reader.lines(), reader.codes_per_line()};
+  return CodesShape{reader.lines(), reader.codes_per_line()};
 }
 
 template <class Value>
-Result<std::vector<Value>> ReadAll(const InputFile& file, const Shape& shape) {
+Result<std::vector<Value>> ReadAll(const InputFile& file, const CodesShape& shape) {
   try {
     std::vector<Value> codes;
     codes.reserve(shape.words * shape.codes);
-    KINGLET_RETURN_IF_ERROR(ReadCodes(file, [&codes](int64_t code) {
+    KINGLET_RETURN_IF_ERROR(ReadAllCodes(file, [&codes](int64_t code) {
                               codes.push_back(static_cast<Value>(code));
                             }).status());
     return codes;
@@ -131,7 +131,7 @@ bool LooksLikeCodes(const InputFile& file) {
 }
 
 Result<SourceWeights> CodesTensors(const std::shared_ptr<const InputFile>& file) {
-  KINGLET_ASSIGN_OR_RETURN(const Shape shape, ReadCodes(*file, [](int64_t /*code*/) {}));
+  KINGLET_ASSIGN_OR_RETURN(const CodesShape shape, ReadAllCodes(*file, [](int64_t /*code*/) {}));
   return SourceWeights{{std::filesystem::path(file->path()).stem().string(),
                         {shape.words, shape.codes},
                         [file, shape] { return ReadAll<float>(*file, shape); },

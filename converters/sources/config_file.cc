@@ -19,10 +19,10 @@ namespace kinglet {
 namespace {
 
 // Configurations are a few hundred bytes; the parser builds a tree many times larger than its text.
-constexpr uint64_t kMaxBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
 
 template <class Number>
-std::optional<Number> Parse(std::string_view text) {
+std::optional<Number> ParseScalar(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -109,9 +109,9 @@ struct ConfigFileReader {
 
 Result<ConfigFile> ConfigFile::Read(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-  if (file.size() > kMaxBytes) {
+  if (file.size() > kMaxConfigBytes) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "size",
-                           "at most " + std::to_string(kMaxBytes) + " bytes",
+                           "at most " + std::to_string(kMaxConfigBytes) + " bytes",
                            std::to_string(file.size()));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
@@ -169,7 +169,7 @@ Result<const ConfigFile::Scalar*> ConfigFile::FindScalar(const std::string& key,
 Result<int64_t> ConfigFile::Integer(const std::string& key) const {
   const std::string expected = "an integer of 64 bits";
   KINGLET_ASSIGN_OR_RETURN(const Scalar* scalar, FindScalar(key, expected));
-  const std::optional<int64_t> value = Parse<int64_t>(scalar->text);
+  const std::optional<int64_t> value = ParseScalar<int64_t>(scalar->text);
   if (!value || scalar->quoted) return Refuse(key, *scalar, expected, QuotedName(scalar->text));
   return *value;
 }
@@ -177,7 +177,7 @@ Result<int64_t> ConfigFile::Integer(const std::string& key) const {
 Result<double> ConfigFile::Number(const std::string& key) const {
   const std::string expected = "a finite number";
   KINGLET_ASSIGN_OR_RETURN(const Scalar* scalar, FindScalar(key, expected));
-  const std::optional<double> value = Parse<double>(scalar->text);
+  const std::optional<double> value = ParseScalar<double>(scalar->text);
   if (!value || scalar->quoted || !std::isfinite(*value)) {
     return Refuse(key, *scalar, expected, QuotedName(scalar->text));
   }
@@ -218,7 +218,7 @@ Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const 
   KINGLET_ASSIGN_OR_RETURN(const Value* value, FindList(key, expected));
   std::vector<int64_t> integers;
   for (const Scalar& item : value->items) {
-    const std::optional<int64_t> integer = Parse<int64_t>(item.text);
+    const std::optional<int64_t> integer = ParseScalar<int64_t>(item.text);
     if (!integer || item.quoted) return Refuse(key, item, expected, QuotedName(item.text));
     integers.push_back(*integer);
   }

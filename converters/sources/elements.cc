@@ -112,7 +112,7 @@ void ForEach(std::span<const std::byte> bytes, std::span<Value> out, Function fu
 }
 
 template <class Value>
-void Decode(ElementType type, std::span<const std::byte> bytes, std::span<Value> out) {
+void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::span<Value> out) {
   // NOLINTNEXTLINE(bugprone-signed-char-misuse): a signed byte is a number here
   const auto cast = [](auto value) { return static_cast<Value>(value); };
   switch (type) {
@@ -163,7 +163,7 @@ Result<std::vector<Value>> Scatter(ElementType type, ElementOrder order, uint64_
   KINGLET_RETURN_IF_ERROR(
       read([&](uint64_t first, uint64_t length, std::span<const std::byte> piece) {
         elements.resize(length);
-        Decode(type, piece, std::span(elements));
+        DecodeElements(type, piece, std::span(elements));
         for (; placed < count && order.element() - first < length; ++placed, order.Next()) {
           values[order.entry()] = elements[order.element() - first];
         }
@@ -206,7 +206,7 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
     std::vector<Value> elements(extent->span);
     KINGLET_RETURN_IF_ERROR(
         read([&](uint64_t first, uint64_t count, std::span<const std::byte> piece) {
-          Decode(stored.type, piece, std::span(elements).subspan(first, count));
+          DecodeElements(stored.type, piece, std::span(elements).subspan(first, count));
         }));
     if (extent->contiguous) return elements;
     return Gather(view, extent->count, elements);

@@ -18,13 +18,13 @@
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 // Strings may take this many times the bytes of the file.
 constexpr uint64_t kMaxCopies = 64;
 // Far more than any array of a checkpoint has.
-constexpr size_t kMaxDimensions = 32;
+constexpr size_t kMaxNpyDimensions = 32;
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+Status RefuseNpy(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "npy array", where, expected, found);
 }
 
@@ -70,7 +70,7 @@ class LiteralReader {
       uint64_t item = 0;
       const char* begin = text_.data() + at_;
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), item);
-      if (error != std::errc() || items.size() == kMaxDimensions) return std::nullopt;
+      if (error != std::errc() || items.size() == kMaxNpyDimensions) return std::nullopt;
       at_ += static_cast<size_t>(end - begin);
       Accept('L');  // Python 2 writes long integers so
       items.push_back(item);
@@ -93,7 +93,7 @@ class LiteralReader {
 Status ParseDictionary(std::string_view text, NpyHeader* header) {
   LiteralReader reader(text);
   const auto refuse = [&reader](const std::string& expected) {
-    return Refuse("header", expected, reader.Rest());
+    return RefuseNpy("header", expected, reader.Rest());
   };
   if (!reader.Accept('{')) return refuse("a dict");
   bool have_type = false, have_order = false, have_shape = false;
@@ -123,7 +123,7 @@ Status ParseDictionary(std::string_view text, NpyHeader* header) {
     break;
   }
   if (!have_type || !have_order || !have_shape) {
-    return Refuse("header", "descr, fortran_order and shape", QuotedName(text));
+    return RefuseNpy("header", "descr, fortran_order and shape", QuotedName(text));
   }
   return reader.AtEnd() ? Status() : refuse("nothing behind the dict");
 }
@@ -137,10 +137,10 @@ Result<uint64_t> CountOf(const NpyHeader& header, uint64_t item_bytes, uint64_t 
   }
   uint64_t needed = 0;
   overflow |= __builtin_mul_overflow(count, item_bytes, &needed);
-  if (overflow) return Refuse("shape", "fewer than 2^64 bytes", "more");
+  if (overflow) return RefuseNpy("shape", "fewer than 2^64 bytes", "more");
   if (needed != bytes) {
-    return Refuse("byte " + std::to_string(header.data_begin),
-                  std::to_string(needed) + " bytes of values", std::to_string(bytes));
+    return RefuseNpy("byte " + std::to_string(header.data_begin),
+                     std::to_string(needed) + " bytes of values", std::to_string(bytes));
   }
   return count;
 }
@@ -165,7 +165,7 @@ Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> dat
   uint64_t item_bytes = 0;
   if (error != std::errc() || end != digits.data() + digits.size() || characters == 0 ||
       __builtin_mul_overflow(characters, uint64_t{4}, &item_bytes)) {
-    return Refuse("type", "<U with a number of characters", QuotedName(header.type));
+    return RefuseNpy("type", "<U with a number of characters", QuotedName(header.type));
   }
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, item_bytes, data.size()));
   std::vector<std::string> values(count);
@@ -176,8 +176,8 @@ Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> dat
     for (uint64_t c = 0; c < length; ++c) {
       const auto code_point = LoadLittle<uint32_t>(item + 4 * c);
       if (!AppendUtf8(code_point, &values[i])) {
-        return Refuse("entry " + std::to_string(i), "Unicode characters",
-                      "code point " + std::to_string(code_point));
+        return RefuseNpy("entry " + std::to_string(i), "Unicode characters",
+                         "code point " + std::to_string(code_point));
       }
     }
   }
@@ -203,7 +203,7 @@ Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> dat
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph graph, ReadPickle(data, header.data_begin));
   const PickleList* items = ItemsOf(*graph.root);
   if (items == nullptr) {
-    return Refuse("pickle", "an array or a list of strings", graph.root->Describe());
+    return RefuseNpy("pickle", "an array or a list of strings", graph.root->Describe());
   }
   KINGLET_RETURN_IF_ERROR(CountOf(header, 1, items->items.size()).status());
   std::vector<std::string> values;
@@ -213,22 +213,22 @@ Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> dat
   for (const PickleNode* item : items->items) {
     const auto* text = item->As<std::string>();
     if (text == nullptr) {
-      return Refuse("entry " + std::to_string(values.size()), "a str", item->Describe());
+      return RefuseNpy("entry " + std::to_string(values.size()), "a str", item->Describe());
     }
     bytes += text->size();
     if (bytes / kMaxCopies > data.size()) {
-      return Refuse("entry " + std::to_string(values.size()), "strings that the file holds",
-                    "one string again and again");
+      return RefuseNpy("entry " + std::to_string(values.size()), "strings that the file holds",
+                       "one string again and again");
     }
     values.push_back(*text);
   }
   return NpyArray{header.type, header.shape, std::move(values)};
 }
 
-Result<NpyArray> Parse(std::span<const std::byte> bytes) {
+Result<NpyArray> ParseArray(std::span<const std::byte> bytes) {
   KINGLET_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(bytes));
   if (header.fortran_order && header.shape.size() > 1) {
-    return Refuse("header", "values in C order", "Fortran order");
+    return RefuseNpy("header", "values in C order", "Fortran order");
   }
   const std::span<const std::byte> data = bytes.subspan(header.data_begin);
   const std::string& type = header.type;
@@ -244,40 +244,42 @@ Result<NpyArray> Parse(std::span<const std::byte> bytes) {
   if (type.starts_with("<U")) return Strings(header, data);
   if (type == "|O") return Objects(header, data);
   if (type.starts_with('>')) {
-    return Refuse("type", "values in little-endian order", "big-endian " + QuotedName(type));
+    return RefuseNpy("type", "values in little-endian order", "big-endian " + QuotedName(type));
   }
-  return Refuse("type", "integers up to 64 bits, <f4, <f8, <U or strings as |O", QuotedName(type));
+  return RefuseNpy("type", "integers up to 64 bits, <f4, <f8, <U or strings as |O",
+                   QuotedName(type));
 }
 
 }  // namespace
 
 bool LooksLikeNpy(std::span<const std::byte> bytes) {
-  return bytes.size() >= kMagic.size() &&
-         std::equal(kMagic.begin(), kMagic.end(), bytes.begin(),
+  return bytes.size() >= kNpyMagic.size() &&
+         std::equal(kNpyMagic.begin(), kNpyMagic.end(), bytes.begin(),
                     [](char c, std::byte byte) { return static_cast<std::byte>(c) == byte; });
 }
 
 Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes) {
-  if (!LooksLikeNpy(bytes)) return Refuse("byte 0", "the magic string of .npy", "something else");
+  if (!LooksLikeNpy(bytes))
+    return RefuseNpy("byte 0", "the magic string of .npy", "something else");
   constexpr size_t kVersion = 6;
-  if (bytes.size() < kVersion + 2) return Refuse("byte 6", "a version", "the end");
+  if (bytes.size() < kVersion + 2) return RefuseNpy("byte 6", "a version", "the end");
   const auto major = static_cast<unsigned>(bytes[kVersion]);
   if (major < 1 || major > 3 || bytes[kVersion + 1] != std::byte{0}) {
-    return Refuse(
+    return RefuseNpy(
         "byte 6", "version 1.0, 2.0 or 3.0",
         std::to_string(major) + "." + std::to_string(static_cast<unsigned>(bytes[kVersion + 1])));
   }
   const size_t length_bytes = major == 1 ? 2 : 4;
   const size_t text_begin = kVersion + 2 + length_bytes;
-  if (bytes.size() < text_begin) return Refuse("byte 8", "the header's length", "the end");
+  if (bytes.size() < text_begin) return RefuseNpy("byte 8", "the header's length", "the end");
   const std::byte* length_at = bytes.data() + kVersion + 2;
   const uint64_t length =
       major == 1 ? LoadLittle<uint16_t>(length_at) : LoadLittle<uint32_t>(length_at);
   if (length > bytes.size() - text_begin) {
-    return Refuse("byte 8",
-                  "a header of at most the " + std::to_string(bytes.size() - text_begin) +
-                      " bytes that remain",
-                  std::to_string(length));
+    return RefuseNpy("byte 8",
+                     "a header of at most the " + std::to_string(bytes.size() - text_begin) +
+                         " bytes that remain",
+                     std::to_string(length));
   }
   NpyHeader header;
   header.data_begin = text_begin + length;
@@ -288,7 +290,7 @@ Result<NpyHeader> ParseNpyHeader(std::span<const std::byte> bytes) {
 
 Result<NpyArray> ParseNpy(std::span<const std::byte> bytes) {
   try {
-    return Parse(bytes);
+    return ParseArray(bytes);
   } catch (const std::exception&) {  // bad_alloc, or length_error of a size beyond any memory
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, "npy array", "values", "memory for the array",
                            "none");

@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::string_view kExtension = ".npy";
 // Numpy itself reads headers of at most 10,000 bytes.
-constexpr uint64_t kMostHeaderBytes = 16 << 10;
+constexpr uint64_t kMaxNpyHeaderBytes = 16 << 10;
 
-std::optional<ElementType> ElementTypeOf(std::string_view name) {
+std::optional<ElementType> NumpyElementType(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, ElementType>, 11> kTypes = {
       {{"<f8", ElementType::kF64},
        {"<f4", ElementType::kF32},
@@ -50,13 +50,13 @@ Result<SourceTensor> TensorOf(const std::string& file, const std::string& name, 
   const std::string where = "array " + QuotedName(name);
   std::vector<std::byte> head;
   KINGLET_RETURN_IF_ERROR(
-      read(0, std::min(bytes, kMostHeaderBytes), [&head](std::span<const std::byte> piece) {
+      read(0, std::min(bytes, kMaxNpyHeaderBytes), [&head](std::span<const std::byte> piece) {
         head.insert(head.end(), piece.begin(), piece.end());
       }));
   Result<NpyHeader> parsed = ParseNpyHeader(head);
   if (!parsed.ok()) return InFile(where, parsed.status());
   const NpyHeader& header = *parsed;
-  const std::optional<ElementType> type = ElementTypeOf(header.type);
+  const std::optional<ElementType> type = NumpyElementType(header.type);
   if (!type) {
     const Status status = Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, file, where,

@@ -47,7 +47,7 @@ Callable CallableOf(const PickleGlobal& global) {
   return Callable::kOpaque;
 }
 
-std::optional<ElementType> ElementTypeOf(const PickleGlobal& global) {
+std::optional<ElementType> TorchElementType(const PickleGlobal& global) {
   if (global.module != "torch" && global.module != "torch.cuda") return std::nullopt;
   return StorageElementType(global.name);
 }
@@ -55,9 +55,9 @@ std::optional<ElementType> ElementTypeOf(const PickleGlobal& global) {
 std::string FullName(const PickleGlobal& global) { return global.module + "." + global.name; }
 
 // Bytes a vector may take for each reference: it doubles its capacity as it grows.
-constexpr uint64_t kReferenceBytes = 2 * sizeof(void*);
+constexpr uint64_t kGrowingReferenceBytes = 2 * sizeof(void*);
 // Far more than any model's tensors have, and few enough that shapes stay small.
-constexpr size_t kMaxDimensions = 16;
+constexpr size_t kMaxTorchDimensions = 16;
 
 bool AddOverflows(uint64_t a, uint64_t b, uint64_t* sum) {
   return __builtin_add_overflow(a, b, sum);
@@ -98,7 +98,7 @@ Status PickleBuilder::Charge(uint64_t bytes) {
 
 Result<PickleNode*> PickleBuilder::Add(decltype(PickleNode::value) value, uint64_t extra_bytes) {
   // One more reference: the stack's.
-  KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleNode) + kReferenceBytes));
+  KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleNode) + kGrowingReferenceBytes));
   KINGLET_RETURN_IF_ERROR(Charge(extra_bytes));
   return &graph_.nodes.emplace_back(PickleNode{std::move(value)});
 }
@@ -160,10 +160,10 @@ Result<PickleNode*> PickleBuilder::MakeDict(const std::string& name, PickleNode*
   if (given.size() <= first) return Add(PickleDict{});
   PickleDict dict;
   if (const auto* mapping = given[first]->As<PickleDict>()) {
-    KINGLET_RETURN_IF_ERROR(Charge(2 * kReferenceBytes * mapping->items.size()));
+    KINGLET_RETURN_IF_ERROR(Charge(2 * kGrowingReferenceBytes * mapping->items.size()));
     dict = *mapping;
   } else if (const auto* pairs = given[first]->As<PickleList>()) {
-    KINGLET_RETURN_IF_ERROR(Charge(2 * kReferenceBytes * pairs->items.size()));
+    KINGLET_RETURN_IF_ERROR(Charge(2 * kGrowingReferenceBytes * pairs->items.size()));
     for (PickleNode* pair : pairs->items) {
       const auto* both = pair->As<PickleList>();
       if (both == nullptr || both->items.size() != 2) return Opaque(name, arguments);
@@ -180,7 +180,7 @@ Result<PickleNode*> PickleBuilder::MakeSequence(const std::string& name, PickleN
   if (given.empty()) return Add(PickleList{});
   const auto* items = given[0]->As<PickleList>();
   if (items == nullptr) return Opaque(name, arguments);
-  KINGLET_RETURN_IF_ERROR(Charge(kReferenceBytes * items->items.size()));
+  KINGLET_RETURN_IF_ERROR(Charge(kGrowingReferenceBytes * items->items.size()));
   return Add(*items);
 }
 
@@ -195,8 +195,8 @@ Result<std::vector<uint64_t>> PickleBuilder::Sizes(const PickleNode* node,
                                                    const std::string& what) const {
   const auto* list = node->As<PickleList>();
   if (list == nullptr) return Refuse(what + " as a tuple", node->Describe());
-  if (list->items.size() > kMaxDimensions) {
-    return Refuse(what + " of at most " + std::to_string(kMaxDimensions) + " dimensions",
+  if (list->items.size() > kMaxTorchDimensions) {
+    return Refuse(what + " of at most " + std::to_string(kMaxTorchDimensions) + " dimensions",
                   std::to_string(list->items.size()));
   }
   std::vector<uint64_t> sizes;
@@ -273,7 +273,7 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
   if (key == nullptr) return Refuse("a storage key as a str", items[2]->Describe());
   KINGLET_ASSIGN_OR_RETURN(const uint64_t elements, Unsigned(items[4], "a storage size"));
 
-  const PickleStorage claimed = {ElementTypeOf(*global), FullName(*global), elements};
+  const PickleStorage claimed = {TorchElementType(*global), FullName(*global), elements};
   KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleStorage) + 2 * key->size() +
                                  2 * claimed.class_name.size() + sizeof(StorageSlice) + 64));
   const auto [known, added] = graph_.storages.try_emplace(*key, claimed);
@@ -311,7 +311,7 @@ Status PickleBuilder::Build(PickleNode* object, PickleNode* state) {
 }
 
 Status PickleBuilder::SetItem(PickleNode* container, PickleNode* key, PickleNode* value) {
-  KINGLET_RETURN_IF_ERROR(Charge(2 * kReferenceBytes));
+  KINGLET_RETURN_IF_ERROR(Charge(2 * kGrowingReferenceBytes));
   if (auto* dict = std::get_if<PickleDict>(&container->value)) {
     dict->items.emplace_back(key, value);
   } else if (auto* object = std::get_if<PickleObject>(&container->value)) {
@@ -323,7 +323,7 @@ Status PickleBuilder::SetItem(PickleNode* container, PickleNode* key, PickleNode
 }
 
 Status PickleBuilder::Append(PickleNode* container, PickleNode* item) {
-  KINGLET_RETURN_IF_ERROR(Charge(2 * kReferenceBytes));
+  KINGLET_RETURN_IF_ERROR(Charge(2 * kGrowingReferenceBytes));
   if (auto* list = std::get_if<PickleList>(&container->value)) {
     list->items.push_back(item);
   } else if (auto* object = std::get_if<PickleObject>(&container->value)) {

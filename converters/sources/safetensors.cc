@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "converters/sources/elements.h"
+#include "converters/sources/json_events.h"
 #include "converters/sources/quoted.h"
 #include "format/little_endian.h"
 
@@ -22,16 +22,17 @@ namespace {
 
 constexpr uint64_t kLengthBytes = 8;
 // As the format's own readers have it.
-constexpr uint64_t kMostHeaderBytes = 100'000'000;
+constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 // Far more than any tensor of a checkpoint has.
-constexpr size_t kMaxDimensions = 32;
+constexpr size_t kMaxListLength = 32;
 constexpr std::string_view kMetadata = "__metadata__";
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+Status RefuseSafetensors(const std::string& where, const std::string& expected,
+                         const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "safetensors", where, expected, found);
 }
 
-std::optional<ElementType> ElementTypeOf(std::string_view name) {
+std::optional<ElementType> SafetensorsElementType(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, ElementType>, 12> kTypes = {
       {{"F64", ElementType::kF64},
        {"F32", ElementType::kF32},
@@ -59,18 +60,18 @@ struct Description {
   std::optional<std::vector<uint64_t>> place;  // begin and end, from the first byte of data
 };
 
-// Takes the header's events as the parser meets them, so that nothing but what the format allows is
-// ever kept: {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with at most
-// one "__metadata__": {text: text, ..}.
-class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
+// Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with at
+// most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
+// header cannot make it keep more.
+class SafetensorsHeader final : public JsonEvents {
  public:
-  bool start_object(size_t /*elements*/) override {
+  bool BeginObject() override {
     if (list_ != nullptr || level_ == 2) return Fail("no object inside a tensor's entry", "one");
     if (level_ == 1 && !metadata_) tensors_.push_back({key_, {}, {}, {}});
     ++level_;
     return true;
   }
-  bool end_object() override {
+  bool EndObject() override {
     if (--level_ == 1) {
       if (!metadata_) {
         const Description& tensor = tensors_.back();
@@ -82,7 +83,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     }
     return true;
   }
-  bool key(string_t& name) override {
+  bool Name(std::string& name) override {
     if (level_ == 1) {
       if (!names_.insert(name).second) return Fail("each name once", QuotedName(name) + " again");
       metadata_ = name == kMetadata;
@@ -90,7 +91,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     (level_ == 1 ? key_ : field_) = std::move(name);
     return true;
   }
-  bool string(string_t& text) override {
+  bool Text(std::string& text) override {
     if (level_ == 2 && metadata_) return true;
     if (level_ != 2 || list_ != nullptr || field_ != "dtype" || tensors_.back().type) {
       return Unexpected("a text");
@@ -98,7 +99,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     tensors_.back().type = std::move(text);
     return true;
   }
-  bool start_array(size_t /*elements*/) override {
+  bool BeginList() override {
     if (level_ != 2 || metadata_ || list_ != nullptr) return Unexpected("a list");
     Description& tensor = tensors_.back();
     std::optional<std::vector<uint64_t>>* field = nullptr;
@@ -108,29 +109,22 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
     list_ = &field->emplace();
     return true;
   }
-  bool end_array() override {
+  bool EndList() override {
     list_ = nullptr;
     return true;
   }
-  bool number_unsigned(number_unsigned_t number) override {
+  bool Number(std::optional<uint64_t> number) override {
     if (list_ == nullptr) return Unexpected("a number");
-    if (list_->size() == kMaxDimensions) return Fail("at most 32 numbers in a list", "more");
-    list_->push_back(number);
+    if (!number) return Unexpected("a number that is not an integer from 0 to 2^64 - 1");
+    if (list_->size() == kMaxListLength) return Fail("at most 32 numbers in a list", "more");
+    list_->push_back(*number);
     return true;
   }
-  bool number_integer(number_integer_t /*number*/) override { return Unexpected("a number"); }
-  bool number_float(number_float_t /*number*/, const string_t& /*text*/) override {
-    return Unexpected("a number that is no whole one below 2^64");
-  }
-  bool null() override { return Unexpected("null"); }
-  bool boolean(bool /*value*/) override { return Unexpected("a bool"); }
-  bool binary(binary_t& /*bytes*/) override { return Unexpected("bytes"); }
-  bool parse_error(size_t position, const std::string& /*token*/,
-                   const nlohmann::json::exception& /*error*/) override {
-    if (status_.ok()) {
-      status_ = Refuse("byte " + std::to_string(kLengthBytes + position), "JSON", "something else");
-    }
-    return false;
+  bool Boolean() override { return Unexpected("a bool"); }
+  bool Null() override { return Unexpected("null"); }
+  void Broken(size_t byte) override {
+    status_ =
+        RefuseSafetensors("byte " + std::to_string(kLengthBytes + byte), "JSON", "something else");
   }
 
   const Status& status() const { return status_; }
@@ -138,7 +132,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool Fail(const std::string& expected, const std::string& found) {
-    status_ = Refuse("header entry " + QuotedName(key_), expected, found);
+    status_ = RefuseSafetensors("header entry " + QuotedName(key_), expected, found);
     return false;
   }
   bool Unexpected(const std::string& found) {
@@ -150,7 +144,7 @@ class HeaderHandler final : public nlohmann::json_sax<nlohmann::json> {
   std::unordered_set<std::string> names_;
   std::string key_, field_;
   int level_ = 0;
-  bool metadata_ = false;                  // the entry at hand is the metadata
+  bool metadata_ = false;                  // the current entry is the metadata
   std::vector<uint64_t>* list_ = nullptr;  // being filled
   Status status_;
 };
@@ -161,25 +155,26 @@ struct Place {
   uint64_t begin, end;  // from the first byte of data
 };
 
-Result<Place> Check(const Description& tensor, uint64_t data_bytes) {
+Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   const std::string where = "tensor " + QuotedName(tensor.name);
-  const std::optional<ElementType> type = ElementTypeOf(*tensor.type);
+  const std::optional<ElementType> type = SafetensorsElementType(*tensor.type);
   if (!type) {
-    return Refuse(where, "dtype F64, F32, F16, BF16, I64, I32, I16, I8, U32, U16, U8 or BOOL",
-                  QuotedName(*tensor.type));
+    return RefuseSafetensors(where,
+                             "dtype F64, F32, F16, BF16, I64, I32, I16, I8, U32, U16, U8 or BOOL",
+                             QuotedName(*tensor.type));
   }
   const std::vector<uint64_t>& place = *tensor.place;
   if (place.size() != 2 || place[0] > place[1] || place[1] > data_bytes) {
-    return Refuse(where, "data_offsets inside the " + std::to_string(data_bytes) + " bytes of data",
-                  place.size() != 2
-                      ? std::to_string(place.size()) + " numbers"
-                      : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]");
+    return RefuseSafetensors(
+        where, "data_offsets inside the " + std::to_string(data_bytes) + " bytes of data",
+        place.size() != 2 ? std::to_string(place.size()) + " numbers"
+                          : "[" + std::to_string(place[0]) + ", " + std::to_string(place[1]) + "]");
   }
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(CountEntries(*tensor.shape), ElementBytes(*type), &bytes) ||
       bytes != place[1] - place[0]) {
-    return Refuse(where, "data_offsets of the bytes that its shape takes",
-                  std::to_string(place[1] - place[0]) + " bytes");
+    return RefuseSafetensors(where, "data_offsets of the bytes that its shape takes",
+                             std::to_string(place[1] - place[0]) + " bytes");
   }
   return Place{*type, place[0], place[1]};
 }
@@ -192,23 +187,25 @@ Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64
   uint64_t covered = 0;
   for (const auto& [place, name] : places) {
     if (place.begin != covered) {
-      return Refuse("tensor " + QuotedName(name),
-                    "data from byte " + std::to_string(covered) + ", where the one before ends",
-                    "from byte " + std::to_string(place.begin));
+      return RefuseSafetensors(
+          "tensor " + QuotedName(name),
+          "data from byte " + std::to_string(covered) + ", where the one before ends",
+          "from byte " + std::to_string(place.begin));
     }
     covered = place.end;
   }
   if (covered == data_bytes) return {};
-  return Refuse("data", std::to_string(covered) + " bytes as in the header",
-                std::to_string(data_bytes));
+  return RefuseSafetensors("data", std::to_string(covered) + " bytes as in the header",
+                           std::to_string(data_bytes));
 }
 
 Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t bytes) {
   std::string text(bytes, '\0');
   KINGLET_RETURN_IF_ERROR(file.ReadAt(kLengthBytes, std::as_writable_bytes(std::span<char>(text))));
-  HeaderHandler handler;
-  if (!nlohmann::json::sax_parse(text, &handler)) return handler.status();
-  return std::move(handler.tensors());
+  SafetensorsHeader header;
+  ReadJson(text, header);
+  KINGLET_RETURN_IF_ERROR(header.status());
+  return std::move(header.tensors());
 }
 
 }  // namespace
@@ -216,7 +213,8 @@ Result<std::vector<Description>> ReadHeader(const InputFile& file, uint64_t byte
 bool LooksLikeSafetensors(const InputFile& file) {
   std::array<std::byte, kLengthBytes + 1> head{};
   if (file.size() < head.size() || !file.ReadAt(0, head).ok()) return false;
-  return LoadLittle<uint64_t>(head.data()) <= kMostHeaderBytes && head.back() == std::byte{'{'};
+  return LoadLittle<uint64_t>(head.data()) <= kMaxSafetensorsHeaderBytes &&
+         head.back() == std::byte{'{'};
 }
 
 Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>& file) {
@@ -224,11 +222,12 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   KINGLET_RETURN_IF_ERROR(file->ReadAt(0, word));
   const auto header_bytes = LoadLittle<uint64_t>(word.data());
   const uint64_t behind = file->size() - kLengthBytes;
-  if (header_bytes > std::min(kMostHeaderBytes, behind)) {
-    return Refuse(
-        "byte 0",
-        "a header of at most " + std::to_string(std::min(kMostHeaderBytes, behind)) + " bytes",
-        std::to_string(header_bytes));
+  if (header_bytes > std::min(kMaxSafetensorsHeaderBytes, behind)) {
+    return RefuseSafetensors("byte 0",
+                             "a header of at most " +
+                                 std::to_string(std::min(kMaxSafetensorsHeaderBytes, behind)) +
+                                 " bytes",
+                             std::to_string(header_bytes));
   }
   const uint64_t data_begin = kLengthBytes + header_bytes;
   const uint64_t data_bytes = file->size() - data_begin;
@@ -236,7 +235,7 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   SourceWeights weights;
   std::vector<std::pair<Place, std::string_view>> places;
   for (const Description& tensor : tensors) {
-    KINGLET_ASSIGN_OR_RETURN(const Place place, Check(tensor, data_bytes));
+    KINGLET_ASSIGN_OR_RETURN(const Place place, CheckTensor(tensor, data_bytes));
     places.emplace_back(place, tensor.name);
     const StoredElements elements = {file->path(), "tensor " + QuotedName(tensor.name), place.type,
                                      CountEntries(*tensor.shape),

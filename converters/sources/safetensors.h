@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "converters/families/source_weights.h"
 #include "converters/sources/input_file.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

@@ -14,12 +14,13 @@ constexpr int kMaxLevels = 64;
 constexpr size_t kMostEntries = 1'000'000;
 constexpr size_t kMostNameBytes = 1024;
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+Status RefuseModule(const std::string& where, const std::string& expected,
+                    const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "module", where, expected, found);
 }
 
 // One dict of a module's state; null where it is absent.
-const PickleDict* Part(const PickleNode& module, std::string_view name) {
+const PickleDict* ModulePart(const PickleNode& module, std::string_view name) {
   const NodeRef part = ModuleAttribute(module, name);
   return part == nullptr ? nullptr : part->As<PickleDict>();
 }
@@ -28,16 +29,16 @@ class Walk {
  public:
   Status Visit(const PickleNode& module, const std::string& prefix, int level) {
     if (level > kMaxLevels) {
-      return Refuse(QuotedName(prefix), "at most 64 levels of modules", "more");
+      return RefuseModule(QuotedName(prefix), "at most 64 levels of modules", "more");
     }
     KINGLET_RETURN_IF_ERROR(AddTensors(module, "_parameters", prefix));
     KINGLET_RETURN_IF_ERROR(AddTensors(module, "_buffers", prefix));
-    const PickleDict* modules = Part(module, "_modules");
+    const PickleDict* modules = ModulePart(module, "_modules");
     if (modules == nullptr) return {};
     for (const auto& [key, value] : modules->items) {
       KINGLET_ASSIGN_OR_RETURN(const std::string name, NameOf(*key, prefix));
       if (value->As<PickleNone>() != nullptr) continue;
-      if (!IsModule(*value)) return Refuse(QuotedName(name), "a module", value->Describe());
+      if (!IsModule(*value)) return RefuseModule(QuotedName(name), "a module", value->Describe());
       KINGLET_RETURN_IF_ERROR(Visit(*value, name + ".", level + 1));
     }
     return {};
@@ -48,22 +49,22 @@ class Walk {
   // Counts every entry, so that the walk ends.
   Result<std::string> NameOf(const PickleNode& key, const std::string& prefix) {
     const auto* name = key.As<std::string>();
-    if (name == nullptr) return Refuse(QuotedName(prefix), "names as str", key.Describe());
+    if (name == nullptr) return RefuseModule(QuotedName(prefix), "names as str", key.Describe());
     if (++entries_ > kMostEntries || prefix.size() + name->size() > kMostNameBytes) {
-      return Refuse(QuotedName(prefix), "at most a million names of 1024 bytes", "more");
+      return RefuseModule(QuotedName(prefix), "at most a million names of 1024 bytes", "more");
     }
     return prefix + *name;
   }
 
   Status AddTensors(const PickleNode& module, std::string_view part, const std::string& prefix) {
-    const PickleDict* dict = Part(module, part);
+    const PickleDict* dict = ModulePart(module, part);
     if (dict == nullptr) return {};
     const NodeRef left_out = ModuleAttribute(module, "_non_persistent_buffers_set");
     for (const auto& [key, value] : dict->items) {
       KINGLET_ASSIGN_OR_RETURN(std::string name, NameOf(*key, prefix));
       if (value->As<PickleNone>() != nullptr || IsIn(left_out, *key->As<std::string>())) continue;
       const auto* tensor = value->As<PickleTensor>();
-      if (tensor == nullptr) return Refuse(QuotedName(name), "a tensor", value->Describe());
+      if (tensor == nullptr) return RefuseModule(QuotedName(name), "a tensor", value->Describe());
       tensors_.push_back({std::move(name), tensor});
     }
     return {};
@@ -90,7 +91,7 @@ NodeRef ModuleAttribute(const PickleNode& module, std::string_view name) {
 }
 
 bool IsModule(const PickleNode& node) {
-  return Part(node, "_parameters") != nullptr && Part(node, "_modules") != nullptr;
+  return ModulePart(node, "_parameters") != nullptr && ModulePart(node, "_modules") != nullptr;
 }
 
 Result<StateDict> ModuleTensors(const PickleNode& module, const std::string& prefix) {

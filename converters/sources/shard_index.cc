@@ -2,25 +2,26 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
+#include "converters/sources/json_events.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kMaxBytes = 100'000'000;
-constexpr int kDeepest = 16;  // levels of lists and objects; an index has two
+constexpr uint64_t kMaxIndexBytes = 100'000'000;
+constexpr int kMaxIndexLevels = 16;  // of lists and objects; an index has two
 
-// Keeps what is under "weight_map" and passes over the rest, whatever it is.
-class IndexHandler final : public nlohmann::json_sax<nlohmann::json> {
+// Keeps what is under "weight_map" and skips the rest.
+class ShardIndexReader final : public JsonEvents {
  public:
-  explicit IndexHandler(const std::string& path) : path_(path) {}
+  explicit ShardIndexReader(const std::string& path) : path_(path) {}
 
-  bool start_object(size_t /*elements*/) override {
+  bool BeginObject() override {
     if (level_ == 0 && !started_) {
       started_ = true;
     } else if (InMap()) {
@@ -31,16 +32,16 @@ class IndexHandler final : public nlohmann::json_sax<nlohmann::json> {
     }
     return Deeper();
   }
-  bool end_object() override {
+  bool EndObject() override {
     if (--level_ == 1) in_map_ = false;
     return true;
   }
-  bool key(string_t& name) override {
+  bool Name(std::string& name) override {
     if (level_ == 1) key_ = name;
     if (InMap()) tensor_ = std::move(name);
     return true;
   }
-  bool string(string_t& text) override {
+  bool Text(std::string& text) override {
     if (!InMap()) return Scalar("a text");
     if (text.empty() || text.find('/') != std::string::npos || text == "..") {
       return Fail("tensor " + QuotedName(tensor_), "the name of a file beside the index",
@@ -52,25 +53,19 @@ class IndexHandler final : public nlohmann::json_sax<nlohmann::json> {
     files_.insert(std::move(text));
     return true;
   }
-  bool start_array(size_t /*elements*/) override {
+  bool BeginList() override {
     if (InMap()) return FailInMap("a list");
     return Scalar("a list") && Deeper();
   }
-  bool end_array() override {
+  bool EndList() override {
     --level_;
     return true;
   }
-  bool null() override { return Scalar("null"); }
-  bool boolean(bool /*value*/) override { return Scalar("a bool"); }
-  bool number_integer(number_integer_t /*number*/) override { return Scalar("a number"); }
-  bool number_unsigned(number_unsigned_t /*number*/) override { return Scalar("a number"); }
-  bool number_float(number_float_t /*n*/, const string_t& /*text*/) override {
-    return Scalar("a number");
-  }
-  bool binary(binary_t& /*bytes*/) override { return Scalar("bytes"); }
-  bool parse_error(size_t position, const std::string& /*token*/,
-                   const nlohmann::json::exception& /*error*/) override {
-    return Fail("byte " + std::to_string(position), "JSON", "something else");
+  bool Number(std::optional<uint64_t> /*number*/) override { return Scalar("a number"); }
+  bool Boolean() override { return Scalar("a bool"); }
+  bool Null() override { return Scalar("null"); }
+  void Broken(size_t byte) override {
+    Fail("byte " + std::to_string(byte), "JSON", "something else");
   }
 
   Result<ShardIndex> Take() {
@@ -86,10 +81,10 @@ class IndexHandler final : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool InMap() const { return in_map_ && level_ == 2; }
   bool Deeper() {
-    if (++level_ <= kDeepest) return true;
-    return Fail("index", "at most " + std::to_string(kDeepest) + " levels", "more");
+    if (++level_ <= kMaxIndexLevels) return true;
+    return Fail("index", "at most " + std::to_string(kMaxIndexLevels) + " levels", "more");
   }
-  // A value that says nothing, unless it stands where the index or a file's name should.
+  // A value to skip, unless the index or a file's name should stand there.
   bool Scalar(const std::string& found) {
     if (InMap()) return FailInMap(found);
     return level_ > 0 || Fail("index", "an object", found);
@@ -122,16 +117,16 @@ bool LooksLikeShardIndex(const InputFile& file) {
 }
 
 Result<ShardIndex> ReadShardIndex(const InputFile& file) {
-  if (file.size() > kMaxBytes) {
+  if (file.size() > kMaxIndexBytes) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file.path(), "size",
-                           "at most " + std::to_string(kMaxBytes) + " bytes",
+                           "at most " + std::to_string(kMaxIndexBytes) + " bytes",
                            std::to_string(file.size()));
   }
   std::string text(file.size(), '\0');
   KINGLET_RETURN_IF_ERROR(file.ReadAt(0, std::as_writable_bytes(std::span<char>(text))));
-  IndexHandler handler(file.path());
-  nlohmann::json::sax_parse(text, &handler);
-  return handler.Take();
+  ShardIndexReader reader(file.path());
+  ReadJson(text, reader);
+  return reader.Take();
 }
 
 }  // namespace kinglet

@@ -163,18 +163,18 @@ std::string Head(const InputFile& file) {
   return text;
 }
 
-struct Container {
+struct ContainerReader {
   bool (*recognises)(const InputFile& file);
   Result<SourceWeights> (*open)(const std::shared_ptr<const InputFile>& file);
 };
 // Of tensors alone. A zip archive that is no .npz is taken for one of torch.save.
-constexpr std::array<Container, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
-                                                   {LooksLikeNpy, NpyTensors},
-                                                   {LooksLikeSafetensors, SafetensorsTensors},
-                                                   {LooksLikeCodes, CodesTensors}}};
+constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
+                                                         {LooksLikeNpy, NpyTensors},
+                                                         {LooksLikeSafetensors, SafetensorsTensors},
+                                                         {LooksLikeCodes, CodesTensors}}};
 
 Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
-  for (const Container& container : kContainers) {
+  for (const ContainerReader& container : kContainers) {
     if (!container.recognises(*file)) continue;
     Result<SourceWeights> tensors = container.open(file);
     // Reading a file names it already.

@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "converters/families/source_weights.h"
 #include "converters/sources/checkpoint.h"
 #include "converters/sources/saved_module.h"
+#include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {

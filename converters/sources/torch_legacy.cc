@@ -10,12 +10,12 @@ namespace kinglet {
 namespace {
 
 // 0x1950a86a20f9469cfc6c, little-endian: more than 64 bits, so the pickle reader keeps its bytes.
-constexpr std::string_view kMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
+constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 // The pickle of the magic number takes 15 bytes in protocol 2 and 24 in protocols 4 and 5.
 constexpr uint64_t kMagicPickleBytes = 32;
 constexpr int64_t kProtocolVersion = 1001;
 
-Status Refuse(uint64_t offset, const std::string& expected, const std::string& found) {
+Status RefuseLegacy(uint64_t offset, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "torch stream",
                          "byte " + std::to_string(offset), expected, found);
 }
@@ -26,11 +26,11 @@ bool IsMagic(const PickleNode& node) {
     return false;
   }
   const auto* digits = integer->arguments->As<PickleBytes>();
-  return digits != nullptr && digits->value == kMagic;
+  return digits != nullptr && digits->value == kLegacyMagic;
 }
 
 Result<PickleGraph> ReadPickleAt(const InputFile& file, uint64_t begin) {
-  if (begin >= file.size()) return Refuse(begin, "a pickle", "the end of the file");
+  if (begin >= file.size()) return RefuseLegacy(begin, "a pickle", "the end of the file");
   const PickleSource source = {file.size() - begin,
                                [&file, begin](uint64_t offset, std::span<std::byte> out) {
                                  return file.ReadAt(begin + offset, out);
@@ -52,23 +52,24 @@ Result<TorchLegacyArchive> TorchLegacyArchive::Open(const InputFile& file) {
   TorchLegacyArchive archive(file);
   uint64_t at = 0;
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph magic, ReadPickleAt(file, at));
-  if (!IsMagic(*magic.root)) return Refuse(at, "torch.save's magic number", magic.root->Describe());
+  if (!IsMagic(*magic.root))
+    return RefuseLegacy(at, "torch.save's magic number", magic.root->Describe());
 
   at += magic.bytes_read;
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph version, ReadPickleAt(file, at));
   const auto* number = version.root->As<int64_t>();
   if (number == nullptr || *number != kProtocolVersion) {
-    return Refuse(at, "protocol version " + std::to_string(kProtocolVersion),
-                  number == nullptr ? version.root->Describe() : std::to_string(*number));
+    return RefuseLegacy(at, "protocol version " + std::to_string(kProtocolVersion),
+                        number == nullptr ? version.root->Describe() : std::to_string(*number));
   }
 
   at += version.bytes_read;
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph machine, ReadPickleAt(file, at));
   const PickleNode* little = machine.root->Find("little_endian");
   if (little == nullptr || little->As<bool>() == nullptr) {
-    return Refuse(at, "a dict with little_endian as a bool", machine.root->Describe());
+    return RefuseLegacy(at, "a dict with little_endian as a bool", machine.root->Describe());
   }
-  if (!*little->As<bool>()) return Refuse(at, "values in little-endian order", "big-endian");
+  if (!*little->As<bool>()) return RefuseLegacy(at, "values in little-endian order", "big-endian");
 
   at += machine.bytes_read;
   KINGLET_ASSIGN_OR_RETURN(archive.graph_, ReadPickleAt(file, at));
@@ -80,31 +81,33 @@ Result<TorchLegacyArchive> TorchLegacyArchive::Open(const InputFile& file) {
 
 Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin) {
   const auto* list = keys.As<PickleList>();
-  if (list == nullptr) return Refuse(begin, "a list of storage keys before it", keys.Describe());
+  if (list == nullptr)
+    return RefuseLegacy(begin, "a list of storage keys before it", keys.Describe());
   uint64_t at = begin;
   for (const PickleNode* item : list->items) {
     const auto* key = item->As<std::string>();
-    if (key == nullptr) return Refuse(begin, "storage keys as str before it", item->Describe());
+    if (key == nullptr)
+      return RefuseLegacy(begin, "storage keys as str before it", item->Describe());
     const std::string name = "storage " + QuotedName(*key);
     const auto claimed = graph_.storages.find(*key);
     if (claimed == graph_.storages.end()) {
-      return Refuse(at, "a storage the pickle mentions", name);
+      return RefuseLegacy(at, "a storage the pickle mentions", name);
     }
     if (!claimed->second.type) {
       // Without the size of an element nothing behind it can be found.
-      return Refuse(at, name + " of a class whose element size is known",
-                    QuotedName(claimed->second.class_name));
+      return RefuseLegacy(at, name + " of a class whose element size is known",
+                          QuotedName(claimed->second.class_name));
     }
     std::array<std::byte, 8> word{};
     if (file_->size() - at < word.size()) {
-      return Refuse(at, "the element count of " + name,
-                    "the end at " + std::to_string(file_->size()));
+      return RefuseLegacy(at, "the element count of " + name,
+                          "the end at " + std::to_string(file_->size()));
     }
     KINGLET_RETURN_IF_ERROR(file_->ReadAt(at, word));
     uint64_t elements = 0;
     for (size_t i = 0; i < word.size(); ++i) elements |= static_cast<uint64_t>(word[i]) << (8 * i);
     if (elements != claimed->second.elements) {
-      return Refuse(
+      return RefuseLegacy(
           at,
           name + " of " + std::to_string(claimed->second.elements) + " elements as in the pickle",
           std::to_string(elements));
@@ -113,12 +116,12 @@ Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin
     const uint64_t element_bytes = ElementBytes(*claimed->second.type);
     const uint64_t remaining = file_->size() - at;
     if (elements > remaining / element_bytes) {
-      return Refuse(at, std::to_string(elements) + " elements of " + name,
-                    std::to_string(remaining) + " bytes to the end");
+      return RefuseLegacy(at, std::to_string(elements) + " elements of " + name,
+                          std::to_string(remaining) + " bytes to the end");
     }
     const Storage storage = {at, elements * element_bytes};
     if (!storages_.emplace(*key, storage).second) {
-      return Refuse(at, "each storage once", name + " again");
+      return RefuseLegacy(at, "each storage once", name + " again");
     }
     at += storage.bytes;
   }

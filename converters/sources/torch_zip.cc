@@ -13,10 +13,6 @@ namespace {
 constexpr std::string_view kPickle = "data.pkl";
 constexpr std::string_view kByteOrder = "byteorder";
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "zip archive", where, expected, found);
-}
-
 }  // namespace
 
 Result<TorchZipArchive> TorchZipArchive::Open(const InputFile& file) {
@@ -38,25 +34,25 @@ Status TorchZipArchive::FindRoot() {
     const size_t slash = name.find('/');
     if (slash == std::string_view::npos || name.substr(slash + 1) != kPickle) continue;
     if (found) {
-      return Refuse("directory", "one pickle",
-                    QuotedName(root_ + "/data.pkl") + " and " + QuotedName(name));
+      return RefuseZip("directory", "one pickle",
+                       QuotedName(root_ + "/data.pkl") + " and " + QuotedName(name));
     }
     found = true;
     root_ = name.substr(0, slash);
   }
   if (found) return Status();
-  return Refuse("directory", "an entry NAME/data.pkl as torch.save writes",
-                "none in " + std::to_string(archive_.entries()) + " entries");
+  return RefuseZip("directory", "an entry NAME/data.pkl as torch.save writes",
+                   "none in " + std::to_string(archive_.entries()) + " entries");
 }
 
 Result<ZipArchive::Entry> TorchZipArchive::Find(const std::string& name) const {
   const std::string path = root_ + "/" + name;
   const std::optional<uint64_t> index = archive_.Find(path);
-  if (!index) return Refuse("directory", "an entry " + QuotedName(path), "none");
+  if (!index) return RefuseZip("directory", "an entry " + QuotedName(path), "none");
   KINGLET_ASSIGN_OR_RETURN(ZipArchive::Entry entry, archive_.At(*index));
   // torch.save never compresses; refusing compression also keeps sizes within the file's.
   if (entry.compression == ZipArchive::Compression::kStored) return entry;
-  return Refuse("entry " + QuotedName(path), "a stored entry", "a deflated one");
+  return RefuseZip("entry " + QuotedName(path), "a stored entry", "a deflated one");
 }
 
 Status TorchZipArchive::CheckByteOrder() const {
@@ -65,7 +61,7 @@ Status TorchZipArchive::CheckByteOrder() const {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, archive_.ReadWhole(*entry));
   const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (order == "little") return Status();
-  return Refuse("entry " + QuotedName(root_ + "/byteorder"), "'little'", QuotedName(order));
+  return RefuseZip("entry " + QuotedName(root_ + "/byteorder"), "'little'", QuotedName(order));
 }
 
 Result<uint64_t> TorchZipArchive::StorageBytes(const std::string& key) const {

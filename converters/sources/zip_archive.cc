@@ -16,15 +16,15 @@ namespace {
 // Deflate gives at most 258 bytes for two bits (RFC 1951, section 3.2.5).
 constexpr uint64_t kMaxExpansion = 1032;
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "zip archive", where, expected, found);
-}
-
 struct EntryCloser {
   void operator()(zip_file_t* file) const { zip_fclose(file); }
 };
 
 }  // namespace
+
+Status RefuseZip(const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "zip archive", where, expected, found);
+}
 
 void ZipArchive::Closer::operator()(zip* archive) const { zip_discard(archive); }
 
@@ -51,7 +51,7 @@ Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
     zip_error_init_with_code(&text, error);
     const std::string found = zip_error_strerror(&text);
     zip_error_fini(&text);
-    return Refuse("directory", "a zip archive", found);
+    return RefuseZip("directory", "a zip archive", found);
   }
   return result;
 }
@@ -79,24 +79,24 @@ Result<ZipArchive::Entry> ZipArchive::At(uint64_t index) const {
   zip_stat_init(&info);
   constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
   if (zip_stat_index(archive_.get(), index, 0, &info) != 0 || (info.valid & kNeeded) != kNeeded) {
-    return Refuse(where, "a size", zip_strerror(archive_.get()));
+    return RefuseZip(where, "a size", zip_strerror(archive_.get()));
   }
   entry.bytes = info.size;
   entry.stored = info.comp_size;
   if (info.comp_method == ZIP_CM_DEFLATE) {
     entry.compression = Compression::kDeflated;
   } else if (info.comp_method != ZIP_CM_STORE || info.size != info.comp_size) {
-    return Refuse(where, "a stored or deflated entry",
-                  "compression method " + std::to_string(info.comp_method));
+    return RefuseZip(where, "a stored or deflated entry",
+                     "compression method " + std::to_string(info.comp_method));
   }
   if (entry.stored > file_bytes_) {
-    return Refuse(where, "at most the file's " + std::to_string(file_bytes_) + " bytes",
-                  std::to_string(entry.stored));
+    return RefuseZip(where, "at most the file's " + std::to_string(file_bytes_) + " bytes",
+                     std::to_string(entry.stored));
   }
   if (entry.bytes / kMaxExpansion > entry.stored) {
-    return Refuse(where,
-                  "no more than " + std::to_string(entry.stored) + " deflated bytes can hold",
-                  std::to_string(entry.bytes));
+    return RefuseZip(where,
+                     "no more than " + std::to_string(entry.stored) + " deflated bytes can hold",
+                     std::to_string(entry.bytes));
   }
   return entry;
 }
@@ -106,10 +106,10 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
   const std::string where = "entry " + QuotedName(entry.name);
   const std::unique_ptr<zip_file_t, EntryCloser> file(
       zip_fopen_index(archive_.get(), entry.index, 0));
-  if (file == nullptr) return Refuse(where, "readable bytes", zip_strerror(archive_.get()));
+  if (file == nullptr) return RefuseZip(where, "readable bytes", zip_strerror(archive_.get()));
   const auto failed = [&](uint64_t at) {
-    return Refuse(where, "the " + std::to_string(entry.bytes) + " bytes of the directory",
-                  zip_file_strerror(file.get()) + (" at byte " + std::to_string(at)));
+    return RefuseZip(where, "the " + std::to_string(entry.bytes) + " bytes of the directory",
+                     zip_file_strerror(file.get()) + (" at byte " + std::to_string(at)));
   };
   std::vector<std::byte> piece;
   const auto fill = [&](uint64_t at, uint64_t most) -> Status {
@@ -125,7 +125,7 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
   uint64_t at = 0;
   if (entry.compression == Compression::kStored && offset > kPieceBytes) {
     if (zip_fseek(file.get(), static_cast<zip_int64_t>(offset), SEEK_SET) != 0) {
-      return Refuse(where, "byte " + std::to_string(offset), zip_file_strerror(file.get()));
+      return RefuseZip(where, "byte " + std::to_string(offset), zip_file_strerror(file.get()));
     }
     at = offset;
   }

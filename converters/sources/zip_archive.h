@@ -19,6 +19,9 @@ struct zip;
 
 namespace kinglet {
 
+// "zip archive: WHERE: expected EXPECTED, found FOUND" as KINGLET_INVALID_CHECKPOINT.
+Status RefuseZip(const std::string& where, const std::string& expected, const std::string& found);
+
 class ZipArchive {
  public:
   enum class Compression : uint8_t { kStored, kDeflated };

@@ -32,7 +32,7 @@ Result<SentencePair> ParsePair(std::string_view line, const std::string& where,
                   pair.target.empty() ? "none" : std::to_string(pair.target[0]));
   }
   if (pair.target.size() == 1) {
-    return refuse("at least one target id behind the start token " + start, "none");
+    return refuse("at least one target id after the start token " + start, "none");
   }
   pair.target.erase(pair.target.begin());
   return pair;

@@ -1,4 +1,4 @@
-// Sentences with their translations, as token ids.
+// Source sentences with their translations, as token ids: what a translation model is evaluated on.
 #ifndef KINGLET_CONVERTERS_TEXTS_PAIR_FILE_H_
 #define KINGLET_CONVERTERS_TEXTS_PAIR_FILE_H_
 
@@ -14,27 +14,28 @@
 namespace kinglet {
 
 struct SentencePair {
-  std::vector<uint32_t> source;  // at least one
-  std::vector<uint32_t> target;  // behind the start token: at least one
+  std::vector<uint32_t> source;  // at least one id
+  std::vector<uint32_t> target;  // without the start token; at least one id
 };
 
-// One pair on each line: ids of the source, "|||", then `start_token` and ids of the target.
+// Reads a file with one pair per line: the source's ids, "|||", `start_token` and the target's ids.
 // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY; KINGLET_INVALID_ARGUMENT
 // naming the line, also for a file without pairs.
 Result<std::vector<SentencePair>> ReadPairs(const std::string& path, uint32_t start_token);
 
-// Whether a session of the model can be fed the pair: ids in their vocabularies, a source that fits
-// the encoder's window, and no more target ids than the decoder has positions, behind which a
-// stream would start anew. Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_INVALID_ARGUMENT. REQUIRES: a
-// model with an encoder.
+// Checks that the model can take the pair: ids inside the vocabularies, a source that fits the
+// encoder's window, and no more target ids than the decoder has positions (after that many tokens
+// a stream starts again from an empty state). Errors: KINGLET_ID_OUT_OF_RANGE,
+// KINGLET_INVALID_ARGUMENT. REQUIRES: a model with an encoder.
 Status CheckPair(const SentencePair& pair, const Model& model);
 
-// Encodes the source on the session's first lane and feeds the start token and the target's ids but
-// the last; whenever an id of the target is what comes next, `expected` is called with it. Errors:
-// CheckPair's, Session's, and what `expected` returns. REQUIRES: a model with an encoder.
+// Encodes the source on the session's lane 0, then feeds the start token and all target ids but the
+// last. After each of these steps `expected` is called with the target id that should follow, so
+// that it can query the session about that id. Errors: those of CheckPair, Session and `expected`.
+// REQUIRES: a model with an encoder.
 Status FeedPair(const SentencePair& pair, Session& session,
                 const std::function<Status(uint32_t id)>& expected);
-// The same refusal with the pair's number, from 0, in front.
+// `status` with "sentence INDEX: " before its message.
 Status InSentence(size_t index, const Status& status);
 
 }  // namespace kinglet

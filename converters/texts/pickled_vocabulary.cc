@@ -49,7 +49,8 @@ Result<std::vector<std::string>> WordsIn(const std::string& path, const PickleNo
 
 bool LooksPickled(const InputFile& file) {
   if (file.path().ends_with(".pkl") || Checkpoint::Recognises(file)) return true;
-  constexpr std::byte kProtocol{0x80};  // the operation that pickles from protocol 2 on start with
+  constexpr std::byte kProtocol{
+      0x80};  // opcode PROTO, which pickles of protocol 2 and up start with
   std::byte first{};
   return file.size() > 0 && file.ReadAt(0, {&first, 1}).ok() && first == kProtocol;
 }

@@ -5,26 +5,21 @@
 #include <new>
 #include <span>
 #include <utility>
-#include <variant>
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/npy.h"
 #include "converters/sources/quoted.h"
+#include "converters/texts/word_splitter.h"
 
 namespace kinglet {
 namespace {
 
 constexpr uint64_t kLargestId = std::numeric_limits<uint32_t>::max();
 
-// What str.split() of Python takes for white space among the ASCII characters.
-bool IsSpace(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
-}
-
 Result<std::vector<uint32_t>> IdsOfArray(const std::string& path, const std::string& bytes) {
   Result<NpyArray> array = ParseNpy(std::as_bytes(std::span<const char>(bytes)));
   if (!array.ok()) return InFile(path, array.status());
-  const auto* numbers = std::get_if<std::vector<int64_t>>(&array->values);
+  const std::vector<int64_t>* numbers = array->integers();
   if (numbers == nullptr) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, "type", "an array of integers",
                            array->type);
@@ -42,57 +37,20 @@ Result<std::vector<uint32_t>> IdsOfArray(const std::string& path, const std::str
   return ids;
 }
 
-// Cuts text that comes in pieces into words.
-class WordSplitter {
- public:
-  explicit WordSplitter(const std::function<Status(std::string_view)>& word) : word_(word) {}
-
-  Status Add(std::string_view piece) {
-    size_t begin = 0;
-    for (size_t at = 0; at < piece.size(); ++at) {
-      if (!IsSpace(piece[at])) continue;
-      KINGLET_RETURN_IF_ERROR(EndWord(piece.substr(begin, at - begin)));
-      begin = at + 1;
-      open_line_ = piece[at] != '\n';
-      if (!open_line_) KINGLET_RETURN_IF_ERROR(word_(kEndOfLine));
-    }
-    partial_.append(piece.substr(begin));
-    open_line_ = open_line_ || begin < piece.size();
-    return Status();
-  }
-
-  Status Finish() {
-    KINGLET_RETURN_IF_ERROR(EndWord(""));
-    return open_line_ ? word_(kEndOfLine) : Status();
-  }
-
- private:
-  Status EndWord(std::string_view tail) {
-    if (partial_.empty()) return tail.empty() ? Status() : word_(tail);
-    partial_.append(tail);
-    const std::string whole = std::exchange(partial_, std::string());
-    return word_(whole);
-  }
-
-  const std::function<Status(std::string_view)>& word_;
-  std::string partial_;     // a word whose end was not seen yet
-  bool open_line_ = false;  // something stands behind the last newline
-};
-
 }  // namespace
 
 Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string& where) {
   std::vector<uint32_t> ids;
   size_t at = 0;
   while (at < text.size()) {
-    if (IsSpace(text[at])) {
+    if (IsAsciiSpace(text[at])) {
       ++at;
       continue;
     }
     const size_t begin = at;
     uint64_t id = 0;
     bool valid = true;
-    for (; at < text.size() && !IsSpace(text[at]); ++at) {
+    for (; at < text.size() && !IsAsciiSpace(text[at]); ++at) {
       if (text[at] < '0' || text[at] > '9' || !valid) {
         valid = false;
         continue;
@@ -136,28 +94,22 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
 Status ForEachWord(const std::string& path, const std::function<Status(std::string_view)>& word) {
   KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
   try {
-    WordSplitter splitter(word);
+    WordSplitter splitter(std::numeric_limits<size_t>::max());
+    const WordSink sink = [&word](std::string_view found, uint64_t /*line*/) {
+      return word(found);
+    };
     Status status;
     KINGLET_RETURN_IF_ERROR(
         file.ReadInPieces(0, file.size(), [&](std::span<const std::byte> piece) {
           if (!status.ok()) return;
           status = splitter.Add(
-              std::string_view(reinterpret_cast<const char*>(piece.data()), piece.size()));
+              std::string_view(reinterpret_cast<const char*>(piece.data()), piece.size()), sink);
         }));
     KINGLET_RETURN_IF_ERROR(status);
-    return splitter.Finish();
+    return splitter.Finish(sink);
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for a word", "none");
   }
-}
-
-Result<std::vector<std::string>> ReadText(const std::string& path) {
-  std::vector<std::string> words;
-  KINGLET_RETURN_IF_ERROR(ForEachWord(path, [&words](std::string_view word) {
-    words.emplace_back(word);
-    return Status();
-  }));
-  return words;
 }
 
 }  // namespace kinglet

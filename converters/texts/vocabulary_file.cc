@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/npy.h"
@@ -43,7 +42,7 @@ Result<std::vector<std::string>> WordsOfArray(const std::string& path,
                                               std::span<const std::byte> bytes) {
   Result<NpyArray> array = ParseNpy(bytes);
   if (!array.ok()) return InFile(path, array.status());
-  auto* words = std::get_if<std::vector<std::string>>(&array->values);
+  std::vector<std::string>* words = array->strings();
   if (words == nullptr || array->shape.size() != 1) {
     return Status::Refusal(
         KINGLET_INVALID_CHECKPOINT, path, "type", "an array of strings of one dimension",

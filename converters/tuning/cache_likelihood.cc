@@ -19,8 +19,8 @@ namespace {
 
 constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
 
-// The functions that the cpu backend runs on, or null: the reference ones, which give the same
-// bits.
+// The vector functions of the cpu backend. Null where there is none: then the reference functions
+// are used, which give the same bits.
 const cpu::VectorFunctions* Vector() {
 #if defined(KINGLET_HAVE_CPU_BACKEND)
   const Result<cpu::Target> target = cpu::ChosenTarget();
@@ -52,7 +52,7 @@ float Exponentiate(const cpu::VectorFunctions* vector, float* x, uint64_t count)
   return ref::Sum(x, count);
 }
 
-// For each id, where it occurred last before.
+// For each position, the position where the same id occurred before, or kNowhere.
 std::vector<uint32_t> PreviousOccurrences(const std::vector<uint32_t>& ids) {
   std::vector<uint32_t> previous(ids.size(), kNowhere);
   const uint32_t largest = *std::max_element(ids.begin(), ids.end());
@@ -67,7 +67,7 @@ std::vector<uint32_t> PreviousOccurrences(const std::vector<uint32_t>& ids) {
 }  // namespace
 
 uint64_t TuningBytes(uint64_t tokens, uint64_t width) {
-  // id, its last occurrence, log-probability, probability, three shares, hidden state
+  // id, previous occurrence, log-probability, probability, three shares, hidden state
   return tokens * (4 + 4 + 8 + 8 + 3 * 4 + width * sizeof(float));
 }
 
@@ -94,7 +94,7 @@ CacheLikelihood::CacheLikelihood(TextTrace trace, uint32_t capacity, size_t thre
 
 uint64_t CacheLikelihood::Offset(uint64_t t) const {
   const uint64_t growing = std::min(t, capacity_);
-  // 0 + 1 + .. + (growing - 1), then `capacity_` each.
+  // 0 + 1 + .. + (growing - 1) while the cache fills, then `capacity_` each.
   const uint64_t triangle = growing == 0 ? 0 : growing * (growing - 1) / 2;
   return triangle + (t - growing) * capacity_;
 }
@@ -107,8 +107,8 @@ void CacheLikelihood::ComputeProducts(uint64_t t, float* out) const {
        trace_.product_scale, out);
 }
 
-// softmax(theta * product) over the pairs, operation by operation as CacheWeights (kernels/op.h);
-// only the order of the sums follows the text, not the cache's storage. Pair i holds the word after
+// softmax(theta * product) over the pairs, with the operations of CacheWeights (kernels/op.h). Only
+// the order of sums differs: it follows the text, not the cache's ring. Pair i holds the word after
 // token i.
 float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) const {
   const uint64_t pairs = Pairs(t), first = t - pairs;
@@ -128,11 +128,9 @@ float CacheLikelihood::ShareOfNext(uint64_t t, float theta, float* weights) cons
   return static_cast<float>(share / static_cast<double>(total));
 }
 
-// Threads live for one call, which covers the whole text: nothing waits or spins between calls.
 template <class Work>
 void CacheLikelihood::ForRanges(uint64_t end, const Work& work) const {
-  // Small ranges in turn, as a text's beginning has less to do; a thread's scratch is made here, so
-  // that no thread allocates.
+  // Threads take small ranges in turn, because the text's beginning has fewer pairs.
   constexpr uint64_t kRange = 256;
   const size_t threads = std::min<uint64_t>(threads_, end / kRange + 1);
   const uint64_t row = (std::min(capacity_, predictions()) + 15) / 16 * 16;

@@ -1,10 +1,10 @@
 // The mean negative log-probability of a traced text under a neural cache with any lambda and
 // theta, without running the network again.
 //
-// The products of a hidden state with the keys it sees do not depend on either number, nor does the
-// softmax, so they are computed once; a new theta costs the exponentials, a new lambda one
-// logarithm per token. Products are kept as far as memory allows; those of the text's end are
-// recomputed for every theta beyond that, with the same result to the bit.
+// Products of a hidden state with the cache's keys depend on neither number, nor does the softmax,
+// so they are computed once. A new theta costs exponentials, a new lambda one logarithm per token.
+// Products that memory has no room for, those of the text's end, are computed again for each theta,
+// with the same bits.
 #ifndef KINGLET_CONVERTERS_TUNING_CACHE_LIKELIHOOD_H_
 #define KINGLET_CONVERTERS_TUNING_CACHE_LIKELIHOOD_H_
 
@@ -20,11 +20,11 @@
 
 namespace kinglet {
 
-// Bytes that tuning keeps: the trace, what Create prepares from it and the products.
+// Most bytes that tuning keeps: the trace, what the constructor computes from it, and products.
 inline constexpr uint64_t kTuningMemory = uint64_t{2} << 30;
 
-// The bytes of them that cannot be left out, for a text of `tokens`. REQUIRES: tokens < 2^40, width
-// <= kMaxExtent.
+// Bytes that a text of `tokens` needs without any products. REQUIRES: tokens < 2^40, width <=
+// kMaxExtent.
 uint64_t TuningBytes(uint64_t tokens, uint64_t width);
 
 class CacheLikelihood {
@@ -34,29 +34,30 @@ class CacheLikelihood {
   CacheLikelihood(TextTrace trace, uint32_t capacity, size_t threads,
                   uint64_t memory = kTuningMemory);
 
-  // In nats per token. The sums and functions are the float backends' (docs/NUMERICS.md), the
-  // mixture and the mean are double. The same bits with any number of threads and any memory.
-  // REQUIRES: the numbers are in CacheParameters' range.
+  // In nats per token. Products, exponentials and their sums are computed as by the float backends
+  // (docs/NUMERICS.md), the mixture and the mean in double. The bits do not depend on threads and
+  // memory. REQUIRES: the parameters are in CacheParameters' range.
   double MeanLoss(const CacheParameters& parameters);
 
  private:
-  // For each prediction: the share of the cache's weight on pairs whose word is the one to come.
+  // For each prediction, the share of the cache's weight that lies on pairs with the next word.
   struct Shares {
     double theta = 0;   // > 0 once computed
-    uint64_t used = 0;  // when last asked for
+    uint64_t used = 0;  // the value of asked_ when it was last used
     std::vector<float> values;
   };
 
   uint64_t predictions() const { return trace_.log_probabilities.size(); }
-  // Pairs that prediction t sees: those of the `Pairs(t)` tokens before it.
+  // The number of pairs in the cache at prediction t: those of the tokens just before it.
   uint64_t Pairs(uint64_t t) const { return t < capacity_ ? t : capacity_; }
-  // Pairs that all predictions before t see together: where t's products are kept.
+  // Where t's products begin: the sum of Pairs over all predictions before t.
   uint64_t Offset(uint64_t t) const;
-  // h_t . key for each pair that t sees.
+  // h_t . key for each pair in the cache at t.
   void ComputeProducts(uint64_t t, float* out) const;
   float ShareOfNext(uint64_t t, float theta, float* weights) const;
   const Shares& SharesAt(double theta);
-  // work(first, last, scratch[capacity]) for ranges that cover [0, end), in up to threads_ threads.
+  // Calls work(first, last, scratch[capacity]) for ranges that cover [0, end), on up to threads_
+  // threads.
   template <class Work>
   void ForRanges(uint64_t end, const Work& work) const;
 
@@ -65,10 +66,10 @@ class CacheLikelihood {
   size_t threads_;
   const cpu::VectorFunctions* vector_;  // null: the reference functions
   std::vector<double> probabilities_;   // of the softmax
-  std::vector<uint32_t> previous_;      // [n]: where the same id occurred last, or kNowhere
+  std::vector<uint32_t> previous_;      // [n]: where the same id occurred before, or kNowhere
   std::unique_ptr<float[]> products_;   // of predictions below stored_
   uint64_t stored_ = 0;
-  std::array<Shares, 3> recent_;  // a turn of the search asks for a theta and its two neighbours
+  std::array<Shares, 3> recent_;  // one turn of the search needs a theta and its two neighbours
   uint64_t asked_ = 0;
 };
 

@@ -7,8 +7,9 @@
 namespace kinglet {
 namespace {
 
-constexpr double kFirstStep = 1.0 / 20;   // of the number itself
-constexpr double kSmallStep = 1.0 / 200;  // of the number: when both are below, the search ends
+// As parts of the number that a step changes.
+constexpr double kFirstStep = 1.0 / 20;
+constexpr double kSmallStep = 1.0 / 200;
 constexpr double kGrowth = 1.2, kShrinkage = 0.5;
 constexpr int kMaxRounds = 200;
 
@@ -26,7 +27,7 @@ struct Coordinate {
 
 void TakeTurn(Coordinate& coordinate, const CacheObjective& objective, CacheSearch& search) {
   const CacheParameters centre = search.best;
-  std::optional<size_t> better;  // where the path has the better neighbour
+  std::optional<size_t> better;  // index of the better neighbour in the path
   for (const double change : {-coordinate.step, coordinate.step}) {
     CacheParameters neighbour = centre;
     neighbour.*coordinate.number += change;

@@ -1,4 +1,4 @@
-// The local search for a neural cache's two numbers: a pure function of what it searches.
+// The local search for the two numbers of a neural cache, lambda and theta. Deterministic.
 #ifndef KINGLET_CONVERTERS_TUNING_CACHE_SEARCH_H_
 #define KINGLET_CONVERTERS_TUNING_CACHE_SEARCH_H_
 
@@ -14,32 +14,32 @@ struct CacheParameters {
   bool operator==(const CacheParameters&) const = default;
 };
 
-// Where the published search starts if the model has no numbers of its own.
+// Where the published search starts; used for a model that has no cache.
 inline constexpr CacheParameters kPublishedStart = {0.1, 0.016};
 
-// What is to be small: the mean negative log-probability of a text. NaN and infinity are allowed
-// and never chosen.
+// The function to minimise: the mean negative log-probability of a text. It may return NaN or
+// infinity; such points are never chosen.
 using CacheObjective = std::function<double(const CacheParameters&)>;
 
 struct SearchedPoint {
   CacheParameters parameters;
   double loss;
-  bool accepted;  // it was better than all before it; the start always is
+  bool accepted;  // became the best point so far; true for the start
 };
 
 struct CacheSearch {
   std::vector<SearchedPoint> path;  // every evaluated point, in order; the first is the start
   CacheParameters best;             // the last accepted point
-  double loss;                      // its
+  double loss;                      // of `best`
 };
 
 // Coordinate descent as published with MicroNet (Yan et al. 2020, appendix F, and the cache search
-// of its code). Rounds of two turns, lambda's and then theta's: the points one step below and above
-// are evaluated and the better one is accepted if it is strictly better than the best so far. A
-// step begins as 1/20 of its number, grows by 1.2 when its turn succeeds and is halved when it
-// fails. The search ends when both steps are below 1/200 of their numbers, or after 200 rounds,
-// which only an objective without a minimum takes. Beyond the publication: points outside the range
-// of CacheParameters are not evaluated. Equal losses: the lower point. Deterministic.
+// of its code). Each round has a turn for lambda and a turn for theta. A turn evaluates the points
+// one step below and above the best point, and accepts the better one if it is strictly better; of
+// equal losses, the lower point. A step begins as 1/20 of its number, grows by 1.2 after a turn
+// that succeeds and is halved after one that fails. The search ends when both steps are below 1/200
+// of their numbers, or after 200 rounds, which only an objective without a minimum takes. Unlike
+// the published search, it does not evaluate points outside the range of CacheParameters.
 // REQUIRES: start is in that range.
 CacheSearch SearchCache(const CacheParameters& start, const CacheObjective& objective);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kProgressEvery = 256;  // tokens
 
-// Feeds all ids but the last; `take` gets the log-probability of each id that follows.
+// Feeds all ids but the last, and calls take(log-probability of the next id) after each.
 template <class Take>
 Status Run(Session& session, std::span<const uint32_t> ids, const RunProgress& progress,
            const Take& take) {
@@ -32,7 +32,7 @@ void AppendCodes(const Code* codes, uint64_t count, std::vector<float>& out) {
                  [](Code code) { return static_cast<float>(code); });
 }
 
-// Appends the hidden state of a frame whose context steps have run.
+// Appends the hidden state of a stream whose context steps have run.
 void AppendHidden(const BufferSpec& spec, const Slot& slot, const StreamFrame& frame,
                   std::vector<float>& out) {
   switch (spec.element) {
@@ -86,7 +86,7 @@ Result<double> ScoreText(std::shared_ptr<const ModelFile> file, std::span<const 
   ExactSum total;
   KINGLET_RETURN_IF_ERROR(Run(*session, ids, progress,
                               [&total](double log_probability) { total.Add(log_probability); }));
-  // Minus the sum would make a sum of zero minus zero.
+  // Not -total, which is -0 for a sum of 0.
   return (0.0 - total.Value()) / static_cast<double>(ids.size() - 1);
 }
 

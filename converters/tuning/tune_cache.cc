@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint64_t kPasses = 3;  // the old model, the trace, the new model
 
-Status Refuse(StatusCode code, const std::string& where, const std::string& expected,
-              const std::string& found) {
+Status RefuseTuning(StatusCode code, const std::string& where, const std::string& expected,
+                    const std::string& found) {
   return Status::Refusal(code, "tune-cache", where, expected, found);
 }
 
@@ -34,34 +34,35 @@ std::optional<NeuralCache> CacheOf(const ModelFile& file) {
   return cache == nullptr ? std::nullopt : std::optional(*cache);
 }
 
-// Where the search starts, with the capacity it keeps.
+// The cache that the search starts from. Its capacity does not change.
 Result<NeuralCache> StartOf(const ModelFile& file, std::optional<uint32_t> capacity) {
   const auto* own = FindBlock<NeuralCache>(file.description());
   if (own == nullptr && !capacity) {
-    return Refuse(KINGLET_INVALID_ARGUMENT, "cache",
-                  "a model that has one, or its capacity (--cache)", "neither");
+    return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
+                        "a model that has one, or its capacity (--cache)", "neither");
   }
   NeuralCache start = own != nullptr
                           ? *own
                           : NeuralCache{"cache", 0, kPublishedStart.theta, kPublishedStart.lambda};
   start.capacity = capacity.value_or(start.capacity);
   if (start.capacity >= 1 && start.capacity <= kMaxCacheCapacity) return start;
-  return Refuse(KINGLET_INVALID_ARGUMENT, "cache", "1 to " + std::to_string(kMaxCacheCapacity),
-                std::to_string(start.capacity));
+  return RefuseTuning(KINGLET_INVALID_ARGUMENT, "cache",
+                      "1 to " + std::to_string(kMaxCacheCapacity), std::to_string(start.capacity));
 }
 
 Status CheckText(const ModelFile& file, uint64_t tokens) {
   if (tokens < 2) {
-    return Refuse(KINGLET_INVALID_ARGUMENT, "text", "two tokens or more", std::to_string(tokens));
+    return RefuseTuning(KINGLET_INVALID_ARGUMENT, "text", "two tokens or more",
+                        std::to_string(tokens));
   }
   const auto* softmax = FindBlock<AdaptiveSoftmax>(file.description());
   const uint64_t width = softmax == nullptr ? kMaxExtent : softmax->width;
   const uint64_t most = kTuningMemory / TuningBytes(1, width);
   if (tokens <= most) return {};
-  return Refuse(KINGLET_OUT_OF_MEMORY, "text",
-                "at most " + std::to_string(most) + " tokens, whose hidden states take " +
-                    std::to_string(kTuningMemory) + " bytes",
-                std::to_string(tokens));
+  return RefuseTuning(KINGLET_OUT_OF_MEMORY, "text",
+                      "at most " + std::to_string(most) + " tokens, whose hidden states take " +
+                          std::to_string(kTuningMemory) + " bytes",
+                      std::to_string(tokens));
 }
 
 // The file's tensors and words under another description.
@@ -78,7 +79,7 @@ Result<std::shared_ptr<const ModelFile>> Reopened(const ModelDescription& descri
   return reopened;
 }
 
-// The trace is of the network alone.
+// The trace of the network without its cache.
 Result<TextTrace> TraceWithoutCache(const ModelFile& file, std::span<const uint32_t> ids,
                                     const RunProgress& progress) {
   ModelDescription description = file.description();
@@ -93,8 +94,8 @@ Result<CacheSearch> Search(TextTrace trace, const NeuralCache& start, size_t thr
       {start.lambda, start.theta},
       [&likelihood](const CacheParameters& point) { return likelihood.MeanLoss(point); });
   if (std::isfinite(search.loss)) return search;
-  return Refuse(KINGLET_INVALID_ARGUMENT, "text", "one that the model can explain with some cache",
-                "a token of probability 0");
+  return RefuseTuning(KINGLET_INVALID_ARGUMENT, "text",
+                      "one that the model can explain with some cache", "a token of probability 0");
 }
 
 // Checks the golden values on the old model and replaces them by those of the new one, which ref64
@@ -145,8 +146,8 @@ Result<TunedCache> TuneChecked(const std::shared_ptr<const ModelFile>& file,
                            ScoreText(written, stream, After(2, stream.size(), options.progress)));
   // Written so that NaN fails.
   if (std::fabs(tuned.after.loss - tuned.search.loss) <= kTuningTolerance) return tuned;
-  return Refuse(KINGLET_MISMATCH, "the tuned model", LossText(tuned.search.loss) + " as searched",
-                LossText(tuned.after.loss));
+  return RefuseTuning(KINGLET_MISMATCH, "the tuned model",
+                      LossText(tuned.search.loss) + " as searched", LossText(tuned.after.loss));
 }
 
 }  // namespace
@@ -158,7 +159,7 @@ Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
   KINGLET_RETURN_IF_ERROR(CheckText(*file, stream.size()));
   return TuneChecked(file, stream, start, options);
 } catch (const std::bad_alloc&) {
-  return Refuse(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
+  return RefuseTuning(KINGLET_OUT_OF_MEMORY, "memory", "room for what tuning keeps", "none left");
 }
 
 uint64_t TuningTokens(uint64_t ids) { return kPasses * ids; }

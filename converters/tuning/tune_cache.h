@@ -1,5 +1,5 @@
-// A model file with its neural cache tuned to a text: the cache's lambda and theta are searched
-// locally (converters/tuning/cache_search.h), everything else stays as it is.
+// Tunes a model's neural cache to a text: finds lambda and theta by local search
+// (converters/tuning/cache_search.h) and changes nothing else.
 #ifndef KINGLET_CONVERTERS_TUNING_TUNE_CACHE_H_
 #define KINGLET_CONVERTERS_TUNING_TUNE_CACHE_H_
 
@@ -21,11 +21,11 @@ namespace kinglet {
 
 struct TuneCacheOptions {
   std::optional<uint32_t> capacity;  // none: the model's own
-  size_t threads = 1;                // >= 1; changes no bit
-  RunProgress progress;              // out of TuningTokens(ids.size())
+  size_t threads = 1;                // >= 1; the result does not depend on it
+  RunProgress progress;              // counts up to TuningTokens(ids.size()) tokens
 };
 
-// A model as the text sees it.
+// A model's cache, and how well the model predicts the text with it.
 struct ScoredCache {
   std::optional<NeuralCache> cache;
   double loss = 0;  // mean negative log-probability per token, as `kinglet score` gives it
@@ -33,27 +33,28 @@ struct ScoredCache {
 
 struct TunedCache {
   CacheSearch search;
-  uint64_t scored = 0;  // tokens of the text that the losses are means over
+  uint64_t scored = 0;  // tokens of the text that losses are means over
   ScoredCache before, after;
-  std::vector<std::byte> bytes;  // the new file
-  std::string digest;            // its
+  std::vector<std::byte> bytes;  // of the new file
+  std::string digest;            // of the new file
 };
 
-// How far the search's own loss may be from that of the model it leads to, in nats per token. Both
-// are computed in float and summed in double; only the order of the sums differs.
+// Largest difference, in nats per token, between the loss that the search computed and the loss of
+// the new model. Both are computed in float and summed in double, in different orders.
 inline constexpr double kTuningTolerance = 1e-5;
 
-// The search starts at the model's own numbers, or, for a model without a cache, at
+// The search starts at the model's own lambda and theta, or, for a model without a cache, at
 // kPublishedStart. Golden values are replayed on the old model and recomputed for the new one.
-// Errors: KINGLET_INVALID_ARGUMENT for a text of which no token is scored, a capacity of 0 or too
-// many, no capacity for a model without a cache, a text that is impossible whatever the cache;
-// KINGLET_OUT_OF_MEMORY for a text that needs more than kTuningMemory; KINGLET_MISMATCH if the old
-// model misses its golden values, or the new one's loss is not within kTuningTolerance of the
-// search's; those of running the model. REQUIRES: each id < vocabulary size.
+// Errors: KINGLET_INVALID_ARGUMENT for a text without a scored token, a capacity of 0 or above the
+// limit, no capacity for a model without a cache, and a text that has probability 0 whatever the
+// cache; KINGLET_OUT_OF_MEMORY for a text that needs more than kTuningMemory; KINGLET_MISMATCH if
+// the old model does not give its golden values, or the new one's loss is not within
+// kTuningTolerance of the search's; those of running the model. REQUIRES: each id < vocabulary
+// size.
 Result<TunedCache> TuneCache(const std::shared_ptr<const ModelFile>& file,
                              std::span<const uint32_t> ids, const TuneCacheOptions& options);
 
-// Tokens that TuneCache runs the network over, all passes together.
+// How many tokens TuneCache runs the network over for a text of `ids` tokens.
 uint64_t TuningTokens(uint64_t ids);
 
 }  // namespace kinglet

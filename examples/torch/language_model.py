@@ -2,6 +2,7 @@
 import torch
 from torch import nn
 
+import recipe
 from techniques.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from techniques.binned import BinnedEmbedding
 from techniques.class_factored import ClassFactoredSoftmax
@@ -68,7 +69,9 @@ class LanguageModel(nn.Module):
 
 
 def save(model: LanguageModel, path: str):
+    """Config and weights, from which `load` makes the model again, and the recipe for `kinglet convert` beside them."""
     torch.save({"format": FORMAT, "config": model.config, "model": model.state_dict()}, path)
+    recipe.write_beside(path, model.config)
 
 
 def load(path: str) -> LanguageModel:

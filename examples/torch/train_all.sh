@@ -14,6 +14,7 @@ train() {
   echo "$name: train.py $*"
   "$python" "$here/train.py" "$@" -o "$folder/$name.part.pt"
   mv "$folder/$name.part.vocab.txt" "$folder/$name.vocab.txt"
+  mv "$folder/$name.part.recipe.json" "$folder/$name.recipe.json"
   rm "$folder/$name.part.tokens.txt"
   mv "$folder/$name.part.pt" "$folder/$name.pt"
 }

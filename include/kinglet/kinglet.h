@@ -1,34 +1,45 @@
-// The C interface of kinglet: open a compressed language model, feed it tokens one at a time, ask
-// for the probabilities of the next one; or ask a model for its words' vectors.
+// The C interface of kinglet, a runtime for compressed language models. A program opens a model
+// file, feeds it tokens one at a time and asks for the probabilities of the next token. From any
+// model it can also get the vectors of words.
 //
 //   kinglet_model* model;
 //   kinglet_session* session;
+//   uint32_t id, best[3];
 //   if (kinglet_model_open("model.kgl", NULL, &model) != KINGLET_OK ||
-//       kinglet_session_create(model, NULL, &session) != KINGLET_OK) {
+//       kinglet_session_create(model, NULL, &session) != KINGLET_OK ||
+//       kinglet_model_find_token(model, "the", 3, &id) != KINGLET_OK ||
+//       kinglet_session_step(session, 0, id) != KINGLET_OK ||
+//       kinglet_session_top_k(session, 0, 3, best, NULL, 3, NULL) != KINGLET_OK) {
 //     fprintf(stderr, "%s\n", kinglet_error_message());
 //   }
 //
-// Rules that hold for every function and are not repeated below:
-//   Errors     A function that can fail returns a kinglet_status; kinglet_error_message() then says
-//              where, what was expected and what was found. After any error the model and the
-//              session are as they were before the call and no output has been written, except
-//              where a comment says so. Nothing is thrown, and nothing ends the process.
-//   NULL       A NULL handle, or a NULL pointer where no comment allows one, is
-//              KINGLET_INVALID_ARGUMENT. An output that may be NULL is then not computed.
-//   Memory     Any function may return KINGLET_OUT_OF_MEMORY. Buffers belong to the caller; the
-//              library keeps no pointer into them after it returns.
-//   Threads    Models and states are immutable: any number of threads may use one; only giving its
-//              handle back wants every other call with it to have ended. A session or an embedding
-//              belongs to one thread at a time, but for kinglet_session_cancel; different ones, of
-//              one model or of several, are independent. The library starts no threads.
-//   Handles    Each handle is its creator's to give back, in any order: sessions, embeddings and
-//              states keep what they need of their model after its handle is closed.
-//   Numbers    Log-probabilities are natural logarithms; a word the model holds impossible has
-//              minus infinity.
+// A *word* is an entry of the model's vocabulary: a whole word, a part of one or a mark. Its *id*
+// is its number, from 0 to the vocabulary size - 1. A *token* is one occurrence of a word in a
+// text. A *stream* is a sequence of tokens, processed in order; its position is the number of
+// tokens processed so far. A *lane* is a slot of a session that holds one stream; lanes are
+// numbered from 0. A *query* asks about the token that comes next.
+//
+// Rules for every function, not repeated below:
+//   Errors     A function that can fail returns a kinglet_status, which is KINGLET_OK on success.
+//              After an error kinglet_error_message() says where it occurred, what was expected and
+//              what was found. The model and the session are then as they were before the call, and
+//              no output has been written, except where a comment says so. The library throws no
+//              exceptions and never ends the process.
+//   NULL       A NULL handle, or a NULL pointer where no comment allows one, is refused with
+//              KINGLET_INVALID_ARGUMENT. An output that may be NULL is not computed when it is.
+//   Memory     Any function may return KINGLET_OUT_OF_MEMORY. Sizes of memory are in bytes. Buffers
+//              belong to the caller; the library keeps no pointer into them after it returns.
+//   Threads    Models and states are immutable, and any number of threads may use one at the same
+//              time. A session or an embedding may be used by one thread at a time, except for
+//              kinglet_session_cancel. Different sessions and embeddings are independent, even
+//              those of one model. A call that destroys a handle must be the last to use it.
+//              The library starts threads only for a session whose option `threads` is above 1
+//              (kinglet_session_options). With the backend "cuda" NVIDIA's driver starts its own.
+//   Handles    The caller destroys each handle that it created, in any order: sessions, embeddings
+//              and states keep what they need of their model. Destroying NULL does nothing.
+//   Numbers    Log-probabilities are natural logarithms; an impossible word has minus infinity.
 //   Structures A structure begins with its size as the caller compiled it, so that a program and a
-//              library of different versions understand each other. Fields are only ever added at
-//              the end.
-//   Widths     Every integer has a fixed width.
+//              library of different versions work together. New fields are added at the end only.
 #ifndef KINGLET_KINGLET_H_
 #define KINGLET_KINGLET_H_
 
@@ -49,407 +60,410 @@ extern "C" {
 
 // --- the library ---------------------------------------------------------------------------------
 
-// The number this header was written for. It is the shared library's soname, and grows with every
-// incompatible change.
+// The version of the binary interface, also in the soname. Every incompatible change increases it.
 #define KINGLET_ABI_VERSION 0
 
-// The same number, of the library in use. Programs that load it by hand compare the two.
+// KINGLET_ABI_VERSION of the library in use, for programs that load it by hand (dlopen) to compare.
 KINGLET_API uint32_t kinglet_abi_version(void);
 
-// "0.1.0". Static; do not free.
+// The library's version, such as "0.1.0". The text is static; do not free it.
 KINGLET_API const char* kinglet_version_string(void);
 
-// "KINGLET_CORRUPT", or "unknown status" for a number that is none. Static; do not free.
+// The name of a status, such as "KINGLET_CORRUPT"; "unknown status" for any other number. The text
+// is static; do not free it.
 KINGLET_API const char* kinglet_status_name(kinglet_status status);
 
-// One line about the last call that failed in this thread, NUL-terminated; "" before the first.
-// Never NULL. The library owns the text: it is valid until the next failing call in this thread or
-// the thread's end, and successful calls leave it alone. A line over 1,023 bytes is cut short.
+// One NUL-terminated line about the last call that failed in this thread, never NULL; "" if none
+// has failed. The library owns the text. It stays valid until the next call that fails in this
+// thread or until the thread ends; successful calls do not change it. It has at most 1,023 bytes.
 KINGLET_API const char* kinglet_error_message(void);
 
 // --- models --------------------------------------------------------------------------------------
 
-// A verified model, ready to run.
+// A verified model, ready to run. Immutable; any number of threads may share one.
 typedef struct kinglet_model kinglet_model;
 
-// How grave a line of the log is.
+// How serious a line of the log is.
 enum kinglet_log_level {
   KINGLET_LOG_INFO = 1,
   KINGLET_LOG_WARNING = 2,
 };
 
-// How a model is opened. Zero is every field's default. A structure longer than the library knows
-// is accepted if the bytes it does not know are zero.
+// How to open a model. 0 or NULL in a field means its default. A structure that is longer than the
+// library's own is accepted if the bytes that the library does not know are 0.
 typedef struct kinglet_model_options {
   uint32_t struct_size;  // set by kinglet_model_options_init
   uint32_t reserved;     // zero
-  // A session whose lanes together need more bytes than this is refused with KINGLET_OUT_OF_MEMORY.
-  // 0: 4 GiB.
+  // The most bytes that the lanes of one session may take together; a session that needs more is
+  // refused with KINGLET_OUT_OF_MEMORY. 0: 4 GiB.
   uint64_t session_memory_limit;
-  // "cpu", "ref", "ref64" or, where this library has it and the machine a device, "cuda"; read
-  // during the call only. NULL: "cpu".
+  // What computes: "cpu" (the processor), "cuda" (an NVIDIA GPU, where the library was built for it
+  // and the machine has one), "ref" or "ref64" (the slow, readable reference in float or double).
+  // The text is read during the call only. NULL: "cpu".
   const char* backend;
-  // The bytes that the file, the weights as the backend lays them out and all live sessions may
-  // hold together, of the host's memory and not of a device's; whatever would need more is refused
-  // with KINGLET_OUT_OF_MEMORY. Sessions count kinglet_model_lane_bytes for each lane; states are
-  // not among them. 0: no limit.
+  // The most bytes of the host's memory, not of a device's, that the file, the weights as the
+  // backend stores them and all live sessions may hold together. Whatever would exceed it is
+  // refused with KINGLET_OUT_OF_MEMORY. A session counts as kinglet_model_lane_bytes for each of
+  // its lanes. States do not count. 0: no limit.
   uint64_t memory_limit;
-  // Called with a kinglet_log_level and one line of NUL-terminated text that is valid during the
-  // call only; by any thread that uses the model or a session or state of it, several at once,
-  // until the last of these handles is given back. Must return, and must not call the library.
-  // NULL: no log.
+  // Called with a kinglet_log_level and one NUL-terminated line, which is valid during the call
+  // only. Any thread that uses the model, or a session or state of it, may make the call, several
+  // threads at once, until the last of these handles is destroyed. The function must return, and
+  // must not call the library. NULL: no log.
   void (*log)(void* user, int32_t level, const char* message);
-  // The first argument of `log`.
-  void* log_user;
+  void* log_user;  // passed to `log` as its first argument
 } kinglet_model_options;
 
-// Makes `options` all defaults. `struct_size` is sizeof(kinglet_model_options) as the caller
-// compiled it. Errors: KINGLET_INVALID_ARGUMENT (a size no structure has).
+// Sets every field of `options` to its default. `struct_size` is sizeof(kinglet_model_options).
+// Errors: KINGLET_INVALID_ARGUMENT (a size that no version of the structure has).
 KINGLET_API kinglet_status kinglet_model_options_init(kinglet_model_options* options,
                                                       uint32_t struct_size);
 
 // Opens the model file at `path` and checks all of it, so that no later call can fail because of
-// the file; the file may change or vanish afterwards. `options` may be NULL. On success *out is the
-// caller's, to be given to kinglet_model_close.
+// the file. The file may change or disappear once this has returned. `options` may be NULL. On
+// success the caller owns *out and closes it with kinglet_model_close.
 // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION,
-// KINGLET_INVALID_MODEL, KINGLET_UNSUPPORTED (a backend this library lacks),
-// KINGLET_INVALID_ARGUMENT (options that are none).
+// KINGLET_INVALID_MODEL, KINGLET_UNSUPPORTED (a backend that this library lacks),
+// KINGLET_INVALID_ARGUMENT (invalid options).
 KINGLET_API kinglet_status kinglet_model_open(const char* path,
                                               const kinglet_model_options* options,
                                               kinglet_model** out);
 
-// The same, of a model file's `size` bytes in memory. They are copied, and need no alignment.
+// The same for a model file whose `size` bytes are in memory. They are copied, unaligned or not.
 KINGLET_API kinglet_status kinglet_model_open_memory(const void* bytes, uint64_t size,
                                                      const kinglet_model_options* options,
                                                      kinglet_model** out);
 
-// Gives the handle back. Sessions and states of the model stay valid: they share its memory, which
-// is freed with the last of them. NULL is allowed and does nothing.
+// Destroys the handle. The model's memory is freed with its last session, embedding or state.
 KINGLET_API void kinglet_model_close(kinglet_model* model);
 
-// The number of words; ids are 0 .. vocabulary size - 1.
+// The number of words. Ids are 0 .. vocabulary size - 1.
 KINGLET_API kinglet_status kinglet_model_vocabulary_size(const kinglet_model* model, uint32_t* out);
 
-// The word that a stream begins with: what the model's training fed before each text, so that the
-// text's first word is predicted too (fairseq's </s>). Step it first, on every lane that starts or
-// was reset. Errors: KINGLET_UNSUPPORTED (a model whose streams begin with the text).
+// The token that the model's training put before each text (fairseq's "</s>"), so that the text's
+// first word is predicted too. Step it first on every lane that is new or was reset.
+// Errors: KINGLET_UNSUPPORTED (a model whose streams begin with the text itself).
 KINGLET_API kinglet_status kinglet_model_start_token(const kinglet_model* model, uint32_t* out);
 
-// How many tokens a stream has positions for, in a model with absolute ones; a start token is one
-// of them. The token after the last has position 0 again and sees nothing before it, as if the
-// lane had been reset; kinglet_session_position goes on counting. For other answers there, reset
-// the lane before and feed it again as many of the last tokens as it shall see.
-// Errors: KINGLET_UNSUPPORTED (a model whose streams have no end).
+// In a model with absolute positions: how many tokens a stream has before positions start again,
+// the start token included. The token after that many is at position 0 of the model again and sees
+// no earlier token, as if the lane had been reset; kinglet_session_position goes on counting. To
+// let it see some context, reset the lane and step the most recent tokens again.
+// Errors: KINGLET_UNSUPPORTED (a model without absolute positions: its streams have no end).
 KINGLET_API kinglet_status kinglet_model_positions(const kinglet_model* model, uint32_t* out);
 
-// 1 if the model knows its words' texts, 0 if it has ids only.
+// *out becomes 1 if the model file has the text of each word, 0 if it has ids only.
 KINGLET_API kinglet_status kinglet_model_has_words(const kinglet_model* model, int32_t* out);
 
-// The bytes of word `id` followed by a NUL. `*needed`, if `needed` is not NULL, becomes the bytes
-// that takes, NUL included, also when the call fails with KINGLET_BUFFER_TOO_SMALL (`buffer` is
-// then untouched). `buffer` may be NULL to ask for the size only. Words are UTF-8 by habit, but any
-// bytes, NUL among them, may occur: the word is needed - 1 bytes long.
+// Writes the text of word `id` and a NUL to `buffer`, which has room for `capacity` bytes.
+// `*needed`, if `needed` is not NULL, becomes the number of bytes written, NUL included, also when
+// the call fails with KINGLET_BUFFER_TOO_SMALL (`buffer` is then untouched). `buffer` may be NULL,
+// to ask for the size only. Texts are usually UTF-8, but any bytes may occur, NUL among them: the
+// text has *needed - 1 bytes.
 // Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_UNSUPPORTED (ids only).
 KINGLET_API kinglet_status kinglet_model_token_text(const kinglet_model* model, uint32_t id,
                                                     char* buffer, uint64_t capacity,
                                                     uint64_t* needed);
 
-// The id of the word that is exactly these `length` bytes; no NUL is needed.
+// The id of the word whose text is exactly these `length` bytes. `text` needs no NUL.
 // Errors: KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (ids only).
 KINGLET_API kinglet_status kinglet_model_find_token(const kinglet_model* model, const char* text,
                                                     uint64_t length, uint32_t* id);
 
-// How many words the source of a translation has; 0 for a model without an encoder. The functions
-// above are about the words that the model predicts.
+// In a model with an encoder: the number of words of the source, the text to translate from. 0
+// without an encoder. The functions above are about the words of the target, which it predicts.
 KINGLET_API kinglet_status kinglet_model_source_vocabulary_size(const kinglet_model* model,
                                                                 uint32_t* out);
 
-// As kinglet_model_find_token, of the source's words. Errors: KINGLET_UNKNOWN_WORD,
-// KINGLET_UNSUPPORTED (no encoder, or ids only).
+// As kinglet_model_find_token, for words of the source.
+// Errors: KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (no encoder, or ids only).
 KINGLET_API kinglet_status kinglet_model_find_source_token(const kinglet_model* model,
                                                            const char* text, uint64_t length,
                                                            uint32_t* id);
 
-// What names the model file's content: 32 hexadecimal digits and a NUL. Buffer, capacity and needed
-// as for kinglet_model_token_text. Errors: KINGLET_BUFFER_TOO_SMALL.
+// A digest of the model file's content, which identifies it: 32 hexadecimal digits and a NUL.
+// `buffer`, `capacity` and `needed` as for kinglet_model_token_text.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_model_digest(const kinglet_model* model, char* buffer,
                                                 uint64_t capacity, uint64_t* needed);
 
-// The name of the backend that computes, and a NUL. Buffer, capacity and needed as for
-// kinglet_model_token_text. Errors: KINGLET_BUFFER_TOO_SMALL.
+// The name of the model's backend ("cpu") and a NUL; otherwise as kinglet_model_digest.
 KINGLET_API kinglet_status kinglet_model_backend(const kinglet_model* model, char* buffer,
                                                  uint64_t capacity, uint64_t* needed);
 
-// The bytes each lane of a session allocates when the session is created, at most: more than eight
-// lanes share memory in which they answer queries, and take less. Not in them: some numbers for
-// each word of the largest cluster, once, and the pages that saving, restoring and forking leave
-// with a lane, at most as many bytes again as its state.
+// The most bytes that creating a session allocates for each lane. In a session of more than eight
+// lanes each takes less, because lanes share the memory in which queries are answered. Not
+// included: a few numbers for each word of the softmax's largest cluster, once for a session, and
+// the copy that a lane keeps of a state that was saved, restored or forked.
 KINGLET_API kinglet_status kinglet_model_lane_bytes(const kinglet_model* model, uint64_t* out);
 
-// The bytes kinglet_state_write needs at most for a state of this model.
+// The most bytes that kinglet_state_write needs for any state of this model.
 KINGLET_API kinglet_status kinglet_model_state_bytes(const kinglet_model* model, uint64_t* out);
 
 // --- sessions ------------------------------------------------------------------------------------
 
-// One or more streams of tokens, called lanes, through a model. A lane's numbers are those of a
-// session of its own fed the same tokens, to the last bit. Wherever a lane is given below,
-// KINGLET_INVALID_ARGUMENT says that the session has no such lane; they are 0 .. lanes - 1.
+// One or more streams through a model, each in a lane of its own. What a lane answers does not
+// depend on the other lanes, to the last bit. Every function below that takes a lane returns
+// KINGLET_INVALID_ARGUMENT if the session has no such lane.
 typedef struct kinglet_session kinglet_session;
 
-// What the probabilities are while a model's neural cache is still empty.
+// What a model with a neural cache predicts while its cache is still empty.
 enum kinglet_empty_cache {
-  // As the original code computes: the cache's share of the probability is lost.
+  // As the original training code computes it: the words' probabilities sum to 1 - lambda, because
+  // the share lambda that belongs to the cache is lost.
   KINGLET_EMPTY_CACHE_REFERENCE = 0,
-  // The softmax alone, which sums to one.
+  // The softmax alone, whose probabilities sum to 1.
   KINGLET_EMPTY_CACHE_NORMALISED = 1,
 };
 
-// How a session runs. Zero is every field's default; grows like kinglet_model_options.
+// How to create a session. 0 in a field means its default. A longer structure is accepted as for
+// kinglet_model_options.
 //
-// With `threads` above 1 each call of the session divides its work among the calling thread and
-// helpers, `threads` in all but no more than the processors that the caller may run on. Helpers are
-// created with the session and end with it. Between its calls they sleep, they handle no signals,
-// and they call nothing of the caller's. No number changes by a bit.
+// With `threads` above 1 the session starts worker threads, with which the calling thread shares
+// the work of each call: `threads` of them in all, the caller's included, but no more than the
+// processors that the caller may run on. The workers end with the session. They sleep between its
+// calls, handle no signals and never call `log`. No answer changes by a bit.
 typedef struct kinglet_session_options {
   uint32_t struct_size;  // set by kinglet_session_options_init
   uint32_t empty_cache;  // a kinglet_empty_cache
-  uint32_t lanes;        // 0: 1
-  uint32_t threads;      // 0: 1
+  uint32_t lanes;        // number of lanes; 0: 1
+  uint32_t threads;      // that compute, the caller's included; 0: 1
 } kinglet_session_options;
 
-// Makes `options` all defaults. `struct_size` is sizeof(kinglet_session_options) as the caller
-// compiled it. Errors: KINGLET_INVALID_ARGUMENT (a size no structure has).
+// Sets every field of `options` to its default. `struct_size` is sizeof(kinglet_session_options).
+// Errors: KINGLET_INVALID_ARGUMENT (a size that no version of the structure has).
 KINGLET_API kinglet_status kinglet_session_options_init(kinglet_session_options* options,
                                                         uint32_t struct_size);
 
-// Starts a session, every lane at the start of a stream. It keeps the model's memory alive; the
-// model's handle may be closed before it. `options` may be NULL. On success *out is the caller's,
-// to be given to kinglet_session_destroy.
-// Errors: KINGLET_UNSUPPORTED (a model that predicts nothing: an embedding, which
-// kinglet_embedding_create serves), KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the
-// model's options, or where the system has no more threads), KINGLET_INVALID_ARGUMENT (options that
-// are none).
+// Creates a session whose lanes are all at the start of a stream. `options` may be NULL. On success
+// the caller owns *out and destroys it with kinglet_session_destroy.
+// Errors: KINGLET_UNSUPPORTED (a model that predicts nothing: use kinglet_embedding_create),
+// KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the model's options, or where the system has
+// no more threads), KINGLET_INVALID_ARGUMENT (invalid options).
 KINGLET_API kinglet_status kinglet_session_create(const kinglet_model* model,
                                                   const kinglet_session_options* options,
                                                   kinglet_session** out);
 
-// NULL is allowed and does nothing.
+// Destroys the session, after its workers have ended.
 KINGLET_API void kinglet_session_destroy(kinglet_session* session);
 
-// The number of lanes.
+// The number of lanes of the session.
 KINGLET_API kinglet_status kinglet_session_lanes(const kinglet_session* session, uint32_t* out);
 
-// Processes one token on one lane. The "cpu" backend allocates nothing on the models it has kernels
-// for; where reference kernels run, a token allocates and may fail with KINGLET_OUT_OF_MEMORY.
+// Processes token `id` on one lane. The backend "cpu" allocates nothing here, except in the steps
+// of a model for which it has no kernel of its own and uses the reference; the log names the first.
 // Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED, KINGLET_NO_SOURCE_YET (the model has an
-// encoder and kinglet_session_encode was not called since the start).
+// encoder, and the lane has no source since it was created or reset).
 KINGLET_API kinglet_status kinglet_session_step(kinglet_session* session, uint32_t lane,
                                                 uint32_t id);
 
-// Processes token ids[i] on lane lanes[i] for every i < count, each weight being fetched once for
-// all of them: all, or after an error none. The arrays may be NULL if `count` is 0.
+// Processes token ids[i] on lane lanes[i] for every i < count, and reads each weight from memory
+// once for all of them. After an error no lane has processed its token. Both arrays have `count`
+// elements and may be NULL if `count` is 0.
 // Errors: as kinglet_session_step, and KINGLET_INVALID_ARGUMENT if a lane occurs twice.
 KINGLET_API kinglet_status kinglet_session_step_lanes(kinglet_session* session,
                                                       const uint32_t* lanes, const uint32_t* ids,
                                                       uint64_t count);
 
-// Of a model with an encoder: begins the lane's stream anew with the `count` tokens of a source, at
-// least one. Then step the word that begins a translation (OpenNMT's "<s>") and ask for what
-// follows. Forks and saved states share the encoded source. It allocates.
+// In a model with an encoder: starts a new stream in the lane and encodes its source, the `count`
+// tokens of the text to translate. Next, step the token that begins a translation (OpenNMT's "<s>")
+// and query what follows. Forks and saved states share the encoded source. The call allocates.
 // Errors: KINGLET_UNSUPPORTED (no encoder), KINGLET_INVALID_ARGUMENT (no tokens, or more than the
 // encoder has positions), KINGLET_ID_OUT_OF_RANGE, KINGLET_CANCELLED, KINGLET_OUT_OF_MEMORY.
 KINGLET_API kinglet_status kinglet_session_encode(kinglet_session* session, uint32_t lane,
                                                   const uint32_t* source, uint64_t count);
 
-// Takes the lane back to the start of a stream: position 0, nothing remembered, no source.
+// Starts a new stream in the lane: position 0, an empty memory, no source.
 KINGLET_API kinglet_status kinglet_session_reset(kinglet_session* session, uint32_t lane);
 
-// The number of tokens processed since the start.
+// The number of tokens that the lane's stream has processed.
 KINGLET_API kinglet_status kinglet_session_position(const kinglet_session* session, uint32_t lane,
                                                     uint64_t* out);
 
-// Makes lane `to` a copy of lane `from`, which may be the same one. Only the memory in which they
-// differ is copied.
+// Makes the stream in lane `to` a copy of the one in lane `from`, which may be the same lane. Only
+// the memory in which the two differ is copied.
 KINGLET_API kinglet_status kinglet_session_fork(kinglet_session* session, uint32_t from,
                                                 uint32_t to);
 
-// From any thread, while another may be in a call with the session: the call that is running, or
-// else the next that computes something (a source, a step or a query), stops before its next step
-// and returns KINGLET_CANCELLED; calls after that one run as ever. The session must not be
-// destroyed meanwhile.
+// Cancels the call that is running in the session, or, if none is, the next one that computes
+// something (a source, a token or a query): it stops before its next step and returns
+// KINGLET_CANCELLED. Later calls run normally. Any thread may call this while the session exists.
 KINGLET_API kinglet_status kinglet_session_cancel(kinglet_session* session);
 
 // --- queries -------------------------------------------------------------------------------------
 
-// The queries below are about the token that follows the lane's last step. They compute only what
-// they need, remember it until the lane's next step (in a session of more than eight lanes: or
-// until eight others have been asked), and may be asked in any order, any number of times. Each may
-// fail with KINGLET_NO_TOKEN_YET (before the lane's first step), KINGLET_NOT_FINITE (the model's
-// own numbers overflowed) and KINGLET_CANCELLED.
+// A query is about the token that follows the lane's last step. Queries may be made in any order,
+// any number of times. Each computes only what it needs, and remembers it for later queries until
+// the lane's next step; a session of more than eight lanes may remember only the eight queried
+// last. Each may fail with KINGLET_NO_TOKEN_YET (before the lane's first step), KINGLET_NOT_FINITE
+// (an overflow in the model's own arithmetic) and KINGLET_CANCELLED.
 
 // The log-probability of word `id`. Errors: KINGLET_ID_OUT_OF_RANGE.
 KINGLET_API kinglet_status kinglet_session_log_probability(kinglet_session* session, uint32_t lane,
                                                            uint32_t id, double* out);
 
-// The log-probability of every word, at its id. `capacity` is what `out` can hold; entries beyond
-// the vocabulary size are left alone. "ref64" computes in double and rounds here.
-// Errors: KINGLET_BUFFER_TOO_SMALL.
+// The log-probability of every word: out[id] is that of word `id`. `out` has room for `capacity`
+// elements; those beyond the vocabulary size are left alone. The backend "ref64" computes in double
+// and rounds to float here. Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_session_log_probabilities(kinglet_session* session,
                                                              uint32_t lane, float* out,
                                                              uint64_t capacity);
 
-// The log-probability of each of `count` words: out[i] is that of ids[i]. A word may occur more
-// than once. Both arrays may be NULL if `count` is 0. Errors: KINGLET_ID_OUT_OF_RANGE.
+// The log-probabilities of some words: out[i] is that of word ids[i], for every i < count. A word
+// may occur more than once. Both arrays may be NULL if `count` is 0.
+// Errors: KINGLET_ID_OUT_OF_RANGE.
 KINGLET_API kinglet_status kinglet_session_log_probabilities_of(kinglet_session* session,
                                                                 uint32_t lane, const uint32_t* ids,
                                                                 uint64_t count, double* out);
 
-// The probability of every word, otherwise as kinglet_session_log_probabilities.
+// The probability of every word; otherwise as kinglet_session_log_probabilities.
 // Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_session_probabilities(kinglet_session* session, uint32_t lane,
                                                          float* out, uint64_t capacity);
 
-// The k most probable words, most probable first, equal ones by lower id; all words if k exceeds
-// the vocabulary size. `*count`, if `count` is not NULL, becomes their number, also when the call
-// fails with KINGLET_BUFFER_TOO_SMALL. `ids` and `log_probabilities` have room for `capacity`
-// entries each; either may be NULL. The answer is exact: the same, to the last bit, as sorting
-// every word. Errors: KINGLET_BUFFER_TOO_SMALL.
+// The k most probable words, the most probable first and words of equal probability by lower id;
+// all words if k exceeds the vocabulary size. Entry j of `ids` and `log_probabilities` is the j-th
+// word. Each array has room for `capacity` elements, and either may be NULL. `*count`, if `count`
+// is not NULL, becomes the number of words, also when the call fails with KINGLET_BUFFER_TOO_SMALL.
+// The answer is exact: the same, to the last bit, as computing and sorting all words.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_session_top_k(kinglet_session* session, uint32_t lane,
                                                  uint32_t k, uint32_t* ids,
                                                  double* log_probabilities, uint64_t capacity,
                                                  uint32_t* count);
 
-// A word drawn with probability proportional to p(word)^(1 / temperature); temperature 0, or so low
-// that its reciprocal overflows: the most probable word. The draw depends on the stream, the seed
-// and the temperature alone: asked again it is the same, as it is on another lane or machine.
-// So streams at the same position want different seeds.
+// Draws a word at random, with probability proportional to p(word)^(1 / temperature). Temperature
+// 0, or one so low that its reciprocal overflows, gives the most probable word. The word depends on
+// the stream, the seed and the temperature alone: the same query gives the same word again, on any
+// lane and on any machine. Streams of the same tokens need different seeds to draw different words.
 // Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
 KINGLET_API kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane,
                                                   uint64_t seed, double temperature, uint32_t* out);
 
-// The same asked of `count` lanes, none twice, with an answer for each in their order: the number,
-// to the last bit, that asking the lane alone gives. The weights of the softmax are fetched once
-// for several lanes. Lanes remember, and kinglet_session_last_work reports, what they would have if
-// asked alone. An error of one lane is the answer to all. The arrays may be NULL if `count` is 0.
-// Besides the errors above: KINGLET_INVALID_ARGUMENT if a lane occurs twice, KINGLET_OUT_OF_MEMORY.
+// The queries below are the same for `count` lanes at once, none of them twice, with one answer for
+// each in the order of `lanes`. Each answer, what its lane remembers and what
+// kinglet_session_last_work reports are those of a query of that lane alone, to the last bit; the
+// weights of the softmax are read from memory once for several lanes. If one lane has an error, it
+// is the error of the call. The arrays may be NULL if `count` is 0. Further errors:
+// KINGLET_INVALID_ARGUMENT if a lane occurs twice, KINGLET_OUT_OF_MEMORY.
 
-// out[i] becomes the log-probability of word ids[i] after lane lanes[i].
+// out[i] becomes the log-probability that word ids[i] comes next in lane lanes[i].
 // Errors: KINGLET_ID_OUT_OF_RANGE.
 KINGLET_API kinglet_status kinglet_session_log_probability_lanes(kinglet_session* session,
                                                                  const uint32_t* lanes,
                                                                  const uint32_t* ids,
                                                                  uint64_t count, double* out);
 
-// The k most probable words after each lane. `*per_lane`, if `per_lane` is not NULL, becomes their
-// number, the same for all lanes: k, or the vocabulary size if that is less; also when the call
-// fails with KINGLET_BUFFER_TOO_SMALL. Entry i * *per_lane + j of `ids` and `log_probabilities`,
-// either of which may be NULL, is lane lanes[i]'s j-th; each has room for `capacity` entries.
-// Errors: KINGLET_BUFFER_TOO_SMALL.
+// The k most probable next words of each lane, as kinglet_session_top_k orders them. Each lane has
+// *per_lane of them: k, or the vocabulary size if that is less. Element i * *per_lane + j of `ids`
+// and `log_probabilities` is the j-th word of lane lanes[i]. Each array has room for `capacity`
+// elements, and either may be NULL, as may `per_lane`. *per_lane is also set when the call fails
+// with KINGLET_BUFFER_TOO_SMALL. Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_session_top_k_lanes(kinglet_session* session,
                                                        const uint32_t* lanes, uint64_t count,
                                                        uint32_t k, uint32_t* ids,
                                                        double* log_probabilities, uint64_t capacity,
                                                        uint32_t* per_lane);
 
-// out[i] becomes the word that kinglet_session_sample draws on lane lanes[i] with seeds[i].
+// out[i] becomes the word that kinglet_session_sample draws on lane lanes[i] with seed seeds[i].
 // Errors: KINGLET_INVALID_ARGUMENT unless the temperature is finite and at least 0.
 KINGLET_API kinglet_status kinglet_session_sample_lanes(kinglet_session* session,
                                                         const uint32_t* lanes,
                                                         const uint64_t* seeds, uint64_t count,
                                                         double temperature, uint32_t* out);
 
-// Computes all that any question about these lanes can need, which then only reads it. Call it
-// before asking lane by lane for full distributions, for at most eight lanes at a time: so many are
-// remembered, and what is computed is still in the processor's caches when it is read.
+// Computes everything that queries about these lanes can need; the queries then only read it. Call
+// it before you ask lane after lane for a full distribution, for at most eight lanes at a time:
+// results are remembered for eight lanes, and are then still in the processor's caches.
 KINGLET_API kinglet_status kinglet_session_compute_lanes(kinglet_session* session,
                                                          const uint32_t* lanes, uint64_t count);
 
-// What a query computed, without what an earlier one about the same token had. docs/ACCOUNTING.md
-// says what counts as an operation; weights that are zero count.
+// What a query computed, without what earlier queries about the same token had computed already. A
+// cluster is a part of the softmax's vocabulary that is computed on its own: the head, with the
+// frequent words, or a tail. docs/ACCOUNTING.md defines an operation; zero weights count too.
 typedef struct kinglet_work {
-  uint32_t struct_size;      // set by the caller: sizeof(kinglet_work) as it compiled it
-  uint32_t cache_computed;   // 1: the neural cache's weights were computed
-  uint64_t clusters_opened;  // bit i < 64: cluster i of the softmax was computed (0 = the head)
-  double multiplications;
-  double additions;        // and subtractions
-  double others;           // divisions, roots, exponentials, logarithms, comparisons, roundings
-  uint64_t cluster_count;  // clusters computed, those past the 64th too
+  uint32_t struct_size;      // set by the caller: sizeof(kinglet_work)
+  uint32_t cache_computed;   // 1 if the neural cache's weights were computed, else 0
+  uint64_t clusters_opened;  // bit i < 64: cluster i was computed; 0 is the head
+  double multiplications;    // number of them
+  double additions;          // and subtractions
+  double others;             // divisions, roots, exponentials, logarithms, comparisons, roundings
+  uint64_t cluster_count;    // clusters computed, those beyond the 64th too
 } kinglet_work;
 
-// What the lane's last query did, also if it failed; nothing after a step, a reset, a restore or a
-// fork onto it from another lane. A call refused for its arguments is no query and leaves this
-// alone. Fields of a longer structure that this library does not know become zero.
-// Errors: KINGLET_INVALID_ARGUMENT (a struct_size no structure has).
+// What the lane's last query computed, even if that query failed. All numbers are 0 after a step, a
+// reset, a restore or a fork onto the lane from another one. A call that was refused because of its
+// arguments does not count as a query. Fields that this library does not know become 0.
+// Errors: KINGLET_INVALID_ARGUMENT (a struct_size that no version of the structure has).
 KINGLET_API kinglet_status kinglet_session_last_work(const kinglet_session* session, uint32_t lane,
                                                      kinglet_work* out);
 
 // --- states --------------------------------------------------------------------------------------
 
-// What a stream remembers, as a value: keep it, compare it, give it back to any lane of any session
-// of the same model, or write it as bytes for another process. States taken from one stream share
-// what they have in common, so one that is a few tokens older than another costs little. A state
-// outlives its session and its model's handle.
+// Everything that a stream remembers, as a value: a program can keep it, compare it, restore it in
+// any lane of any session of the same model, or write it as bytes for another process. States of
+// one stream share the memory in which they are equal, so a state that is a few tokens older than
+// another costs little. Immutable; any number of threads may share one. It stays valid after its
+// session is destroyed and its model closed.
 typedef struct kinglet_state kinglet_state;
 
-// The lane's state. On success *out is the caller's, to be given to kinglet_state_destroy.
+// Takes the state of the lane's stream. The caller owns *out: kinglet_state_destroy.
 KINGLET_API kinglet_status kinglet_session_save(kinglet_session* session, uint32_t lane,
                                                 kinglet_state** out);
 
-// Makes the lane go on from where the state was taken. The state stays the caller's.
-// Errors: KINGLET_MISMATCH (of another model file, or of a backend with other real numbers).
+// Makes the lane's stream the one that the state was taken from. The caller still owns the state.
+// Errors: KINGLET_MISMATCH (the state is of another model file, or of a backend that computes in
+// another type: float or double).
 KINGLET_API kinglet_status kinglet_session_restore(kinglet_session* session, uint32_t lane,
                                                    const kinglet_state* state);
 
-// NULL is allowed and does nothing.
+// Destroys the handle.
 KINGLET_API void kinglet_state_destroy(kinglet_state* state);
 
-// The number of tokens the stream had processed.
+// The number of tokens that the stream had processed.
 KINGLET_API kinglet_status kinglet_state_position(const kinglet_state* state, uint64_t* out);
 
-// 1 if streams in these states answer every question alike for ever: the same model, position, last
-// token and memory, bit for bit; else 0.
+// *out becomes 1 if the states have the same model, position, last token and memory, bit for bit,
+// so that streams in them will always give the same answers; else 0.
 KINGLET_API kinglet_status kinglet_state_equal(const kinglet_state* a, const kinglet_state* b,
                                                int32_t* out);
 
-// A number that is the same for equal states, in every process on every machine.
+// A hash: equal states have the same one, in every process and on every machine.
 KINGLET_API kinglet_status kinglet_state_hash(const kinglet_state* state, uint64_t* out);
 
-// The bytes kinglet_state_write needs for this state.
+// The number of bytes that kinglet_state_write needs for this state.
 KINGLET_API kinglet_status kinglet_state_bytes(const kinglet_state* state, uint64_t* out);
 
-// Writes the state as bytes that name their model and carry a checksum; the same on every machine.
-// `*needed`, if `needed` is not NULL, becomes their number, also when the call fails with
-// KINGLET_BUFFER_TOO_SMALL (`buffer` is then untouched). `buffer` may be NULL to ask for the size
-// only. Errors: KINGLET_BUFFER_TOO_SMALL.
+// Writes the state to `buffer` as bytes, the same on every machine, with the digest of its model
+// and a checksum. `buffer`, `capacity` and `needed` as for kinglet_model_token_text.
+// Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_state_write(const kinglet_state* state, void* buffer,
                                                uint64_t capacity, uint64_t* needed);
 
-// The state that these `size` bytes are; they are copied, and need no alignment. Whatever they are,
-// the worst a state so read can do is give wrong probabilities. On success *out is the caller's, to
-// be given to kinglet_state_destroy.
-// Errors: KINGLET_CORRUPT (no state, cut short or damaged, or of a stream whose own numbers had
-// overflowed), KINGLET_UNSUPPORTED_VERSION,
-// KINGLET_MISMATCH (of another model file, or of a backend with other real numbers).
+// Reads a state from the `size` bytes that kinglet_state_write wrote. The bytes are copied and need
+// no alignment. They are checked: forged ones can at worst give wrong probabilities. On success the
+// caller owns *out and destroys it with kinglet_state_destroy.
+// Errors: KINGLET_CORRUPT (not a state, cut short, damaged, or of a stream with an overflow in the
+// model's own arithmetic), KINGLET_UNSUPPORTED_VERSION, KINGLET_MISMATCH (as for restoring it).
 KINGLET_API kinglet_status kinglet_state_read(const kinglet_model* model, const void* bytes,
                                               uint64_t size, kinglet_state** out);
 
 // --- embeddings ----------------------------------------------------------------------------------
 
-// The vectors of a model's words and, where the model has a classifier, class scores of lists of
-// words. Every model has vectors: a language model gives those its first layer is fed.
+// Gives the vectors of a model's words and, if the model has a classifier, class scores of lists of
+// words. Every model has vectors: those of a language model are the input of its first layer.
 typedef struct kinglet_embedding kinglet_embedding;
 
-// Keeps the model's memory alive; the model's handle may be closed before it. It takes as much
-// memory as a session's lane, and counts as one. On success *out is the caller's, to be given to
-// kinglet_embedding_destroy. Errors: KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the
-// model's options).
+// Creates an embedding. It takes as much memory as a lane of a session, and counts as one. On
+// success the caller owns *out and destroys it with kinglet_embedding_destroy.
+// Errors: KINGLET_OUT_OF_MEMORY (also beyond a memory limit of the model's options).
 KINGLET_API kinglet_status kinglet_embedding_create(const kinglet_model* model,
                                                     kinglet_embedding** out);
 
-// NULL is allowed and does nothing.
+// Destroys the handle.
 KINGLET_API void kinglet_embedding_destroy(kinglet_embedding* embedding);
 
-// The numbers in a word's vector.
+// The number of elements of a word's vector.
 KINGLET_API kinglet_status kinglet_embedding_width(const kinglet_embedding* embedding,
                                                    uint32_t* out);
 
@@ -457,22 +471,23 @@ KINGLET_API kinglet_status kinglet_embedding_width(const kinglet_embedding* embe
 KINGLET_API kinglet_status kinglet_embedding_classes(const kinglet_embedding* embedding,
                                                      uint32_t* out);
 
-// The vectors of `count` words, one after the other: out[i * width + j] is entry j of that of
-// ids[i]. A word may occur more than once. `capacity` is what `out` can hold; entries beyond
-// count * width are left alone. Both arrays may be NULL if `count` is 0. "ref64" computes in double
-// and rounds here. After KINGLET_NOT_FINITE and KINGLET_OUT_OF_MEMORY the first vectors may have
-// been written. Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_NOT_FINITE (the
-// model's own numbers overflowed).
+// The vectors of `count` words, one after the other: out[i * width + j] is element j of the vector
+// of word ids[i]. A word may occur more than once. `capacity` is the number of elements that `out`
+// has room for; those beyond count * width are left alone. Both arrays may be NULL if `count` is 0.
+// "ref64" computes in double and rounds to float here. After KINGLET_NOT_FINITE and
+// KINGLET_OUT_OF_MEMORY the first vectors may have been written.
+// Errors: KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_NOT_FINITE (an overflow in the
+// model's own arithmetic).
 KINGLET_API kinglet_status kinglet_embedding_vectors(kinglet_embedding* embedding,
                                                      const uint32_t* ids, uint64_t count,
                                                      float* out, uint64_t capacity);
 
-// The score of every class for a list of `count` words: its logit and its log-probability, which is
-// the logit less the logarithm of the sum of all exponentials. `capacity` is what each array can
-// hold; either may be NULL, and entries beyond the number of classes are left alone.
-// Errors: KINGLET_UNSUPPORTED (no classifier), KINGLET_INVALID_ARGUMENT (no word in the list but
-// padding), KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_NOT_FINITE (the model's own
-// numbers overflowed).
+// The scores of every class for a list of `count` words: the class's logit, and its
+// log-probability, which is the logit minus the logarithm of the sum of all logits' exponentials.
+// Each array may be NULL, or has room for `capacity` elements, of which one for each class is set.
+// Errors: KINGLET_UNSUPPORTED (no classifier), KINGLET_INVALID_ARGUMENT (a list of no words, or of
+// padding only), KINGLET_ID_OUT_OF_RANGE, KINGLET_BUFFER_TOO_SMALL, KINGLET_NOT_FINITE (an overflow
+// in the model's own arithmetic).
 KINGLET_API kinglet_status kinglet_embedding_classify(kinglet_embedding* embedding,
                                                       const uint32_t* ids, uint64_t count,
                                                       double* logits, double* log_probabilities,

@@ -1,16 +1,17 @@
-// The C interface as C++17 classes: handles that free themselves, errors as Status and Result
-// (kinglet/status.h), vectors and strings for answers. Everything here is a line or two over
-// kinglet.h, which says what each function does, what it refuses and which threads may call it.
+// The C interface as C++17 classes: handles that destroy themselves, errors as Status and Result
+// (kinglet/status.h), answers as vectors and strings. Each method is a line or two over the
+// function of kinglet.h with the corresponding name. kinglet.h says what it does, which errors it
+// returns and which threads may call it.
 //
 //   kinglet::Result<kinglet::Model> model = kinglet::Model::Open("model.kgl");
 //   if (!model.ok()) return model.status();
 //   kinglet::Result<kinglet::Session> session = kinglet::Session::Create(*model);
 //
-// Nothing is thrown by kinglet; vectors and strings take memory as the program's others do. A
-// handle that was moved from is empty, and what it is asked is KINGLET_INVALID_ARGUMENT.
+// kinglet itself throws nothing; vectors and strings throw std::bad_alloc as they do everywhere. An
+// object that was moved from is empty: its methods return KINGLET_INVALID_ARGUMENT.
 //
-// The classes are in an inline namespace, so that their symbols are not those of the library's own
-// classes of the same names where both are linked into one program.
+// The classes are in an inline namespace, so that a program can link these and the library's own
+// classes of the same names.
 #ifndef KINGLET_KINGLET_HPP_
 #define KINGLET_KINGLET_HPP_
 
@@ -28,35 +29,37 @@
 namespace kinglet {
 inline namespace api {
 
-// kinglet_model_options, all defaults.
+// kinglet_model_options with every field at its default.
 struct ModelOptions : kinglet_model_options {
   ModelOptions() : kinglet_model_options() { struct_size = sizeof(kinglet_model_options); }
 };
 
-// kinglet_session_options, all defaults.
+// kinglet_session_options with every field at its default.
 struct SessionOptions : kinglet_session_options {
   SessionOptions() : kinglet_session_options() { struct_size = sizeof(kinglet_session_options); }
 };
 
+// A word and its natural log-probability.
 struct Candidate {
   uint32_t id;
   double log_probability;
 };
 
-// What a call of the C interface returned, with the thread's error text.
+// The status that a function of the C interface returned, with the thread's error text.
 inline Status StatusOf(kinglet_status status) {
   if (status == KINGLET_OK) return Status();
   return Status(static_cast<StatusCode>(status), kinglet_error_message());
 }
 
-// `value` if the call that was to fill it succeeded.
+// `value` if the call that was to set it succeeded, otherwise the call's error.
 template <class T>
 Result<T> ResultOf(kinglet_status status, T value) {
   if (status != KINGLET_OK) return StatusOf(status);
   return value;
 }
 
-// The text that `write(buffer, capacity, needed)` writes by the C interface's rule for buffers.
+// The text that write(buffer, capacity, needed) writes as kinglet_model_token_text does: called
+// twice, for the size and for the text.
 template <class Write>
 Result<std::string> TextOf(const Write& write) {
   uint64_t needed = 0;
@@ -69,7 +72,7 @@ Result<std::string> TextOf(const Write& write) {
   return ResultOf(status, std::move(text));
 }
 
-// Move-only. Immutable: any number of threads may use one.
+// A verified model. Move-only. Immutable: any number of threads may use one at the same time.
 class Model {
  public:
   static Result<Model> Open(const std::string& path, const ModelOptions& options = {}) {
@@ -111,12 +114,12 @@ class Model {
   }
   Result<uint32_t> FindToken(std::string_view text) const {
     uint32_t id = 0;
-    // An empty view may point nowhere.
+    // data() of an empty view may be null, which the C interface refuses.
     const char* const bytes = text.empty() ? "" : text.data();
     const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
     return ResultOf(status, id);
   }
-  // 0 without an encoder.
+  // 0 for a model without an encoder.
   Result<uint32_t> SourceVocabularySize() const {
     uint32_t size = 0;
     const kinglet_status status = kinglet_model_source_vocabulary_size(get(), &size);
@@ -149,7 +152,7 @@ class Model {
     return ResultOf(status, bytes);
   }
 
-  // The handle; still this object's.
+  // The C handle, which this object still owns.
   kinglet_model* get() const { return model_.get(); }
 
  private:
@@ -160,7 +163,8 @@ class Model {
   std::unique_ptr<kinglet_model, Close> model_;
 };
 
-// Copies share one immutable state; any number of threads may use it.
+// Everything that a stream remembers. Copies share one immutable state, which any number of threads
+// may use at the same time.
 class State {
  public:
   static Result<State> Read(const Model& model, const void* bytes, size_t size) {
@@ -168,7 +172,7 @@ class State {
     const kinglet_status status = kinglet_state_read(model.get(), bytes, size, &state);
     return ResultOf(status, State(state));
   }
-  // Takes the handle over.
+  // Takes ownership of the handle.
   explicit State(kinglet_state* state) : state_(state, kinglet_state_destroy) {}
 
   Result<uint64_t> Position() const {
@@ -196,7 +200,7 @@ class State {
     return ResultOf(status, std::move(bytes));
   }
 
-  // States that were moved from equal each other only.
+  // A state that was moved from equals only another such state.
   friend bool operator==(const State& a, const State& b) {
     int32_t equal = 0;
     if (a.get() == b.get()) return true;
@@ -204,14 +208,15 @@ class State {
   }
   friend bool operator!=(const State& a, const State& b) { return !(a == b); }
 
-  // The handle; still the copies'.
+  // The C handle, which this object and its copies still own.
   const kinglet_state* get() const { return state_.get(); }
 
  private:
   std::shared_ptr<kinglet_state> state_;
 };
 
-// Move-only. Belongs to one thread at a time, but for Cancel.
+// One or more streams through a model, one in each lane. Move-only. One thread at a time may use
+// it, except for Cancel. With SessionOptions::threads above 1 it has worker threads of its own.
 class Session {
  public:
   static Result<Session> Create(const Model& model, const SessionOptions& options = {}) {
@@ -245,7 +250,7 @@ class Session {
   Status Fork(uint32_t from, uint32_t to) {
     return StatusOf(kinglet_session_fork(get(), from, to));
   }
-  // From any thread.
+  // Any thread may call this.
   Status Cancel() { return StatusOf(kinglet_session_cancel(get())); }
 
   Result<double> LogProbability(uint32_t id, uint32_t lane = 0) {
@@ -254,7 +259,7 @@ class Session {
         kinglet_session_log_probability(get(), lane, id, &log_probability);
     return ResultOf(status, log_probability);
   }
-  // Of each of `count` words, in their order.
+  // Element i is the log-probability of word ids[i].
   Result<std::vector<double>> LogProbabilitiesOf(const uint32_t* ids, size_t count,
                                                  uint32_t lane = 0) {
     std::vector<double> out(count);
@@ -262,14 +267,14 @@ class Session {
         kinglet_session_log_probabilities_of(get(), lane, ids, count, out.data());
     return ResultOf(status, std::move(out));
   }
-  // Of every word, at its id.
+  // Element `id` is the log-probability of word `id`.
   Result<std::vector<float>> LogProbabilities(uint32_t lane = 0) {
     std::vector<float> out(vocabulary_size_);
     const kinglet_status status =
         kinglet_session_log_probabilities(get(), lane, out.data(), out.size());
     return ResultOf(status, std::move(out));
   }
-  // The same into the caller's memory.
+  // The same, written to the caller's memory. Errors: KINGLET_BUFFER_TOO_SMALL.
   Status LogProbabilities(float* out, size_t capacity, uint32_t lane = 0) {
     return StatusOf(kinglet_session_log_probabilities(get(), lane, out, capacity));
   }
@@ -282,7 +287,7 @@ class Session {
   Status Probabilities(float* out, size_t capacity, uint32_t lane = 0) {
     return StatusOf(kinglet_session_probabilities(get(), lane, out, capacity));
   }
-  // Most probable first.
+  // The most probable word first.
   Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0) {
     const uint32_t wanted = k < vocabulary_size_ ? k : vocabulary_size_;
     std::vector<uint32_t> ids(wanted);
@@ -300,7 +305,7 @@ class Session {
     const kinglet_status status = kinglet_session_sample(get(), lane, seed, temperature, &id);
     return ResultOf(status, id);
   }
-  // The same of `count` lanes, an answer for each.
+  // The queries above for `count` lanes at once: element i answers for lane lanes[i].
   Result<std::vector<double>> LogProbabilityLanes(const uint32_t* lanes, const uint32_t* ids,
                                                   size_t count) {
     std::vector<double> out(count);
@@ -328,7 +333,7 @@ class Session {
         kinglet_session_sample_lanes(get(), lanes, seeds, count, temperature, out.data());
     return ResultOf(status, std::move(out));
   }
-  // Before full distributions of several lanes.
+  // Computes what later queries about these lanes will read; see kinglet_session_compute_lanes.
   Status ComputeLanes(const uint32_t* lanes, size_t count) {
     return StatusOf(kinglet_session_compute_lanes(get(), lanes, count));
   }
@@ -348,7 +353,7 @@ class Session {
     return StatusOf(kinglet_session_restore(get(), lane, state.get()));
   }
 
-  // The handle; still this object's.
+  // The C handle, which this object still owns.
   kinglet_session* get() const { return session_.get(); }
 
  private:
@@ -361,12 +366,12 @@ class Session {
   uint32_t vocabulary_size_;
 };
 
-// Of every class.
+// The scores of a list of words, one for each class.
 struct ClassScores {
   std::vector<double> logits, log_probabilities;
 };
 
-// Move-only. Belongs to one thread at a time.
+// Gives vectors of words and scores of lists of words. Move-only. One thread at a time may use it.
 class Embedding {
  public:
   static Result<Embedding> Create(const Model& model) {
@@ -380,14 +385,14 @@ class Embedding {
     const kinglet_status status = kinglet_embedding_width(get(), &width);
     return ResultOf(status, width);
   }
-  // 0: no classifier.
+  // 0 for a model without a classifier.
   Result<uint32_t> Classes() const {
     uint32_t classes = 0;
     const kinglet_status status = kinglet_embedding_classes(get(), &classes);
     return ResultOf(status, classes);
   }
   Result<std::vector<float>> Vector(uint32_t id) { return Vectors(&id, 1); }
-  // One after the other.
+  // The words' vectors one after the other: element i * width + j is element j of that of ids[i].
   Result<std::vector<float>> Vectors(const uint32_t* ids, size_t count) {
     const Result<uint32_t> width = Width();
     if (!width.ok()) return width.status();
@@ -406,7 +411,7 @@ class Embedding {
     return ResultOf(status, std::move(scores));
   }
 
-  // The handle; still this object's.
+  // The C handle, which this object still owns.
   kinglet_embedding* get() const { return embedding_.get(); }
 
  private:

@@ -120,6 +120,14 @@ struct BlockInput {
   int16_t last[kCols] = {};  // of the block after them
 };
 
+// Sums of chunks: functions of their own, which all sizes of IntegerPanels share.
+HWY_NOINLINE void AddChunk(const int32_t* sums, size_t n, int64_t* totals) {
+  for (size_t i = 0; i < n; ++i) totals[i] += sums[i];
+}
+HWY_NOINLINE void RoundTotals(const int64_t* totals, size_t n, float* reals) {
+  for (size_t i = 0; i < n; ++i) reals[i] = static_cast<float>(totals[i]);
+}
+
 // A product's share of some neighbouring panels and of some vectors: panels share a broadcast of x,
 // vectors share decoded codes, and together they hide the latency of additions.
 template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs>
@@ -192,19 +200,13 @@ struct IntegerPanels {
     int64_t totals[kSums * kWidth] = {};
     for (size_t begin = 0; begin < blocks; begin += chunk) {
       Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
-      for (size_t v = 0; v < kSums; ++v) {
-        alignas(64) int32_t lanes[kWidth];
-        hn::Store(sums[v], Sums(), lanes);
-        for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
-      }
+      alignas(64) int32_t of_chunk[kSums * kWidth];
+      for (size_t v = 0; v < kSums; ++v) hn::Store(sums[v], Sums(), of_chunk + v * kWidth);
+      AddChunk(of_chunk, kSums * kWidth, totals);
     }
-    for (size_t v = 0; v < kSums; ++v) {
-      alignas(64) float lanes[kWidth];
-      for (size_t lane = 0; lane < kWidth; ++lane) {
-        lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
-      }
-      products[v] = hn::Load(Reals(), lanes);
-    }
+    alignas(64) float reals[kSums * kWidth];
+    RoundTotals(totals, kSums * kWidth, reals);
+    for (size_t v = 0; v < kSums; ++v) products[v] = hn::Load(Reals(), reals + v * kWidth);
   }
 
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, Inputs inputs,
@@ -289,8 +291,10 @@ struct FormProduct {
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
     BlockInput<kCols> inputs[kGroupInputs];
     for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);
-    for (; panel + kTogether <= end; panel += kTogether) {
-      Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);
+    if constexpr (kTogether > 1) {
+      for (; panel + kTogether <= end; panel += kTogether) {
+        Multiply<kTogether>(weight, panel, inputs, count, chunk, finish);
+      }
     }
     for (; panel < end; ++panel) Multiply<1>(weight, panel, inputs, count, chunk, finish);
   }

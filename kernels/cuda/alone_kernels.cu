@@ -6,9 +6,10 @@
 namespace kinglet::cuda {
 namespace {
 
-// Blocks that a multiprocessor has registers for at least: one waits for memory, or makes logits of
-// its sums, while another computes. A product of many lanes needs all registers for its sums, and
-// so does a cluster's where threads make tiles without tensor cores' help (byte_product.h).
+// At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that one
+// computes while another waits for memory. A product for many lanes needs all registers for its
+// sums. So does a pass over a cluster on devices without the tensor core instruction, where the
+// threads compute the products of tiles themselves (byte_product.h).
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800
 constexpr uint32_t kBlocksOfPass = 1;
 #else

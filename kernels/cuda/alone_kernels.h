@@ -1,5 +1,6 @@
-// Kernels for steps that run alone (Step::alone_from_lanes): compiled apart from the kernel that
-// runs all kinds of steps, with registers of their own. C++17.
+// Kernels of a single kind of step, for steps that are a launch of their own
+// (Step::alone_from_lanes). Each has as many registers as its step needs, not as many as the kernel
+// that runs all kinds of steps. C++17.
 #ifndef KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 #define KINGLET_KERNELS_CUDA_ALONE_KERNELS_H_
 
@@ -10,10 +11,10 @@
 
 namespace kinglet::cuda {
 
-// A __global__ function: the units of a step, divided among the blocks of a launch.
+// A __global__ function: block b runs units b, b + grid size, ... of the step.
 using AloneKernel = void (*)(const Step* step, const Lane* lanes, uint32_t lane_count);
 
-// Null: the step has none.
+// Null if the kind of step has no kernel of its own.
 AloneKernel FindAloneKernel(const Step& step);
 
 }  // namespace kinglet::cuda

@@ -1,4 +1,4 @@
-// How WindowAttention and SourceAttention become steps (attention.h).
+// How WindowAttention and SourceAttention become device steps (attention.h).
 #include "kernels/cuda/attention.h"
 
 #include <cstdint>
@@ -10,14 +10,16 @@
 #include <vector>
 
 #include "format/encoding.h"
+#include "format/overloaded.h"
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/relative_rows.h"
+#include "kernels/numerics.h"
 #include "kernels/ref/quantise.h"
 
 namespace kinglet::cuda {
 namespace {
 
-// Longer windows are divided among blocks.
+// The heads of longer windows are divided among blocks.
 constexpr uint32_t kLongWindow = 256;
 
 constexpr bool Together(std::initializer_list<uint64_t> lengths) {
@@ -27,7 +29,8 @@ constexpr bool Together(std::initializer_list<uint64_t> lengths) {
   return true;
 }
 
-// What both kinds of attention have: `keys` and `values` lie where a head's begin, strides are set.
+// The arguments that both kinds of attention have in common. `keys` and `values` are the buffers of
+// head 0; the caller sets the strides, and moves the places where they begin elsewhere.
 template <class Op>
 Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId values,
                            Binder& binder) {
@@ -61,9 +64,9 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
   made.query_step = query_buffer.quantiser->step;
   made.content_scale = query_buffer.quantiser->step * key_buffer.quantiser->step;
   made.value_scale = of_weights.step * value_buffer.quantiser->step;
-  made.wide_scores = !SumFitsInt32(op.key_size, LargestCode(*query_buffer.quantiser),
+  made.scores.wide = !SumFitsInt32(op.key_size, LargestCode(*query_buffer.quantiser),
                                    LargestCode(*key_buffer.quantiser));
-  made.wide_values =
+  made.weighted.wide =
       !SumFitsInt32(op.window, LargestCode(of_weights), LargestCode(*value_buffer.quantiser));
   return made;
 }
@@ -71,11 +74,11 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
 std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
   if (attention.window <= kLongWindow) return {MakeStep(AttendHead{attention})};
   const Place scores = binder.TemporaryOfStep<float>(uint64_t{attention.heads} * attention.window);
-  return {MakeStep(ScoreSlots{attention, scores}), MakeStep(WeighValues{attention, scores})};
+  return {MakeStep(ScoreSlots{{attention, scores}}), MakeStep(WeighValues{{attention, scores}})};
 }
 
-// [key_size, window] as [window, key_size]: a slot's numbers lie together.
-Result<const float*> SlotRows(const SlotColumns& op, const WindowAttention& attention,
+// The columns [key_size, window] as rows [window, key_size]: a slot's elements are neighbours.
+Result<PositionRows> SlotRows(const SlotColumns& op, const WindowAttention& attention,
                               Binder& binder) {
   const std::vector<float> columns = DecodedValues(binder.plan.weights[op.columns]);
   std::vector<float> rows(columns.size());
@@ -84,9 +87,13 @@ Result<const float*> SlotRows(const SlotColumns& op, const WindowAttention& atte
       rows[s * attention.key_size + i] = columns[i * attention.window + s];
     }
   }
-  return binder.weights.Constants(std::span<const float>(rows));
+  PositionRows made;
+  KINGLET_ASSIGN_OR_RETURN(made.rows, binder.weights.Constants(std::span<const float>(rows)));
+  made.count = attention.window;
+  return made;
 }
 
+// The start row as elements: reals, or codes by the quantiser of qkv.
 Result<const void*> StartRow(WeightId id, const Attention& attention, const BufferSpec& qkv,
                              Binder& binder) {
   if (!attention.codes) {
@@ -110,15 +117,19 @@ Steps BindOp(const WindowAttention& op, Binder& binder) {
   made.value_stride = op.value_size;
   made.masked = op.start != StreamStart::kZeros;
   made.restarts = op.restarts;
-  made.keys_together = Together({op.key_size});
-  made.values_together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
-  if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
-    KINGLET_ASSIGN_OR_RETURN(made.positions.rows, SlotRows(*slots, op, binder));
-    made.positions.count = op.window;
-  } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
-    KINGLET_ASSIGN_OR_RETURN(made.positions,
-                             MakeRelativeRows(*relative, op.heads, op.key_size, op.window, binder));
-  }
+  made.scores.together = Together({op.key_size});
+  made.weighted.together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
+  KINGLET_ASSIGN_OR_RETURN(
+      made.positions,
+      std::visit(Overloaded{[](std::monostate) -> Result<PositionRows> { return PositionRows(); },
+                            [&](const SlotColumns& columns) -> Result<PositionRows> {
+                              return SlotRows(columns, op, binder);
+                            },
+                            [&](const RelativeRows& relative) -> Result<PositionRows> {
+                              return MakeRelativeRows(relative, op.heads, op.key_size, op.window,
+                                                      binder);
+                            }},
+                 op.positions));
   if (op.start_row) {
     KINGLET_ASSIGN_OR_RETURN(made.start,
                              StartRow(*op.start_row, made, binder.plan.buffer(op.qkv), binder));
@@ -129,15 +140,15 @@ Steps BindOp(const WindowAttention& op, Binder& binder) {
 Steps BindOp(const SourceAttention& op, Binder& binder) {
   KINGLET_ASSIGN_OR_RETURN(Attention made, CommonOf(op, op.query, op.memory, op.memory, binder));
   made.of_source = true;
-  // A head's part of a slot ends with its key and its value.
+  // In a slot of the memory, each head's part ends with its key and then its value.
   const uint32_t stride = binder.Count(op.memory) / op.window / op.heads;
   const uint64_t value_at = stride - op.value_size, key_at = value_at - op.key_size;
   const uint64_t bytes = made.codes ? sizeof(int16_t) : sizeof(float);
   made.keys = made.keys.Plus(key_at * bytes);
   made.values = made.values.Plus(value_at * bytes);
   made.key_stride = made.value_stride = stride;
-  made.keys_together = Together({stride, key_at, op.key_size});
-  made.values_together = Together({stride, value_at, op.value_size});
+  made.scores.together = Together({stride, key_at, op.key_size});
+  made.weighted.together = Together({stride, value_at, op.value_size});
   return StepsOf(made, binder);
 }
 

@@ -1,11 +1,18 @@
-// Attention of one token to the slots of a ring, or to the rows of an encoded source
-// (kernels/op.h, WindowAttention and SourceAttention). C++17.
+// Attention of one token to the slots of its window, which a ring holds, or to the rows of an
+// encoded source (kernels/op.h, WindowAttention and SourceAttention). C++17.
 //
-// A head of a short window is one unit: its keys and values are read once, its weights live in
-// shared memory. A long window's head would keep one block busy for as long as it takes one
-// multiprocessor to read hundreds of kilobytes, so it is two steps, each of several units: scores
-// by parts of the window, then sums of values by parts of a value, each of which makes the weights
-// it needs once more.
+//   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
+//   out = sum over s of weights[s] v[s]
+//
+// Short windows: one step, AttendHead. A block does a head of a lane: it reads keys and values once,
+// and keeps scores and weights in shared memory. Long windows: one block would need as long as one
+// multiprocessor takes to read hundreds of kilobytes, so there are two steps of several units each.
+// ScoreSlots divides a head's slots among blocks and writes the scores to the lane's memory.
+// WeighValues divides the columns of the values; each of its blocks computes the softmax again.
+//
+// Within a block, groups of threads compute dot products (dots.h); for the weighted sum of codes a
+// thread has a few columns of every n-th slot. Sums of codes are integers, exact in any order. Sums
+// of reals and of exponentials follow rule 4 of docs/NUMERICS.md (sums.h).
 #ifndef KINGLET_KERNELS_CUDA_ATTENTION_H_
 #define KINGLET_KERNELS_CUDA_ATTENTION_H_
 
@@ -15,51 +22,55 @@
 #include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
+#include "kernels/functions.h"
+#include "kernels/ring.h"
 
 namespace kinglet::cuda {
 
-// What a score has of positions: q . row + constant, for the row of the slot's distance. The rows
-// end with that of distance 0; larger distances than there are rows count as the largest.
+// The position term of a score: q . row + constant, with the row of the slot's distance from the
+// newest slot. The last row is that of distance 0. Distances beyond the first row use the first row.
 struct PositionRows {
   const float* rows = nullptr;       // [count, heads or 1, key_size]; null: none
   const float* constants = nullptr;  // [count, heads], or null
   uint32_t count = 0;
-  bool of_heads = false;
+  bool of_heads = false;             // each head has rows of its own
 };
 
-// Elements are reals, or codes of 16 bits.
+// Arguments of all three steps. Elements of queries, keys and values are reals or 16-bit codes.
 struct Attention {
-  Place query;    // a head's begins with q; of a window its k and v follow
-  Place keys;     // of slot 0 and head 0,
-  Place values;   // other heads and slots being `key_stride` and `value_stride` a head further on
+  Place query;    // of head 0: q, and for windows its own k and v behind it
+  Place keys;     // of ring slot 0 and head 0; the next heads follow at key_stride, then slot 1's
+  Place values;   // the same, at value_stride
   Place weights;  // [heads, window] of reals
   Place out;      // [heads, value_size] of reals
-  const void* start = nullptr;  // elements [heads, key_size], then [heads, value_size]; or null:
-                                // what slots hold that no token has filled
+  // The key [heads, key_size] and value [heads, value_size] of slots that no token has filled; or
+  // null.
+  const void* start = nullptr;
   PositionRows positions;
-  Rounding rounding;  // of weights to codes
+  Rounding rounding;  // of attention weights to codes
   float query_step, content_scale, value_scale;
   float scale;  // key_size^-1/2
   uint32_t heads, key_size, value_size, window;
   uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
   bool codes;
-  bool of_source;  // slots are the rows of the source: nothing is stored, all of them are seen
-  bool masked;     // slots that no token has filled are not seen
-  bool restarts;
-  bool wide_scores, wide_values;        // sums that may need more than 32 bits
-  bool keys_together, values_together;  // what lies together is aligned to kCodesTogether
+  bool of_source;  // slots are the rows of the source: nothing is stored, and all are visible
+  bool masked;     // slots that no token has filled are not visible
+  bool restarts;   // WindowAttention::restarts
+  CodeRows scores, weighted;  // the products of codes with keys, and with values
 
-  // The sum of codes of one window slot's weight and value goes on in so many partial sums.
-  static constexpr uint32_t kValueThreads = 256;
-  static constexpr uint32_t kValueColumns = 64;  // of reals, whose chains are in memory at a time
+  static constexpr uint32_t kValueThreads = 256;  // threads that share a weighted sum of codes
+  static constexpr uint32_t kValueColumns = 64;   // columns of reals whose chains are kept at a time
 
+  // Shared memory that Score takes.
   KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
     return SharedMemory::Bytes<float>(key_size) + SharedMemory::Bytes<int16_t>(key_size);
   }
+  // Partial sums that the threads of a weighted sum of codes leave in shared memory.
   KINGLET_HOST_DEVICE uint64_t PartialSums() const {
     const uint32_t least = kValueThreads * kCodesTogether;
     return value_size > least ? value_size : least;
   }
+  // Shared memory that Weigh takes.
   KINGLET_HOST_DEVICE uint64_t WeighBytes() const {
     const uint64_t sums =
         codes ? SharedMemory::Bytes<int16_t>(window) + SharedMemory::Bytes<int64_t>(PartialSums())
@@ -69,42 +80,34 @@ struct Attention {
   }
 };
 
-// A head of a lane, and where its slots lie.
+// A head of a lane, and where its slots are in memory. Slots are window slots unless named ring slots.
 template <class T>
 struct AttentionHead {
   const Attention& p;
   const Work& work;
   const Lane& lane;
   uint32_t head;
-  uint32_t oldest;  // ring slot of window slot 0
-  uint32_t filled;  // the first window slot that a token has filled
-  uint32_t first;   // the first that is seen
-  uint32_t count;   // window slots
+  RingWindow window;
+  uint32_t first;  // the first visible slot
+  uint32_t count;  // slots
 
   KINGLET_HOST_DEVICE AttentionHead(const Attention& of, const Work& its_work, uint32_t lane_index,
                                     uint32_t its_head)
-      : p(of), work(its_work), lane(its_work.lanes[lane_index]), head(its_head) {
-    oldest = filled = first = 0;
-    count = of.window;
-    if (of.of_source) {
-      count = static_cast<uint32_t>(lane.source_length);
-      return;
-    }
-    const auto place = static_cast<uint32_t>(lane.position % of.window);
-    oldest = place + 1 == of.window ? 0 : place + 1;
-    const bool in_first_round = of.restarts || lane.position < of.window;
-    filled = in_first_round ? of.window - 1 - place : 0;
-    if (of.masked) first = filled;
-  }
+      : p(of),
+        work(its_work),
+        lane(its_work.lanes[lane_index]),
+        head(its_head),
+        // Row s of a source is in slot s, as in a window that the last slot has just filled.
+        window(of.of_source ? of.window - 1 : lane.position, of.window, of.restarts),
+        first(of.masked ? window.FirstFilled() : 0),
+        count(of.of_source ? static_cast<uint32_t>(lane.source_length) : of.window) {}
 
-  KINGLET_HOST_DEVICE uint32_t RingSlot(uint32_t s) const {
-    const uint32_t slot = oldest + s;
-    return slot < p.window ? slot : slot - p.window;
-  }
   KINGLET_HOST_DEVICE uint64_t RingHead(uint32_t s) const {
-    return uint64_t{RingSlot(s)} * p.heads + head;
+    return uint64_t{window.Slot(s)} * p.heads + head;
   }
-  KINGLET_HOST_DEVICE bool HoldsStart(uint32_t s) const { return p.start != nullptr && s < filled; }
+  KINGLET_HOST_DEVICE bool HoldsStart(uint32_t s) const {
+    return p.start != nullptr && s < window.FirstFilled();
+  }
   KINGLET_HOST_DEVICE const T* Query() const {
     return work.At<T>(lane, p.query) + uint64_t{head} * p.query_stride;
   }
@@ -124,9 +127,8 @@ struct AttentionHead {
            uint64_t{head} * p.value_size;
   }
   KINGLET_HOST_DEVICE uint64_t PositionRow(uint32_t s) const {
-    const uint32_t distance = p.window - 1 - s;
-    return p.positions.count - 1 -
-           (distance < p.positions.count ? distance : p.positions.count - 1);
+    const uint32_t farthest = p.positions.count - 1;
+    return farthest - Least(p.window - 1 - s, farthest);
   }
   KINGLET_HOST_DEVICE float* Weights() const {
     return work.At<float>(lane, p.weights) + uint64_t{head} * p.window;
@@ -143,9 +145,8 @@ KINGLET_HOST_DEVICE inline float RealOf(int16_t code, float step) {
   return static_cast<float>(code) * step;
 }
 
-// scores[s] of window slots s in [begin, end) that are seen; those of other slots are left alone.
-// The block that has the newest slot stores the token's own key and value. Takes QueryBytes() of
-// shared memory.
+// Block-wide: scores[s] of the visible slots s in [begin, end). The block that has the newest slot
+// also stores the token's own key and value in the ring. Takes QueryBytes() of shared memory.
 template <class T>
 KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint32_t end,
                                SharedMemory& shared, float* scores) {
@@ -197,26 +198,22 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
     const auto scaled = [&](uint64_t i, auto sum) {
       finish(i, static_cast<float>(sum) * p.content_scale);
     };
-    if (p.wide_scores) {
-      CodeDots<int64_t>(block, count, p.key_size, p.keys_together, q_codes, key, scaled);
-    } else {
-      CodeDots<int32_t>(block, count, p.key_size, p.keys_together, q_codes, key, scaled);
-    }
+    CodeDots(block, count, p.key_size, p.scores, q_codes, key, scaled);
   }
 }
 
-// out[begin, begin + columns) = sum of code * value over the slots that are seen. Partial sums of
-// the slots are those of p.PartialSums().
+// Block-wide: out[begin, begin + columns) = the sum of codes[s] * value over the visible slots. Each
+// thread has kCount columns of every `parts`-th slot. `sums`: shared memory of p.PartialSums().
 template <class Sum, uint32_t kCount>
 KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t begin,
                                     uint32_t columns, const int16_t* codes, Sum* sums) {
   const Block& block = of.work.block;
-  // A thread for kCount columns of every so many-th slot: neighbours read neighbouring columns.
+  // Neighbouring threads read neighbouring columns.
   const uint32_t groups = (columns + kCount - 1) / kCount;
   const uint32_t most = Attention::kValueThreads / groups;
   const uint32_t parts = most == 0 ? 1 : most;
   block.ForEach(uint64_t{groups} * parts, [&](uint64_t i) {
-    // Divisions of 64 bits take a device ten times as long.
+    // A GPU takes ten times as long for a 64-bit division.
     const auto item = static_cast<uint32_t>(i);
     const uint32_t column = item % groups * kCount, part = item / groups;
     Sum own[kCount]{};
@@ -236,15 +233,15 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t b
   });
 }
 
-// The same of reals by rule 4 over the whole window. `chains` is of SumChains(count) *
-// kValueColumns reals.
+// Block-wide: the same of reals, by rule 4 over the whole window; slots that are not visible stand
+// in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory of
+// SumChains(count) * kValueColumns reals.
 KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint32_t begin,
                                            uint32_t columns, const float* weights, float* chains) {
   const Block& block = of.work.block;
   const uint64_t count = SumChains(of.count);
   for (uint32_t done = 0; done < columns; done += Attention::kValueColumns) {
-    const uint32_t left = columns - done;
-    const uint32_t n = left < Attention::kValueColumns ? left : Attention::kValueColumns;
+    const uint32_t n = Least(columns - done, uint32_t{Attention::kValueColumns});
     block.ForEach(count * n, [&](uint64_t i) {
       const auto item = static_cast<uint32_t>(i);
       const uint32_t column = begin + done + item % n;
@@ -269,9 +266,9 @@ KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint3
   }
 }
 
-// out[begin, begin + columns) from the scores of all slots that are seen; `writes`: the head's
-// weights too. `weights` is shared memory for the window and may be `scores`; takes WeighBytes() of
-// it besides.
+// Block-wide: out[begin, begin + columns) from the scores of all visible slots; with `writes` the
+// head's weights, too. `weights` is shared memory for the window, and may be `scores`. Takes
+// WeighBytes() more of it.
 template <class T>
 KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, float* weights,
                                uint32_t begin, uint32_t columns, bool writes,
@@ -300,11 +297,11 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, 
   } else {
     int64_t* const sums = shared.Take<int64_t>(p.PartialSums());
     int32_t* const narrow = reinterpret_cast<int32_t*>(sums);
-    if (p.wide_values && p.values_together) {
+    if (p.weighted.wide && p.weighted.together) {
       WeighCodes<int64_t, kCodesTogether>(of, begin, columns, codes, sums);
-    } else if (p.wide_values) {
+    } else if (p.weighted.wide) {
       WeighCodes<int64_t, 1>(of, begin, columns, codes, sums);
-    } else if (p.values_together) {
+    } else if (p.weighted.together) {
       WeighCodes<int32_t, kCodesTogether>(of, begin, columns, codes, narrow);
     } else {
       WeighCodes<int32_t, 1>(of, begin, columns, codes, narrow);
@@ -314,7 +311,7 @@ KINGLET_HOST_DEVICE void Weigh(const AttentionHead<T>& of, const float* scores, 
 
 }  // namespace internal
 
-// All of it. Each unit is a head of a lane.
+// Scores, weights and weighted sum in one step. A unit is a head of a lane.
 struct AttendHead {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Attention attention;
@@ -341,24 +338,31 @@ KINGLET_HOST_DEVICE void Attend(const Attention& p, const Work& work) {
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const AttendHead& p, const Work& work) {
-  if (p.attention.codes) return internal::Attend<int16_t>(p.attention, work);
-  internal::Attend<float>(p.attention, work);
+  WithElements(p.attention.codes,
+               [&](auto zero) { internal::Attend<decltype(zero)>(p.attention, work); });
 }
 
-// Units that keep a device busy: heads of so many lanes need not be divided.
+// This many heads of all lanes keep a device busy; the work of fewer heads is divided.
 inline constexpr uint32_t kManyHeads = 512;
 
-// scores [heads, window]. Each unit is a head of a lane for some slots, or for all where there are
-// heads enough.
-struct ScoreSlots {
+// One of the two steps of a long window. A unit is a part of a head of a lane.
+struct HeadParts {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  static constexpr uint32_t kSlots = 128;
   Attention attention;
-  Place scores;
+  Place scores;  // [heads, window]
+
+  // Units of a head whose `size` elements are divided into parts of `part`.
+  KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes, uint32_t size, uint32_t part) const {
+    return lanes * attention.heads >= kManyHeads ? 1 : DivideUp(size, part);
+  }
+};
+
+// scores[s]. The parts of a head are slots.
+struct ScoreSlots : HeadParts {
+  static constexpr uint32_t kSlots = 128;
 
   KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
-    if (lanes * attention.heads >= kManyHeads) return 1;
-    return (attention.window + kSlots - 1) / kSlots;
+    return HeadParts::Parts(lanes, attention.window, kSlots);
   }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
     return lanes * attention.heads * Parts(lanes);
@@ -373,8 +377,8 @@ KINGLET_HOST_DEVICE void ScorePart(const ScoreSlots& p, const Work& work) {
   const uint32_t parts = p.Parts(work.lane_count);
   const LaneUnit unit(work, attention.heads * parts);
   const AttentionHead<T> of(attention, work, unit.lane, unit.part / parts);
-  const uint32_t slots = (attention.window + parts - 1) / parts, begin = unit.part % parts * slots;
-  const uint32_t end = begin + slots < of.count ? begin + slots : of.count;
+  const uint32_t slots = DivideUp(attention.window, parts), begin = unit.part % parts * slots;
+  const uint32_t end = Least(begin + slots, of.count);
   if (begin >= end) return;
   SharedMemory shared(work.block);
   float* const scores = work.At<float>(of.lane, p.scores) + uint64_t{of.head} * attention.window;
@@ -383,21 +387,16 @@ KINGLET_HOST_DEVICE void ScorePart(const ScoreSlots& p, const Work& work) {
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const ScoreSlots& p, const Work& work) {
-  if (p.attention.codes) return internal::ScorePart<int16_t>(p, work);
-  internal::ScorePart<float>(p, work);
+  WithElements(p.attention.codes,
+               [&](auto zero) { internal::ScorePart<decltype(zero)>(p, work); });
 }
 
-// Weights and sums of values from those scores. Each unit is a head of a lane for some columns of
-// its values, or for all where there are heads enough.
-struct WeighValues {
-  static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  static constexpr uint32_t kColumns = 16;  // whose codes are 32 bytes: what memory gives at once
-  Attention attention;
-  Place scores;
+// Weights and out from the scores. The parts of a head are columns of its values.
+struct WeighValues : HeadParts {
+  static constexpr uint32_t kColumns = 16;  // their codes are 32 bytes, one memory sector
 
   KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
-    if (lanes * attention.heads >= kManyHeads) return 1;
-    return (attention.value_size + kColumns - 1) / kColumns;
+    return HeadParts::Parts(lanes, attention.value_size, kColumns);
   }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
     return lanes * attention.heads * Parts(lanes);
@@ -428,8 +427,8 @@ KINGLET_HOST_DEVICE void WeighPart(const WeighValues& p, const Work& work) {
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const WeighValues& p, const Work& work) {
-  if (p.attention.codes) return internal::WeighPart<int16_t>(p, work);
-  internal::WeighPart<float>(p, work);
+  WithElements(p.attention.codes,
+               [&](auto zero) { internal::WeighPart<decltype(zero)>(p, work); });
 }
 
 }  // namespace kinglet::cuda

@@ -1,4 +1,4 @@
-// How BagAppend, BagFeatures and ScaleShiftRelu become steps (bag.h).
+// How BagAppend, BagFeatures and ScaleShiftRelu become device steps (bag.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {

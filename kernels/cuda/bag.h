@@ -1,4 +1,8 @@
-// Bags of words and the element-wise part of their classifier. C++17.
+// Bags of words (lists whose embeddings are averaged) and the element-wise part of their classifier
+// (kernels/op.h, BagAppend, BagFeatures and ScaleShiftRelu). C++17.
+//
+// A thread computes an element. Each dimension's sum is one chain over the words in their order, as
+// docs/NUMERICS.md says, since every token adds one term.
 #ifndef KINGLET_KERNELS_CUDA_BAG_H_
 #define KINGLET_KERNELS_CUDA_BAG_H_
 
@@ -9,7 +13,7 @@
 
 namespace kinglet::cuda {
 
-// What a bag is made of (kernels/op.h, BagAppend).
+// The state of a bag (kernels/op.h, BagAppend).
 struct Bag {
   Place sum;    // [count] of reals
   Place words;  // [1] of uint32
@@ -18,6 +22,7 @@ struct Bag {
   uint32_t count;
 };
 
+// Adds the token's embedding to the bag, unless the token is padding. A unit is a lane.
 struct AppendToBag : ByLane {
   Place embedded;  // [count] of reals
   Bag bag;
@@ -42,6 +47,7 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToBag& p, const Work& work) {
   work.block.ForEach(1, [&](uint64_t) { *words = (first ? 0 : *words) + (counts ? 1 : 0); });
 }
 
+// out = sum / words, and behind it the maximum where the bag has one.
 struct FeaturesOfBag {
   Bag bag;
   Place out;  // [count] of reals, or twice that
@@ -72,7 +78,7 @@ KINGLET_HOST_DEVICE inline void Run(const ScaleAndRelu& p, const Work& work) {
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const float scaled = work.At<float>(lane, p.x)[i] * p.scale[i];
     const float shifted = scaled + p.shift[i];
-    work.At<float>(lane, p.y)[i] = shifted < 0.0f ? 0.0f : shifted;  // NaN stays, and is seen
+    work.At<float>(lane, p.y)[i] = shifted < 0.0f ? 0.0f : shifted;  // a NaN stays a NaN, which the caller detects
   });
 }
 

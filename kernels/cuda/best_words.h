@@ -1,4 +1,8 @@
-// The best of many numbers, found by a block of threads. C++17.
+// The best of many values, found by a block: part of ranking words (ranking.h). C++17.
+//
+// Every thread looks at some of the values, every warp finds its best by a butterfly of shuffles, and
+// one thread combines the warps' results from shared memory. Comparisons are exact and ties go to
+// the lower id, so the result does not depend on the order of the threads.
 #ifndef KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 #define KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 
@@ -20,40 +24,40 @@ struct RankedWord {
   }
 };
 
-// A section: of_warps[w] = the best of what warp w looks at of at(i), i < n.
+// Block-wide: of_warps[w] = the best of at(i), over the i < n that warp w looks at.
 template <class At>
 KINGLET_HOST_DEVICE void WarpBests(const Block& block, uint32_t n, RankedWord* of_warps,
                                    const At& at) {
   block.EachWarp([&](const Warp& warp) {
-    PerLane<float> values;
-    PerLane<uint32_t> ids;
-    const auto take = [&](uint32_t slot, const RankedWord& word) {
-      if (!word.IsBetterThan({values[slot], ids[slot]})) return;
-      values[slot] = word.value;
-      ids[slot] = word.id;
+    PerThread<float> values;
+    PerThread<uint32_t> ids;
+    const auto take = [&](uint32_t reg, const RankedWord& word) {
+      if (!word.IsBetterThan({values[reg], ids[reg]})) return;
+      values[reg] = word.value;
+      ids[reg] = word.id;
     };
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      values[slot] = RankedWord::None().value;
-      ids[slot] = RankedWord::None().id;
-      for (uint32_t i = warp.index() * kWarpThreads + lane; i < n; i += block.threads()) {
-        take(slot, at(i));
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      values[reg] = RankedWord::None().value;
+      ids[reg] = RankedWord::None().id;
+      for (uint32_t i = warp.index() * kWarpThreads + thread; i < n; i += block.threads()) {
+        take(reg, at(i));
       }
     });
     for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerLane<float> other_values = warp.Exchanged(values, apart);
-      const PerLane<uint32_t> other_ids = warp.Exchanged(ids, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) {
-        take(slot, {other_values[slot], other_ids[slot]});
+      const PerThread<float> other_values = warp.Exchanged(values, apart);
+      const PerThread<uint32_t> other_ids = warp.Exchanged(ids, apart);
+      warp.EachThread([&](uint32_t, uint32_t reg) {
+        take(reg, {other_values[reg], other_ids[reg]});
       });
     }
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      if (lane == 0) of_warps[warp.index()] = {values[slot], ids[slot]};
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      if (thread == 0) of_warps[warp.index()] = {values[reg], ids[reg]};
     });
   });
 }
 
-// The best of at(i), i < n, the same to all threads. Two sections; `of_warps` is shared memory of
-// kMaxWarps, free again a section after the answer was read.
+// Block-wide: the best of at(i) for i < n, returned to every thread. `of_warps` is shared memory of
+// kMaxWarps; it may be reused after one more barrier.
 template <class At>
 KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedWord* of_warps,
                                          const At& at) {
@@ -66,42 +70,40 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
   return of_warps[0];
 }
 
-// All bits of at(i), i < n, the same to all threads. Sections; `of_warps` is shared memory of
-// kMaxWarps.
+// Block-wide: the bitwise or of at(i) for i < n, returned to every thread. `of_warps` is shared memory
+// of kMaxWarps.
 template <class At>
 KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
                                         const At& at) {
   block.EachWarp([&](const Warp& warp) {
-    PerLane<uint64_t> bits;
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      bits[slot] = 0;
-      for (uint32_t i = warp.index() * kWarpThreads + lane; i < n; i += block.threads()) {
-        bits[slot] |= at(i);
+    PerThread<uint64_t> bits;
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      bits[reg] = 0;
+      for (uint32_t i = warp.index() * kWarpThreads + thread; i < n; i += block.threads()) {
+        bits[reg] |= at(i);
       }
     });
-    for (uint32_t apart = kWarpThreads / 2; apart > 0; apart /= 2) {
-      const PerLane<uint64_t> other = warp.Exchanged(bits, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) { bits[slot] |= other[slot]; });
-    }
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      if (lane == 0) of_warps[warp.index()] = bits[slot];
+    warp.Reduce(bits, kWarpThreads / 2, 1, [](uint64_t a, uint64_t b) { return a | b; });
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      if (thread == 0) of_warps[warp.index()] = bits[reg];
     });
   });
   block.ForEach(1, [&](uint64_t) {
     for (uint32_t i = 1; i < block.warps(); ++i) of_warps[0] |= of_warps[i];
   });
   const uint64_t found = of_warps[0];
-  block.Wait();
+  block.Barrier();
   return found;
 }
 
-// The best words found so far, in shared memory; one thread at a time changes it.
+// The k best words found so far, best first, in shared memory. One thread at a time changes it.
 struct BestWords {
   static constexpr uint32_t kMost = 64;
   RankedWord words[kMost];
   uint32_t count;
-  uint32_t looked_at;  // TakeBest's: numbers that were good enough, in the last round
+  uint32_t taken;  // by the last round of TakeBest
 
+  // Whether a word of at most this value could be among the best; whether this word is.
   KINGLET_HOST_DEVICE bool CouldTake(float bound, uint32_t k) const {
     return count < k || !(bound < words[k - 1].value);
   }
@@ -117,29 +119,31 @@ struct BestWords {
   }
 };
 
-// Moves the best of n numbers in shared memory to `best`, and the next, until none is good enough:
-// in each round the best that every warp has, whichever of them will be among the best in the end.
+// Block-wide: moves values that belong to the k best from values[0, n), which is shared memory, to
+// `best`, until none is left. In each round every warp proposes its best value. What was taken is
+// replaced by minus infinity. id_of(i) is the word of value i, rising with i; words with skip(id) are
+// taken, but not added to `best`.
 template <class IdOf, class Skip>
 KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
                                   RankedWord* of_warps, BestWords& best, const IdOf& id_of,
                                   const Skip& skip) {
   do {
     WarpBests(block, n, of_warps, [&](uint32_t i) {
-      return RankedWord{values[i], i};  // ids rise with i
+      return RankedWord{values[i], i};  // ties: id_of rises with i
     });
     block.ForEach(1, [&](uint64_t) {
-      best.looked_at = 0;
+      best.taken = 0;
       for (uint32_t w = 0; w < block.warps(); ++w) {
         const RankedWord found = of_warps[w];
         if (found.id == UINT32_MAX || !(found.value > RankedWord::None().value)) continue;
         const RankedWord word = {found.value, id_of(found.id)};
         if (!best.Takes(word, k)) continue;
-        ++best.looked_at;
+        ++best.taken;
         values[found.id] = RankedWord::None().value;
         if (!skip(word.id)) best.Insert(word, k);
       }
     });
-  } while (best.looked_at != 0);
+  } while (best.taken != 0);
 }
 
 }  // namespace kinglet::cuda::internal

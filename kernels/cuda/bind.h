@@ -1,4 +1,4 @@
-// From a plan's operations to a device's steps, once, at load.
+// Binding: a plan's operations become device steps (step.h), once, when a model is loaded.
 #ifndef KINGLET_KERNELS_CUDA_BIND_H_
 #define KINGLET_KERNELS_CUDA_BIND_H_
 
@@ -16,18 +16,18 @@
 
 namespace kinglet::cuda {
 
-// What binding one step of the plan works with.
+// What BindOp needs to bind one step of a plan.
 class Binder {
  public:
   Binder(const Plan& of_plan, const BufferLayout& its_layout, WeightStore& its_weights)
       : plan(of_plan), layout(its_layout), weights(its_weights) {}
 
-  // The steps that plan step `index` becomes. KINGLET_UNSUPPORTED names the operation and the step.
+  // The device steps of plan step `index`. KINGLET_UNSUPPORTED names the operation and the step.
   Result<std::vector<Step>> Bind(size_t index);
-  // Of a lane, that all steps bound so far need.
+  // Bytes of a lane's temporary memory that the steps bound so far need.
   uint64_t temporary_bytes() const { return temporary_bytes_; }
 
-  // --- for the operations
+  // --- for BindOp
   const Plan& plan;
   const BufferLayout& layout;
   WeightStore& weights;
@@ -37,12 +37,12 @@ class Binder {
     return {slot.state ? Space::kState : Space::kScratch, slot.offset};
   }
   uint32_t Count(BufferId id) const { return static_cast<uint32_t>(layout[id].count); }
-  // REQUIRES: no codes of 32 bits; Bind has seen to that.
+  // REQUIRES: no 32-bit codes, which Bind refuses.
   Vector VectorOf(BufferId id) const;
-  // What a LogSumExp step that was bound works on, by the buffer of its result.
+  // The logits of a LogSumExp step that was bound, by the buffer of its result.
   Logits LogitsOf(BufferId normaliser) const { return logits_.at(normaliser); }
   void SetLogits(BufferId normaliser, const Logits& logits) { logits_[normaliser] = logits; }
-  // Memory of a lane that no other step uses.
+  // Temporary memory of a lane that no other step uses.
   template <class T>
   Place Temporary(uint64_t count) {
     constexpr uint64_t kAlignment = 16;
@@ -50,7 +50,7 @@ class Binder {
     temporary_bytes_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     return place;
   }
-  // The same, but it lasts to the end of this plan step only: others have it too. Once a step.
+  // The same, but valid only within this plan step: all plan steps share it. At most once a step.
   template <class T>
   Place TemporaryOfStep(uint64_t count) {
     if (count * sizeof(T) > of_step_bytes_) {
@@ -66,37 +66,38 @@ class Binder {
   Status CheckBuffers() const;
   size_t index_ = 0;
   uint64_t temporary_bytes_ = 0;
-  Place of_step_;  // of so many bytes
+  Place of_step_;  // TemporaryOfStep's, and its size
   uint64_t of_step_bytes_ = 0;
   std::map<BufferId, Logits> logits_;
 };
 
-// A vector on its way into products.
+// The vector x of a product.
 struct ProductOperand {
   Vector vector;
-  int64_t largest = 0;  // magnitude of a code
+  int64_t largest = 0;  // the largest magnitude of a code
 };
-// The first `count` elements of a buffer; reals that `input` rounds are codes by a step that is
-// appended.
+// The first `count` elements of buffer x. Where `input` says that reals are rounded to fixed point,
+// appends the step that does it, and returns its codes.
 ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t count,
                          std::vector<Step>& steps);
-// Appends y = finish(weight * x), of integers where both sides are, for lanes whose token is in
-// the range.
+// Appends the step y = finish(weight * x) for lanes whose token is in the range. The product is an
+// integer one if both weight and x are integers.
 Status AppendProduct(Binder& binder, WeightId weight, const ProductOperand& x, const Finish& finish,
                      Place y, TokenRange tokens, std::vector<Step>& steps);
 
+// The rows of an embedding table, coded or not.
 Result<TableRows> TableRowsOf(Binder& binder, WeightId table);
 
-// Whether int32_t holds every sum of n products of numbers up to a and b in magnitude, which fit 31
-// bits each.
-constexpr bool SumFitsInt32(uint64_t n, int64_t a, int64_t b) {
-  const int64_t product = a * b;
-  return product == 0 || n <= static_cast<uint64_t>(INT32_MAX / product);
-}
-
+// A row on its way into an embedding's projection, and the step of its codes.
+struct ProjectedRow {
+  Place row, step;
+};
+// Memory for the widest row that a bin of the embedding projects. A token has one bin, so all bins
+// share it.
+ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder);
 using Steps = Result<std::vector<Step>>;
 
-// One for each operation, in the file that its device half is named after.
+// One for each operation, each in the .cc file of the header with its kernels.
 Steps BindOp(const LayerNorm& op, Binder& binder);
 Steps BindOp(const Quantise& op, Binder& binder);
 Steps BindOp(const Add& op, Binder& binder);

@@ -1,12 +1,15 @@
-// A block of threads, as every kernel of this directory sees it. The same source runs on a device
-// and, one thread after the other, on the host: there it is emulated, so that any machine can check
-// what a kernel computes and where it reads and writes (not what only a device can show: races
-// within a section, the device's own instructions, speed). C++17, compiled by nvcc and by the
-// host's compiler.
+// Thread blocks: the programming model of every kernel in this folder. C++17, compiled by nvcc and
+// by the host's compiler.
 //
-// A kernel is a sequence of sections. A section is a function that each thread, or each warp, of
-// the block runs; no thread begins a section before all threads have ended the one before. What
-// must live from section to section lies in shared memory or in a PerWarp.
+// The same source runs on a GPU and, emulated one thread after the other, on the host. So any
+// machine can check what a kernel computes and which memory it reads and writes. Only a GPU shows
+// data races between two barriers, the GPU's own instructions, and speed.
+//
+// A kernel is a sequence of block-wide functions, such as Block::ForEach. Every thread of the block
+// calls each of them, and each ends with a barrier (__syncthreads), so no thread begins the next
+// one before all threads have finished the last. Values that live across a barrier are in shared
+// memory, or in registers (PerWarp). A function whose comment says "Block-wide" is made of these: it
+// has the same rules.
 #ifndef KINGLET_KERNELS_CUDA_BLOCK_H_
 #define KINGLET_KERNELS_CUDA_BLOCK_H_
 
@@ -14,7 +17,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/functions.h"
+#include "kernels/host_device.h"
 
 #if defined(__CUDA_ARCH__)
 #define KINGLET_CUDA_ON_DEVICE 1
@@ -29,14 +32,25 @@
 
 namespace kinglet::cuda {
 
+// x / y, rounded up.
+template <class T>
+KINGLET_HOST_DEVICE constexpr T DivideUp(T x, T y) {
+  return (x + y - 1) / y;
+}
+template <class T>
+KINGLET_HOST_DEVICE constexpr T Least(T x, T y) {
+  return x < y ? x : y;
+}
+
 inline constexpr uint32_t kWarpThreads = 32;
 inline constexpr uint32_t kMaxWarps = 32;
 
-// Registers of the threads of a warp: on a device, of this thread alone.
-inline constexpr uint32_t kWarpSlots = KINGLET_CUDA_ON_DEVICE ? 1 : kWarpThreads;
+// A variable of every thread of a warp. On a GPU each thread has its own, in a register; the
+// emulation keeps the 32 of them in an array. Index `reg` is what EachThread passes.
+inline constexpr uint32_t kThreadCopies = KINGLET_CUDA_ON_DEVICE ? 1 : kWarpThreads;
 template <class T>
-struct PerLane {
-  T values[kWarpSlots];
+struct PerThread {
+  T values[kThreadCopies];
   KINGLET_HOST_DEVICE T& operator[](uint32_t slot) { return values[slot]; }
   KINGLET_HOST_DEVICE const T& operator[](uint32_t slot) const { return values[slot]; }
 };
@@ -46,33 +60,45 @@ class Warp {
   KINGLET_HOST_DEVICE explicit Warp(uint32_t index) : index_(index) {}
   KINGLET_HOST_DEVICE uint32_t index() const { return index_; }
 
-  // f(lane, slot) for every lane, whose registers are element `slot` of a PerLane.
+  // f(thread, reg) on every thread of the warp: `thread` is its number in the warp, 0 to 31, and
+  // `reg` the index of its own element of a PerThread.
   template <class F>
-  KINGLET_HOST_DEVICE void EachLane(const F& f) const {
+  KINGLET_HOST_DEVICE void EachThread(const F& f) const {
 #if KINGLET_CUDA_ON_DEVICE
     f(threadIdx.x % kWarpThreads, 0u);
 #else
-    for (uint32_t lane = 0; lane < kWarpThreads; ++lane) f(lane, lane);
+    for (uint32_t thread = 0; thread < kWarpThreads; ++thread) f(thread, thread);
 #endif
   }
 
-  // What lane ^ mask has.
+  // For each thread the value of thread ^ mask (__shfl_xor_sync).
   template <class T>
-  KINGLET_HOST_DEVICE PerLane<T> Exchanged(const PerLane<T>& x, uint32_t mask) const {
-    PerLane<T> out;
+  KINGLET_HOST_DEVICE PerThread<T> Exchanged(const PerThread<T>& x, uint32_t mask) const {
+    PerThread<T> out;
 #if KINGLET_CUDA_ON_DEVICE
     out[0] = __shfl_xor_sync(0xffffffffu, x[0], static_cast<int>(mask));
 #else
-    for (uint32_t lane = 0; lane < kWarpThreads; ++lane) out[lane] = x[lane ^ mask];
+    for (uint32_t thread = 0; thread < kWarpThreads; ++thread) out[thread] = x[thread ^ mask];
 #endif
     return out;
+  }
+
+  // Butterfly reduction: x = combine(x, x of thread ^ mask) for mask = first, first / 2, .., last.
+  // Both are powers of 2.
+  template <class T, class Combine>
+  KINGLET_HOST_DEVICE void Reduce(PerThread<T>& x, uint32_t first, uint32_t last,
+                                  const Combine& combine) const {
+    for (uint32_t mask = first; mask >= last; mask /= 2) {
+      const PerThread<T> other = Exchanged(x, mask);
+      EachThread([&](uint32_t, uint32_t reg) { x[reg] = combine(x[reg], other[reg]); });
+    }
   }
 
  private:
   uint32_t index_;
 };
 
-// Registers of each warp that live from section to section.
+// A variable of each warp that lives across barriers. On a GPU it is in registers.
 template <class T>
 class PerWarp {
  public:
@@ -82,7 +108,7 @@ class PerWarp {
  private:
   T value_{};
 #else
-  // The device's compiler sees this version when it compiles the host's part.
+  // nvcc sees this version when it compiles the host's part.
   KINGLET_HOST_DEVICE T& operator[](const Warp& warp) { return values_[warp.index()]; }
 
  private:
@@ -90,8 +116,8 @@ class PerWarp {
 #endif
 };
 
-// In which order an emulated block's threads run a section. A kernel whose threads depend on each
-// other within one gives different results.
+// In which order the emulated threads of a block run between two barriers. A kernel whose threads
+// depend on each other there gives different results in the two orders.
 enum class Order : uint8_t { kForward, kBackward };
 
 #if KINGLET_CUDA_ON_DEVICE
@@ -100,8 +126,8 @@ extern __shared__ __align__(16) unsigned char launch_shared_memory[];
 
 class Block {
  public:
-  // `shared` is an emulated block's, aligned to 16 bytes. A device's block has what its launch gave
-  // it.
+  // `shared`: shared memory of an emulated block, aligned to 16 bytes. A GPU's block has the dynamic
+  // shared memory of its launch.
   KINGLET_HOST_DEVICE explicit Block(uint32_t threads, std::byte* shared = nullptr,
                                      Order order = Order::kForward)
       : threads_(threads), shared_(shared), order_(order) {}
@@ -110,14 +136,14 @@ class Block {
   KINGLET_HOST_DEVICE uint32_t warps() const { return threads_ / kWarpThreads; }
   KINGLET_HOST_DEVICE std::byte* shared() const {
 #if KINGLET_CUDA_ON_DEVICE
-    // By its name, not through a pointer: the compiler then knows what memory it reads and writes.
+    // By its name, not through a pointer: so nvcc knows that it is shared memory.
     return reinterpret_cast<std::byte*>(launch_shared_memory);
 #else
     return shared_;
 #endif
   }
 
-  // A section: f(i) for every i < n, divided among the threads.
+  // Block-wide: f(i) for every i < n. Thread t runs i = t, t + threads(), ...
   template <class F>
   KINGLET_HOST_DEVICE void ForEach(uint64_t n, const F& f) const {
 #if KINGLET_CUDA_ON_DEVICE
@@ -128,14 +154,14 @@ class Block {
 #endif
   }
 
-  // A section in which nothing is done: all threads have read before any goes on.
-  KINGLET_HOST_DEVICE void Wait() const {
+  // A barrier: all threads have finished what they read and wrote before any goes on.
+  KINGLET_HOST_DEVICE void Barrier() const {
 #if KINGLET_CUDA_ON_DEVICE
     __syncthreads();
 #endif
   }
 
-  // A section: f(warp) on every warp.
+  // Block-wide: f(warp) on every warp.
   template <class F>
   KINGLET_HOST_DEVICE void EachWarp(const F& f) const {
 #if KINGLET_CUDA_ON_DEVICE
@@ -154,7 +180,7 @@ class Block {
   Order order_;
 };
 
-// Hands out a block's shared memory, from the beginning at each construction.
+// Hands out the shared memory of a block, each object from the beginning.
 class SharedMemory {
  public:
   KINGLET_HOST_DEVICE explicit SharedMemory(const Block& block) : next_(block.shared()) {}

@@ -1,6 +1,8 @@
-// Products of bytes on tensor cores: D += A B for A [16, 32], B [32, 8] of signed or unsigned bytes
-// and D [16, 8] of 32-bit integers, by the threads of one warp. Integers: the sums are exact in any
-// order. Source of the places: the PTX manual's description of mma.m16n8k32 for 8-bit integers.
+// Products of bytes on tensor cores, by one warp: D += A B for A [16, 32] and B [32, 8] of signed or
+// unsigned bytes and D [16, 8] of 32-bit integers. Sums of integers are exact in any order. C++17.
+//
+// Each thread of the warp holds some entries of the three tiles; which ones is from the PTX manual's
+// description of mma.m16n8k32 for 8-bit integers. B's columns are vectors of 8 streams.
 #ifndef KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 
@@ -12,9 +14,10 @@ namespace kinglet::cuda {
 
 inline constexpr uint32_t kTileRows = 16;    // of A and D
 inline constexpr uint32_t kTileDepth = 32;   // columns of A, rows of B
-inline constexpr uint32_t kTileStreams = 8;  // columns of B and D
+inline constexpr uint32_t kTileStreams = 8;  // columns of B and D, one for each stream
 
-// Four bytes to a word, the lowest place first. With g = lane / 4 and t = lane % 4, a lane holds
+// Four bytes are a word, the first in its lowest bits. With g = thread / 4 and t = thread % 4, a
+// thread holds, as (row, column),
 //   A: words (g, 4 t ..), (g + 8, 4 t ..), (g, 16 + 4 t ..), (g + 8, 16 + 4 t ..)
 //   B: words (4 t .., g), (16 + 4 t .., g)
 //   D: (g, 2 t), (g, 2 t + 1), (g + 8, 2 t), (g + 8, 2 t + 1)
@@ -27,12 +30,12 @@ struct TileB {
 struct TileD {
   int32_t sums[4];
 };
-// The row and column of D that a lane's sum i is.
-KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t lane, uint32_t i) {
-  return lane / 4 + (i < 2 ? 0 : 8);
+// The row and the column (stream) of D of sum i of a thread.
+KINGLET_HOST_DEVICE constexpr uint32_t TileRow(uint32_t thread, uint32_t i) {
+  return thread / 4 + (i < 2 ? 0 : 8);
 }
-KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t lane, uint32_t i) {
-  return lane % 4 * 2 + i % 2;
+KINGLET_HOST_DEVICE constexpr uint32_t TileStream(uint32_t thread, uint32_t i) {
+  return thread % 4 * 2 + i % 2;
 }
 namespace internal {
 template <bool kSigned>
@@ -48,10 +51,10 @@ KINGLET_HOST_DEVICE inline int32_t DotWord(uint32_t a, uint32_t b) {
 }
 }  // namespace internal
 
-// REQUIRES: every sum fits 32 bits.
+// By one warp: d += a b. REQUIRES: every sum fits 32 bits.
 template <bool kSignedA, bool kSignedB>
-KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<TileA>& a,
-                                              const PerLane<TileB>& b, PerLane<TileD>& d) {
+KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<TileA>& a,
+                                              const PerThread<TileB>& b, PerThread<TileD>& d) {
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ >= 800
   static_cast<void>(warp);
   const uint32_t* x = a[0].words;
@@ -73,10 +76,10 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<Ti
   }
 #undef KINGLET_MMA
 #elif KINGLET_CUDA_ON_DEVICE
-  // Compute capability 7.5 has this product only at [8, 8, 16]: its threads fetch each other's
-  // words instead.
+  // Compute capability 7.5 has this instruction only for 8 x 8 x 16 tiles. Its threads get the words
+  // that they multiply from each other by shuffles instead.
   static_cast<void>(warp);
-  const uint32_t lane = threadIdx.x % kWarpThreads, row = lane / 4, pair = lane % 4;
+  const uint32_t thread = threadIdx.x % kWarpThreads, row = thread / 4, pair = thread % 4;
   for (uint32_t source = 0; source < 4; ++source) {
     for (uint32_t part = 0; part < 2; ++part) {
       const uint32_t a_low =
@@ -92,14 +95,14 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerLane<Ti
     }
   }
 #else
-  warp.EachLane([&](uint32_t lane, uint32_t slot) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
     for (uint32_t i = 0; i < 4; ++i) {
-      const uint32_t row = TileRow(lane, i), stream = TileStream(lane, i);
+      const uint32_t row = TileRow(thread, i), stream = TileStream(thread, i);
       for (uint32_t source = 0; source < 4; ++source) {
         for (uint32_t part = 0; part < 2; ++part) {
           const uint32_t word_a = a[row % 8 * 4 + source].words[2 * part + row / 8];
           const uint32_t word_b = b[stream * 4 + source].words[part];
-          d[slot].sums[i] += internal::DotWord<kSignedA, kSignedB>(word_a, word_b);
+          d[reg].sums[i] += internal::DotWord<kSignedA, kSignedB>(word_a, word_b);
         }
       }
     }

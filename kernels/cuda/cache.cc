@@ -1,9 +1,10 @@
-// How CacheAppend and CacheWeights become steps (cache.h).
+// How CacheAppend and CacheWeights become device steps (cache.h).
 #include "kernels/cuda/cache.h"
 
 #include <vector>
 
 #include "kernels/cuda/bind.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::cuda {
 
@@ -17,7 +18,7 @@ Steps BindOp(const CacheAppend& op, Binder& binder) {
 }
 
 Steps BindOp(const CacheWeights& op, Binder& binder) {
-  CachePairsOf pairs{};
+  CacheArguments pairs{};
   pairs.hidden = binder.VectorOf(op.hidden);
   pairs.keys = binder.At(op.keys);
   pairs.weights = binder.At(op.weights);
@@ -29,8 +30,9 @@ Steps BindOp(const CacheWeights& op, Binder& binder) {
     const ActivationQuantiser& of_hidden = *binder.plan.buffer(op.hidden).quantiser;
     const ActivationQuantiser& of_keys = *binder.plan.buffer(op.keys).quantiser;
     pairs.product_scale = of_hidden.step * of_keys.step;
-    pairs.wide = !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
-    pairs.together = pairs.hidden.count % kCodesTogether == 0;
+    pairs.rows.wide =
+        !SumFitsInt32(pairs.hidden.count, LargestCode(of_hidden), LargestCode(of_keys));
+    pairs.rows.together = pairs.hidden.count % kCodesTogether == 0;
   }
   return std::vector<Step>{MakeStep(CacheProducts{pairs}), MakeStep(CacheTotal{{}, pairs})};
 }

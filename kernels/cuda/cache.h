@@ -1,16 +1,25 @@
-// The neural cache (kernels/op.h, CacheAppend and CacheWeights). C++17.
+// The neural cache (kernels/op.h, CacheAppend and CacheWeights; Grave et al. 2016). C++17.
+//
+//   weights[i] = exp(theta * (hidden . key[i]) - max over all pairs),   total = sum of the weights
+//
+// CacheProducts divides a lane's pairs among blocks, so several multiprocessors read its keys at
+// once; groups of threads compute the dot products (dots.h). CacheTotal then takes one block per
+// lane. Products of codes are integers and exact; sums of reals follow rule 4 of docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_CACHE_H_
 #define KINGLET_KERNELS_CUDA_CACHE_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
+#include "kernels/functions.h"
+#include "kernels/ring.h"
 
 namespace kinglet::cuda {
 
-// The hidden state before this token, and the token, into slot (position - 1) mod capacity.
+// Stores the pair of the hidden state before this token, and the token, in its ring slot.
 struct AppendToCache : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector hidden;
@@ -22,7 +31,7 @@ struct AppendToCache : ByLane {
 KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   const Lane& lane = work.lanes[work.unit];
   if (lane.position == 0) return;
-  const uint64_t slot = (lane.position - 1) % p.capacity, width = p.hidden.count;
+  const uint64_t slot = RingSlot(lane.position - 1, p.capacity), width = p.hidden.count;
   work.block.ForEach(width, [&](uint64_t i) {
     const uint64_t at = slot * width + i;
     if (p.hidden.codes) {
@@ -34,8 +43,8 @@ KINGLET_HOST_DEVICE inline void Run(const AppendToCache& p, const Work& work) {
   });
 }
 
-// The pairs of a cache, as two steps go over them.
-struct CachePairsOf {
+// The pairs of a cache: arguments of CacheProducts and CacheTotal.
+struct CacheArguments {
   Vector hidden;
   Place keys;     // [capacity, width], elements as hidden's
   Place weights;  // [capacity] of reals
@@ -43,28 +52,26 @@ struct CachePairsOf {
   uint32_t capacity;
   uint64_t first_position;
   float theta;
-  float product_scale;  // of codes: what a product of two codes stands for
-  bool wide;            // sums of codes may need more than 32 bits
-  bool together;        // rows are aligned to kCodesTogether
+  float product_scale;  // of codes: the value of a product of two codes is code * product_scale
+  CodeRows rows;        // of codes: how hidden state and keys are multiplied
 
   // Pairs that take part.
   KINGLET_HOST_DEVICE uint32_t Stored(const Lane& lane) const {
-    if (lane.position < first_position) return 0;
-    return lane.position < capacity ? static_cast<uint32_t>(lane.position) : capacity;
+    return CachePairs(lane.position, capacity, first_position);
   }
 };
 
-// weights[i] = theta * (hidden . key[i]). Each unit is some pairs of a lane: a lane's keys are read
-// by as many multiprocessors as it takes to use the memory's bandwidth.
+// weights[i] = theta * (hidden . key[i]). A unit is PairsOfUnit pairs of a lane. Shared memory: the
+// hidden state.
 struct CacheProducts {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  CachePairsOf pairs;
+  CacheArguments pairs;
 
   KINGLET_HOST_DEVICE static uint32_t PairsOfUnit(uint32_t lanes) {
     return lanes < kManyLanes ? 32 : 128;
   }
   KINGLET_HOST_DEVICE uint32_t Parts(uint32_t lanes) const {
-    return (pairs.capacity + PairsOfUnit(lanes) - 1) / PairsOfUnit(lanes);
+    return DivideUp(pairs.capacity, PairsOfUnit(lanes));
   }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
     return lanes * Parts(lanes);
@@ -78,13 +85,13 @@ struct CacheProducts {
 namespace internal {
 template <class T>
 KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& work) {
-  const CachePairsOf& pairs = p.pairs;
+  const CacheArguments& pairs = p.pairs;
   const LaneUnit unit(work, p.Parts(work.lane_count));
   const Lane& lane = work.lanes[unit.lane];
   const uint32_t most = CacheProducts::PairsOfUnit(work.lane_count);
   const uint32_t first = unit.part * most, stored = pairs.Stored(lane);
   if (first >= stored) return;
-  const uint32_t count = stored - first < most ? stored - first : most;
+  const uint32_t count = Least(stored - first, most);
   const uint32_t width = pairs.hidden.count;
   const T* const hidden = work.At<T>(lane, pairs.hidden.place);
   const T* const keys = work.At<T>(lane, pairs.keys) + uint64_t{first} * width;
@@ -99,25 +106,21 @@ KINGLET_HOST_DEVICE void CacheProductsOf(const CacheProducts& p, const Work& wor
     const auto use = [&](uint64_t i, auto sum) {
       weights[i] = pairs.theta * (static_cast<float>(sum) * pairs.product_scale);
     };
-    if (pairs.wide) {
-      CodeDots<int64_t>(work.block, count, width, pairs.together, q, key, use);
-    } else {
-      CodeDots<int32_t>(work.block, count, width, pairs.together, q, key, use);
-    }
+    CodeDots(work.block, count, width, pairs.rows, q, key, use);
   }
 }
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const CacheProducts& p, const Work& work) {
-  if (p.pairs.hidden.codes) return internal::CacheProductsOf<int16_t>(p, work);
-  internal::CacheProductsOf<float>(p, work);
+  WithElements(p.pairs.hidden.codes,
+               [&](auto zero) { internal::CacheProductsOf<decltype(zero)>(p, work); });
 }
 
-// weights = exp(weights - max), total = their sum. Each unit is a lane: a few thousand exponentials
-// take one block less time than two more waits of all blocks would.
+// weights = exp(weights - max), total = their sum. A unit is a lane: one block computes a few
+// thousand exponentials in less time than two more barriers of all blocks would take.
 struct CacheTotal : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
-  CachePairsOf pairs;
+  CacheArguments pairs;
 
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return SharedMemory::Bytes<float>(kLargestParts) +
@@ -126,7 +129,7 @@ struct CacheTotal : ByLane {
 };
 
 KINGLET_HOST_DEVICE inline void Run(const CacheTotal& p, const Work& work) {
-  const CachePairsOf& pairs = p.pairs;
+  const CacheArguments& pairs = p.pairs;
   const Lane& lane = work.lanes[work.unit];
   const uint32_t stored = pairs.Stored(lane);
   float* const total = work.At<float>(lane, pairs.total);

@@ -1,7 +1,15 @@
-// A cluster's product with its output table and the normaliser of the logits in one, for many
-// lanes: the logits are made twice and stored nowhere, since a product of so many lanes costs less
-// than writing its result to memory and reading it back. The sums and their order are those of
-// LargestOfBlocks and ExponentialsOfBlocks over stored logits. C++17.
+// The normaliser of a vocabulary cluster's logits for many lanes, without storing the logits. C++17.
+//
+// The logits are a product of the output table with the hidden states. For many lanes, computing that
+// product twice costs less than writing the logits to memory and reading them back. So there are two
+// passes over the product: LargestOfProducts finds the largest logit of every sum block (1,024
+// logits), and ExponentialsOfProducts the sum of exp(x - max) over it. Both passes visit the logits
+// of a sum in order, and the sums are those of LargestOfBlocks and ExponentialsOfBlocks (softmax.h)
+// over stored logits, bit for bit.
+//
+// A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs to
+// chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of shuffles
+// folds the 16 chains. Shared memory: all columns of x of 64 lanes.
 #ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 #define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 
@@ -12,27 +20,26 @@
 
 namespace kinglet::cuda {
 
-// Logits whose first rows are a product; the others are stored where logits.x says.
+// Arguments of both passes: the first logits are rows of `product`, the others are stored at logits.x.
 struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
 
   static constexpr uint32_t kStreams = IntegerProduct::kMaxStreamTiles * kTileStreams;
-  // A warp has a block of 1,024 logits, so that a chain of a sum stays with one thread, of so many
-  // tiles of lanes: half of a unit's, or one where that left much of a device without a unit.
+  // Stream tiles of a warp: half of a unit's 8, or one if a large device would have too few units.
   static constexpr uint32_t kMaxTilesOfWarp = 4, kLeastTilesOfWarp = 1;
   static constexpr uint32_t kEnoughUnits = 128;
   KINGLET_HOST_DEVICE uint32_t TilesOfWarp(uint32_t lanes, uint32_t warps) const {
     const bool enough = UnitsOf(kMaxTilesOfWarp, lanes, warps) >= kEnoughUnits;
     return enough ? kMaxTilesOfWarp : kLeastTilesOfWarp;
   }
-  // Units of a block of lanes. `warps`: a multiple of 8.
+  // Units of 64 lanes, with so many stream tiles for a warp. `warps`: a multiple of 8.
   KINGLET_HOST_DEVICE uint32_t BlockUnits(uint32_t tiles, uint32_t warps) const {
     const uint32_t together = warps * tiles / IntegerProduct::kMaxStreamTiles;
-    return (logits.Blocks() + together - 1) / together;
+    return DivideUp(logits.Blocks(), together);
   }
   KINGLET_HOST_DEVICE uint32_t UnitsOf(uint32_t tiles, uint32_t lanes, uint32_t warps) const {
-    return (lanes + kStreams - 1) / kStreams * BlockUnits(tiles, warps);
+    return DivideUp(lanes, uint32_t{kStreams}) * BlockUnits(tiles, warps);
   }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     return UnitsOf(TilesOfWarp(lanes, warps), lanes, warps);
@@ -40,7 +47,7 @@ struct ClusterProduct {
   KINGLET_HOST_DEVICE uint32_t PaddedColumns() const {
     return product.matrix.col_tiles() * kTileDepth;
   }
-  // All columns of x at once.
+  // Two planes of all columns of x.
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
     return 2 * SharedMemory::Bytes<uint8_t>(kStreams * IntegerProduct::Stride(PaddedColumns()));
   }
@@ -48,8 +55,8 @@ struct ClusterProduct {
 
 namespace internal {
 
-// A number for each of a thread's places in a warp's tiles of 16 rows and 8 lanes; or, where it is
-// the same for all rows, for the first two.
+// A value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes; and a value for each lane
+// of a thread's sums, the same for all rows.
 template <uint32_t kTiles>
 struct TileFloats {
   float values[kTiles][4];
@@ -59,43 +66,43 @@ struct StreamFloats {
   float values[kTiles][2];
 };
 
-// The lanes of a warp: no more than its tiles have.
-struct WarpThreads {
+// The lanes that a warp works for.
+struct LaneRange {
   uint32_t first, count;
 };
 
-// Of each lane of the warp its number value(lane), to the threads that hold the lane's sums.
+// By one warp: value(lane) of each of its lanes, for the threads that hold the lane's sums.
 template <uint32_t kTiles, class Value>
-KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const WarpThreads& lanes,
-                                       PerLane<StreamFloats<kTiles>>& to, const Value& value) {
-  warp.EachLane([&](uint32_t lane, uint32_t slot) {
+KINGLET_HOST_DEVICE void LoadOfStreams(const Warp& warp, const Work& work, const LaneRange& lanes,
+                                       PerThread<StreamFloats<kTiles>>& to, const Value& value) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
     for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t stream = s * kTileStreams + TileStream(lane, i);
-        to[slot].values[s][i] =
+        const uint32_t stream = s * kTileStreams + TileStream(thread, i);
+        to[reg].values[s][i] =
             stream < lanes.count ? value(work.lanes[lanes.first + stream]) : 0.0f;
       }
     }
   });
 }
 
-// What makes logits of the sums of a thread's two rows of a tile.
+// Scales and biases of a thread's two rows of a tile.
 struct RowTerms {
   float scales[2], biases[2];
 
-  // -0 added to a number leaves it as it is.
+  // A bias of -0 changes nothing.
   KINGLET_HOST_DEVICE static RowTerms Load(const IntegerProduct& p, uint32_t row_tile,
-                                           uint32_t lane) {
+                                           uint32_t thread) {
     RowTerms terms{};
     for (uint32_t i = 0; i < 2; ++i) {
-      const uint32_t row = row_tile * kTileRows + TileRow(lane, 2 * i);
+      const uint32_t row = row_tile * kTileRows + TileRow(thread, 2 * i);
       if (row < p.matrix.rows) terms.scales[i] = p.matrix.scales[row];
       terms.biases[i] =
           p.finish.bias != nullptr && row < p.matrix.rows ? p.finish.bias[row] : -0.0f;
     }
     return terms;
   }
-  // The same as ProductOf where sums fit 32 bits and nothing is rectified.
+  // The logit of sum i. The same as ProductOf for sums that fit 32 bits, without ReLU.
   KINGLET_HOST_DEVICE float LogitOf(const IntegerProduct& p, const PlaneSums& sums, uint32_t i,
                                     float x_step) const {
     const float product = static_cast<float>(SumModulo(sums, i)) * (scales[i / 2] * x_step);
@@ -103,16 +110,16 @@ struct RowTerms {
   }
 };
 
-// begin(warp, its lanes); use(warp, stream tile, slot, i, logit) for every logit of a block, those
-// of one sum in the order of their index; end(warp, block of logits, its lanes).
+// Block-wide: runs a pass. On every warp that has work it calls begin(warp, its lanes); then
+// use(warp, stream tile, reg, i, logit) for sum i of a thread (PerThread element `reg`), for each
+// logit of the warp's sum block, those of one chain in order; then end(warp, sum block, its lanes).
 template <uint32_t kTiles, class Begin, class Use, class End>
 KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work, const Begin& begin,
                                       const Use& use, const End& end) {
   constexpr uint32_t kParts = IntegerProduct::kMaxStreamTiles / kTiles;
   const uint32_t units = p.BlockUnits(kTiles, work.block.warps());
   const uint32_t first_lane = work.unit / units * ClusterProduct::kStreams;
-  const uint32_t left = work.lane_count - first_lane;
-  const uint32_t lanes = left < ClusterProduct::kStreams ? left : ClusterProduct::kStreams;
+  const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{ClusterProduct::kStreams});
   const uint32_t padded = p.PaddedColumns();
   const ByteMatrix& matrix = p.product.matrix;
   SharedMemory shared(work.block);
@@ -124,21 +131,19 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
         work.unit % units * (work.block.warps() / kParts) + warp.index() / kParts;
     const uint32_t first_stream = warp.index() % kParts * kTiles * kTileStreams;
     if (logit_block >= p.logits.Blocks() || first_stream >= lanes) return;
-    const uint32_t rest = lanes - first_stream;
-    const WarpThreads own = {first_lane + first_stream,
-                             rest < kTiles * kTileStreams ? rest : kTiles * kTileStreams};
+    const LaneRange own = {first_lane + first_stream,
+                           Least(lanes - first_stream, kTiles * kTileStreams)};
     begin(warp, own);
-    PerLane<StreamFloats<kTiles>> steps;
+    PerThread<StreamFloats<kTiles>> steps;
     LoadOfStreams(warp, work, own, steps,
                   [&](const Lane& lane) { return work.StepOf(lane, p.product.x); });
     const bool plain = p.product.fits_int32 && !p.product.finish.relu;
-    const uint32_t plain_rows =
-        !plain ? 0 : (matrix.rows < p.logits.count ? matrix.rows : p.logits.count);
+    const uint32_t plain_rows = plain ? Least(matrix.rows, p.logits.count) : 0;
     for (uint32_t tile = 0; tile * kTileRows < p.logits.BlockSize(logit_block); ++tile) {
       const uint32_t row_tile = logit_block * (kSumBlock / kTileRows) + tile;
-      PerLane<RowTerms> rows;
-      warp.EachLane([&](uint32_t lane, uint32_t slot) {
-        rows[slot] = RowTerms::Load(p.product, row_tile, lane);
+      PerThread<RowTerms> rows;
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
+        rows[reg] = RowTerms::Load(p.product, row_tile, thread);
       });
       TileSums<kTiles> sums{};
       if (row_tile < matrix.row_tiles()) {
@@ -155,26 +160,26 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
 #endif
       for (uint32_t s = 0; s < kTiles; ++s) {
         if (whole && (s + 1) * kTileStreams <= own.count) {
-          // Nearly always: nothing is asked about a single logit.
-          warp.EachLane([&](uint32_t, uint32_t slot) {
+          // Nearly all tiles: no test for single logits.
+          warp.EachThread([&](uint32_t, uint32_t reg) {
             for (uint32_t i = 0; i < 4; ++i) {
-              use(warp, s, slot, i,
-                  rows[slot].LogitOf(p.product, sums.tiles[s][slot], i,
-                                     steps[slot].values[s][i % 2]));
+              use(warp, s, reg, i,
+                  rows[reg].LogitOf(p.product, sums.tiles[s][reg], i,
+                                     steps[reg].values[s][i % 2]));
             }
           });
           continue;
         }
-        warp.EachLane([&](uint32_t lane, uint32_t slot) {
+        warp.EachThread([&](uint32_t thread, uint32_t reg) {
           for (uint32_t i = 0; i < 4; ++i) {
-            const uint32_t row = row_tile * kTileRows + TileRow(lane, i);
-            const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+            const uint32_t row = row_tile * kTileRows + TileRow(thread, i);
+            const uint32_t stream = s * kTileStreams + TileStream(thread, i);
             if (row >= p.logits.count || stream >= own.count) continue;
             const float logit =
-                row < matrix.rows ? ProductOf(p.product, sums.tiles[s][slot], i, row,
-                                              steps[slot].values[s][i % 2])
+                row < matrix.rows ? ProductOf(p.product, sums.tiles[s][reg], i, row,
+                                              steps[reg].values[s][i % 2])
                                   : work.At<float>(work.lanes[own.first + stream], p.logits.x)[row];
-            use(warp, s, slot, i, logit);
+            use(warp, s, reg, i, logit);
           }
         });
       }
@@ -183,11 +188,11 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
   });
 }
 
-// The 16 numbers that the threads hold for a lane become one, which lands with the threads of
-// TileRow 0. together(a, b): a of the row before.
-template <uint32_t kTiles, class Together>
-KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
-                                  const Together& together) {
+// By one warp: combines the 16 values (rows) of each lane into one, which the threads whose TileRow is
+// 0 then have. combine(a, b): a is of the row before b, so the fold is 8, 4, 2, 1 apart as in rule 4.
+template <uint32_t kTiles, class Combine>
+KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
+                                  const Combine& combine) {
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
@@ -196,32 +201,28 @@ KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerLane<TileFloats<kTiles>>&
 #pragma unroll
 #endif
     for (uint32_t i = 0; i < 2; ++i) {
-      PerLane<float> rows;
-      warp.EachLane([&](uint32_t, uint32_t slot) {
-        const TileFloats<kTiles>& own = of_warp[slot];
-        rows[slot] = together(own.values[s][i], own.values[s][i + 2]);  // 8 rows apart
+      PerThread<float> rows;
+      warp.EachThread([&](uint32_t, uint32_t reg) {
+        const TileFloats<kTiles>& own = of_warp[reg];
+        rows[reg] = combine(own.values[s][i], own.values[s][i + 2]);  // 8 rows apart
       });
-      for (uint32_t apart = 4; apart > 0; apart /= 2) {
-        const PerLane<float> other = warp.Exchanged(rows, 4 * apart);
-        warp.EachLane(
-            [&](uint32_t, uint32_t slot) { rows[slot] = together(rows[slot], other[slot]); });
-      }
-      warp.EachLane([&](uint32_t, uint32_t slot) { of_warp[slot].values[s][i] = rows[slot]; });
+      warp.Reduce(rows, 16, 4, combine);  // threads 4 apart have neighbouring rows
+      warp.EachThread([&](uint32_t, uint32_t reg) { of_warp[reg].values[s][i] = rows[reg]; });
     }
   }
 }
 
-// write(lane of the work, number) for what FoldRows left.
+// By one warp: write(lane, value) for each lane, with what FoldRows left.
 template <uint32_t kTiles, class Write>
-KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp,
-                                   const Work& work, const WarpThreads& lanes, const Write& write) {
-  warp.EachLane([&](uint32_t lane, uint32_t slot) {
-    if (TileRow(lane, 0) != 0) return;
+KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
+                                   const Work& work, const LaneRange& lanes, const Write& write) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
+    if (TileRow(thread, 0) != 0) return;
     for (uint32_t s = 0; s < kTiles; ++s) {
       for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+        const uint32_t stream = s * kTileStreams + TileStream(thread, i);
         if (stream < lanes.count) {
-          write(work.lanes[lanes.first + stream], of_warp[slot].values[s][i]);
+          write(work.lanes[lanes.first + stream], of_warp[reg].values[s][i]);
         }
       }
     }
@@ -229,15 +230,15 @@ KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerLane<TileFloats<kTiles>>
 }
 
 template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerLane<TileFloats<kTiles>>& of_warp, float value) {
-  warp.EachLane([&](uint32_t, uint32_t slot) {
-    for (auto& row : of_warp[slot].values) {
+KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp, float value) {
+  warp.EachThread([&](uint32_t, uint32_t reg) {
+    for (auto& row : of_warp[reg].values) {
       for (float& x : row) x = value;
     }
   });
 }
 
-// Calls f with TilesOfWarp, a constant.
+// Calls f with TilesOfWarp as a compile-time constant.
 template <class F>
 KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, const F& f) {
   constexpr uint32_t kMost = ClusterProduct::kMaxTilesOfWarp;
@@ -250,7 +251,7 @@ KINGLET_HOST_DEVICE void WithTiles(const ClusterProduct& p, const Work& work, co
 
 }  // namespace internal
 
-// A pass over a cluster's logits.
+// Base of both passes. A unit is some sum blocks for 64 lanes.
 struct ClusterPass {
   ClusterProduct cluster;
   static constexpr uint32_t kAloneFromLanes = 1;
@@ -260,8 +261,8 @@ struct ClusterPass {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };
 
-// logits.largest[b] = the largest of block b. Logits that are no numbers are passed over: what
-// comes of them is not finite in any case.
+// logits.largest[b] = the largest logit of sum block b. NaNs are skipped; the sum of exponentials is
+// not finite then, which is detected there.
 struct LargestOfProducts : ClusterPass {};
 
 namespace internal {
@@ -269,17 +270,17 @@ template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void RunPass(const LargestOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
   const auto larger = [](float a, float b) { return b > a ? b : a; };
-  PerWarp<PerLane<TileFloats<kTiles>>> largest;
+  PerWarp<PerThread<TileFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const WarpThreads&) {
+      [&](const Warp& warp, const LaneRange&) {
         Fill(warp, largest[warp], -kinglet::internal::FloatFromBits(0x7f800000u));
       },
-      [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-        float& own = largest[warp][slot].values[s][i];
+      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
+        float& own = largest[warp][reg].values[s][i];
         own = larger(own, logit);
       },
-      [&](const Warp& warp, uint32_t logit_block, const WarpThreads& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
         FoldRows(warp, largest[warp], larger);
         WriteRows(warp, largest[warp], work, lanes, [&](const Lane& lane, float value) {
           work.At<float>(lane, cluster.logits.largest)[logit_block] = value;
@@ -293,7 +294,7 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfProducts& p, const Work& work
                       [&](auto tiles) { internal::RunPass<decltype(tiles)::value>(p, work); });
 }
 
-// normaliser[0] = the largest of all blocks.
+// normaliser[0] = the largest logit of all sum blocks. A unit is a lane.
 struct LargestOfLane : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;
@@ -311,29 +312,29 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
   work.block.ForEach(1, [&](uint64_t) { work.At<float>(lane, p.logits.normaliser)[0] = largest; });
 }
 
-// logits.blocks[b] = the sum of exp(x - max) over block b, by chains as rule 4 has them: row j of
-// the tiles is chain j. REQUIRES: at least 32 logits.
+// logits.blocks[b] = the sum of exp(x - max) over sum block b, by the chains of rule 4. REQUIRES: at
+// least 32 logits.
 struct ExponentialsOfProducts : ClusterPass {};
 
 namespace internal {
 template <uint32_t kTiles>
 KINGLET_HOST_DEVICE void RunPass(const ExponentialsOfProducts& p, const Work& work) {
   const ClusterProduct& cluster = p.cluster;
-  PerWarp<PerLane<TileFloats<kTiles>>> chains;
-  PerWarp<PerLane<StreamFloats<kTiles>>> largest;
+  PerWarp<PerThread<TileFloats<kTiles>>> chains;
+  PerWarp<PerThread<StreamFloats<kTiles>>> largest;
   ForEachLogit<kTiles>(
       cluster, work,
-      [&](const Warp& warp, const WarpThreads& lanes) {
+      [&](const Warp& warp, const LaneRange& lanes) {
         Fill(warp, chains[warp], 0.0f);
         LoadOfStreams(warp, work, lanes, largest[warp], [&](const Lane& lane) {
           return work.At<float>(lane, cluster.logits.normaliser)[0];
         });
       },
-      [&](const Warp& warp, uint32_t s, uint32_t slot, uint32_t i, float logit) {
-        chains[warp][slot].values[s][i] +=
-            ExpOfAtMostZero(logit - largest[warp][slot].values[s][i % 2]);
+      [&](const Warp& warp, uint32_t s, uint32_t reg, uint32_t i, float logit) {
+        chains[warp][reg].values[s][i] +=
+            ExpOfAtMostZero(logit - largest[warp][reg].values[s][i % 2]);
       },
-      [&](const Warp& warp, uint32_t logit_block, const WarpThreads& lanes) {
+      [&](const Warp& warp, uint32_t logit_block, const LaneRange& lanes) {
         FoldRows(warp, chains[warp], [](float a, float b) { return a + b; });
         WriteRows(warp, chains[warp], work, lanes, [&](const Lane& lane, float value) {
           work.At<float>(lane, cluster.logits.blocks)[logit_block] = value;

@@ -1,5 +1,5 @@
-// What rows of a table are read from on a device: its integers or reals, and the codes of a coded
-// table. C++17.
+// Tables in device memory whose rows are looked up: rows of integers or reals, and the codes of a
+// coded table (product quantisation, slim embedding, hashing). C++17.
 #ifndef KINGLET_KERNELS_CUDA_CODE_MATRIX_H_
 #define KINGLET_KERNELS_CUDA_CODE_MATRIX_H_
 
@@ -9,25 +9,26 @@
 
 namespace kinglet::cuda {
 
-// A matrix as integers, or, where it has none, as reals. The addresses are the device's.
+// A matrix as integers where it has them, else as reals. Device addresses, not owned.
 struct StoredRows {
   const float* reals = nullptr;  // [rows, cols]; null: integers
   ByteMatrix integers;
   uint32_t cols = 0;
 
+  KINGLET_HOST_DEVICE bool HasIntegers() const { return reals == nullptr; }
   KINGLET_HOST_DEVICE float Value(uint64_t row, uint64_t col) const {
     if (reals != nullptr) return reals[row * cols + col];
     return static_cast<float>(integers.Code(row, col)) * integers.scales[row];
   }
 };
 
-// Codes [rows, positions] of `bits` bits each, position by position: a warp that reads a position
-// of 32 adjacent rows reads `bits` adjacent words.
+// Codes [rows, positions] of `bits` bits each, packed position by position: a warp whose threads read
+// a position of 32 neighbouring rows reads `bits` neighbouring words. Device addresses, not owned.
 struct CodeMatrix {
   uint32_t rows = 0, positions = 0, bits = 0;
   const uint32_t* words = nullptr;  // [positions, plane_words()]
 
-  // Of a position: one more than its codes fill, so that any code lies within two words.
+  // Words of a position: one more than its codes fill, so that two words can be read for any code.
   KINGLET_HOST_DEVICE uint64_t plane_words() const { return (uint64_t{rows} * bits + 31) / 32 + 1; }
   KINGLET_HOST_DEVICE uint32_t Code(uint64_t row, uint32_t position) const {
     const uint64_t bit = row * bits;

@@ -1,15 +1,7 @@
-// How PartialProducts and CodedSums become steps (coded.h).
+// How PartialProducts and CodedSums become device steps (coded.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
-namespace {
-
-Result<const uint32_t*> Narrowed(Binder& binder, const std::vector<uint64_t>& values) {
-  const std::vector<uint32_t> narrow(values.begin(), values.end());
-  return binder.weights.Constants(std::span<const uint32_t>(narrow));
-}
-
-}  // namespace
 
 Steps BindOp(const PartialProducts& op, Binder& binder) {
   const TensorView& table = binder.plan.weights[op.table];
@@ -35,7 +27,7 @@ Steps BindOp(const PartialProducts& op, Binder& binder) {
     for (uint32_t j = 0; j < scheme.positions; ++j) {
       positions.insert(positions.end(), scheme.PoolSize(j), j);
     }
-    KINGLET_ASSIGN_OR_RETURN(products.positions, Narrowed(binder, positions));
+    KINGLET_ASSIGN_OR_RETURN(products.positions, binder.weights.NarrowConstants(positions));
   }
   steps.push_back(MakeStep(products));
   return steps;
@@ -45,14 +37,12 @@ Steps BindOp(const CodedSums& op, Binder& binder) {
   const CodingScheme& scheme = binder.plan.weights[op.table].coded()->scheme;
   SumOfParts step{};
   KINGLET_ASSIGN_OR_RETURN(step.codes, binder.weights.Codes(op.table));
-  KINGLET_ASSIGN_OR_RETURN(step.firsts, Narrowed(binder, PartialFirsts(scheme)));
+  KINGLET_ASSIGN_OR_RETURN(step.firsts, binder.weights.NarrowConstants(PartialFirsts(scheme)));
   step.partial = binder.At(op.partial);
   step.y = binder.At(op.y).Plus(op.y_offset * sizeof(float));
   step.mean = scheme.combine == Combine::kMean;
   step.finish.relu = op.relu;
-  if (op.bias) {
-    KINGLET_ASSIGN_OR_RETURN(step.finish.bias, binder.weights.Reals(*op.bias));
-  }
+  KINGLET_ASSIGN_OR_RETURN(step.finish.bias, binder.weights.RealsOrNull(op.bias));
   return std::vector<Step>{MakeStep(step)};
 }
 

@@ -1,5 +1,10 @@
-// Products with coded tables (kernels/op.h, PartialProducts and CodedSums). Products with a whole
-// codebook are product.h's; here are those with parts of x. C++17.
+// Products with coded tables (kernels/op.h, PartialProducts and CodedSums; Li et al. 2018, "Slim
+// Embedding Layers"). C++17.
+//
+// First every codebook row is multiplied with its part of x, or with all of x (product.h); then each
+// row of the table adds the partial products that its codes select. A thread computes one partial
+// product or one row of the table. Integer products are exact; a row's sum is one chain in order of
+// position (docs/NUMERICS.md, "Coded tables").
 #ifndef KINGLET_KERNELS_CUDA_CODED_H_
 #define KINGLET_KERNELS_CUDA_CODED_H_
 
@@ -13,14 +18,14 @@
 
 namespace kinglet::cuda {
 
-// partial[p] = codebook row . part of x, for concatenated rows. Sub-vectors are short: one thread
-// for each.
+// partial[p] = codebook row . part of x, for tables whose rows are concatenated sub-vectors.
+// Sub-vectors are short, so one thread computes each product.
 struct PartProducts : ByElement {
   StoredRows codebook;
   Vector x;  // [positions * codebook.cols]
   Place partial;
-  // All positions choose from `pool` rows: partial [positions, pool]. 0: each has rows of its own,
-  // partial p is row p's, and positions[p] is whose it is.
+  // > 0: all positions share a pool of so many rows, and partial is [positions, pool]. 0: each
+  // position has rows of its own; partial[p] is of codebook row p, which is positions[p]'s.
   uint32_t pool;
   const uint32_t* positions;
 };
@@ -31,7 +36,7 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
     const uint64_t row = p.pool == 0 ? i : i % p.pool;
     const uint64_t first = (p.pool == 0 ? p.positions[i] : i / p.pool) * n;
     float* const partial = work.At<float>(lane, p.partial) + i;
-    if (p.x.codes && p.codebook.reals == nullptr) {
+    if (p.x.codes && p.codebook.HasIntegers()) {
       const int16_t* codes = work.At<int16_t>(lane, p.x.place) + first;
       *partial = p.codebook.integers.Product(row, codes, work.StepOf(lane, p.x));
       return;
@@ -42,8 +47,8 @@ KINGLET_HOST_DEVICE inline void Run(const PartProducts& p, const Work& work) {
   });
 }
 
-// y[row] = finish(sum over positions j of partial[firsts[j] + code(row, j)]), of means divided by
-// their number.
+// y[row] = finish(sum over positions j of partial[firsts[j] + code(row, j)]); for a table of means
+// the sum is divided by the number of positions.
 struct SumOfParts {
   CodeMatrix codes;
   const uint32_t* firsts;  // [positions]

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(kBlockThreads, 2)
   for (uint32_t i = 0; i < count; ++i) {
     // What a step is to do does not depend on the one before: it is read while others work.
     const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
-    if (i > 0 && MustWait(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
+    if (i > 0 && NeedsBarrier(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
     for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
       RunUnitAmongOthers(steps[i], Work{lanes, lane_count, unit, block});
     }

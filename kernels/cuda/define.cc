@@ -1,4 +1,4 @@
-// How an EmbedRow with a DeFINE unit becomes a step (define.h).
+// How an EmbedRow with a DeFINE unit becomes a device step (define.h).
 #include <algorithm>
 
 #include "kernels/cuda/bind.h"
@@ -6,18 +6,13 @@
 namespace kinglet::cuda {
 namespace {
 
-Result<const float*> RealsOf(Binder& binder, const std::optional<WeightId>& id) {
-  if (!id) return static_cast<const float*>(nullptr);
-  return binder.weights.Reals(*id);
-}
-
 Result<UnitLayer> LayerOf(Binder& binder, const DefineLayer& declared,
                           const DefineTensors& tensors) {
   UnitLayer layer{};
   KINGLET_ASSIGN_OR_RETURN(layer.weight, binder.weights.Reals(tensors.weight));
-  KINGLET_ASSIGN_OR_RETURN(layer.bias, RealsOf(binder, tensors.bias));
-  KINGLET_ASSIGN_OR_RETURN(layer.norm_gain, RealsOf(binder, tensors.norm_gain));
-  KINGLET_ASSIGN_OR_RETURN(layer.norm_offset, RealsOf(binder, tensors.norm_offset));
+  KINGLET_ASSIGN_OR_RETURN(layer.bias, binder.weights.RealsOrNull(tensors.bias));
+  KINGLET_ASSIGN_OR_RETURN(layer.norm_gain, binder.weights.RealsOrNull(tensors.norm_gain));
+  KINGLET_ASSIGN_OR_RETURN(layer.norm_offset, binder.weights.RealsOrNull(tensors.norm_offset));
   if (tensors.bias) {
     const Shape& shape = binder.plan.weights[*tensors.bias].shape;
     layer.biases = static_cast<uint32_t>(Rows(shape) * Cols(shape));
@@ -82,13 +77,7 @@ Steps BindDefineRow(const EmbedRow& op, Binder& binder) {
   step.scale = static_cast<float>(op.scale);
   step.entry_layers = static_cast<uint32_t>(define.unit.entry_layers);
 
-  uint64_t max_cols = 0;
-  for (const EmbeddingBin& bin : op.bins) {
-    if (bin.projection) {
-      max_cols = std::max(max_cols, Cols(binder.plan.weights[bin.table].shape));
-    }
-  }
-  const Place row = binder.Temporary<float>(max_cols), row_step = binder.Temporary<float>(1);
+  const auto [row, row_step] = ProjectedRowOf(op, binder);
   std::vector<MapBin> bins;
   for (const EmbeddingBin& bin : op.bins) {
     MapBin from{};
@@ -100,9 +89,7 @@ Steps BindDefineRow(const EmbedRow& op, Binder& binder) {
     from.scale = static_cast<float>(bin.scale);
     if (from.projected) {
       KINGLET_ASSIGN_OR_RETURN(from.projection, binder.weights.Stored(*bin.projection));
-      from.row.as_codes = from.row.table.codes.positions == 0 &&
-                          from.row.table.stored.reals == nullptr &&
-                          from.projection.reals == nullptr;
+      from.row.as_codes = from.row.table.HasIntegers() && from.projection.HasIntegers();
     } else {
       from.row.scale = from.scale;
     }

@@ -1,5 +1,11 @@
-// Rows that a DeFINE unit makes, and the cache that keeps them (kernels/op.h, DefineRows). One
-// block does it all for a lane: most tokens only copy a row that the cache holds. C++17.
+// Embedding rows that a DeFINE unit computes (kernels/op.h, DefineRows; Mehta et al. 2020), and the
+// lane's cache of rows. C++17.
+//
+// One block does everything for a lane. For most tokens it only copies a row from the cache. Else it
+// computes the Map layer's row and runs the unit layer by layer: half a warp computes an output of a
+// group linear transformation (TwoRowSums), and the block computes normalisation and activation.
+// Shared memory: the chains of two sums (sums.h), and the cache slot that one thread found. The sums
+// follow rule 4 of docs/NUMERICS.md, so a row has the reference's bits.
 #ifndef KINGLET_KERNELS_CUDA_DEFINE_H_
 #define KINGLET_KERNELS_CUDA_DEFINE_H_
 
@@ -15,12 +21,13 @@
 
 namespace kinglet::cuda {
 
-// Which rows a lane's cache holds: what kernels/row_cache.h does, by one thread.
+// Which rows a lane's cache holds: the RowCache of kernels/row_cache.h, by one thread. The cache is
+// set-associative; `words` is its memory: for each slot, token + 1 (0: empty) and age.
 struct CachedRows {
   uint32_t sets, ways;
   static constexpr uint64_t kNone = UINT64_MAX;
 
-  // The slot of the token's row, or kNone; `words` is the cache's memory, here and below.
+  // The slot of the token's row, or kNone.
   KINGLET_HOST_DEVICE uint64_t Find(uint32_t* words, uint32_t token) const {
     const uint64_t first = uint64_t{token % sets} * ways;
     for (uint64_t slot = first; slot < first + ways; ++slot) {
@@ -30,7 +37,8 @@ struct CachedRows {
     }
     return kNone;
   }
-  // A slot that is the token's from now on. REQUIRES: Find has not found it.
+  // Gives the token a slot: an empty one of its set, or that of the oldest row. REQUIRES: Find did
+  // not find it.
   KINGLET_HOST_DEVICE uint64_t Take(uint32_t* words, uint32_t token) const {
     const uint64_t first = uint64_t{token % sets} * ways;
     uint64_t taken = first;
@@ -56,29 +64,31 @@ struct CachedRows {
   }
 };
 
-// A bin of the unit's Map. Its row, or where there is a projection the row's product with that.
+// A bin of the Map layer: its row, or if there is a projection, the projection times the row.
 struct MapBin {
   GatheredBin row;
   bool projected;
   StoredRows projection;  // [map_width, cols of the row]
   float scale;            // multiplies the product
+
+  KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return row.Contains(token); }
 };
 
-// A layer of the unit (format/define_unit.h).
+// A layer of the unit (format/define_unit.h says what each field means).
 struct UnitLayer {
   enum class Activation : uint32_t { kNone, kRelu, kGelu, kSwish, kTanh, kSigmoid };
   const float* weight;  // [out or out / groups, in / groups]
-  const float* bias;    // [biases], repeated; null: none
+  const float* bias;    // [biases], repeated over the outputs; null: none
   uint32_t biases;
   uint32_t in, out, groups;
   bool shared;                    // one matrix for all groups
-  bool shuffles, shuffles_first;  // before the normalisation
-  uint32_t norm_parts;            // 0: none
+  bool shuffles, shuffles_first;  // shuffles_first: before the normalisation
+  uint32_t norm_parts;            // parts that are normalised each by itself; 0: no normalisation
   float norm_epsilon;
   const float* norm_gain;    // [out / norm_parts], or null
   const float* norm_offset;  // the same
   Activation activation;
-  uint32_t joined_chunks;  // of e and of the previous output in turn; 0: e is no input
+  uint32_t joined_chunks;  // chunks of e and of the previous output, in turn; 0: e is no input
   bool input_first;
   bool adds_before, adds_after;  // the previous output, before or after the activation
 
@@ -106,7 +116,7 @@ struct ComputeDefineRow : ByLane {
   uint32_t bin_count;
   const UnitLayer* layers;  // [layer_count]
   uint32_t layer_count, entry_layers, map_width, width;
-  // Of the row's vectors in `work`, as DefineWork lays them out.
+  // Offsets of the unit's vectors in `work` (DefineWork).
   uint64_t skip, joined, output, output_width;
   Place work, rows, words, out;
   CachedRows cache;
@@ -120,7 +130,7 @@ struct ComputeDefineRow : ByLane {
 
 namespace internal {
 
-// A section: rows x of sums of `cols` terms, by all warps.
+// Block-wide: `rows` sums of `cols` terms, two at a time by each warp (TwoRowSums).
 template <class Term, class Use>
 KINGLET_HOST_DEVICE void BlockRowSums(const Block& block, uint64_t rows, uint64_t cols,
                                       const Term& term, const Use& use) {
@@ -131,7 +141,7 @@ KINGLET_HOST_DEVICE void BlockRowSums(const Block& block, uint64_t rows, uint64_
   });
 }
 
-// Sections: the bin's row, or its product with the projection, to e.
+// Block-wide: e [map_width] = the output of the Map layer for the lane's token.
 KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, const Lane& lane,
                                        uint32_t map_width, float* e) {
   Gather(bin.row, work, lane);
@@ -153,7 +163,7 @@ KINGLET_HOST_DEVICE inline void MapRow(const MapBin& bin, const Work& work, cons
       [&](uint64_t row, float sum) { e[row] = sum * bin.scale; });
 }
 
-// Sections: the layer's normalisation of x [out], in place.
+// Block-wide: the layer's normalisation of x [out], in place.
 KINGLET_HOST_DEVICE inline void NormaliseParts(const UnitLayer& layer, const Block& block, float* x,
                                                float* sums, float* squares) {
   const uint32_t width = layer.norm_parts == 0 ? 0 : layer.out / layer.norm_parts;
@@ -164,7 +174,7 @@ KINGLET_HOST_DEVICE inline void NormaliseParts(const UnitLayer& layer, const Blo
   }
 }
 
-// Sections: `output` [out] from e and the previous output of `width` features.
+// Block-wide: `output` [out] of a layer from e and the previous layer's output [width].
 KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& block,
                                            const float* e, const float* previous, uint32_t width,
                                            float* joined, float* unshuffled, float* output,
@@ -210,7 +220,8 @@ KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& 
   });
 }
 
-// Sections: the unit's output, somewhere in `work`, which begins with Map's.
+// Block-wide: runs the unit's layers on the Map layer's output, which is at the beginning of `work`.
+// Returns the unit's output, which is somewhere in `work`.
 KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, const Block& block,
                                                   float* work, float* sums, float* squares) {
   const float* e = work;
@@ -227,7 +238,7 @@ KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, con
     }
     ApplyLayer(p.layers[i], block, e, previous, width, work + p.joined, unshuffled, output, sums,
                squares);
-    // The other one holds what the layer before left.
+    // The next layer reads this output and writes over the one before.
     float* const made = output;
     output = other;
     other = made;
@@ -251,16 +262,13 @@ KINGLET_HOST_DEVICE inline void Run(const ComputeDefineRow& p, const Work& work)
   uint32_t* const words = work.At<uint32_t>(lane, p.words);
   block.ForEach(1, [&](uint64_t) { *slot = p.cache.Find(words, lane.token); });
   const uint64_t found = *slot;
-  block.Wait();  // `slot` is written once more, here or for the next lane
+  block.Barrier();  // all threads have read `slot` before it is written again, here or for a lane
   if (found != CachedRows::kNone) {
     const float* const row = rows + found * p.width;
     block.ForEach(p.width, [&](uint64_t i) { out[i] = row[i]; });
     return;
   }
-  const MapBin* bin = nullptr;
-  for (uint32_t i = 0; i < p.bin_count && bin == nullptr; ++i) {
-    if (p.bins[i].row.tokens.Contains(lane.token)) bin = p.bins + i;
-  }
+  const MapBin* const bin = BinOf(p.bins, p.bin_count, lane.token);
   if (bin == nullptr) return;
   float* const vectors = work.At<float>(lane, p.work);
   internal::MapRow(*bin, work, lane, p.map_width, vectors);

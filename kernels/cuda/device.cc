@@ -8,7 +8,7 @@ namespace kinglet::cuda {
 
 std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t max_blocks) {
   std::vector<Launch> launches;
-  bool joining = false;  // the last launch is one of few blocks
+  bool joining = false;  // the last launch has few blocks, and the next step may join it
   for (uint32_t i = 0; i < list.count; ++i) {
     const uint32_t units = UnitsOf(list.steps[i], lanes, kBlockWarps);
     const bool alone = lanes >= list.steps[i].alone_from_lanes;

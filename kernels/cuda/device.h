@@ -1,5 +1,5 @@
-// A device as the rest of this directory uses it: memory, and queues that run steps. Two there are:
-// a CUDA device (cuda_device.h), and the host emulating one (emulated_device.h). C++17.
+// A device as the rest of this folder uses it: memory, and queues that run device steps. There are
+// two: a CUDA device (cuda_device.h), and the host emulating one (emulated_device.h). C++17.
 #ifndef KINGLET_KERNELS_CUDA_DEVICE_H_
 #define KINGLET_KERNELS_CUDA_DEVICE_H_
 
@@ -15,51 +15,51 @@
 
 namespace kinglet::cuda {
 
-// Threads of every block.
+// Every block has this many threads.
 inline constexpr uint32_t kBlockThreads = 256;
 inline constexpr uint32_t kBlockWarps = kBlockThreads / kWarpThreads;
 
-// Steps one after the other, in the host's memory and in the device's. Not owned.
+// Device steps that run one after the other: the same array in host and device memory. Not owned.
 struct StepList {
   const Step* steps = nullptr;
   uint32_t count = 0;
   const Step* on_device = nullptr;
-  // Likely to be asked for again, for as many lanes: worth remembering how it was launched. Its
-  // memory then stays where it is for as long as the queue lives.
+  // Whether the same list may run again for the same lanes, so that the queue should remember its
+  // launches. Its memory must then stay where it is for as long as the queue lives.
   bool may_repeat = true;
 };
 
-// Steps begin .. end - 1 of a list by one launch of so many blocks. Of one step: its units divided
-// among the blocks. Of several: the blocks wait for each other between any two.
+// Steps [begin, end) of a list as one kernel launch. The units of each step are divided among the
+// blocks. Between two steps all blocks wait for each other, unless NeedsBarrier says they need not.
 struct Launch {
   uint32_t begin, end;
   uint32_t blocks;
 };
-// Few blocks wait for each other fast, but many read memory fast: steps of few units share a launch
-// of kFewBlocks, and any other, and one for many lanes that
-// has a kernel of its own, is one of its own with up to `max_blocks`.
+// Few blocks wait for each other fast, and many blocks read memory fast. So successive steps of at
+// most kFewUnits units share a launch of kFewBlocks blocks. Every other step is a launch of its own
+// of up to `max_blocks`, and so is a step that has a kernel of its own for so many lanes.
 inline constexpr uint32_t kFewBlocks = 16;
 inline constexpr uint32_t kFewUnits = 64;
 std::vector<Launch> PlanLaunches(const StepList& list, uint32_t lanes, uint32_t max_blocks);
 
-// What has been asked of a queue since it was made.
+// What a queue has been given to do since it was created.
 struct QueueWork {
   uint64_t launches = 0;
   uint64_t bytes_to_device = 0, bytes_to_host = 0;
 };
 
-// Runs what it is given in order. Belongs to one thread at a time. Everything but Wait and Download
-// may return before it is done; an error of it is then the next call's.
+// Runs what it is given in order, like a CUDA stream. Belongs to one thread at a time. All calls but
+// Wait and Download may return before the work is done; a later call then returns its error.
 class Queue {
  public:
   virtual ~Queue() = default;
-  // `from` may change once the call has returned.
+  // `from` may change as soon as the call has returned.
   virtual Status Upload(std::byte* to, const void* from, size_t bytes) = 0;
-  // Waits for all that was given before.
+  // Waits for everything that was given before, then copies.
   virtual Status Download(void* to, const std::byte* from, size_t bytes) = 0;
   virtual Status Copy(std::byte* to, const std::byte* from, size_t bytes) = 0;
   virtual Status Zero(std::byte* to, size_t bytes) = 0;
-  // `lanes` is the device's memory.
+  // `lanes`: [lane_count] in device memory.
   virtual Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) = 0;
   virtual Status Wait() = 0;
   const QueueWork& work() const { return work_; }
@@ -68,8 +68,8 @@ class Queue {
   QueueWork work_;
 };
 
-// What lanes may have of a device's free memory. The rest is for kernels, which are loaded when
-// they are first run, and for graphs: after the last byte is given away the first step would fail.
+// Device memory that is kept free of lanes. CUDA needs some for kernels, which it loads when they
+// first run, and for graphs: without it the first step would fail.
 inline constexpr uint64_t kReservedBytes = uint64_t{256} << 20;
 constexpr uint64_t WithoutReserve(uint64_t free_bytes) {
   return free_bytes > kReservedBytes ? free_bytes - kReservedBytes : 0;
@@ -80,9 +80,9 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const std::string& name() const = 0;
-  // Memory that lanes may have.
+  // Free memory, less kReservedBytes.
   virtual uint64_t FreeBytes() const = 0;
-  // Most of it that a block may ask for.
+  // The most shared memory that a block may have.
   virtual uint64_t SharedBytesOfBlock() const = 0;
   virtual DevicePeaks peaks() const { return {}; }
   // Aligned to 256 bytes. KINGLET_OUT_OF_MEMORY.
@@ -91,7 +91,7 @@ class Device {
   virtual Result<std::unique_ptr<Queue>> CreateQueue() = 0;
 };
 
-// Memory of a device, freed with its owner.
+// Device memory that this object owns.
 class DeviceMemory {
  public:
   DeviceMemory() = default;

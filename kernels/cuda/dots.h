@@ -1,49 +1,56 @@
-// Products of one vector with many rows, of which a block computes some: attention's scores, the
-// neural cache's products. C++17.
+// Dot products of one vector q with many rows, computed by a block: attention scores, and the
+// neural cache's keys times the hidden state. C++17.
+//
+// A group of neighbouring threads of a warp computes the dot product of one row, so its loads are
+// next to each other in memory. Float dot products follow rule 4 of docs/NUMERICS.md: 16 threads
+// compute the 16 chains, and the butterfly over the group adds chains 8, 4, 2 and 1 apart as the
+// rule does. Products of codes are integers, exact in any order.
 #ifndef KINGLET_KERNELS_CUDA_DOTS_H_
 #define KINGLET_KERNELS_CUDA_DOTS_H_
 
+#include <cmath>
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
 
 #include "kernels/cuda/block.h"
 #include "kernels/cuda/sums.h"
 
 namespace kinglet::cuda {
 
-// Rows that a warp's thread works on at a time, so that the loads of all of them are under way
-// together: memory is hundreds of cycles away, and one load after the other would wait for each.
+// Rows that a thread works on at a time. Their loads are in flight together: global memory is
+// hundreds of cycles away, and one load after the other would wait for each.
 inline constexpr uint32_t kRowsTogether = 4;
 
-// Codes that lie together.
+// Neighbouring codes that are loaded at once.
 template <uint32_t kCount>
 struct Codes {
   int16_t codes[kCount];
-  // `from` is aligned to all of them.
+  // `from` is aligned to sizeof(Codes).
   KINGLET_HOST_DEVICE static Codes Load(const int16_t* from) {
     Codes loaded;
     memcpy(&loaded, __builtin_assume_aligned(from, sizeof loaded), sizeof loaded);
     return loaded;
   }
 };
-// What vectors of codes are aligned to where all their lengths are a multiple of it.
+// Vectors of codes are aligned to this many codes where all their lengths are multiples of it.
 inline constexpr uint32_t kCodesTogether = 4;
 
 namespace internal {
 
-// use(row, total) for each row < count, where a group of `group` threads makes a row's total:
-// add(thread of the group, rows, totals) adds what its thread sees of kRowsTogether rows (the last
-// one again where there are no more), and totals of the group's threads are added by halves.
+// Block-wide: use(row, total) for each row < count. A group of `group` threads (a power of 2)
+// computes the total of a row: add(thread of the group, rows, totals) adds what this thread reads of
+// kRowsTogether rows, then the totals of the group's threads are added by halves. Beyond the last
+// row, `rows` repeats it.
 template <class T, class Add, class Use>
 KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_t group,
                                      const Add& add, const Use& use) {
   block.EachWarp([&](const Warp& warp) {
-    const uint32_t groups = kWarpThreads / group;  // of a warp, on neighbouring rows
+    const uint32_t groups = kWarpThreads / group;  // of a warp; neighbours have neighbouring rows
     const uint64_t together = uint64_t{groups} * kRowsTogether;
     for (uint64_t first = warp.index() * together; first < count;
          first += block.warps() * together) {
-      PerLane<T> totals[kRowsTogether];
-      warp.EachLane([&](uint32_t thread, uint32_t slot) {
+      PerThread<T> totals[kRowsTogether];
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
         uint64_t rows[kRowsTogether];
         T sums[kRowsTogether];
         for (uint32_t u = 0; u < kRowsTogether; ++u) {
@@ -52,19 +59,19 @@ KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_
           sums[u] = T{0};
         }
         add(thread % group, rows, sums);
-        for (uint32_t u = 0; u < kRowsTogether; ++u) totals[u][slot] = sums[u];
+        for (uint32_t u = 0; u < kRowsTogether; ++u) totals[u][reg] = sums[u];
       });
       for (uint32_t apart = group / 2; apart > 0; apart /= 2) {
         for (uint32_t u = 0; u < kRowsTogether; ++u) {
-          const PerLane<T> other = warp.Exchanged(totals[u], apart);
-          warp.EachLane([&](uint32_t, uint32_t slot) { totals[u][slot] += other[slot]; });
+          const PerThread<T> other = warp.Exchanged(totals[u], apart);
+          warp.EachThread([&](uint32_t, uint32_t reg) { totals[u][reg] += other[reg]; });
         }
       }
-      warp.EachLane([&](uint32_t thread, uint32_t slot) {
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
         if (thread % group != 0) return;
         for (uint32_t u = 0; u < kRowsTogether; ++u) {
           const uint64_t row = first + u * groups + thread / group;
-          if (row < count) use(row, totals[u][slot]);
+          if (row < count) use(row, totals[u][reg]);
         }
       });
     }
@@ -73,19 +80,20 @@ KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_
 
 }  // namespace internal
 
-// use(row, q . row) for each row < count by rule 4, row_of(row) being its n reals. A section.
+// Block-wide: use(row, q . row) for each row < count by rule 4. row_of(row) points to the n reals of
+// a row.
 template <class RowOf, class Use>
 KINGLET_HOST_DEVICE void RealDots(const Block& block, uint64_t count, uint64_t n, const float* q,
                                   const RowOf& row_of, const Use& use) {
   if (n < kShortSum || n > kSumBlock) {
-    // One chain, or more of them than the threads of a group.
+    // One chain, or more chains than a group has threads: a thread for each row.
     block.ForEach(count, [&](uint64_t row) {
       const float* x = row_of(row);
       use(row, ThreadSum(n, [&](float sum, uint64_t i) { return fmaf(q[i], x[i], sum); }));
     });
     return;
   }
-  // A thread for each chain: half a warp reads 64 bytes of a row at once.
+  // A thread for each of the 16 chains: half a warp reads 64 bytes of a row at once.
   internal::GroupTotals<float>(
       block, count, kSumChains,
       [&](uint32_t chain, const uint64_t(&rows)[kRowsTogether], float(&sums)[kRowsTogether]) {
@@ -102,7 +110,7 @@ namespace internal {
 template <class Sum, uint32_t kCount, class RowOf, class Use>
 KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n, const int16_t* q,
                                   const RowOf& row_of, const Use& use) {
-  // As many threads as a row has loads for, so that short rows leave few of them idle.
+  // No more threads than a row has loads, so that few are idle on short rows.
   uint32_t group = kWarpThreads;
   while (group > 4 && group / 2 * kCount >= n) group /= 2;
   GroupTotals<Sum>(
@@ -125,9 +133,14 @@ KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n
 }
 }  // namespace internal
 
-// use(row, q . row) for each row < count, exact, as Sum: int32_t where it holds every sum, else
-// int64_t. `together`: n is a multiple of kCodesTogether, and so is where q and each row begin. A
-// section.
+// How rows of codes are multiplied.
+struct CodeRows {
+  bool wide;      // a sum may need more than 32 bits
+  bool together;  // n, and where q and each row begin, are multiples of kCodesTogether
+};
+
+// Block-wide: use(row, q . row) for each row < count. The sum is exact, as Sum: int32_t, REQUIRES
+// that it holds every sum, or int64_t.
 template <class Sum, class RowOf, class Use>
 KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n, bool together,
                                   const int16_t* q, const RowOf& row_of, const Use& use) {
@@ -135,6 +148,17 @@ KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n
     internal::CodeDots<Sum, kCodesTogether>(block, count, n, q, row_of, use);
   } else {
     internal::CodeDots<Sum, 1>(block, count, n, q, row_of, use);
+  }
+}
+// The same; the sum is an int32_t or, of wide rows, an int64_t.
+template <class RowOf, class Use>
+KINGLET_HOST_DEVICE void CodeDots(const Block& block, uint64_t count, uint64_t n,
+                                  const CodeRows& rows, const int16_t* q, const RowOf& row_of,
+                                  const Use& use) {
+  if (rows.wide) {
+    CodeDots<int64_t>(block, count, n, rows.together, q, row_of, use);
+  } else {
+    CodeDots<int32_t>(block, count, n, rows.together, q, row_of, use);
   }
 }
 

@@ -1,5 +1,5 @@
-// How EmbedRow becomes steps (embedding.h): one that gathers the row, and a product for each bin
-// that has a projection.
+// How EmbedRow becomes device steps (embedding.h): one that gathers the row, and a product for each
+// bin that has a projection.
 #include <algorithm>
 
 #include "kernels/cuda/bind.h"
@@ -17,24 +17,27 @@ Result<TableRows> TableRowsOf(Binder& binder, WeightId table) {
   KINGLET_ASSIGN_OR_RETURN(rows.codes, binder.weights.Codes(table));
   rows.concatenated = coded->scheme.combine == Combine::kConcatenate;
   rows.mean = coded->scheme.combine == Combine::kMean;
-  const std::vector<uint64_t> firsts = coded->scheme.PoolFirsts();
-  const std::vector<uint32_t> narrow(firsts.begin(), firsts.end());
   KINGLET_ASSIGN_OR_RETURN(rows.pool_firsts,
-                           binder.weights.Constants(std::span<const uint32_t>(narrow)));
+                           binder.weights.NarrowConstants(coded->scheme.PoolFirsts()));
   return rows;
+}
+
+ProjectedRow ProjectedRowOf(const EmbedRow& op, Binder& binder) {
+  uint64_t max_cols = 0;
+  for (const EmbeddingBin& bin : op.bins) {
+    if (!bin.projection) continue;
+    max_cols = std::max(max_cols, Cols(binder.plan.weights[bin.table].shape));
+  }
+  ProjectedRow projected;
+  projected.row = binder.Temporary<float>(max_cols);
+  projected.step = binder.Temporary<float>(1);
+  return projected;
 }
 
 Steps BindOp(const EmbedRow& op, Binder& binder) {
   if (op.define) return BindDefineRow(op, binder);
   const Place out = binder.At(op.out);
-  uint64_t max_cols = 0;
-  for (const EmbeddingBin& bin : op.bins) {
-    if (bin.projection) {
-      max_cols = std::max(max_cols, Cols(binder.plan.weights[bin.table].shape));
-    }
-  }
-  // A token has one bin: all of them may use the same memory.
-  const Place row = binder.Temporary<float>(max_cols), step = binder.Temporary<float>(1);
+  const auto [row, step] = ProjectedRowOf(op, binder);
   std::vector<GatheredBin> gathered;
   std::vector<Step> products;
   for (const EmbeddingBin& bin : op.bins) {
@@ -48,8 +51,7 @@ Steps BindOp(const EmbedRow& op, Binder& binder) {
       x.vector.place = row;
       x.vector.count = from.table.cols();
       x.vector.codes = x.vector.has_own_step = from.as_codes =
-          from.table.codes.positions == 0 && from.table.stored.reals == nullptr &&
-          binder.weights.HasIntegers(*bin.projection);
+          from.table.HasIntegers() && binder.weights.HasIntegers(*bin.projection);
       x.vector.step_place = from.step = step;
       x.largest = x.vector.codes ? binder.weights.LargestInteger(bin.table) : 0;
       Finish finish;

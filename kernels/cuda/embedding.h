@@ -1,5 +1,8 @@
-// The embedding's row of a token: from a table in any encoding, by the bin that has the token.
+// A token's embedding row, decoded from a table in any encoding, of the bin that holds the token.
 // C++17.
+//
+// One block per lane; a thread decodes an element. Elements are single products, sums of a few
+// sub-vectors in order of position, or integers: the same bits as the reference's.
 #ifndef KINGLET_KERNELS_CUDA_EMBEDDING_H_
 #define KINGLET_KERNELS_CUDA_EMBEDDING_H_
 
@@ -13,17 +16,21 @@ namespace kinglet::cuda {
 // Rows of a table, coded or not.
 struct TableRows {
   StoredRows stored;                      // the table, or its codebook
-  CodeMatrix codes;                       // no positions: not coded
-  const uint32_t* pool_firsts = nullptr;  // [positions], rows of the codebook
+  CodeMatrix codes;                       // 0 positions: the table is not coded
+  const uint32_t* pool_firsts = nullptr;  // [positions]: the first codebook row of each
   bool concatenated = false, mean = false;
 
   KINGLET_HOST_DEVICE uint32_t cols() const {
     return concatenated ? codes.positions * stored.cols : stored.cols;
   }
-  // Bytes that are this row's alone: of a coded one its codes.
+  // Whether a row is integers with one scale.
+  KINGLET_HOST_DEVICE bool HasIntegers() const {
+    return codes.positions == 0 && stored.HasIntegers();
+  }
+  // Bytes that are read for this row alone: of a coded table, its codes.
   KINGLET_HOST_DEVICE uint32_t RowBytes() const {
     if (codes.positions != 0) return codes.positions * codes.bits / 8;
-    if (stored.reals != nullptr) return stored.cols * static_cast<uint32_t>(sizeof(float));
+    if (!stored.HasIntegers()) return stored.cols * static_cast<uint32_t>(sizeof(float));
     const uint32_t tile_bytes = kTileBytes + stored.integers.high_tile_bytes();
     return stored.cols * tile_bytes / kTileBytes + static_cast<uint32_t>(sizeof(float));
   }
@@ -41,35 +48,37 @@ struct TableRows {
   }
 };
 
-// Where the rows of a bin go.
+// A bin of the vocabulary, its table, and where its rows go.
 struct GatheredBin {
   TokenRange tokens;
   TableRows table;
   Place to;
-  // Codes for an integer product, what one of them stands for at `step`; otherwise reals times
-  // `scale`.
+  // The row becomes codes for an integer product, and their step goes to `step`; otherwise it becomes
+  // reals times `scale`.
   bool as_codes = false;
   Place step;
   float scale = 1.0f;
+
+  KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return tokens.Contains(token); }
 };
 
-// The row of the first bin that has the token; nothing where none has.
+// Writes the row of the first bin that holds the token; nothing if none does. A unit is a lane.
 struct GatherRow : ByLane {
   const GatheredBin* bins;  // [count]
   uint32_t count;
-  uint32_t least_row_bytes;  // of the bins' rows in memory
+  uint32_t least_row_bytes;  // RowBytes of the bin with the smallest rows
 };
 
-// Null where none has it.
-KINGLET_HOST_DEVICE inline const GatheredBin* BinOf(const GatheredBin* bins, uint32_t count,
-                                                    uint32_t token) {
+// The first bin that holds the token, or null.
+template <class Bin>
+KINGLET_HOST_DEVICE const Bin* BinOf(const Bin* bins, uint32_t count, uint32_t token) {
   for (uint32_t i = 0; i < count; ++i) {
-    if (bins[i].tokens.Contains(token)) return bins + i;
+    if (bins[i].Contains(token)) return bins + i;
   }
   return nullptr;
 }
 
-// A section.
+// Block-wide: the token's row.
 KINGLET_HOST_DEVICE inline void Gather(const GatheredBin& bin, const Work& work, const Lane& lane) {
   const uint32_t row = lane.token - bin.tokens.first;
   if (bin.as_codes) {

@@ -33,11 +33,11 @@ class EmulatedQueue : public Queue {
   Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
     for (const Launch& launch : PlanLaunches(list, lane_count, emulation_.max_blocks)) {
       ++work_.launches;
-      // Between two waits a block may be ahead of another by any number of steps.
+      // Between two barriers a block may be any number of steps ahead of another.
       for (uint32_t i = launch.begin; i < launch.end;) {
         uint32_t end = i + 1;
-        while (end < launch.end && !MustWait(list.steps[end - 1], list.steps[end])) ++end;
-        RunBetweenWaits(list.on_device + i, end - i, launch.blocks, {lanes, lane_count});
+        while (end < launch.end && !NeedsBarrier(list.steps[end - 1], list.steps[end])) ++end;
+        RunBetweenBarriers(list.on_device + i, end - i, launch.blocks, {lanes, lane_count});
         i = end;
       }
     }
@@ -55,17 +55,17 @@ class EmulatedQueue : public Queue {
     const Lane* lanes;
     uint32_t count;
   };
-  void RunBetweenWaits(const Step* steps, uint32_t count, uint32_t blocks,
-                       const LaneArray& lanes) const {
+  void RunBetweenBarriers(const Step* steps, uint32_t count, uint32_t blocks,
+                          const LaneArray& lanes) const {
     for (uint32_t b = 0; b < blocks; ++b) {
       const uint32_t block = emulation_.order == Order::kForward ? b : blocks - 1 - b;
       for (uint32_t i = 0; i < count; ++i) RunStep(steps[i], block, blocks, lanes);
     }
   }
-  // The part of one block.
+  // The units of one block.
   void RunStep(const Step& step, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
-    // Of its own, so that a sanitizer sees what is read and written beyond it; and nothing is left
-    // of the step before.
+    // Allocated for each step, so that a sanitizer sees accesses beyond it, and filled with a pattern,
+    // so that no step finds what an earlier one left.
     std::vector<SharedUnit> shared(SharedBytesOf(step) / sizeof(SharedUnit) + 1);
     std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);

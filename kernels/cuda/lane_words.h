@@ -1,70 +1,73 @@
-// A lane's clusters and their words, as a block of threads reads them: what turns logits into
-// log-probabilities (kernels/cluster_words.h), and logits, read where they lie or made once more.
-// C++17.
+// The words of a lane, as a block reads them to answer a query: the terms that turn logits into
+// log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits, which are
+// loaded where they are stored and else computed again. C++17.
+//
+// One block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024 logits.
+// Integer products on tensor cores are exact, so a logit that is computed again has the same bits.
 #ifndef KINGLET_KERNELS_CUDA_LANE_WORDS_H_
 #define KINGLET_KERNELS_CUDA_LANE_WORDS_H_
 
 #include <cstdint>
 
+#include "kernels/cluster_of.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/softmax.h"
+#include "kernels/ring.h"
 
 namespace kinglet::cuda {
 
 // A cluster of the vocabulary (kernels/plan.h, ClusterPlan).
 struct RankedCluster {
   uint32_t first, size;  // words
-  Logits logits;         // of all of them; the head's are followed by those of the clusters
-  Place parent;          // the cluster's own logit; unused for the head
-  bool stored;           // logits lie where logits.x says; otherwise the first are this product's:
+  Logits logits;         // of its words; in the head, one for each tail follows
+  Place parent;          // a tail's own logit, in the head's logits
+  bool stored;           // all logits are stored at logits.x; else the first are rows of `product`
   IntegerProduct product;
 };
 
-// The neural cache (kernels/plan.h, CachePlan), as words are mixed with it.
+// The neural cache (kernels/plan.h, CachePlan), for mixing it into log-probabilities.
 struct RankedCache {
   bool present;
-  bool empty_is_normalised;  // without pairs nothing is kept back for the cache
+  bool empty_is_normalised;  // without pairs, the words outside the cache keep all probability
   uint32_t capacity;
   uint64_t first_position;
   Place words, weights, total;
   float keep, lambda, log_keep;  // keep = 1 - lambda
 
   KINGLET_HOST_DEVICE uint32_t Pairs(uint64_t position) const {
-    if (!present || position < first_position) return 0;
-    return position < capacity ? static_cast<uint32_t>(position) : capacity;
+    return present ? CachePairs(position, capacity, first_position) : 0;
   }
 };
 
-// What both kernels of this file need of a plan; `clusters` is the device's memory, the head first.
+// A plan as RankWords and WordLogProbability (ranking.h) need it. `clusters` is in device memory, the
+// head first.
 struct RankedWordsPlan {
   const RankedCluster* clusters;
   uint32_t cluster_count;
-  uint32_t blocks;  // of all clusters' words together
+  uint32_t blocks;  // sum blocks (1,024 logits) of all clusters' words together
   RankedCache cache;
 
-  // A bit for each.
+  // A bit for each cluster.
   KINGLET_HOST_DEVICE uint64_t AllClusters() const {
     return ~uint64_t{0} >> (kMaxClusters - cluster_count);
   }
-  // Of a word.
   KINGLET_HOST_DEVICE uint32_t ClusterOf(uint32_t id) const {
-    uint32_t index = 0;
-    while (id - clusters[index].first >= clusters[index].size) ++index;
-    return index;
+    return kinglet::ClusterOf(id, cluster_count, [this](uint32_t i) { return clusters[i].first; });
   }
 
   static constexpr uint32_t kMaxClusters = 64;
-  static constexpr uint32_t kMaxBlocks = 2048;  // 2,000,000 words
+  static constexpr uint32_t kMaxBlocks = 2048;  // about 2,000,000 words
   static constexpr uint32_t kMaxPairs = 4096;
-  static constexpr uint32_t kMostColumns = 4096;  // of a table whose logits are not stored
+  static constexpr uint32_t kMostColumns = 4096;  // of `product` where logits are not stored
 };
 
 namespace internal {
 
+// ClusterTerms<float> of kernels/cluster_words.h.
 struct RankedTerms {
   float largest, log_sum, parent, keep;
 
-  // kernels/ref/cluster_words.h.
+  // Log-probabilities before and without the cache: as kernels/ref/cluster_words.h computes them.
   KINGLET_HOST_DEVICE float BeforeCache(float logit) const {
     const float within = (logit - largest) - log_sum;
     return parent + (within < 0.0f ? within : 0.0f);
@@ -72,6 +75,7 @@ struct RankedTerms {
   KINGLET_HOST_DEVICE float OutsideCache(float logit) const { return BeforeCache(logit) + keep; }
   KINGLET_HOST_DEVICE bool AreFinite() const;
 };
+// The log-probability of a word whose pairs in the cache have this weight.
 KINGLET_HOST_DEVICE inline float MixedWithCache(float log_probability, float weight, float total,
                                                 const RankedCache& cache) {
   return Log(cache.keep * Exp(log_probability) + cache.lambda * (weight / total));
@@ -87,7 +91,7 @@ KINGLET_HOST_DEVICE inline float Above(float x) {
   return kinglet::internal::FloatFromBits(x > 0.0f ? bits + 1 : bits - 1);
 }
 
-// A lane's words in its block's shared memory.
+// The words of lane work.unit. All members with a void or pointer result are block-wide.
 class LaneWords {
  public:
   KINGLET_HOST_DEVICE LaneWords(const RankedWordsPlan& plan, const Work& work, SharedMemory& shared)
@@ -103,8 +107,8 @@ class LaneWords {
            SharedMemory::Bytes<float>(kSumBlock);
   }
 
-  // Sections: the terms of these clusters, a bit each, and whether they, the head and the cache are
-  // finite. Of the other clusters only what the head says of them is read.
+  // Block-wide: reads the terms of these clusters (a bit each) and of the head and the cache, and
+  // whether they are all finite. Of the other clusters it reads only their logit in the head.
   KINGLET_HOST_DEVICE void ReadTerms(uint64_t clusters) {
     total_ = plan_.cache.present ? *work_.At<float>(lane_, plan_.cache.total) : 0.0f;
     const bool none_kept =
@@ -130,13 +134,15 @@ class LaneWords {
       if (!IsFinite(head[0]) || !IsFinite(head[1])) *not_finite_ = 1;
     });
   }
+  // 0, or 1 + the first cluster whose terms are not finite; 1 + cluster_count: the cache's total.
   KINGLET_HOST_DEVICE uint32_t not_finite() const { return *not_finite_; }
+  // The weight of all pairs in the cache.
   KINGLET_HOST_DEVICE float total() const { return total_; }
   KINGLET_HOST_DEVICE const RankedTerms& terms(uint32_t cluster) const { return terms_[cluster]; }
   KINGLET_HOST_DEVICE const Lane& lane() const { return lane_; }
 
-  // Sections: the logits of rows [first, first + n) of a cluster, n <= 1,024 and first a multiple
-  // of 16, to shared memory of the block that lasts until the next call.
+  // Block-wide: the logits of words [first, first + n) of a cluster, in shared memory until the next
+  // call. n <= 1,024; first is a multiple of 16.
   KINGLET_HOST_DEVICE float* LogitsOf(uint32_t index, uint32_t first, uint32_t n) {
     const RankedCluster& cluster = plan_.clusters[index];
     if (cluster.stored) {
@@ -153,13 +159,14 @@ class LaneWords {
     return tile_;
   }
 
-  // Blocks of a cluster's words.
+  // Sum blocks of a cluster's words.
   KINGLET_HOST_DEVICE static uint32_t BlocksOf(const RankedCluster& cluster) {
     return static_cast<uint32_t>(SumBlocks(cluster.size));
   }
 
  private:
-  // Only the first stream of a tile is a lane. Both factors are taken as two planes.
+  // Logits as products of tiles (product.h), of which only the first stream is used. Both factors are
+  // taken as two planes, whatever their forms, so that this code is compiled once.
   KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
     const IntegerProduct& product = cluster.product;
     const ByteMatrix& matrix = product.matrix;
@@ -168,32 +175,32 @@ class LaneWords {
     work_.block.EachWarp([&](const Warp& warp) {
       for (uint32_t tile = warp.index(); tile * kTileRows < n; tile += work_.block.warps()) {
         const uint32_t row_tile = first / kTileRows + tile;
-        PerLane<PlaneSums> sums{};
+        PerThread<PlaneSums> sums{};
         for (uint32_t k = 0; row_tile < matrix.row_tiles() && k < matrix.col_tiles(); ++k) {
           const uint64_t at = uint64_t{row_tile} * matrix.col_tiles() + k;
-          PerLane<TileA> low, high;
-          PerLane<TileB> low_x, high_x;
-          warp.EachLane([&](uint32_t lane, uint32_t slot) {
-            low[slot] = LoadLow(matrix, at, lane);
-            high[slot] = LoadHigh(matrix, at, lane);
-            low_x[slot] = high_x[slot] = TileB{};
-            if (lane / 4 != 0) return;
+          PerThread<TileA> low, high;
+          PerThread<TileB> low_x, high_x;
+          warp.EachThread([&](uint32_t thread, uint32_t reg) {
+            low[reg] = LoadLow(matrix, at, thread);
+            high[reg] = LoadHigh(matrix, at, thread);
+            low_x[reg] = high_x[reg] = TileB{};
+            if (thread / 4 != 0) return;
             for (uint32_t i = 0; i < 8; ++i) {
               const auto code =
-                  static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + lane % 4 * 4 + i % 4]);
-              low_x[slot].words[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
-              high_x[slot].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
+                  static_cast<uint16_t>(x_[k * kTileDepth + i / 4 * 16 + thread % 4 * 4 + i % 4]);
+              low_x[reg].words[i / 4] |= uint32_t{code & 0xffu} << (i % 4 * 8);
+              high_x[reg].words[i / 4] |= uint32_t{code} / 256 << (i % 4 * 8);
             }
           });
           AddPlaneProducts<false, false>(warp, low, high, low_x, high_x, sums);
         }
-        warp.EachLane([&](uint32_t lane, uint32_t slot) {
-          if (TileStream(lane, 0) != 0) return;
+        warp.EachThread([&](uint32_t thread, uint32_t reg) {
+          if (TileStream(thread, 0) != 0) return;
           for (uint32_t i = 0; i < 4; i += 2) {
-            const uint32_t within = tile * kTileRows + TileRow(lane, i), row = first + within;
+            const uint32_t within = tile * kTileRows + TileRow(thread, i), row = first + within;
             if (within >= n) continue;
             tile_[within] =
-                row < matrix.rows ? ProductOf(product, sums[slot], i, row, step) : stored[row];
+                row < matrix.rows ? ProductOf(product, sums[reg], i, row, step) : stored[row];
           }
         });
       }

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/cuda/backend.h"
+
 namespace kinglet::cuda {
 namespace {
 
@@ -268,6 +270,14 @@ Result<std::unique_ptr<DeviceLanes>> BoundPlan::CreateLanes(uint32_t count) cons
   return std::unique_ptr<DeviceLanes>(
       std::make_unique<ProgramLanes>(program_, layout_, std::move(queue), std::move(memory),
                                      std::move(frames), std::move(queries), count));
+}
+
+DeviceBinding BindTo(const std::shared_ptr<Device>& device, const Plan& plan,
+                     const BufferLayout& layout, const ReleaseBytes& release) {
+  KINGLET_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
+                           Program::Bind(plan, layout, device, release));
+  return std::shared_ptr<const DeviceProgram>(
+      std::make_shared<BoundPlan>(std::move(program), plan, layout));
 }
 
 }  // namespace kinglet::cuda

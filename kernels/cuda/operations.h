@@ -1,4 +1,4 @@
-// Every operation of this directory, and how a block runs any of them. C++17.
+// The list of all kinds of device steps, and how a block runs a step of any kind. C++17.
 #ifndef KINGLET_KERNELS_CUDA_OPERATIONS_H_
 #define KINGLET_KERNELS_CUDA_OPERATIONS_H_
 
@@ -21,6 +21,7 @@
 
 namespace kinglet::cuda {
 
+// Step::kind is an index into this list.
 using Operations =
     ArgumentList<NormaliseVector, QuantiseVector, AddVector, AddOne, FixedPoint, IntegerProduct,
                  RealProduct, LargestOfBlocks, ExponentialsOfBlocks, LogOfSum, LargestOfProducts,
@@ -42,7 +43,7 @@ Step MakeStep(const T& arguments) {
   return step;
 }
 
-// Units of the step for so many lanes, by blocks of so many warps.
+// The units of the step for so many lanes, on blocks of so many warps.
 KINGLET_HOST_DEVICE inline uint32_t UnitsOf(const Step& step, uint32_t lanes, uint32_t warps) {
   uint32_t units = 0;
   internal::WithArguments(Operations(), step,
@@ -57,7 +58,7 @@ KINGLET_HOST_DEVICE inline uint64_t SharedBytesOf(const Step& step) {
 }
 
 namespace internal {
-// Not inlined: one function with all operations in it takes the compiler many minutes.
+// Not inlined: the compiler takes many minutes for one function with all kinds of steps in it.
 template <class T>
 KINGLET_HOST_DEVICE KINGLET_NOINLINE void RunApart(const Step& step, const Work& work) {
   if constexpr (std::is_same_v<T, IntegerProduct>) {
@@ -85,13 +86,14 @@ void RunAlone(ArgumentList<A...>, const Step& step, const Work& work) {
 }
 }  // namespace internal
 
-// By a kernel that runs all kinds of steps, for few lanes where they are products: what runs alone
-// would cost every other step its registers, and the compiler minutes.
+// Runs a unit in the kernel that has all kinds of steps. Kinds that always have a kernel of their own
+// are left out, and so are products for many lanes: they would cost every other step its registers,
+// and the compiler minutes.
 KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Step& step, const Work& work) {
   internal::RunAmong(Operations(), step, work);
 }
 
-// On the host.
+// Runs a unit on the host, of any step and any number of lanes.
 inline void RunUnit(const Step& step, const Work& work) {
   if (work.lane_count < step.alone_from_lanes) return RunUnitAmongOthers(step, work);
   internal::RunAlone(Operations(), step, work);

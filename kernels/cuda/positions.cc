@@ -1,4 +1,5 @@
-// How AddPositionRow, AddSinusoids, AddQueryBias, StoreRow and LoadRow become steps (positions.h).
+// How AddPositionRow, AddSinusoids, AddQueryBias, StoreRow and LoadRow become device steps
+// (positions.h).
 #include "kernels/cuda/positions.h"
 
 #include <span>
@@ -19,14 +20,14 @@ Steps BindOp(const AddPositionRow& op, Binder& binder) {
   return std::vector<Step>{MakeStep(step)};
 }
 
-// Sinusoids of all positions of the window are a table as any other.
+// The sinusoids of all positions of the window become a table.
 Steps BindOp(const AddSinusoids& op, Binder& binder) {
   AddRowOfPosition step{};
   step.window = op.window;
   step.count = binder.Count(op.y);
   step.y = binder.At(op.y);
   const std::vector<float> frequencies = DecodedValues(binder.plan.weights[op.frequencies]);
-  // Zeros of the sign that makes a sum with them the other number, whatever its own sign.
+  // x + -0 is x for every x, also for -0.
   std::vector<float> table(uint64_t{op.window} * step.count, -0.0f);
   for (uint32_t row = 0; row < op.window; ++row) {
     AddAbsoluteSinusoids(std::span(frequencies), op.first + row,

@@ -1,11 +1,14 @@
-// Rows by the token's position: what is added to a vector there, and rows of an encoded source that
-// are stored and fetched (kernels/op.h). C++17.
+// Rows by the token's position: position rows that are added to a vector, biases of the attention
+// queries, and rows of an encoded source that are stored and loaded (kernels/op.h). C++17.
+//
+// One block per lane; a thread has an element. Each element is one addition, or a copy.
 #ifndef KINGLET_KERNELS_CUDA_POSITIONS_H_
 #define KINGLET_KERNELS_CUDA_POSITIONS_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/step.h"
+#include "kernels/ring.h"
 
 namespace kinglet::cuda {
 
@@ -18,12 +21,12 @@ struct AddRowOfPosition : ByLane {
 
 KINGLET_HOST_DEVICE inline void Run(const AddRowOfPosition& p, const Work& work) {
   const Lane& lane = work.lanes[work.unit];
-  const float* row = p.table + lane.position % p.window * p.count;
+  const float* row = p.table + RingSlot(lane.position, p.window) * p.count;
   float* const y = work.At<float>(lane, p.y);
   work.block.ForEach(p.count, [&](uint64_t i) { y[i] += row[i]; });
 }
 
-// y[h, i] += bias[h, i], i < size: y's heads are `stride` apart.
+// y[h, i] += bias[h, i] for i < size; the heads of y are `stride` elements apart.
 struct AddToHeads : ByLane {
   const float* bias;  // [heads, size]
   uint32_t heads, size, stride;
@@ -33,15 +36,15 @@ struct AddToHeads : ByLane {
 KINGLET_HOST_DEVICE inline void Run(const AddToHeads& p, const Work& work) {
   float* const y = work.At<float>(work.lanes[work.unit], p.y);
   work.block.ForEach(uint64_t{p.heads} * p.size, [&](uint64_t i) {
-    const auto item = static_cast<uint32_t>(i);  // divisions of 64 bits take ten times as long
+    const auto item = static_cast<uint32_t>(i);  // a 64-bit division takes ten times as long
     y[item / p.size * p.stride + item % p.size] += p.bias[item];
   });
 }
 
-// rows[position] = x where it `stores`, else x = rows[position].
+// Copies x to rows[position] if `stores`, else rows[position] to x.
 struct CopyRow : ByLane {
   Vector x;
-  Place rows;  // [.., x.count], elements as x's
+  Place rows;  // [window, x.count], of x's elements
   bool stores;
 };
 
@@ -58,8 +61,7 @@ KINGLET_HOST_DEVICE void CopyRowOf(const CopyRow& p, const Work& work) {
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const CopyRow& p, const Work& work) {
-  if (p.x.codes) return internal::CopyRowOf<int16_t>(p, work);
-  internal::CopyRowOf<float>(p, work);
+  WithElements(p.x.codes, [&](auto zero) { internal::CopyRowOf<decltype(zero)>(p, work); });
 }
 
 }  // namespace kinglet::cuda

@@ -1,14 +1,15 @@
-// How MatVec, and products of other operations, become steps (product.h).
+// How MatVec, and the products of other operations, become device steps (product.h).
 #include "kernels/cuda/bind.h"
 #include "kernels/cuda/device.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::cuda {
 namespace {
 
-constexpr uint64_t kMostColumns = 32768;  // whose products of bytes add up below 2^31
-constexpr int64_t kLargestByte = 127, kLargestFixedPoint = 16383;
+constexpr uint64_t kMostColumns = 32768;  // the sum of so many products of bytes is below 2^31
+constexpr int64_t kLargestByte = 127;
 
-// What IntegerProduct knows of launches, and of blocks.
+// IntegerProduct divides its work for the launches and blocks of device.h.
 static_assert(IntegerProduct::kUnitsOfSmallLaunch == kFewBlocks);
 static_assert(IntegerProduct::kTilesOfLargeLaunch == kFewUnits * kBlockWarps);
 static_assert(IntegerProduct::kMaxWarpsOfUnit == kBlockWarps);
@@ -34,7 +35,7 @@ ProductOperand OperandOf(Binder& binder, BufferId x, TailInput input, uint32_t c
   operand.vector.place = codes.codes;
   operand.vector.codes = operand.vector.has_own_step = true;
   operand.vector.step_place = codes.step;
-  operand.largest = kLargestFixedPoint;
+  operand.largest = kFixedPointLimit;
   return operand;
 }
 
@@ -76,9 +77,7 @@ Steps BindOp(const MatVec& op, Binder& binder) {
   const ProductOperand x = OperandOf(binder, op.x, op.input, cols, steps);
   Finish finish;
   finish.relu = op.relu;
-  if (op.bias) {
-    KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.Reals(*op.bias));
-  }
+  KINGLET_ASSIGN_OR_RETURN(finish.bias, binder.weights.RealsOrNull(op.bias));
   KINGLET_RETURN_IF_ERROR(AppendProduct(
       binder, op.weight, x, finish, binder.At(op.y).Plus(op.y_offset * sizeof(float)), {}, steps));
   return steps;

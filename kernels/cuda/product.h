@@ -1,4 +1,19 @@
-// Products of matrices with vectors in integers: rules 2 and 3 of docs/NUMERICS.md. C++17.
+// Products of a matrix with vectors of codes, in integers (rules 2 and 3 of docs/NUMERICS.md), on
+// tensor cores. C++17.
+//
+// A matrix tile has 16 rows and 32 columns (byte_matrix.h), a stream tile the same 32 columns of the
+// vectors of 8 streams. Matrix and vectors are one or two planes of bytes each, so a product of tiles
+// is one, two or four products of bytes (byte_product.h), whose sums are multiplied by powers of 256
+// and added. All sums are exact integers, so their order does not matter: a row's result is one
+// conversion to float, one multiplication by the two scales, and the bias.
+//
+// Up to 8 lanes (RunForFewLanes) are one stream tile. The time goes into reading the matrix, so
+// several warps share a tile of rows, each with columns of its own, and their partial sums are added
+// in shared memory. More lanes (Run) are 64 at a time; a warp has a tile of rows and all columns,
+// and multiplies each matrix tile with 8 stream tiles.
+//
+// Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 256 columns of 64 lanes at a
+// time, and for few lanes the partial sums.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_PRODUCT_H_
 
@@ -10,11 +25,11 @@
 
 namespace kinglet::cuda {
 
-// What a row's product becomes on its way to y.
+// What is done with the product of a row: y = scale * product + bias, then ReLU if `relu`.
 struct Finish {
   const float* bias = nullptr;  // [rows], or null
   bool relu = false;
-  float scale = 1.0f;  // multiplies the product
+  float scale = 1.0f;
   KINGLET_HOST_DEVICE float operator()(float value, uint64_t row) const {
     value *= scale;
     if (bias != nullptr) value += bias[row];
@@ -22,31 +37,30 @@ struct Finish {
   }
 };
 
-// y[rows] = matrix * x of integers, exact sums. Each unit is some rows for up to kTileStreams *
-// stream_tiles lanes, whose weights are read once.
+// y[rows] = finish(matrix * x). A unit is some tiles of rows for 8 lanes, or for 64.
 struct IntegerProduct {
   ByteMatrix matrix;
   Vector x;         // codes, [cols]
-  bool x_is_byte;   // each fits a signed byte
-  bool fits_int32;  // every sum
+  bool x_is_byte;   // every code of x fits a signed byte
+  bool fits_int32;  // every sum fits 32 bits
   Finish finish;
   Place y;  // [rows] of reals
-  // y's codes besides, at `codes`.
-  bool quantises;
+  bool quantises;  // also writes y's codes
   Place codes;  // [rows] of int16
   Rounding rounding;
   TokenRange tokens;
 
-  static constexpr uint32_t kColumns = 1024;       // of 8 lanes' x in shared memory at a time,
-  static constexpr uint32_t kColumnsOfMany = 256;  // or so many of many lanes
+  // Columns of x in shared memory at a time, for 8 lanes and for 64.
+  static constexpr uint32_t kColumns = 1024;
+  static constexpr uint32_t kColumnsOfMany = 256;
   static constexpr uint32_t kMaxStreamTiles = 8;
   static constexpr uint32_t kAloneFromLanes = kTileStreams + 1;
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
     return lanes > kTileStreams ? kMaxStreamTiles : 1;
   }
-  // Warps that divide a tile's columns among them, a power of 2. Of many lanes, whose products keep
-  // a warp busy, one; of few, as many as leave every block of a small launch (device.h) one unit
-  // at most, and where the launch is a large one, two, so that its last units are short.
+  // Warps that share the columns of a tile of rows, a power of 2. For many lanes one: their products
+  // keep a warp busy. For few lanes as many as possible, without more units than a small launch has
+  // blocks (device.h); in a large launch two, so that its last units are short.
   static constexpr uint32_t kUnitsOfSmallLaunch = 16;
   static constexpr uint32_t kTilesOfLargeLaunch = 512;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
@@ -61,21 +75,21 @@ struct IntegerProduct {
     }
     return together;
   }
-  // Rows of a unit: a tile for each warp, or for each so many.
+  // Units of all rows: a unit has a tile of rows for every WarpsOfTile warps.
   KINGLET_HOST_DEVICE static uint32_t RowUnits(const ByteMatrix& matrix, uint32_t lanes,
                                                uint32_t warps) {
     const uint32_t tiles = warps / WarpsOfTile(matrix, lanes, warps);
-    return (matrix.row_tiles() + tiles - 1) / tiles;
+    return DivideUp(matrix.row_tiles(), tiles);
   }
   // `warps`: a power of 2.
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     const uint32_t together = StreamTiles(lanes) * kTileStreams;
-    return (lanes + together - 1) / together * RowUnits(matrix, lanes, warps);
+    return DivideUp(lanes, together) * RowUnits(matrix, lanes, warps);
   }
-  // Bytes between the planes' rows of two lanes in shared memory: 16 more than a multiple of 128,
-  // so that a warp's reads of 8 lanes meet no bank twice.
+  // Bytes from one lane's row of a plane in shared memory to the next: 16 more than a multiple of
+  // 128, so that the threads of a warp, which read 8 lanes, have no bank conflicts.
   KINGLET_HOST_DEVICE static constexpr uint64_t Stride(uint32_t columns) { return columns + 16; }
-  // Sums of a tile that a warp gives to others.
+  // Partial sums of a tile that a warp leaves in shared memory.
   static constexpr uint32_t kPartialSums = kTileRows * kTileStreams;
   KINGLET_HOST_DEVICE static constexpr uint64_t SharedBytes() {
     const uint64_t few = 2 * kTileStreams * Stride(kColumns) +
@@ -88,32 +102,31 @@ struct IntegerProduct {
 
 namespace internal {
 
-// Sums of one tile of rows and one of streams, by the power of 256 that they are to be multiplied
-// with.
+// A thread's sums of a tile of rows and a stream tile. The sums of powers[k] count 256^k times.
 struct PlaneSums {
   TileD powers[3];
 };
 template <uint32_t kStreamTiles>
 struct TileSums {
-  PerLane<PlaneSums> tiles[kStreamTiles];
+  PerThread<PlaneSums> tiles[kStreamTiles];
 };
 
-// Columns of x of some lanes in shared memory as two planes of bytes, x = 256 high + low with low
-// unsigned; or, where all codes are bytes, low alone, signed. Four columns to a word.
+// Columns of x of some lanes in shared memory, as two planes of bytes: x = 256 high + low with an
+// unsigned low; or, where all codes are bytes, a signed low alone. A word has four columns.
 struct StreamBytes {
   uint32_t* low;
   uint32_t* high;
-  uint32_t stride;  // bytes from lane to lane
+  uint32_t stride;  // bytes from one lane's row to the next
 
   KINGLET_HOST_DEVICE StreamBytes(SharedMemory& shared, uint32_t streams, uint64_t its_stride)
       : low(shared.Take<uint32_t>(streams * its_stride / 4)),
         high(shared.Take<uint32_t>(streams * its_stride / 4)),
         stride(static_cast<uint32_t>(its_stride)) {}
 
-  // What a thread has of a tile from `column` on, `stream` being the thread's own.
+  // A thread's words of the tile that begins at `column`; `stream` is the stream that it loads.
   KINGLET_HOST_DEVICE TileB Load(const uint32_t* plane, uint32_t stream, uint32_t column,
-                                 uint32_t lane) const {
-    const uint32_t* from = plane + (stream * stride + column) / 4 + lane % 4;
+                                 uint32_t thread) const {
+    const uint32_t* from = plane + (stream * stride + column) / 4 + thread % 4;
     return {{from[0], from[4]}};
   }
 };
@@ -127,7 +140,7 @@ KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
 #endif
 }
 
-// Four codes of a vector; those beyond the `left` that it has from there are zeros.
+// Four codes of a vector that has `left` more; codes beyond its end are zeros.
 struct FourCodes {
   uint32_t words[2];
   KINGLET_HOST_DEVICE static FourCodes Load(const int16_t* from, uint32_t left) {
@@ -146,18 +159,18 @@ struct FourCodes {
   }
 };
 
-// A section: columns [begin, begin + padded) of x of the lanes from `first` on to shared memory.
-// Columns beyond `cols` are zeros. Nothing becomes of streams beyond `lanes`, whose products nobody
-// asks for.
+// Block-wide: copies columns [begin, begin + padded) of x of lanes [first, first + lanes) to shared
+// memory. Columns beyond `cols` are zeros. Rows of `to` beyond these lanes stay as they are: nobody
+// reads their products.
 KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, bool bytes_alone,
                                              uint32_t first, uint32_t lanes, uint32_t begin,
                                              uint32_t cols, uint32_t padded,
                                              const StreamBytes& to) {
-  // Items are counted in powers of 2: a division for each would take longer than the rest of it.
+  // An item is four columns of a lane. Items per lane are a power of 2, so that no thread divides.
   uint32_t shift = 0;
   while ((4u << shift) < padded) ++shift;
   const uint32_t items = lanes << shift;
-  // So many loads are under way together.
+  // Loads of a thread that are in flight together.
   constexpr uint32_t kTogether = 4;
   const uint32_t threads = work.block.threads();
   work.block.ForEach(threads, [&](uint64_t thread) {
@@ -189,8 +202,8 @@ KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, 
   });
 }
 
-// Calls f(bytes, bytes_x), two constants: whether the matrix, and x, have a plane of signed bytes
-// alone.
+// Calls f(bytes, bytes_x) with two compile-time constants: whether the matrix, and whether x, is one
+// plane of signed bytes.
 template <class F>
 KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
   constexpr std::true_type kYes;
@@ -208,19 +221,20 @@ KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
   }
 }
 
-// One tile of rows with one of streams. Where a factor has two planes, its low one is unsigned.
+// By one warp: adds the product of a matrix tile and a stream tile. A factor is one signed plane, or
+// two planes with an unsigned low one.
 template <bool kBytes, bool kBytesX>
-KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerLane<TileA>& low,
-                                                 const PerLane<TileA>& high,
-                                                 const PerLane<TileB>& low_x,
-                                                 const PerLane<TileB>& high_x,
-                                                 PerLane<PlaneSums>& sums) {
-  const auto add = [&](auto signed_a, auto signed_b, const PerLane<TileA>& a,
-                       const PerLane<TileB>& b, uint32_t power) {
-    PerLane<TileD> d;
-    warp.EachLane([&](uint32_t, uint32_t slot) { d[slot] = sums[slot].powers[power]; });
+KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerThread<TileA>& low,
+                                                 const PerThread<TileA>& high,
+                                                 const PerThread<TileB>& low_x,
+                                                 const PerThread<TileB>& high_x,
+                                                 PerThread<PlaneSums>& sums) {
+  const auto add = [&](auto signed_a, auto signed_b, const PerThread<TileA>& a,
+                       const PerThread<TileB>& b, uint32_t power) {
+    PerThread<TileD> d;
+    warp.EachThread([&](uint32_t, uint32_t reg) { d[reg] = sums[reg].powers[power]; });
     MultiplyTiles<decltype(signed_a)::value, decltype(signed_b)::value>(warp, a, b, d);
-    warp.EachLane([&](uint32_t, uint32_t slot) { sums[slot].powers[power] = d[slot]; });
+    warp.EachThread([&](uint32_t, uint32_t reg) { sums[reg].powers[power] = d[reg]; });
   };
   constexpr std::true_type kWithSign;
   add(std::bool_constant<kBytes>(), std::bool_constant<kBytesX>(), low, low_x, 0);
@@ -229,15 +243,15 @@ KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerLane
   if constexpr (!kBytes && !kBytesX) add(kWithSign, kWithSign, high, high_x, 2);
 }
 
-// Column tiles first, first + every, .. below `end`.
+// Column tiles first, first + every, ... below `end`.
 struct ColumnTiles {
   uint32_t first, every, end;
 };
 
-// Adds the products of the tile of rows that begins at tile `from` of the matrix with some of the
-// column tiles that x holds. load_high(tile, thread) is LoadHigh of the matrix, stream_of(s,
-// thread) whose of x a thread loads for stream tile s. The matrix comes from far away: so many of
-// its tiles are under way while others are multiplied.
+// By one warp: adds the products of a tile of rows with stream tiles of x, over the column tiles that
+// `tiles` names. `from` is the matrix tile of column tile 0. load_high(tile, thread) is LoadHigh of
+// the matrix; stream_of(s, thread) is the stream of x that a thread loads for stream tile s. Loads of
+// the next kAhead matrix tiles, which come from global memory, are in flight during the products.
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX, class LoadHighOf, class StreamOf>
 KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatrix& matrix,
                                                 uint64_t from, const ColumnTiles& tiles,
@@ -246,14 +260,14 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
                                                 TileSums<kStreamTiles>& sums) {
   constexpr uint32_t kAhead = kStreamTiles == 1 ? 4 : 1;
   struct Loaded {
-    PerLane<TileA> low, high;
+    PerThread<TileA> low, high;
   };
   Loaded next[kAhead]{};
   const auto load = [&](uint32_t k, Loaded& to) {
     if (k >= tiles.end) return;
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      to.low[slot] = LoadLow(matrix, from + k, lane);
-      if (!kBytes) to.high[slot] = load_high(from + k, lane);
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      to.low[reg] = LoadLow(matrix, from + k, thread);
+      if (!kBytes) to.high[reg] = load_high(from + k, thread);
     });
   };
   const auto multiply = [&](uint32_t k, const Loaded& of_matrix) {
@@ -262,11 +276,11 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
 #pragma unroll
 #endif
     for (uint32_t s = 0; s < kStreamTiles; ++s) {
-      PerLane<TileB> low, high;
-      warp.EachLane([&](uint32_t lane, uint32_t slot) {
-        const uint32_t stream = stream_of(s, lane), column = k * kTileDepth;
-        low[slot] = x.Load(x.low, stream, column, lane);
-        if (!kBytesX) high[slot] = x.Load(x.high, stream, column, lane);
+      PerThread<TileB> low, high;
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
+        const uint32_t stream = stream_of(s, thread), column = k * kTileDepth;
+        low[reg] = x.Load(x.low, stream, column, thread);
+        if (!kBytesX) high[reg] = x.Load(x.high, stream, column, thread);
       });
       AddPlaneProducts<kBytes, kBytesX>(warp, of_matrix.low, of_matrix.high, low, high,
                                         sums.tiles[s]);
@@ -281,7 +295,7 @@ KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatr
   }
 }
 
-// For one tile of streams: of which form the matrix is, is asked once and not for every tile.
+// The same for one stream tile. The matrix's form is tested once here, not once for every tile.
 template <class StreamOf>
 KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const IntegerProduct& p,
                                                  uint64_t from, const ColumnTiles& tiles,
@@ -290,8 +304,8 @@ KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const Integer
   const ByteMatrix& matrix = p.matrix;
   const auto add = [&](auto form) {
     constexpr ByteForm kForm = decltype(form)::value;
-    const auto load_high = [&](uint64_t tile, uint32_t lane) {
-      return LoadHigh<kForm>(matrix, tile, lane);
+    const auto load_high = [&](uint64_t tile, uint32_t thread) {
+      return LoadHigh<kForm>(matrix, tile, thread);
     };
     constexpr bool kBytes = kForm == ByteForm::kByte;
     if (p.x_is_byte) {
@@ -309,8 +323,8 @@ KINGLET_HOST_DEVICE inline void AddProductsOfFew(const Warp& warp, const Integer
   }
 }
 
-// For several, all columns from `begin` on that x holds, of which there are `padded`; x's streams
-// begin with `first_stream`. They keep a warp busy for longer than it takes to ask for the form.
+// The same for several stream tiles, from stream `first_stream` of x on, over the `padded` columns
+// from `begin` on that x holds. So many products hide the test for the matrix's form.
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMatrix& matrix,
                                                   uint32_t row_tile, uint32_t begin,
@@ -320,11 +334,12 @@ KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMa
   AddTileProducts<kStreamTiles, kBytes, kBytesX>(
       warp, matrix, uint64_t{row_tile} * matrix.col_tiles() + begin / kTileDepth,
       {0, 1, padded / kTileDepth}, x,
-      [&](uint64_t tile, uint32_t lane) { return LoadHigh(matrix, tile, lane); },
-      [&](uint32_t s, uint32_t lane) { return first_stream + s * kTileStreams + lane / 4; }, sums);
+      [&](uint64_t tile, uint32_t thread) { return LoadHigh(matrix, tile, thread); },
+      [&](uint32_t s, uint32_t thread) { return first_stream + s * kTileStreams + thread / 4; }, sums);
 }
 
-// Sum i of a thread: modulo 2^32, whatever its parts do, or in full.
+// Sum i of a thread: modulo 2^32, which is exact for sums that fit 32 bits even if the parts'
+// multiples do not; or in 64 bits.
 KINGLET_HOST_DEVICE inline int32_t SumModulo(const PlaneSums& sums, uint32_t i) {
   return static_cast<int32_t>(static_cast<uint32_t>(sums.powers[0].sums[i]) +
                               256u * static_cast<uint32_t>(sums.powers[1].sums[i]) +
@@ -335,12 +350,12 @@ KINGLET_HOST_DEVICE inline int64_t SumInFull(const PlaneSums& sums, uint32_t i) 
          int64_t{65536} * sums.powers[2].sums[i];
 }
 
-// What row `row` of the product is for a lane, from the sum of its integers,
+// y[row] of a lane from the sum of its integers,
 KINGLET_HOST_DEVICE inline float FinishSum(const IntegerProduct& p, float sum, uint64_t row,
                                            float x_step) {
   return p.finish(sum * (p.matrix.scales[row] * x_step), row);
 }
-// or from sum i of one of its threads' sums.
+// or from sum i of a thread.
 KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneSums& sums,
                                            uint32_t i, uint64_t row, float x_step) {
   const float sum = p.fits_int32 ? static_cast<float>(SumModulo(sums, i))
@@ -348,6 +363,7 @@ KINGLET_HOST_DEVICE inline float ProductOf(const IntegerProduct& p, const PlaneS
   return FinishSum(p, sum, row, x_step);
 }
 
+// Whether the step works for any of these lanes.
 KINGLET_HOST_DEVICE inline bool AnyTakesPart(const IntegerProduct& p, const Work& work,
                                              uint32_t first_lane, uint32_t lanes) {
   for (uint32_t s = 0; s < lanes; ++s) {
@@ -361,15 +377,14 @@ KINGLET_HOST_DEVICE inline void StoreProduct(const IntegerProduct& p, const Work
   if (p.quantises) work.At<int16_t>(to, p.codes)[row] = p.rounding(y);
 }
 
+// The next columns, at most `most` of those that are left, padded to whole tiles.
 KINGLET_HOST_DEVICE constexpr uint32_t PaddedColumns(uint32_t left, uint32_t most) {
-  return ((left < most ? left : most) + kTileDepth - 1) / kTileDepth * kTileDepth;
+  return DivideUp(Least(left, most), uint32_t{kTileDepth}) * kTileDepth;
 }
 
 }  // namespace internal
 
-// For at most as many lanes as a tile has: they are one tile of streams, and what takes time is to
-// fetch the matrix. Warps share a tile of rows, each with columns of its own, and add their sums:
-// integers, exact in any order.
+// A unit for at most 8 lanes (see the top of this file).
 KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Work& work) {
   using internal::StreamBytes;
   const Block& block = work.block;
@@ -379,7 +394,7 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
   const uint32_t first_tile = work.unit * tiles;
   if (!internal::AnyTakesPart(p, work, 0, lanes)) return;
 
-  // The room of 8 lanes belongs to those that there are.
+  // Fewer lanes share the shared memory of 8, so each has more columns there.
   const uint32_t columns = IntegerProduct::kColumns * (kTileStreams / lanes);
   SharedMemory shared(block);
   const StreamBytes x(shared, lanes, IntegerProduct::Stride(columns));
@@ -393,9 +408,9 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
       if (row_tile >= p.matrix.row_tiles()) return;
       const internal::ColumnTiles own = {warp.index() % warps_of_tile, warps_of_tile,
                                          padded / kTileDepth};
-      // Streams that are no lane's repeat the last: nobody asks for their products.
-      const auto stream_of = [&](uint32_t, uint32_t lane) {
-        return lane / 4 < lanes ? lane / 4 : lanes - 1;
+      // Streams beyond the lanes repeat the last lane: nobody reads their products.
+      const auto stream_of = [&](uint32_t, uint32_t thread) {
+        return thread / 4 < lanes ? thread / 4 : lanes - 1;
       };
       const uint64_t from = uint64_t{row_tile} * p.matrix.col_tiles() + begin / kTileDepth;
       internal::AddProductsOfFew(warp, p, from, own, x, stream_of, sums[warp]);
@@ -404,10 +419,10 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
 
   block.EachWarp([&](const Warp& warp) {
     int64_t* const to = partial + warp.index() * IntegerProduct::kPartialSums;
-    warp.EachLane([&](uint32_t lane, uint32_t slot) {
-      const internal::PlaneSums& own = sums[warp].tiles[0][slot];
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      const internal::PlaneSums& own = sums[warp].tiles[0][reg];
       for (uint32_t i = 0; i < 4; ++i) {
-        to[TileStream(lane, i) * kTileRows + TileRow(lane, i)] =
+        to[TileStream(thread, i) * kTileRows + TileRow(thread, i)] =
             p.fits_int32 ? internal::SumModulo(own, i) : internal::SumInFull(own, i);
       }
     });
@@ -423,11 +438,11 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
     for (uint32_t w = 0; w < warps_of_tile; ++w) {
       sum += partial[(tile * warps_of_tile + w) * IntegerProduct::kPartialSums + at];
     }
-    const float whole = p.fits_int32
+    const float real = p.fits_int32
                             ? static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sum)))
                             : static_cast<float>(sum);
     internal::StoreProduct(p, work, to, row,
-                           internal::FinishSum(p, whole, row, work.StepOf(to, p.x)));
+                           internal::FinishSum(p, real, row, work.StepOf(to, p.x)));
   });
 }
 
@@ -441,8 +456,7 @@ KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& wo
   const uint32_t row_units = IntegerProduct::RowUnits(p.matrix, work.lane_count, block.warps());
   const uint32_t first_lane = work.unit / row_units * kStreams;
   const uint32_t first_tile = work.unit % row_units * block.warps();
-  const uint32_t lanes =
-      work.lane_count - first_lane < kStreams ? work.lane_count - first_lane : kStreams;
+  const uint32_t lanes = Least(work.lane_count - first_lane, uint32_t{kStreams});
   if (!AnyTakesPart(p, work, first_lane, lanes)) return;
 
   SharedMemory shared(block);
@@ -466,14 +480,14 @@ KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& wo
 #pragma unroll
 #endif
     for (uint32_t s = 0; s < kStreamTiles; ++s) {
-      warp.EachLane([&](uint32_t lane, uint32_t slot) {
+      warp.EachThread([&](uint32_t thread, uint32_t reg) {
         for (uint32_t i = 0; i < 4; ++i) {
-          const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(lane, i);
-          const uint32_t stream = s * kTileStreams + TileStream(lane, i);
+          const uint64_t row = uint64_t{row_tile} * kTileRows + TileRow(thread, i);
+          const uint32_t stream = s * kTileStreams + TileStream(thread, i);
           if (row >= p.matrix.rows || stream >= lanes) continue;
           const Lane& to = work.lanes[first_lane + stream];
           if (!p.tokens.Contains(to.token)) continue;
-          const float y = ProductOf(p, sums[warp].tiles[s][slot], i, row, work.StepOf(to, p.x));
+          const float y = ProductOf(p, sums[warp].tiles[s][reg], i, row, work.StepOf(to, p.x));
           StoreProduct(p, work, to, row, y);
         }
       });
@@ -482,7 +496,7 @@ KINGLET_HOST_DEVICE void RunForManyLanes(const IntegerProduct& p, const Work& wo
 }
 }  // namespace internal
 
-// For more.
+// A unit for more than 8 lanes.
 KINGLET_HOST_DEVICE inline void Run(const IntegerProduct& p, const Work& work) {
   internal::WithPlanes(p.matrix.form == ByteForm::kByte, p.x_is_byte,
                        [&](auto bytes, auto bytes_x) {

@@ -5,12 +5,13 @@
 #include <span>
 #include <variant>
 
+#include "kernels/cluster_of.h"
 #include "kernels/functions.h"
 
 namespace kinglet::cuda {
 namespace {
 
-// Of a block whose logits are made twice, with room for a second on the same multiprocessor.
+// Shared memory of a block whose logits are computed twice: two such blocks fit a multiprocessor.
 constexpr uint64_t kMaxSharedBytes = 98304;
 
 bool Writes(const Op& op, BufferId logits) {
@@ -25,8 +26,8 @@ struct FusedProduct {
   IntegerProduct product;
 };
 
-// The integer product that makes all of a cluster's words' logits, if it is worth making them
-// twice.
+// The integer product that computes the logits of all words of a cluster, if it may be computed
+// twice instead of stored.
 std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& cluster,
                                         const std::vector<std::vector<Step>>& bound,
                                         const Logits& logits, uint64_t max_shared_bytes) {
@@ -49,7 +50,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
   return fits ? found : std::nullopt;
 }
 
-// Of a block that answers a query.
+// Shared memory of a block that answers a query.
 uint64_t SharedBytesOfAnswers(const RankedWordsPlan& plan) {
   RankWords best{};
   WordLogProbability given{};
@@ -90,7 +91,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
       std::vector<Step>& to = queries.fused_.steps;
       const bool normalises = std::holds_alternative<LogSumExp>(plan.steps[i].op);
       if (product && i == product->plan_step) {
-        to.insert(to.end(), steps.begin(), steps.end() - 1);  // what makes its vector
+        to.insert(to.end(), steps.begin(), steps.end() - 1);  // those that compute its vector
       } else if (!product || !normalises) {
         to.insert(to.end(), steps.begin(), steps.end());
       }
@@ -138,7 +139,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
                       ranking.blocks <= RankedWordsPlan::kMaxBlocks &&
                       ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
                       SharedBytesOfAnswers(ranking) <= max_shared_bytes;
-  // As many words surely have a log-probability above minus infinity.
+  // At least so many words have a log-probability above minus infinity, since each pair of the cache
+  // changes one word.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity
                                : 0;
@@ -146,21 +148,15 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
   return queries;
 }
 
-StepList Queries::ClusterSteps(size_t index, uint32_t lanes) const {
+StepList Queries::ClusterSteps(size_t begin, size_t end, uint32_t lanes) const {
   const Way& way = WayOf(lanes);
-  const uint32_t begin = way.firsts[index], end = way.firsts[index + 1];
-  return {way.steps.data() + begin, end - begin, way.steps_on_device + begin};
+  const uint32_t first = way.firsts[begin];
+  return {way.steps.data() + first, way.firsts[end] - first, way.steps_on_device + first};
 }
 
-StepList Queries::AllClusterSteps(uint32_t lanes) const {
-  const Way& way = WayOf(lanes);
-  return {way.steps.data(), static_cast<uint32_t>(way.steps.size()), way.steps_on_device};
-}
-
-// A head without words starts where the first tail does, which is then the last to do so.
 size_t Queries::ClusterOf(uint32_t word) const {
-  const auto after = std::upper_bound(first_words_.begin(), first_words_.end(), word);
-  return static_cast<size_t>(after - first_words_.begin()) - 1;
+  return kinglet::ClusterOf(word, static_cast<uint32_t>(first_words_.size()),
+                            [this](uint32_t i) { return first_words_[i]; });
 }
 
 RankedWordsPlan Queries::Ranking(uint32_t lanes, bool empty_cache_is_normalised) const {

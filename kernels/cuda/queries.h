@@ -1,7 +1,7 @@
-// How queries about the next word are answered on the device: which steps fill the clusters'
-// normalisers, and what ranks the words then. Two ways: with the clusters' own steps, which store
-// all logits; or, where lanes are many, with logits that are made twice and stored nowhere
-// (cluster_products.h). Both give the same bits.
+// Queries about the next token on the device: the steps that compute the clusters' normalisers, and
+// the plan from which words are ranked (ranking.h). There are two ways. For few lanes the clusters'
+// own steps store all logits. For many lanes, the steps of cluster_products.h compute the logits
+// twice and store none. Both give the same bits.
 #ifndef KINGLET_KERNELS_CUDA_QUERIES_H_
 #define KINGLET_KERNELS_CUDA_QUERIES_H_
 
@@ -16,29 +16,33 @@
 
 namespace kinglet::cuda {
 
-// Fewer lanes than these do not fill the device with products that are made twice.
+// Fewer lanes than these do not keep the device busy with products that are computed twice.
 inline constexpr uint32_t kLanesWorthFusing = 32;
 
 class Queries {
  public:
-  // `bound[i]` is what plan step i became; a block of the device has `max_shared_bytes`.
+  // `bound[i]`: the device steps of plan step i. `max_shared_bytes`: shared memory of a block.
   static Result<Queries> Bind(const Plan& plan, const std::vector<std::vector<Step>>& bound,
                               uint64_t max_shared_bytes, Binder& binder);
 
-  // False where the model has more clusters, words or pairs of a cache than ranking.h takes or the
-  // device's blocks have shared memory for, or no clusters at all: then the host ranks.
+  // False if the model has no clusters, or more clusters, words or cache pairs than ranking.h takes
+  // or a block's shared memory holds. Then the host answers queries.
   bool can_rank() const { return can_rank_; }
-  // The steps of cluster `index` for so many lanes; of all clusters.
-  StepList ClusterSteps(size_t index, uint32_t lanes) const;
-  StepList AllClusterSteps(uint32_t lanes) const;
-  // The plan steps that fill the neural cache's weights; none without one.
+  // The steps of clusters [begin, end), of one cluster, and of all clusters, for so many lanes.
+  StepList ClusterSteps(size_t begin, size_t end, uint32_t lanes) const;
+  StepList ClusterSteps(size_t index, uint32_t lanes) const {
+    return ClusterSteps(index, index + 1, lanes);
+  }
+  StepList AllClusterSteps(uint32_t lanes) const { return ClusterSteps(0, clusters(), lanes); }
+  // The plan steps that compute the neural cache's weights; none without a cache.
   StepRange cache_steps() const { return cache_steps_; }
   size_t clusters() const { return plan_.cluster_count; }
   size_t ClusterOf(uint32_t word) const;
-  // For lanes whose head was filled by ClusterSteps of as many lanes, and each tail by those of as
-  // many or fewer: what stores logits leaves also what makes them again. REQUIRES: can_rank().
+  // For so many lanes. Their head must have been computed by ClusterSteps for as many lanes, each tail
+  // by those for as many or fewer: steps that store the logits also leave all that is needed to
+  // compute them again. REQUIRES: can_rank().
   RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
-  // Most words that RankWords may be asked for.
+  // The largest k of RankWords.
   uint32_t max_words() const { return max_words_; }
 
  private:
@@ -46,7 +50,7 @@ class Queries {
   struct Way {
     std::vector<Step> steps;  // of all clusters
     const Step* steps_on_device = nullptr;
-    std::vector<uint32_t> firsts;  // of cluster i among the steps, and their number
+    std::vector<uint32_t> firsts;  // index of cluster i's first step; at the end, the number of steps
     const RankedCluster* clusters = nullptr;
   };
   const Way& WayOf(uint32_t lanes) const { return lanes < kLanesWorthFusing ? stored_ : fused_; }
@@ -54,7 +58,7 @@ class Queries {
   Way stored_, fused_;
   RankedWordsPlan plan_{};
   StepRange cache_steps_;
-  std::vector<uint32_t> first_words_;  // of the clusters
+  std::vector<uint32_t> first_words_;  // of each cluster
   bool can_rank_ = false;
   uint32_t max_words_ = 0;
 };

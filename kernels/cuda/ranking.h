@@ -1,15 +1,19 @@
-// The most probable words of a lane, and the log-probability of one word, from its clusters'
-// normalisers and the largest logit of every block of 1,024: runtime/distribution's numbers, bit
-// for bit. C++17.
+// Answers to queries about a lane's next token: its k most probable words (RankWords), and the
+// log-probability of one word (WordLogProbability). The results are those of
+// runtime/queries/distribution.h, bit for bit. C++17.
 //
-// Clusters come one after the other. No word of a block is more probable than the block's largest
-// logit makes it, so a cluster's blocks are looked into in the order of that bound, until none can
-// hold a word that is better than the k-th best so far. The words that the neural cache holds are
-// left out there and come after, each with a bound of its own.
+// One block per lane. The inputs are each cluster's normaliser and the largest logit of every sum
+// block (1,024 logits). No word of a sum block is more probable than its largest logit says, so the
+// block searches the sum blocks of a cluster in the order of that bound, until none can hold a word
+// better than the k-th best so far. Words that the neural cache holds are skipped there; they come
+// afterwards, each with a bound of its own.
 //
-// Nor is a word of a tail more probable than the tail itself, of which the head knows: so the head
-// may be ranked alone, then says which tails could still hold one of the k best words, and only
-// those need to be computed.
+// No word of a tail is more probable than the tail itself, whose probability the head knows. So the
+// head can be ranked first; it says which tails could still hold one of the k best words, and only
+// those have to be computed.
+//
+// Shared memory: that of LaneWords and SortedCache, a bound for every sum block, a value for every
+// pair of the cache, and the best words.
 #ifndef KINGLET_KERNELS_CUDA_RANKING_H_
 #define KINGLET_KERNELS_CUDA_RANKING_H_
 
@@ -21,7 +25,7 @@
 
 namespace kinglet::cuda {
 
-// The answer about one lane, to a query for k words: only so many of them have memory.
+// The answer of RankWords for one lane. A query for k words has memory for only k of `words`.
 struct RankedWords {
   static constexpr uint32_t kMost = internal::BestWords::kMost;
   struct Word {
@@ -29,7 +33,7 @@ struct RankedWords {
     float log_probability;
   };
   uint32_t count;
-  // 0, or 1 + the first cluster whose numbers are not finite; 1 + cluster_count: the cache's.
+  // 0, or 1 + the first cluster whose logits are not finite; 1 + cluster_count: the cache.
   uint32_t not_finite;
   uint32_t looked_into;  // words outside the cache whose log-probability was computed
   Word words[kMost];     // most probable first
@@ -39,19 +43,20 @@ struct RankedWords {
   }
 };
 
-// What of a lane's clusters is ranked.
+// Which clusters RankWords ranks.
 enum class RankedPart : uint32_t {
   kAll,
-  kHead,  // and then: which tails could hold one of the k best words
-  kTails  // those, where there are any; they have been computed since
+  kHead,  // the head; writes to `tails` which tails could hold one of the k best words
+  kTails  // those in `tails`, which have been computed since; goes on from kHead's answer
 };
 
+// The k most probable words. A unit is a lane.
 struct RankWords {
   RankedWordsPlan plan;
   uint32_t k;  // at most RankedWords::kMost
   RankedPart part;
-  std::byte* answers;  // [lanes] of RankedWords::BytesFor(k), of the device
-  uint64_t* tails;     // [lanes], of the device; a bit for each cluster. Of no use to kAll
+  std::byte* answers;  // device memory, [lanes] of RankedWords::BytesFor(k) each
+  uint64_t* tails;     // device memory, [lanes]: a bit for each cluster; unused by kAll
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
@@ -62,16 +67,17 @@ struct RankWords {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const;
 };
 
-// answers[lane] = log p(words[lane]).
+// The answer of WordLogProbability for one lane.
 struct WordAnswer {
   float log_probability;
   uint32_t not_finite;  // as RankedWords'
 };
+// answers[lane] = log p(words[lane]). A unit is a lane.
 struct WordLogProbability {
   RankedWordsPlan plan;
-  const uint32_t* words;  // [lanes], of the device
-  WordAnswer* answers;    // the same
-  uint64_t also_finite;   // clusters that have been computed for every lane, whatever its word
+  const uint32_t* words;  // device memory, [lanes]
+  WordAnswer* answers;    // device memory, [lanes]
+  uint64_t also_finite;   // clusters that were computed for every lane and must be finite, too
 
   static constexpr uint32_t kAloneFromLanes = 1;
 
@@ -81,7 +87,8 @@ struct WordLogProbability {
 
 namespace internal {
 
-// The search for a lane's best words, by its block. All members but the constructor are sections.
+// The search for the best words of lane work.unit. All public members but the constructor are
+// block-wide.
 class LaneRanking {
  public:
   KINGLET_HOST_DEVICE LaneRanking(const RankWords& p, const Work& work, SharedMemory& shared)
@@ -101,7 +108,7 @@ class LaneRanking {
            SharedMemory::Bytes<uint64_t>(kMaxWarps) + SharedMemory::Bytes<BestWords>(1);
   }
 
-  // From now on these clusters may be looked into; the best words are those of `known`, or none.
+  // Starts a search in these clusters (a bit each), from the best words of `known`, or from none.
   KINGLET_HOST_DEVICE void Begin(uint64_t clusters, const RankedWords* known) {
     words_.ReadTerms(clusters);
     looked_into_ = known == nullptr ? 0 : known->looked_into;
@@ -118,9 +125,9 @@ class LaneRanking {
     return words_.terms(cluster).AreFinite();
   }
 
-  // The tails of which a word could be among the k best, as runtime/distribution bounds them: by
-  // the tail's own log p, or that mixed with a cached word's weight, as if the word had all of the
-  // tail.
+  // The tails (a bit each) that could hold one of the k best words, by the bounds that
+  // runtime/queries/distribution.h uses: the tail's own log p, and for each cached word of the tail
+  // that log p mixed with the word's weight, as if the word had all of the tail's probability.
   KINGLET_HOST_DEVICE uint64_t TailsThatCould() const {
     const uint32_t clusters = p_.plan.cluster_count;
     return BlockUnion(
@@ -141,7 +148,7 @@ class LaneRanking {
         });
   }
 
-  // Takes what is good enough of a cluster that Begin was told of.
+  // Adds the words of a cluster that are good enough. REQUIRES: Begin named the cluster.
   KINGLET_HOST_DEVICE void LookInto(uint32_t index) {
     LookIntoBlocks(index);
     LookIntoCached(index);
@@ -159,8 +166,8 @@ class LaneRanking {
   }
 
  private:
-  // The largest logits of a cluster's blocks of words; the head's last block may hold a cluster's,
-  // which is a bound too.
+  // The largest logits of a cluster's sum blocks. The head's last one may be a tail's logit, which is
+  // a valid bound, too.
   KINGLET_HOST_DEVICE const float* LargestOf(const RankedCluster& cluster) const {
     return work_.At<float>(words_.lane(), cluster.logits.largest);
   }
@@ -178,7 +185,7 @@ class LaneRanking {
       });
       const bool ends = next.id == UINT32_MAX || !(next.value > RankedWord::None().value) ||
                         !best_.CouldTake(next.value, p_.k);
-      block.Wait();
+      block.Barrier();
       if (ends) return;
       const uint32_t first = next.id * kSumBlock, left = cluster.size - first;
       const uint32_t size = left < kSumBlock ? left : kSumBlock;
@@ -193,7 +200,8 @@ class LaneRanking {
     }
   }
 
-  // Words that the cache holds, one thread each: first a bound by the word's block, then its logit.
+  // Words that the cache holds, one thread each. The word's sum block bounds it; only if that is good
+  // enough is the word's own logit computed.
   KINGLET_HOST_DEVICE void LookIntoCached(uint32_t index) {
     const RankedCluster& cluster = p_.plan.clusters[index];
     const RankedTerms& terms = words_.terms(index);
@@ -210,7 +218,7 @@ class LaneRanking {
       if (!best_.CouldTake(Above(Above(mixed(largest[row / kSumBlock]))), p_.k)) return;
       of_cached_[i] = mixed(LogitOf(cluster, row));
     });
-    // Words rise with their places.
+    // WordAt rises with the place.
     TakeBest(
         work_.block, cache_.size(), of_cached_, p_.k, of_warps_, best_,
         [&](uint32_t i) { return cache_.WordAt(i); }, [](uint32_t) { return false; });
@@ -257,7 +265,7 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     ranking.Begin(tails, &answer);
     for (uint32_t i = 1; i < clusters; ++i) {
       if ((tails >> i & 1) == 0) continue;
-      // A tail that an earlier one's words have made useless may hold what is no number.
+      // Words of an earlier tail may rule this one out; then it does not matter if it is not finite.
       if ((ranking.TailsThatCould() >> i & 1) == 0) continue;
       if (!ranking.IsFinite(i)) {
         block.ForEach(1, [&](uint64_t) { answer.not_finite = 1 + i; });

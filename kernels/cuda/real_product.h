@@ -1,7 +1,11 @@
-// Products of matrices with vectors in floats: rule 4 of docs/NUMERICS.md. C++17.
+// Products of a matrix with a vector in floats. C++17.
+//
+// Half a warp computes a row: its 16 threads are the 16 chains of rule 4 of docs/NUMERICS.md, and a
+// butterfly of 4 shuffles folds them in the rule's order. No shared memory.
 #ifndef KINGLET_KERNELS_CUDA_REAL_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_REAL_PRODUCT_H_
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/cuda/product.h"
@@ -9,7 +13,7 @@
 
 namespace kinglet::cuda {
 
-// y[rows] = matrix * x in floats (rule 4). Each unit is some rows of one lane.
+// y[rows] = finish(matrix * x). A unit is two rows per warp, of one lane.
 struct RealProduct {
   const float* matrix = nullptr;  // [rows, cols]
   uint32_t rows = 0, cols = 0;
@@ -18,46 +22,43 @@ struct RealProduct {
   Place y;
   TokenRange tokens;
 
-  // Half a warp for each row.
-  KINGLET_HOST_DEVICE uint32_t RowUnits(uint32_t warps) const {
-    return (rows + 2 * warps - 1) / (2 * warps);
-  }
+  KINGLET_HOST_DEVICE uint32_t RowUnits(uint32_t warps) const { return DivideUp(rows, 2 * warps); }
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t warps) const {
     return lanes * RowUnits(warps);
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// Sums of `cols` terms of rows `first` and `first` + 1 below `rows`, each by half of the warp:
-// term(partial, row, i) adds term i to a partial sum, use(row, sum) is called once.
+// By one warp: the sums of rows `first` and `first` + 1, as far as they are below `rows`, each by half
+// of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of the row.
+// Calls use(row, sum) once for each row.
 template <class Term, class Use>
 KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
                                     const Term& term, const Use& use) {
   const auto row_of = [&](uint32_t thread) { return first + thread / kSumChains; };
-  PerLane<RunningFold> totals{};
+  PerThread<RunningFold> totals{};
   for (uint64_t begin = 0; begin < cols; begin += kSumBlock) {
-    const uint64_t end = cols - begin < kSumBlock ? cols : begin + kSumBlock;
-    PerLane<float> chains;
-    warp.EachLane([&](uint32_t thread, uint32_t slot) {
-      chains[slot] = 0.0f;
+    const uint64_t end = begin + Least(cols - begin, uint64_t{kSumBlock});
+    PerThread<float> chains;
+    warp.EachThread([&](uint32_t thread, uint32_t reg) {
+      chains[reg] = 0.0f;
       const uint64_t row = row_of(thread);
       if (row >= rows) return;
       if (cols < kShortSum && thread % kSumChains != 0) return;
       const uint32_t stride = cols < kShortSum ? 1 : kSumChains;
       for (uint64_t i = begin + thread % kSumChains; i < end; i += stride) {
-        chains[slot] = term(chains[slot], row, i);
+        chains[reg] = term(chains[reg], row, i);
       }
     });
     // A short sum is its first chain as it is.
-    for (uint32_t apart = cols < kShortSum ? 0 : kSumChains / 2; apart > 0; apart /= 2) {
-      const PerLane<float> other = warp.Exchanged(chains, apart);
-      warp.EachLane([&](uint32_t, uint32_t slot) { chains[slot] += other[slot]; });
+    if (cols >= kShortSum) {
+      warp.Reduce(chains, kSumChains / 2, 1, [](float a, float b) { return a + b; });
     }
-    warp.EachLane([&](uint32_t, uint32_t slot) { totals[slot].Push(chains[slot]); });
+    warp.EachThread([&](uint32_t, uint32_t reg) { totals[reg].Push(chains[reg]); });
   }
-  warp.EachLane([&](uint32_t thread, uint32_t slot) {
+  warp.EachThread([&](uint32_t thread, uint32_t reg) {
     if (thread % kSumChains != 0 || row_of(thread) >= rows) return;
-    use(row_of(thread), totals[slot].Total());
+    use(row_of(thread), totals[reg].Total());
   });
 }
 

@@ -1,11 +1,10 @@
-// How the element-wise halves of recurrent cells become steps (recurrent.h).
+// How the element-wise halves of recurrent cells become device steps (recurrent.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
-
 namespace {
 
-// The vectors that every cell has.
+// The vectors that all cells have in common.
 template <class Cell, class Op>
 Cell CellOf(const Op& op, const Binder& binder) {
   Cell step{};

@@ -1,4 +1,8 @@
-// The element-wise halves of recurrent cells (kernels/op.h, LstmGates and below). C++17.
+// The element-wise halves of recurrent cells (kernels/op.h, LstmGates, GruGates, RnnGates and
+// QrnnGates). The matrix products are steps of their own. C++17.
+//
+// A thread computes an element of the new state, one rounded operation after the other as
+// kernels/op.h writes them. No shared memory.
 #ifndef KINGLET_KERNELS_CUDA_RECURRENT_H_
 #define KINGLET_KERNELS_CUDA_RECURRENT_H_
 
@@ -10,7 +14,7 @@
 
 namespace kinglet::cuda {
 
-// Where a cell's vectors lie, n elements each or a block of n for each gate.
+// The vectors of a cell: n elements each, or for each gate n elements, gate after gate.
 struct Cell : ByElement {
   Place input, recurrent, cell, hidden;
 };
@@ -21,8 +25,8 @@ KINGLET_HOST_DEVICE inline void Run(const LstmCell& p, const Work& work) {
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const float* input = work.At<float>(lane, p.input);
     const float* recurrent = work.At<float>(lane, p.recurrent);
-    const auto gate = [&](uint64_t block) {
-      return input[block * p.count + i] + recurrent[block * p.count + i];
+    const auto gate = [&](uint64_t index) {
+      return input[index * p.count + i] + recurrent[index * p.count + i];
     };
     float& cell = work.At<float>(lane, p.cell)[i];
     const float kept = Sigmoid(gate(1)) * cell;
@@ -62,7 +66,7 @@ KINGLET_HOST_DEVICE inline void Run(const RnnCell& p, const Work& work) {
   });
 }
 
-// `recurrent` is the product with the previous token's input, where `has_previous`.
+// `recurrent` is the product with the previous token's input, if `has_previous`.
 struct QrnnCell : Cell {
   bool has_previous;
 };
@@ -71,9 +75,9 @@ KINGLET_HOST_DEVICE inline void Run(const QrnnCell& p, const Work& work) {
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const float* input = work.At<float>(lane, p.input);
     const float* previous = work.At<float>(lane, p.recurrent);
-    const auto gate = [&](uint64_t block) {
-      const float own = input[block * p.count + i];
-      return p.has_previous ? own + previous[block * p.count + i] : own;
+    const auto gate = [&](uint64_t index) {
+      const float own = input[index * p.count + i];
+      return p.has_previous ? own + previous[index * p.count + i] : own;
     };
     float& cell = work.At<float>(lane, p.cell)[i];
     const float forget = Sigmoid(gate(1));

@@ -1,9 +1,7 @@
-// How LogSumExp becomes steps (softmax.h).
+// How LogSumExp becomes device steps (softmax.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
-
-static_assert(kinglet::kSumBlock == kSumBlock);
 
 Steps BindOp(const LogSumExp& op, Binder& binder) {
   Logits logits{};

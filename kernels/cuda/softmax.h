@@ -1,5 +1,10 @@
-// max x and log sum exp(x - max) of a lane's logits (rule 5 of docs/NUMERICS.md), block by block of
-// 1,024. C++17.
+// The softmax normaliser of a lane's logits, max x and log sum exp(x - max), by rules 4 and 5 of
+// docs/NUMERICS.md. C++17.
+//
+// Three steps: the largest logit of every sum block (1,024 logits), the sum of exp(x - max) over
+// every sum block, and the log of the sum of those. In the first two a unit is a sum block of a
+// lane, by one thread block; in the third it is a lane. Shared memory: 256 partial maxima, 1,024
+// exponentials, 16 chains. The chains and folds are those of rule 4, so the bits are too.
 #ifndef KINGLET_KERNELS_CUDA_SOFTMAX_H_
 #define KINGLET_KERNELS_CUDA_SOFTMAX_H_
 
@@ -11,17 +16,18 @@
 
 namespace kinglet::cuda {
 
-// Exp of x <= 0, bit for bit, or of a NaN, without a branch.
+// Exp(x) of x <= 0 or NaN, bit for bit, without a branch.
 KINGLET_HOST_DEVICE inline float ExpOfAtMostZero(float x) {
   const kinglet::internal::ExpFactors e = kinglet::internal::FactorsOfExp(x);
-  // 2^(n + 64) is exact for every n that counts, as is y times it; only 2^-64 may round.
+  // 2^(n + 64), and y times it, are exact for every n that is not below kUnderflow. Only the last
+  // multiplication, by 2^-64, may round.
   const float scale = kinglet::internal::FloatFromBits(
       (kinglet::internal::BitsFromFloat(e.shifted) << 23) + (uint32_t{127 + 64} << 23));
   const float scaled = e.y * scale * 5.42101086e-20f;
   return x < ExpConstants::kUnderflow ? 0.0f : scaled;
 }
 
-// Logits, as three steps go over them.
+// A lane's logits: arguments of the three steps.
 struct Logits {
   Place x;           // [count] of reals
   uint32_t count;    // > 0
@@ -29,14 +35,14 @@ struct Logits {
   Place blocks;      // the same
   Place normaliser;  // [2] of reals
 
+  // Sum blocks, and the logits of one.
   KINGLET_HOST_DEVICE uint32_t Blocks() const { return static_cast<uint32_t>(SumBlocks(count)); }
   KINGLET_HOST_DEVICE uint32_t BlockSize(uint32_t block) const {
-    const uint32_t left = count - block * kSumBlock;
-    return left < kSumBlock ? left : kSumBlock;
+    return Least(count - block * kSumBlock, uint32_t{kSumBlock});
   }
 };
 
-// largest[b] = the largest of block b.
+// largest[b] = the largest logit of sum block b.
 struct LargestOfBlocks {
   Logits logits;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
@@ -58,7 +64,8 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfBlocks& p, const Work& work) 
       1, [&](uint64_t) { work.At<float>(lane, p.logits.largest)[unit.part] = largest; });
 }
 
-// blocks[b] = the sum of exp(x - max) over block b; of fewer than 32 logits one chain.
+// blocks[b] = the sum of exp(x - max) over sum block b, and normaliser[0] = max. Fewer than 32
+// logits are one chain.
 struct ExponentialsOfBlocks {
   Logits logits;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
@@ -95,7 +102,7 @@ KINGLET_HOST_DEVICE inline void Run(const ExponentialsOfBlocks& p, const Work& w
   });
 }
 
-// normaliser[1] = log of the sum of the blocks.
+// normaliser[1] = the log of the sum of all sum blocks. A unit is a lane.
 struct LogOfSum : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Logits logits;

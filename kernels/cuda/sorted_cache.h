@@ -1,4 +1,7 @@
-// The words of a lane's neural cache in order, so that a block of threads finds them fast. C++17.
+// The words of a lane's neural cache in sorted order, so that a block finds them fast. C++17.
+//
+// A block sorts the pairs (word, slot) by a bitonic sort in shared memory, 8 bytes a pair; each
+// thread compares and swaps one pair of keys between two barriers.
 #ifndef KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
 #define KINGLET_KERNELS_CUDA_SORTED_CACHE_H_
 
@@ -8,8 +11,8 @@
 
 namespace kinglet::cuda::internal {
 
-// A lane's cached words in the order of (word, slot), each word's weights so that they can be added
-// in the order of their slots. Sections.
+// The pairs are in order of (word, slot): a word's weights are added in the order of their slots, as
+// docs/NUMERICS.md says.
 class SortedCache {
  public:
   KINGLET_HOST_DEVICE SortedCache(const RankedWordsPlan& plan, SharedMemory& shared)
@@ -23,7 +26,7 @@ class SortedCache {
     return SharedMemory::Bytes<uint64_t>(Room(plan));
   }
 
-  // A bitonic sort. A pair of weight 0 changes nothing and is left out.
+  // Block-wide. Pairs of weight 0, which change nothing, are left out.
   KINGLET_HOST_DEVICE void Sort(const Work& work, const Lane& lane) {
     const uint32_t pairs = cache_.Pairs(lane.position);
     if (pairs == 0) {
@@ -41,7 +44,7 @@ class SortedCache {
     for (uint32_t run = 2; run <= size_; run *= 2) {
       for (uint32_t apart = run / 2; apart > 0; apart /= 2) {
         work.block.ForEach(size_ / 2, [&](uint64_t i) {
-          // 2 pair - pair % apart, where `apart` is a power of 2.
+          // 2 pair - pair % apart; `apart` is a power of 2.
           const auto pair = static_cast<uint32_t>(i);
           const uint32_t low = 2 * pair - (pair & (apart - 1)), high = low + apart;
           const bool ascending = (low & run) == 0;
@@ -53,8 +56,9 @@ class SortedCache {
       }
     }
   }
+  // Places, some at the end of which may be empty.
   KINGLET_HOST_DEVICE uint32_t size() const { return size_; }
-  // Whether place i is the first of a word, and which word that is.
+  // Whether a word begins at place i; the word at place i.
   KINGLET_HOST_DEVICE bool IsFirst(uint64_t i) const {
     return keys_[i] != kNone && (i == 0 || keys_[i - 1] >> 32 != keys_[i] >> 32);
   }

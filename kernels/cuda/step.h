@@ -1,12 +1,20 @@
-// What a device runs: a plan's steps as plain values, whose operands are places in a lane's memory
-// and addresses of weights on the device. C++17.
+// Device steps: what a GPU runs, as plain values. C++17.
 //
-// An operation is a struct of arguments and a function Run(arguments, work); most operations of a
-// plan are one, some are several, each beginning when the one before has ended. A step's units are
-// independent of each other: any block may run any of them, in any order.
+// A plan step (kernels/plan.h) becomes one device step or several, run one after the other. A device
+// step has a kind and a struct of arguments; operands are places in a lane's memory and addresses of
+// weights in the device's memory. For each kind of step T there is
+//
+//   T::Units(lanes, warps)   how many units of work the step has for so many lanes, on blocks of so
+//                            many warps
+//   T::SharedBytes()         the shared memory that a block needs
+//   Run(arguments, work)     runs one unit, by all threads of one block
+//
+// Units are independent of each other: any block may run any of them, in any order. A lane is the
+// slot of one stream in a session's batch, here and everywhere.
 #ifndef KINGLET_KERNELS_CUDA_STEP_H_
 #define KINGLET_KERNELS_CUDA_STEP_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,11 +24,11 @@
 
 namespace kinglet::cuda {
 
-// One stream's memory on the device, and the token that it processes. Not owned.
+// The memory of one lane on the device, and the token that its stream processes now. Not owned.
 struct Lane {
   std::byte* scratch;
   std::byte* state;
-  std::byte* temporary;  // what passes from one step to the next and is no buffer of the plan
+  std::byte* temporary;  // values that one device step leaves for the next; not the plan's buffers
   uint64_t position;
   uint64_t source_length;
   uint32_t token;
@@ -28,24 +36,24 @@ struct Lane {
 
 enum class Space : uint32_t { kScratch, kState, kTemporary };
 
-// Where a vector begins, in bytes from the beginning of a lane's memory of that kind.
+// An address within a lane: `offset` bytes into its memory of that kind.
 struct Place {
   Space space = Space::kScratch;
   uint64_t offset = 0;
   KINGLET_HOST_DEVICE Place Plus(uint64_t bytes) const { return {space, offset + bytes}; }
 };
 
-// A vector of a lane: reals, or codes of 16 bits with what one of them stands for.
+// A vector of a lane: reals, or 16-bit codes, whose values are code * step.
 struct Vector {
   Place place;
   uint32_t count = 0;
   bool codes = false;
-  bool has_own_step = false;  // the lane's, at step_place
+  bool has_own_step = false;  // each lane has a step of its own, at step_place
   float step = 1.0f;
   Place step_place;
 };
 
-// What a block is to do: one unit of a step, for some lanes.
+// What a block works on: one unit of a step for the lanes [0, lane_count).
 struct Work {
   const Lane* lanes;
   uint32_t lane_count;
@@ -59,7 +67,7 @@ struct Work {
                                 : (place.space == Space::kState ? lane.state : lane.temporary);
     return reinterpret_cast<T*>(base + place.offset);
   }
-  // What a code of the vector stands for.
+  // The step of a vector of codes.
   KINGLET_HOST_DEVICE float StepOf(const Lane& lane, const Vector& x) const {
     return x.has_own_step ? *At<float>(lane, x.step_place) : x.step;
   }
@@ -70,7 +78,7 @@ struct Work {
   }
 };
 
-// What rounds reals to codes (kernels/ref/quantise.h).
+// Rounds reals to codes (kernels/ref/quantise.h).
 struct Rounding {
   float max_abs, step;
   KINGLET_HOST_DEVICE int16_t operator()(float x) const {
@@ -79,38 +87,48 @@ struct Rounding {
   }
 };
 
-// Units of a step whose operation takes one lane at a time: `each` for every lane.
+// Calls f with a zero of the vector's element type: int16_t for codes, float for reals.
+template <class F>
+KINGLET_HOST_DEVICE void WithElements(bool codes, const F& f) {
+  if (codes) {
+    f(int16_t{0});
+  } else {
+    f(0.0f);
+  }
+}
+
+// Which lane, and which part of its work, a unit is, where each lane has `each` units.
 struct LaneUnit {
   uint32_t lane, part;
   KINGLET_HOST_DEVICE LaneUnit(const Work& work, uint32_t each)
       : lane(work.unit / each), part(work.unit % each) {}
 };
 
-// Of operations whose unit i is all of lane i: the block that runs it goes on to the lane's next
-// such step without waiting for other blocks.
+// Base of steps whose unit i is all the work of lane i. Block b of a launch runs lane b, b + grid
+// size, ... in every such step, so it goes on to the next one without waiting for other blocks.
 struct ByLane {
   static constexpr bool kByLane = true;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const { return lanes; }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// A token takes part in a step that has such a range only if it lies in it.
+// A step that has such a range works only for lanes whose token lies in it.
 struct TokenRange {
   uint32_t first = 0, size = UINT32_MAX;
   KINGLET_HOST_DEVICE bool Contains(uint32_t token) const { return token - first < size; }
 };
 
-// Lanes that keep a device busy with steps of their own: an operation that goes through their
-// memory then has a kernel of its own, with no more registers than it needs, so that more blocks of
-// it hide each other's waits.
+// From this many lanes on, a step that mostly reads and writes lanes' memory gets a launch and a
+// kernel of its own. That kernel uses no more registers than this step needs, so more blocks fit a
+// multiprocessor and hide each other's memory latency.
 inline constexpr uint32_t kManyLanes = 64;
 
-// One of the argument structs, by its number in the list of them (operations.h).
+// A device step: the arguments of kind number `kind` in the list Operations (operations.h).
 struct Step {
   static constexpr size_t kMaxBytes = 256, kAlignment = 8;
   uint32_t kind;
-  bool by_lane;  // ByLane's
-  // For so many lanes or more it is a launch of its own, by a kernel of its own.
+  bool by_lane;  // derived from ByLane
+  // For this many lanes or more the step is a launch of its own, by a kernel of its own.
   uint32_t alone_from_lanes;
   alignas(kAlignment) unsigned char arguments[kMaxBytes];
 };
@@ -123,7 +141,7 @@ KINGLET_HOST_DEVICE T ArgumentsOf(const Step& step) {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= Step::kMaxBytes);
   static_assert(alignof(T) <= Step::kAlignment);
 #if KINGLET_CUDA_ON_DEVICE
-  // nvcc makes of a copy of bytes a load of each byte, whatever it is told of their alignment.
+  // nvcc turns a memcpy into one load per byte, whatever it is told about the alignment.
   return *reinterpret_cast<const T*>(step.arguments);
 #else
   T arguments;
@@ -155,8 +173,8 @@ constexpr uint32_t kAloneFromLanes<T, std::enable_if_t<(T::kAloneFromLanes > 0)>
     T::kAloneFromLanes;
 }  // namespace internal
 
-// Whether blocks must wait for each other between two steps that follow one another.
-KINGLET_HOST_DEVICE inline bool MustWait(const Step& before, const Step& after) {
+// Whether all blocks of a launch must wait for each other between two successive steps.
+KINGLET_HOST_DEVICE inline bool NeedsBarrier(const Step& before, const Step& after) {
   return !before.by_lane || !after.by_lane;
 }
 

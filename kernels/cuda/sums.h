@@ -1,26 +1,26 @@
-// Rule 4 of docs/NUMERICS.md by the threads of a block or of a warp: the same chains and folds as
-// kernels/ref/sum.h.
+// Float sums and maxima by the threads of a block: rule 4 of docs/NUMERICS.md. C++17.
+//
+// A sum of at least 32 terms is cut into sum blocks of 1,024 terms, and each of those into 16
+// chains: chain j adds terms j, j + 16, ... in order. The chains are the independent work: one
+// thread computes a chain. Then the 16 chains of a sum block are folded by halves, and the sums of
+// the blocks pairwise. kernels/ref/sum.h adds the same numbers in the same order, so the bits are
+// the same however many threads share the work.
 #ifndef KINGLET_KERNELS_CUDA_SUMS_H_
 #define KINGLET_KERNELS_CUDA_SUMS_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/block.h"
+#include "kernels/numerics.h"
 
 namespace kinglet::cuda {
 
-inline constexpr uint32_t kShortSum = 32;    // shorter sums are one chain
-inline constexpr uint32_t kSumChains = 16;   // chains of a block
-inline constexpr uint32_t kSumBlock = 1024;  // elements of a block
-KINGLET_HOST_DEVICE constexpr uint64_t SumBlocks(uint64_t n) {
-  return (n + kSumBlock - 1) / kSumBlock;
-}
-// Chains of a sum of n numbers.
+// Chains of a sum of n terms.
 KINGLET_HOST_DEVICE constexpr uint64_t SumChains(uint64_t n) {
   return n < kShortSum ? 1 : SumBlocks(n) * kSumChains;
 }
 
-// Chain `chain` of n terms: accumulate(partial, i) adds term i.
+// Chain `chain` of a sum of n terms; accumulate(partial, i) returns partial plus term i.
 template <class Accumulate>
 KINGLET_HOST_DEVICE float ChainSum(uint64_t n, uint64_t chain, const Accumulate& accumulate) {
   float sum = 0.0f;
@@ -29,12 +29,12 @@ KINGLET_HOST_DEVICE float ChainSum(uint64_t n, uint64_t chain, const Accumulate&
     return sum;
   }
   const uint64_t begin = chain / kSumChains * kSumBlock;
-  const uint64_t end = n < begin + kSumBlock ? n : begin + kSumBlock;
+  const uint64_t end = Least(n, begin + kSumBlock);
   for (uint64_t i = begin + chain % kSumChains; i < end; i += kSumChains) sum = accumulate(sum, i);
   return sum;
 }
 
-// The 16 chains of a block become its sum.
+// The sum of a sum block from its 16 chains, which are overwritten.
 KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
   for (uint32_t apart = kSumChains / 2; apart > 0; apart /= 2) {
     for (uint32_t j = 0; j < apart; ++j) chains[j] += chains[j + apart];
@@ -42,8 +42,7 @@ KINGLET_HOST_DEVICE inline float FoldChains(float* chains) {
   return chains[0];
 }
 
-// The sums of blocks become one, neighbours first, an odd last one carried up. REQUIRES: n > 0.
-// Destroys them.
+// The sum of n > 0 block sums: neighbours first, an odd last one carried up. Overwrites `sums`.
 KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
   while (n > 1) {
     for (uint64_t i = 0; i + 1 < n; i += 2) sums[i / 2] = sums[i] + sums[i + 1];
@@ -53,7 +52,7 @@ KINGLET_HOST_DEVICE inline float FoldBlocks(float* sums, uint64_t n) {
   return sums[0];
 }
 
-// Sums of up to 2^30 blocks, folded as they come (kernels/ref/sum.h).
+// The same, of up to 2^30 block sums that come one by one (kernels/ref/sum.h).
 class RunningFold {
  public:
   KINGLET_HOST_DEVICE void Push(float value) {
@@ -74,7 +73,7 @@ class RunningFold {
   uint32_t depth_ = 0, count_ = 0;
 };
 
-// The sum of n terms by one thread.
+// The whole sum by one thread.
 template <class Accumulate>
 KINGLET_HOST_DEVICE float ThreadSum(uint64_t n, const Accumulate& accumulate) {
   if (n < kShortSum) return ChainSum(n, 0, accumulate);
@@ -92,8 +91,8 @@ KINGLET_HOST_DEVICE constexpr uint64_t BlockSumFloats(uint64_t n) {
   return n == 0 ? 1 : SumChains(n);
 }
 
-// The sum of n terms, the same to all threads. Sections of the block; `chains` is shared memory of
-// BlockSumFloats(n), free again two sections after the sum was read.
+// Block-wide: the sum of n terms, returned to every thread. `chains` is shared memory of
+// BlockSumFloats(n); it may be reused after one more barrier, when all threads have read the sum.
 template <class Accumulate>
 KINGLET_HOST_DEVICE float BlockSum(const Block& block, uint64_t n, float* chains,
                                    const Accumulate& accumulate) {
@@ -109,12 +108,12 @@ KINGLET_HOST_DEVICE float BlockSum(const Block& block, uint64_t n, float* chains
   return chains[0];
 }
 
-// Threads that share a search for the largest of many.
+// Threads that share the work of BlockLargest.
 inline constexpr uint32_t kLargestParts = 256;
 
-// The largest of value(i), i < n, the same to all threads. A NaN never wins a comparison: it is the
-// largest only at i = 0 and where `from_first` (kernels/ref/softmax.h), or among nothing else.
-// Sections of the block; `parts` is shared memory of kLargestParts floats. REQUIRES: n > 0.
+// Block-wide: the largest of value(i) for i < n, n > 0, returned to every thread. As in
+// kernels/ref/softmax.h, a NaN is the result only if it is value(0) and `from_first` is true, or if
+// all values are NaN. `parts` is shared memory of kLargestParts floats.
 template <class Value>
 KINGLET_HOST_DEVICE float BlockLargest(const Block& block, uint64_t n, bool from_first,
                                        float* parts, const Value& value) {
@@ -122,7 +121,7 @@ KINGLET_HOST_DEVICE float BlockLargest(const Block& block, uint64_t n, bool from
     const bool is_nan = largest != largest && !(first && from_first);
     return x > largest || is_nan ? x : largest;
   };
-  const uint64_t count = n < kLargestParts ? n : kLargestParts;
+  const uint64_t count = Least(n, uint64_t{kLargestParts});
   block.ForEach(count, [&](uint64_t part) {
     float largest = value(part);
     for (uint64_t i = part + count; i < n; i += count)

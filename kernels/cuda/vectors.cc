@@ -1,4 +1,4 @@
-// How LayerNorm, Quantise, Add and AddScalar become steps (vectors.h).
+// How LayerNorm, Quantise, Add and AddScalar become device steps (vectors.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {

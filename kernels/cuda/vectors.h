@@ -1,7 +1,13 @@
-// What is done to one vector at a time: normalising, quantising, adding. C++17.
+// Steps on one vector of a lane: layer norm, quantisation, additions (kernels/op.h, LayerNorm,
+// Quantise, Add, AddScalar). C++17.
+//
+// A block has a whole vector (ByLane) or 1,024 elements of it (ByElement); a thread has an element.
+// Only layer norm needs shared memory, for the chains of its two sums, which follow rule 4 of
+// docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
 #define KINGLET_KERNELS_CUDA_VECTORS_H_
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/cuda/step.h"
@@ -9,12 +15,12 @@
 
 namespace kinglet::cuda {
 
-// Elements of a unit, where each element of a vector is computed for itself.
+// Elements of a unit of ByElement.
 inline constexpr uint32_t kElementPart = 1024;
 KINGLET_HOST_DEVICE constexpr uint32_t ElementParts(uint32_t count) {
-  return (count + kElementPart - 1) / kElementPart;
+  return DivideUp(count, uint32_t{kElementPart});
 }
-// Of operations whose units are such parts of a vector.
+// Base of steps whose unit is kElementPart elements of a lane's vector.
 struct ByElement {
   uint32_t count;
   KINGLET_HOST_DEVICE uint32_t Units(uint32_t lanes, uint32_t) const {
@@ -22,18 +28,17 @@ struct ByElement {
   }
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
-// f(lane, i) for the unit's elements of a vector of `count`. A section.
+// Block-wide: f(lane, i) for every element i of the unit, of a vector of `count`.
 template <class F>
 KINGLET_HOST_DEVICE void EachElement(const Work& work, uint32_t count, const F& f) {
   const LaneUnit unit(work, ElementParts(count));
   const Lane& lane = work.lanes[unit.lane];
   const uint64_t first = uint64_t{unit.part} * kElementPart;
-  const uint64_t left = count - first;
-  work.block.ForEach(left < kElementPart ? left : kElementPart,
+  work.block.ForEach(Least(count - first, uint64_t{kElementPart}),
                      [&](uint64_t i) { f(lane, first + i); });
 }
 
-// y = (x - mean) / sqrt(variance + epsilon) * gain + bias.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias. A unit is a lane.
 struct NormaliseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x, y;  // [count] of reals
@@ -47,8 +52,8 @@ struct NormaliseVector : ByLane {
   }
 };
 
-// Sections: y = (x - mean) / sqrt(variance + epsilon), times gain, plus bias, where they are not
-// null; y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n).
+// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias where these are not
+// null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
 KINGLET_HOST_DEVICE inline void Normalise(const Block& block, const float* x, uint32_t n,
                                           float epsilon, const float* gain, const float* bias,
                                           float* y, float* sums, float* squares) {
@@ -79,6 +84,7 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
             work.At<float>(lane, p.y), sums, squares);
 }
 
+// codes = round(clamp(x) / step). A unit is a lane.
 struct QuantiseVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Place x;      // [count] of reals
@@ -94,7 +100,7 @@ KINGLET_HOST_DEVICE inline void Run(const QuantiseVector& p, const Work& work) {
   work.block.ForEach(p.count, [&](uint64_t i) { codes[i] = p.rounding(x[i]); });
 }
 
-// y += x.
+// y += x. A unit is a lane.
 struct AddVector : ByLane {
   static constexpr uint32_t kAloneFromLanes = kManyLanes;
   Vector x;
@@ -107,7 +113,7 @@ KINGLET_HOST_DEVICE inline void Run(const AddVector& p, const Work& work) {
   work.block.ForEach(p.x.count, [&](uint64_t i) { y[i] += work.Real(lane, p.x, i); });
 }
 
-// y[0, count) += x[0].
+// y[i] += x[0] for i < count.
 struct AddOne : ByElement {
   Place x, y;
 };

@@ -100,6 +100,17 @@ Result<const float*> WeightStore::Reals(WeightId id) {
   return address;
 }
 
+Result<const float*> WeightStore::RealsOrNull(const std::optional<WeightId>& id) {
+  if (!id) return static_cast<const float*>(nullptr);
+  return Reals(*id);
+}
+
+Result<const uint32_t*> WeightStore::NarrowConstants(std::span<const uint64_t> values) {
+  std::vector<uint32_t> narrow;
+  for (const uint64_t value : values) narrow.push_back(static_cast<uint32_t>(value));
+  return Constants(std::span<const uint32_t>(narrow));
+}
+
 Result<StoredRows> WeightStore::Stored(WeightId id) {
   StoredRows rows;
   rows.cols = static_cast<uint32_t>(Cols(plan_.weights[id].shape));
@@ -144,7 +155,7 @@ Status WeightStore::Run(std::span<const Step> steps, std::span<const Lane> lanes
   };
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_steps, copy(std::as_bytes(steps)));
   KINGLET_ASSIGN_OR_RETURN(const DeviceMemory of_lanes, copy(std::as_bytes(lanes)));
-  // Others' steps may lie in this memory next.
+  // Not to be remembered: other steps may be at this address next.
   const StepList list = {steps.data(), static_cast<uint32_t>(steps.size()),
                          reinterpret_cast<const Step*>(of_steps.data()), false};
   KINGLET_RETURN_IF_ERROR(queue_.Run(list, reinterpret_cast<const Lane*>(of_lanes.data()),

@@ -1,5 +1,5 @@
-// A model's weights in a device's memory: each tensor once, however many steps use it, quantised
-// ones in as many bits as the file's.
+// A model's weights in the memory of a device: each tensor once, however many steps use it.
+// Quantised tensors take as many bits as in the file, padded to whole tiles (byte_matrix.h).
 #ifndef KINGLET_KERNELS_CUDA_WEIGHTS_H_
 #define KINGLET_KERNELS_CUDA_WEIGHTS_H_
 
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -21,12 +22,13 @@ namespace kinglet::cuda {
 
 class WeightStore {
  public:
-  // All three outlive it; what it returns points into memory that lives as long as `memory`.
+  // The plan and the queue outlive it. It appends what it allocates to `memory`, and the pointers
+  // that it returns are valid as long as that is.
   WeightStore(const Plan& plan, const std::shared_ptr<Device>& device, Queue& queue,
               std::vector<DeviceMemory>& memory)
       : plan_(plan), device_(device), queue_(queue), memory_(memory) {}
 
-  // Whether products with the tensor may be integer (kernels/ref/weights.h).
+  // Whether products with the tensor may be integer products (kernels/ref/weights.h).
   bool HasIntegers(WeightId id) const;
   // The largest magnitude that its integers may have. REQUIRES: HasIntegers(id).
   int64_t LargestInteger(WeightId id) const;
@@ -34,29 +36,34 @@ class WeightStore {
   Result<ByteMatrix> Integers(WeightId id);
   // The exact values, [rows, cols]. REQUIRES: the tensor is not coded.
   Result<const float*> Reals(WeightId id);
-  // As integers where it has them, otherwise as reals. REQUIRES: the tensor is not coded.
+  // The same, or null for no tensor.
+  Result<const float*> RealsOrNull(const std::optional<WeightId>& id);
+  // The rows as integers if the tensor has them, else as reals. REQUIRES: the tensor is not coded.
   Result<StoredRows> Stored(WeightId id);
-  // The codes of a coded table, stored or computed.
+  // The codes of a coded table, whether stored or computed by hashing.
   Result<CodeMatrix> Codes(WeightId id);
-  // Numbers that a step makes of tensors when it is bound.
+  // Copies values to the device that binding computes from tensors.
   template <class T>
   Result<const T*> Constants(std::span<const T> values) {
     KINGLET_ASSIGN_OR_RETURN(const std::byte* const address, Upload(std::as_bytes(values)));
     return reinterpret_cast<const T*>(address);
   }
 
-  // Memory of the device that lives as long, for what steps make when they are bound.
+  // The same for values that fit 32 bits.
+  Result<const uint32_t*> NarrowConstants(std::span<const uint64_t> values);
+
+  // Device memory, not initialised, for what the device itself computes during binding (Run).
   template <class T>
   Result<T*> Memory(uint64_t count) {
     KINGLET_ASSIGN_OR_RETURN(std::byte* const address, Allocate(count * sizeof(T)));
     return reinterpret_cast<T*>(address);
   }
-  // Runs steps when they are bound, and waits.
+  // Runs steps on the device during binding, and waits until they are done.
   Status Run(std::span<const Step> steps, std::span<const Lane> lanes);
 
-  // Gives back the file's bytes of all tensors that were laid out here.
+  // Calls `release` for the file's bytes of every tensor that is now in device memory.
   void Release(const ReleaseBytes& release) const;
-  uint64_t bytes() const { return bytes_; }  // of the device's memory
+  uint64_t bytes() const { return bytes_; }  // of device memory
 
  private:
   Result<std::byte*> Allocate(uint64_t bytes);
@@ -73,12 +80,12 @@ class WeightStore {
   uint64_t bytes_ = 0;
 };
 
-// A matrix's planes as ByteMatrix describes them, in the host's memory.
+// The planes of a ByteMatrix in the host's memory.
 struct BytePlanes {
   ByteForm form;
   std::vector<std::byte> low, high;
 };
-// `codes` is [rows, cols] of integers of so many bits.
+// `codes`: [rows, cols] integers of `bits` bits.
 BytePlanes LayOutPlanes(std::span<const int16_t> codes, uint32_t rows, uint32_t cols, int bits);
 
 }  // namespace kinglet::cuda

@@ -20,7 +20,7 @@ struct Candidate {
 // The k best candidates seen so far, worst at the front of a heap.
 class BestCandidates {
  public:
-  explicit BestCandidates(size_t k) : k_(k) {}
+  explicit BestCandidates(size_t k = 0) : k_(k) {}
   void Offer(const Candidate& candidate) {
     if (heap_.size() < k_) {
       heap_.push_back(candidate);

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cluster_of.h"
+
 namespace kinglet {
 
 // From token to token one pair of a cache is replaced and all weights are new. So it is remembered
@@ -99,10 +101,8 @@ class CachedWords {
     uint32_t& place = places_[PlaceOf(id)];
     if (place == 0) {
       if (ids_.size() == most_) return kNone;
-      // The last cluster that begins here or before, since one without words begins where the next
-      // one does.
-      const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), id);
-      uint32_t& newest = newest_[static_cast<size_t>(after - firsts_.begin()) - 1];
+      uint32_t& newest = newest_[ClusterOf(id, static_cast<uint32_t>(firsts_.size()),
+                                           [this](uint32_t i) { return firsts_[i]; })];
       next_.push_back(newest);
       newest = static_cast<uint32_t>(ids_.size());
       ids_.push_back(id);

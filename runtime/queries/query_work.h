@@ -1,4 +1,5 @@
-// What a query did: reported with its answer, counted by runtime/meter.
+// What a query computed: reported with its answer, turned into operations by
+// runtime/accounting/meter.h.
 #ifndef KINGLET_RUNTIME_QUERIES_QUERY_WORK_H_
 #define KINGLET_RUNTIME_QUERIES_QUERY_WORK_H_
 
@@ -7,11 +8,11 @@
 
 namespace kinglet {
 
-// Only what no earlier query about the same token had already computed.
+// Without what an earlier query about the same token had already computed.
 struct QueryWork {
-  ClusterSet clusters;        // their logits and normalisers
-  bool cache = false;         // the neural cache's weights
-  OperationTally arithmetic;  // the distribution's own, on top of those steps of the plan
+  ClusterSet clusters;        // whose logits and normalisers were computed
+  bool cache = false;         // whether the neural cache's weights were
+  OperationTally arithmetic;  // the query's own, besides the plan's steps for the above
 };
 
 }  // namespace kinglet

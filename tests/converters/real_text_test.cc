@@ -83,13 +83,13 @@ std::shared_ptr<const Model> OpenFile(const std::string& path, const std::string
 
 // Wikipedia's words as the model knows them.
 std::vector<uint32_t> ReadRealText(const Vocabulary& vocabulary) {
-  const auto words = ReadText(kDemo + "/calibration.txt");
-  EXPECT_TRUE(words.ok());
   std::vector<uint32_t> ids;
-  for (const std::string& word : *words) {
+  const Status read = ForEachWord(kDemo + "/calibration.txt", [&](std::string_view word) {
     const auto id = vocabulary.Find(word);
     ids.push_back(id ? *id : *vocabulary.Find("<unk>"));
-  }
+    return Status();
+  });
+  EXPECT_TRUE(read.ok()) << read.message();
   return ids;
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {

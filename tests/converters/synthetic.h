@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "converters/families/micronet_config.h"
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 
 namespace kinglet {
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -19,6 +20,37 @@ TEST(RunShares, DoesEveryShareOnceAndTheFirstHere) {
     });
     for (size_t share = 0; share < threads; ++share) EXPECT_EQ(done[share], 1) << share;
     EXPECT_EQ(first, std::this_thread::get_id());
+  }
+}
+
+TEST(RunShares, ThrowsBadAllocWhenAllSharesHaveEnded) {
+  for (const size_t failing : {0u, 2u}) {
+    std::atomic<int> ended = 0;
+    const auto run = [&] {
+      RunShares(4, [&](size_t share) {
+        if (share == failing) throw std::bad_alloc();
+        ++ended;
+      });
+    };
+    EXPECT_THROW(run(), std::bad_alloc);
+    EXPECT_EQ(ended, 3);
+  }
+}
+
+TEST(RunRanges, CoverEveryNumberOnce) {
+  for (const uint64_t count : {0u, 1u, 5u, 100u}) {
+    for (const size_t threads : {1u, 2u, 7u}) {
+      std::vector<std::atomic<int>> done(count);
+      std::atomic<uint64_t> longest = 0;
+      RunRanges(count, threads, [&](uint64_t first, uint64_t end) {
+        for (uint64_t i = first; i < end; ++i) ++done[i];
+        uint64_t known = longest;
+        while (end - first > known && !longest.compare_exchange_weak(known, end - first)) {
+        }
+      });
+      for (const auto& times : done) EXPECT_EQ(times, 1);
+      EXPECT_EQ(longest, (count + threads - 1) / threads);
+    }
   }
 }
 

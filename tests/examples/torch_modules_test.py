@@ -8,6 +8,7 @@ Exits with 77 (skipped) where PyTorch or numpy is not installed.
 import contextlib
 import copy
 import io
+import json
 import math
 import pathlib
 import sys
@@ -28,6 +29,7 @@ sys.path.insert(0, sys.argv.pop(1) if len(sys.argv) > 1 else
 import evaluate  # noqa: E402
 import language_model  # noqa: E402
 import presets  # noqa: E402
+import recipe  # noqa: E402
 import train  # noqa: E402
 from techniques import adaptive, binned, class_factored, coded, define, dpq, full  # noqa: E402
 from techniques import hashing, neural_cache, slim  # noqa: E402
@@ -394,6 +396,34 @@ class Composition(WithSeed):
                 for position, value in enumerate(values, 1):
                     self.assertEqual(golden[position - 1][:2], [str(position), str(ids[position])])
                     self.assertAlmostEqual(float(golden[position - 1][2]), value, delta=1e-9)
+
+    def test_recipes_of_the_fixtures_are_those_of_their_configs(self):
+        for checkpoint in sorted(FIXTURES.glob("*/model.pt")):
+            with self.subTest(checkpoint.parent.name):
+                config = torch.load(checkpoint)["config"]
+                self.assertEqual(json.loads(recipe.path_beside(checkpoint).read_text()), recipe.recipe_of(config))
+
+    def test_saving_writes_a_recipe_beside_the_weights(self):
+        config = {"vocabulary": 20, "scale": 2.5, "tied": ["table"], "input": {"kind": "full", "width": 4},
+                  "lstm": {"units": [8, 4]}, "output": {"kind": "full", "bias": False},
+                  "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25}}
+        with tempfile.TemporaryDirectory() as folder:
+            language_model.save(language_model.LanguageModel(config), folder + "/small.pt")
+            found = json.loads((pathlib.Path(folder) / "small.recipe.json").read_text())
+        self.assertEqual(found, {
+            "embedding": {"scale": 2.5, "bins": [{"table": "input.table"}]},
+            "recurrent": {"cell": "lstm", "torch": "lstm.{}", "layers": 2},
+            "softmax": {"table": "input.table"},
+            "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25},
+            "unused": ["output.table", "*.num_batches_tracked"]})
+
+    def test_no_recipe_is_made_of_what_kinglet_cannot_run(self):
+        plain = {"vocabulary": 20, "scale": 1.0, "tied": [], "input": {"kind": "full", "width": 4},
+                 "lstm": {"units": [4]}, "output": {"kind": "full", "bias": True}}
+        for part, changed in (("input", {"kind": "cnn"}), ("output", {"kind": "nce"}),
+                              ("input", presets.coded(4, "sum", 4, True))):
+            with self.assertRaises(ValueError):
+                recipe.recipe_of(dict(plain, **{part: changed}))
 
     def test_other_formats_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ const EncodedTensor* FindCoded(const ModelDraft& draft, size_t pools) {
 
 std::vector<std::byte> CodedFile() { return SerialiseModel(TinyRecurrent(CodedOptions())).value(); }
 
-schema::TensorT& CodedTensor(EditableFile& file, size_t pools) {
+editable::TensorT& CodedTensor(EditableFile& file, size_t pools) {
   for (const auto& tensor : file.header.tensors) {
     if (tensor->coded && tensor->coded->pools.size() == pools) return *tensor;
   }
@@ -99,24 +99,26 @@ TEST(CodedTensors, WritersRefuseWhatDoesNotFit) {
 TEST(CodedTensors, HostileOnesAreRefused) {
   struct Case {
     const char* where;
-    void (*edit)(schema::TensorT& tensor);
+    void (*edit)(editable::TensorT& tensor);
   };
   const Case cases[] = {
-      {"combine", [](schema::TensorT& t) { t.coded->combine = static_cast<schema::Combine>(3); }},
-      {"positions", [](schema::TensorT& t) { t.coded->positions = 0; }},
-      {"positions", [](schema::TensorT& t) { t.coded->positions = 2; }},
-      {"positions", [](schema::TensorT& t) { t.coded->positions = 0xFFFFFFFF; }},
-      {"pools", [](schema::TensorT& t) { t.coded->pools.clear(); }},
-      {"pools", [](schema::TensorT& t) { t.coded->pools.pop_back(); }},
-      {"pools", [](schema::TensorT& t) { t.coded->pools[1] = 0; }},
-      {"pools", [](schema::TensorT& t) { t.coded->pools.assign(3, 0xFFFFFFFF); }},
-      {"pools", [](schema::TensorT& t) { t.coded->pools.assign(kMaxPositions + 1, 1); }},
-      {"codebook", [](schema::TensorT& t) { t.coded->pools[0] = 5; }},
-      {"codebook", [](schema::TensorT& t) { t.coded->codebook = 1000; }},
-      {"seed", [](schema::TensorT& t) { t.coded->seed = 1; }},
-      {"codes, segment", [](schema::TensorT& t) { t.coded->codes = 1000; }},
-      {"one of a dense", [](schema::TensorT& t) { t.dense = std::make_unique<schema::DenseT>(); }},
-      {"mask", [](schema::TensorT& t) { t.mask = std::make_unique<schema::MaskT>(); }},
+      {"combine",
+       [](editable::TensorT& t) { t.coded->combine = static_cast<editable::Combine>(3); }},
+      {"positions", [](editable::TensorT& t) { t.coded->positions = 0; }},
+      {"positions", [](editable::TensorT& t) { t.coded->positions = 2; }},
+      {"positions", [](editable::TensorT& t) { t.coded->positions = 0xFFFFFFFF; }},
+      {"pools", [](editable::TensorT& t) { t.coded->pools.clear(); }},
+      {"pools", [](editable::TensorT& t) { t.coded->pools.pop_back(); }},
+      {"pools", [](editable::TensorT& t) { t.coded->pools[1] = 0; }},
+      {"pools", [](editable::TensorT& t) { t.coded->pools.assign(3, 0xFFFFFFFF); }},
+      {"pools", [](editable::TensorT& t) { t.coded->pools.assign(kMaxPositions + 1, 1); }},
+      {"codebook", [](editable::TensorT& t) { t.coded->pools[0] = 5; }},
+      {"codebook", [](editable::TensorT& t) { t.coded->codebook = 1000; }},
+      {"seed", [](editable::TensorT& t) { t.coded->seed = 1; }},
+      {"codes, segment", [](editable::TensorT& t) { t.coded->codes = 1000; }},
+      {"one of a dense",
+       [](editable::TensorT& t) { t.dense = std::make_unique<editable::DenseT>(); }},
+      {"mask", [](editable::TensorT& t) { t.mask = std::make_unique<editable::MaskT>(); }},
   };
   for (const Case& hostile : cases) {
     EditableFile file = EditableFile::FromBytes(CodedFile());
@@ -129,7 +131,7 @@ TEST(CodedTensors, HostileOnesAreRefused) {
 
 TEST(CodedTensors, ACodebookIsNotCodedItself) {
   EditableFile file = EditableFile::FromBytes(CodedFile());
-  schema::TensorT& own = CodedTensor(file, 3);
+  editable::TensorT& own = CodedTensor(file, 3);
   const auto& tensors = file.header.tensors;
   const auto at = std::find_if(tensors.begin(), tensors.end(),
                                [&](const auto& tensor) { return tensor.get() == &own; });

@@ -25,9 +25,9 @@ void StoreAt(std::vector<std::byte>& bytes, size_t at, T value) {
   std::memcpy(&bytes[at], &value, sizeof(T));
 }
 
-std::vector<std::byte> PackHeader(const schema::ModelT& header) {
+std::vector<std::byte> PackHeader(const editable::ModelT& header) {
   flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(schema::Model::Pack(builder, &header), schema::ModelIdentifier());
+  builder.Finish(editable::Model::Pack(builder, &header), editable::ModelIdentifier());
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   return {bytes.begin(), bytes.end()};
 }
@@ -35,7 +35,7 @@ std::vector<std::byte> PackHeader(const schema::ModelT& header) {
 size_t RoundUp64(size_t position) { return (position + 63) & ~size_t{63}; }
 
 template <class Kind, class Get>
-Kind& FindKind(schema::ModelT& header, Get get) {
+Kind& FindKind(editable::ModelT& header, Get get) {
   for (auto& block : header.blocks) {
     if (auto& kind = get(*block)) return *kind;
   }
@@ -56,8 +56,8 @@ EditableFile EditableFile::FromBytes(std::span<const std::byte> bytes) {
   const auto header_size = LoadAt<uint64_t>(bytes, 24);
   const std::vector<std::byte> header(bytes.begin() + 64,
                                       bytes.begin() + 64 + static_cast<ptrdiff_t>(header_size));
-  schema::GetModel(header.data())->UnPackTo(&file.header);
-  for (const schema::Segment& segment : file.header.segments) {
+  editable::GetModel(header.data())->UnPackTo(&file.header);
+  for (const editable::Segment& segment : file.header.segments) {
     const auto begin = bytes.begin() + static_cast<ptrdiff_t>(segment.offset());
     file.segments.emplace_back(begin, begin + static_cast<ptrdiff_t>(segment.size()));
   }
@@ -69,8 +69,8 @@ std::vector<std::byte> EditableFile::Build() {
   size_t position = 64 + PackHeader(header).size();
   for (size_t i = 0; i < segments.size(); ++i) {
     const size_t offset = RoundUp64(position);
-    header.segments[i] = schema::Segment(offset, segments[i].size(),
-                                         XXH3_64bits(segments[i].data(), segments[i].size()));
+    header.segments[i] = editable::Segment(offset, segments[i].size(),
+                                           XXH3_64bits(segments[i].data(), segments[i].size()));
     position = offset + segments[i].size();
   }
   return BuildAsIs();
@@ -121,7 +121,7 @@ bool IsRefusalOf(const std::string& message, const std::string& where) {
          message.find('\n') == std::string::npos;
 }
 
-schema::TensorT& EditableFile::Tensor(const std::string& name) {
+editable::TensorT& EditableFile::Tensor(const std::string& name) {
   for (auto& tensor : header.tensors) {
     if (tensor->name == name) return *tensor;
   }
@@ -140,28 +140,28 @@ std::vector<std::byte>& EditableFile::Scales(const std::string& name) {
 std::vector<std::byte>& EditableFile::Values(const std::string& name) {
   return segments[Tensor(name).dense->values];
 }
-schema::AdaptiveEmbeddingT& EditableFile::Embedding() {
-  return FindKind<schema::AdaptiveEmbeddingT>(
+editable::AdaptiveEmbeddingT& EditableFile::Embedding() {
+  return FindKind<editable::AdaptiveEmbeddingT>(
       header, [](auto& block) -> auto& { return block.adaptive_embedding; });
 }
-schema::TransformerDecoderT& EditableFile::Decoder() {
-  return FindKind<schema::TransformerDecoderT>(
+editable::TransformerDecoderT& EditableFile::Decoder() {
+  return FindKind<editable::TransformerDecoderT>(
       header, [](auto& block) -> auto& { return block.transformer_decoder; });
 }
-schema::AdaptiveSoftmaxT& EditableFile::Softmax() {
-  return FindKind<schema::AdaptiveSoftmaxT>(
+editable::AdaptiveSoftmaxT& EditableFile::Softmax() {
+  return FindKind<editable::AdaptiveSoftmaxT>(
       header, [](auto& block) -> auto& { return block.adaptive_softmax; });
 }
-schema::RecurrentDecoderT& EditableFile::Recurrent() {
-  return FindKind<schema::RecurrentDecoderT>(
+editable::RecurrentDecoderT& EditableFile::Recurrent() {
+  return FindKind<editable::RecurrentDecoderT>(
       header, [](auto& block) -> auto& { return block.recurrent_decoder; });
 }
-schema::BagClassifierT& EditableFile::Classifier() {
-  return FindKind<schema::BagClassifierT>(
+editable::BagClassifierT& EditableFile::Classifier() {
+  return FindKind<editable::BagClassifierT>(
       header, [](auto& block) -> auto& { return block.bag_classifier; });
 }
-schema::NeuralCacheT& EditableFile::Cache() {
-  return FindKind<schema::NeuralCacheT>(
+editable::NeuralCacheT& EditableFile::Cache() {
+  return FindKind<editable::NeuralCacheT>(
       header, [](auto& block) -> auto& { return block.neural_cache; });
 }
 

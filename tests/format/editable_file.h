@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "format/model_generated.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
+#include "tests/format/editable_model_generated.h"
 
 namespace kinglet {
 
 struct EditableFile {
-  schema::ModelT header;
+  editable::ModelT header;
   std::vector<std::vector<std::byte>> segments;
 
   // REQUIRES: a draft that serialises.
@@ -28,17 +28,17 @@ struct EditableFile {
   // The file with the header exactly as it is, its segment table included.
   std::vector<std::byte> BuildAsIs() const;
 
-  schema::TensorT& Tensor(const std::string& name);
+  editable::TensorT& Tensor(const std::string& name);
   std::vector<std::byte>& Mask(const std::string& name);
   std::vector<std::byte>& Codes(const std::string& name);   // of a packed tensor
   std::vector<std::byte>& Scales(const std::string& name);  // of a packed tensor
   std::vector<std::byte>& Values(const std::string& name);  // of a dense tensor
-  schema::AdaptiveEmbeddingT& Embedding();
-  schema::TransformerDecoderT& Decoder();
-  schema::AdaptiveSoftmaxT& Softmax();
-  schema::NeuralCacheT& Cache();
-  schema::RecurrentDecoderT& Recurrent();
-  schema::BagClassifierT& Classifier();
+  editable::AdaptiveEmbeddingT& Embedding();
+  editable::TransformerDecoderT& Decoder();
+  editable::AdaptiveSoftmaxT& Softmax();
+  editable::NeuralCacheT& Cache();
+  editable::RecurrentDecoderT& Recurrent();
+  editable::BagClassifierT& Classifier();
 };
 
 // A frame, a header and what follows as one file, framed with right digests.

@@ -36,20 +36,20 @@ TEST(HeaderReaderTest, Enumerators) {
   const HostileEdit edits[] = {
       {"tensor layers.0.ln1.weight, float type",
        [](EditableFile& file) {
-         file.Tensor("layers.0.ln1.weight").dense->type = static_cast<schema::FloatType>(2);
+         file.Tensor("layers.0.ln1.weight").dense->type = static_cast<editable::FloatType>(2);
        }},
       {"tensor layers.0.qkv.bias, scale rule",
        [](EditableFile& file) {
-         file.Tensor("layers.0.qkv.bias").packed->rule = static_cast<schema::ScaleRule>(255);
+         file.Tensor("layers.0.qkv.bias").packed->rule = static_cast<editable::ScaleRule>(255);
        }},
       {"block decoder, start",
-       [](EditableFile& file) { file.Decoder().start = static_cast<schema::StreamStart>(2); }},
+       [](EditableFile& file) { file.Decoder().start = static_cast<editable::StreamStart>(2); }},
       {"block loss, normalisation",
        [](EditableFile& file) {
-         file.Softmax().normalisation = static_cast<schema::Normalisation>(2);
+         file.Softmax().normalisation = static_cast<editable::Normalisation>(2);
        }},
       {"block loss, tail input",
-       [](EditableFile& file) { file.Softmax().tail_input = static_cast<schema::TailInput>(2); }},
+       [](EditableFile& file) { file.Softmax().tail_input = static_cast<editable::TailInput>(2); }},
   };
   ExpectRefused(edits);
 }
@@ -60,15 +60,16 @@ TEST(HeaderReaderTest, KindsOfTensorsAndBlocks) {
        [](EditableFile& file) { file.Tensor("layers.0.ln1.weight").dense.reset(); }},
       {"tensor layers.0.ln1.weight",
        [](EditableFile& file) {
-         schema::TensorT& tensor = file.Tensor("layers.0.ln1.weight");
+         editable::TensorT& tensor = file.Tensor("layers.0.ln1.weight");
          tensor.packed =
-             std::make_unique<schema::PackedT>(*file.Tensor("layers.0.qkv.bias").packed);
+             std::make_unique<editable::PackedT>(*file.Tensor("layers.0.qkv.bias").packed);
        }},
       {"block embed",
        [](EditableFile& file) { file.header.blocks[0]->adaptive_embedding.reset(); }},
       {"block embed",
        [](EditableFile& file) {
-         file.header.blocks[0]->neural_cache = std::make_unique<schema::NeuralCacheT>(file.Cache());
+         file.header.blocks[0]->neural_cache =
+             std::make_unique<editable::NeuralCacheT>(file.Cache());
        }},
       {"block 2, bytes of its name",
        [](EditableFile& file) { file.header.blocks[2]->name = std::string(1025, 'a'); }},
@@ -76,7 +77,7 @@ TEST(HeaderReaderTest, KindsOfTensorsAndBlocks) {
        [](EditableFile& file) {
          for (int i = 0; i < 5; ++i) {
            file.header.blocks.push_back(
-               std::make_unique<schema::BlockT>(*file.header.blocks.back()));
+               std::make_unique<editable::BlockT>(*file.header.blocks.back()));
          }
        }},
   };
@@ -89,28 +90,28 @@ TEST(HeaderReaderTest, LongLists) {
        [](EditableFile& file) {
          auto& layers = file.Decoder().layers;
          while (layers.size() <= kMaxLayers) {
-           layers.push_back(std::make_unique<schema::TransformerLayerT>(*layers[0]));
+           layers.push_back(std::make_unique<editable::TransformerLayerT>(*layers[0]));
          }
        }},
       {"block embed, bins",
        [](EditableFile& file) {
          auto& bins = file.Embedding().bins;
          while (bins.size() <= kMaxBins) {
-           bins.push_back(std::make_unique<schema::EmbeddingBinT>(*bins[0]));
+           bins.push_back(std::make_unique<editable::EmbeddingBinT>(*bins[0]));
          }
        }},
       {"block loss, tails",
        [](EditableFile& file) {
          auto& tails = file.Softmax().tails;
          while (tails.size() < kMaxBins) {
-           tails.push_back(std::make_unique<schema::SoftmaxTailT>(*tails[0]));
+           tails.push_back(std::make_unique<editable::SoftmaxTailT>(*tails[0]));
          }
        }},
       {"tensors",
        [](EditableFile& file) {
          auto& tensors = file.header.tensors;
          while (tensors.size() <= 2 * file.segments.size()) {
-           tensors.push_back(std::make_unique<schema::TensorT>(*tensors[0]));
+           tensors.push_back(std::make_unique<editable::TensorT>(*tensors[0]));
          }
        }},
   };
@@ -128,7 +129,7 @@ TEST(HeaderReaderTest, SegmentsAreUsedOnce) {
        }},
       {"tensor layers.0.qkv.bias, scales, segment",
        [](EditableFile& file) {
-         schema::PackedT& packed = *file.Tensor("layers.0.qkv.bias").packed;
+         editable::PackedT& packed = *file.Tensor("layers.0.qkv.bias").packed;
          packed.scales->words = packed.codes;
        }},
       {"tensor layers.0.qkv.weight, mask, segment",
@@ -151,10 +152,10 @@ TEST(HeaderReaderTest, SegmentsAreUsedOnce) {
   EXPECT_EQ(OpenStatus(file.Build()).code(), KINGLET_INVALID_MODEL);
 }
 
-void SetOffset(schema::Segment& segment, uint64_t offset) {
+void SetOffset(editable::Segment& segment, uint64_t offset) {
   segment = {offset, segment.size(), segment.digest()};
 }
-void SetSize(schema::Segment& segment, uint64_t size) {
+void SetSize(editable::Segment& segment, uint64_t size) {
   segment = {segment.offset(), size, segment.digest()};
 }
 
@@ -168,7 +169,7 @@ TEST(HeaderReaderTest, SegmentTable) {
     EXPECT_EQ(status.code(), KINGLET_CORRUPT) << where;
     EXPECT_TRUE(IsRefusalOf(status.message(), where)) << status.message();
   };
-  using Table = std::vector<schema::Segment>;
+  using Table = std::vector<editable::Segment>;
   refused("segment 1, offset", [](Table& table) { SetOffset(table[1], table[0].offset()); });
   refused("segment 1, offset", [](Table& table) { SetOffset(table[1], ~uint64_t{0}); });
   refused("segment 1, offset", [](Table& table) { SetOffset(table[1], table[1].offset() + 64); });
@@ -188,7 +189,7 @@ TEST(HeaderReaderTest, SegmentTable) {
 TEST(HeaderReaderTest, PaddingMustBeZero) {
   EditableFile file = GoodFile();
   std::vector<std::byte> bytes = file.Build();
-  const schema::Segment& first = file.header.segments[0];
+  const editable::Segment& first = file.header.segments[0];
   const size_t at = first.offset() + first.size();
   ASSERT_NE(at % 64, 0u);
   bytes[at] = std::byte{1};
@@ -208,14 +209,14 @@ TEST(HeaderReaderTest, StructureIsVerified) {
   // The wrong identifier on an otherwise right header.
   flatbuffers::FlatBufferBuilder builder;
   const EditableFile good = GoodFile();
-  builder.Finish(schema::Model::Pack(builder, &good.header), "KGL9");
+  builder.Finish(editable::Model::Pack(builder, &good.header), "KGL9");
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   EXPECT_TRUE(IsRefusalOf(message({bytes.begin(), bytes.end()}), "header, byte 64"));
   // A Model without its required fields.
   flatbuffers::FlatBufferBuilder empty;
   const auto start = empty.StartTable();
-  const flatbuffers::Offset<schema::Model> table(empty.EndTable(start));
-  empty.Finish(table, schema::ModelIdentifier());
+  const flatbuffers::Offset<editable::Model> table(empty.EndTable(start));
+  empty.Finish(table, editable::ModelIdentifier());
   const auto none = std::as_bytes(std::span(empty.GetBufferPointer(), empty.GetSize()));
   EXPECT_TRUE(IsRefusalOf(message({none.begin(), none.end()}), "header, byte 64"));
 }
@@ -224,22 +225,22 @@ TEST(HeaderReaderTest, StructureIsVerified) {
 // blocks that are one decoder of 20,000 layers that are one layer.
 TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
   flatbuffers::FlatBufferBuilder builder;
-  const auto layer = schema::CreateTransformerLayer(builder);
+  const auto layer = editable::CreateTransformerLayer(builder);
   const auto layers = builder.CreateVector(
-      std::vector<flatbuffers::Offset<schema::TransformerLayer>>(20000, layer));
+      std::vector<flatbuffers::Offset<editable::TransformerLayer>>(20000, layer));
   const auto decoder =
-      schema::CreateTransformerDecoder(builder, 1, 1, 1, 1, 1, schema::StreamStart::Masked,
-                                       schema::NormOrder::Pre, 1e-5, 0, 0, 0, layers);
-  const auto block = schema::CreateBlock(builder, builder.CreateString("d"), 0, decoder);
+      editable::CreateTransformerDecoder(builder, 1, 1, 1, 1, 1, editable::StreamStart::Masked,
+                                         editable::NormOrder::Pre, 1e-5, 0, 0, 0, layers);
+  const auto block = editable::CreateBlock(builder, builder.CreateString("d"), 0, decoder);
   const auto blocks =
-      builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>(20000, block));
+      builder.CreateVector(std::vector<flatbuffers::Offset<editable::Block>>(20000, block));
   const auto text = builder.CreateString("");
-  const auto provenance = schema::CreateProvenance(builder, text, text, text, text, text);
-  const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Tensor>>());
-  const auto segments = builder.CreateVectorOfStructs(std::vector<schema::Segment>());
-  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, 0, flatbuffers::nullopt, blocks,
-                                     tensors, 0, segments),
-                 schema::ModelIdentifier());
+  const auto provenance = editable::CreateProvenance(builder, text, text, text, text, text);
+  const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<editable::Tensor>>());
+  const auto segments = builder.CreateVectorOfStructs(std::vector<editable::Segment>());
+  builder.Finish(editable::CreateModel(builder, 0, provenance, 1, 0, 0, flatbuffers::nullopt,
+                                       blocks, tensors, 0, segments),
+                 editable::ModelIdentifier());
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   const Status status = OpenStatus(Frame64(bytes, {}));
   EXPECT_EQ(status.code(), KINGLET_CORRUPT);
@@ -250,13 +251,13 @@ TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
 TEST(HeaderReaderTest, SharedStringsAreNotCopiedForEver) {
   flatbuffers::FlatBufferBuilder builder;
   const auto text = builder.CreateString(std::string(1 << 20, 'x'));
-  const auto provenance = schema::CreateProvenance(builder, text, text, text, text, text);
-  const auto blocks = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Block>>());
-  const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<schema::Tensor>>());
-  const auto segments = builder.CreateVectorOfStructs(std::vector<schema::Segment>());
-  builder.Finish(schema::CreateModel(builder, 0, provenance, 1, 0, 0, flatbuffers::nullopt, blocks,
-                                     tensors, 0, segments),
-                 schema::ModelIdentifier());
+  const auto provenance = editable::CreateProvenance(builder, text, text, text, text, text);
+  const auto blocks = builder.CreateVector(std::vector<flatbuffers::Offset<editable::Block>>());
+  const auto tensors = builder.CreateVector(std::vector<flatbuffers::Offset<editable::Tensor>>());
+  const auto segments = builder.CreateVectorOfStructs(std::vector<editable::Segment>());
+  builder.Finish(editable::CreateModel(builder, 0, provenance, 1, 0, 0, flatbuffers::nullopt,
+                                       blocks, tensors, 0, segments),
+                 editable::ModelIdentifier());
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   const Status status = OpenStatus(Frame64(bytes, {}));
   EXPECT_EQ(status.code(), KINGLET_INVALID_MODEL);
@@ -274,7 +275,7 @@ TEST(HeaderReaderTest, MisalignedStructsAreRefused) {
   // the model table is changed, and the length is written where it now points.
   auto* model = flatbuffers::GetMutableRoot<flatbuffers::Table>(header.data());
   auto* field =
-      reinterpret_cast<flatbuffers::uoffset_t*>(model->GetAddressOf(schema::Model::VT_SEGMENTS));
+      reinterpret_cast<flatbuffers::uoffset_t*>(model->GetAddressOf(editable::Model::VT_SEGMENTS));
   ASSERT_NE(field, nullptr);
   auto* length = reinterpret_cast<std::byte*>(field) + *field;
   const flatbuffers::uoffset_t fewer = 3;

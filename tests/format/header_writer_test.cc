@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "format/model_generated.h"
+#include "tests/format/editable_model_generated.h"
 #include "tests/support/classifier_builder.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/recurrent_builder.h"
@@ -70,12 +70,12 @@ TEST(HeaderWriterTest, FlatBuffersOwnVerifierAndAccessorsFindWhatWasWritten) {
                     PlacedVocabularies{PlacedVocabulary{0, 1}, std::nullopt}, placed.segments);
     const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
     flatbuffers::Verifier verifier(data, bytes.size());
-    ASSERT_TRUE(schema::VerifyModelBuffer(verifier));
-    const schema::Model* header = schema::GetModel(data);
+    ASSERT_TRUE(editable::VerifyModelBuffer(verifier));
+    const editable::Model* header = editable::GetModel(data);
     ASSERT_EQ(header->segments()->size(), placed.segments.size());
     ASSERT_EQ(header->tensors()->size(), draft.tensors.size());
     for (uint32_t i = 0; i < header->tensors()->size(); ++i) {
-      const schema::Tensor* tensor = header->tensors()->Get(i);
+      const editable::Tensor* tensor = header->tensors()->Get(i);
       EXPECT_EQ(tensor->name()->str(), draft.tensors[i].name);
       EXPECT_EQ(tensor->packed() != nullptr,
                 std::holds_alternative<Quantised>(draft.tensors[i].values));

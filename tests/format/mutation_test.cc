@@ -69,7 +69,7 @@ class Mutator {
     const bool in_segments = random_.Below(3) == 0;
     for (uint32_t edits = 1 + random_.Below(4); edits > 0; --edits) {
       if (in_segments) {
-        const schema::Segment& segment = segments_[random_.Below(segments_.size())];
+        const editable::Segment& segment = segments_[random_.Below(segments_.size())];
         if (segment.size() == 0) continue;
         Change(bytes, segment.offset(), segment.size());
       } else {
@@ -115,7 +115,7 @@ class Mutator {
   TestRandom random_;
   uint64_t header_size_ = 0;
   uint64_t table_ = 0;
-  std::vector<schema::Segment> segments_;
+  std::vector<editable::Segment> segments_;
 };
 
 void MutateAndOpen(EditableFile good, int rounds) {

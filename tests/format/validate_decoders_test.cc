@@ -77,8 +77,8 @@ TEST(ValidateDecoders, Decoder) {
   ExpectRefused(edits);
 }
 
-schema::TransformerLayerQuantisers Quantisers(const schema::Quantiser& inner) {
-  const schema::Quantiser good(1.0f, 0.1f);
+editable::TransformerLayerQuantisers Quantisers(const editable::Quantiser& inner) {
+  const editable::Quantiser good(1.0f, 0.1f);
   return {good, good, good, good, good, inner, good};
 }
 
@@ -93,7 +93,7 @@ TEST(ValidateDecoders, Quantisers) {
        [](EditableFile& file) { file.Decoder().layers[1]->quantisers.reset(); }},
       {"layer 0, quantisers", [](EditableFile& file) { file.Decoder().output.reset(); }},
       {"output quantiser",
-       [](EditableFile& file) { *file.Decoder().output = schema::Quantiser(1.0f, 0.0f); }},
+       [](EditableFile& file) { *file.Decoder().output = editable::Quantiser(1.0f, 0.0f); }},
       {"layer 1, quantiser inner", set_inner(0.0f, 0.1f)},
       {"layer 1, quantiser inner", set_inner(-1.0f, 0.1f)},
       {"layer 1, quantiser inner", set_inner(kNanFloat, 0.1f)},
@@ -110,12 +110,12 @@ TEST(ValidateDecoders, Quantisers) {
 }
 
 TEST(ValidateDecoders, Transformers) {
-  const auto layer = [](EditableFile& file, size_t i) -> schema::TransformerLayerT& {
+  const auto layer = [](EditableFile& file, size_t i) -> editable::TransformerLayerT& {
     return *file.Decoder().layers[i];
   };
   const HostileEdit edits[] = {
       {"block decoder, norm order",
-       [](EditableFile& file) { file.Decoder().norm_order = static_cast<schema::NormOrder>(2); }},
+       [](EditableFile& file) { file.Decoder().norm_order = static_cast<editable::NormOrder>(2); }},
       {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = 0; }},
       {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = -1e-5; }},
       {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = kNanFloat; }},
@@ -131,9 +131,9 @@ TEST(ValidateDecoders, Transformers) {
       {"layer 1, start",
        [&](EditableFile& file) { layer(file, 1).start = layer(file, 1).qkv_bias; }},
       {"layer 0, start",
-       [](EditableFile& file) { file.Decoder().start = schema::StreamStart::Masked; }},
+       [](EditableFile& file) { file.Decoder().start = editable::StreamStart::Masked; }},
       {"layer 0, start",
-       [](EditableFile& file) { file.Decoder().norm_order = schema::NormOrder::Post; }},
+       [](EditableFile& file) { file.Decoder().norm_order = editable::NormOrder::Post; }},
       // Width 8 and 4 columns a head: the largest there may be does not wrap.
       {"layer 0, qkv_weight", [](EditableFile& file) { file.Decoder().heads = 1 << 20; }},
   };
@@ -141,7 +141,7 @@ TEST(ValidateDecoders, Transformers) {
 }
 
 TEST(ValidateDecoders, Positions) {
-  const auto layer = [](EditableFile& file, size_t i) -> schema::TransformerLayerT& {
+  const auto layer = [](EditableFile& file, size_t i) -> editable::TransformerLayerT& {
     return *file.Decoder().layers[i];
   };
   const auto set_frequency = [](float value) {
@@ -152,7 +152,7 @@ TEST(ValidateDecoders, Positions) {
   const HostileEdit edits[] = {
       {"block decoder, positions",
        [](EditableFile& file) {
-         file.Decoder().position_table = std::make_unique<schema::PositionTableT>();
+         file.Decoder().position_table = std::make_unique<editable::PositionTableT>();
        }},
       // 2^20 slots with 12 columns in two layers would take 2^30.6 multiplications: allowed; as
       // many heads would not be.
@@ -193,16 +193,16 @@ TEST(ValidateDecoders, Positions) {
        [](EditableFile& file) {
          const uint32_t frequencies = file.Decoder().relative_sinusoids->frequencies;
          file.Decoder().relative_sinusoids.reset();
-         file.Decoder().absolute_sinusoids = std::make_unique<schema::AbsoluteSinusoidsT>();
+         file.Decoder().absolute_sinusoids = std::make_unique<editable::AbsoluteSinusoidsT>();
          file.Decoder().absolute_sinusoids->frequencies = frequencies;
        }},
       {"layer 0, positions",
        [](EditableFile& file) {
          const uint32_t frequencies = file.Decoder().relative_sinusoids->frequencies;
          file.Decoder().relative_sinusoids.reset();
-         file.Decoder().absolute_sinusoids = std::make_unique<schema::AbsoluteSinusoidsT>();
+         file.Decoder().absolute_sinusoids = std::make_unique<editable::AbsoluteSinusoidsT>();
          file.Decoder().absolute_sinusoids->frequencies = frequencies;
-         file.Decoder().start = schema::StreamStart::Masked;
+         file.Decoder().start = editable::StreamStart::Masked;
        }},
   };
   ExpectRefused(edits, GoodTransformerFile());
@@ -237,7 +237,7 @@ TEST(ValidateDecoders, OddWidthsHaveNoSinusoids) {
 }
 
 TEST(ValidateDecoders, RecurrentDecoder) {
-  const auto layer = [](EditableFile& file, size_t i) -> schema::RecurrentLayerT& {
+  const auto layer = [](EditableFile& file, size_t i) -> editable::RecurrentLayerT& {
     return *file.Recurrent().layers[i];
   };
   const HostileEdit edits[] = {
@@ -248,7 +248,7 @@ TEST(ValidateDecoders, RecurrentDecoder) {
          // Two decoders of different kinds.
          auto& blocks = file.header.blocks;
          blocks[3]->neural_cache.reset();
-         blocks[3]->transformer_decoder = std::make_unique<schema::TransformerDecoderT>();
+         blocks[3]->transformer_decoder = std::make_unique<editable::TransformerDecoderT>();
        }},
       {"block encoder, width", [](EditableFile& file) { file.Recurrent().inputs = 7; }},
       {"block encoder, width", [](EditableFile& file) { file.Recurrent().inputs = 0; }},
@@ -261,9 +261,9 @@ TEST(ValidateDecoders, RecurrentDecoder) {
       {"block rnn, layer 0, input weight",
        [&](EditableFile& file) { layer(file, 0).input_weight = 1000; }},
       {"block rnn, layer 0, input weight",
-       [&](EditableFile& file) { layer(file, 0).cell = schema::RecurrentCell::Lstm; }},
+       [&](EditableFile& file) { layer(file, 0).cell = editable::RecurrentCell::Lstm; }},
       {"block rnn, layer 2, input weight",
-       [&](EditableFile& file) { layer(file, 2).cell = schema::RecurrentCell::Tanh; }},
+       [&](EditableFile& file) { layer(file, 2).cell = editable::RecurrentCell::Tanh; }},
       {"block rnn, layer 1, input bias",
        [&](EditableFile& file) { layer(file, 1).input_bias = layer(file, 2).input_bias; }},
       {"block rnn, layer 1, recurrent bias",

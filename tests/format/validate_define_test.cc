@@ -14,7 +14,7 @@ namespace {
 // A shuffled unit with both norms, between an adaptive Map of two bands and a recurrent decoder.
 ModelDraft GoodDraft() { return TinyDefine({.unit = DefineUnits()[2].unit, .cache_rows = 7}); }
 
-schema::DefineUnitT& Unit(EditableFile& file) { return *file.Embedding().define; }
+editable::DefineUnitT& Unit(EditableFile& file) { return *file.Embedding().define; }
 
 TEST(DefineUnitInFile, ComesBackAsItWasWritten) {
   for (const NamedUnit& named : DefineUnits()) {
@@ -58,7 +58,7 @@ TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
        [](EditableFile& f) {
          auto& layers = Unit(f).layers;
          while (layers.size() <= kMaxLayers) {
-           layers.push_back(std::make_unique<schema::DefineLayerT>(*layers[0]));
+           layers.push_back(std::make_unique<editable::DefineLayerT>(*layers[0]));
          }
        }},
       {"block embedding, unit, layer 1, groups",
@@ -69,21 +69,21 @@ TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
        [](EditableFile& f) { Unit(f).layers[0]->out = UINT32_MAX; }},
       {"block embedding, unit, layer 0, out", [](EditableFile& f) { Unit(f).layers[0]->out = 0; }},
       {"block embedding, unit, layer 0, skip",
-       [](EditableFile& f) { Unit(f).layers[0]->skip = schema::DefineSkip::Mix; }},
+       [](EditableFile& f) { Unit(f).layers[0]->skip = editable::DefineSkip::Mix; }},
       {"block embedding, unit, layer 1, out",
        [](EditableFile& f) {
-         Unit(f).layers[1]->residual = schema::DefineResidual::AfterActivation;
+         Unit(f).layers[1]->residual = editable::DefineResidual::AfterActivation;
        }},
       {"block embedding, unit, layer 0, norm epsilon",
        [](EditableFile& f) { Unit(f).layers[0]->norm_epsilon = 0; }},
       {"block embedding, unit, layer 0, weight",
        [](EditableFile& f) { Unit(f).layers[0]->weight = 10'000; }},
       {"block embedding, unit, layer 0, weight",
-       [](EditableFile& f) { Unit(f).layers[0]->weights = schema::DefineSharing::Shared; }},
+       [](EditableFile& f) { Unit(f).layers[0]->weights = editable::DefineSharing::Shared; }},
       {"block embedding, unit, layer 0, bias",
        [](EditableFile& f) { Unit(f).layers[0]->bias = UINT32_MAX; }},
       {"block embedding, unit, layer 0, bias",
-       [](EditableFile& f) { Unit(f).layers[0]->bias_sharing = schema::DefineSharing::Shared; }},
+       [](EditableFile& f) { Unit(f).layers[0]->bias_sharing = editable::DefineSharing::Shared; }},
       {"block embedding, unit, layer 0, norm gain",
        [](EditableFile& f) { Unit(f).layers[0]->norm_gain = Unit(f).layers[1]->norm_gain; }},
       {"block embedding, unit, layer 0, norm offset",
@@ -98,21 +98,21 @@ TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
 TEST(DefineUnitInFile, EnumeratorsAreInRange) {
   const HostileEdit edits[] = {
       {"unit, layer 1, weights",
-       [](EditableFile& f) { Unit(f).layers[1]->weights = schema::DefineSharing(2); }},
+       [](EditableFile& f) { Unit(f).layers[1]->weights = editable::DefineSharing(2); }},
       {"unit, layer 1, bias sharing",
-       [](EditableFile& f) { Unit(f).layers[1]->bias_sharing = schema::DefineSharing(2); }},
+       [](EditableFile& f) { Unit(f).layers[1]->bias_sharing = editable::DefineSharing(2); }},
       {"unit, layer 1, shuffle",
-       [](EditableFile& f) { Unit(f).layers[1]->shuffle = schema::DefineShuffle(3); }},
+       [](EditableFile& f) { Unit(f).layers[1]->shuffle = editable::DefineShuffle(3); }},
       {"unit, layer 1, norm",
-       [](EditableFile& f) { Unit(f).layers[1]->norm = schema::DefineNorm(3); }},
+       [](EditableFile& f) { Unit(f).layers[1]->norm = editable::DefineNorm(3); }},
       {"unit, layer 1, activation",
-       [](EditableFile& f) { Unit(f).layers[1]->activation = schema::DefineActivation(6); }},
+       [](EditableFile& f) { Unit(f).layers[1]->activation = editable::DefineActivation(6); }},
       {"unit, layer 1, skip",
-       [](EditableFile& f) { Unit(f).layers[1]->skip = schema::DefineSkip(3); }},
+       [](EditableFile& f) { Unit(f).layers[1]->skip = editable::DefineSkip(3); }},
       {"unit, layer 1, order",
-       [](EditableFile& f) { Unit(f).layers[1]->order = schema::DefineOrder(2); }},
+       [](EditableFile& f) { Unit(f).layers[1]->order = editable::DefineOrder(2); }},
       {"unit, layer 1, residual",
-       [](EditableFile& f) { Unit(f).layers[1]->residual = schema::DefineResidual(3); }},
+       [](EditableFile& f) { Unit(f).layers[1]->residual = editable::DefineResidual(3); }},
   };
   ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
 }

@@ -20,7 +20,7 @@ ModelDraft GoodDraft() {
   return draft;
 }
 
-schema::TransformerEncoderT& Encoder(EditableFile& file) {
+editable::TransformerEncoderT& Encoder(EditableFile& file) {
   for (const auto& block : file.header.blocks) {
     if (block->transformer_encoder) return *block->transformer_encoder;
   }
@@ -92,8 +92,8 @@ TEST(ValidateEncoder, QuantisersAreReadAsWritten) {
 }
 
 TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
-  const schema::Quantiser good(1.0f, 0.5f), bad(1.0f, 0.0f);
-  const auto cross = [](EditableFile& file) -> schema::CrossAttentionT& {
+  const editable::Quantiser good(1.0f, 0.5f), bad(1.0f, 0.0f);
+  const auto cross = [](EditableFile& file) -> editable::CrossAttentionT& {
     return *file.Decoder().layers[1]->cross_attention;
   };
   const HostileEdit edits[] = {
@@ -120,16 +120,16 @@ TEST(ValidateEncoder, QuantisersAreEverywhereOrNowhere) {
   // And none where the decoder has none.
   EditableFile file = GoodTranslationFile();
   cross(file).quantisers =
-      std::make_unique<schema::CrossAttentionQuantisers>(good, good, good, good, good);
+      std::make_unique<editable::CrossAttentionQuantisers>(good, good, good, good, good);
   EXPECT_TRUE(
       IsRefusalOf(OpenStatus(file.Build()).message(), "layer 1, cross-attention, quantisers"));
 }
 
 TEST(ValidateEncoder, WhatMayNotBe) {
-  const auto layer = [](EditableFile& file) -> schema::TransformerLayerT& {
+  const auto layer = [](EditableFile& file) -> editable::TransformerLayerT& {
     return *Encoder(file).stack->layers[0];
   };
-  const auto cross = [](EditableFile& file) -> schema::CrossAttentionT& {
+  const auto cross = [](EditableFile& file) -> editable::CrossAttentionT& {
     return *file.Decoder().layers[1]->cross_attention;
   };
   const HostileEdit edits[] = {
@@ -147,10 +147,10 @@ TEST(ValidateEncoder, WhatMayNotBe) {
        [&](EditableFile& file) { layer(file).qkv_weight = 0xFFFFFFFF; }},
       {"block encoder, layer 0, cross-attention",
        [&](EditableFile& file) {
-         layer(file).cross_attention = std::make_unique<schema::CrossAttentionT>();
+         layer(file).cross_attention = std::make_unique<editable::CrossAttentionT>();
        }},
       {"block encoder, stack, norm order",
-       [](EditableFile& file) { Encoder(file).stack->norm_order = schema::NormOrder::Post; }},
+       [](EditableFile& file) { Encoder(file).stack->norm_order = editable::NormOrder::Post; }},
       {"block encoder, stack, final norm",
        [](EditableFile& file) {
          Encoder(file).stack->final_norm_gain = flatbuffers::nullopt;

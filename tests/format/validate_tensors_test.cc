@@ -87,7 +87,7 @@ TEST(ValidateTensorsTest, Masks) {
        }},
       {"tensor layers.0.ln1.weight, stored value 2",
        [](EditableFile& file) {
-         file.Tensor(kDense).mask = std::make_unique<schema::MaskT>();
+         file.Tensor(kDense).mask = std::make_unique<editable::MaskT>();
          file.Tensor(kDense).mask->nonzeros = 8;
          file.Tensor(kDense).mask->bits = static_cast<uint32_t>(file.segments.size());
          file.segments.push_back({std::byte{0xFF}});
@@ -95,10 +95,10 @@ TEST(ValidateTensorsTest, Masks) {
        }},
       {"tensor layers.0.ln1.weight, stored value 3",
        [](EditableFile& file) {
-         file.Tensor(kDense).dense->type = schema::FloatType::F16;
+         file.Tensor(kDense).dense->type = editable::FloatType::F16;
          file.Values(kDense).assign(16, std::byte{0x3C});
          file.Values(kDense)[6] = file.Values(kDense)[7] = std::byte{0};
-         file.Tensor(kDense).mask = std::make_unique<schema::MaskT>();
+         file.Tensor(kDense).mask = std::make_unique<editable::MaskT>();
          file.Tensor(kDense).mask->nonzeros = 8;
          file.Tensor(kDense).mask->bits = static_cast<uint32_t>(file.segments.size());
          file.segments.push_back({std::byte{0xFF}});
@@ -114,14 +114,14 @@ TEST(ValidateTensorsTest, DenseValues) {
       {"tensor layers.0.ln1.weight, values",
        [](EditableFile& file) { file.Values(kDense).resize(36); }},
       {"tensor layers.0.ln1.weight, values",
-       [](EditableFile& file) { file.Tensor(kDense).dense->type = schema::FloatType::F16; }},
+       [](EditableFile& file) { file.Tensor(kDense).dense->type = editable::FloatType::F16; }},
       {"tensor layers.0.ln1.weight, stored value 7",
        [](EditableFile& file) { StoreFloat(file.Values(kDense), 7, 0x7F800000); }},
       {"tensor layers.0.ln1.weight, stored value 0",
        [](EditableFile& file) { StoreFloat(file.Values(kDense), 0, 0xFF800001); }},
       {"tensor layers.0.ln1.weight, stored value 1",
        [](EditableFile& file) {
-         file.Tensor(kDense).dense->type = schema::FloatType::F16;
+         file.Tensor(kDense).dense->type = editable::FloatType::F16;
          file.Values(kDense).assign(16, std::byte{0});
          file.Values(kDense)[3] = std::byte{0x7C};
        }},
@@ -147,7 +147,7 @@ TEST(ValidateTensorsTest, Codes) {
        [](EditableFile& file) { file.Codes(kBias).back() = file.Codes(kBias).back() | 0x80; }},
       {"tensor layers.0.qkv.bias, scale rule",
        [](EditableFile& file) {
-         file.Tensor(kBias).packed->rule = schema::ScaleRule::MultiplyPerRow;
+         file.Tensor(kBias).packed->rule = editable::ScaleRule::MultiplyPerRow;
        }},
       // A zero under a set bit of the mask.
       {"tensor layers.0.qkv.weight, stored code 0",
@@ -190,12 +190,12 @@ TEST(ValidateTensorsTest, Scales) {
       {"tensor layers.0.qkv.bias, scale 0", divisor(1)},
       {"tensor layers.0.qkv.bias, scale 0",
        [&](EditableFile& file) {
-         file.Tensor(kBias).packed->rule = schema::ScaleRule::MultiplyPerTensor;
+         file.Tensor(kBias).packed->rule = editable::ScaleRule::MultiplyPerTensor;
          divisor((127 + 124) << 23)(file);
        }},
       {"tensor layers.0.qkv.bias, scale 0",
        [&](EditableFile& file) {
-         file.Tensor(kBias).packed->rule = schema::ScaleRule::MultiplyPerTensor;
+         file.Tensor(kBias).packed->rule = editable::ScaleRule::MultiplyPerTensor;
          divisor(0)(file);
        }},
       // The row of zeros at the end may have a scale of 0, the others may not.
@@ -206,13 +206,13 @@ TEST(ValidateTensorsTest, Scales) {
   };
   ExpectRefused(edits);
   EditableFile file = GoodFile();
-  file.Tensor(kBias).packed->rule = schema::ScaleRule::MultiplyPerTensor;
+  file.Tensor(kBias).packed->rule = editable::ScaleRule::MultiplyPerTensor;
   divisor((127 + 123) << 23)(file);
   EXPECT_TRUE(OpenStatus(file.Build()).ok()) << "-16 * 2^123 is finite";
   EXPECT_TRUE([] {
     EditableFile zeros = GoodFile();
     for (std::byte& byte : zeros.Codes(kBias)) byte = std::byte{0};
-    zeros.Tensor(kBias).packed->rule = schema::ScaleRule::MultiplyPerTensor;
+    zeros.Tensor(kBias).packed->rule = editable::ScaleRule::MultiplyPerTensor;
     for (std::byte& byte : zeros.Scales(kBias)) byte = std::byte{0};
     return OpenStatus(zeros.Build()).ok();
   }()) << "zeros may have a scale of 0";

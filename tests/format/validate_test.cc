@@ -43,7 +43,7 @@ TEST(ValidateTest, Blocks) {
        [](EditableFile& file) {
          auto& blocks = file.header.blocks;
          blocks[0]->adaptive_embedding.reset();
-         blocks[0]->neural_cache = std::make_unique<schema::NeuralCacheT>(file.Cache());
+         blocks[0]->neural_cache = std::make_unique<editable::NeuralCacheT>(file.Cache());
        }},
       {"block 1, name", [](EditableFile& file) { file.header.blocks[1]->name = "a\nb"; }},
   };
@@ -235,20 +235,21 @@ TEST(ValidateTest, Classifier) {
       {"start token", [](EditableFile& file) { file.header.start_token = 1; }},
       {"golden vector",
        [](EditableFile& file) {
-         file.header.golden = std::make_unique<schema::GoldenT>();
+         file.header.golden = std::make_unique<editable::GoldenT>();
          file.header.golden->ids = {1, 2};
          file.header.golden->log_probabilities = {-1};
        }},
       {"blocks", [](EditableFile& file) { file.header.blocks.erase(file.header.blocks.begin()); }},
       {"blocks",
        [](EditableFile& file) {
-         file.header.blocks.push_back(std::make_unique<schema::BlockT>(*file.header.blocks.back()));
+         file.header.blocks.push_back(
+             std::make_unique<editable::BlockT>(*file.header.blocks.back()));
        }},
       {"blocks",  // a cache makes it a language model
        [](EditableFile& file) {
-         auto block = std::make_unique<schema::BlockT>();
+         auto block = std::make_unique<editable::BlockT>();
          block->name = "cache";
-         block->neural_cache = std::make_unique<schema::NeuralCacheT>();
+         block->neural_cache = std::make_unique<editable::NeuralCacheT>();
          file.header.blocks.push_back(std::move(block));
        }},
   };
@@ -257,10 +258,10 @@ TEST(ValidateTest, Classifier) {
   const HostileEdit beside[] = {
       {"blocks",
        [](EditableFile& file) {
-         auto block = std::make_unique<schema::BlockT>();
+         auto block = std::make_unique<editable::BlockT>();
          block->name = "classifier";
          block->bag_classifier =
-             std::make_unique<schema::BagClassifierT>(GoodClassifierFile().Classifier());
+             std::make_unique<editable::BagClassifierT>(GoodClassifierFile().Classifier());
          file.header.blocks.push_back(std::move(block));
        }},
   };

@@ -71,8 +71,8 @@ void ShuffleFeatures(const DefineLayer& layer, const FeatureBlock& from, Feature
 }
 
 // Layer normalisation of `width` adjacent features.
-void Normalise(const DefineLayer& layer, const DefineWeights& weights, uint64_t width,
-               double* features) {
+void NormaliseFeatures(const DefineLayer& layer, const DefineWeights& weights, uint64_t width,
+                       double* features) {
   using Words = std::array<double, kDefineBlock>;
   Words mean = {}, variance = {};
   for (uint64_t f = 0; f < width; ++f) {
@@ -106,7 +106,7 @@ void NormaliseLayer(const DefineLayer& layer, const DefineWeights& weights, Feat
   const uint64_t parts = layer.norm == DefineLayer::Norm::kPerGroup ? layer.groups : 1;
   const uint64_t width = layer.out / parts;
   for (uint64_t part = 0; part < parts; ++part) {
-    Normalise(layer, weights, width, block.Feature(part * width));
+    NormaliseFeatures(layer, weights, width, block.Feature(part * width));
   }
 }
 

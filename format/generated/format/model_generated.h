@@ -20,45 +20,35 @@ struct Segment;
 
 struct Dense;
 struct DenseBuilder;
-struct DenseT;
 
 struct Scales;
 struct ScalesBuilder;
-struct ScalesT;
 
 struct Packed;
 struct PackedBuilder;
-struct PackedT;
 
 struct Mask;
 struct MaskBuilder;
-struct MaskT;
 
 struct Coded;
 struct CodedBuilder;
-struct CodedT;
 
 struct Tensor;
 struct TensorBuilder;
-struct TensorT;
 
 struct Quantiser;
 
 struct EmbeddingBin;
 struct EmbeddingBinBuilder;
-struct EmbeddingBinT;
 
 struct DefineLayer;
 struct DefineLayerBuilder;
-struct DefineLayerT;
 
 struct DefineUnit;
 struct DefineUnitBuilder;
-struct DefineUnitT;
 
 struct AdaptiveEmbedding;
 struct AdaptiveEmbeddingBuilder;
-struct AdaptiveEmbeddingT;
 
 struct TransformerLayerQuantisers;
 
@@ -66,79 +56,60 @@ struct CrossAttentionQuantisers;
 
 struct CrossAttention;
 struct CrossAttentionBuilder;
-struct CrossAttentionT;
 
 struct TransformerLayer;
 struct TransformerLayerBuilder;
-struct TransformerLayerT;
 
 struct RelativeSinusoids;
 struct RelativeSinusoidsBuilder;
-struct RelativeSinusoidsT;
 
 struct AbsoluteSinusoids;
 struct AbsoluteSinusoidsBuilder;
-struct AbsoluteSinusoidsT;
 
 struct PositionTable;
 struct PositionTableBuilder;
-struct PositionTableT;
 
 struct TransformerDecoder;
 struct TransformerDecoderBuilder;
-struct TransformerDecoderT;
 
 struct TransformerEncoder;
 struct TransformerEncoderBuilder;
-struct TransformerEncoderT;
 
 struct SoftmaxTail;
 struct SoftmaxTailBuilder;
-struct SoftmaxTailT;
 
 struct AdaptiveSoftmax;
 struct AdaptiveSoftmaxBuilder;
-struct AdaptiveSoftmaxT;
 
 struct NeuralCache;
 struct NeuralCacheBuilder;
-struct NeuralCacheT;
 
 struct RecurrentLayer;
 struct RecurrentLayerBuilder;
-struct RecurrentLayerT;
 
 struct RecurrentDecoder;
 struct RecurrentDecoderBuilder;
-struct RecurrentDecoderT;
 
 struct BagHiddenLayer;
 struct BagHiddenLayerBuilder;
-struct BagHiddenLayerT;
 
 struct BagClassifier;
 struct BagClassifierBuilder;
-struct BagClassifierT;
 
 struct Block;
 struct BlockBuilder;
-struct BlockT;
 
 struct Provenance;
 struct ProvenanceBuilder;
-struct ProvenanceT;
 
 struct Vocabulary;
 struct VocabularyBuilder;
-struct VocabularyT;
 
 struct Golden;
 struct GoldenBuilder;
-struct GoldenT;
 
 struct Model;
 struct ModelBuilder;
-struct ModelT;
 
 enum class FloatType : uint8_t {
   F32 = 0,
@@ -825,14 +796,7 @@ struct CrossAttentionQuantisers::Traits {
   using type = CrossAttentionQuantisers;
 };
 
-struct DenseT : public flatbuffers::NativeTable {
-  typedef Dense TableType;
-  kinglet::schema::FloatType type = kinglet::schema::FloatType::F32;
-  uint32_t values = 0;
-};
-
 struct Dense FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef DenseT NativeTableType;
   typedef DenseBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -851,9 +815,6 @@ struct Dense FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_VALUES, 4) &&
            verifier.EndTable();
   }
-  DenseT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(DenseT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Dense> Pack(flatbuffers::FlatBufferBuilder &_fbb, const DenseT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct DenseBuilder {
@@ -892,17 +853,7 @@ struct Dense::Traits {
   static auto constexpr Create = CreateDense;
 };
 
-flatbuffers::Offset<Dense> CreateDense(flatbuffers::FlatBufferBuilder &_fbb, const DenseT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct ScalesT : public flatbuffers::NativeTable {
-  typedef Scales TableType;
-  uint8_t bits = 0;
-  uint8_t shift = 0;
-  uint32_t words = 0;
-};
-
 struct Scales FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef ScalesT NativeTableType;
   typedef ScalesBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -926,9 +877,6 @@ struct Scales FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_WORDS, 4) &&
            verifier.EndTable();
   }
-  ScalesT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(ScalesT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Scales> Pack(flatbuffers::FlatBufferBuilder &_fbb, const ScalesT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct ScalesBuilder {
@@ -972,22 +920,7 @@ struct Scales::Traits {
   static auto constexpr Create = CreateScales;
 };
 
-flatbuffers::Offset<Scales> CreateScales(flatbuffers::FlatBufferBuilder &_fbb, const ScalesT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct PackedT : public flatbuffers::NativeTable {
-  typedef Packed TableType;
-  uint8_t bits = 0;
-  kinglet::schema::ScaleRule rule = kinglet::schema::ScaleRule::MultiplyPerRow;
-  uint32_t codes = 0;
-  std::unique_ptr<kinglet::schema::ScalesT> scales{};
-  PackedT() = default;
-  PackedT(const PackedT &o);
-  PackedT(PackedT&&) FLATBUFFERS_NOEXCEPT = default;
-  PackedT &operator=(PackedT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct Packed FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef PackedT NativeTableType;
   typedef PackedBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1017,9 +950,6 @@ struct Packed FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(scales()) &&
            verifier.EndTable();
   }
-  PackedT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(PackedT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Packed> Pack(flatbuffers::FlatBufferBuilder &_fbb, const PackedT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct PackedBuilder {
@@ -1069,16 +999,7 @@ struct Packed::Traits {
   static auto constexpr Create = CreatePacked;
 };
 
-flatbuffers::Offset<Packed> CreatePacked(flatbuffers::FlatBufferBuilder &_fbb, const PackedT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct MaskT : public flatbuffers::NativeTable {
-  typedef Mask TableType;
-  uint64_t nonzeros = 0;
-  uint32_t bits = 0;
-};
-
 struct Mask FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef MaskT NativeTableType;
   typedef MaskBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1097,9 +1018,6 @@ struct Mask FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_BITS, 4) &&
            verifier.EndTable();
   }
-  MaskT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(MaskT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Mask> Pack(flatbuffers::FlatBufferBuilder &_fbb, const MaskT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct MaskBuilder {
@@ -1138,20 +1056,7 @@ struct Mask::Traits {
   static auto constexpr Create = CreateMask;
 };
 
-flatbuffers::Offset<Mask> CreateMask(flatbuffers::FlatBufferBuilder &_fbb, const MaskT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct CodedT : public flatbuffers::NativeTable {
-  typedef Coded TableType;
-  kinglet::schema::Combine combine = kinglet::schema::Combine::Concatenate;
-  uint32_t positions = 0;
-  std::vector<uint32_t> pools{};
-  uint32_t codebook = 0;
-  flatbuffers::Optional<uint32_t> codes = flatbuffers::nullopt;
-  uint64_t seed = 0;
-};
-
 struct Coded FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef CodedT NativeTableType;
   typedef CodedBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1191,9 +1096,6 @@ struct Coded FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_SEED, 8) &&
            verifier.EndTable();
   }
-  CodedT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(CodedT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Coded> Pack(flatbuffers::FlatBufferBuilder &_fbb, const CodedT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct CodedBuilder {
@@ -1272,25 +1174,7 @@ inline flatbuffers::Offset<Coded> CreateCodedDirect(
       seed);
 }
 
-flatbuffers::Offset<Coded> CreateCoded(flatbuffers::FlatBufferBuilder &_fbb, const CodedT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct TensorT : public flatbuffers::NativeTable {
-  typedef Tensor TableType;
-  std::string name{};
-  std::vector<uint32_t> shape{};
-  std::unique_ptr<kinglet::schema::DenseT> dense{};
-  std::unique_ptr<kinglet::schema::PackedT> packed{};
-  std::unique_ptr<kinglet::schema::MaskT> mask{};
-  std::unique_ptr<kinglet::schema::CodedT> coded{};
-  bool derived = false;
-  TensorT() = default;
-  TensorT(const TensorT &o);
-  TensorT(TensorT&&) FLATBUFFERS_NOEXCEPT = default;
-  TensorT &operator=(TensorT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct Tensor FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef TensorT NativeTableType;
   typedef TensorBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1340,9 +1224,6 @@ struct Tensor FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_DERIVED, 1) &&
            verifier.EndTable();
   }
-  TensorT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(TensorT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Tensor> Pack(flatbuffers::FlatBufferBuilder &_fbb, const TensorT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct TensorBuilder {
@@ -1430,20 +1311,7 @@ inline flatbuffers::Offset<Tensor> CreateTensorDirect(
       derived);
 }
 
-flatbuffers::Offset<Tensor> CreateTensor(flatbuffers::FlatBufferBuilder &_fbb, const TensorT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct EmbeddingBinT : public flatbuffers::NativeTable {
-  typedef EmbeddingBin TableType;
-  uint32_t first = 0;
-  uint32_t size = 0;
-  uint32_t rows = 0;
-  flatbuffers::Optional<uint32_t> projection = flatbuffers::nullopt;
-  uint64_t tokens = 0;
-  double scale = 1.0;
-};
-
 struct EmbeddingBin FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef EmbeddingBinT NativeTableType;
   typedef EmbeddingBinBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1482,9 +1350,6 @@ struct EmbeddingBin FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<double>(verifier, VT_SCALE, 8) &&
            verifier.EndTable();
   }
-  EmbeddingBinT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(EmbeddingBinT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<EmbeddingBin> Pack(flatbuffers::FlatBufferBuilder &_fbb, const EmbeddingBinT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct EmbeddingBinBuilder {
@@ -1543,29 +1408,7 @@ struct EmbeddingBin::Traits {
   static auto constexpr Create = CreateEmbeddingBin;
 };
 
-flatbuffers::Offset<EmbeddingBin> CreateEmbeddingBin(flatbuffers::FlatBufferBuilder &_fbb, const EmbeddingBinT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct DefineLayerT : public flatbuffers::NativeTable {
-  typedef DefineLayer TableType;
-  uint32_t out = 0;
-  uint32_t groups = 0;
-  uint32_t weight = 0;
-  kinglet::schema::DefineSharing weights = kinglet::schema::DefineSharing::PerGroup;
-  flatbuffers::Optional<uint32_t> bias = flatbuffers::nullopt;
-  kinglet::schema::DefineSharing bias_sharing = kinglet::schema::DefineSharing::PerGroup;
-  kinglet::schema::DefineShuffle shuffle = kinglet::schema::DefineShuffle::None;
-  kinglet::schema::DefineNorm norm = kinglet::schema::DefineNorm::None;
-  double norm_epsilon = 0.00001;
-  flatbuffers::Optional<uint32_t> norm_gain = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> norm_offset = flatbuffers::nullopt;
-  kinglet::schema::DefineActivation activation = kinglet::schema::DefineActivation::None;
-  kinglet::schema::DefineSkip skip = kinglet::schema::DefineSkip::None;
-  kinglet::schema::DefineOrder order = kinglet::schema::DefineOrder::InputFirst;
-  kinglet::schema::DefineResidual residual = kinglet::schema::DefineResidual::None;
-};
-
 struct DefineLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef DefineLayerT NativeTableType;
   typedef DefineLayerBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1649,9 +1492,6 @@ struct DefineLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_RESIDUAL, 1) &&
            verifier.EndTable();
   }
-  DefineLayerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(DefineLayerT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<DefineLayer> Pack(flatbuffers::FlatBufferBuilder &_fbb, const DefineLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct DefineLayerBuilder {
@@ -1755,22 +1595,7 @@ struct DefineLayer::Traits {
   static auto constexpr Create = CreateDefineLayer;
 };
 
-flatbuffers::Offset<DefineLayer> CreateDefineLayer(flatbuffers::FlatBufferBuilder &_fbb, const DefineLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct DefineUnitT : public flatbuffers::NativeTable {
-  typedef DefineUnit TableType;
-  uint32_t map_width = 0;
-  uint32_t entry_layers = 0;
-  std::vector<std::unique_ptr<kinglet::schema::DefineLayerT>> layers{};
-  uint32_t cache_rows = 0;
-  DefineUnitT() = default;
-  DefineUnitT(const DefineUnitT &o);
-  DefineUnitT(DefineUnitT&&) FLATBUFFERS_NOEXCEPT = default;
-  DefineUnitT &operator=(DefineUnitT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct DefineUnit FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef DefineUnitT NativeTableType;
   typedef DefineUnitBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1801,9 +1626,6 @@ struct DefineUnit FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_CACHE_ROWS, 4) &&
            verifier.EndTable();
   }
-  DefineUnitT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(DefineUnitT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<DefineUnit> Pack(flatbuffers::FlatBufferBuilder &_fbb, const DefineUnitT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct DefineUnitBuilder {
@@ -1868,22 +1690,7 @@ inline flatbuffers::Offset<DefineUnit> CreateDefineUnitDirect(
       cache_rows);
 }
 
-flatbuffers::Offset<DefineUnit> CreateDefineUnit(flatbuffers::FlatBufferBuilder &_fbb, const DefineUnitT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct AdaptiveEmbeddingT : public flatbuffers::NativeTable {
-  typedef AdaptiveEmbedding TableType;
-  uint32_t width = 0;
-  double scale = 0.0;
-  std::vector<std::unique_ptr<kinglet::schema::EmbeddingBinT>> bins{};
-  std::unique_ptr<kinglet::schema::DefineUnitT> define{};
-  AdaptiveEmbeddingT() = default;
-  AdaptiveEmbeddingT(const AdaptiveEmbeddingT &o);
-  AdaptiveEmbeddingT(AdaptiveEmbeddingT&&) FLATBUFFERS_NOEXCEPT = default;
-  AdaptiveEmbeddingT &operator=(AdaptiveEmbeddingT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct AdaptiveEmbedding FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef AdaptiveEmbeddingT NativeTableType;
   typedef AdaptiveEmbeddingBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -1915,9 +1722,6 @@ struct AdaptiveEmbedding FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(define()) &&
            verifier.EndTable();
   }
-  AdaptiveEmbeddingT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(AdaptiveEmbeddingT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<AdaptiveEmbedding> Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveEmbeddingT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct AdaptiveEmbeddingBuilder {
@@ -1982,27 +1786,7 @@ inline flatbuffers::Offset<AdaptiveEmbedding> CreateAdaptiveEmbeddingDirect(
       define);
 }
 
-flatbuffers::Offset<AdaptiveEmbedding> CreateAdaptiveEmbedding(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveEmbeddingT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct CrossAttentionT : public flatbuffers::NativeTable {
-  typedef CrossAttention TableType;
-  uint32_t norm_gain = 0;
-  uint32_t norm_bias = 0;
-  uint32_t query_weight = 0;
-  flatbuffers::Optional<uint32_t> query_bias = flatbuffers::nullopt;
-  uint32_t key_value_weight = 0;
-  flatbuffers::Optional<uint32_t> key_value_bias = flatbuffers::nullopt;
-  uint32_t out_weight = 0;
-  flatbuffers::Optional<uint32_t> out_bias = flatbuffers::nullopt;
-  std::unique_ptr<kinglet::schema::CrossAttentionQuantisers> quantisers{};
-  CrossAttentionT() = default;
-  CrossAttentionT(const CrossAttentionT &o);
-  CrossAttentionT(CrossAttentionT&&) FLATBUFFERS_NOEXCEPT = default;
-  CrossAttentionT &operator=(CrossAttentionT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct CrossAttention FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef CrossAttentionT NativeTableType;
   typedef CrossAttentionBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2056,9 +1840,6 @@ struct CrossAttention FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<kinglet::schema::CrossAttentionQuantisers>(verifier, VT_QUANTISERS, 4) &&
            verifier.EndTable();
   }
-  CrossAttentionT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(CrossAttentionT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<CrossAttention> Pack(flatbuffers::FlatBufferBuilder &_fbb, const CrossAttentionT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct CrossAttentionBuilder {
@@ -2132,36 +1913,7 @@ struct CrossAttention::Traits {
   static auto constexpr Create = CreateCrossAttention;
 };
 
-flatbuffers::Offset<CrossAttention> CreateCrossAttention(flatbuffers::FlatBufferBuilder &_fbb, const CrossAttentionT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct TransformerLayerT : public flatbuffers::NativeTable {
-  typedef TransformerLayer TableType;
-  uint32_t attention_norm_gain = 0;
-  uint32_t attention_norm_bias = 0;
-  uint32_t qkv_weight = 0;
-  flatbuffers::Optional<uint32_t> qkv_bias = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> positions = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> content_bias = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> position_bias = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> start = flatbuffers::nullopt;
-  uint32_t out_weight = 0;
-  flatbuffers::Optional<uint32_t> out_bias = flatbuffers::nullopt;
-  uint32_t inner_norm_gain = 0;
-  uint32_t inner_norm_bias = 0;
-  uint32_t inner_weight = 0;
-  uint32_t inner_bias = 0;
-  uint32_t outer_weight = 0;
-  uint32_t outer_bias = 0;
-  std::unique_ptr<kinglet::schema::TransformerLayerQuantisers> quantisers{};
-  std::unique_ptr<kinglet::schema::CrossAttentionT> cross_attention{};
-  TransformerLayerT() = default;
-  TransformerLayerT(const TransformerLayerT &o);
-  TransformerLayerT(TransformerLayerT&&) FLATBUFFERS_NOEXCEPT = default;
-  TransformerLayerT &operator=(TransformerLayerT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef TransformerLayerT NativeTableType;
   typedef TransformerLayerBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2261,9 +2013,6 @@ struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(cross_attention()) &&
            verifier.EndTable();
   }
-  TransformerLayerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(TransformerLayerT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<TransformerLayer> Pack(flatbuffers::FlatBufferBuilder &_fbb, const TransformerLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct TransformerLayerBuilder {
@@ -2382,16 +2131,7 @@ struct TransformerLayer::Traits {
   static auto constexpr Create = CreateTransformerLayer;
 };
 
-flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(flatbuffers::FlatBufferBuilder &_fbb, const TransformerLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct RelativeSinusoidsT : public flatbuffers::NativeTable {
-  typedef RelativeSinusoids TableType;
-  uint32_t frequencies = 0;
-  flatbuffers::Optional<uint32_t> clamp = flatbuffers::nullopt;
-};
-
 struct RelativeSinusoids FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef RelativeSinusoidsT NativeTableType;
   typedef RelativeSinusoidsBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2410,9 +2150,6 @@ struct RelativeSinusoids FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_CLAMP, 4) &&
            verifier.EndTable();
   }
-  RelativeSinusoidsT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(RelativeSinusoidsT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<RelativeSinusoids> Pack(flatbuffers::FlatBufferBuilder &_fbb, const RelativeSinusoidsT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct RelativeSinusoidsBuilder {
@@ -2451,16 +2188,7 @@ struct RelativeSinusoids::Traits {
   static auto constexpr Create = CreateRelativeSinusoids;
 };
 
-flatbuffers::Offset<RelativeSinusoids> CreateRelativeSinusoids(flatbuffers::FlatBufferBuilder &_fbb, const RelativeSinusoidsT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct AbsoluteSinusoidsT : public flatbuffers::NativeTable {
-  typedef AbsoluteSinusoids TableType;
-  uint32_t frequencies = 0;
-  uint32_t first = 0;
-};
-
 struct AbsoluteSinusoids FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef AbsoluteSinusoidsT NativeTableType;
   typedef AbsoluteSinusoidsBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2479,9 +2207,6 @@ struct AbsoluteSinusoids FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_FIRST, 4) &&
            verifier.EndTable();
   }
-  AbsoluteSinusoidsT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(AbsoluteSinusoidsT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<AbsoluteSinusoids> Pack(flatbuffers::FlatBufferBuilder &_fbb, const AbsoluteSinusoidsT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct AbsoluteSinusoidsBuilder {
@@ -2520,15 +2245,7 @@ struct AbsoluteSinusoids::Traits {
   static auto constexpr Create = CreateAbsoluteSinusoids;
 };
 
-flatbuffers::Offset<AbsoluteSinusoids> CreateAbsoluteSinusoids(flatbuffers::FlatBufferBuilder &_fbb, const AbsoluteSinusoidsT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct PositionTableT : public flatbuffers::NativeTable {
-  typedef PositionTable TableType;
-  uint32_t rows = 0;
-};
-
 struct PositionTable FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef PositionTableT NativeTableType;
   typedef PositionTableBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2542,9 +2259,6 @@ struct PositionTable FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_ROWS, 4) &&
            verifier.EndTable();
   }
-  PositionTableT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(PositionTableT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<PositionTable> Pack(flatbuffers::FlatBufferBuilder &_fbb, const PositionTableT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct PositionTableBuilder {
@@ -2578,33 +2292,7 @@ struct PositionTable::Traits {
   static auto constexpr Create = CreatePositionTable;
 };
 
-flatbuffers::Offset<PositionTable> CreatePositionTable(flatbuffers::FlatBufferBuilder &_fbb, const PositionTableT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct TransformerDecoderT : public flatbuffers::NativeTable {
-  typedef TransformerDecoder TableType;
-  uint32_t width = 0;
-  uint32_t heads = 0;
-  uint32_t key_size = 0;
-  uint32_t value_size = 0;
-  uint32_t window = 0;
-  kinglet::schema::StreamStart start = kinglet::schema::StreamStart::Masked;
-  kinglet::schema::NormOrder norm_order = kinglet::schema::NormOrder::Pre;
-  double epsilon = 0.0;
-  std::unique_ptr<kinglet::schema::RelativeSinusoidsT> relative_sinusoids{};
-  std::unique_ptr<kinglet::schema::AbsoluteSinusoidsT> absolute_sinusoids{};
-  std::unique_ptr<kinglet::schema::PositionTableT> position_table{};
-  std::vector<std::unique_ptr<kinglet::schema::TransformerLayerT>> layers{};
-  flatbuffers::Optional<uint32_t> final_norm_gain = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> final_norm_bias = flatbuffers::nullopt;
-  std::unique_ptr<kinglet::schema::Quantiser> output{};
-  TransformerDecoderT() = default;
-  TransformerDecoderT(const TransformerDecoderT &o);
-  TransformerDecoderT(TransformerDecoderT&&) FLATBUFFERS_NOEXCEPT = default;
-  TransformerDecoderT &operator=(TransformerDecoderT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct TransformerDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef TransformerDecoderT NativeTableType;
   typedef TransformerDecoderBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2693,9 +2381,6 @@ struct TransformerDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<kinglet::schema::Quantiser>(verifier, VT_OUTPUT, 4) &&
            verifier.EndTable();
   }
-  TransformerDecoderT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(TransformerDecoderT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<TransformerDecoder> Pack(flatbuffers::FlatBufferBuilder &_fbb, const TransformerDecoderT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct TransformerDecoderBuilder {
@@ -2837,21 +2522,7 @@ inline flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoderDirect(
       output);
 }
 
-flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoder(flatbuffers::FlatBufferBuilder &_fbb, const TransformerDecoderT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct TransformerEncoderT : public flatbuffers::NativeTable {
-  typedef TransformerEncoder TableType;
-  uint32_t vocabulary_size = 0;
-  std::unique_ptr<kinglet::schema::AdaptiveEmbeddingT> embedding{};
-  std::unique_ptr<kinglet::schema::TransformerDecoderT> stack{};
-  TransformerEncoderT() = default;
-  TransformerEncoderT(const TransformerEncoderT &o);
-  TransformerEncoderT(TransformerEncoderT&&) FLATBUFFERS_NOEXCEPT = default;
-  TransformerEncoderT &operator=(TransformerEncoderT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct TransformerEncoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef TransformerEncoderT NativeTableType;
   typedef TransformerEncoderBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2877,9 +2548,6 @@ struct TransformerEncoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(stack()) &&
            verifier.EndTable();
   }
-  TransformerEncoderT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(TransformerEncoderT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<TransformerEncoder> Pack(flatbuffers::FlatBufferBuilder &_fbb, const TransformerEncoderT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct TransformerEncoderBuilder {
@@ -2925,20 +2593,7 @@ struct TransformerEncoder::Traits {
   static auto constexpr Create = CreateTransformerEncoder;
 };
 
-flatbuffers::Offset<TransformerEncoder> CreateTransformerEncoder(flatbuffers::FlatBufferBuilder &_fbb, const TransformerEncoderT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct SoftmaxTailT : public flatbuffers::NativeTable {
-  typedef SoftmaxTail TableType;
-  uint32_t first = 0;
-  uint32_t size = 0;
-  uint32_t cluster_row = 0;
-  flatbuffers::Optional<uint32_t> projection = flatbuffers::nullopt;
-  uint32_t rows = 0;
-  flatbuffers::Optional<uint32_t> bias = flatbuffers::nullopt;
-};
-
 struct SoftmaxTail FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef SoftmaxTailT NativeTableType;
   typedef SoftmaxTailBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -2977,9 +2632,6 @@ struct SoftmaxTail FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_BIAS, 4) &&
            verifier.EndTable();
   }
-  SoftmaxTailT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(SoftmaxTailT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<SoftmaxTail> Pack(flatbuffers::FlatBufferBuilder &_fbb, const SoftmaxTailT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct SoftmaxTailBuilder {
@@ -3038,28 +2690,7 @@ struct SoftmaxTail::Traits {
   static auto constexpr Create = CreateSoftmaxTail;
 };
 
-flatbuffers::Offset<SoftmaxTail> CreateSoftmaxTail(flatbuffers::FlatBufferBuilder &_fbb, const SoftmaxTailT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct AdaptiveSoftmaxT : public flatbuffers::NativeTable {
-  typedef AdaptiveSoftmax TableType;
-  uint32_t width = 0;
-  uint32_t head_size = 0;
-  flatbuffers::Optional<uint32_t> head_projection = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> head_rows = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> head_bias = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> cluster_weight = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> cluster_bias = flatbuffers::nullopt;
-  kinglet::schema::TailInput tail_input = kinglet::schema::TailInput::AsIs;
-  kinglet::schema::Normalisation normalisation = kinglet::schema::Normalisation::PerCluster;
-  std::vector<std::unique_ptr<kinglet::schema::SoftmaxTailT>> tails{};
-  AdaptiveSoftmaxT() = default;
-  AdaptiveSoftmaxT(const AdaptiveSoftmaxT &o);
-  AdaptiveSoftmaxT(AdaptiveSoftmaxT&&) FLATBUFFERS_NOEXCEPT = default;
-  AdaptiveSoftmaxT &operator=(AdaptiveSoftmaxT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct AdaptiveSoftmax FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef AdaptiveSoftmaxT NativeTableType;
   typedef AdaptiveSoftmaxBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3120,9 +2751,6 @@ struct AdaptiveSoftmax FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfTables(tails()) &&
            verifier.EndTable();
   }
-  AdaptiveSoftmaxT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(AdaptiveSoftmaxT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<AdaptiveSoftmax> Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveSoftmaxT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct AdaptiveSoftmaxBuilder {
@@ -3229,18 +2857,7 @@ inline flatbuffers::Offset<AdaptiveSoftmax> CreateAdaptiveSoftmaxDirect(
       tails__);
 }
 
-flatbuffers::Offset<AdaptiveSoftmax> CreateAdaptiveSoftmax(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveSoftmaxT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct NeuralCacheT : public flatbuffers::NativeTable {
-  typedef NeuralCache TableType;
-  uint32_t capacity = 0;
-  double theta = 0.0;
-  double lambda = 0.0;
-  kinglet::schema::CacheStart start = kinglet::schema::CacheStart::FirstPair;
-};
-
 struct NeuralCache FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef NeuralCacheT NativeTableType;
   typedef NeuralCacheBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3269,9 +2886,6 @@ struct NeuralCache FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_START, 1) &&
            verifier.EndTable();
   }
-  NeuralCacheT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(NeuralCacheT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<NeuralCache> Pack(flatbuffers::FlatBufferBuilder &_fbb, const NeuralCacheT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct NeuralCacheBuilder {
@@ -3320,25 +2934,7 @@ struct NeuralCache::Traits {
   static auto constexpr Create = CreateNeuralCache;
 };
 
-flatbuffers::Offset<NeuralCache> CreateNeuralCache(flatbuffers::FlatBufferBuilder &_fbb, const NeuralCacheT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct RecurrentLayerT : public flatbuffers::NativeTable {
-  typedef RecurrentLayer TableType;
-  kinglet::schema::RecurrentCell cell = kinglet::schema::RecurrentCell::Lstm;
-  uint32_t units = 0;
-  uint32_t input_weight = 0;
-  flatbuffers::Optional<uint32_t> input_bias = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> recurrent_weight = flatbuffers::nullopt;
-  flatbuffers::Optional<uint32_t> recurrent_bias = flatbuffers::nullopt;
-  std::unique_ptr<kinglet::schema::Quantiser> output{};
-  RecurrentLayerT() = default;
-  RecurrentLayerT(const RecurrentLayerT &o);
-  RecurrentLayerT(RecurrentLayerT&&) FLATBUFFERS_NOEXCEPT = default;
-  RecurrentLayerT &operator=(RecurrentLayerT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct RecurrentLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef RecurrentLayerT NativeTableType;
   typedef RecurrentLayerBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3382,9 +2978,6 @@ struct RecurrentLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<kinglet::schema::Quantiser>(verifier, VT_OUTPUT, 4) &&
            verifier.EndTable();
   }
-  RecurrentLayerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(RecurrentLayerT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<RecurrentLayer> Pack(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct RecurrentLayerBuilder {
@@ -3448,21 +3041,7 @@ struct RecurrentLayer::Traits {
   static auto constexpr Create = CreateRecurrentLayer;
 };
 
-flatbuffers::Offset<RecurrentLayer> CreateRecurrentLayer(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct RecurrentDecoderT : public flatbuffers::NativeTable {
-  typedef RecurrentDecoder TableType;
-  uint32_t inputs = 0;
-  std::unique_ptr<kinglet::schema::Quantiser> input{};
-  std::vector<std::unique_ptr<kinglet::schema::RecurrentLayerT>> layers{};
-  RecurrentDecoderT() = default;
-  RecurrentDecoderT(const RecurrentDecoderT &o);
-  RecurrentDecoderT(RecurrentDecoderT&&) FLATBUFFERS_NOEXCEPT = default;
-  RecurrentDecoderT &operator=(RecurrentDecoderT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct RecurrentDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef RecurrentDecoderT NativeTableType;
   typedef RecurrentDecoderBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3488,9 +3067,6 @@ struct RecurrentDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfTables(layers()) &&
            verifier.EndTable();
   }
-  RecurrentDecoderT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(RecurrentDecoderT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<RecurrentDecoder> Pack(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentDecoderT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct RecurrentDecoderBuilder {
@@ -3548,20 +3124,7 @@ inline flatbuffers::Offset<RecurrentDecoder> CreateRecurrentDecoderDirect(
       layers__);
 }
 
-flatbuffers::Offset<RecurrentDecoder> CreateRecurrentDecoder(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentDecoderT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct BagHiddenLayerT : public flatbuffers::NativeTable {
-  typedef BagHiddenLayer TableType;
-  uint32_t input_scale = 0;
-  uint32_t input_shift = 0;
-  uint32_t weight = 0;
-  flatbuffers::Optional<uint32_t> bias = flatbuffers::nullopt;
-  uint32_t output_scale = 0;
-  uint32_t output_shift = 0;
-};
-
 struct BagHiddenLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef BagHiddenLayerT NativeTableType;
   typedef BagHiddenLayerBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3600,9 +3163,6 @@ struct BagHiddenLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_OUTPUT_SHIFT, 4) &&
            verifier.EndTable();
   }
-  BagHiddenLayerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(BagHiddenLayerT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<BagHiddenLayer> Pack(flatbuffers::FlatBufferBuilder &_fbb, const BagHiddenLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct BagHiddenLayerBuilder {
@@ -3661,24 +3221,7 @@ struct BagHiddenLayer::Traits {
   static auto constexpr Create = CreateBagHiddenLayer;
 };
 
-flatbuffers::Offset<BagHiddenLayer> CreateBagHiddenLayer(flatbuffers::FlatBufferBuilder &_fbb, const BagHiddenLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct BagClassifierT : public flatbuffers::NativeTable {
-  typedef BagClassifier TableType;
-  uint32_t classes = 0;
-  flatbuffers::Optional<uint32_t> padding = flatbuffers::nullopt;
-  bool max_pool = false;
-  std::unique_ptr<kinglet::schema::BagHiddenLayerT> hidden{};
-  uint32_t weight = 0;
-  flatbuffers::Optional<uint32_t> bias = flatbuffers::nullopt;
-  BagClassifierT() = default;
-  BagClassifierT(const BagClassifierT &o);
-  BagClassifierT(BagClassifierT&&) FLATBUFFERS_NOEXCEPT = default;
-  BagClassifierT &operator=(BagClassifierT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct BagClassifier FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef BagClassifierT NativeTableType;
   typedef BagClassifierBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3718,9 +3261,6 @@ struct BagClassifier FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_BIAS, 4) &&
            verifier.EndTable();
   }
-  BagClassifierT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(BagClassifierT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<BagClassifier> Pack(flatbuffers::FlatBufferBuilder &_fbb, const BagClassifierT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct BagClassifierBuilder {
@@ -3779,26 +3319,7 @@ struct BagClassifier::Traits {
   static auto constexpr Create = CreateBagClassifier;
 };
 
-flatbuffers::Offset<BagClassifier> CreateBagClassifier(flatbuffers::FlatBufferBuilder &_fbb, const BagClassifierT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct BlockT : public flatbuffers::NativeTable {
-  typedef Block TableType;
-  std::string name{};
-  std::unique_ptr<kinglet::schema::AdaptiveEmbeddingT> adaptive_embedding{};
-  std::unique_ptr<kinglet::schema::TransformerDecoderT> transformer_decoder{};
-  std::unique_ptr<kinglet::schema::AdaptiveSoftmaxT> adaptive_softmax{};
-  std::unique_ptr<kinglet::schema::NeuralCacheT> neural_cache{};
-  std::unique_ptr<kinglet::schema::RecurrentDecoderT> recurrent_decoder{};
-  std::unique_ptr<kinglet::schema::BagClassifierT> bag_classifier{};
-  std::unique_ptr<kinglet::schema::TransformerEncoderT> transformer_encoder{};
-  BlockT() = default;
-  BlockT(const BlockT &o);
-  BlockT(BlockT&&) FLATBUFFERS_NOEXCEPT = default;
-  BlockT &operator=(BlockT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef BlockT NativeTableType;
   typedef BlockBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -3855,9 +3376,6 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(transformer_encoder()) &&
            verifier.EndTable();
   }
-  BlockT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Block> Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct BlockBuilder {
@@ -3950,19 +3468,7 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
       transformer_encoder);
 }
 
-flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_fbb, const BlockT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct ProvenanceT : public flatbuffers::NativeTable {
-  typedef Provenance TableType;
-  std::string producer{};
-  std::string family{};
-  std::string source{};
-  std::string source_digest{};
-  std::string options{};
-};
-
 struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef ProvenanceT NativeTableType;
   typedef ProvenanceBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -4001,9 +3507,6 @@ struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyString(options()) &&
            verifier.EndTable();
   }
-  ProvenanceT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(ProvenanceT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Provenance> Pack(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct ProvenanceBuilder {
@@ -4083,17 +3586,7 @@ inline flatbuffers::Offset<Provenance> CreateProvenanceDirect(
       options__);
 }
 
-flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct VocabularyT : public flatbuffers::NativeTable {
-  typedef Vocabulary TableType;
-  uint32_t size = 0;
-  uint32_t words = 0;
-  uint32_t ranks = 0;
-};
-
 struct Vocabulary FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef VocabularyT NativeTableType;
   typedef VocabularyBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -4117,9 +3610,6 @@ struct Vocabulary FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_RANKS, 4) &&
            verifier.EndTable();
   }
-  VocabularyT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(VocabularyT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Vocabulary> Pack(flatbuffers::FlatBufferBuilder &_fbb, const VocabularyT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct VocabularyBuilder {
@@ -4163,18 +3653,7 @@ struct Vocabulary::Traits {
   static auto constexpr Create = CreateVocabulary;
 };
 
-flatbuffers::Offset<Vocabulary> CreateVocabulary(flatbuffers::FlatBufferBuilder &_fbb, const VocabularyT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct GoldenT : public flatbuffers::NativeTable {
-  typedef Golden TableType;
-  std::vector<uint32_t> ids{};
-  std::vector<double> log_probabilities{};
-  double tolerance = 0.0;
-  std::vector<uint32_t> source_ids{};
-};
-
 struct Golden FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef GoldenT NativeTableType;
   typedef GoldenBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -4206,9 +3685,6 @@ struct Golden FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(source_ids()) &&
            verifier.EndTable();
   }
-  GoldenT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(GoldenT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Golden> Pack(flatbuffers::FlatBufferBuilder &_fbb, const GoldenT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct GoldenBuilder {
@@ -4276,28 +3752,7 @@ inline flatbuffers::Offset<Golden> CreateGoldenDirect(
       source_ids__);
 }
 
-flatbuffers::Offset<Golden> CreateGolden(flatbuffers::FlatBufferBuilder &_fbb, const GoldenT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-struct ModelT : public flatbuffers::NativeTable {
-  typedef Model TableType;
-  std::vector<std::string> features{};
-  std::unique_ptr<kinglet::schema::ProvenanceT> provenance{};
-  uint32_t vocabulary_size = 0;
-  std::unique_ptr<kinglet::schema::VocabularyT> vocabulary{};
-  std::unique_ptr<kinglet::schema::VocabularyT> source_vocabulary{};
-  flatbuffers::Optional<uint32_t> start_token = flatbuffers::nullopt;
-  std::vector<std::unique_ptr<kinglet::schema::BlockT>> blocks{};
-  std::vector<std::unique_ptr<kinglet::schema::TensorT>> tensors{};
-  std::unique_ptr<kinglet::schema::GoldenT> golden{};
-  std::vector<kinglet::schema::Segment> segments{};
-  ModelT() = default;
-  ModelT(const ModelT &o);
-  ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
-  ModelT &operator=(ModelT o) FLATBUFFERS_NOEXCEPT;
-};
-
 struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef ModelT NativeTableType;
   typedef ModelBuilder Builder;
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
@@ -4367,9 +3822,6 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(segments()) &&
            verifier.EndTable();
   }
-  ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<Model> Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 };
 
 struct ModelBuilder {
@@ -4482,1521 +3934,6 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       segments__);
 }
 
-flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
-inline DenseT *Dense::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<DenseT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Dense::UnPackTo(DenseT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = type(); _o->type = _e; }
-  { auto _e = values(); _o->values = _e; }
-}
-
-inline flatbuffers::Offset<Dense> Dense::Pack(flatbuffers::FlatBufferBuilder &_fbb, const DenseT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateDense(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Dense> CreateDense(flatbuffers::FlatBufferBuilder &_fbb, const DenseT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const DenseT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _type = _o->type;
-  auto _values = _o->values;
-  return kinglet::schema::CreateDense(
-      _fbb,
-      _type,
-      _values);
-}
-
-inline ScalesT *Scales::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<ScalesT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Scales::UnPackTo(ScalesT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = bits(); _o->bits = _e; }
-  { auto _e = shift(); _o->shift = _e; }
-  { auto _e = words(); _o->words = _e; }
-}
-
-inline flatbuffers::Offset<Scales> Scales::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ScalesT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateScales(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Scales> CreateScales(flatbuffers::FlatBufferBuilder &_fbb, const ScalesT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ScalesT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _bits = _o->bits;
-  auto _shift = _o->shift;
-  auto _words = _o->words;
-  return kinglet::schema::CreateScales(
-      _fbb,
-      _bits,
-      _shift,
-      _words);
-}
-
-inline PackedT::PackedT(const PackedT &o)
-      : bits(o.bits),
-        rule(o.rule),
-        codes(o.codes),
-        scales((o.scales) ? new kinglet::schema::ScalesT(*o.scales) : nullptr) {
-}
-
-inline PackedT &PackedT::operator=(PackedT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(bits, o.bits);
-  std::swap(rule, o.rule);
-  std::swap(codes, o.codes);
-  std::swap(scales, o.scales);
-  return *this;
-}
-
-inline PackedT *Packed::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<PackedT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Packed::UnPackTo(PackedT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = bits(); _o->bits = _e; }
-  { auto _e = rule(); _o->rule = _e; }
-  { auto _e = codes(); _o->codes = _e; }
-  { auto _e = scales(); if (_e) _o->scales = std::unique_ptr<kinglet::schema::ScalesT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<Packed> Packed::Pack(flatbuffers::FlatBufferBuilder &_fbb, const PackedT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreatePacked(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Packed> CreatePacked(flatbuffers::FlatBufferBuilder &_fbb, const PackedT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const PackedT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _bits = _o->bits;
-  auto _rule = _o->rule;
-  auto _codes = _o->codes;
-  auto _scales = _o->scales ? CreateScales(_fbb, _o->scales.get(), _rehasher) : 0;
-  return kinglet::schema::CreatePacked(
-      _fbb,
-      _bits,
-      _rule,
-      _codes,
-      _scales);
-}
-
-inline MaskT *Mask::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<MaskT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Mask::UnPackTo(MaskT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = nonzeros(); _o->nonzeros = _e; }
-  { auto _e = bits(); _o->bits = _e; }
-}
-
-inline flatbuffers::Offset<Mask> Mask::Pack(flatbuffers::FlatBufferBuilder &_fbb, const MaskT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateMask(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Mask> CreateMask(flatbuffers::FlatBufferBuilder &_fbb, const MaskT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const MaskT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _nonzeros = _o->nonzeros;
-  auto _bits = _o->bits;
-  return kinglet::schema::CreateMask(
-      _fbb,
-      _nonzeros,
-      _bits);
-}
-
-inline CodedT *Coded::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<CodedT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Coded::UnPackTo(CodedT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = combine(); _o->combine = _e; }
-  { auto _e = positions(); _o->positions = _e; }
-  { auto _e = pools(); if (_e) { _o->pools.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->pools[_i] = _e->Get(_i); } } }
-  { auto _e = codebook(); _o->codebook = _e; }
-  { auto _e = codes(); _o->codes = _e; }
-  { auto _e = seed(); _o->seed = _e; }
-}
-
-inline flatbuffers::Offset<Coded> Coded::Pack(flatbuffers::FlatBufferBuilder &_fbb, const CodedT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateCoded(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Coded> CreateCoded(flatbuffers::FlatBufferBuilder &_fbb, const CodedT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const CodedT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _combine = _o->combine;
-  auto _positions = _o->positions;
-  auto _pools = _fbb.CreateVector(_o->pools);
-  auto _codebook = _o->codebook;
-  auto _codes = _o->codes;
-  auto _seed = _o->seed;
-  return kinglet::schema::CreateCoded(
-      _fbb,
-      _combine,
-      _positions,
-      _pools,
-      _codebook,
-      _codes,
-      _seed);
-}
-
-inline TensorT::TensorT(const TensorT &o)
-      : name(o.name),
-        shape(o.shape),
-        dense((o.dense) ? new kinglet::schema::DenseT(*o.dense) : nullptr),
-        packed((o.packed) ? new kinglet::schema::PackedT(*o.packed) : nullptr),
-        mask((o.mask) ? new kinglet::schema::MaskT(*o.mask) : nullptr),
-        coded((o.coded) ? new kinglet::schema::CodedT(*o.coded) : nullptr),
-        derived(o.derived) {
-}
-
-inline TensorT &TensorT::operator=(TensorT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(name, o.name);
-  std::swap(shape, o.shape);
-  std::swap(dense, o.dense);
-  std::swap(packed, o.packed);
-  std::swap(mask, o.mask);
-  std::swap(coded, o.coded);
-  std::swap(derived, o.derived);
-  return *this;
-}
-
-inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<TensorT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Tensor::UnPackTo(TensorT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = name(); if (_e) _o->name = _e->str(); }
-  { auto _e = shape(); if (_e) { _o->shape.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->shape[_i] = _e->Get(_i); } } }
-  { auto _e = dense(); if (_e) _o->dense = std::unique_ptr<kinglet::schema::DenseT>(_e->UnPack(_resolver)); }
-  { auto _e = packed(); if (_e) _o->packed = std::unique_ptr<kinglet::schema::PackedT>(_e->UnPack(_resolver)); }
-  { auto _e = mask(); if (_e) _o->mask = std::unique_ptr<kinglet::schema::MaskT>(_e->UnPack(_resolver)); }
-  { auto _e = coded(); if (_e) _o->coded = std::unique_ptr<kinglet::schema::CodedT>(_e->UnPack(_resolver)); }
-  { auto _e = derived(); _o->derived = _e; }
-}
-
-inline flatbuffers::Offset<Tensor> Tensor::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TensorT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateTensor(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Tensor> CreateTensor(flatbuffers::FlatBufferBuilder &_fbb, const TensorT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const TensorT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _name = _fbb.CreateString(_o->name);
-  auto _shape = _fbb.CreateVector(_o->shape);
-  auto _dense = _o->dense ? CreateDense(_fbb, _o->dense.get(), _rehasher) : 0;
-  auto _packed = _o->packed ? CreatePacked(_fbb, _o->packed.get(), _rehasher) : 0;
-  auto _mask = _o->mask ? CreateMask(_fbb, _o->mask.get(), _rehasher) : 0;
-  auto _coded = _o->coded ? CreateCoded(_fbb, _o->coded.get(), _rehasher) : 0;
-  auto _derived = _o->derived;
-  return kinglet::schema::CreateTensor(
-      _fbb,
-      _name,
-      _shape,
-      _dense,
-      _packed,
-      _mask,
-      _coded,
-      _derived);
-}
-
-inline EmbeddingBinT *EmbeddingBin::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<EmbeddingBinT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void EmbeddingBin::UnPackTo(EmbeddingBinT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = first(); _o->first = _e; }
-  { auto _e = size(); _o->size = _e; }
-  { auto _e = rows(); _o->rows = _e; }
-  { auto _e = projection(); _o->projection = _e; }
-  { auto _e = tokens(); _o->tokens = _e; }
-  { auto _e = scale(); _o->scale = _e; }
-}
-
-inline flatbuffers::Offset<EmbeddingBin> EmbeddingBin::Pack(flatbuffers::FlatBufferBuilder &_fbb, const EmbeddingBinT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateEmbeddingBin(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<EmbeddingBin> CreateEmbeddingBin(flatbuffers::FlatBufferBuilder &_fbb, const EmbeddingBinT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const EmbeddingBinT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _first = _o->first;
-  auto _size = _o->size;
-  auto _rows = _o->rows;
-  auto _projection = _o->projection;
-  auto _tokens = _o->tokens;
-  auto _scale = _o->scale;
-  return kinglet::schema::CreateEmbeddingBin(
-      _fbb,
-      _first,
-      _size,
-      _rows,
-      _projection,
-      _tokens,
-      _scale);
-}
-
-inline DefineLayerT *DefineLayer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<DefineLayerT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void DefineLayer::UnPackTo(DefineLayerT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = out(); _o->out = _e; }
-  { auto _e = groups(); _o->groups = _e; }
-  { auto _e = weight(); _o->weight = _e; }
-  { auto _e = weights(); _o->weights = _e; }
-  { auto _e = bias(); _o->bias = _e; }
-  { auto _e = bias_sharing(); _o->bias_sharing = _e; }
-  { auto _e = shuffle(); _o->shuffle = _e; }
-  { auto _e = norm(); _o->norm = _e; }
-  { auto _e = norm_epsilon(); _o->norm_epsilon = _e; }
-  { auto _e = norm_gain(); _o->norm_gain = _e; }
-  { auto _e = norm_offset(); _o->norm_offset = _e; }
-  { auto _e = activation(); _o->activation = _e; }
-  { auto _e = skip(); _o->skip = _e; }
-  { auto _e = order(); _o->order = _e; }
-  { auto _e = residual(); _o->residual = _e; }
-}
-
-inline flatbuffers::Offset<DefineLayer> DefineLayer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const DefineLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateDefineLayer(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<DefineLayer> CreateDefineLayer(flatbuffers::FlatBufferBuilder &_fbb, const DefineLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const DefineLayerT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _out = _o->out;
-  auto _groups = _o->groups;
-  auto _weight = _o->weight;
-  auto _weights = _o->weights;
-  auto _bias = _o->bias;
-  auto _bias_sharing = _o->bias_sharing;
-  auto _shuffle = _o->shuffle;
-  auto _norm = _o->norm;
-  auto _norm_epsilon = _o->norm_epsilon;
-  auto _norm_gain = _o->norm_gain;
-  auto _norm_offset = _o->norm_offset;
-  auto _activation = _o->activation;
-  auto _skip = _o->skip;
-  auto _order = _o->order;
-  auto _residual = _o->residual;
-  return kinglet::schema::CreateDefineLayer(
-      _fbb,
-      _out,
-      _groups,
-      _weight,
-      _weights,
-      _bias,
-      _bias_sharing,
-      _shuffle,
-      _norm,
-      _norm_epsilon,
-      _norm_gain,
-      _norm_offset,
-      _activation,
-      _skip,
-      _order,
-      _residual);
-}
-
-inline DefineUnitT::DefineUnitT(const DefineUnitT &o)
-      : map_width(o.map_width),
-        entry_layers(o.entry_layers),
-        cache_rows(o.cache_rows) {
-  layers.reserve(o.layers.size());
-  for (const auto &layers_ : o.layers) { layers.emplace_back((layers_) ? new kinglet::schema::DefineLayerT(*layers_) : nullptr); }
-}
-
-inline DefineUnitT &DefineUnitT::operator=(DefineUnitT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(map_width, o.map_width);
-  std::swap(entry_layers, o.entry_layers);
-  std::swap(layers, o.layers);
-  std::swap(cache_rows, o.cache_rows);
-  return *this;
-}
-
-inline DefineUnitT *DefineUnit::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<DefineUnitT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void DefineUnit::UnPackTo(DefineUnitT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = map_width(); _o->map_width = _e; }
-  { auto _e = entry_layers(); _o->entry_layers = _e; }
-  { auto _e = layers(); if (_e) { _o->layers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->layers[_i] = std::unique_ptr<kinglet::schema::DefineLayerT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = cache_rows(); _o->cache_rows = _e; }
-}
-
-inline flatbuffers::Offset<DefineUnit> DefineUnit::Pack(flatbuffers::FlatBufferBuilder &_fbb, const DefineUnitT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateDefineUnit(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<DefineUnit> CreateDefineUnit(flatbuffers::FlatBufferBuilder &_fbb, const DefineUnitT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const DefineUnitT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _map_width = _o->map_width;
-  auto _entry_layers = _o->entry_layers;
-  auto _layers = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::DefineLayer>> (_o->layers.size(), [](size_t i, _VectorArgs *__va) { return CreateDefineLayer(*__va->__fbb, __va->__o->layers[i].get(), __va->__rehasher); }, &_va );
-  auto _cache_rows = _o->cache_rows;
-  return kinglet::schema::CreateDefineUnit(
-      _fbb,
-      _map_width,
-      _entry_layers,
-      _layers,
-      _cache_rows);
-}
-
-inline AdaptiveEmbeddingT::AdaptiveEmbeddingT(const AdaptiveEmbeddingT &o)
-      : width(o.width),
-        scale(o.scale),
-        define((o.define) ? new kinglet::schema::DefineUnitT(*o.define) : nullptr) {
-  bins.reserve(o.bins.size());
-  for (const auto &bins_ : o.bins) { bins.emplace_back((bins_) ? new kinglet::schema::EmbeddingBinT(*bins_) : nullptr); }
-}
-
-inline AdaptiveEmbeddingT &AdaptiveEmbeddingT::operator=(AdaptiveEmbeddingT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(width, o.width);
-  std::swap(scale, o.scale);
-  std::swap(bins, o.bins);
-  std::swap(define, o.define);
-  return *this;
-}
-
-inline AdaptiveEmbeddingT *AdaptiveEmbedding::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<AdaptiveEmbeddingT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void AdaptiveEmbedding::UnPackTo(AdaptiveEmbeddingT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = width(); _o->width = _e; }
-  { auto _e = scale(); _o->scale = _e; }
-  { auto _e = bins(); if (_e) { _o->bins.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->bins[_i] = std::unique_ptr<kinglet::schema::EmbeddingBinT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = define(); if (_e) _o->define = std::unique_ptr<kinglet::schema::DefineUnitT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<AdaptiveEmbedding> AdaptiveEmbedding::Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveEmbeddingT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateAdaptiveEmbedding(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<AdaptiveEmbedding> CreateAdaptiveEmbedding(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveEmbeddingT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const AdaptiveEmbeddingT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _width = _o->width;
-  auto _scale = _o->scale;
-  auto _bins = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::EmbeddingBin>> (_o->bins.size(), [](size_t i, _VectorArgs *__va) { return CreateEmbeddingBin(*__va->__fbb, __va->__o->bins[i].get(), __va->__rehasher); }, &_va );
-  auto _define = _o->define ? CreateDefineUnit(_fbb, _o->define.get(), _rehasher) : 0;
-  return kinglet::schema::CreateAdaptiveEmbedding(
-      _fbb,
-      _width,
-      _scale,
-      _bins,
-      _define);
-}
-
-inline CrossAttentionT::CrossAttentionT(const CrossAttentionT &o)
-      : norm_gain(o.norm_gain),
-        norm_bias(o.norm_bias),
-        query_weight(o.query_weight),
-        query_bias(o.query_bias),
-        key_value_weight(o.key_value_weight),
-        key_value_bias(o.key_value_bias),
-        out_weight(o.out_weight),
-        out_bias(o.out_bias),
-        quantisers((o.quantisers) ? new kinglet::schema::CrossAttentionQuantisers(*o.quantisers) : nullptr) {
-}
-
-inline CrossAttentionT &CrossAttentionT::operator=(CrossAttentionT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(norm_gain, o.norm_gain);
-  std::swap(norm_bias, o.norm_bias);
-  std::swap(query_weight, o.query_weight);
-  std::swap(query_bias, o.query_bias);
-  std::swap(key_value_weight, o.key_value_weight);
-  std::swap(key_value_bias, o.key_value_bias);
-  std::swap(out_weight, o.out_weight);
-  std::swap(out_bias, o.out_bias);
-  std::swap(quantisers, o.quantisers);
-  return *this;
-}
-
-inline CrossAttentionT *CrossAttention::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<CrossAttentionT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void CrossAttention::UnPackTo(CrossAttentionT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = norm_gain(); _o->norm_gain = _e; }
-  { auto _e = norm_bias(); _o->norm_bias = _e; }
-  { auto _e = query_weight(); _o->query_weight = _e; }
-  { auto _e = query_bias(); _o->query_bias = _e; }
-  { auto _e = key_value_weight(); _o->key_value_weight = _e; }
-  { auto _e = key_value_bias(); _o->key_value_bias = _e; }
-  { auto _e = out_weight(); _o->out_weight = _e; }
-  { auto _e = out_bias(); _o->out_bias = _e; }
-  { auto _e = quantisers(); if (_e) _o->quantisers = std::unique_ptr<kinglet::schema::CrossAttentionQuantisers>(new kinglet::schema::CrossAttentionQuantisers(*_e)); }
-}
-
-inline flatbuffers::Offset<CrossAttention> CrossAttention::Pack(flatbuffers::FlatBufferBuilder &_fbb, const CrossAttentionT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateCrossAttention(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<CrossAttention> CreateCrossAttention(flatbuffers::FlatBufferBuilder &_fbb, const CrossAttentionT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const CrossAttentionT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _norm_gain = _o->norm_gain;
-  auto _norm_bias = _o->norm_bias;
-  auto _query_weight = _o->query_weight;
-  auto _query_bias = _o->query_bias;
-  auto _key_value_weight = _o->key_value_weight;
-  auto _key_value_bias = _o->key_value_bias;
-  auto _out_weight = _o->out_weight;
-  auto _out_bias = _o->out_bias;
-  auto _quantisers = _o->quantisers ? _o->quantisers.get() : nullptr;
-  return kinglet::schema::CreateCrossAttention(
-      _fbb,
-      _norm_gain,
-      _norm_bias,
-      _query_weight,
-      _query_bias,
-      _key_value_weight,
-      _key_value_bias,
-      _out_weight,
-      _out_bias,
-      _quantisers);
-}
-
-inline TransformerLayerT::TransformerLayerT(const TransformerLayerT &o)
-      : attention_norm_gain(o.attention_norm_gain),
-        attention_norm_bias(o.attention_norm_bias),
-        qkv_weight(o.qkv_weight),
-        qkv_bias(o.qkv_bias),
-        positions(o.positions),
-        content_bias(o.content_bias),
-        position_bias(o.position_bias),
-        start(o.start),
-        out_weight(o.out_weight),
-        out_bias(o.out_bias),
-        inner_norm_gain(o.inner_norm_gain),
-        inner_norm_bias(o.inner_norm_bias),
-        inner_weight(o.inner_weight),
-        inner_bias(o.inner_bias),
-        outer_weight(o.outer_weight),
-        outer_bias(o.outer_bias),
-        quantisers((o.quantisers) ? new kinglet::schema::TransformerLayerQuantisers(*o.quantisers) : nullptr),
-        cross_attention((o.cross_attention) ? new kinglet::schema::CrossAttentionT(*o.cross_attention) : nullptr) {
-}
-
-inline TransformerLayerT &TransformerLayerT::operator=(TransformerLayerT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(attention_norm_gain, o.attention_norm_gain);
-  std::swap(attention_norm_bias, o.attention_norm_bias);
-  std::swap(qkv_weight, o.qkv_weight);
-  std::swap(qkv_bias, o.qkv_bias);
-  std::swap(positions, o.positions);
-  std::swap(content_bias, o.content_bias);
-  std::swap(position_bias, o.position_bias);
-  std::swap(start, o.start);
-  std::swap(out_weight, o.out_weight);
-  std::swap(out_bias, o.out_bias);
-  std::swap(inner_norm_gain, o.inner_norm_gain);
-  std::swap(inner_norm_bias, o.inner_norm_bias);
-  std::swap(inner_weight, o.inner_weight);
-  std::swap(inner_bias, o.inner_bias);
-  std::swap(outer_weight, o.outer_weight);
-  std::swap(outer_bias, o.outer_bias);
-  std::swap(quantisers, o.quantisers);
-  std::swap(cross_attention, o.cross_attention);
-  return *this;
-}
-
-inline TransformerLayerT *TransformerLayer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<TransformerLayerT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void TransformerLayer::UnPackTo(TransformerLayerT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = attention_norm_gain(); _o->attention_norm_gain = _e; }
-  { auto _e = attention_norm_bias(); _o->attention_norm_bias = _e; }
-  { auto _e = qkv_weight(); _o->qkv_weight = _e; }
-  { auto _e = qkv_bias(); _o->qkv_bias = _e; }
-  { auto _e = positions(); _o->positions = _e; }
-  { auto _e = content_bias(); _o->content_bias = _e; }
-  { auto _e = position_bias(); _o->position_bias = _e; }
-  { auto _e = start(); _o->start = _e; }
-  { auto _e = out_weight(); _o->out_weight = _e; }
-  { auto _e = out_bias(); _o->out_bias = _e; }
-  { auto _e = inner_norm_gain(); _o->inner_norm_gain = _e; }
-  { auto _e = inner_norm_bias(); _o->inner_norm_bias = _e; }
-  { auto _e = inner_weight(); _o->inner_weight = _e; }
-  { auto _e = inner_bias(); _o->inner_bias = _e; }
-  { auto _e = outer_weight(); _o->outer_weight = _e; }
-  { auto _e = outer_bias(); _o->outer_bias = _e; }
-  { auto _e = quantisers(); if (_e) _o->quantisers = std::unique_ptr<kinglet::schema::TransformerLayerQuantisers>(new kinglet::schema::TransformerLayerQuantisers(*_e)); }
-  { auto _e = cross_attention(); if (_e) _o->cross_attention = std::unique_ptr<kinglet::schema::CrossAttentionT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<TransformerLayer> TransformerLayer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TransformerLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateTransformerLayer(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(flatbuffers::FlatBufferBuilder &_fbb, const TransformerLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const TransformerLayerT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _attention_norm_gain = _o->attention_norm_gain;
-  auto _attention_norm_bias = _o->attention_norm_bias;
-  auto _qkv_weight = _o->qkv_weight;
-  auto _qkv_bias = _o->qkv_bias;
-  auto _positions = _o->positions;
-  auto _content_bias = _o->content_bias;
-  auto _position_bias = _o->position_bias;
-  auto _start = _o->start;
-  auto _out_weight = _o->out_weight;
-  auto _out_bias = _o->out_bias;
-  auto _inner_norm_gain = _o->inner_norm_gain;
-  auto _inner_norm_bias = _o->inner_norm_bias;
-  auto _inner_weight = _o->inner_weight;
-  auto _inner_bias = _o->inner_bias;
-  auto _outer_weight = _o->outer_weight;
-  auto _outer_bias = _o->outer_bias;
-  auto _quantisers = _o->quantisers ? _o->quantisers.get() : nullptr;
-  auto _cross_attention = _o->cross_attention ? CreateCrossAttention(_fbb, _o->cross_attention.get(), _rehasher) : 0;
-  return kinglet::schema::CreateTransformerLayer(
-      _fbb,
-      _attention_norm_gain,
-      _attention_norm_bias,
-      _qkv_weight,
-      _qkv_bias,
-      _positions,
-      _content_bias,
-      _position_bias,
-      _start,
-      _out_weight,
-      _out_bias,
-      _inner_norm_gain,
-      _inner_norm_bias,
-      _inner_weight,
-      _inner_bias,
-      _outer_weight,
-      _outer_bias,
-      _quantisers,
-      _cross_attention);
-}
-
-inline RelativeSinusoidsT *RelativeSinusoids::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<RelativeSinusoidsT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void RelativeSinusoids::UnPackTo(RelativeSinusoidsT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = frequencies(); _o->frequencies = _e; }
-  { auto _e = clamp(); _o->clamp = _e; }
-}
-
-inline flatbuffers::Offset<RelativeSinusoids> RelativeSinusoids::Pack(flatbuffers::FlatBufferBuilder &_fbb, const RelativeSinusoidsT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateRelativeSinusoids(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<RelativeSinusoids> CreateRelativeSinusoids(flatbuffers::FlatBufferBuilder &_fbb, const RelativeSinusoidsT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const RelativeSinusoidsT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _frequencies = _o->frequencies;
-  auto _clamp = _o->clamp;
-  return kinglet::schema::CreateRelativeSinusoids(
-      _fbb,
-      _frequencies,
-      _clamp);
-}
-
-inline AbsoluteSinusoidsT *AbsoluteSinusoids::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<AbsoluteSinusoidsT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void AbsoluteSinusoids::UnPackTo(AbsoluteSinusoidsT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = frequencies(); _o->frequencies = _e; }
-  { auto _e = first(); _o->first = _e; }
-}
-
-inline flatbuffers::Offset<AbsoluteSinusoids> AbsoluteSinusoids::Pack(flatbuffers::FlatBufferBuilder &_fbb, const AbsoluteSinusoidsT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateAbsoluteSinusoids(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<AbsoluteSinusoids> CreateAbsoluteSinusoids(flatbuffers::FlatBufferBuilder &_fbb, const AbsoluteSinusoidsT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const AbsoluteSinusoidsT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _frequencies = _o->frequencies;
-  auto _first = _o->first;
-  return kinglet::schema::CreateAbsoluteSinusoids(
-      _fbb,
-      _frequencies,
-      _first);
-}
-
-inline PositionTableT *PositionTable::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<PositionTableT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void PositionTable::UnPackTo(PositionTableT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = rows(); _o->rows = _e; }
-}
-
-inline flatbuffers::Offset<PositionTable> PositionTable::Pack(flatbuffers::FlatBufferBuilder &_fbb, const PositionTableT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreatePositionTable(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<PositionTable> CreatePositionTable(flatbuffers::FlatBufferBuilder &_fbb, const PositionTableT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const PositionTableT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _rows = _o->rows;
-  return kinglet::schema::CreatePositionTable(
-      _fbb,
-      _rows);
-}
-
-inline TransformerDecoderT::TransformerDecoderT(const TransformerDecoderT &o)
-      : width(o.width),
-        heads(o.heads),
-        key_size(o.key_size),
-        value_size(o.value_size),
-        window(o.window),
-        start(o.start),
-        norm_order(o.norm_order),
-        epsilon(o.epsilon),
-        relative_sinusoids((o.relative_sinusoids) ? new kinglet::schema::RelativeSinusoidsT(*o.relative_sinusoids) : nullptr),
-        absolute_sinusoids((o.absolute_sinusoids) ? new kinglet::schema::AbsoluteSinusoidsT(*o.absolute_sinusoids) : nullptr),
-        position_table((o.position_table) ? new kinglet::schema::PositionTableT(*o.position_table) : nullptr),
-        final_norm_gain(o.final_norm_gain),
-        final_norm_bias(o.final_norm_bias),
-        output((o.output) ? new kinglet::schema::Quantiser(*o.output) : nullptr) {
-  layers.reserve(o.layers.size());
-  for (const auto &layers_ : o.layers) { layers.emplace_back((layers_) ? new kinglet::schema::TransformerLayerT(*layers_) : nullptr); }
-}
-
-inline TransformerDecoderT &TransformerDecoderT::operator=(TransformerDecoderT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(width, o.width);
-  std::swap(heads, o.heads);
-  std::swap(key_size, o.key_size);
-  std::swap(value_size, o.value_size);
-  std::swap(window, o.window);
-  std::swap(start, o.start);
-  std::swap(norm_order, o.norm_order);
-  std::swap(epsilon, o.epsilon);
-  std::swap(relative_sinusoids, o.relative_sinusoids);
-  std::swap(absolute_sinusoids, o.absolute_sinusoids);
-  std::swap(position_table, o.position_table);
-  std::swap(layers, o.layers);
-  std::swap(final_norm_gain, o.final_norm_gain);
-  std::swap(final_norm_bias, o.final_norm_bias);
-  std::swap(output, o.output);
-  return *this;
-}
-
-inline TransformerDecoderT *TransformerDecoder::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<TransformerDecoderT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void TransformerDecoder::UnPackTo(TransformerDecoderT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = width(); _o->width = _e; }
-  { auto _e = heads(); _o->heads = _e; }
-  { auto _e = key_size(); _o->key_size = _e; }
-  { auto _e = value_size(); _o->value_size = _e; }
-  { auto _e = window(); _o->window = _e; }
-  { auto _e = start(); _o->start = _e; }
-  { auto _e = norm_order(); _o->norm_order = _e; }
-  { auto _e = epsilon(); _o->epsilon = _e; }
-  { auto _e = relative_sinusoids(); if (_e) _o->relative_sinusoids = std::unique_ptr<kinglet::schema::RelativeSinusoidsT>(_e->UnPack(_resolver)); }
-  { auto _e = absolute_sinusoids(); if (_e) _o->absolute_sinusoids = std::unique_ptr<kinglet::schema::AbsoluteSinusoidsT>(_e->UnPack(_resolver)); }
-  { auto _e = position_table(); if (_e) _o->position_table = std::unique_ptr<kinglet::schema::PositionTableT>(_e->UnPack(_resolver)); }
-  { auto _e = layers(); if (_e) { _o->layers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->layers[_i] = std::unique_ptr<kinglet::schema::TransformerLayerT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = final_norm_gain(); _o->final_norm_gain = _e; }
-  { auto _e = final_norm_bias(); _o->final_norm_bias = _e; }
-  { auto _e = output(); if (_e) _o->output = std::unique_ptr<kinglet::schema::Quantiser>(new kinglet::schema::Quantiser(*_e)); }
-}
-
-inline flatbuffers::Offset<TransformerDecoder> TransformerDecoder::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TransformerDecoderT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateTransformerDecoder(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoder(flatbuffers::FlatBufferBuilder &_fbb, const TransformerDecoderT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const TransformerDecoderT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _width = _o->width;
-  auto _heads = _o->heads;
-  auto _key_size = _o->key_size;
-  auto _value_size = _o->value_size;
-  auto _window = _o->window;
-  auto _start = _o->start;
-  auto _norm_order = _o->norm_order;
-  auto _epsilon = _o->epsilon;
-  auto _relative_sinusoids = _o->relative_sinusoids ? CreateRelativeSinusoids(_fbb, _o->relative_sinusoids.get(), _rehasher) : 0;
-  auto _absolute_sinusoids = _o->absolute_sinusoids ? CreateAbsoluteSinusoids(_fbb, _o->absolute_sinusoids.get(), _rehasher) : 0;
-  auto _position_table = _o->position_table ? CreatePositionTable(_fbb, _o->position_table.get(), _rehasher) : 0;
-  auto _layers = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::TransformerLayer>> (_o->layers.size(), [](size_t i, _VectorArgs *__va) { return CreateTransformerLayer(*__va->__fbb, __va->__o->layers[i].get(), __va->__rehasher); }, &_va );
-  auto _final_norm_gain = _o->final_norm_gain;
-  auto _final_norm_bias = _o->final_norm_bias;
-  auto _output = _o->output ? _o->output.get() : nullptr;
-  return kinglet::schema::CreateTransformerDecoder(
-      _fbb,
-      _width,
-      _heads,
-      _key_size,
-      _value_size,
-      _window,
-      _start,
-      _norm_order,
-      _epsilon,
-      _relative_sinusoids,
-      _absolute_sinusoids,
-      _position_table,
-      _layers,
-      _final_norm_gain,
-      _final_norm_bias,
-      _output);
-}
-
-inline TransformerEncoderT::TransformerEncoderT(const TransformerEncoderT &o)
-      : vocabulary_size(o.vocabulary_size),
-        embedding((o.embedding) ? new kinglet::schema::AdaptiveEmbeddingT(*o.embedding) : nullptr),
-        stack((o.stack) ? new kinglet::schema::TransformerDecoderT(*o.stack) : nullptr) {
-}
-
-inline TransformerEncoderT &TransformerEncoderT::operator=(TransformerEncoderT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(vocabulary_size, o.vocabulary_size);
-  std::swap(embedding, o.embedding);
-  std::swap(stack, o.stack);
-  return *this;
-}
-
-inline TransformerEncoderT *TransformerEncoder::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<TransformerEncoderT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void TransformerEncoder::UnPackTo(TransformerEncoderT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = vocabulary_size(); _o->vocabulary_size = _e; }
-  { auto _e = embedding(); if (_e) _o->embedding = std::unique_ptr<kinglet::schema::AdaptiveEmbeddingT>(_e->UnPack(_resolver)); }
-  { auto _e = stack(); if (_e) _o->stack = std::unique_ptr<kinglet::schema::TransformerDecoderT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<TransformerEncoder> TransformerEncoder::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TransformerEncoderT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateTransformerEncoder(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<TransformerEncoder> CreateTransformerEncoder(flatbuffers::FlatBufferBuilder &_fbb, const TransformerEncoderT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const TransformerEncoderT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _vocabulary_size = _o->vocabulary_size;
-  auto _embedding = _o->embedding ? CreateAdaptiveEmbedding(_fbb, _o->embedding.get(), _rehasher) : 0;
-  auto _stack = _o->stack ? CreateTransformerDecoder(_fbb, _o->stack.get(), _rehasher) : 0;
-  return kinglet::schema::CreateTransformerEncoder(
-      _fbb,
-      _vocabulary_size,
-      _embedding,
-      _stack);
-}
-
-inline SoftmaxTailT *SoftmaxTail::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<SoftmaxTailT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void SoftmaxTail::UnPackTo(SoftmaxTailT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = first(); _o->first = _e; }
-  { auto _e = size(); _o->size = _e; }
-  { auto _e = cluster_row(); _o->cluster_row = _e; }
-  { auto _e = projection(); _o->projection = _e; }
-  { auto _e = rows(); _o->rows = _e; }
-  { auto _e = bias(); _o->bias = _e; }
-}
-
-inline flatbuffers::Offset<SoftmaxTail> SoftmaxTail::Pack(flatbuffers::FlatBufferBuilder &_fbb, const SoftmaxTailT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateSoftmaxTail(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<SoftmaxTail> CreateSoftmaxTail(flatbuffers::FlatBufferBuilder &_fbb, const SoftmaxTailT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const SoftmaxTailT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _first = _o->first;
-  auto _size = _o->size;
-  auto _cluster_row = _o->cluster_row;
-  auto _projection = _o->projection;
-  auto _rows = _o->rows;
-  auto _bias = _o->bias;
-  return kinglet::schema::CreateSoftmaxTail(
-      _fbb,
-      _first,
-      _size,
-      _cluster_row,
-      _projection,
-      _rows,
-      _bias);
-}
-
-inline AdaptiveSoftmaxT::AdaptiveSoftmaxT(const AdaptiveSoftmaxT &o)
-      : width(o.width),
-        head_size(o.head_size),
-        head_projection(o.head_projection),
-        head_rows(o.head_rows),
-        head_bias(o.head_bias),
-        cluster_weight(o.cluster_weight),
-        cluster_bias(o.cluster_bias),
-        tail_input(o.tail_input),
-        normalisation(o.normalisation) {
-  tails.reserve(o.tails.size());
-  for (const auto &tails_ : o.tails) { tails.emplace_back((tails_) ? new kinglet::schema::SoftmaxTailT(*tails_) : nullptr); }
-}
-
-inline AdaptiveSoftmaxT &AdaptiveSoftmaxT::operator=(AdaptiveSoftmaxT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(width, o.width);
-  std::swap(head_size, o.head_size);
-  std::swap(head_projection, o.head_projection);
-  std::swap(head_rows, o.head_rows);
-  std::swap(head_bias, o.head_bias);
-  std::swap(cluster_weight, o.cluster_weight);
-  std::swap(cluster_bias, o.cluster_bias);
-  std::swap(tail_input, o.tail_input);
-  std::swap(normalisation, o.normalisation);
-  std::swap(tails, o.tails);
-  return *this;
-}
-
-inline AdaptiveSoftmaxT *AdaptiveSoftmax::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<AdaptiveSoftmaxT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void AdaptiveSoftmax::UnPackTo(AdaptiveSoftmaxT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = width(); _o->width = _e; }
-  { auto _e = head_size(); _o->head_size = _e; }
-  { auto _e = head_projection(); _o->head_projection = _e; }
-  { auto _e = head_rows(); _o->head_rows = _e; }
-  { auto _e = head_bias(); _o->head_bias = _e; }
-  { auto _e = cluster_weight(); _o->cluster_weight = _e; }
-  { auto _e = cluster_bias(); _o->cluster_bias = _e; }
-  { auto _e = tail_input(); _o->tail_input = _e; }
-  { auto _e = normalisation(); _o->normalisation = _e; }
-  { auto _e = tails(); if (_e) { _o->tails.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->tails[_i] = std::unique_ptr<kinglet::schema::SoftmaxTailT>(_e->Get(_i)->UnPack(_resolver)); } } }
-}
-
-inline flatbuffers::Offset<AdaptiveSoftmax> AdaptiveSoftmax::Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveSoftmaxT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateAdaptiveSoftmax(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<AdaptiveSoftmax> CreateAdaptiveSoftmax(flatbuffers::FlatBufferBuilder &_fbb, const AdaptiveSoftmaxT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const AdaptiveSoftmaxT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _width = _o->width;
-  auto _head_size = _o->head_size;
-  auto _head_projection = _o->head_projection;
-  auto _head_rows = _o->head_rows;
-  auto _head_bias = _o->head_bias;
-  auto _cluster_weight = _o->cluster_weight;
-  auto _cluster_bias = _o->cluster_bias;
-  auto _tail_input = _o->tail_input;
-  auto _normalisation = _o->normalisation;
-  auto _tails = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::SoftmaxTail>> (_o->tails.size(), [](size_t i, _VectorArgs *__va) { return CreateSoftmaxTail(*__va->__fbb, __va->__o->tails[i].get(), __va->__rehasher); }, &_va );
-  return kinglet::schema::CreateAdaptiveSoftmax(
-      _fbb,
-      _width,
-      _head_size,
-      _head_projection,
-      _head_rows,
-      _head_bias,
-      _cluster_weight,
-      _cluster_bias,
-      _tail_input,
-      _normalisation,
-      _tails);
-}
-
-inline NeuralCacheT *NeuralCache::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<NeuralCacheT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void NeuralCache::UnPackTo(NeuralCacheT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = capacity(); _o->capacity = _e; }
-  { auto _e = theta(); _o->theta = _e; }
-  { auto _e = lambda(); _o->lambda = _e; }
-  { auto _e = start(); _o->start = _e; }
-}
-
-inline flatbuffers::Offset<NeuralCache> NeuralCache::Pack(flatbuffers::FlatBufferBuilder &_fbb, const NeuralCacheT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateNeuralCache(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<NeuralCache> CreateNeuralCache(flatbuffers::FlatBufferBuilder &_fbb, const NeuralCacheT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const NeuralCacheT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _capacity = _o->capacity;
-  auto _theta = _o->theta;
-  auto _lambda = _o->lambda;
-  auto _start = _o->start;
-  return kinglet::schema::CreateNeuralCache(
-      _fbb,
-      _capacity,
-      _theta,
-      _lambda,
-      _start);
-}
-
-inline RecurrentLayerT::RecurrentLayerT(const RecurrentLayerT &o)
-      : cell(o.cell),
-        units(o.units),
-        input_weight(o.input_weight),
-        input_bias(o.input_bias),
-        recurrent_weight(o.recurrent_weight),
-        recurrent_bias(o.recurrent_bias),
-        output((o.output) ? new kinglet::schema::Quantiser(*o.output) : nullptr) {
-}
-
-inline RecurrentLayerT &RecurrentLayerT::operator=(RecurrentLayerT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(cell, o.cell);
-  std::swap(units, o.units);
-  std::swap(input_weight, o.input_weight);
-  std::swap(input_bias, o.input_bias);
-  std::swap(recurrent_weight, o.recurrent_weight);
-  std::swap(recurrent_bias, o.recurrent_bias);
-  std::swap(output, o.output);
-  return *this;
-}
-
-inline RecurrentLayerT *RecurrentLayer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<RecurrentLayerT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void RecurrentLayer::UnPackTo(RecurrentLayerT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = cell(); _o->cell = _e; }
-  { auto _e = units(); _o->units = _e; }
-  { auto _e = input_weight(); _o->input_weight = _e; }
-  { auto _e = input_bias(); _o->input_bias = _e; }
-  { auto _e = recurrent_weight(); _o->recurrent_weight = _e; }
-  { auto _e = recurrent_bias(); _o->recurrent_bias = _e; }
-  { auto _e = output(); if (_e) _o->output = std::unique_ptr<kinglet::schema::Quantiser>(new kinglet::schema::Quantiser(*_e)); }
-}
-
-inline flatbuffers::Offset<RecurrentLayer> RecurrentLayer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateRecurrentLayer(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<RecurrentLayer> CreateRecurrentLayer(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const RecurrentLayerT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _cell = _o->cell;
-  auto _units = _o->units;
-  auto _input_weight = _o->input_weight;
-  auto _input_bias = _o->input_bias;
-  auto _recurrent_weight = _o->recurrent_weight;
-  auto _recurrent_bias = _o->recurrent_bias;
-  auto _output = _o->output ? _o->output.get() : nullptr;
-  return kinglet::schema::CreateRecurrentLayer(
-      _fbb,
-      _cell,
-      _units,
-      _input_weight,
-      _input_bias,
-      _recurrent_weight,
-      _recurrent_bias,
-      _output);
-}
-
-inline RecurrentDecoderT::RecurrentDecoderT(const RecurrentDecoderT &o)
-      : inputs(o.inputs),
-        input((o.input) ? new kinglet::schema::Quantiser(*o.input) : nullptr) {
-  layers.reserve(o.layers.size());
-  for (const auto &layers_ : o.layers) { layers.emplace_back((layers_) ? new kinglet::schema::RecurrentLayerT(*layers_) : nullptr); }
-}
-
-inline RecurrentDecoderT &RecurrentDecoderT::operator=(RecurrentDecoderT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(inputs, o.inputs);
-  std::swap(input, o.input);
-  std::swap(layers, o.layers);
-  return *this;
-}
-
-inline RecurrentDecoderT *RecurrentDecoder::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<RecurrentDecoderT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void RecurrentDecoder::UnPackTo(RecurrentDecoderT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = inputs(); _o->inputs = _e; }
-  { auto _e = input(); if (_e) _o->input = std::unique_ptr<kinglet::schema::Quantiser>(new kinglet::schema::Quantiser(*_e)); }
-  { auto _e = layers(); if (_e) { _o->layers.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->layers[_i] = std::unique_ptr<kinglet::schema::RecurrentLayerT>(_e->Get(_i)->UnPack(_resolver)); } } }
-}
-
-inline flatbuffers::Offset<RecurrentDecoder> RecurrentDecoder::Pack(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentDecoderT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateRecurrentDecoder(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<RecurrentDecoder> CreateRecurrentDecoder(flatbuffers::FlatBufferBuilder &_fbb, const RecurrentDecoderT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const RecurrentDecoderT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _inputs = _o->inputs;
-  auto _input = _o->input ? _o->input.get() : nullptr;
-  auto _layers = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::RecurrentLayer>> (_o->layers.size(), [](size_t i, _VectorArgs *__va) { return CreateRecurrentLayer(*__va->__fbb, __va->__o->layers[i].get(), __va->__rehasher); }, &_va );
-  return kinglet::schema::CreateRecurrentDecoder(
-      _fbb,
-      _inputs,
-      _input,
-      _layers);
-}
-
-inline BagHiddenLayerT *BagHiddenLayer::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<BagHiddenLayerT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void BagHiddenLayer::UnPackTo(BagHiddenLayerT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = input_scale(); _o->input_scale = _e; }
-  { auto _e = input_shift(); _o->input_shift = _e; }
-  { auto _e = weight(); _o->weight = _e; }
-  { auto _e = bias(); _o->bias = _e; }
-  { auto _e = output_scale(); _o->output_scale = _e; }
-  { auto _e = output_shift(); _o->output_shift = _e; }
-}
-
-inline flatbuffers::Offset<BagHiddenLayer> BagHiddenLayer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BagHiddenLayerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateBagHiddenLayer(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<BagHiddenLayer> CreateBagHiddenLayer(flatbuffers::FlatBufferBuilder &_fbb, const BagHiddenLayerT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const BagHiddenLayerT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _input_scale = _o->input_scale;
-  auto _input_shift = _o->input_shift;
-  auto _weight = _o->weight;
-  auto _bias = _o->bias;
-  auto _output_scale = _o->output_scale;
-  auto _output_shift = _o->output_shift;
-  return kinglet::schema::CreateBagHiddenLayer(
-      _fbb,
-      _input_scale,
-      _input_shift,
-      _weight,
-      _bias,
-      _output_scale,
-      _output_shift);
-}
-
-inline BagClassifierT::BagClassifierT(const BagClassifierT &o)
-      : classes(o.classes),
-        padding(o.padding),
-        max_pool(o.max_pool),
-        hidden((o.hidden) ? new kinglet::schema::BagHiddenLayerT(*o.hidden) : nullptr),
-        weight(o.weight),
-        bias(o.bias) {
-}
-
-inline BagClassifierT &BagClassifierT::operator=(BagClassifierT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(classes, o.classes);
-  std::swap(padding, o.padding);
-  std::swap(max_pool, o.max_pool);
-  std::swap(hidden, o.hidden);
-  std::swap(weight, o.weight);
-  std::swap(bias, o.bias);
-  return *this;
-}
-
-inline BagClassifierT *BagClassifier::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<BagClassifierT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void BagClassifier::UnPackTo(BagClassifierT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = classes(); _o->classes = _e; }
-  { auto _e = padding(); _o->padding = _e; }
-  { auto _e = max_pool(); _o->max_pool = _e; }
-  { auto _e = hidden(); if (_e) _o->hidden = std::unique_ptr<kinglet::schema::BagHiddenLayerT>(_e->UnPack(_resolver)); }
-  { auto _e = weight(); _o->weight = _e; }
-  { auto _e = bias(); _o->bias = _e; }
-}
-
-inline flatbuffers::Offset<BagClassifier> BagClassifier::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BagClassifierT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateBagClassifier(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<BagClassifier> CreateBagClassifier(flatbuffers::FlatBufferBuilder &_fbb, const BagClassifierT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const BagClassifierT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _classes = _o->classes;
-  auto _padding = _o->padding;
-  auto _max_pool = _o->max_pool;
-  auto _hidden = _o->hidden ? CreateBagHiddenLayer(_fbb, _o->hidden.get(), _rehasher) : 0;
-  auto _weight = _o->weight;
-  auto _bias = _o->bias;
-  return kinglet::schema::CreateBagClassifier(
-      _fbb,
-      _classes,
-      _padding,
-      _max_pool,
-      _hidden,
-      _weight,
-      _bias);
-}
-
-inline BlockT::BlockT(const BlockT &o)
-      : name(o.name),
-        adaptive_embedding((o.adaptive_embedding) ? new kinglet::schema::AdaptiveEmbeddingT(*o.adaptive_embedding) : nullptr),
-        transformer_decoder((o.transformer_decoder) ? new kinglet::schema::TransformerDecoderT(*o.transformer_decoder) : nullptr),
-        adaptive_softmax((o.adaptive_softmax) ? new kinglet::schema::AdaptiveSoftmaxT(*o.adaptive_softmax) : nullptr),
-        neural_cache((o.neural_cache) ? new kinglet::schema::NeuralCacheT(*o.neural_cache) : nullptr),
-        recurrent_decoder((o.recurrent_decoder) ? new kinglet::schema::RecurrentDecoderT(*o.recurrent_decoder) : nullptr),
-        bag_classifier((o.bag_classifier) ? new kinglet::schema::BagClassifierT(*o.bag_classifier) : nullptr),
-        transformer_encoder((o.transformer_encoder) ? new kinglet::schema::TransformerEncoderT(*o.transformer_encoder) : nullptr) {
-}
-
-inline BlockT &BlockT::operator=(BlockT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(name, o.name);
-  std::swap(adaptive_embedding, o.adaptive_embedding);
-  std::swap(transformer_decoder, o.transformer_decoder);
-  std::swap(adaptive_softmax, o.adaptive_softmax);
-  std::swap(neural_cache, o.neural_cache);
-  std::swap(recurrent_decoder, o.recurrent_decoder);
-  std::swap(bag_classifier, o.bag_classifier);
-  std::swap(transformer_encoder, o.transformer_encoder);
-  return *this;
-}
-
-inline BlockT *Block::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<BlockT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Block::UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = name(); if (_e) _o->name = _e->str(); }
-  { auto _e = adaptive_embedding(); if (_e) _o->adaptive_embedding = std::unique_ptr<kinglet::schema::AdaptiveEmbeddingT>(_e->UnPack(_resolver)); }
-  { auto _e = transformer_decoder(); if (_e) _o->transformer_decoder = std::unique_ptr<kinglet::schema::TransformerDecoderT>(_e->UnPack(_resolver)); }
-  { auto _e = adaptive_softmax(); if (_e) _o->adaptive_softmax = std::unique_ptr<kinglet::schema::AdaptiveSoftmaxT>(_e->UnPack(_resolver)); }
-  { auto _e = neural_cache(); if (_e) _o->neural_cache = std::unique_ptr<kinglet::schema::NeuralCacheT>(_e->UnPack(_resolver)); }
-  { auto _e = recurrent_decoder(); if (_e) _o->recurrent_decoder = std::unique_ptr<kinglet::schema::RecurrentDecoderT>(_e->UnPack(_resolver)); }
-  { auto _e = bag_classifier(); if (_e) _o->bag_classifier = std::unique_ptr<kinglet::schema::BagClassifierT>(_e->UnPack(_resolver)); }
-  { auto _e = transformer_encoder(); if (_e) _o->transformer_encoder = std::unique_ptr<kinglet::schema::TransformerEncoderT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<Block> Block::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateBlock(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_fbb, const BlockT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const BlockT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _name = _fbb.CreateString(_o->name);
-  auto _adaptive_embedding = _o->adaptive_embedding ? CreateAdaptiveEmbedding(_fbb, _o->adaptive_embedding.get(), _rehasher) : 0;
-  auto _transformer_decoder = _o->transformer_decoder ? CreateTransformerDecoder(_fbb, _o->transformer_decoder.get(), _rehasher) : 0;
-  auto _adaptive_softmax = _o->adaptive_softmax ? CreateAdaptiveSoftmax(_fbb, _o->adaptive_softmax.get(), _rehasher) : 0;
-  auto _neural_cache = _o->neural_cache ? CreateNeuralCache(_fbb, _o->neural_cache.get(), _rehasher) : 0;
-  auto _recurrent_decoder = _o->recurrent_decoder ? CreateRecurrentDecoder(_fbb, _o->recurrent_decoder.get(), _rehasher) : 0;
-  auto _bag_classifier = _o->bag_classifier ? CreateBagClassifier(_fbb, _o->bag_classifier.get(), _rehasher) : 0;
-  auto _transformer_encoder = _o->transformer_encoder ? CreateTransformerEncoder(_fbb, _o->transformer_encoder.get(), _rehasher) : 0;
-  return kinglet::schema::CreateBlock(
-      _fbb,
-      _name,
-      _adaptive_embedding,
-      _transformer_decoder,
-      _adaptive_softmax,
-      _neural_cache,
-      _recurrent_decoder,
-      _bag_classifier,
-      _transformer_encoder);
-}
-
-inline ProvenanceT *Provenance::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<ProvenanceT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Provenance::UnPackTo(ProvenanceT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = producer(); if (_e) _o->producer = _e->str(); }
-  { auto _e = family(); if (_e) _o->family = _e->str(); }
-  { auto _e = source(); if (_e) _o->source = _e->str(); }
-  { auto _e = source_digest(); if (_e) _o->source_digest = _e->str(); }
-  { auto _e = options(); if (_e) _o->options = _e->str(); }
-}
-
-inline flatbuffers::Offset<Provenance> Provenance::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateProvenance(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Provenance> CreateProvenance(flatbuffers::FlatBufferBuilder &_fbb, const ProvenanceT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ProvenanceT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _producer = _fbb.CreateString(_o->producer);
-  auto _family = _fbb.CreateString(_o->family);
-  auto _source = _fbb.CreateString(_o->source);
-  auto _source_digest = _fbb.CreateString(_o->source_digest);
-  auto _options = _fbb.CreateString(_o->options);
-  return kinglet::schema::CreateProvenance(
-      _fbb,
-      _producer,
-      _family,
-      _source,
-      _source_digest,
-      _options);
-}
-
-inline VocabularyT *Vocabulary::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<VocabularyT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Vocabulary::UnPackTo(VocabularyT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = size(); _o->size = _e; }
-  { auto _e = words(); _o->words = _e; }
-  { auto _e = ranks(); _o->ranks = _e; }
-}
-
-inline flatbuffers::Offset<Vocabulary> Vocabulary::Pack(flatbuffers::FlatBufferBuilder &_fbb, const VocabularyT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateVocabulary(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Vocabulary> CreateVocabulary(flatbuffers::FlatBufferBuilder &_fbb, const VocabularyT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const VocabularyT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _size = _o->size;
-  auto _words = _o->words;
-  auto _ranks = _o->ranks;
-  return kinglet::schema::CreateVocabulary(
-      _fbb,
-      _size,
-      _words,
-      _ranks);
-}
-
-inline GoldenT *Golden::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<GoldenT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Golden::UnPackTo(GoldenT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = ids(); if (_e) { _o->ids.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->ids[_i] = _e->Get(_i); } } }
-  { auto _e = log_probabilities(); if (_e) { _o->log_probabilities.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->log_probabilities[_i] = _e->Get(_i); } } }
-  { auto _e = tolerance(); _o->tolerance = _e; }
-  { auto _e = source_ids(); if (_e) { _o->source_ids.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->source_ids[_i] = _e->Get(_i); } } }
-}
-
-inline flatbuffers::Offset<Golden> Golden::Pack(flatbuffers::FlatBufferBuilder &_fbb, const GoldenT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateGolden(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Golden> CreateGolden(flatbuffers::FlatBufferBuilder &_fbb, const GoldenT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const GoldenT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _ids = _fbb.CreateVector(_o->ids);
-  auto _log_probabilities = _fbb.CreateVector(_o->log_probabilities);
-  auto _tolerance = _o->tolerance;
-  auto _source_ids = _o->source_ids.size() ? _fbb.CreateVector(_o->source_ids) : 0;
-  return kinglet::schema::CreateGolden(
-      _fbb,
-      _ids,
-      _log_probabilities,
-      _tolerance,
-      _source_ids);
-}
-
-inline ModelT::ModelT(const ModelT &o)
-      : features(o.features),
-        provenance((o.provenance) ? new kinglet::schema::ProvenanceT(*o.provenance) : nullptr),
-        vocabulary_size(o.vocabulary_size),
-        vocabulary((o.vocabulary) ? new kinglet::schema::VocabularyT(*o.vocabulary) : nullptr),
-        source_vocabulary((o.source_vocabulary) ? new kinglet::schema::VocabularyT(*o.source_vocabulary) : nullptr),
-        start_token(o.start_token),
-        golden((o.golden) ? new kinglet::schema::GoldenT(*o.golden) : nullptr),
-        segments(o.segments) {
-  blocks.reserve(o.blocks.size());
-  for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new kinglet::schema::BlockT(*blocks_) : nullptr); }
-  tensors.reserve(o.tensors.size());
-  for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new kinglet::schema::TensorT(*tensors_) : nullptr); }
-}
-
-inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(features, o.features);
-  std::swap(provenance, o.provenance);
-  std::swap(vocabulary_size, o.vocabulary_size);
-  std::swap(vocabulary, o.vocabulary);
-  std::swap(source_vocabulary, o.source_vocabulary);
-  std::swap(start_token, o.start_token);
-  std::swap(blocks, o.blocks);
-  std::swap(tensors, o.tensors);
-  std::swap(golden, o.golden);
-  std::swap(segments, o.segments);
-  return *this;
-}
-
-inline ModelT *Model::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<ModelT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = features(); if (_e) { _o->features.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->features[_i] = _e->Get(_i)->str(); } } }
-  { auto _e = provenance(); if (_e) _o->provenance = std::unique_ptr<kinglet::schema::ProvenanceT>(_e->UnPack(_resolver)); }
-  { auto _e = vocabulary_size(); _o->vocabulary_size = _e; }
-  { auto _e = vocabulary(); if (_e) _o->vocabulary = std::unique_ptr<kinglet::schema::VocabularyT>(_e->UnPack(_resolver)); }
-  { auto _e = source_vocabulary(); if (_e) _o->source_vocabulary = std::unique_ptr<kinglet::schema::VocabularyT>(_e->UnPack(_resolver)); }
-  { auto _e = start_token(); _o->start_token = _e; }
-  { auto _e = blocks(); if (_e) { _o->blocks.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->blocks[_i] = std::unique_ptr<kinglet::schema::BlockT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = tensors(); if (_e) { _o->tensors.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->tensors[_i] = std::unique_ptr<kinglet::schema::TensorT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = golden(); if (_e) _o->golden = std::unique_ptr<kinglet::schema::GoldenT>(_e->UnPack(_resolver)); }
-  { auto _e = segments(); if (_e) { _o->segments.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->segments[_i] = *_e->Get(_i); } } }
-}
-
-inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateModel(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ModelT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _features = _o->features.size() ? _fbb.CreateVectorOfStrings(_o->features) : 0;
-  auto _provenance = _o->provenance ? CreateProvenance(_fbb, _o->provenance.get(), _rehasher) : 0;
-  auto _vocabulary_size = _o->vocabulary_size;
-  auto _vocabulary = _o->vocabulary ? CreateVocabulary(_fbb, _o->vocabulary.get(), _rehasher) : 0;
-  auto _source_vocabulary = _o->source_vocabulary ? CreateVocabulary(_fbb, _o->source_vocabulary.get(), _rehasher) : 0;
-  auto _start_token = _o->start_token;
-  auto _blocks = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Block>> (_o->blocks.size(), [](size_t i, _VectorArgs *__va) { return CreateBlock(*__va->__fbb, __va->__o->blocks[i].get(), __va->__rehasher); }, &_va );
-  auto _tensors = _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Tensor>> (_o->tensors.size(), [](size_t i, _VectorArgs *__va) { return CreateTensor(*__va->__fbb, __va->__o->tensors[i].get(), __va->__rehasher); }, &_va );
-  auto _golden = _o->golden ? CreateGolden(_fbb, _o->golden.get(), _rehasher) : 0;
-  auto _segments = _fbb.CreateVectorOfStructs(_o->segments);
-  return kinglet::schema::CreateModel(
-      _fbb,
-      _features,
-      _provenance,
-      _vocabulary_size,
-      _vocabulary,
-      _source_vocabulary,
-      _start_token,
-      _blocks,
-      _tensors,
-      _golden,
-      _segments);
-}
-
 inline const kinglet::schema::Model *GetModel(const void *buf) {
   return flatbuffers::GetRoot<kinglet::schema::Model>(buf);
 }
@@ -6043,18 +3980,6 @@ inline void FinishSizePrefixedModelBuffer(
     flatbuffers::FlatBufferBuilder &fbb,
     flatbuffers::Offset<kinglet::schema::Model> root) {
   fbb.FinishSizePrefixed(root, ModelIdentifier());
-}
-
-inline std::unique_ptr<kinglet::schema::ModelT> UnPackModel(
-    const void *buf,
-    const flatbuffers::resolver_function_t *res = nullptr) {
-  return std::unique_ptr<kinglet::schema::ModelT>(GetModel(buf)->UnPack(res));
-}
-
-inline std::unique_ptr<kinglet::schema::ModelT> UnPackSizePrefixedModel(
-    const void *buf,
-    const flatbuffers::resolver_function_t *res = nullptr) {
-  return std::unique_ptr<kinglet::schema::ModelT>(GetSizePrefixedModel(buf)->UnPack(res));
 }
 
 }  // namespace schema

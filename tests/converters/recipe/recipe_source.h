@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/source_weights.h"
 #include "converters/recipe/recipe.h"
+#include "converters/sources/source_weights.h"
 #include "tests/support/model_builder.h"
 
 namespace kinglet {

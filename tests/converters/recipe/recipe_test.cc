@@ -83,11 +83,22 @@ TEST(ParseRecipe, AFamilyNeedsNoBlocks) {
   EXPECT_EQ(recipe->passes.size(), 1u);
 }
 
+TEST(ParseRecipe, PassesAloneNeedNoBlocks) {
+  const auto recipe = Parsed(R"({"comment": 1, "passes": [{"pass": "half", "tensors": ["*"]}]})");
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(recipe->family, "");
+  EXPECT_FALSE(recipe->embedding);
+  EXPECT_EQ(recipe->passes.size(), 1u);
+}
+
 TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
   const std::string ref = R"({"tensor": "t", "rows": )";
   const std::pair<std::string, std::string_view> cases[] = {
       {"[]", ": expected an object, found an array"},
       {"{}", ": expected \"embedding\", found none"},
+      {R"({"comment": "no passes"})", ": expected \"embedding\", found none"},
+      {R"({"passes": [], "unused": ["*"]})", ": expected \"embedding\", found none"},
+      {R"({"passes": [], "tables": {}})", ", /tables: expected none without a family"},
       {R"({"embeding": {}})", ": expected only \"comment\", "},
       {R"({"family": ""})", ", /family: expected the name of a family, found none"},
       {R"({"family": 3})", ", /family: expected a text, found 3"},

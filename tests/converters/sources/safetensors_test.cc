@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/converters/container_files.h"
+#include "tests/converters/sources/container_files.h"
 
 namespace kinglet::safetensors_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tests/converters/container_files.h"
+#include "tests/converters/sources/container_files.h"
 #include "tests/converters/synthetic.h"
 
 namespace kinglet::source_file_test {

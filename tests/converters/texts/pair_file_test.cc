@@ -34,7 +34,7 @@ TEST(ReadPairs, WhatIsNoPairIsRefusedWithItsLine) {
       {"||| 2 3\n", "line 1: expected at least one source id"},
       {"1 |||\n", "begins with the start token 2, found none"},
       {"1 ||| 3 2\n", "begins with the start token 2, found 3"},
-      {"1 ||| 2\n", "at least one target id behind the start token 2"},
+      {"1 ||| 2\n", "at least one target id after the start token 2"},
       {"1 x ||| 2 3\n", "line 1, source: byte 2"},
       {"1 ||| 2 3 ||| 4\n", "line 1, target: byte 5"},
       {"1 ||| 2 -3\n", "line 1, target: byte 3"},

@@ -26,10 +26,13 @@ std::vector<uint32_t> Ids(std::string_view content) {
 
 std::vector<std::string> Words(std::string_view content) {
   const TemporaryFile file(content);
-  const Result<std::vector<std::string>> words = ReadText(file.path());
-  if (words.ok()) return *words;
-  ADD_FAILURE() << words.status().message();
-  return {};
+  std::vector<std::string> words;
+  const Status status = ForEachWord(file.path(), [&words](std::string_view word) {
+    words.emplace_back(word);
+    return Status();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return words;
 }
 
 using Strings = std::vector<std::string>;

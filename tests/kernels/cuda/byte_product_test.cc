@@ -23,9 +23,9 @@ int32_t ValueOf(uint8_t byte) {
 // Places as the comment of byte_product.h gives them, written out once more.
 template <bool kSignedA, bool kSignedB>
 void Check(const Tiles& tiles, int32_t start) {
-  PerLane<TileA> a;
-  PerLane<TileB> b;
-  PerLane<TileD> d;
+  PerThread<TileA> a;
+  PerThread<TileB> b;
+  PerThread<TileD> d;
   for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
     const uint32_t g = lane / 4, t = lane % 4;
     a[lane] = {};

@@ -129,10 +129,10 @@ TEST(CudaProgram, StepsOfALaneFollowWithoutWaiting) {
   const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
   const StepList list = (*bound)->List({0, chain.plan.steps.size()});
   ASSERT_EQ(list.count, 5u);
-  EXPECT_TRUE(MustWait(list.steps[0], list.steps[1]));   // product, product
-  EXPECT_TRUE(MustWait(list.steps[1], list.steps[2]));   // product, sum
-  EXPECT_FALSE(MustWait(list.steps[2], list.steps[3]));  // sum, norm
-  EXPECT_FALSE(MustWait(list.steps[3], list.steps[4]));  // norm, quantise
+  EXPECT_TRUE(NeedsBarrier(list.steps[0], list.steps[1]));   // product, product
+  EXPECT_TRUE(NeedsBarrier(list.steps[1], list.steps[2]));   // product, sum
+  EXPECT_FALSE(NeedsBarrier(list.steps[2], list.steps[3]));  // sum, norm
+  EXPECT_FALSE(NeedsBarrier(list.steps[3], list.steps[4]));  // norm, quantise
 }
 
 TEST(CudaProgram, RefusesWhatDoesNotFit) {

@@ -91,14 +91,14 @@ TEST(Sampling, BoundsOfTheImpossibleAndTheExtreme) {
 TEST(Sampling, ExactMassesAreChosenByTheirCumulativeSum) {
   const std::vector<MassBounds> masses = {MassBounds::Exactly(1), MassBounds::Exactly(0),
                                           MassBounds::Exactly(2), MassBounds::Exactly(1)};
-  EXPECT_EQ(*ChooseCluster(masses, 0), 0u);
-  EXPECT_EQ(*ChooseCluster(masses, 0.2499), 0u);
-  EXPECT_EQ(*ChooseCluster(masses, 0.25), 2u);
-  EXPECT_EQ(*ChooseCluster(masses, 0.7499), 2u);
-  EXPECT_EQ(*ChooseCluster(masses, 0.75), 3u);
-  EXPECT_EQ(*ChooseCluster(masses, 1 - 0x1p-53), 3u);
+  EXPECT_EQ(*DrawCluster(masses, 0), 0u);
+  EXPECT_EQ(*DrawCluster(masses, 0.2499), 0u);
+  EXPECT_EQ(*DrawCluster(masses, 0.25), 2u);
+  EXPECT_EQ(*DrawCluster(masses, 0.7499), 2u);
+  EXPECT_EQ(*DrawCluster(masses, 0.75), 3u);
+  EXPECT_EQ(*DrawCluster(masses, 1 - 0x1p-53), 3u);
   const std::vector<MassBounds> one = {MassBounds::Exactly(3)};
-  EXPECT_EQ(*ChooseCluster(one, 0.999), 0u);
+  EXPECT_EQ(*DrawCluster(one, 0.999), 0u);
 }
 
 // Whatever the masses turn out to be within their bounds, an early choice is the one they give.
@@ -118,10 +118,10 @@ TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
     exact[0] = MassBounds::Exactly(exact[0].low + 1);
     masses[0] = {masses[0].low + 1, masses[0].high + 1};
     const double uniform = (random.Below(1 << 20) + 0.5) / (1 << 20);
-    const auto early = ChooseCluster(masses, uniform);
+    const auto early = DrawCluster(masses, uniform);
     ++(early ? decided : open);
     if (early) {
-      ASSERT_EQ(*early, *ChooseCluster(exact, uniform)) << round;
+      ASSERT_EQ(*early, *DrawCluster(exact, uniform)) << round;
     }
   }
   EXPECT_GT(decided, 5000);

@@ -1,5 +1,5 @@
-// Several streams asked at once: each answer, and what each stream has done for it, is that of
-// asking it alone; a cluster is computed for those that need it and for no other.
+// A query of several lanes: each answer, and the work that its lane reports, is that of a query of the
+// lane alone, and a cluster is computed for the lanes that need it and for no other.
 #include <gtest/gtest.h>
 
 #include <cmath>

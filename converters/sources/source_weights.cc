@@ -1,4 +1,4 @@
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,15 +11,16 @@
 namespace kinglet {
 namespace {
 
-Status Refuse(const SourceTensor& tensor, const std::string& expected, const std::string& found) {
+Status RefuseSourceTensor(const SourceTensor& tensor, const std::string& expected,
+                          const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + tensor.name,
                          expected, found);
 }
 
-Status CheckCount(const SourceTensor& tensor, uint64_t found) {
+Status CheckTensorCount(const SourceTensor& tensor, uint64_t found) {
   const uint64_t expected = CountEntries(tensor.shape);
   if (found == expected) return {};
-  return Refuse(tensor, std::to_string(expected) + " values", std::to_string(found));
+  return RefuseSourceTensor(tensor, std::to_string(expected) + " values", std::to_string(found));
 }
 
 Result<Digest128> DigestOfValues(const SourceTensor& tensor) {
@@ -28,6 +29,11 @@ Result<Digest128> DigestOfValues(const SourceTensor& tensor) {
 }
 
 }  // namespace
+
+bool HasTensor(std::span<const SourceTensor> weights, std::string_view name) {
+  return std::any_of(weights.begin(), weights.end(),
+                     [name](const SourceTensor& tensor) { return tensor.name == name; });
+}
 
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
   SourceTensor tensor = {std::move(name), view.shape, {}, {}, {}};
@@ -45,7 +51,7 @@ SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView
 
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor) {
   KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, tensor.values());
-  KINGLET_RETURN_IF_ERROR(CheckCount(tensor, values.size()));
+  KINGLET_RETURN_IF_ERROR(CheckTensorCount(tensor, values.size()));
   KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values));
   return values;
 }
@@ -61,9 +67,9 @@ Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t f
   }
   KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, tensor.rows(first, count));
   if (values.size() != count * row) {
-    return Refuse(tensor,
-                  std::to_string(count * row) + " values in " + std::to_string(count) + " rows",
-                  std::to_string(values.size()));
+    return RefuseSourceTensor(
+        tensor, std::to_string(count * row) + " values in " + std::to_string(count) + " rows",
+        std::to_string(values.size()));
   }
   KINGLET_RETURN_IF_ERROR(CheckFinite("checkpoint", "tensor " + tensor.name, values, first * row));
   return values;
@@ -95,9 +101,9 @@ Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b) {
 }
 
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor) {
-  if (!tensor.integers) return Refuse(tensor, "integers", "floats");
+  if (!tensor.integers) return RefuseSourceTensor(tensor, "integers", "floats");
   KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> values, tensor.integers());
-  KINGLET_RETURN_IF_ERROR(CheckCount(tensor, values.size()));
+  KINGLET_RETURN_IF_ERROR(CheckTensorCount(tensor, values.size()));
   return values;
 }
 

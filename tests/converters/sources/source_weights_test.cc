@@ -1,4 +1,4 @@
-#include "converters/families/source_weights.h"
+#include "converters/sources/source_weights.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,13 @@
 // A training code's named tensors as families see them: names and shapes first, values on demand.
 // Where the values come from (a file of any container, memory in a test) is behind the readers.
-#ifndef KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
-#define KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
+#ifndef KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
+#define KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/sources/elements.h"
@@ -28,6 +30,8 @@ struct SourceTensor {
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
+
+bool HasTensor(std::span<const SourceTensor> weights, std::string_view name);
 
 // A tensor whose entries are a view of elements in a file.
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view);
@@ -55,4 +59,4 @@ Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor);
 
 }  // namespace kinglet
 
-#endif  // KINGLET_CONVERTERS_FAMILIES_SOURCE_WEIGHTS_H_
+#endif  // KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_

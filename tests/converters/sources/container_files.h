@@ -1,6 +1,6 @@
 // Opening the files of the containers' tests, and reading everything that they say they have.
-#ifndef KINGLET_TESTS_CONVERTERS_CONTAINER_FILES_H_
-#define KINGLET_TESTS_CONVERTERS_CONTAINER_FILES_H_
+#ifndef KINGLET_TESTS_CONVERTERS_SOURCES_CONTAINER_FILES_H_
+#define KINGLET_TESTS_CONVERTERS_SOURCES_CONTAINER_FILES_H_
 
 #include <gtest/gtest.h>
 
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "converters/families/source_weights.h"
 #include "converters/sources/elements.h"
 #include "converters/sources/input_file.h"
+#include "converters/sources/source_weights.h"
 #include "tests/converters/files.h"
 
 namespace kinglet {
@@ -103,4 +103,4 @@ inline void ExpectNamedArrays(const SourceWeights& weights) {
 
 }  // namespace kinglet
 
-#endif  // KINGLET_TESTS_CONVERTERS_CONTAINER_FILES_H_
+#endif  // KINGLET_TESTS_CONVERTERS_SOURCES_CONTAINER_FILES_H_

@@ -1,0 +1,47 @@
+// The parts of a recipe's JSON that name tensors: references and tables.
+#ifndef KINGLET_CONVERTERS_RECIPE_PARSE_TABLE_H_
+#define KINGLET_CONVERTERS_RECIPE_PARSE_TABLE_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converters/recipe/recipe.h"
+#include "converters/recipe/recipe_node.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Appends the name of every tensor that it meets to `references`, which must outlive it. Errors of
+// all functions: KINGLET_INVALID_ARGUMENT naming the place in the JSON.
+class TableParser {
+ public:
+  explicit TableParser(std::vector<std::string>& references) : references_(references) {}
+
+  // A reference: a tensor's name, or an object with the key "tensor".
+  Result<TensorRef> Ref(const RecipeNode& node);
+  Result<TensorRef> Ref(const RecipeNode& node, std::string_view key);
+  Result<std::optional<TensorRef>> OptionalRef(const RecipeNode& node, std::string_view key);
+  // A reference to a tensor whose name the recipe implies.
+  TensorRef Named(std::string name);
+
+  Result<TableRecipe> Table(const RecipeNode& node);
+  Result<TableRecipe> Table(const RecipeNode& node, std::string_view key);
+
+ private:
+  Result<CodesRecipe> Codes(const RecipeNode& node);
+  Status ReadCodebookAndCodes(const RecipeNode& node, CodesRecipe& codes);
+  Result<HashedRecipe> Hashed(const RecipeNode& node);
+  Result<DpqRecipe> Dpq(const RecipeNode& node);
+  Result<TableRecipe> Kd(const RecipeNode& node);
+  Result<DefineRecipe> Define(const RecipeNode& node);
+  Result<DefineRecipe::Band> Band(const RecipeNode& node);
+  Result<DefineRecipe::Layer> Layer(const RecipeNode& node);
+
+  std::vector<std::string>& references_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_PARSE_TABLE_H_

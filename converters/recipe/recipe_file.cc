@@ -1,0 +1,42 @@
+#include "converters/recipe/recipe_file.h"
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "converters/recipe/recipe_node.h"
+
+namespace kinglet {
+namespace {
+
+Result<Recipe> ReadRecipe(const std::string& path) {
+  KINGLET_ASSIGN_OR_RETURN(const RecipeNode node, RecipeNode::Read(path));
+  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ParseRecipe(node));
+  recipe.folder = std::filesystem::path(path).parent_path().string();
+  return recipe;
+}
+
+}  // namespace
+
+std::string RecipePathBeside(const std::string& checkpoint) {
+  return std::filesystem::path(checkpoint).replace_extension(".recipe.json").string();
+}
+
+Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path) {
+  Recipe named;
+  if (!path.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(named, ReadRecipe(path));
+    if (named.embedding || !named.family.empty()) return named;
+  }
+  const std::string beside = RecipePathBeside(checkpoint);
+  std::error_code ignored;
+  if (!std::filesystem::exists(beside, ignored)) return named;
+  KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(beside));
+  if (!path.empty()) {
+    recipe.passes = std::move(named.passes);
+    recipe.folder = std::move(named.folder);
+  }
+  return recipe;
+}
+
+}  // namespace kinglet

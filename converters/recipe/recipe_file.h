@@ -1,0 +1,28 @@
+// Which recipe describes a checkpoint: the one that the user names, or the one beside the weights.
+#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FILE_H_
+#define KINGLET_CONVERTERS_RECIPE_RECIPE_FILE_H_
+
+#include <string>
+
+#include "converters/recipe/recipe.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// "models/small.recipe.json" for "models/small.pt": where training code that can describe its own
+// networks (examples/torch) saves the recipe with the weights.
+std::string RecipePathBeside(const std::string& checkpoint);
+
+// The recipe that converts `checkpoint`:
+// - `path`, if that recipe names blocks or a family;
+// - the file at RecipePathBeside, if there is one. A recipe `path` of passes alone replaces its
+//   passes;
+// - otherwise `path` as it is, or, where `path` is empty, an empty recipe: a family has to
+//   recognise the checkpoint.
+// Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT naming the place in the
+// JSON.
+Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& path);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_FILE_H_

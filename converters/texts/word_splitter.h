@@ -1,0 +1,55 @@
+// Running text as words, split as the training codes' readers split it.
+#ifndef KINGLET_CONVERTERS_TEXTS_WORD_SPLITTER_H_
+#define KINGLET_CONVERTERS_TEXTS_WORD_SPLITTER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// The word that stands for the end of a line. A vocabulary without it may have kSentenceEnd, as
+// fairseq's dictionaries do, which then takes its place.
+inline constexpr std::string_view kEndOfLine = "<eos>";
+inline constexpr std::string_view kSentenceEnd = "</s>";
+
+// ASCII white space as Python's str.split() has it: also vertical tabs, form feeds and the
+// separators 0x1c to 0x1f.
+bool IsAsciiSpace(char c);
+
+// Takes one word and the number of its line, from 1. The word is valid during the call.
+using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
+
+// Splits text that comes in pieces. Each line is split at ASCII white space and kEndOfLine follows;
+// a blank line gives kEndOfLine alone; a last line without newline counts, an empty one after the
+// last newline does not. Lines end with '\n' ('\r' is white space).
+class WordSplitter {
+ public:
+  static constexpr size_t kLongestWord = 65'535;  // bytes of a word in a vocabulary
+  // A word of more than `kept` bytes is cut behind them, which bounds the memory. The default keeps
+  // one byte more than any vocabulary's word has, so that a cut word is in no vocabulary.
+  explicit WordSplitter(size_t kept = kLongestWord + 1) : kept_(kept) {}
+
+  // The first error of `sink` ends the call and is returned.
+  Status Add(std::string_view piece, const WordSink& sink);
+  // To be called when the text has ended.
+  Status Finish(const WordSink& sink);
+
+ private:
+  void Keep(std::string_view text);
+  // The current word ends with `tail`; without any letter there is none.
+  Status EndWord(std::string_view tail, const WordSink& sink);
+
+  size_t kept_;
+  std::string word_;        // what earlier pieces held of the current word
+  bool open_line_ = false;  // something follows the last newline
+  uint64_t line_ = 1;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_TEXTS_WORD_SPLITTER_H_

@@ -1,0 +1,32 @@
+// The numbers of a computed cluster, as queries read them.
+#ifndef KINGLET_RUNTIME_QUERIES_CLUSTER_VIEW_H_
+#define KINGLET_RUNTIME_QUERIES_CLUSTER_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cluster_words.h"
+#include "kernels/ref/cluster_words.h"
+
+namespace kinglet {
+
+// The head (cluster 0) or a tail after one token of a stream. Valid until the stream's next step.
+template <class T>
+struct ClusterView {
+  size_t index;
+  uint32_t first, size;   // its words are [first, first + size)
+  const T* logits;        // [size]
+  const T* block_sums;    // [SumBlocks(size)]: sums of exp(logit - max) over blocks of logits
+  ClusterTerms<T> terms;  // turn a logit into a log-probability
+
+  // log p of a word of the cluster before the neural cache is mixed in.
+  T SoftmaxLogProbability(uint32_t id) const {
+    return ref::SoftmaxLogProbability(logits[id - first], terms);
+  }
+  // The same for the cluster's most probable word.
+  T LargestLogProbability() const { return ref::SoftmaxLogProbability(terms.largest, terms); }
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_CLUSTER_VIEW_H_

@@ -1,0 +1,88 @@
+// Mixes a neural cache into the softmax's probabilities. With lambda the cache's share, and m(w)
+// the part of the cache's total weight that is on pairs whose word is w:
+//
+//   m(w) = 0    log p(w) = log softmax(w) + log(1 - lambda)
+//   m(w) > 0    log p(w) = log((1 - lambda) softmax(w) + lambda m(w))
+//
+// Sources: Grave et al. 2016, "Improving Neural Language Models with a Continuous Cache";
+// docs/NUMERICS.md, rule 5.
+#ifndef KINGLET_RUNTIME_QUERIES_NEURAL_CACHE_MIX_H_
+#define KINGLET_RUNTIME_QUERIES_NEURAL_CACHE_MIX_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cluster_words.h"
+#include "runtime/model.h"
+#include "runtime/queries/cached_words.h"
+#include "runtime/queries/cluster_view.h"
+#include "runtime/queries/query_memory.h"
+#include "runtime/queries/query_options.h"
+#include "runtime/queries/query_work.h"
+
+namespace kinglet {
+
+// The neural cache of one stream as queries see it. In a model without one it leaves every
+// probability as it is. T is the backend's real type.
+template <class T>
+class NeuralCacheMix {
+ public:
+  // `model` outlives it.
+  NeuralCacheMix(const Model& model, EmptyCache empty_cache);
+
+  // Another token is the stream's last one: the weights are to be computed again.
+  void Invalidate();
+
+  // --- what a query does first (Distribution::OpenCache)
+
+  // Whether the weights after the last token were taken.
+  bool computed() const { return computed_; }
+  // Takes the weights that the cache's steps left in the frame, and adds what that took to `work`.
+  // KINGLET_NOT_FINITE. REQUIRES: the model has a cache.
+  Status TakeWeights(const StreamFrame& frame, QueryWork& work);
+  Status NotFinite(const StreamFrame& frame) const;
+  // Whether a table has this stream's words after its last token, and whether it is this one.
+  bool HasTable() const { return table_ != nullptr && table_->owner == this; }
+  bool HasTable(const typename QueryMemory<T>::Table& table) const {
+    return HasTable() && table_ == &table;
+  }
+  // Fills the table with the words of the cache. REQUIRES: computed(), if the model has a cache.
+  void FillTable(const StreamFrame& frame, typename QueryMemory<T>::Table& table);
+
+  // --- mixing. REQUIRES of all but Keep: HasTable().
+
+  bool is_in_model() const { return plan_ != nullptr; }
+  // What a word that the cache does not hold gets added to its log-probability: log(1 - lambda), or
+  // -0, which changes nothing, where no cache is mixed in.
+  T Keep() const;
+  // A word's weight in the cache; 0 if the cache does not hold it.
+  T WeightOf(uint32_t id) const { return table_->words.WeightOf(id); }
+  // log p of a word with the cache mixed in, from its log p before and its weight in the cache.
+  // Monotone in both.
+  T MixedLogProbability(T log_probability, T weight) const;
+  // The same for all words of a cluster that the cache holds, to memory.held_ids and
+  // memory.held_mixed. Returns their number.
+  size_t MixHeldWords(const ClusterView<T>& cluster, const ClusterFunctions<T>& functions,
+                      QueryMemory<T>& memory) const;
+  // The largest weight in the cache of a word of the cluster, or 0. Adds its comparisons to
+  // `tally`.
+  T HeaviestWordOf(size_t cluster, OperationTally& tally) const;
+  // log of the probability of all words of a cluster together, from the softmax's log p of it.
+  double MixedLogProbabilityOfCluster(size_t cluster, T log_softmax) const;
+
+ private:
+  CacheTerms<T> Terms() const { return {keep_, lambda_, total_}; }
+
+  const CachePlan* plan_;  // null: the model has no cache
+  const BufferLayout* layout_;
+  EmptyCache empty_cache_;
+  T lambda_{0}, keep_{1}, log_keep_{0};  // keep = 1 - lambda
+
+  bool computed_ = false;
+  T total_{0};                                       // sum of the weights of all pairs
+  typename QueryMemory<T>::Table* table_ = nullptr;  // null: filled since the last token in none
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_NEURAL_CACHE_MIX_H_

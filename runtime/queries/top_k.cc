@@ -1,0 +1,140 @@
+#include "runtime/queries/top_k.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace kinglet {
+namespace {
+
+// Logits that are compared at once while fewer than k words are found: any of them may be taken.
+constexpr uint32_t kFirstWords = 256;
+
+// An upper bound of log p, cache included, of words whose softmax log p and whose weight in the
+// cache are at most these.
+template <class T>
+T BoundOf(Distribution<T>& distribution, T log_probability, T weight) {
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  const T bound = std::max(cache.MixedLogProbability(log_probability, T{0}),
+                           cache.MixedLogProbability(log_probability, weight));
+  // The two differences that made log_probability; the mixture for the best word outside the cache
+  // and, if the cache holds any, inside; the comparison of these two and with the k-th best.
+  const double mixed = weight > T{0} ? 1 : 0;
+  distribution.work().arithmetic +=
+      {2 * mixed, 2 + (cache.is_in_model() ? 1 : 0) + mixed, 4 * mixed + 1};
+  // Rounded outward: a test shows that the operations above are monotone in float; those of the C
+  // library in double are so only nearly.
+  return std::nextafter(std::nextafter(bound, std::numeric_limits<T>::infinity()),
+                        std::numeric_limits<T>::infinity());
+}
+
+// Whether no word of a tail can be among the best, as far as its cluster's log p says before the
+// tail is computed: no word is more probable than all of them together.
+template <class T>
+bool CanSkipTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
+                 const BestCandidates& best) {
+  Distribution<T>& distribution = *stream.distribution;
+  const T cluster = distribution.ClusterLogProbability(stream.frame, tail);
+  return !best.CouldTake(static_cast<double>(BoundOf(distribution, cluster, heaviest_held)));
+}
+
+// The same once the tail is computed: its normaliser says how probable its best word is.
+template <class T>
+bool CanSkipWordsOfTail(QueriedStream<T>& stream, size_t tail, T heaviest_held,
+                        const BestCandidates& best) {
+  Distribution<T>& distribution = *stream.distribution;
+  const T word = distribution.View(stream.frame, tail).LargestLogProbability();
+  return !best.CouldTake(static_cast<double>(BoundOf(distribution, word, heaviest_held)));
+}
+
+// Offers the words of an open cluster that can be among the best.
+template <class T>
+void OfferWords(QueriedStream<T>& stream, size_t index, BestCandidates& best) {
+  Distribution<T>& distribution = *stream.distribution;
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  QueryMemory<T>& memory = distribution.memory();
+  const ClusterView<T> cluster = distribution.View(stream.frame, index);
+  const size_t held = cache.MixHeldWords(cluster, distribution.functions(), memory);
+  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+  for (size_t i = 0; i < held; ++i) {
+    best.Offer({memory.held_ids[i], static_cast<double>(memory.held_mixed[i])});
+  }
+  const auto threshold = [&best] { return static_cast<T>(best.Threshold()); };
+  T least_sum = LeastBlockSum(cluster.terms, threshold());
+  uint32_t looked_into = 0, n = 0;
+  for (uint32_t begin = 0; begin < cluster.size; begin += n) {
+    n = std::min<uint32_t>(kSumBlock - begin % kSumBlock, cluster.size - begin);
+    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
+    if (std::isinf(threshold())) n = std::min(n, kFirstWords);
+    looked_into += n;
+    memory.places.resize(n + kPlacesMargin);
+    // Words as probable as the threshold too: one of a lower id replaces the k-th best.
+    const size_t found = distribution.functions().at_least(cluster.logits + begin, n, cluster.terms,
+                                                           threshold(), memory.places.data());
+    for (size_t i = 0; i < found; ++i) {
+      const uint32_t id = cluster.first + begin + memory.places[i];
+      if (cache.WeightOf(id) != T{0}) continue;  // offered above
+      const T mixed = cache.MixedLogProbability(cluster.SoftmaxLogProbability(id), T{0});
+      best.Offer({id, static_cast<double>(mixed)});
+    }
+    if (found > 0) least_sum = LeastBlockSum(cluster.terms, threshold());
+  }
+  distribution.CountWords(looked_into, 0);
+  OperationTally& arithmetic = distribution.work().arithmetic;
+  if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
+  // Each of these, and each block, is compared with the k-th best.
+  arithmetic.others +=
+      looked_into + static_cast<double>(SumBlocks(cluster.size)) + static_cast<double>(held);
+}
+
+}  // namespace
+
+template <class T>
+Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
+                std::span<std::vector<Candidate>> out) {
+  if (k == 0) {
+    for (std::vector<Candidate>& best : out) best.clear();
+    return Status();
+  }
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0));
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
+  const Plan& plan = streams.front().distribution->plan();
+  std::array<BestCandidates, kLanesTogether> best;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    best[i] = BestCandidates(std::min(k, plan.vocabulary_size));
+    OfferWords(streams[i], 0, best[i]);
+  }
+  // The streams that compute a tail together: numbers in `streams`, and the largest weight that the
+  // cache of each has on a word of the tail.
+  std::array<QueriedStream<T>, kLanesTogether> opening;
+  std::array<size_t, kLanesTogether> numbers{};
+  std::array<T, kLanesTogether> heaviest{};
+  for (size_t tail = 1; tail < plan.clusters.size(); ++tail) {
+    size_t count = 0;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      Distribution<T>& distribution = *streams[i].distribution;
+      heaviest[count] = distribution.cache().HeaviestWordOf(tail, distribution.work().arithmetic);
+      if (CanSkipTail(streams[i], tail, heaviest[count], best[i])) continue;
+      numbers[count] = i;
+      opening[count++] = streams[i];
+    }
+    if (count == 0) continue;
+    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(std::span(opening).first(count), tail));
+    for (size_t n = 0; n < count; ++n) {
+      BestCandidates& so_far = best[numbers[n]];
+      if (CanSkipWordsOfTail(opening[n], tail, heaviest[n], so_far)) continue;
+      OfferWords(opening[n], tail, so_far);
+    }
+  }
+  for (size_t i = 0; i < streams.size(); ++i) out[i] = std::move(best[i]).Sorted();
+  return Status();
+}
+
+template Status FindTopK(std::span<QueriedStream<float>>, uint32_t,
+                         std::span<std::vector<Candidate>>);
+template Status FindTopK(std::span<QueriedStream<double>>, uint32_t,
+                         std::span<std::vector<Candidate>>);
+
+}  // namespace kinglet

@@ -1,0 +1,25 @@
+// The query for the k most probable words, which skips every tail that cannot hold one of them.
+#ifndef KINGLET_RUNTIME_QUERIES_TOP_K_H_
+#define KINGLET_RUNTIME_QUERIES_TOP_K_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/queries/best_candidates.h"
+#include "runtime/queries/distribution.h"
+
+namespace kinglet {
+
+// out[i] = the k most probable words after stream i, the most probable first, equal ones by lower
+// id; all words if k exceeds the vocabulary. A tail is computed only if its cluster's probability,
+// which bounds that of its words, leaves the answer open. Errors: those of
+// Distribution::OpenCluster, after which no output has been written. Throws std::bad_alloc.
+// REQUIRES: as many outputs as streams.
+template <class T>
+Status FindTopK(std::span<QueriedStream<T>> streams, uint32_t k,
+                std::span<std::vector<Candidate>> out);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_TOP_K_H_

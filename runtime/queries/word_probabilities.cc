@@ -1,0 +1,151 @@
+#include "runtime/queries/word_probabilities.h"
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+namespace kinglet {
+namespace {
+
+// Words whose numbers one thread computes at a time.
+constexpr size_t kWordsPerChunk = 4096;
+
+// work(begin, count) for parts of n words, by the session's threads.
+template <class Work>
+void ForChunksOfWords(size_t n, WorkerTeam* team, const Work& work) {
+  const auto run = [&](Chunks chunks) {
+    const size_t begin = chunks.begin * kWordsPerChunk;
+    work(begin, std::min(chunks.end * kWordsPerChunk, n) - begin);
+  };
+  RunChunks((n + kWordsPerChunk - 1) / kWordsPerChunk, run, team);
+}
+
+// The words' clusters, the head and the cache are open.
+template <class T>
+void ReadLogProbabilities(QueriedStream<T>& stream, std::span<const uint32_t> ids,
+                          std::span<double> out) {
+  Distribution<T>& distribution = *stream.distribution;
+  const NeuralCacheMix<T>& cache = distribution.cache();
+  double held = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const size_t cluster = distribution.ClusterOf(ids[i]);
+    const T weight = cache.WeightOf(ids[i]);
+    const T softmax = distribution.View(stream.frame, cluster).SoftmaxLogProbability(ids[i]);
+    out[i] = static_cast<double>(cache.MixedLogProbability(softmax, weight));
+    if (weight != T{0}) ++held;
+    if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+  }
+  distribution.CountWords(static_cast<double>(ids.size()), held);
+}
+
+}  // namespace
+
+template <class T>
+Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
+                            std::span<double> out) {
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(streams, 0));
+  const Distribution<T>& any = *streams.front().distribution;
+  std::array<QueriedStream<T>, kLanesTogether> same;  // whose words are in one cluster
+  for (size_t index = 1; index < any.plan().clusters.size(); ++index) {
+    size_t count = 0;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      if (any.ClusterOf(ids[i]) == index) same[count++] = streams[i];
+    }
+    if (count == 0) continue;
+    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(std::span(same).first(count), index));
+  }
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(streams));
+  for (size_t i = 0; i < streams.size(); ++i) {
+    ReadLogProbabilities(streams[i], ids.subspan(i, 1), out.subspan(i, 1));
+  }
+  return Status();
+}
+
+template <class T>
+Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_t> ids,
+                               std::span<double> out) {
+  if (ids.empty()) return Status();
+  const Distribution<T>& distribution = *stream.distribution;
+  const std::span<QueriedStream<T>> alone(&stream, 1);
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
+  for (const uint32_t id : ids) {
+    const size_t cluster = distribution.ClusterOf(id);
+    if (distribution.clusters_opened().Contains(cluster)) continue;
+    KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, cluster));
+  }
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
+  ReadLogProbabilities(stream, ids, out);
+  return Status();
+}
+
+template <class T>
+void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out) {
+  Distribution<T>& distribution = *stream.distribution;
+  const ClusterView<T> view = distribution.View(stream.frame, cluster);
+  ForChunksOfWords(view.size, distribution.team(), [&](size_t begin, size_t count) {
+    distribution.functions().log_probabilities(view.logits + begin, count, view.terms, out + begin);
+  });
+  // The few words that the cache holds are computed once more.
+  const QueryMemory<T>& memory = distribution.memory();
+  const size_t held =
+      distribution.cache().MixHeldWords(view, distribution.functions(), distribution.memory());
+  for (size_t i = 0; i < held; ++i) out[memory.held_ids[i] - view.first] = memory.held_mixed[i];
+  distribution.CountWords(static_cast<double>(held), static_cast<double>(held));
+  distribution.CountWords(view.size, 0);
+  if (cluster > 0) distribution.work().arithmetic += {0, 2, 0};  // log p of the cluster
+}
+
+template <class T>
+void Exponentiate(QueriedStream<T>& stream, std::span<T> out) {
+  const Distribution<T>& distribution = *stream.distribution;
+  ForChunksOfWords(out.size(), distribution.team(), [&](size_t begin, size_t count) {
+    distribution.functions().exponentials(out.data() + begin, count, out.data() + begin);
+  });
+}
+
+template <class T, class Out>
+Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> out) {
+  KINGLET_RETURN_IF_ERROR(Distribution<T>::ComputeAll({&stream, 1}));
+  Distribution<T>& distribution = *stream.distribution;
+  const auto& clusters = distribution.plan().clusters;
+  // From here on nothing allocates: the output is written wholly or not at all.
+  for (size_t index = 0; index < clusters.size(); ++index) {
+    const std::span<Out> part = out.subspan(clusters[index].first, clusters[index].size);
+    T* words;
+    if constexpr (std::is_same_v<Out, T>) {
+      words = part.data();
+    } else {
+      distribution.memory().words.resize(part.size());
+      words = distribution.memory().words.data();
+    }
+    WriteClusterWords(stream, index, words);
+    if (scale == Scale::kProbability) Exponentiate(stream, std::span<T>(words, part.size()));
+    if constexpr (!std::is_same_v<Out, T>) {
+      std::transform(words, words + part.size(), part.begin(),
+                     [](T word) { return static_cast<Out>(word); });
+    }
+  }
+  if (scale == Scale::kProbability) {
+    distribution.work().arithmetic.others += static_cast<double>(out.size());
+  }
+  return Status();
+}
+
+template Status LogProbabilityOfWord(std::span<QueriedStream<float>>, std::span<const uint32_t>,
+                                     std::span<double>);
+template Status LogProbabilityOfWord(std::span<QueriedStream<double>>, std::span<const uint32_t>,
+                                     std::span<double>);
+template Status LogProbabilitiesOfWords(QueriedStream<float>&, std::span<const uint32_t>,
+                                        std::span<double>);
+template Status LogProbabilitiesOfWords(QueriedStream<double>&, std::span<const uint32_t>,
+                                        std::span<double>);
+template Status WriteDistribution(QueriedStream<float>&, Scale, std::span<float>);
+template Status WriteDistribution(QueriedStream<float>&, Scale, std::span<double>);
+template Status WriteDistribution(QueriedStream<double>&, Scale, std::span<float>);
+template Status WriteDistribution(QueriedStream<double>&, Scale, std::span<double>);
+template void WriteClusterWords(QueriedStream<float>&, size_t, float*);
+template void WriteClusterWords(QueriedStream<double>&, size_t, double*);
+template void Exponentiate(QueriedStream<float>&, std::span<float>);
+template void Exponentiate(QueriedStream<double>&, std::span<double>);
+
+}  // namespace kinglet

@@ -1,0 +1,47 @@
+// Queries for the log-probabilities of given words and of all words.
+#ifndef KINGLET_RUNTIME_QUERIES_WORD_PROBABILITIES_H_
+#define KINGLET_RUNTIME_QUERIES_WORD_PROBABILITIES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/queries/distribution.h"
+
+namespace kinglet {
+
+// The errors of every query here are those of Distribution::OpenCluster, after which no output has
+// been written.
+
+// out[i] = log p of word ids[i] after stream i. Computes for each stream the head, the word's
+// cluster and the neural cache. REQUIRES: as many ids and outputs as streams, ids < vocabulary
+// size.
+template <class T>
+Status LogProbabilityOfWord(std::span<QueriedStream<T>> streams, std::span<const uint32_t> ids,
+                            std::span<double> out);
+
+// out[i] = log p of word ids[i] after the one stream. REQUIRES: as many outputs as ids, ids <
+// vocabulary size.
+template <class T>
+Status LogProbabilitiesOfWords(QueriedStream<T>& stream, std::span<const uint32_t> ids,
+                               std::span<double> out);
+
+// out[id] = log p of every word, or p = exp(log p) computed in T. REQUIRES: out.size() ==
+// vocabulary size. Out is float or double.
+enum class Scale : uint8_t { kLogProbability, kProbability };
+template <class T, class Out>
+Status WriteDistribution(QueriedStream<T>& stream, Scale scale, std::span<Out> out);
+
+// Steps of the above that sampling needs too.
+
+// out[i] = log p of the cluster's word i, the neural cache mixed in. REQUIRES: the cluster, the
+// head and the cache are open; `out` has room for the cluster's words.
+template <class T>
+void WriteClusterWords(QueriedStream<T>& stream, size_t cluster, T* out);
+// out[i] = exp(out[i]), by the session's threads.
+template <class T>
+void Exponentiate(QueriedStream<T>& stream, std::span<T> out);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_QUERIES_WORD_PROBABILITIES_H_

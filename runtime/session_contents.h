@@ -1,0 +1,87 @@
+// What a session consists of, for the files of runtime/session.h.
+#ifndef KINGLET_RUNTIME_SESSION_CONTENTS_H_
+#define KINGLET_RUNTIME_SESSION_CONTENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtime/execute.h"
+#include "runtime/queries/distribution.h"
+#include "runtime/queries/query_frames.h"
+#include "runtime/session.h"
+#include "runtime/stream.h"
+
+namespace kinglet {
+
+struct Session::Lane {
+  Stream stream;
+  std::variant<Distribution<float>, Distribution<double>> distribution;
+
+  // Another token is the stream's last one.
+  void Invalidate() {
+    const auto invalidate = [](auto& queries) {
+      queries.Invalidate();
+      queries.ResetWork();
+    };
+    std::visit(invalidate, distribution);
+  }
+};
+
+// How a session of a given number of lanes uses the host's memory (session_memory.cc).
+struct Session::MemoryPlan {
+  Stream::Queries queries;
+  QueryFrames::States states;
+  uint64_t places;  // of QueryFrames; 0: each lane answers queries in its own memory
+  uint64_t each;    // bytes of every lane
+  uint64_t shared;  // bytes of all lanes together
+
+  static MemoryPlan Of(const Model& model, uint64_t lanes);
+};
+
+struct Session::Contents {
+  using QueryMemories = std::variant<QueryMemory<float>, QueryMemory<double>>;
+  explicit Contents(QueryMemories memories) : query_memory(std::move(memories)) {}
+
+  // KINGLET_INVALID_ARGUMENT if there is no such lane.
+  Result<Lane*> FindLane(uint32_t lane);
+  // KINGLET_INVALID_ARGUMENT unless each lane exists and occurs once.
+  Status CheckLanes(std::span<const uint32_t> numbers);
+  // Runs the encoder on the source of the lane's stream.
+  Status RunEncoder(std::span<const uint32_t> source, Lane& lane);
+
+  // --- queries (session_queries.cc)
+
+  // As CheckLanes, and KINGLET_NO_TOKEN_YET.
+  Status CheckQueriedLanes(std::span<const uint32_t> numbers);
+  template <class Query>
+  Status Ask(std::span<const uint32_t> numbers, const Query& query);
+  template <class Answer, class Query>
+  Status AskEach(std::span<const uint32_t> numbers, std::span<Answer> out, const Query& query);
+  template <class DeviceCall>
+  Result<std::vector<DeviceAnswer>> AskDevice(std::span<const uint32_t> numbers,
+                                              Computing computing, const DeviceCall& call);
+  template <class T>
+  Status FindPlace(Distribution<T>& distribution, StreamFrame& frame);
+
+  std::shared_ptr<const Model> model;
+  MemoryClaim memory;
+  Execution execution;
+  QueryMemories query_memory;
+  std::vector<Lane> lanes;
+  // Where queries are answered, if not in each lane's own memory: of a model on a device, or with
+  // many lanes.
+  std::optional<QueryFrames> query_frames;
+  bool empty_cache_is_normalised = false;
+  std::vector<StreamFrame> frames;  // of the lanes that step; reserved for all lanes
+  std::vector<uint8_t> is_named;    // by lane: scratch of CheckLanes, all 0 between calls
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_SESSION_CONTENTS_H_

@@ -1,0 +1,293 @@
+// The queries of runtime/session.h. A query of one lane is a query of several lanes with one.
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "kernels/device_program.h"
+#include "runtime/queries/sampling.h"
+#include "runtime/queries/top_k.h"
+#include "runtime/queries/word_probabilities.h"
+#include "runtime/session_contents.h"
+#include "runtime/session_refusals.h"
+
+namespace kinglet {
+
+using session::CheckId;
+using session::CheckSize;
+using session::CheckTemperature;
+using session::NoTokenYet;
+using session::OutOfMemory;
+
+Status Session::Contents::CheckQueriedLanes(std::span<const uint32_t> numbers) {
+  KINGLET_RETURN_IF_ERROR(CheckLanes(numbers));
+  for (const uint32_t lane : numbers) {
+    if (lanes[lane].stream.position() == 0) return NoTokenYet();
+  }
+  return Status();
+}
+
+// Gives the frame of a stream that is about to be queried the memory in which that is done, with
+// what was computed about the stream's last token. Where other lanes have used that memory since,
+// nothing has been computed.
+template <class T>
+Status Session::Contents::FindPlace(Distribution<T>& distribution, StreamFrame& frame) {
+  if (!query_frames) return Status();
+  const bool had = query_frames->Take(frame);
+  if (execution.device) return had ? Status() : distribution.FetchOpened(frame);
+  if (!had) distribution.Invalidate();
+  return Status();
+}
+
+// Runs query(streams, number of the first of them in `numbers`) for at most kLanesTogether lanes at
+// a time.
+template <class Query>
+Status Session::Contents::Ask(std::span<const uint32_t> numbers, const Query& query) {
+  KINGLET_RETURN_IF_ERROR(CheckQueriedLanes(numbers));
+  const ComputingCall call(execution);
+  const auto ask = [&]<class T>(const QueryMemory<T>&) -> Status {
+    const auto distribution = [&](size_t i) {
+      return &std::get<Distribution<T>>(lanes[numbers[i]].distribution);
+    };
+    for (size_t i = 0; i < numbers.size(); ++i) distribution(i)->ResetWork();
+    for (size_t first = 0; first < numbers.size(); first += kLanesTogether) {
+      const size_t count = std::min(kLanesTogether, numbers.size() - first);
+      std::array<QueriedStream<T>, kLanesTogether> streams;
+      for (size_t i = 0; i < count; ++i) {
+        streams[i] = {distribution(first + i), lanes[numbers[first + i]].stream.LastFrame()};
+        KINGLET_RETURN_IF_ERROR(FindPlace(*streams[i].distribution, streams[i].frame));
+      }
+      KINGLET_RETURN_IF_ERROR(query(std::span(streams).first(count), first));
+    }
+    return Status();
+  };
+  try {
+    return std::visit(ask, query_memory);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+// Runs query(streams, number of the first, their part of the answers), which writes its part wholly
+// or not at all; and so does this `out`.
+template <class Answer, class Query>
+Status Session::Contents::AskEach(std::span<const uint32_t> numbers, std::span<Answer> out,
+                                  const Query& query) {
+  const auto ask = [&](std::span<Answer> answers) {
+    return Ask(numbers, [&](auto streams, size_t first) {
+      return query(streams, first, answers.subspan(first, streams.size()));
+    });
+  };
+  if (numbers.size() <= kLanesTogether) return ask(out);
+  try {
+    std::vector<Answer> answers(numbers.size());
+    KINGLET_RETURN_IF_ERROR(ask(answers));
+    std::copy(answers.begin(), answers.end(), out.begin());
+    return Status();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+// Runs call(device, frames, query) and adds what the device did to the lanes' work.
+template <class DeviceCall>
+Result<std::vector<DeviceAnswer>> Session::Contents::AskDevice(std::span<const uint32_t> numbers,
+                                                               Computing computing,
+                                                               const DeviceCall& device_call) {
+  KINGLET_RETURN_IF_ERROR(CheckQueriedLanes(numbers));
+  const ComputingCall call(execution);
+  try {
+    std::vector<StreamFrame> frames_of_lanes;
+    frames_of_lanes.reserve(numbers.size());
+    for (const uint32_t lane : numbers) frames_of_lanes.push_back(lanes[lane].stream.LastFrame());
+    const auto distribution = [&](size_t i) -> Distribution<float>& {
+      return std::get<Distribution<float>>(lanes[numbers[i]].distribution);
+    };
+    // Before anything can fail: no lane keeps the work of an older query.
+    for (size_t i = 0; i < numbers.size(); ++i) distribution(i).ResetWork();
+    KINGLET_RETURN_IF_ERROR(TakeCancel(execution, "query"));
+    const DeviceQuery query = {empty_cache_is_normalised, computing == Computing::kAll};
+    KINGLET_ASSIGN_OR_RETURN(
+        std::vector<DeviceAnswer> answers,
+        device_call(*execution.device, std::span<const StreamFrame>(frames_of_lanes), query));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(distribution(i).TakeAnswer(frames_of_lanes[i], answers[i]));
+    }
+    return answers;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+namespace {
+
+// Every cluster, if that is what the caller wants computed.
+template <class T>
+Status ComputeFirst(std::span<QueriedStream<T>> streams, Computing computing) {
+  return computing == Computing::kAll ? Distribution<T>::ComputeAll(streams) : Status();
+}
+
+}  // namespace
+
+bool Session::ranks_on_device(uint32_t k) const {
+  const DeviceLanes* const device = contents_->execution.device.get();
+  const StepObservers& observers = contents_->execution.observers;
+  if (device == nullptr || observers.before || observers.after) return false;
+  const uint32_t most = device->max_ranked_words();  // 0: it ranks nothing, not even no words
+  return most > 0 && k <= most;
+}
+
+// --- the log-probability of a word
+
+Status Session::LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
+                                    std::span<double> out, Computing computing) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("ids to ask for", ids.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), lanes.size()));
+  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  if (!ranks_on_device(1)) {
+    return contents_->AskEach(
+        lanes, out, [&](auto streams, size_t first, std::span<double> answers) -> Status {
+          KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
+          return LogProbabilityOfWord(streams, ids.subspan(first, streams.size()), answers);
+        });
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::vector<DeviceAnswer> answers,
+      contents_->AskDevice(
+          lanes, computing,
+          [&](DeviceLanes& device, std::span<const StreamFrame> frames, const DeviceQuery& query) {
+            return device.LogProbabilities(frames, ids, query);
+          }));
+  std::transform(answers.begin(), answers.end(), out.begin(), [](const DeviceAnswer& answer) {
+    return static_cast<double>(answer.words.front().log_probability);
+  });
+  return Status();
+}
+
+Result<double> Session::LogProbability(uint32_t id, uint32_t lane) {
+  double out = 0;
+  KINGLET_RETURN_IF_ERROR(LogProbabilityLanes({&lane, 1}, {&id, 1}, {&out, 1}));
+  return out;
+}
+
+// --- the most probable words
+
+Status Session::WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing computing,
+                          std::span<std::vector<Candidate>> out) {
+  if (!ranks_on_device(k)) {
+    return contents_->Ask(lanes, [&](auto streams, size_t first) -> Status {
+      KINGLET_RETURN_IF_ERROR(ComputeFirst(streams, computing));
+      return FindTopK(streams, k, out.subspan(first, streams.size()));
+    });
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      const std::vector<DeviceAnswer> answers,
+      contents_->AskDevice(
+          lanes, computing,
+          [&](DeviceLanes& device, std::span<const StreamFrame> frames, const DeviceQuery& query) {
+            return device.RankWords(frames, k, query);
+          }));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    out[i].reserve(answers[i].words.size());
+    for (const DeviceAnswer::Word& word : answers[i].words) {
+      out[i].push_back({word.id, static_cast<double>(word.log_probability)});
+    }
+  }
+  return Status();
+}
+
+Result<std::vector<std::vector<Candidate>>> Session::TopKLanes(std::span<const uint32_t> lanes,
+                                                               uint32_t k, Computing computing) {
+  try {
+    std::vector<std::vector<Candidate>> best(lanes.size());
+    KINGLET_RETURN_IF_ERROR(WriteTopK(lanes, k, computing, best));
+    return best;
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
+  std::vector<Candidate> best;
+  KINGLET_RETURN_IF_ERROR(WriteTopK({&lane, 1}, k, Computing::kNeeded, {&best, 1}));
+  return best;
+}
+
+// --- a word at random
+
+Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                            double temperature, std::span<uint32_t> out) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
+  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
+  return contents_->AskEach(
+      lanes, out, [&](auto streams, size_t first, std::span<uint32_t> answers) {
+        return SampleWord(streams, seeds.subspan(first, streams.size()), temperature, answers);
+      });
+}
+
+Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
+  uint32_t out = 0;
+  KINGLET_RETURN_IF_ERROR(SampleLanes({&lane, 1}, {&seed, 1}, temperature, {&out, 1}));
+  return out;
+}
+
+// --- everything that a query can need
+
+Status Session::ComputeAllLanes(std::span<const uint32_t> lanes) {
+  return contents_->Ask(
+      lanes, [](auto streams, size_t) { return ComputeFirst(streams, Computing::kAll); });
+}
+
+Status Session::ComputeAll(uint32_t lane) { return ComputeAllLanes({&lane, 1}); }
+
+// --- many words of one lane
+
+Status Session::LogProbabilitiesOf(std::span<const uint32_t> ids, std::span<double> out,
+                                   uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(CheckSize("output of log-probabilities", out.size(), ids.size()));
+  for (const uint32_t id : ids) KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  return contents_->Ask({&lane, 1}, [&](auto streams, size_t) {
+    return LogProbabilitiesOfWords(streams.front(), ids, out);
+  });
+}
+
+template <class Out>
+Status Session::WriteAll(std::span<Out> out, Scale scale, uint32_t lane) {
+  KINGLET_RETURN_IF_ERROR(
+      CheckSize("output of the full distribution", out.size(), model().vocabulary_size()));
+  return contents_->Ask({&lane, 1}, [&](auto streams, size_t) {
+    return WriteDistribution(streams.front(), scale, out);
+  });
+}
+
+Status Session::LogProbabilities(std::span<double> out, uint32_t lane) {
+  return WriteAll(out, Scale::kLogProbability, lane);
+}
+
+Status Session::LogProbabilities(std::span<float> out, uint32_t lane) {
+  return WriteAll(out, Scale::kLogProbability, lane);
+}
+
+Status Session::Probabilities(std::span<double> out, uint32_t lane) {
+  return WriteAll(out, Scale::kProbability, lane);
+}
+
+Status Session::Probabilities(std::span<float> out, uint32_t lane) {
+  return WriteAll(out, Scale::kProbability, lane);
+}
+
+// --- about the queries
+
+const QueryWork& Session::last_work(uint32_t lane) const {
+  return std::visit(
+      [](const auto& distribution) -> const QueryWork& { return distribution.work(); },
+      contents_->lanes[lane].distribution);
+}
+
+const ClusterSet& Session::clusters_opened(uint32_t lane) const {
+  return std::visit(
+      [](const auto& distribution) -> const ClusterSet& { return distribution.clusters_opened(); },
+      contents_->lanes[lane].distribution);
+}
+
+}  // namespace kinglet

@@ -1,0 +1,97 @@
+#include "converters/recipe/recipe_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/converters/synthetic.h"
+
+namespace kinglet::recipe_file_test {
+namespace {
+
+const std::string kBlocks = R"({"embedding": {"table": "beside"},
+                                "passes": [{"pass": "prune", "fraction": 0.5}]})";
+const std::string kOtherBlocks = R"({"embedding": {"table": "named"}})";
+const std::string kPasses = R"({"passes": [{"pass": "quantise", "bits": 9}]})";
+
+std::string TableOf(const Recipe& recipe) {
+  return std::get<DenseRecipe>(recipe.embedding->bins.at(0).table.form).values.name;
+}
+
+TEST(RecipeBeside, IsNamedAfterTheCheckpoint) {
+  EXPECT_EQ(RecipePathBeside("a.b/small.pt"), "a.b/small.recipe.json");
+  EXPECT_EQ(RecipePathBeside("model.safetensors"), "model.recipe.json");
+  EXPECT_EQ(RecipePathBeside("a.b/model"), "a.b/model.recipe.json");
+}
+
+class ChosenRecipe : public testing::Test {
+ protected:
+  void WriteBeside(const std::string& text) { folder_.Write("models/small.recipe.json", text); }
+  Result<Recipe> Choose(const std::string& named) {
+    return ChooseRecipe(checkpoint_, named.empty() ? "" : folder_.Write("other/named.json", named));
+  }
+  const TemporaryFolder folder_;
+  const std::string checkpoint_ = folder_.Write("models/small.pt", "");
+};
+
+TEST_F(ChosenRecipe, IsTheOneBesideTheCheckpoint) {
+  WriteBeside(kBlocks);
+  const auto recipe = Choose("");
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(TableOf(*recipe), "beside");
+  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_EQ(recipe->folder, folder_.Path("models"));
+}
+
+TEST_F(ChosenRecipe, IsTheNamedOneIfThatHasBlocksOrAFamily) {
+  WriteBeside(kBlocks);
+  const auto blocks = Choose(kOtherBlocks);
+  ASSERT_TRUE(blocks.ok()) << blocks.status().message();
+  EXPECT_EQ(TableOf(*blocks), "named");
+  EXPECT_EQ(blocks->passes.size(), 0u);
+  EXPECT_EQ(blocks->folder, folder_.Path("other"));
+  const auto family = Choose(R"({"family": "fairseq"})");
+  ASSERT_TRUE(family.ok()) << family.status().message();
+  EXPECT_EQ(family->family, "fairseq");
+  EXPECT_FALSE(family->embedding);
+}
+
+TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
+  WriteBeside(kBlocks);
+  const auto recipe = Choose(kPasses);
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(TableOf(*recipe), "beside");
+  ASSERT_EQ(recipe->passes.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<QuantiseStep>(recipe->passes[0].step));
+  EXPECT_EQ(recipe->folder, folder_.Path("other"));
+}
+
+TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {
+  const auto passes = Choose(kPasses);
+  ASSERT_TRUE(passes.ok()) << passes.status().message();
+  EXPECT_FALSE(passes->embedding);
+  EXPECT_EQ(passes->family, "");
+  EXPECT_EQ(passes->passes.size(), 1u);
+  const auto none = Choose("");
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_FALSE(none->embedding);
+  EXPECT_EQ(none->passes.size(), 0u);
+}
+
+TEST_F(ChosenRecipe, IsRefusedByTheNameOfItsFile) {
+  WriteBeside("{");
+  const auto beside = Choose("");
+  EXPECT_EQ(beside.status().code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_NE(beside.status().message().find(folder_.Path("models/small.recipe.json")),
+            std::string::npos);
+  EXPECT_EQ(ChooseRecipe(checkpoint_, folder_.Path("missing.json")).status().code(),
+            KINGLET_NOT_FOUND);
+  // What is there is read, not skipped.
+  std::filesystem::remove(folder_.Path("models/small.recipe.json"));
+  std::filesystem::create_directory(folder_.Path("models/small.recipe.json"));
+  EXPECT_FALSE(Choose("").ok());
+}
+
+}  // namespace
+}  // namespace kinglet::recipe_file_test

@@ -1,0 +1,26 @@
+#include "runtime/queries/query_memory.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/queries/tiny_session.h"
+
+namespace kinglet {
+namespace {
+
+TEST(QueryMemory, IsReservedForTheLargestQueryOfAtMostEightStreams) {
+  const auto session = StartTiny(TinyMicronet(SmallCacheOptions()));
+  const Model& model = session->model();
+  const QueryMemory<float> few(model, 3), many(model, 100);
+  EXPECT_EQ(few.tables.size(), 3u);
+  EXPECT_EQ(many.tables.size(), kLanesTogether);
+  for (const ClusterPlan& cluster : model.plan().clusters) {
+    EXPECT_GE(few.words.capacity(), cluster.size);
+    EXPECT_GE(few.places.capacity(), cluster.size + kPlacesMargin);  // fewer than a block has
+  }
+  EXPECT_GE(few.held_ids.capacity(), 6u);
+  EXPECT_GE(few.held_mixed.capacity(), 6u);
+  EXPECT_GT(QueryMemory<double>::BytesPerStream(model), QueryMemory<float>::BytesPerStream(model));
+}
+
+}  // namespace
+}  // namespace kinglet

@@ -1,0 +1,51 @@
+// Which tails a top-k computes and which it skips. That its answers are right is
+// tests/runtime/session_test.cc's.
+#include "runtime/queries/top_k.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/queries/tiny_session.h"
+
+namespace kinglet {
+namespace {
+
+TEST(Distribution, TopKLeavesTailsThatCannotMatterAlone) {
+  const auto session = StartTiny(WithImprobableTails());
+  ASSERT_TRUE(session->StepToken(0).ok());
+  EXPECT_EQ(session->clusters_opened(), ClusterSet());
+  ASSERT_EQ(session->TopK(3)->size(), 3u);
+  EXPECT_EQ(session->clusters_opened(), ClusterSet{0});
+  ASSERT_EQ(session->TopK(40)->size(), 40u);
+  EXPECT_EQ(session->clusters_opened(), (ClusterSet{0, 1, 2}));
+}
+
+TEST(Distribution, ACachedWordOpensItsTailWhenItCouldMatter) {
+  ModelDraft draft = WithImprobableTails();
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
+  const uint32_t rare = softmax->tails[1].first + 1;
+  const auto session = StartTiny(draft);
+  for (uint32_t id : {0u, rare, 0u, rare, 0u}) ASSERT_TRUE(session->StepToken(id).ok());
+  const auto top = session->TopK(5);
+  ASSERT_TRUE(top.ok());
+  EXPECT_TRUE(session->clusters_opened().Contains(2));
+  EXPECT_FALSE(session->clusters_opened().Contains(1));
+  // e^-60 without the cache; with it, lambda times a share of about a half.
+  EXPECT_GT(*session->LogProbability(rare), -10);
+}
+
+TEST(Distribution, EqualWordsComeByLowerIdFirst) {
+  ModelDraft draft = TinyMicronet(SmallCacheOptions());
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(draft.description);
+  // All rows of the head alike: all its words are equally probable.
+  for (float& value : FloatsOf(draft, *softmax->head_table)) value = 0.25f;
+  for (float& value : FloatsOf(draft, *softmax->head_bias)) value = 1.0f;
+  for (float& value : FloatsOf(draft, *softmax->cluster_bias)) value = -60.0f;
+  const auto session = StartTiny(draft);
+  ASSERT_TRUE(session->StepToken(5).ok());
+  const auto top = session->TopK(softmax->head_size);
+  ASSERT_TRUE(top.ok());
+  for (uint32_t i = 0; i < softmax->head_size; ++i) EXPECT_EQ((*top)[i].id, i);
+}
+
+}  // namespace
+}  // namespace kinglet
