@@ -1,5 +1,4 @@
-// How much a device can do in a second at its best: what the time of a kernel is compared with.
-// C++17.
+// The most that a device can do in a second, for comparison with the time of a kernel. C++17.
 #ifndef KINGLET_KERNELS_DEVICE_PEAKS_H_
 #define KINGLET_KERNELS_DEVICE_PEAKS_H_
 

@@ -1,6 +1,6 @@
-// A plan on a device that has memory of its own. The host sees the memory of the device's lanes
-// only by asking for it: queries work on copies of what their steps left (StreamFrame::scratch and
-// StreamFrame::state), so that everything that answers them is the same for every backend.
+// A plan on a device that has memory of its own. The host copies buffers from the device when it
+// needs them: queries work on copies of what their steps left (StreamFrame::scratch and
+// StreamFrame::state), so that the code that answers them is the same for every backend.
 #ifndef KINGLET_KERNELS_DEVICE_PROGRAM_H_
 #define KINGLET_KERNELS_DEVICE_PROGRAM_H_
 
@@ -37,11 +37,11 @@ struct DeviceWork {
   }
 };
 
-// What one run of a step makes a device do besides reading and writing the lanes'
-// own buffers.
+// What one run of a step makes a device do in addition to reading and writing the buffers of the
+// streams.
 struct DeviceDemand {
-  uint64_t weight_bytes = 0;   // addressed; its caches may have them
-  uint64_t byte_products = 0;  // that its tensor cores are to make
+  uint64_t weight_bytes = 0;   // read; the device's caches may hold them
+  uint64_t byte_products = 0;  // on its tensor cores
 
   DeviceDemand& operator+=(const DeviceDemand& more) {
     weight_bytes += more.weight_bytes;
@@ -50,15 +50,15 @@ struct DeviceDemand {
   }
 };
 
-// How a device is to answer.
+// How a device answers a query.
 struct DeviceQuery {
   bool empty_cache_is_normalised =
       false;                  // EmptyCache::kNormalised of runtime/queries/distribution.h
   bool computes_all = false;  // every cluster, needed or not
 };
 
-// What a device says about the word after a lane's last token. Numbers are those of the host's own
-// answer (runtime/queries/distribution.h), bit for bit.
+// A device's answer about the token that follows a stream's last one. Its numbers equal those of
+// the host's answer (runtime/queries/distribution.h) bit for bit.
 struct DeviceAnswer {
   struct Word {
     uint32_t id;
@@ -66,30 +66,30 @@ struct DeviceAnswer {
   };
   std::vector<Word> words;   // most probable first, or the one that was asked for
   uint32_t looked_into = 0;  // words whose log-probability was computed to find these
-  uint64_t clusters = 0;  // that were computed for it, a bit each: a device that ranks has no more
-  // The first cluster whose numbers are not finite; as many as there are clusters: the cache's.
+  uint64_t clusters = 0;  // bit i: cluster i was computed. A device ranks at most 64 clusters
+  // The first cluster whose numbers are not finite; the number of clusters stands for the cache.
   std::optional<uint32_t> not_finite;
 };
 
-// The memory of a session's lanes on a device, all zeros at first, and the queue of what is done
-// with it, in order. Belongs to one thread at a time. Calls that bring nothing back may return
-// before the work is done. An error of the device is for good: its memory holds half of something,
-// and every later call returns that error again. REQUIRES: lanes below the count, ranges of the
-// plan and of its state.
+// The memory of a session's streams on a device, one for each lane, all zeros at first, and the
+// queue of work on it. Calls work in order. Belongs to one thread at a time. Calls that bring
+// nothing back may return before their work is done. An error of the device is final, because its
+// memory may be half written: every later call returns that error again. REQUIRES of all calls:
+// lanes are below the count, ranges are within the plan and within the state.
 class DeviceLanes {
  public:
   virtual ~DeviceLanes() = default;
 
-  // Runs the steps on the memory of lanes StreamFrame::lane, none twice; the frames' own is not
-  // touched.
+  // Runs the steps on the device's memory of each frame's lane; no lane comes twice. The frames'
+  // own memory is not touched.
   virtual Status Run(StepRange range, std::span<const StreamFrame> frames) = 0;
   // Copies buffers from the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) = 0;
 
-  // Answers of the device itself, which computes the clusters that they can need and brings nothing
-  // else back.
+  // Queries that the device answers itself: it computes the clusters that can matter, and only the
+  // answer is copied to the host.
 
-  // The most words that RankWords can be asked for; 0: the host is to rank.
+  // The largest k of RankWords; 0: the device cannot rank, so the host does.
   virtual uint32_t max_ranked_words() const { return 0; }
   // The k most probable words. REQUIRES, here and below: max_ranked_words() > 0; of k: at most
   // that.
@@ -108,10 +108,10 @@ class DeviceLanes {
   virtual Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) = 0;
   virtual Status WriteState(uint32_t lane, uint64_t offset, std::span<const std::byte> from) = 0;
   virtual Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) = 0;
-  // All of it, to another lane.
+  // Copies the whole state of a lane to another.
   virtual Status CopyState(uint32_t from, uint32_t to) = 0;
 
-  // Until everything is done.
+  // Returns when all work is done.
   virtual Status Wait() = 0;
   virtual DeviceWork work() const = 0;
 
@@ -129,13 +129,13 @@ class DeviceProgram {
   virtual ~DeviceProgram() = default;
   virtual const std::string& device_name() const = 0;
   virtual uint64_t weight_bytes() const = 0;
-  // Of the device's memory: what each lane takes, and what is free now.
+  // Device memory: what each lane takes, and what is free now.
   virtual uint64_t BytesPerLane() const = 0;
   virtual uint64_t FreeBytes() const = 0;
-  // Of the device, whatever else uses it.
+  // The device's peaks, whatever else uses it now.
   virtual DevicePeaks peaks() const { return {}; }
-  // Of a run of plan step `step` for these lanes, whose own memory is not touched. Nothing if it is
-  // not known, or if another step does all of its work.
+  // The demand of one run of plan step `step` for these frames, whose memory is not touched.
+  // Nothing if it is unknown, or if another step does all of its work.
   virtual std::optional<DeviceDemand> DemandOf(size_t /*step*/,
                                                std::span<const StreamFrame> /*lanes*/) const {
     return std::nullopt;

@@ -22,7 +22,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 // stay in the second-level cache while they are picked from.
 constexpr size_t kBlocksTogether = 128;
 
-// The codes of kWidth words, which begin at bit `bit` of their lanes' streams.
+// The codes of kWidth words, which begin at bit `bit` of their columns (CodeBlocks).
 HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* streams, size_t bit,
                                                           int bits) {
   const hn::RebindToUnsigned<Reals> d32;
@@ -50,15 +50,15 @@ HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t positi
   size_t bit = 0;
   for (size_t word = first; word < end; word += kPanelRows) {
     float* sums = word + kPanelRows <= codes.words ? y + word : tail;
-    for (size_t lane = 0; lane < kPanelRows; lane += kWidth) {
-      auto sum = hn::GatherIndex(d, partial, UnpackCodes(streams + lane, bit, codes.bits));
-      if (position != 0) sum = hn::Add(hn::LoadU(d, sums + lane), sum);
+    for (size_t column = 0; column < kPanelRows; column += kWidth) {
+      auto sum = hn::GatherIndex(d, partial, UnpackCodes(streams + column, bit, codes.bits));
+      if (position != 0) sum = hn::Add(hn::LoadU(d, sums + column), sum);
       if (!is_last) {
-        hn::StoreU(sum, d, sums + lane);
+        hn::StoreU(sum, d, sums + column);
         continue;
       }
       if (divisor != 1.0f) sum = hn::Div(sum, hn::Set(d, divisor));
-      FinishRows(finish, sum, word + lane, codes.words, y);
+      FinishRows(finish, sum, word + column, codes.words, y);
     }
     bit += static_cast<size_t>(codes.bits);
   }

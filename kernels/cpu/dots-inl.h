@@ -19,11 +19,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// One sum of all lanes for each of four vectors, in order.
+// The sum of all elements of each of four vectors, in order.
 template <class D32, class V = hn::Vec<D32>>
-HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfLanes(D32 d, const V (&rows)[4]) {
+HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&rows)[4]) {
   const hn::RepartitionToWide<D32> d64;
-  // Within each 128 bits: of two rows every second lane added up, then of all four.
+  // Within each 128 bits: pairs of two rows are added up, then of all four.
   const auto first =
       hn::Add(hn::InterleaveLower(d, rows[0], rows[1]), hn::InterleaveUpper(d, rows[0], rows[1]));
   const auto second =
@@ -57,7 +57,7 @@ class DotParts {
   HWY_INLINE DotParts(const int16_t* x, size_t n) : x_(x), n_(n), whole_(n / kCodes * kCodes) {
     std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
   }
-  // sums[r] = rows[r] . x, spread over the lanes.
+  // The elements of sums[r] add up to rows[r] . x.
   // `ahead`: fetches what lies so many codes after what is multiplied; 0: nothing.
   template <size_t kRows>
   HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], size_t ahead,
@@ -101,7 +101,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int
                                   first + 3 * rows.stride};
     hn::Vec<decltype(d32)> sums[4];
     parts.Multiply(at, ahead, sums);
-    const auto products = hn::ConvertTo(four, SumsOfLanes(d32, sums));
+    const auto products = hn::ConvertTo(four, SumsOfElements(d32, sums));
     const auto scaled = hn::Mul(products, hn::Set(four, scale));
     hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out + row);
   }
@@ -138,8 +138,8 @@ void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, f
   IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
 }
 
-// Columns [c, c + lanes of D16) of a weighted sum of rows. Two rows at a time lie interleaved, so
-// that a pair of products is of one column.
+// The weighted sum of rows in the columns from c on, as many as D16 has elements. Two rows at a
+// time are interleaved, so that a pair of products belongs to one column.
 template <class Products, class D16>
 HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
                                 float scale, size_t c, float* out) {

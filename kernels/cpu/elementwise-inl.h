@@ -64,10 +64,10 @@ float LargestMagnitude(const float* x, size_t n) {
     const auto magnitude = hn::Abs(hn::LoadU(d, x + i));
     best = hn::IfThenElse(hn::Gt(magnitude, best), magnitude, best);
   }
-  alignas(64) float lanes[kWidth];
-  hn::Store(best, d, lanes);
+  alignas(64) float elements[kWidth];
+  hn::Store(best, d, elements);
   float largest = 0.0f;
-  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  for (const float element : elements) largest = element > largest ? element : largest;
   for (; i < n; ++i) {
     const float magnitude = hn::GetLane(hn::Abs(hn::Set(Real(), x[i])));
     largest = magnitude > largest ? magnitude : largest;

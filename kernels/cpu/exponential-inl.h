@@ -41,8 +41,8 @@ HWY_INLINE V ScaleByPower(V y, V n) {
 // From here on exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
 constexpr float kSmallestNormal = -86.0f;
 
-// exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, lane by
-// lane.
+// exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, element
+// by element.
 template <class D>
 HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
   using C = ExpConstants;

@@ -111,17 +111,17 @@ struct IntegerPanels {
     for (size_t begin = 0; begin < blocks; begin += chunk) {
       Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
       for (size_t v = 0; v < kSums; ++v) {
-        alignas(64) int32_t lanes[kWidth];
-        hn::Store(sums[v], Sums(), lanes);
-        for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
+        alignas(64) int32_t rows[kWidth];
+        hn::Store(sums[v], Sums(), rows);
+        for (size_t row = 0; row < kWidth; ++row) totals[v * kWidth + row] += rows[row];
       }
     }
     for (size_t v = 0; v < kSums; ++v) {
-      alignas(64) float lanes[kWidth];
-      for (size_t lane = 0; lane < kWidth; ++lane) {
-        lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
+      alignas(64) float rows[kWidth];
+      for (size_t row = 0; row < kWidth; ++row) {
+        rows[row] = static_cast<float>(totals[v * kWidth + row]);
       }
-      products[v] = hn::Load(Reals(), lanes);
+      products[v] = hn::Load(Reals(), rows);
     }
   }
 

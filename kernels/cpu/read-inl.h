@@ -35,10 +35,10 @@ uint64_t ReadLines(const std::byte* lines, size_t count) {
     total = hn::Xor(total, hn::Load(d, words + at));
   }
   for (const auto& sum : sums) total = hn::Xor(total, sum);
-  alignas(64) uint64_t lanes[kVectorWords];
-  hn::Store(total, d, lanes);
+  alignas(64) uint64_t elements[kVectorWords];
+  hn::Store(total, d, elements);
   uint64_t folded = 0;
-  for (const uint64_t lane : lanes) folded ^= lane;
+  for (const uint64_t element : elements) folded ^= element;
   return folded;
 }
 

@@ -38,8 +38,8 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
     }
     return;
   }
-  constexpr size_t kLane = hn::MaxLanes(D());
-  alignas(64) float waiting[kGroupReals][kSumChains * kLane];
+  constexpr size_t kVectorSize = hn::MaxLanes(D());
+  alignas(64) float waiting[kGroupReals][kSumChains * kVectorSize];
   PairwiseFold<D> blocks[kGroupReals];
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
@@ -47,16 +47,17 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
       const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
       prepare(part, part_end - part);
       for (size_t v = 0; v < count; ++v) {
-        hn::Vec<D> lanes[kSumChains];
+        hn::Vec<D> chains[kSumChains];
         for (size_t j = 0; j < kSumChains; ++j) {
-          lanes[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kLane);
+          chains[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kVectorSize);
         }
         AddColumns(
-            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, lanes);
+            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, chains);
         if (part_end == end) {
-          blocks[v].Push(FoldColumns(lanes));
+          blocks[v].Push(FoldColumns(chains));
         } else {
-          for (size_t j = 0; j < kSumChains; ++j) hn::Store(lanes[j], d, waiting[v] + j * kLane);
+          for (size_t j = 0; j < kSumChains; ++j)
+            hn::Store(chains[j], d, waiting[v] + j * kVectorSize);
         }
       }
     }

@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// The sequences of kernels/functions.h, lane by lane.
+// The sequences of kernels/functions.h, element by element.
 template <class D>
 HWY_INLINE hn::Vec<D> SigmoidVector(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1.0f);

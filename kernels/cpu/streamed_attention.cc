@@ -19,7 +19,7 @@
 namespace kinglet::cpu {
 namespace {
 
-// Elements of values that are summed in one pass: their lanes fit in the first cache.
+// Elements of values that are summed in one pass: their chains fit in the first-level cache.
 constexpr size_t kPassColumns = 512;
 
 // A run of window slots whose rows lie one after the other: `stride` 0 repeats one row.
@@ -193,7 +193,7 @@ class StreamedAttentionKernel {
   void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                 size_t count, float* out) const {
     const size_t window = op_.window, columns = count * op_.value_size;
-    const size_t lanes = window < kShortSum ? 1 : kSumChains;
+    const size_t chains = window < kShortSum ? 1 : kSumChains;
     alignas(64) float sums[kSumChains * kPassColumns];
     // Results of blocks, folded pairwise as they come.
     constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 blocks
@@ -201,11 +201,11 @@ class StreamedAttentionKernel {
     size_t depth = 0, blocks = 0;
     for (size_t begin = 0; begin < window; begin += kSumBlock, ++blocks) {
       const size_t end = std::min(window, begin + kSumBlock);
-      // A block of zeros sums to +0, in whatever lanes.
-      const size_t used = end <= first ? 1 : lanes;
+      // A block of zeros sums to +0 with any number of chains.
+      const size_t used = end <= first ? 1 : chains;
       std::fill_n(sums, used * columns, 0.0f);
       ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
-        vector_->add_weighted_reals(rows, weights + from, window, from - begin, lanes, sums);
+        vector_->add_weighted_reals(rows, weights + from, window, from - begin, chains, sums);
       });
       for (size_t half = used / 2; half > 0; half /= 2) {
         vector_->add(sums + half * columns, half * columns, sums);

@@ -194,11 +194,11 @@ void WeightStore::LayOutCodes(WeightId id, BlockedCodes& blocked) {
       std::fill_n(&blocked.codes[word / kBlockWords * block_size], block_size, 0u);
     }
     rows.Codes(word, codes.data());
-    const uint64_t lane = word % kPanelRows;
-    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the lane's stream
+    const uint64_t column = word % kPanelRows;
+    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the column
     for (uint32_t j = 0; j < blocked.positions; ++j) {
       const uint64_t stream = (word / kBlockWords * blocked.positions + j) * bits;
-      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + lane];
+      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + column];
       const uint64_t field = uint64_t{codes[j]} << (bit % 32);
       *at |= static_cast<uint32_t>(field);
       if (bit % 32 + bits > 32) at[kPanelRows] |= static_cast<uint32_t>(field >> 32);
