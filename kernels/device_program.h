@@ -66,7 +66,7 @@ struct DeviceAnswer {
   };
   std::vector<Word> words;   // most probable first, or the one that was asked for
   uint32_t looked_into = 0;  // words whose log-probability was computed to find these
-  uint64_t clusters = 0;  // bit i: cluster i was computed. A device ranks at most 64 clusters
+  uint64_t clusters = 0;     // bit i: cluster i was computed. A device ranks at most 64 clusters
   // The first cluster whose numbers are not finite; the number of clusters stands for the cache.
   std::optional<uint32_t> not_finite;
 };
