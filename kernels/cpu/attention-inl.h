@@ -1,5 +1,5 @@
-// All heads against rows that lie one after the other, [rows, heads, size], so that memory is read
-// from front to back: kernels/ref/attention.h in vectors.
+// kernels/ref/attention.h in vectors: all heads with rows that lie one after the other, [rows,
+// heads, size], so that memory is read from front to back.
 #if defined(KINGLET_KERNELS_CPU_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_ATTENTION_INL_H_
 #undef KINGLET_KERNELS_CPU_ATTENTION_INL_H_

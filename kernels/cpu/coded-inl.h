@@ -18,8 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Blocks whose words take one position after the other together: a position's partial products then
-// stay in the second-level cache while they are picked from.
+// How many blocks are processed together, position by position, so that a position's partial
+// products stay in the second-level cache.
 constexpr size_t kBlocksTogether = 128;
 
 // The codes of kWidth words, which begin at bit `bit` of their columns (CodeBlocks).
@@ -36,8 +36,8 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* stream
   return hn::BitCast(hn::RebindToSigned<Reals>(), hn::And(codes, mask));
 }
 
-// Adds one position of one block's words to y, or begins with it. Words beyond the last whole
-// panel are summed in `tail`.
+// Adds the partial products of one position to the sums of one block's words in y; position 0 sets
+// them. The sums of words beyond the last whole panel are in `tail`.
 HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t position,
                             const float* partial, float divisor, const Finish& finish, float* y,
                             float* tail) {

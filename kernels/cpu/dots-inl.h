@@ -45,9 +45,8 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&row
   }
 }
 
-// A vector of at least one D16, cut into what rows are multiplied with. The last part of a row
-// overlaps the one before, and is multiplied with zeros where it does, so that nothing outside the
-// row is read.
+// x in parts of one SIMD vector, for products with rows. The last part of a row overlaps the one
+// before it; x is zero in the overlap. So nothing outside the row is read.
 template <class Products, class D16>
 class DotParts {
  public:
@@ -58,7 +57,7 @@ class DotParts {
     std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
   }
   // The elements of sums[r] add up to rows[r] . x.
-  // `ahead`: fetches what lies so many codes after what is multiplied; 0: nothing.
+  // `ahead`: prefetches the row this many codes ahead; 0: does not prefetch.
   template <size_t kRows>
   HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], size_t ahead,
                            hn::Vec<D32> (&sums)[kRows]) const {
@@ -92,7 +91,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int
   const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16> parts(x, n);
   const typename DotParts<Products, D16>::D32 d32;
-  // Rows of a neural cache, which follow one another, may come from memory.
+  // The rows of a neural cache lie one after the other and may not be in the processor's cache.
   const size_t ahead = rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
   size_t row = 0;
   for (; row + 4 <= rows.count; row += 4) {
@@ -162,7 +161,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
     const int16_t last[2] = {codes[r], 0};
     add(rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
   }
-  // Interleaving keeps to 128 bits: of eight neighbouring columns four are in each.
+  // Interleaving works within 128 bits: each result has four of eight neighbouring columns.
   alignas(64) float sums[2][hn::MaxLanes(reals)];
   hn::Store(hn::Mul(hn::ConvertTo(reals, lower), hn::Set(reals, scale)), reals, sums[0]);
   hn::Store(hn::Mul(hn::ConvertTo(reals, upper), hn::Set(reals, scale)), reals, sums[1]);
@@ -172,7 +171,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
   }
 }
 
-// All columns, the last vector overlapping the one before. REQUIRES: width is at least a vector's.
+// All columns; the last vector overlaps the one before. REQUIRES: width is at least one vector.
 template <class Products, class D16>
 HWY_INLINE void WideWeightedCodes(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
                                   float scale, size_t width, float* out) {

@@ -19,13 +19,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Several vectors take turns with a part of the columns of kWidth rows, which they find in the
-// first-level cache; there the sums of a vector wait for its next turn.
+// Several vectors take turns with a part of the columns of kWidth rows, which stays in the
+// first-level cache. Between turns the sums of a vector are kept in memory.
 constexpr size_t kGroupReals = 8;
 constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
 
-// done(i, sums) for each of the vectors: what OrderedColumns gives for it. prepare(base, count)
-// is called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
+// Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
+// called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
 // kGroupReals.
 template <class D, class Prepare, class Column, class Done>
 HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t count, size_t n,
@@ -149,8 +149,8 @@ void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t 
   }
 }
 
-// Rows of fewer columns than make blocks are one chain each; this many chains take turns, so that
-// additions do not wait for each other.
+// Rows of fewer than 32 columns are one chain each. Several chains take turns, so that additions do
+// not wait for each other.
 HWY_INLINE void ShortRealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
                                  const Finish& finish) {
   const Reals d;

@@ -1,5 +1,5 @@
-// Sigmoid, hyperbolic tangent and the element-wise halves of recurrent cells:
-// kernels/ref/recurrent.h in vectors.
+// kernels/ref/recurrent.h in vectors: sigmoid, hyperbolic tangent and the element-wise part of
+// recurrent cells.
 #if defined(KINGLET_KERNELS_CPU_RECURRENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_RECURRENT_INL_H_
 #undef KINGLET_KERNELS_CPU_RECURRENT_INL_H_

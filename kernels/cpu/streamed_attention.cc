@@ -1,6 +1,6 @@
-// Attention over long windows: relative positions, or none. Keys, values and the rows of distances
-// are read from front to back, all heads of a slot together; what a slot adds to the sums of values
-// stays in the cache.
+// Attention over long windows, with relative positions or none. Keys, values and the rows of
+// distances are read from front to back, all heads of a slot together, while the sums of values
+// stay in the processor's cache.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace {
 // Elements of values that are summed in one pass: their chains fit in the first-level cache.
 constexpr size_t kPassColumns = 512;
 
-// A run of window slots whose rows lie one after the other: `stride` 0 repeats one row.
+// A run of window slots whose rows lie one after the other, or which all have the same row.
 template <class T>
 struct Run {
   size_t first, count;  // window slots
@@ -31,7 +31,7 @@ struct Run {
   bool repeated;
 };
 
-// T is what the buffers hold: int16_t codes, or float.
+// T is the element type of the buffers: int16_t codes, or float.
 template <class T>
 class StreamedAttentionKernel {
  public:
@@ -95,8 +95,8 @@ class StreamedAttentionKernel {
   size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
   size_t ValueRow() const { return size_t{op_.heads} * op_.value_size; }
 
-  // What is visible, oldest first: the start row again and again, and two chunks of the ring.
-  // Without a start row the ring's own zeros are read.
+  // The visible slots, oldest first: slots that hold the start row, then two parts of the ring.
+  // Without a start row the zeros of the ring are read.
   std::array<Run<T>, 3> Runs(const StreamFrame& frame) const {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
@@ -128,7 +128,7 @@ class StreamedAttentionKernel {
     }
   }
 
-  // Adds what positions say to the scores of slots [first, window) and scales them.
+  // Adds the terms of positions to the scores of slots [first, window) and scales them.
   void PositionScores(const StreamFrame& frame, size_t first, float* weights) const {
     const size_t window = op_.window, heads = op_.heads, key_size = op_.key_size;
     if (!table_) {
@@ -165,8 +165,8 @@ class StreamedAttentionKernel {
         table_->constants.data() + row * heads, queries, scale_, window, weights + from);
   }
 
-  // out[h] = sum over slots of weight * value for heads [head, head + count). What is not visible,
-  // the slots before `first`, is not looked at.
+  // out[h] = sum over slots of weight * value for heads [head, head + count). Slots before `first`
+  // are not visible and not read.
   void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                  size_t count, float* out) const {
     if constexpr (kReals) {
@@ -176,7 +176,7 @@ class StreamedAttentionKernel {
     }
   }
 
-  // Calls use(rows, first slot) for what of the runs lies in window slots [begin, end).
+  // Calls use(rows, first slot) for the parts of the runs in window slots [begin, end).
   template <class Use>
   void ForEachChunk(const std::array<Run<T>, 3>& runs, size_t begin, size_t end, size_t head,
                     size_t count, const Use& use) const {

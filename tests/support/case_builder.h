@@ -32,7 +32,7 @@ ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
 // An OpCase's ref64_tolerance where ref and ref64 cannot be compared.
 inline constexpr double kNotComparable = -1;
 
-// Around the lengths where summation changes: 16 lanes, 32 (rule 4), blocks of 1,024.
+// Around the lengths where rule 4 changes: 16 chains, 32 elements, blocks of 1,024.
 inline constexpr std::array<uint64_t, 14> kLengths = {1,  7,  15,  16,   17,   31,   32,
                                                       33, 63, 257, 1023, 1024, 1025, 2049};
 

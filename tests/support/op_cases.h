@@ -33,7 +33,7 @@ class TensorPool {
   uint64_t bytes_ = 0;
 };
 
-// What a buffer holds before the step; the vector that fits its element.
+// The contents of a buffer before the step; only the vector of its element type is filled.
 struct InitialBuffer {
   std::vector<float> reals;
   std::vector<int32_t> integers;
@@ -47,8 +47,8 @@ struct OpCase {
   uint64_t position = 0;
   uint64_t source_length = 0;
   uint32_t token = 0;
-  // Normalised mean square error that ref64's outputs may have against ref's; negative: the case
-  // overflows floats or sits on rounding boundaries, so the two are not comparable.
+  // The largest normalised mean square error between the outputs of ref64 and ref. Negative: the
+  // case overflows floats or lies on rounding boundaries, so that the two cannot be compared.
   double ref64_tolerance = 1e-9;
 };
 
@@ -69,7 +69,7 @@ class OpRun {
   // Runs the step on whatever the buffers hold.
   void RunAgain(const Kernel& kernel);
 
-  // What memory holds now.
+  // The buffer's elements now.
   std::vector<double> Values(BufferId id) const;
   // Empty if this and `other`, of the same case and real size, hold the same bits everywhere,
   // inside buffers and between them, any NaN being equal to any other; else the first difference.
