@@ -1,6 +1,6 @@
-// Device backends for machines without a device: the CUDA kernels on the emulated device, and the
-// reference kernels behind a pretended device, whose memory only the device interface reaches and
-// which can be told to fail.
+// Backends with a device for tests on machines without one: CUDA kernels on the emulated device;
+// and a pretended device, which runs reference kernels on memory of its own and can be told to
+// fail.
 #ifndef KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 #define KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 
@@ -17,10 +17,10 @@ Backend EmulatedCuda(const cuda::Emulation& emulation = {});
 
 struct PretendedDevice {
   uint64_t memory_bytes = uint64_t{1} << 30;
-  // How many more calls succeed; all later ones fail. Tests change it as they run.
+  // Calls that succeed from now on; all later ones fail. A test may set it at any time.
   uint64_t calls_left = UINT64_MAX;
 };
-// REQUIRES: `device` outlives models and sessions.
+// `device` outlives models and sessions that use the backend.
 Backend PretendedBackend(PretendedDevice& device);
 
 }  // namespace kinglet

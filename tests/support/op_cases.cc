@@ -262,7 +262,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
     tied.plan.buffers[1].quantiser = ActivationQuantiser{4.0f, 1.0f};
     cases.push_back(std::move(tied));
   }
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   for (const size_t n : {5u, 40u, 1030u, 25000u}) {
     const auto with = [&](float common, size_t at, float odd) {
@@ -277,9 +277,9 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-0.0f, at, 0.0f);  // of equal zeros the first is the maximum
       with(0.0f, at, -0.0f);
       with(-90.0f, at, 12.0f);  // exponentials that are denormal
-      with(-kInfinity, at, 1.0f);
-      with(1.0f, at, kInfinity);
-      with(-kInfinity, at, -kInfinity);
+      with(-kInf, at, 1.0f);
+      with(1.0f, at, kInf);
+      with(-kInf, at, -kInf);
     }
   }
   // A chunk that begins with a NaN and has the largest number.
