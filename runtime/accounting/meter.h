@@ -14,8 +14,8 @@
 #include "kernels/backend.h"
 #include "kernels/plan.h"
 #include "runtime/accounting/operations.h"
+#include "runtime/accounting/query_work.h"
 #include "runtime/accounting/trace.h"
-#include "runtime/queries/query_work.h"
 
 namespace kinglet {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "kernels/plan.h"
+#include "runtime/accounting/cluster_set.h"
 #include "runtime/accounting/operations.h"
-#include "runtime/queries/cluster_set.h"
 
 namespace kinglet {
 
