@@ -16,7 +16,7 @@ Result<Recipe> Parsed(const std::string& text) {
   return ParseRecipe(*node);
 }
 
-// A recipe with these blocks and everything else sound.
+// A valid recipe with these blocks.
 std::string With(const std::string& embedding, const std::string& recurrent,
                  const std::string& softmax, const std::string& more = "") {
   return R"({"embedding": )" + embedding + R"(, "recurrent": )" + recurrent + R"(, "softmax": )" +
