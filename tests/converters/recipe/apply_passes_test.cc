@@ -315,7 +315,7 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "mean"})",
        "/0/combine: expected \"concatenate\" or \"sum\", found"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "sweeps": 3})",
-       "/0/sweeps: expected sums to sweep over, found none"},
+       "/0/sweeps: expected none without \"combine\": \"sum\", found 3"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "pools": "one"})",
        "/0: expected sums, or \"pools\", found both"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum",

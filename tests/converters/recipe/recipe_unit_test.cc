@@ -160,7 +160,7 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "0}}}}")
                 .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
             std::string::npos);
-  const std::string elsewhere = "define, cache_rows: expected none, but for the embedding's one";
+  const std::string elsewhere = "define, cache_rows: expected none, unless the unit makes all";
   EXPECT_NE(
       message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}").find(elsewhere),
       std::string::npos);
