@@ -13,6 +13,7 @@
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
+#include "converters/recipe/apply_passes.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_file.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/parse_number.h"
 #include "converters/sources/quoted.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
@@ -21,10 +22,10 @@ namespace {
 
 // The whole of `text` as a number.
 template <class Number>
-bool ParseNumber(std::string_view text, Number& number) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end;
+bool ReadNumber(std::string_view text, Number& number) {
+  const std::optional<Number> parsed = ParseNumber<Number>(text);
+  if (parsed) number = *parsed;
+  return parsed.has_value();
 }
 
 // 17 significant digits, which identify a double.
@@ -46,18 +47,18 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   if (second == line.npos) return refuse("position, id and value with tabs between them", line);
   GoldenValue value;
   const std::string_view position = line.substr(0, first);
-  if (!ParseNumber(position, value.position) || value.position < least ||
+  if (!ReadNumber(position, value.position) || value.position < least ||
       value.position >= ids.size()) {
     return refuse("a position from " + std::to_string(least) + " and below the " +
                       std::to_string(ids.size()) + " ids",
                   position);
   }
   const std::string_view id = line.substr(first + 1, second - first - 1);
-  if (!ParseNumber(id, value.id) || value.id != ids[value.position]) {
+  if (!ReadNumber(id, value.id) || value.id != ids[value.position]) {
     return refuse("id " + std::to_string(ids[value.position]) + " as in the ids", id);
   }
   const std::string_view number = line.substr(line.rfind('\t') + 1);
-  if (!ParseNumber(number, value.log_probability) || !std::isfinite(value.log_probability)) {
+  if (!ReadNumber(number, value.log_probability) || !std::isfinite(value.log_probability)) {
     return refuse("a finite log-probability in the last field", number);
   }
   return value;
@@ -111,7 +112,7 @@ Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const
       ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
         const size_t tab = std::min(line.find('\t'), line.size());
         uint64_t index = 0;
-        if (!ParseNumber(line.substr(0, tab), index) || index < sentence ||
+        if (!ReadNumber(line.substr(0, tab), index) || index < sentence ||
             index >= sentences.size()) {
           return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where,
                                  "a sentence from " + std::to_string(sentence) + " and below the " +

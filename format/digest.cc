@@ -1,4 +1,4 @@
-// xxHash is compiled into this file (XXH_INLINE_ALL), so nothing is linked and no symbol leaks.
+// xxHash is compiled into this file (XXH_INLINE_ALL): no library to link, no symbols that leak.
 #include "format/digest.h"
 
 #define XXH_INLINE_ALL

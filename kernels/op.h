@@ -5,31 +5,36 @@
 #ifndef KINGLET_KERNELS_OP_H_
 #define KINGLET_KERNELS_OP_H_
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "format/blocks.h"
+#include "kernels/attention_op.h"
 #include "kernels/numerics.h"
-#include "kernels/ring.h"
+#include "kernels/operands.h"
+#include "kernels/recurrent_op.h"
 #include "kernels/row_cache.h"
 
 namespace kinglet {
-
-enum class BufferId : uint32_t {};
-using WeightId = TensorId;
 
 // Before a token is processed: remembers (hidden state of the previous step, this token) in the
 // neural cache. Does nothing at position 0. Slot (position - 1) mod capacity of `keys` [capacity,
 // width] gets `hidden`, and of `words` [capacity] gets the token.
 struct CacheAppend {
+  static constexpr std::string_view kName = "CacheAppend";
   BufferId hidden;  // [width], the previous step's: reals, or codes
   BufferId keys;    // state, [capacity, width], same element as hidden
   BufferId words;   // state, [capacity] of kWord
   uint32_t capacity;
+
+  void Operands(auto&& visit) const {
+    visit.Reads(hidden);
+    visit.Writes(keys);
+    visit.Writes(words);
+  }
 };
 
 // The layers of a DeFINE unit, and where a stream keeps the rows it has computed.
@@ -40,6 +45,20 @@ struct DefineRows {
   BufferId work;  // [DefineWork(unit).total] of reals: vectors on their way through the layers
   BufferId rows;  // [cache.rows(), width] of reals; with `words` what a token leaves for later ones
   BufferId words;  // [cache.memory_words()] of kWord: RowCache's
+
+  void Operands(auto&& visit) const {
+    for (const DefineTensors& layer : tensors) {
+      visit.Weight(layer.weight);
+      if (layer.bias) visit.Weight(*layer.bias);
+      if (layer.norm_gain) visit.Weight(*layer.norm_gain);
+      if (layer.norm_offset) visit.Weight(*layer.norm_offset);
+    }
+    visit.Reads(rows);
+    visit.Reads(words);
+    visit.Writes(work);
+    visit.Writes(rows);
+    visit.Writes(words);
+  }
 };
 
 // Where a row's vectors lie in DefineRows::work: Map's output at 0, then what skips bring back, the
@@ -58,24 +77,44 @@ struct DefineWork {
 // holds the token, or what the DeFINE unit makes of that. The row of a coded table is made of
 // reals, from the first position to the last. A row that a cache holds is not computed again.
 struct EmbedRow {
+  static constexpr std::string_view kName = "EmbedRow";
   std::vector<EmbeddingBin> bins;
   double scale;
   BufferId out;  // [width] of reals
   std::optional<DefineRows> define = {};
+
+  void Operands(auto&& visit) const {
+    for (const EmbeddingBin& bin : bins) {
+      visit.Weight(bin.table);
+      visit.Codes(bin.table);
+      if (bin.projection) visit.Weight(*bin.projection);
+    }
+    visit.Writes(out);
+    if (define) define->Operands(visit);
+  }
 };
 
 // y = (x - mean) / sqrt(variance + epsilon) * gain + bias, biased variance, two passes.
 struct LayerNorm {
+  static constexpr std::string_view kName = "LayerNorm";
   BufferId x;  // [n] of reals
   WeightId gain, bias;
   double epsilon;
   BufferId y;  // [n] of reals; may be x
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Weight(gain);
+    visit.Weight(bias);
+    visit.Writes(y);
+  }
 };
 
 // y = weight * x + bias, then max(., 0) where `relu`; the weight is not coded. Integer products
 // where both the weight and x are integers, otherwise float products of the decoded weight with the
 // (dequantised) x.
 struct MatVec {
+  static constexpr std::string_view kName = "MatVec";
   WeightId weight;               // [rows, cols]
   std::optional<WeightId> bias;  // [rows]
   BufferId x;                    // [cols]: reals or codes
@@ -85,6 +124,13 @@ struct MatVec {
   // kFixedPoint15: x (reals) is rounded to 15-bit fixed point first, so a quantised weight gives
   // integer products; ref64 alone keeps x exact.
   TailInput input = TailInput::kAsIs;
+
+  void Operands(auto&& visit) const {
+    visit.Weight(weight);
+    if (bias) visit.Weight(*bias);
+    visit.Reads(x);
+    visit.Writes(y);
+  }
 };
 
 // What the rows of a coded table have in common in a product with x: for each position j and each
@@ -93,22 +139,38 @@ struct MatVec {
 // means. Products are integer where MatVec's would be, by the codebook's own encoding. Source of
 // the factoring: Li et al. 2018, "Slim Embedding Layers", section 3.
 struct PartialProducts {
+  static constexpr std::string_view kName = "PartialProducts";
   WeightId table;    // coded [rows, cols]
   BufferId x;        // [cols]: reals or codes
   BufferId partial;  // [PartialCount(scheme)] of reals
   TailInput input = TailInput::kAsIs;
+
+  void Operands(auto&& visit) const {
+    visit.Weight(table);
+    visit.Reads(x);
+    visit.Writes(partial);
+  }
 };
 
 // y[row] = sum over positions j of partial[PartialFirsts(scheme)[j] + code(row, j)], added in order
 // of position and for means divided by D, + bias, then max(., 0) where `relu`: with the partial
 // products, what MatVec says of a table that is not coded.
 struct CodedSums {
+  static constexpr std::string_view kName = "CodedSums";
   WeightId table;                // coded [rows, cols]
   std::optional<WeightId> bias;  // [rows]
   BufferId partial;
   BufferId y;  // reals; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
   bool relu = false;
+
+  void Operands(auto&& visit) const {
+    visit.Weight(table);
+    visit.Codes(table);
+    if (bias) visit.Weight(*bias);
+    visit.Reads(partial);
+    visit.Writes(y);
+  }
 };
 
 // Whether positions that share a pool multiply it with parts of x of their own.
@@ -130,108 +192,56 @@ inline uint64_t PartialCount(const CodingScheme& scheme) {
 
 // codes = round_half_even(clamp(x) / step) with the quantiser of the buffer `codes`.
 struct Quantise {
+  static constexpr std::string_view kName = "Quantise";
   BufferId x;      // [n] of reals
   BufferId codes;  // [n] of codes
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Writes(codes);
+  }
 };
 
 // y += x.
 struct Add {
+  static constexpr std::string_view kName = "Add";
   BufferId x;  // [n]: reals, or codes (dequantised)
   BufferId y;  // [n] of reals
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Reads(y);
+    visit.Writes(y);
+  }
 };
 
 // y[first, first + count) += x[index]: a cluster's logit to those of its words.
 struct AddScalar {
+  static constexpr std::string_view kName = "AddScalar";
   BufferId x;  // reals
   uint32_t index;
   BufferId y;  // reals
   uint32_t first, count;
-};
 
-// y += row position mod window of `table`: trained or stored positions.
-struct AddPositionRow {
-  WeightId table;  // [window, n]; not coded
-  uint32_t window;
-  BufferId y;  // [n] of reals
-};
-
-// y += sines and cosines of the position first + position mod window (AbsoluteSinusoids).
-struct AddSinusoids {
-  WeightId frequencies;  // [n / 2]
-  uint32_t first, window;
-  BufferId y;  // [n] of reals
-};
-
-// Adds the content bias of relative positions to the queries, before they are quantised:
-// y[h, i] += bias[h, i], i < key_size.
-struct AddQueryBias {
-  WeightId bias;  // [heads, key_size]
-  BufferId y;     // [heads, n] of reals: the first key_size of each n are a query
-};
-
-// The alternatives of WindowAttention::positions.
-
-// score[s] += q . columns[:, s]
-struct SlotColumns {
-  WeightId columns;  // [key_size, window]
-};
-
-// score[s] += q . r[h, D] + (position_bias[h] - content_bias[h]) . r[h, D], for D = window - 1 - s,
-// or `clamp` where that is less, and r[h, D] = projection[h] R(D) (format/blocks.h,
-// RelativeSinusoids), made when bound. q has the content bias already.
-struct RelativeRows {
-  WeightId projection;                   // [heads * key_size, width]
-  WeightId frequencies;                  // [width / 2]
-  WeightId content_bias, position_bias;  // [heads, key_size]
-  std::optional<uint32_t> clamp;
-
-  // Distances that differ.
-  uint64_t Count(uint32_t window) const {
-    return clamp ? std::min<uint64_t>(window, uint64_t{*clamp} + 1) : window;
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Reads(y);
+    visit.Writes(y);
   }
 };
 
-// One token of sliding-window attention. For each head h:
-//   score[s] = (q . k[s] + what `positions` says) * key_size^-1/2, s = window slot, oldest first
-//   weights = softmax(score); out = sum_s weights[s] v[s]
-// The token's own k and v are first stored in ring slot position mod window.
-struct WindowAttention {
-  BufferId qkv;     // [heads, 2 key_size + value_size]: reals or codes
-  BufferId keys;    // state, [window, heads, key_size], same element as qkv
-  BufferId values;  // state, [window, heads, value_size], same element as qkv
-  std::variant<std::monostate, SlotColumns, RelativeRows> positions;
-  uint32_t heads, key_size, value_size, window;
-  StreamStart start;
-  // With kZeros: what slots before the stream hold in place of zeros, quantised as qkv is.
-  std::optional<WeightId> start_row;  // [heads * key_size + heads * value_size]
-  // Every `window` tokens a stream starts anew: no slot older than position mod window is seen.
-  bool restarts = false;
-  std::optional<ActivationQuantiser> weights_quantiser;
-  // [heads, window] of reals: softmax output, before its quantiser. What slots that are not visible
-  // hold says nothing.
-  BufferId weights;
-  BufferId out;  // [heads, value_size] of reals
-};
-
-// The window of the token at `position`.
-inline RingWindow WindowOf(const WindowAttention& op, uint64_t position) {
-  return RingWindow(position, op.window, op.restarts);
-}
-// Window slots [FirstVisible, window) take part.
-inline uint64_t FirstVisible(const WindowAttention& op, uint64_t position) {
-  return op.start == StreamStart::kZeros ? 0 : WindowOf(op, position).FirstFilled();
-}
-// key_size^-1/2, rounded once.
-template <class T>
-T AttentionScale(uint32_t key_size) {
-  return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
-}
-
 // out[0] = max x, blocks[b] = sum over block b of exp(x - max), out[1] = log of their sum.
 struct LogSumExp {
+  static constexpr std::string_view kName = "LogSumExp";
   BufferId x;       // [n] of reals
   BufferId out;     // [2] of reals
   BufferId blocks;  // [SumBlocks(n)] of reals
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Writes(out);
+    visit.Writes(blocks);
+  }
 };
 
 // Over the m = min(position, capacity) stored pairs, in storage order:
@@ -240,6 +250,7 @@ struct LogSumExp {
 // Slots >= m are left alone. Before token `first_position` of a stream, total[0] = 0 and the
 // weights are left alone; it is at least 1.
 struct CacheWeights {
+  static constexpr std::string_view kName = "CacheWeights";
   BufferId hidden;  // [width]: reals or codes
   BufferId keys;    // state, [capacity, width]
   uint32_t capacity;
@@ -247,97 +258,13 @@ struct CacheWeights {
   BufferId weights;  // [capacity] of reals
   BufferId total;    // [1] of reals
   uint64_t first_position = 1;
-};
 
-// The element-wise halves of recurrent cells, one token each. `input` and `recurrent` are the two
-// products of the cell, biases included, a block of n rows for each gate; s is the logistic
-// sigmoid. Sums and products are rounded one by one, from left to right.
-
-// Blocks i, f, g, o with a = input + recurrent:
-//   cell = s(a_f) * cell + s(a_i) * tanh(a_g); hidden = s(a_o) * tanh(cell)
-struct LstmGates {
-  BufferId input, recurrent;  // [4 n] of reals
-  BufferId cell;              // state, [n] of reals
-  BufferId hidden;            // [n] of reals
-};
-
-// Blocks r, z, m:
-//   r = s(input_r + recurrent_r); z = s(input_z + recurrent_z)
-//   m = tanh(input_m + r * recurrent_m); hidden = (1 - z) * m + z * hidden
-struct GruGates {
-  BufferId input, recurrent;  // [3 n] of reals
-  BufferId hidden;            // state, [n] of reals
-};
-
-// hidden = tanh(input + recurrent), or max(input + recurrent, 0) where `relu`.
-struct RnnGates {
-  BufferId input, recurrent;  // [n] of reals
-  BufferId hidden;            // [n] of reals
-  bool relu;
-};
-
-// Blocks z, f, o with a = input, or input + previous:
-//   cell = s(a_f) * tanh(a_z) + (1 - s(a_f)) * cell; hidden = s(a_o) * cell
-struct QrnnGates {
-  BufferId input;                    // [3 n] of reals
-  std::optional<BufferId> previous;  // [3 n] of reals: the product with the previous token's input
-  BufferId cell;                     // state, [n] of reals
-  BufferId hidden;                   // [n] of reals
-};
-
-// Adds the vector of one word of a list to what a bag of words is made of; position 0 of a list
-// starts anew. The padding word is not in the sum and the count, and a vector of zeros to the
-// maximum. The sum is one chain in list order.
-struct BagAppend {
-  BufferId embedded;                // [n] of reals
-  BufferId sum;                     // state, [n] of reals
-  BufferId words;                   // state, [1] of kWord: how many are in the sum
-  std::optional<BufferId> largest;  // state, [n] of reals
-  std::optional<uint32_t> padding;
-};
-
-// out = sum / words, then, where there is one, the largest. At least one word was not padding.
-struct BagFeatures {
-  BufferId sum, words;
-  std::optional<BufferId> largest;
-  BufferId out;  // [n] or [2 n] of reals
-};
-
-// y = max(x * scale + shift, 0), each operation rounded: batch normalisation with fixed statistics,
-// and the activation after it.
-struct ScaleShiftRelu {
-  BufferId x;             // [n] of reals
-  WeightId scale, shift;  // [n]
-  BufferId y;             // [n] of reals; may be x
-};
-
-// The rest is of models with an encoder (kernels/plan.h, EncoderPlan). In an encoder's pass
-// StreamFrame::position is the index of a source token; everywhere StreamFrame::source_length is
-// how many there are, which is at least 1 and at most the window.
-
-// rows[position] = x.
-struct StoreRow {
-  BufferId x;     // [n]: reals or codes
-  BufferId rows;  // [window, n], same element as x
-};
-
-// x = rows[position].
-struct LoadRow {
-  BufferId rows;  // [window, n]: reals or codes
-  BufferId x;     // [n], same element as rows
-};
-
-// Attention to all tokens s of the source. For each head:
-//   score[s] = (q . k[s]) * key_size^-1/2; weights = softmax(score); out = sum_s weights[s] v[s]
-// A head's part of the query begins with q, and its part of a slot ends with k and then v, so that
-// rows of queries, keys and values together serve as either.
-struct SourceAttention {
-  BufferId query;   // [heads, key_size or more]: reals or codes
-  BufferId memory;  // [window, heads, key_size + value_size or more]: reals, or codes as the query
-  uint32_t heads, key_size, value_size, window;
-  std::optional<ActivationQuantiser> weights_quantiser;  // present iff query and memory are codes
-  BufferId weights;  // [heads, window] of reals; those of slots beyond the source are left alone
-  BufferId out;      // [heads, value_size] of reals
+  void Operands(auto&& visit) const {
+    visit.Reads(hidden);
+    visit.Reads(keys);
+    visit.Writes(weights);
+    visit.Writes(total);
+  }
 };
 
 using Op =
@@ -346,6 +273,13 @@ using Op =
                  LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
                  BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>;
 
+inline std::string_view OpName(const Op& op) {
+  return std::visit([](const auto& each) { return each.kName; }, op);
+}
+template <class Visit>
+void VisitOperands(const Op& op, Visit&& visit) {
+  std::visit([&](const auto& each) { each.Operands(visit); }, op);
+}
 }  // namespace kinglet
 
 #endif  // KINGLET_KERNELS_OP_H_

@@ -103,20 +103,20 @@ class Loader {
     embedding.width = static_cast<uint32_t>(OutputWidth(define_.unit));
     embedding.scale = 1;
     if (cache_rows_) {
-      tables_ = AddUnit(define_, *cache_rows_, builder_, embedding);  // the softmax's too
+      tables_ = AddUnit(define_, *cache_rows_, builder_, embedding);
     } else {
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), AddTable(), std::nullopt});
     }
     return embedding;
   }
 
-  // The unit's table stands for a tensor that the checkpoint does not hold.
+  // The unit's outputs for all words, as a tensor that is not in the checkpoint.
   TensorId AddTable() {
     made_.push_back(DefineTableTensor("define.table", define_));
     return builder_.AddWhole(made_.back(), Role::kQuantised);
   }
 
-  // Of the words of a band.
+  // The table of a band's words, which the softmax uses too.
   TensorId TableOf(size_t band) {
     if (tables_.empty()) {
       for (const DefineSource::Band& from : define_.bands) {
@@ -160,9 +160,9 @@ class Loader {
   const SourceTensor* classes_ = nullptr;
   const SourceTensor* class_bias_ = nullptr;
   uint64_t words_ = 0;
-  std::optional<uint32_t> cache_rows_;  // of a unit that is kept
-  std::vector<TensorId> tables_;        // of the bands
-  std::deque<SourceTensor> made_;       // from the checkpoint's; the builder points to them
+  std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
+  std::vector<TensorId> tables_;        // by band
+  std::deque<SourceTensor> made_;       // from the checkpoint's tensors; the builder points to them
 };
 
 }  // namespace

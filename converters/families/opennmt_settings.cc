@@ -17,7 +17,7 @@ NodeRef Attribute(const PickleNode& node, std::string_view name) {
   return object->state == nullptr ? nullptr : object->state->Find(name);
 }
 
-// What a pair whose first is a name has second; null for anything else.
+// The second element of a pair whose first is a name; null for anything else.
 NodeRef SecondOf(const PickleNode& pair, std::string_view* name = nullptr) {
   const auto* items = pair.As<PickleList>();
   if (items == nullptr || items->items.size() != 2) return nullptr;
@@ -34,8 +34,7 @@ std::string ValueText(const PickleNode& node) {
   return node.Describe();
 }
 
-// Options that change what the network computes, with the only values that it is converted for.
-// Absent ones have them by default.
+// Refuses options that make another network. An absent option has the accepted value by default.
 Status CheckOptions(const PickleNode& options) {
   struct Text {
     std::string_view name, expected;
@@ -85,8 +84,8 @@ Result<uint32_t> ReadHeads(const PickleNode& options) {
   return static_cast<uint32_t>(*heads);
 }
 
-// Of one side, "src" or "tgt", in `vocab`: an entry of a dict, or in older files the second of a
-// pair in a list.
+// The vocabulary of one side, "src" or "tgt": an entry of the dict `vocab`; in older files `vocab`
+// is a list of pairs of side and vocabulary.
 NodeRef SideOf(const PickleNode& vocabularies, std::string_view side) {
   const auto* pairs = vocabularies.As<PickleList>();
   if (pairs == nullptr) return vocabularies.Find(side);
@@ -98,8 +97,9 @@ NodeRef SideOf(const PickleNode& vocabularies, std::string_view side) {
   return nullptr;
 }
 
-// The list of words below torchtext's objects: a Vocab has `itos`, a Field a `vocab`, a
-// TextMultiField and a list pairs of name and Field, of which those after the first are features.
+// The list of words inside torchtext's objects: a Vocab has `itos`, a Field has a `vocab`, and a
+// TextMultiField or a list has pairs of name and Field, of which all but the first are word
+// features.
 Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::string_view side) {
   const std::string where = "vocab, " + std::string(side);
   NodeRef node = SideOf(vocabularies, side);

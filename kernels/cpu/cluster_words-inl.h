@@ -11,8 +11,8 @@
 
 #include "hwy/highway.h"
 #include "kernels/cluster_words.h"
+#include "kernels/cpu/exponential-inl.h"
 #include "kernels/cpu/order-inl.h"
-#include "kernels/cpu/softmax-inl.h"
 #include "kernels/functions.h"
 
 HWY_BEFORE_NAMESPACE();

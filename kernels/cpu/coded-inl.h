@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
 

@@ -21,15 +21,15 @@ bool Supported(Target target) {
   return target == Target::kScalar || FindVectorFunctions(target) != nullptr;
 }
 
-// A reference kernel decodes all it needs when it is bound, but for codes.
-void KeepCodedTables(const Op& op, const Plan& plan, WeightStore& weights) {
-  if (const auto* sums = std::get_if<CodedSums>(&op)) weights.Keep(sums->table);
-  if (const auto* embed = std::get_if<EmbedRow>(&op)) {
-    for (const EmbeddingBin& bin : embed->bins) {
-      if (plan.weights[bin.table].coded() != nullptr) weights.Keep(bin.table);
-    }
+// A reference kernel decodes all that it needs when it is bound, except codes.
+struct KeepCodedTables : OperandVisitor {
+  const Plan& plan;
+  WeightStore& weights;
+  KeepCodedTables(const Plan& of, WeightStore& store) : plan(of), weights(store) {}
+  void Codes(WeightId table) {
+    if (plan.weights[table].coded() != nullptr) weights.Keep(table);
   }
-}
+};
 
 }  // namespace
 
@@ -91,7 +91,7 @@ Result<std::vector<Kernel>> BindWith(const VectorFunctions* functions, const Pla
       if (!kernel) {
         kernel = ref::BindStep<float>(step, plan, layout, reference_weights);
         kernel.is_substitute = true;
-        KeepCodedTables(step.op, plan, weights);
+        VisitOperands(step.op, KeepCodedTables(plan, weights));
       }
       kernels.push_back(std::move(kernel));
     }

@@ -12,7 +12,6 @@
 
 #include "hwy/highway.h"
 #include "kernels/cpu/order-inl.h"
-#include "kernels/cpu/softmax-inl.h"
 #include "kernels/numerics.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,4 +1,4 @@
-// Integer products of panels with vectors, and what happens to every product on its way out.
+// Integer products of panels with vectors.
 #if defined(KINGLET_KERNELS_CPU_MATVEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_MATVEC_INL_H_
 #undef KINGLET_KERNELS_CPU_MATVEC_INL_H_
@@ -12,96 +12,14 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernels/cpu/block_codes-inl.h"
+#include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/pair_products-inl.h"
 #include "kernels/cpu/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
-
-// Bias, rectifier and store of kWidth rows from `row` on.
-template <class V>
-HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t rows, float* y) {
-  const Reals d;
-  if (finish.bias != nullptr) value = hn::Add(value, hn::Load(d, finish.bias + row));
-  if (finish.relu) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
-  if (row + kWidth <= rows) {
-    hn::StoreU(value, d, y + row);
-  } else if (row < rows) {
-    alignas(64) float last[kWidth];
-    hn::Store(value, d, last);
-    std::memcpy(y + row, last, (rows - row) * sizeof(float));
-  }
-}
-
-using Sums = hn::CappedTag<int32_t, kPanelRows>;
-using Codes = hn::Repartition<int16_t, Sums>;
-
-// The same for neighbouring vectors, from row `first` on.
-template <size_t kVectors, class V>
-HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
-                          float* y) {
-  const Reals d;
-  if (first + kVectors * kWidth > rows) {
-    for (size_t v = 0; v < kVectors; ++v) {
-      FinishRows(finish, values[v], first + v * kWidth, rows, y);
-    }
-    return;
-  }
-  if (finish.bias != nullptr) {
-    const float* bias = finish.bias + first;
-    for (size_t v = 0; v < kVectors; ++v) {
-      values[v] = hn::Add(values[v], hn::Load(d, bias + v * kWidth));
-    }
-  }
-  if (finish.relu) {
-    for (auto& value : values) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
-  }
-  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, y + first + v * kWidth);
-}
-
-// The codes of kWidth rows, from `row` of their panel on, in one block: a vector of pairs for each
-// pair of columns. The interleaving instructions stay within 128 bits, as the order of entries
-// does.
-template <CodeForm kForm>
-struct BlockCodes;
-
-template <>
-struct BlockCodes<CodeForm::kBytes> {
-  static constexpr size_t kPairs = 2;
-  hn::Vec<Codes> pairs[kPairs];
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
-    const hn::Repartition<int8_t, Sums> d8;
-    const Codes d16;
-    const auto bytes = hn::Load(d8, reinterpret_cast<const int8_t*>(block) + row * 4);
-    pairs[0] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveLower(d8, bytes, bytes)));
-    pairs[1] = hn::ShiftRight<8>(hn::BitCast(d16, hn::InterleaveUpper(d8, bytes, bytes)));
-  }
-};
-
-template <>
-struct BlockCodes<CodeForm::kPlanes> {
-  static constexpr size_t kPairs = 2;
-  hn::Vec<Codes> pairs[kPairs];
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t* signs, size_t row) {
-    const hn::Repartition<uint8_t, Sums> d8;
-    const Codes d16;
-    const auto low = hn::Load(d8, reinterpret_cast<const uint8_t*>(block) + row * 4);
-    const auto* sign_bytes = reinterpret_cast<const uint8_t*>(signs) + row / 2;
-    const auto high = hn::VecFromMask(d8, hn::LoadMaskBits(d8, sign_bytes));
-    pairs[0] = hn::BitCast(d16, hn::InterleaveLower(d8, low, high));
-    pairs[1] = hn::BitCast(d16, hn::InterleaveUpper(d8, low, high));
-  }
-};
-
-template <>
-struct BlockCodes<CodeForm::kWords> {
-  static constexpr size_t kPairs = 1;
-  hn::Vec<Codes> pairs[kPairs];
-  HWY_INLINE BlockCodes(const std::byte* block, const uint64_t*, size_t row) {
-    pairs[0] = hn::Load(Codes(), reinterpret_cast<const int16_t*>(block) + row * 2);
-  }
-};
 
 // A vector of an integer product, cut into what blocks of kCols columns are multiplied with.
 template <size_t kCols>
@@ -119,14 +37,6 @@ struct BlockInput {
   size_t whole;              // blocks that lie in x
   int16_t last[kCols] = {};  // of the block after them
 };
-
-// Sums of chunks: functions of their own, which all sizes of IntegerPanels share.
-HWY_NOINLINE void AddChunk(const int32_t* sums, size_t n, int64_t* totals) {
-  for (size_t i = 0; i < n; ++i) totals[i] += sums[i];
-}
-HWY_NOINLINE void RoundTotals(const int64_t* totals, size_t n, float* reals) {
-  for (size_t i = 0; i < n; ++i) reals[i] = static_cast<float>(totals[i]);
-}
 
 // A product's share of some neighbouring panels and of some vectors: panels share a broadcast of x,
 // vectors share decoded codes, and together they hide the latency of additions.
@@ -200,13 +110,19 @@ struct IntegerPanels {
     int64_t totals[kSums * kWidth] = {};
     for (size_t begin = 0; begin < blocks; begin += chunk) {
       Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
-      alignas(64) int32_t of_chunk[kSums * kWidth];
-      for (size_t v = 0; v < kSums; ++v) hn::Store(sums[v], Sums(), of_chunk + v * kWidth);
-      AddChunk(of_chunk, kSums * kWidth, totals);
+      for (size_t v = 0; v < kSums; ++v) {
+        alignas(64) int32_t lanes[kWidth];
+        hn::Store(sums[v], Sums(), lanes);
+        for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
+      }
     }
-    alignas(64) float reals[kSums * kWidth];
-    RoundTotals(totals, kSums * kWidth, reals);
-    for (size_t v = 0; v < kSums; ++v) products[v] = hn::Load(Reals(), reals + v * kWidth);
+    for (size_t v = 0; v < kSums; ++v) {
+      alignas(64) float lanes[kWidth];
+      for (size_t lane = 0; lane < kWidth; ++lane) {
+        lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
+      }
+      products[v] = hn::Load(Reals(), lanes);
+    }
   }
 
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel, Inputs inputs,

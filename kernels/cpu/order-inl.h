@@ -123,6 +123,15 @@ HWY_INLINE float OrderedSum(size_t n, const Accumulate& accumulate) {
   return OrderedSum(0, n, accumulate);
 }
 
+// The sum of x[i] for i < n, where those before `first`, a multiple of 16, are +0.
+HWY_INLINE float SumFrom(const float* x, size_t first, size_t n) {
+  return OrderedSum(first, n, [&](auto d, auto partial, size_t i) HWY_ATTR {
+    return hn::Add(partial, hn::LoadU(d, x + i));
+  });
+}
+
+HWY_INLINE float Sum(const float* x, size_t n) { return SumFrom(x, 0, n); }
+
 // Adds x[i] * column(i), fused, to the 16 lanes of a rule-4 sum for i in [begin, end), of which
 // begin is a multiple of 16. column(base, offset) gives the vector of element base + offset, where
 // base is a multiple of 16 and offset below 16; prepare(base, count) is called before the first of

@@ -11,7 +11,8 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
-#include "kernels/cpu/matvec-inl.h"
+#include "kernels/cpu/block_codes-inl.h"
+#include "kernels/cpu/finish-inl.h"
 #include "kernels/cpu/order-inl.h"
 #include "kernels/cpu/vector.h"
 

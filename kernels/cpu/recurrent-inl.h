@@ -10,8 +10,8 @@
 #include <cstddef>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/exponential-inl.h"
 #include "kernels/cpu/order-inl.h"
-#include "kernels/cpu/softmax-inl.h"
 #include "kernels/functions.h"
 
 HWY_BEFORE_NAMESPACE();

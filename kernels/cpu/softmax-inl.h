@@ -11,77 +11,11 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "kernels/cpu/exponential-inl.h"
 #include "kernels/cpu/order-inl.h"
-#include "kernels/functions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
-
-// y * 2^n for integral n, rounded once.
-#if HWY_TARGET == HWY_AVX3
-HWY_INLINE hn::Vec512<float> ScaleByPower(hn::Vec512<float> y, hn::Vec512<float> n) {
-  return hn::Vec512<float>{_mm512_scalef_ps(y.raw, n.raw)};
-}
-HWY_INLINE hn::Vec<Real> ScaleByPower(hn::Vec<Real> y, hn::Vec<Real> n) {
-  return hn::Vec<Real>{_mm_scalef_ps(y.raw, n.raw)};
-}
-#else
-template <class V>
-HWY_INLINE V ScaleByPower(V y, V n) {
-  const hn::DFromV<V> d;
-  const hn::RebindToSigned<decltype(d)> d32;
-  // Two factors, of which both are normal numbers; the halves may differ from the reference's by
-  // one each (rounded down, not towards zero), but only the last multiplication rounds.
-  const auto k = hn::ConvertTo(d32, n);
-  const auto k1 = hn::ShiftRight<1>(k);
-  const auto k2 = hn::Sub(k, k1);
-  const auto bias = hn::Set(d32, 127);
-  const auto s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k1, bias)));
-  const auto s2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(k2, bias)));
-  return hn::Mul(hn::Mul(y, s1), s2);
-}
-#endif
-
-// From here on exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
-constexpr float kSmallestNormal = -86.0f;
-
-// exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, lane by
-// lane.
-template <class D>
-HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
-  using C = ExpConstants;
-  const auto round = hn::Set(d, C::kRound);
-  const auto shifted = hn::MulAdd(x, hn::Set(d, C::kLog2E), round);
-  const auto n = hn::Sub(shifted, round);
-  auto r = hn::MulAdd(n, hn::Set(d, -C::kLn2High), x);
-  r = hn::MulAdd(n, hn::Set(d, -C::kLn2Low), r);
-  auto p = hn::Set(d, C::kC7);
-  p = hn::MulAdd(p, r, hn::Set(d, C::kC6));
-  p = hn::MulAdd(p, r, hn::Set(d, C::kC5));
-  p = hn::MulAdd(p, r, hn::Set(d, C::kC4));
-  p = hn::MulAdd(p, r, hn::Set(d, C::kC3));
-  p = hn::MulAdd(p, r, hn::Set(d, C::kC2));
-  const auto q = hn::MulAdd(hn::Mul(r, r), p, r);
-  const auto y = hn::Add(hn::Set(d, 1.0f), q);
-  if (HWY_LIKELY(hn::AllTrue(d, hn::Ge(x, hn::Set(d, kSmallestNormal))))) {
-    // n is the low bits of `shifted`, and goes into the exponent without a multiplication.
-    const hn::RebindToSigned<D> d32;
-    const auto power = hn::ShiftLeft<23>(hn::BitCast(d32, shifted));
-    return hn::BitCast(d, hn::Add(hn::BitCast(d32, y), power));
-  }
-  const auto result = ScaleByPower(y, n);
-  // NaN came through unharmed; beyond the end everything computed so far is nonsense.
-  return hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
-}
-
-// For every x.
-template <class D>
-HWY_INLINE hn::Vec<D> ExpVector(D d, hn::Vec<D> x) {
-  const hn::RebindToSigned<D> d32;
-  const auto infinity = hn::BitCast(d, hn::Set(d32, 0x7f800000));
-  return hn::IfThenElse(hn::Gt(x, hn::Set(d, ExpConstants::kOverflow)), infinity,
-                        ExpAtMostOne(d, x));
-}
 
 void Exponentials(const float* x, size_t n, float* out) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {
@@ -128,15 +62,6 @@ void SumExponentials(const float* x, size_t n, float largest, float* blocks) {
   };
   ForEachBlockSum(n, add, [&](float sum) HWY_ATTR { *blocks++ = sum; });
 }
-
-// The sum of x[i] for i < n, where those before `first`, a multiple of 16, are +0.
-HWY_INLINE float SumFrom(const float* x, size_t first, size_t n) {
-  return OrderedSum(first, n, [&](auto d, auto partial, size_t i) HWY_ATTR {
-    return hn::Add(partial, hn::LoadU(d, x + i));
-  });
-}
-
-HWY_INLINE float Sum(const float* x, size_t n) { return SumFrom(x, 0, n); }
 
 HWY_INLINE void ReplaceByExponentials(float* x, size_t n, float largest) {
   ForEach(0, n, [&](auto d, size_t i) HWY_ATTR {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "kernels/op_name.h"
+#include "kernels/op.h"
 
 namespace kinglet::cuda {
 namespace {

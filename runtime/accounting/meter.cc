@@ -4,16 +4,21 @@
 #include <map>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/accounting/define_operations.h"
+#include "runtime/accounting/window_positions.h"
 
 namespace kinglet {
 namespace {
 
-// Products with this tensor may be integer (kernels/ref/weights.h): divided values are made real at
-// load.
+// Whether products with this tensor may be integer (kernels/ref/weights.h). Values whose scale
+// divides are made real at load.
 bool IsInteger(const TensorView& tensor) {
-  const auto* packed = std::get_if<PackedView>(&tensor.values);
-  return packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
+  return std::visit(Overloaded{[]<OneOf<DenseView, CodedView> View>(const View&) { return false; },
+                               [](const PackedView& packed) {
+                                 return packed.rule != ScaleRule::kDividePerTensor;
+                               }},
+                    tensor.values);
 }
 
 // Appends the components of one step of one token.
@@ -138,35 +143,38 @@ class StepMeter {
   void operator()(const WindowAttention& op) const {
     const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
-    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
+    const bool whole = WeighsWholeWindow(op);
     const double visible = Real(op.window - FirstVisible(op, path_.position));
-    // Columns of window slots are multiplied whole; what is not seen is then no number of ours.
-    const double scored = traits_.scores_masked_slots && columns ? op.window : visible;
+    // Some backends score every slot of a whole window and mask those that are not visible.
+    const double scored = traits_.scores_masked_slots && whole ? op.window : visible;
     Add(".query_keys", DotProducts(key_size, scored * heads));
-    OperationTally positions = DotProducts(key_size, scored * heads);
-    positions.additions += scored * heads;  // the sum of both scores
-    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
-      AddProducts(".query_positions", slots->columns, positions);
-    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
-      // Distances that count as one share their product; each row has a constant of its own.
-      const double rows = std::min(scored, Real(relative->Count(op.window)));
-      positions = DotProducts(key_size, rows * heads);
-      positions.additions += (rows + scored) * heads;
-      Add(".query_positions", positions);
-    }
+    std::visit(Overloaded{[](const std::monostate&) {},
+                          [&](const SlotColumns& slots) {
+                            OperationTally products = DotProducts(key_size, scored * heads);
+                            products.additions += scored * heads;  // the sum of both scores
+                            AddProducts(".query_positions", slots.columns, products);
+                          },
+                          [&](const RelativeRows& relative) {
+                            // Distances beyond the clamp share a product; each row has a constant.
+                            const double rows = std::min(scored, Real(relative.Count(op.window)));
+                            OperationTally products = DotProducts(key_size, rows * heads);
+                            products.additions += (rows + scored) * heads;
+                            Add(".query_positions", products);
+                          }},
+               op.positions);
     Add(".scale", {scored * heads, 0, 0});
     if (codes) {
       Add(".rescale", {kRescale * (scored * heads + heads * value_size), 0, 0});
-      if (op.positions.index() != 0) Add(".dequantise", {heads * key_size, 0, 0});  // the query
+      if (ScoresPositions(op)) Add(".dequantise", {heads * key_size, 0, 0});  // the query
     }
     OperationTally softmax = Exponentials(visible) * heads;
     softmax.others += visible * heads;  // divisions
     Add(".softmax", softmax);
     if (op.weights_quantiser) {
-      Add(".quantise_weights", {0, 0, kRoundToCode * heads * (columns ? op.window : visible)});
+      Add(".quantise_weights", {0, 0, kRoundToCode * heads * (whole ? op.window : visible)});
     }
-    // With columns masked slots have weight 0 and are multiplied like the others.
-    Add(".values", DotProducts(columns ? op.window : visible, heads * value_size));
+    // Of a whole window, masked slots have weight 0 and are multiplied like the others.
+    Add(".values", DotProducts(whole ? op.window : visible, heads * value_size));
   }
 
   void operator()(const LogSumExp& op) const {

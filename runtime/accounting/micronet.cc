@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/accounting/define_operations.h"
 
 namespace kinglet {
@@ -115,16 +116,21 @@ class StepRules {
   void operator()(const WindowAttention& op) const {
     const double window = means_ == nullptr ? op.window : means_->targets_seen, heads = op.heads;
     Add(".query_keys", Matmul(op.key_size, window * heads));
-    // Of MicroNet's positions the notebook has one product with the query and one softmax, not one
-    // for each head. Others it does not know: they are counted for each head.
-    const double scored = window * (std::holds_alternative<SlotColumns>(op.positions) ? 1 : heads);
-    if (op.positions.index() != 0) {
-      OperationTally positions = Matmul(op.key_size, scored);
-      positions.additions += scored;  // the sum of both scores
-      if (std::holds_alternative<RelativeRows>(op.positions))
-        positions.additions += scored;  // bias
-      Add(".query_positions", positions);
-    }
+    const auto add_positions = [&](double scored, double biases) {
+      OperationTally products = Matmul(op.key_size, scored);
+      products.additions += scored;  // the sum of both scores
+      products.additions += biases;
+      Add(".query_positions", products);
+      return scored;
+    };
+    // The notebook knows MicroNet's positions alone, and counts one product with the query and one
+    // softmax for all heads. Others are counted for each head.
+    const double scored = std::visit(
+        Overloaded{
+            [&](const std::monostate&) { return window * heads; },
+            [&](const SlotColumns&) { return add_positions(window, 0); },
+            [&](const RelativeRows&) { return add_positions(window * heads, window * heads); }},
+        op.positions);
     Add(".softmax", Softmax(window) * (scored / window));
     Add(".values", Matmul(window, heads * op.value_size));
   }
@@ -266,14 +272,14 @@ class StorageRules {
   void operator()(const AddSinusoids&) const {}
   void operator()(const AddQueryBias& op) const { Charge(op.bias); }
   void operator()(const WindowAttention& op) const {
-    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
-      Charge(slots->columns);
-    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
-      // The frequencies are a formula's.
-      Charge(relative->projection);
-      Charge(relative->content_bias);
-      Charge(relative->position_bias);
-    }
+    std::visit(Overloaded{[](const std::monostate&) {},
+                          [&](const SlotColumns& slots) { Charge(slots.columns); },
+                          [&](const RelativeRows& relative) {  // a formula gives the frequencies
+                            Charge(relative.projection);
+                            Charge(relative.content_bias);
+                            Charge(relative.position_bias);
+                          }},
+               op.positions);
     if (op.start_row) Charge(*op.start_row);
     if (op.weights_quantiser) ++quantisers_;
   }
@@ -321,14 +327,18 @@ double CodeWords(const Shape& shape, const CodingScheme& scheme) {
 Result<int> BitsOf(const Plan& plan, const std::vector<bool>& charged) {
   int bits = kWordBits;
   for (size_t i = 0; i < charged.size(); ++i) {
-    const auto* packed = std::get_if<PackedView>(&plan.weights[i].values);
-    if (!charged[i] || packed == nullptr) continue;
-    if (bits != kWordBits && packed->bits != bits) {
+    if (!charged[i]) continue;
+    const int bits_of_tensor = std::visit(
+        Overloaded{[]<OneOf<DenseView, CodedView> View>(const View&) { return kWordBits; },
+                   [](const PackedView& packed) { return packed.bits; }},
+        plan.weights[i].values);
+    if (bits_of_tensor == kWordBits) continue;
+    if (bits != kWordBits && bits_of_tensor != bits) {
       return Status::Refusal(KINGLET_UNSUPPORTED, "rules micronet-2019", plan.weights[i].name,
                              "as many bits as the tensors before it, " + std::to_string(bits),
-                             std::to_string(packed->bits));
+                             std::to_string(bits_of_tensor));
     }
-    bits = packed->bits;
+    bits = bits_of_tensor;
   }
   return bits;
 }

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/cached_rows.h"
 
 namespace kinglet {
@@ -54,11 +55,20 @@ bool IsOfEncoder(const Plan& plan, size_t step) {
 uint64_t SteadyPosition(const Plan& plan) {
   uint64_t position = 0;
   for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
-    }
+    position = std::max(
+        position,
+        std::visit(
+            Overloaded{
+                [](const WindowAttention& op) { return uint64_t{op.window}; },
+                [](const CacheWeights& op) {
+                  return std::max(uint64_t{op.capacity}, op.first_position);
+                },
+                []<OneOf<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
+                         Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
+                         LogSumExp, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
+                         BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>
+                       AnyPosition>(const AnyPosition&) { return uint64_t{0}; }},
+            step.op));
   }
   return position;
 }

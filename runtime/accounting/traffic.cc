@@ -4,6 +4,8 @@
 #include <functional>
 #include <variant>
 
+#include "runtime/accounting/window_positions.h"
+
 namespace kinglet {
 namespace {
 
@@ -34,6 +36,12 @@ class StepTracer {
              StepTraffic& traffic)
       : plan_(plan), buffers_(buffers), path_(path), traffic_(traffic) {}
 
+  // Operands that are used whole.
+  void Reads(BufferId id) const { Read(id); }
+  void Writes(BufferId id) const { Write(id); }
+  void Weight(WeightId) const {}  // Kernel::weights says which memory
+  void Codes(WeightId) const {}
+
   void operator()(const CacheAppend& op) const {
     if (path_.position == 0) return;
     const uint64_t width = buffers_.Size(op.hidden),
@@ -57,39 +65,26 @@ class StepTracer {
     }
     Write(op.out);
   }
-  void operator()(const LayerNorm& op) const {
-    Read(op.x);
-    Write(op.y);
-  }
+  void operator()(const LayerNorm& op) const { op.Operands(*this); }
   void operator()(const MatVec& op) const {
     Read(op.x);
     Write(op.y, op.y_offset, Rows(plan_.weights[op.weight].shape));
   }
-  void operator()(const PartialProducts& op) const {
-    Read(op.x);
-    Write(op.partial);
-  }
+  void operator()(const PartialProducts& op) const { op.Operands(*this); }
   void operator()(const CodedSums& op) const {
     Read(op.partial);
     Write(op.y, op.y_offset, Rows(plan_.weights[op.table].shape));
   }
-  void operator()(const Quantise& op) const {
-    Read(op.x);
-    Write(op.codes);
-  }
-  void operator()(const Add& op) const {
-    Read(op.x);
-    Read(op.y);
-    Write(op.y);
-  }
+  void operator()(const Quantise& op) const { op.Operands(*this); }
+  void operator()(const Add& op) const { op.Operands(*this); }
   void operator()(const AddScalar& op) const {
     Read(op.x, op.index, 1);
     Read(op.y, op.first, op.count);
     Write(op.y, op.first, op.count);
   }
-  void operator()(const AddPositionRow& op) const { Update(op.y); }
-  void operator()(const AddSinusoids& op) const { Update(op.y); }
-  void operator()(const AddQueryBias& op) const { Update(op.y); }
+  void operator()(const AddPositionRow& op) const { op.Operands(*this); }
+  void operator()(const AddSinusoids& op) const { op.Operands(*this); }
+  void operator()(const AddQueryBias& op) const { op.Operands(*this); }
   void operator()(const WindowAttention& op) const {
     const uint64_t key_row = uint64_t{op.heads} * op.key_size;
     const uint64_t value_row = uint64_t{op.heads} * op.value_size;
@@ -104,16 +99,12 @@ class StepTracer {
     const uint64_t visible = zeros ? op.window : window.filled;
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
-    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
-    const uint64_t weighed = columns ? op.window : op.window - FirstVisible(op, path_.position);
+    const uint64_t weighed =
+        WeighsWholeWindow(op) ? op.window : op.window - FirstVisible(op, path_.position);
     Write(op.weights, 0, op.heads * weighed);
     Write(op.out);
   }
-  void operator()(const LogSumExp& op) const {
-    Read(op.x);
-    Write(op.out);
-    Write(op.blocks);
-  }
+  void operator()(const LogSumExp& op) const { op.Operands(*this); }
   void operator()(const CacheWeights& op) const {
     const uint64_t stored = CachePairs(path_.position, op.capacity, op.first_position);
     Read(op.hidden);
@@ -121,48 +112,13 @@ class StepTracer {
     Write(op.weights, 0, stored);
     Write(op.total);
   }
-  void operator()(const LstmGates& op) const {
-    Read(op.input);
-    Read(op.recurrent);
-    Read(op.cell);
-    Write(op.cell);
-    Write(op.hidden);
-  }
-  void operator()(const GruGates& op) const {
-    Read(op.input);
-    Read(op.recurrent);
-    Read(op.hidden);
-    Write(op.hidden);
-  }
-  void operator()(const RnnGates& op) const {
-    Read(op.input);
-    Read(op.recurrent);
-    Write(op.hidden);
-  }
-  void operator()(const QrnnGates& op) const {
-    Read(op.input);
-    if (op.previous) Read(*op.previous);
-    Read(op.cell);
-    Write(op.cell);
-    Write(op.hidden);
-  }
-  void operator()(const BagAppend& op) const {
-    Read(op.embedded);
-    Update(op.sum);
-    Update(op.words);
-    if (op.largest) Update(*op.largest);
-  }
-  void operator()(const BagFeatures& op) const {
-    Read(op.sum);
-    Read(op.words);
-    if (op.largest) Read(*op.largest);
-    Write(op.out);
-  }
-  void operator()(const ScaleShiftRelu& op) const {
-    Read(op.x);
-    Write(op.y);
-  }
-
+  void operator()(const LstmGates& op) const { op.Operands(*this); }
+  void operator()(const GruGates& op) const { op.Operands(*this); }
+  void operator()(const RnnGates& op) const { op.Operands(*this); }
+  void operator()(const QrnnGates& op) const { op.Operands(*this); }
+  void operator()(const BagAppend& op) const { op.Operands(*this); }
+  void operator()(const BagFeatures& op) const { op.Operands(*this); }
+  void operator()(const ScaleShiftRelu& op) const { op.Operands(*this); }
   void operator()(const StoreRow& op) const {
     Read(op.x);
     Write(op.rows, path_.position * buffers_.Size(op.x), buffers_.Size(op.x));
@@ -185,10 +141,6 @@ class StepTracer {
   void Read(BufferId id) const { traffic_.read.push_back(buffers_.Range(id)); }
   void Write(BufferId id, uint64_t first, uint64_t count) const {
     traffic_.written.push_back(buffers_.Range(id, first, count));
-  }
-  void Update(BufferId id) const {
-    Read(id);
-    Write(id);
   }
   void Write(BufferId id) const { traffic_.written.push_back(buffers_.Range(id)); }
 

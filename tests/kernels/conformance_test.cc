@@ -4,12 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <numeric>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,18 +25,14 @@
 #include "tests/support/op_cases.h"
 #ifdef KINGLET_HAVE_CPU_BACKEND
 #include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/direct_cases.h"
+#include "tests/kernels/cpu/vector_members.h"
 #endif
 
 namespace kinglet::conformance_test {
 namespace {
 
 using Kernels = Result<std::vector<Kernel>>;
-
-std::vector<OpCase> AllCases() {
-  std::vector<OpCase> cases = EdgeOpCases();
-  for (OpCase& op_case : RealisticOpCases()) cases.push_back(std::move(op_case));
-  return cases;
-}
 
 OpRun RunOn(const OpCase& op_case, const BufferLayout& layout, size_t real_bytes,
             const Kernels& kernels) {
@@ -39,9 +42,27 @@ OpRun RunOn(const OpCase& op_case, const BufferLayout& layout, size_t real_bytes
   return run;
 }
 
-OpRun RunReference(const OpCase& op_case) {
-  const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-  return RunOn(op_case, layout, sizeof(float), ref::BindFloat(op_case.plan, layout));
+// A case, where its buffers lie, and what ref makes of it.
+struct Expected {
+  explicit Expected(OpCase of)
+      : op_case(std::move(of)),
+        layout(LayOut(op_case.plan, sizeof(float)).value()),
+        run(RunOn(op_case, layout, sizeof(float), ref::BindFloat(op_case.plan, layout))) {}
+  Expected(const Expected&) = delete;  // `run` points to `op_case`
+  const OpCase op_case;
+  const BufferLayout layout;
+  const OpRun run;
+};
+
+// Every case, run on ref once for all tests.
+const std::deque<Expected>& AllExpected() {
+  static const std::deque<Expected> all = [] {
+    std::deque<Expected> made;
+    for (OpCase& op_case : EdgeOpCases()) made.emplace_back(std::move(op_case));
+    for (OpCase& op_case : RealisticOpCases()) made.emplace_back(std::move(op_case));
+    return made;
+  }();
+  return all;
 }
 
 // The largest normalised mean square error over the buffers.
@@ -62,9 +83,7 @@ double WorstError(const OpCase& op_case, const OpRun& run, const OpRun& expected
 }
 
 TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
-  for (const OpCase& op_case : AllCases()) {
-    const OpRun expected = RunReference(op_case);
-    const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  for (const auto& [op_case, layout, expected] : AllExpected()) {
     for (const Backend& backend : Backends()) {
       if (backend.real_bytes != sizeof(float)) continue;
       const Kernels kernels = backend.bind(op_case.plan, layout, {});
@@ -100,8 +119,7 @@ Kernel Scattered(const Kernel& kernel, uint64_t seed) {
 
 TEST(Conformance, PiecesGiveTheSameBitsInAnyOrderAndInSeveralThreads) {
   size_t divided = 0;
-  for (const OpCase& op_case : AllCases()) {
-    const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
+  for (const auto& [op_case, layout, expected] : AllExpected()) {
     for (const Backend& backend : Backends()) {
       if (backend.real_bytes != sizeof(float)) continue;
       const Kernels kernels = backend.bind(op_case.plan, layout, {});
@@ -110,7 +128,6 @@ TEST(Conformance, PiecesGiveTheSameBitsInAnyOrderAndInSeveralThreads) {
       const auto& phases = kernels->front().phases;
       if (std::none_of(phases.begin(), phases.end(), has_chunks)) continue;
       ++divided;
-      const OpRun expected = RunReference(op_case);
       OpRun run(op_case, sizeof(float));
       run.Run(Scattered(kernels->front(), divided));
       EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
@@ -155,17 +172,16 @@ std::vector<MemoryRange> WeightsRead(const Kernel& kernel, uint32_t token, uint6
   return ranges;
 }
 
-// A kernel bound to nothing but zeros computes what the real one does once it is given the bytes
-// that the real one says it reads: so it reads no weights besides.
+// A kernel bound to weights that are all zeros gets the bytes that the real kernel says it reads. It
+// then computes what ref does: so the real kernel reads no other weights.
 TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
   size_t reading = 0;
-  for (const OpCase& op_case : AllCases()) {
+  for (const auto& [op_case, layout, expected] : AllExpected()) {
     std::vector<TensorView> views;
     std::deque<std::vector<std::byte>> storage;
     const OpCase blanked = WithoutWeights(op_case, views, storage);
     for (const Backend& backend : Backends()) {
       if (backend.real_bytes != sizeof(float)) continue;
-      const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
       const Kernels kernels = backend.bind(op_case.plan, layout, {});
       const Kernels blanks = backend.bind(blanked.plan, layout, {});
       ASSERT_TRUE(kernels.ok() && blanks.ok()) << op_case.name;
@@ -178,7 +194,6 @@ TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
         // The kernel's own memory is not constant; only the view of it is.
         std::copy(from[i].begin(), from[i].end(), const_cast<std::byte*>(to[i].data()));
       }
-      const OpRun expected = RunOn(op_case, layout, sizeof(float), kernels);
       const OpRun run = RunOn(op_case, layout, sizeof(float), blanks);
       EXPECT_EQ(run.Difference(expected), "") << op_case.name << " on " << backend.name;
     }
@@ -186,10 +201,46 @@ TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
   EXPECT_GT(reading, 100u);
 }
 
+// The operands that an operation names.
+struct Named : OperandVisitor {
+  std::set<BufferId> read, written;
+  std::set<WeightId> weights;
+  void Reads(BufferId id) { read.insert(id); }
+  void Writes(BufferId id) { written.insert(id); }
+  void Weight(WeightId id) { weights.insert(id); }
+};
+
+bool Same(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+}
+
+TEST(Conformance, OperationsNameAllTheirOperands) {
+  for (const auto& [op_case, layout, run] : AllExpected()) {
+    Named named;
+    VisitOperands(op_case.plan.steps[0].op, named);
+    for (WeightId id = 0; id < op_case.plan.weights.size(); ++id) {
+      if (const CodedView* coded = op_case.plan.weights[id].coded()) {
+        named.weights.insert(coded->scheme.codebook);
+      }
+    }
+    EXPECT_EQ(named.weights.size(), op_case.plan.weights.size()) << op_case.name;
+    OpRun before(op_case, sizeof(float));
+    before.Run(Kernel{});
+    for (size_t i = 0; i < op_case.plan.buffers.size(); ++i) {
+      const auto id = static_cast<BufferId>(i);
+      const std::string& name = op_case.plan.buffers[i].name;
+      EXPECT_TRUE(named.read.contains(id) || named.written.contains(id))
+          << op_case.name << " " << name;
+      if (named.written.contains(id)) continue;
+      EXPECT_TRUE(Same(run.Values(id), before.Values(id))) << op_case.name << " " << name;
+    }
+  }
+}
+
 TEST(Conformance, Ref64IsRefWithLessRounding) {
-  for (const OpCase& op_case : AllCases()) {
+  for (const auto& [op_case, float_layout, expected] : AllExpected()) {
     if (op_case.ref64_tolerance < 0) continue;
-    const OpRun expected = RunReference(op_case);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(double)).value();
     const Kernels kernels = ref::BindDouble(op_case.plan, layout);
     ASSERT_TRUE(kernels.ok()) << op_case.name;
@@ -200,36 +251,43 @@ TEST(Conformance, Ref64IsRefWithLessRounding) {
 
 #ifdef KINGLET_HAVE_CPU_BACKEND
 
-// The cases and what ref makes of them.
-struct Expected {
-  std::vector<OpCase> cases = AllCases();
-  std::vector<OpRun> runs;
-  Expected() {
-    for (const OpCase& op_case : cases) runs.push_back(RunReference(op_case));
-  }
-};
+// Where a case run with these functions differs from ref; empty: nowhere.
+std::string DifferenceOf(const cpu::VectorFunctions* functions, const Expected& expected) {
+  const auto& [op_case, layout, ref_run] = expected;
+  return RunOn(op_case, layout, sizeof(float), cpu::BindWith(functions, op_case.plan, layout))
+      .Difference(ref_run);
+}
 
 // How many cases differ from ref when run with these functions, up to `enough`; the first of them.
-size_t CountDifferences(const cpu::VectorFunctions* functions, const Expected& expected,
-                        size_t enough, std::string* first) {
+size_t CountDifferences(const cpu::VectorFunctions* functions, size_t enough, std::string* first) {
   size_t differing = 0;
-  for (size_t i = 0; i < expected.cases.size() && differing < enough; ++i) {
-    const OpCase& op_case = expected.cases[i];
-    const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
-    const OpRun run =
-        RunOn(op_case, layout, sizeof(float), cpu::BindWith(functions, op_case.plan, layout));
-    const std::string difference = run.Difference(expected.runs[i]);
-    if (!difference.empty() && differing++ == 0) *first = op_case.name + ": " + difference;
+  for (const Expected& expected : AllExpected()) {
+    if (differing == enough) break;
+    const std::string difference = DifferenceOf(functions, expected);
+    if (!difference.empty() && differing++ == 0) {
+      *first = expected.op_case.name + ": " + difference;
+    }
   }
   return differing;
 }
 
 TEST(Conformance, EveryInstructionSetEqualsRef) {
-  const Expected expected;
   for (const cpu::Target target : cpu::SupportedTargets()) {
     std::string first;
-    EXPECT_EQ(CountDifferences(cpu::FindVectorFunctions(target), expected, 1, &first), 0u)
+    EXPECT_EQ(CountDifferences(cpu::FindVectorFunctions(target), 1, &first), 0u)
         << cpu::TargetName(target) << " " << first;
+  }
+}
+
+// Queries call these (kernels/cluster_words.h), or bench does.
+TEST(Conformance, FunctionsOutsideOperationsEqualRef) {
+  for (const cpu::Target target : cpu::SupportedTargets()) {
+    const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(target);
+    if (functions == nullptr) continue;
+    for (const cpu::DirectCase& direct : cpu::kDirectCases) {
+      EXPECT_EQ(direct.found(*functions), direct.expected())
+          << cpu::TargetName(target) << " " << direct.function;
+    }
   }
 }
 
@@ -255,78 +313,80 @@ void WritesBeyond(const float* x, size_t n, float max_abs, float step, int16_t* 
 TEST(Conformance, NoticesABrokenKernel) {
   unbroken = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
   if (unbroken == nullptr) GTEST_SKIP() << "this machine has no vector target to break";
-  const Expected expected;
   std::string first;
-  ASSERT_EQ(CountDifferences(unbroken, expected, 1, &first), 0u) << first;
+  ASSERT_EQ(CountDifferences(unbroken, 1, &first), 0u) << first;
 
   cpu::VectorFunctions broken = *unbroken;
   broken.integer_product = OffByOneUnit;
-  EXPECT_EQ(CountDifferences(&broken, expected, 100, &first), 100u);
+  EXPECT_EQ(CountDifferences(&broken, 100, &first), 100u);
   EXPECT_EQ(first.substr(0, 7), "MatVec/");
 
   broken = *unbroken;
   broken.quantise = WritesBeyond;
-  EXPECT_EQ(CountDifferences(&broken, expected, 10, &first), 10u);
+  EXPECT_EQ(CountDifferences(&broken, 10, &first), 10u);
   EXPECT_EQ(first.substr(0, 9), "Quantise/");
 }
+
+// A member of the table that does what the real one does, and says that it was called.
+template <auto kMember>
+struct Spy;
+template <class R, class... A, R (*cpu::VectorFunctions::*kMember)(A...)>
+struct Spy<kMember> {
+  static inline const cpu::VectorFunctions* real = nullptr;
+  static inline bool called = false;
+  static R Call(A... arguments) {
+    called = true;
+    return (real->*kMember)(arguments...);
+  }
+  // Does nothing, and returns nothing of use.
+  static R Omit(A...) {
+    if constexpr (!std::is_void_v<R>) return static_cast<R>(0.5);
+  }
+};
 
 // Each vector function in turn does nothing: were one not reached by any case, its equality with
 // ref would be untested.
 TEST(Conformance, ReachesEveryVectorFunction) {
   const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
   if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";
-  using F = cpu::VectorFunctions;
-  static constexpr auto nothing = [](auto... arguments) { ((void)arguments, ...); };
-  struct Omission {
-    const char* name;
-    void (*omit)(F& table);
-  };
-  const std::vector<Omission> omissions = {
-      {"integer_product", [](F& f) { f.integer_product = nothing; }},
-      {"decoded_product", [](F& f) { f.decoded_product = nothing; }},
-      {"real_product", [](F& f) { f.real_product = nothing; }},
-      {"coded_sums",
-       [](F& f) {
-         f.coded_sums = [](const cpu::CodeBlocks&, const uint64_t*, const float*, float,
-                           const cpu::Finish&, float*) {};
-       }},
-      {"integer_dots",
-       [](F& f) {
-         f.integer_dots = [](const cpu::StridedRows<int16_t>&, const int16_t*, size_t, float, float,
-                             float*) {};
-       }},
-      {"real_dots",
-       [](F& f) {
-         f.real_dots = [](const cpu::StridedRows<float>&, const float*, size_t, float, float*) {};
-       }},
-      {"combine_scores", [](F& f) { f.combine_scores = nothing; }},
-      {"softmax", [](F& f) { f.softmax = nothing; }},
-      {"weighted_codes", [](F& f) { f.weighted_codes = nothing; }},
-      {"weighted_reals", [](F& f) { f.weighted_reals = nothing; }},
-      {"largest", [](F& f) { f.largest = [](const float*, size_t) { return 0.5f; }; }},
-      {"sum_exponentials", [](F& f) { f.sum_exponentials = nothing; }},
-      {"exponentiate", [](F& f) { f.exponentiate = [](float*, size_t, float) { return 0.5f; }; }},
-      {"layer_norm", [](F& f) { f.layer_norm = nothing; }},
-      {"quantise", [](F& f) { f.quantise = nothing; }},
-      {"largest_magnitude",
-       [](F& f) { f.largest_magnitude = [](const float*, size_t) { return 0.0f; }; }},
-      {"fixed_point", [](F& f) { f.fixed_point = nothing; }},
-      {"dequantise", [](F& f) { f.dequantise = nothing; }},
-      {"add", [](F& f) { f.add = nothing; }},
-      {"add_codes", [](F& f) { f.add_codes = nothing; }},
-      {"scale", [](F& f) { f.scale = nothing; }},
-      {"lstm_gates", [](F& f) { f.lstm_gates = nothing; }},
-      {"gru_gates", [](F& f) { f.gru_gates = nothing; }},
-      {"rnn_gates", [](F& f) { f.rnn_gates = nothing; }},
-      {"qrnn_gates", [](F& f) { f.qrnn_gates = nothing; }},
-  };
-  const Expected expected;
-  for (const Omission& omission : omissions) {
-    cpu::VectorFunctions broken = *functions;
-    omission.omit(broken);
-    std::string first;
-    EXPECT_EQ(CountDifferences(&broken, expected, 5, &first), 5u) << omission.name;
+  cpu::VectorFunctions spied = *functions;
+  cpu::VectorMembers::ForEach([&]<auto kMember>() {
+    Spy<kMember>::real = functions;
+    spied.*kMember = Spy<kMember>::Call;
+  });
+  // By function, the cases that call it.
+  std::map<std::string_view, std::vector<const Expected*>> callers;
+  for (const Expected& expected : AllExpected()) {
+    EXPECT_EQ(DifferenceOf(&spied, expected), "") << expected.op_case.name;
+    cpu::VectorMembers::ForEach([&]<auto kMember>() {
+      if (Spy<kMember>::called) callers[cpu::MemberName<kMember>()].push_back(&expected);
+      Spy<kMember>::called = false;
+    });
   }
+
+  size_t tested = 0;
+  cpu::VectorMembers::ForEach([&]<auto kMember>() {
+    const std::string_view name = cpu::MemberName<kMember>();
+    cpu::VectorFunctions broken = *functions;
+    broken.*kMember = Spy<kMember>::Omit;
+    const auto direct =
+        std::find_if(std::begin(cpu::kDirectCases), std::end(cpu::kDirectCases),
+                     [&](const cpu::DirectCase& each) { return each.function == name; });
+    if (direct != std::end(cpu::kDirectCases)) {
+      EXPECT_NE(direct->found(broken), direct->expected()) << name;
+      ++tested;
+      return;
+    }
+    constexpr size_t kEnough = 5;
+    size_t differing = 0;
+    for (const Expected* expected : callers[name]) {
+      if (differing == kEnough) break;
+      differing += !DifferenceOf(&broken, *expected).empty();
+    }
+    EXPECT_EQ(differing, kEnough) << name;
+    ++tested;
+  });
+  EXPECT_EQ(tested, cpu::VectorMembers::kCount);
 }
 
 #endif  // KINGLET_HAVE_CPU_BACKEND

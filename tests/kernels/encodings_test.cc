@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -28,19 +29,37 @@ OpRun RunSteps(const OpCase& op_case, size_t real_bytes,
   return run;
 }
 
+// A case, where its buffers lie, and what ref makes of it.
+struct Expected {
+  Expected(const EncodingLine& line, TableUse use)
+      : made(MakeTableCase(line, use)),
+        layout(LayOut(made.op_case.plan, sizeof(float)).value()),
+        run(RunSteps(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout))) {}
+  Expected(const Expected&) = delete;  // `run` points into `made`
+  const TableCase made;
+  const BufferLayout layout;
+  const OpRun run;
+};
+
+// Calls check(Expected) for every encoding in every use; each is run on ref once for all tests.
 template <class Check>
 void ForEachLine(const Check& check) {
-  for (const EncodingLine& line : EncodingLines()) {
-    for (const TableUse use : TableUses()) {
-      const TableCase made = MakeTableCase(line, use);
-      SCOPED_TRACE(made.op_case.name);
-      check(made);
+  static const std::deque<Expected> all = [] {
+    std::deque<Expected> cases;
+    for (const EncodingLine& line : EncodingLines()) {
+      for (const TableUse use : TableUses()) cases.emplace_back(line, use);
     }
+    return cases;
+  }();
+  for (const Expected& expected : all) {
+    SCOPED_TRACE(expected.made.op_case.name);
+    check(expected);
   }
 }
 
 TEST(Encodings, Ref64EqualsTheExpandedTable) {
-  ForEachLine([](const TableCase& made) {
+  ForEachLine([](const Expected& expected) {
+    const TableCase& made = expected.made;
     const BufferLayout layout = LayOut(made.op_case.plan, sizeof(double)).value();
     const OpRun run =
         RunSteps(made.op_case, sizeof(double), ref::BindDouble(made.op_case.plan, layout));
@@ -56,11 +75,9 @@ TEST(Encodings, Ref64EqualsTheExpandedTable) {
 }
 
 TEST(Encodings, RefEqualsTheExpandedTableWithinFloatRounding) {
-  ForEachLine([](const TableCase& made) {
-    const BufferLayout layout = LayOut(made.op_case.plan, sizeof(float)).value();
-    const OpRun run =
-        RunSteps(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout));
-    const std::vector<double> values = run.Values(made.out);
+  ForEachLine([](const Expected& expected) {
+    const TableCase& made = expected.made;
+    const std::vector<double> values = expected.run.Values(made.out);
     // Of fixed point, half a step of 1 / 16,383 in each element is lost.
     for (size_t i = 0; i < values.size(); ++i) {
       if (made.exact) {
@@ -74,15 +91,13 @@ TEST(Encodings, RefEqualsTheExpandedTableWithinFloatRounding) {
 
 #ifdef KINGLET_HAVE_CPU_BACKEND
 TEST(Encodings, EveryInstructionSetEqualsRef) {
-  ForEachLine([](const TableCase& made) {
-    const BufferLayout layout = LayOut(made.op_case.plan, sizeof(float)).value();
-    const OpRun expected =
-        RunSteps(made.op_case, sizeof(float), ref::BindFloat(made.op_case.plan, layout));
+  ForEachLine([](const Expected& expected) {
+    const auto& [made, layout, ref_run] = expected;
     for (const cpu::Target target : cpu::SupportedTargets()) {
       const auto kernels =
           cpu::BindWith(cpu::FindVectorFunctions(target), made.op_case.plan, layout);
       const OpRun run = RunSteps(made.op_case, sizeof(float), kernels);
-      ASSERT_EQ(run.Difference(expected), "") << cpu::TargetName(target);
+      ASSERT_EQ(run.Difference(ref_run), "") << cpu::TargetName(target);
       if (target == cpu::Target::kScalar) continue;
       const bool substituted =
           std::any_of(kernels->begin(), kernels->end(),

@@ -1,4 +1,4 @@
-// Packing tensors in memory and running one step on memory of its own.
+// Packs tensors in memory and runs one step.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -152,8 +152,9 @@ std::vector<double> OpRun::Values(BufferId id) const {
 
 namespace {
 
-// Of attention's weights, those of window slots that are not visible.
-bool SaysNothing(const OpCase& op_case, BufferId id, size_t entry) {
+// Whether the entry is an attention weight of a window slot that is not visible: its value is
+// unspecified.
+bool IsUnspecified(const OpCase& op_case, BufferId id, size_t entry) {
   const auto* attention = std::get_if<WindowAttention>(&op_case.plan.steps.front().op);
   return attention != nullptr && attention->weights == id &&
          entry % attention->window < FirstVisible(*attention, op_case.position);
@@ -172,12 +173,12 @@ std::string OpRun::Difference(const OpRun& other) const {
     const Slot& slot = layout_.slots[id];
     if (buffer.element != Element::kReal || real_bytes_ != sizeof(float)) continue;
     for (size_t i = 0; i < slot.count; ++i) {
-      if (SaysNothing(*op_case_, static_cast<BufferId>(id), i)) continue;
+      if (IsUnspecified(*op_case_, static_cast<BufferId>(id), i)) continue;
       const float a = slot.At<float>(frame)[i], b = slot.At<float>(theirs)[i];
       if (!SameBits(a, b)) return differ(buffer.name, i, a, b);
     }
   }
-  // Everything that is not a real: codes, words and the bytes between buffers.
+  // Everything else: codes, words and the bytes between buffers.
   const auto compare = [&](const std::vector<Line>& mine, const std::vector<Line>& others,
                            bool state) {
     std::vector<bool> real(mine.size() * sizeof(Line));

@@ -46,7 +46,8 @@ std::vector<std::string> NamesOf(const LoadedModel& model, const std::vector<Ten
 
 TEST(ModelFromRecipe, NamesTensorsByTheirPlaceAndStoresEachOnce) {
   const std::string json = R"({"embedding": {"table": "emb", "scale": 3}, )" + kLstm + R"(,
-    "softmax": {"head": {"table": {"tensor": "out", "rows": [0, 4]}, "bias": {"tensor": "bias", "columns": [0, 4]}},
+    "softmax": {"head": {"table": {"tensor": "out", "rows": [0, 4]},
+                         "bias": {"tensor": "bias", "columns": [0, 4]}},
                 "clusters": {"weight": "clusters", "order": "reversed"},
                 "tails": [{"table": {"tensor": "out", "rows": [4, 6]}},
                           {"table": {"tensor": "out", "rows": [6, 9]}}]}})";
@@ -158,7 +159,8 @@ TEST(ModelFromRecipe, EveryRefusalIsOneLineAndSaysWhich) {
                               "unused": ["clusters"]})",
        "softmax"},
       {embedding + kLstm + R"(, "softmax": {"head": {"table": {"tensor": "out", "rows": [0, 5]}},
-          "clusters": {"weight": "clusters"}, "tails": [{"table": {"tensor": "out", "rows": [4, 9]}}]},
+          "clusters": {"weight": "clusters"},
+          "tails": [{"table": {"tensor": "out", "rows": [4, 9]}}]},
           "unused": ["bias"]})",
        "softmax"},
       {embedding + kLstm +

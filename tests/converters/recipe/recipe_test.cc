@@ -164,7 +164,8 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
        "/kd: expected codes or logits, found both"},
       {WithTable(R"({"define": {"map": "m", "layers": []}})"), "/define/map: expected an array"},
       {WithTable(
-           R"({"define": {"map": [{"table": {"define": {"map": [], "layers": []}}}], "layers": []}})"),
+           R"({"define": {"map": [{"table": {"define": {"map": [], "layers": []}}}],
+                       "layers": []}})"),
        "/define/map/0/table: expected a table that is not DeFINE's itself, found another unit"},
       {WithTable(R"({"define": {"map": [], "layers": [{}]}})"),
        "/define/layers/0: expected \"weight\", found none"},

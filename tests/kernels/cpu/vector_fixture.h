@@ -1,13 +1,22 @@
-// For tests that need some instruction set's vector functions, whichever is best here.
+// For tests of the vector functions: of every instruction set that this machine has, or of the best.
 #ifndef KINGLET_TESTS_KERNELS_CPU_VECTOR_FIXTURE_H_
 #define KINGLET_TESTS_KERNELS_CPU_VECTOR_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/vector.h"
 
 namespace kinglet::cpu {
+
+// The targets that have vector functions; none where only the reference kernels run.
+inline std::vector<Target> VectorTargets() {
+  std::vector<Target> targets = SupportedTargets();
+  std::erase(targets, Target::kScalar);
+  return targets;
+}
 
 class VectorFixture : public testing::Test {
  protected:

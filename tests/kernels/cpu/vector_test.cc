@@ -1,146 +1,40 @@
-// The vector functions themselves, on every instruction set of this machine, against numbers worked
-// out by hand or by exact arithmetic. tests/kernels/conformance_test.cc compares them with ref.
 #include "kernels/cpu/vector.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <numeric>
+#include <array>
+#include <bit>
+#include <set>
 #include <string>
-#include <vector>
 
-#include "kernels/cpu/cpu.h"
+#include "tests/kernels/cpu/vector_fixture.h"
+#include "tests/kernels/cpu/vector_members.h"
 
 namespace kinglet::cpu::vector_test {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+// The table as addresses.
+using Addresses = std::array<const void*, VectorMembers::kCount>;
+Addresses AddressesOf(const VectorFunctions& table) { return std::bit_cast<Addresses>(table); }
 
-// The targets with functions of their own; none where only the reference kernels run.
-std::vector<Target> VectorTargets() {
-  std::vector<Target> targets = SupportedTargets();
-  std::erase(targets, Target::kScalar);
-  return targets;
-}
-
-class Vector : public testing::TestWithParam<Target> {
- protected:
-  const VectorFunctions* functions_ = FindVectorFunctions(GetParam());
-};
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Vector);
-
-TEST_P(Vector, LargestPrefersTheFirstOfEqualZerosAndIgnoresLaterNaN) {
-  for (const size_t n : {1u, 2u, 15u, 16u, 17u, 64u, 65u, 200u}) {
-    for (size_t at = 0; at < n; ++at) {
-      std::vector<float> x(n, -1.0f);
-      x[at] = -0.0f;
-      if (at + 1 < n) x[n - 1] = 0.0f;
-      EXPECT_TRUE(std::signbit(functions_->largest(x.data(), n))) << n << " " << at;
-      x.assign(n, kNaN);
-      x[0] = -3.0f;
-      x[at] = 5.0f;
-      EXPECT_EQ(functions_->largest(x.data(), n), 5.0f) << n << " " << at;
-    }
-    std::vector<float> x(n, 7.0f);
-    x[0] = kNaN;
-    EXPECT_TRUE(std::isnan(functions_->largest(x.data(), n)));
+TEST(FindVectorFunctions, FillsEveryTableWhole) {
+  for (const Target target : VectorTargets()) {
+    const VectorFunctions* table = FindVectorFunctions(target);
+    ASSERT_NE(table, nullptr) << TargetName(target);
+    const Addresses addresses = AddressesOf(*table);
+    EXPECT_EQ(std::count(addresses.begin(), addresses.end(), nullptr), 0) << TargetName(target);
+    EXPECT_EQ(FindVectorFunctions(target), table);
   }
+  EXPECT_EQ(FindVectorFunctions(Target::kScalar), nullptr);
 }
 
-TEST_P(Vector, QuantiseRoundsHalfToEvenClampsAndMapsNaNToTheBottom) {
-  const std::vector<float> x = {0.5f, 1.5f,  2.5f,      -0.5f,      -1.5f, -2.5f, 0.49f, 3.0f,
-                                9.0f, -9.0f, kInfinity, -kInfinity, kNaN,  -0.0f, 1e-45f};
-  const std::vector<int16_t> expected = {0, 2, 2, 0, -2, -2, 0, 3, 3, -3, 3, -3, -3, 0, 0};
-  // Once in whole vectors and once element by element.
-  for (const size_t copies : {1u, 4u}) {
-    std::vector<float> many;
-    for (size_t i = 0; i < copies; ++i) many.insert(many.end(), x.begin(), x.end());
-    std::vector<int16_t> codes(many.size());
-    functions_->quantise(many.data(), many.size(), 3.0f, 1.0f, codes.data());
-    for (size_t i = 0; i < codes.size(); ++i) {
-      EXPECT_EQ(codes[i], expected[i % x.size()]) << many[i];
-    }
-  }
+// The list that other tests go through has each member once.
+TEST(VectorMembers, NameEachFunctionOnce) {
+  std::set<std::string> names;
+  VectorMembers::ForEach([&]<auto kMember>() { names.insert(std::string(MemberName<kMember>())); });
+  EXPECT_EQ(names.size(), VectorMembers::kCount);
 }
-
-TEST_P(Vector, IntegersAddUpExactly) {
-  for (const size_t count : {0u, 1u, 3u, 4u, 5u, 9u}) {
-    for (const size_t n : {1u, 15u, 16u, 17u, 24u, 32u, 33u, 47u, 63u, 64u, 257u}) {
-      std::vector<int16_t> rows(count * (n + 5)), x(n);
-      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
-      for (size_t i = 0; i < n; ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
-      std::vector<float> out(count + 1, 7.0f);
-      functions_->integer_dots({rows.data(), n + 5, count}, x.data(), n, 0.5f, 2.0f, out.data());
-      for (size_t r = 0; r < count; ++r) {
-        const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
-        // Below 2^24, so float holds it.
-        EXPECT_EQ(out[r], std::inner_product(x.begin(), x.end(), begin, 0.0f)) << n << " " << r;
-      }
-      EXPECT_EQ(out[count], 7.0f);
-    }
-  }
-}
-
-TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
-  for (const size_t width : {1u, 5u, 8u, 12u, 16u, 24u, 32u, 33u, 70u}) {
-    for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {
-      const size_t stride = width + 3;
-      std::vector<int16_t> values(count * stride), codes(count);
-      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i % 509) - 254;
-      for (size_t i = 0; i < count; ++i) codes[i] = static_cast<int16_t>(i * 37 % 255) - 100;
-      std::vector<float> out(width + 1, 7.0f);
-      functions_->weighted_codes({values.data(), stride, count}, codes.data(), 0.25f, width,
-                                 out.data());
-      for (size_t c = 0; c < width; ++c) {
-        int32_t sum = 0;
-        for (size_t r = 0; r < count; ++r) sum += values[r * stride + c] * codes[r];
-        ASSERT_EQ(out[c], static_cast<float>(sum) * 0.25f) << width << " " << count << " " << c;
-      }
-      EXPECT_EQ(out[width], 7.0f);
-    }
-  }
-}
-
-TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
-  // exp(0) = 1 exactly, so a sum of n of them is n however it is ordered.
-  for (const size_t n : {0u, 1u, 31u, 32u, 33u, 1024u, 1025u, 5000u}) {
-    std::vector<float> x(n, 3.0f);
-    std::vector<float> blocks(std::max<uint64_t>(1, SumBlocks(n)), 0.0f);
-    functions_->sum_exponentials(x.data(), n, 3.0f, blocks.data());
-    for (size_t b = 0; b < blocks.size(); ++b) {
-      EXPECT_EQ(blocks[b], static_cast<float>(std::min<uint64_t>(n - b * kSumBlock, kSumBlock)));
-    }
-    EXPECT_EQ(functions_->exponentiate(x.data(), n, 3.0f), static_cast<float>(n));
-    EXPECT_EQ(std::accumulate(x.begin(), x.end(), 0.0f), static_cast<float>(n));
-  }
-}
-
-TEST_P(Vector, SpreadCodesPutsThemWhereTheMaskHasBits) {
-  for (const size_t n : {1u, 7u, 8u, 9u, 16u, 63u, 200u}) {
-    for (const uint64_t first : {0u, 1u, 7u, 8u, 13u}) {
-      std::vector<std::byte> mask((first + n + 7) / 8);
-      for (size_t i = 0; i < mask.size(); ++i) mask[i] = static_cast<std::byte>(i * 89 + 5 * n);
-      std::vector<int16_t> stored, expected;
-      for (uint64_t bit = first; bit < first + n; ++bit) {
-        const bool kept = (std::to_integer<unsigned>(mask[bit / 8]) >> (bit % 8) & 1) != 0;
-        if (kept) stored.push_back(static_cast<int16_t>(257 * stored.size() - 30000));
-        expected.push_back(kept ? stored.back() : int16_t{0});
-      }
-      stored.resize(stored.size() + 8, 99);
-      std::vector<int16_t> out(n + 7, 5);
-      functions_->spread_codes(mask.data(), first, n, stored.data(), out.data());
-      out.resize(n);
-      EXPECT_EQ(out, expected) << n << " from bit " << first;
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryTarget, Vector, testing::ValuesIn(VectorTargets()),
-                         [](const auto& target) { return std::string(TargetName(target.param)); });
 
 }  // namespace
 }  // namespace kinglet::cpu::vector_test

@@ -1,4 +1,4 @@
-#include "kernels/op_name.h"
+#include "kernels/op.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <variant>
 
-namespace kinglet::op_name_test {
+namespace kinglet::op_test {
 namespace {
 
 // The compiler's own name of a type ends with the struct's, behind its length: "15WindowAttention".
@@ -30,4 +30,4 @@ TEST(OpName, IsTheStructs) {
 }
 
 }  // namespace
-}  // namespace kinglet::op_name_test
+}  // namespace kinglet::op_test

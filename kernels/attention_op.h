@@ -1,0 +1,191 @@
+// Operations on positions, and attention (kernels/op.h).
+#ifndef KINGLET_KERNELS_ATTENTION_OP_H_
+#define KINGLET_KERNELS_ATTENTION_OP_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "format/blocks.h"
+#include "format/overloaded.h"
+#include "kernels/operands.h"
+#include "kernels/ring.h"
+
+namespace kinglet {
+
+// y += row position mod window of `table`: trained or stored positions.
+struct AddPositionRow {
+  static constexpr std::string_view kName = "AddPositionRow";
+  WeightId table;  // [window, n]; not coded
+  uint32_t window;
+  BufferId y;  // [n] of reals
+
+  void Operands(auto&& visit) const {
+    visit.Weight(table);
+    visit.Reads(y);
+    visit.Writes(y);
+  }
+};
+
+// y += sines and cosines of the position first + position mod window (AbsoluteSinusoids).
+struct AddSinusoids {
+  static constexpr std::string_view kName = "AddSinusoids";
+  WeightId frequencies;  // [n / 2]
+  uint32_t first, window;
+  BufferId y;  // [n] of reals
+
+  void Operands(auto&& visit) const {
+    visit.Weight(frequencies);
+    visit.Reads(y);
+    visit.Writes(y);
+  }
+};
+
+// Adds the content bias of relative positions to the queries, before they are quantised:
+// y[h, i] += bias[h, i], i < key_size.
+struct AddQueryBias {
+  static constexpr std::string_view kName = "AddQueryBias";
+  WeightId bias;  // [heads, key_size]
+  BufferId y;     // [heads, n] of reals: the first key_size of each n are a query
+
+  void Operands(auto&& visit) const {
+    visit.Weight(bias);
+    visit.Reads(y);
+    visit.Writes(y);
+  }
+};
+
+// The alternatives of WindowAttention::positions.
+
+// score[s] += q . columns[:, s]
+struct SlotColumns {
+  WeightId columns;  // [key_size, window]
+};
+
+// score[s] += q . r[h, D] + (position_bias[h] - content_bias[h]) . r[h, D], for D = window - 1 - s,
+// or `clamp` where that is less, and r[h, D] = projection[h] R(D) (format/blocks.h,
+// RelativeSinusoids), made when bound. q has the content bias already.
+struct RelativeRows {
+  WeightId projection;                   // [heads * key_size, width]
+  WeightId frequencies;                  // [width / 2]
+  WeightId content_bias, position_bias;  // [heads, key_size]
+  std::optional<uint32_t> clamp;
+
+  // Distances that differ.
+  uint64_t Count(uint32_t window) const {
+    return clamp ? std::min<uint64_t>(window, uint64_t{*clamp} + 1) : window;
+  }
+};
+
+// One token of sliding-window attention. For each head h:
+//   score[s] = (q . k[s] + what `positions` says) * key_size^-1/2, s = window slot, oldest first
+//   weights = softmax(score); out = sum_s weights[s] v[s]
+// The token's own k and v are first stored in ring slot position mod window.
+struct WindowAttention {
+  static constexpr std::string_view kName = "WindowAttention";
+  BufferId qkv;     // [heads, 2 key_size + value_size]: reals or codes
+  BufferId keys;    // state, [window, heads, key_size], same element as qkv
+  BufferId values;  // state, [window, heads, value_size], same element as qkv
+  std::variant<std::monostate, SlotColumns, RelativeRows> positions;
+  uint32_t heads, key_size, value_size, window;
+  StreamStart start;
+  // With kZeros: what slots before the stream hold in place of zeros, quantised as qkv is.
+  std::optional<WeightId> start_row;  // [heads * key_size + heads * value_size]
+  // Every `window` tokens a stream starts anew: no slot older than position mod window is seen.
+  bool restarts = false;
+  std::optional<ActivationQuantiser> weights_quantiser;
+  // [heads, window] of reals: softmax output, before its quantiser. What slots that are not visible
+  // hold says nothing.
+  BufferId weights;
+  BufferId out;  // [heads, value_size] of reals
+
+  void Operands(auto&& visit) const {
+    visit.Reads(qkv);
+    visit.Reads(keys);
+    visit.Reads(values);
+    visit.Writes(keys);
+    visit.Writes(values);
+    std::visit(Overloaded{[](std::monostate) {},
+                          [&](const SlotColumns& slots) { visit.Weight(slots.columns); },
+                          [&](const RelativeRows& rows) {
+                            visit.Weight(rows.projection);
+                            visit.Weight(rows.frequencies);
+                            visit.Weight(rows.content_bias);
+                            visit.Weight(rows.position_bias);
+                          }},
+               positions);
+    if (start_row) visit.Weight(*start_row);
+    visit.Writes(weights);
+    visit.Writes(out);
+  }
+};
+
+// The window of the token at `position`.
+inline RingWindow WindowOf(const WindowAttention& op, uint64_t position) {
+  return RingWindow(position, op.window, op.restarts);
+}
+// Window slots [FirstVisible, window) take part.
+inline uint64_t FirstVisible(const WindowAttention& op, uint64_t position) {
+  return op.start == StreamStart::kZeros ? 0 : WindowOf(op, position).FirstFilled();
+}
+// key_size^-1/2, rounded once.
+template <class T>
+T AttentionScale(uint32_t key_size) {
+  return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
+}
+
+// The rest is of models with an encoder (kernels/plan.h, EncoderPlan). In an encoder's pass
+// StreamFrame::position is the index of a source token; everywhere StreamFrame::source_length is
+// how many there are, which is at least 1 and at most the window.
+
+// rows[position] = x.
+struct StoreRow {
+  static constexpr std::string_view kName = "StoreRow";
+  BufferId x;     // [n]: reals or codes
+  BufferId rows;  // [window, n], same element as x
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Writes(rows);
+  }
+};
+
+// x = rows[position].
+struct LoadRow {
+  static constexpr std::string_view kName = "LoadRow";
+  BufferId rows;  // [window, n]: reals or codes
+  BufferId x;     // [n], same element as rows
+
+  void Operands(auto&& visit) const {
+    visit.Reads(rows);
+    visit.Writes(x);
+  }
+};
+
+// Attention to all tokens s of the source. For each head:
+//   score[s] = (q . k[s]) * key_size^-1/2; weights = softmax(score); out = sum_s weights[s] v[s]
+// A head's part of the query begins with q, and its part of a slot ends with k and then v, so that
+// rows of queries, keys and values together serve as either.
+struct SourceAttention {
+  static constexpr std::string_view kName = "SourceAttention";
+  BufferId query;   // [heads, key_size or more]: reals or codes
+  BufferId memory;  // [window, heads, key_size + value_size or more]: reals, or codes as the query
+  uint32_t heads, key_size, value_size, window;
+  std::optional<ActivationQuantiser> weights_quantiser;  // present iff query and memory are codes
+  BufferId weights;  // [heads, window] of reals; those of slots beyond the source are left alone
+  BufferId out;      // [heads, value_size] of reals
+
+  void Operands(auto&& visit) const {
+    visit.Reads(query);
+    visit.Reads(memory);
+    visit.Writes(weights);
+    visit.Writes(out);
+  }
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_KERNELS_ATTENTION_OP_H_

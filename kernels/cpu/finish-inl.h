@@ -1,0 +1,60 @@
+// What happens to every product on its way out.
+#if defined(KINGLET_KERNELS_CPU_FINISH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KINGLET_KERNELS_CPU_FINISH_INL_H_
+#undef KINGLET_KERNELS_CPU_FINISH_INL_H_
+#else
+#define KINGLET_KERNELS_CPU_FINISH_INL_H_
+#endif
+
+#include <cstddef>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "kernels/cpu/order-inl.h"
+#include "kernels/cpu/vector.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+// Bias, rectifier and store of kWidth rows from `row` on.
+template <class V>
+HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t rows, float* y) {
+  const Reals d;
+  if (finish.bias != nullptr) value = hn::Add(value, hn::Load(d, finish.bias + row));
+  if (finish.relu) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
+  if (row + kWidth <= rows) {
+    hn::StoreU(value, d, y + row);
+  } else if (row < rows) {
+    alignas(64) float last[kWidth];
+    hn::Store(value, d, last);
+    std::memcpy(y + row, last, (rows - row) * sizeof(float));
+  }
+}
+
+// The same for neighbouring vectors, from row `first` on.
+template <size_t kVectors, class V>
+HWY_INLINE void FinishAll(const Finish& finish, V (&values)[kVectors], size_t first, size_t rows,
+                          float* y) {
+  const Reals d;
+  if (first + kVectors * kWidth > rows) {
+    for (size_t v = 0; v < kVectors; ++v) {
+      FinishRows(finish, values[v], first + v * kWidth, rows, y);
+    }
+    return;
+  }
+  if (finish.bias != nullptr) {
+    const float* bias = finish.bias + first;
+    for (size_t v = 0; v < kVectors; ++v) {
+      values[v] = hn::Add(values[v], hn::Load(d, bias + v * kWidth));
+    }
+  }
+  if (finish.relu) {
+    for (auto& value : values) value = hn::IfThenElseZero(hn::Gt(value, hn::Zero(d)), value);
+  }
+  for (size_t v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, y + first + v * kWidth);
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KINGLET_KERNELS_CPU_FINISH_INL_H_

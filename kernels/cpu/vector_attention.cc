@@ -1,0 +1,40 @@
+// What attention and caches do with rows of a frame's buffers: dot products, softmax, weighted sums.
+#define HWY_TARGET_INCLUDE "kernels/cpu/vector_attention.cc"
+#include "kernels/cpu/vector_targets.h"
+
+#if HWY_TARGET & KINGLET_VECTOR_TARGETS
+#include "kernels/cpu/attention-inl.h"
+#include "kernels/cpu/dots-inl.h"
+#include "kernels/cpu/softmax-inl.h"
+#include "kernels/cpu/vector_groups-inl.h"
+
+namespace kinglet::cpu::HWY_NAMESPACE {
+
+void AddAttention(VectorFunctions& table, [[maybe_unused]] bool vnni) {
+  table.integer_dots = IntegerDots;
+  table.real_dots = RealDots;
+  table.real_head_dots = RealHeadDots;
+  table.integer_head_dots = IntegerHeadDots;
+  table.add_relative_scores = AddRelativeScores;
+  table.shift_and_scale = ShiftAndScale;
+  table.add_weighted_reals = AddWeightedReals;
+  table.add_weighted_codes = AddWeightedCodes;
+  table.rescale_sums = RescaleSums;
+  table.combine_scores = CombineScores;
+  table.softmax = Softmax;
+  table.weighted_codes = WeightedCodes;
+  table.weighted_reals = WeightedReals;
+  table.largest = Largest;
+  table.sum_exponentials = SumExponentials;
+  table.exponentiate = Exponentiate;
+  table.exponentials = Exponentials;
+#if HWY_TARGET == HWY_AVX3
+  if (vnni) {
+    table.integer_dots = IntegerDotsVnni;
+    table.weighted_codes = WeightedCodesVnni;
+  }
+#endif
+}
+
+}  // namespace kinglet::cpu::HWY_NAMESPACE
+#endif  // HWY_TARGET & KINGLET_VECTOR_TARGETS

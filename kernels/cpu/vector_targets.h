@@ -1,0 +1,20 @@
+// Compiles the file that HWY_TARGET_INCLUDE names once per instruction set: the first of Highway's
+// headers that it includes.
+#ifndef KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_
+#define KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_
+
+#include "hwy/detect_compiler_arch.h"
+
+// The instruction sets of kernels/cpu/vector.h that have vectors and fused multiply-add. The file is
+// also compiled for what every machine has, and then holds nothing: the reference kernels serve
+// those that have none of these.
+#if HWY_ARCH_ARM_A64
+#define KINGLET_VECTOR_TARGETS (HWY_NEON)
+#else
+#define KINGLET_VECTOR_TARGETS (HWY_AVX2 | HWY_AVX3)
+#endif
+#define HWY_DISABLED_TARGETS (~(KINGLET_VECTOR_TARGETS | HWY_SCALAR | HWY_EMU128))
+
+#include "hwy/foreach_target.h"
+
+#endif  // KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_

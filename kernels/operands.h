@@ -1,0 +1,29 @@
+// What operations (kernels/op.h) compute with: buffers of a plan, and tensors of its model file.
+//
+// Each operation has its name, and Operands(visit), which calls
+//   visit.Reads(id), visit.Writes(id)   for each buffer of which it reads or writes anything,
+//   visit.Weight(id)                    for each tensor of which it reads anything,
+//   visit.Codes(id)                     for each table whose codes, where it is coded, it looks up.
+#ifndef KINGLET_KERNELS_OPERANDS_H_
+#define KINGLET_KERNELS_OPERANDS_H_
+
+#include <cstdint>
+
+#include "format/blocks.h"
+
+namespace kinglet {
+
+enum class BufferId : uint32_t {};
+using WeightId = TensorId;
+
+// For visitors that are interested in some kinds of operands: they derive from it and hide those.
+struct OperandVisitor {
+  void Reads(BufferId) {}
+  void Writes(BufferId) {}
+  void Weight(WeightId) {}
+  void Codes(WeightId) {}
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_KERNELS_OPERANDS_H_

@@ -1,0 +1,101 @@
+// On every instruction set of this machine, against numbers worked out by hand or by exact
+// arithmetic. tests/kernels/conformance_test.cc compares with ref.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "kernels/numerics.h"
+#include "tests/kernels/cpu/vector_fixture.h"
+
+namespace kinglet::cpu::vector_attention_test {
+namespace {
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+class Vector : public testing::TestWithParam<Target> {
+ protected:
+  const VectorFunctions* functions_ = FindVectorFunctions(GetParam());
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Vector);
+
+TEST_P(Vector, LargestPrefersTheFirstOfEqualZerosAndIgnoresLaterNaN) {
+  for (const size_t n : {1u, 2u, 15u, 16u, 17u, 64u, 65u, 200u}) {
+    for (size_t at = 0; at < n; ++at) {
+      std::vector<float> x(n, -1.0f);
+      x[at] = -0.0f;
+      if (at + 1 < n) x[n - 1] = 0.0f;
+      EXPECT_TRUE(std::signbit(functions_->largest(x.data(), n))) << n << " " << at;
+      x.assign(n, kNaN);
+      x[0] = -3.0f;
+      x[at] = 5.0f;
+      EXPECT_EQ(functions_->largest(x.data(), n), 5.0f) << n << " " << at;
+    }
+    std::vector<float> x(n, 7.0f);
+    x[0] = kNaN;
+    EXPECT_TRUE(std::isnan(functions_->largest(x.data(), n)));
+  }
+}
+
+TEST_P(Vector, IntegersAddUpExactly) {
+  for (const size_t count : {0u, 1u, 3u, 4u, 5u, 9u}) {
+    for (const size_t n : {1u, 15u, 16u, 17u, 24u, 32u, 33u, 47u, 63u, 64u, 257u}) {
+      std::vector<int16_t> rows(count * (n + 5)), x(n);
+      for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int16_t>(i * 37 % 511) - 255;
+      for (size_t i = 0; i < n; ++i) x[i] = static_cast<int16_t>(i * 101 % 511) - 255;
+      std::vector<float> out(count + 1, 7.0f);
+      functions_->integer_dots({rows.data(), n + 5, count}, x.data(), n, 0.5f, 2.0f, out.data());
+      for (size_t r = 0; r < count; ++r) {
+        const auto begin = rows.begin() + static_cast<ptrdiff_t>(r * (n + 5));
+        // Below 2^24, so float holds it.
+        EXPECT_EQ(out[r], std::inner_product(x.begin(), x.end(), begin, 0.0f)) << n << " " << r;
+      }
+      EXPECT_EQ(out[count], 7.0f);
+    }
+  }
+}
+
+TEST_P(Vector, WeightedCodesAddUpRowsThatLieApart) {
+  for (const size_t width : {1u, 5u, 8u, 12u, 16u, 24u, 32u, 33u, 70u}) {
+    for (const size_t count : {0u, 1u, 2u, 3u, 97u}) {
+      const size_t stride = width + 3;
+      std::vector<int16_t> values(count * stride), codes(count);
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int16_t>(i % 509) - 254;
+      for (size_t i = 0; i < count; ++i) codes[i] = static_cast<int16_t>(i * 37 % 255) - 100;
+      std::vector<float> out(width + 1, 7.0f);
+      functions_->weighted_codes({values.data(), stride, count}, codes.data(), 0.25f, width,
+                                 out.data());
+      for (size_t c = 0; c < width; ++c) {
+        int32_t sum = 0;
+        for (size_t r = 0; r < count; ++r) sum += values[r * stride + c] * codes[r];
+        ASSERT_EQ(out[c], static_cast<float>(sum) * 0.25f) << width << " " << count << " " << c;
+      }
+      EXPECT_EQ(out[width], 7.0f);
+    }
+  }
+}
+
+TEST_P(Vector, SumsOfPowersOfTwoAreExact) {
+  // exp(0) = 1 exactly, so a sum of n of them is n however it is ordered.
+  for (const size_t n : {0u, 1u, 31u, 32u, 33u, 1024u, 1025u, 5000u}) {
+    std::vector<float> x(n, 3.0f);
+    std::vector<float> blocks(std::max<uint64_t>(1, SumBlocks(n)), 0.0f);
+    functions_->sum_exponentials(x.data(), n, 3.0f, blocks.data());
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      EXPECT_EQ(blocks[b], static_cast<float>(std::min<uint64_t>(n - b * kSumBlock, kSumBlock)));
+    }
+    EXPECT_EQ(functions_->exponentiate(x.data(), n, 3.0f), static_cast<float>(n));
+    EXPECT_EQ(std::accumulate(x.begin(), x.end(), 0.0f), static_cast<float>(n));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTarget, Vector, testing::ValuesIn(VectorTargets()),
+                         [](const auto& target) { return std::string(TargetName(target.param)); });
+
+}  // namespace
+}  // namespace kinglet::cpu::vector_attention_test
