@@ -1,7 +1,7 @@
-// What factoring a coded output layer into partial products and sums gains: slim embeddings' output
-// layer (Li et al. 2018) at the size of the One Billion Word benchmark, against the dense float32
-// layer of the same shape on oneDNN. One thread each, in turns, medians. Weights are random: time
-// depends on none of them.
+// Measures the gain of factoring a coded output layer into partial products and sums: slim
+// embeddings' output layer (Li et al. 2018) at the size of the One Billion Word benchmark, against
+// the dense float32 layer of the same shape on oneDNN. One thread each, in turns, medians. Weights
+// are random: time depends on none of them.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,7 +28,7 @@ struct Shape {
   uint64_t width = 2048;
 };
 
-// As many sub-vectors as words, in pools as equal as they can be.
+// As many sub-vectors as words, divided among the pools as evenly as possible.
 CodingScheme SchemeOf(const Shape& shape) {
   CodingScheme scheme;
   scheme.positions = shape.positions;
@@ -44,7 +44,7 @@ void FillWithReals(std::span<float> values, uint64_t seed) {
   for (float& value : values) value = 0.02f * random.Signed();
 }
 
-// The layer as a plan of two steps on the `cpu` backend, weights in memory once.
+// The layer as a plan of two steps on the `cpu` backend. Weights are in memory once.
 class CodedLayer {
  public:
   // `bits` 0: pools of float32 and an x of reals. Otherwise pools of n-bit integers with a scale
@@ -63,7 +63,7 @@ class CodedLayer {
       for (std::byte& byte : codes) byte = static_cast<std::byte>(random.Below(256));
       const std::span<std::byte> scales = Keep(rows * sizeof(float));
       FillWithReals({reinterpret_cast<float*>(scales.data()), rows}, 3);
-      // 31-bit words at a shift of 0 are any positive float; these are.
+      // Scales are stored as 31-bit words (the bits of a positive float).
       views_[0].values =
           PackedView{bits, ScaleRule::kMultiplyPerRow, codes, ScalesView{rows, 31, 0, scales}};
     }
@@ -103,7 +103,7 @@ class CodedLayer {
 
   void RunPartial() { Run(0); }
   void RunSums() { Run(1); }
-  // Reads the kernels' weights and does nothing with them.
+  // Only reads the kernels' weights.
   uint8_t Read() const {
     uint8_t sum = 0;
     for (const Kernel& kernel : kernels_) {
@@ -160,7 +160,7 @@ struct Contender {
 };
 
 void Measure(std::vector<Contender>& contenders, int rounds) {
-  for (int round = -1; round < rounds; ++round) {  // the first is not counted
+  for (int round = -1; round < rounds; ++round) {  // the first round is not counted
     for (Contender& contender : contenders) {
       const auto begin = std::chrono::steady_clock::now();
       contender.run();
@@ -180,7 +180,8 @@ int Main(int argc, char** argv) {
   program.Add("--width", shape.width).Between(uint64_t{8}, uint64_t{8192}).ShowDefault();
   program.Add("--positions", shape.positions).Between(1u, 64u).ShowDefault();
   program.Add("--bits", bits).Between(2, 16).ShowDefault();
-  program.Add("--dense-layout", layout, "how oneDNN's weight lies: any (its choice), rows, columns")
+  program
+      .Add("--dense-layout", layout, "layout of oneDNN's weight: any (its choice), rows, columns")
       .OneOf({"any", "rows", "columns"})
       .ShowDefault();
   program.Add("--rounds", rounds).Between(1, 10000).ShowDefault();
@@ -217,7 +218,7 @@ int Main(int argc, char** argv) {
               static_cast<unsigned long long>(shape.width), shape.positions,
               dense.Describe().c_str(), rounds);
   if (reals.substituted() || codes.substituted() || fixed.substituted()) {
-    std::printf("reference kernels: this machine has no vectors for them\n");
+    std::printf("reference kernels: this machine has no suitable vector instructions\n");
   }
   Measure(contenders, rounds);
   std::printf("%-24s %12s %12s %14s %8s\n", "", "median ms", "fastest ms", "weight bytes", "times");

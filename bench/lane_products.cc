@@ -1,5 +1,5 @@
-// Times products of one matrix with the vectors of several lanes, on every instruction set of this
-// machine, at the shapes of the published best MicroNet.
+// Times products of one matrix with the vectors of several lanes (streams), on every instruction
+// set of this machine, at the shapes of the best published MicroNet.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ constexpr size_t kLanes[] = {1, 2, 4, 8, 16};
 
 enum class Kind : uint8_t { kInteger, kDecoded, kReal };
 
-// A matrix with the vectors of its lanes.
+// A matrix and the vectors of the lanes.
 class Product {
  public:
   Product(const Matrix& matrix, Kind kind, size_t lanes, const VectorFunctions& vector)

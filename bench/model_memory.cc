@@ -1,5 +1,5 @@
-// How much memory an open coded model takes, beside its file: writes a recurrent model with coded
-// input and output tables and random weights, and opens one in a process that does nothing else.
+// Compares the memory of an open coded model with the size of its file. `make` writes a recurrent
+// model with coded input and output tables and random weights; `open` opens one and measures.
 //
 //   model_memory make --preset dpq --bits 9 -o dpq.kgl
 //   model_memory open dpq.kgl
@@ -32,7 +32,7 @@ uint64_t ProcessBytes(const std::string& key) {
   return 0;
 }
 
-// Pools as equal as they can be, `total` sub-vectors altogether.
+// `total` sub-vectors, divided among the pools as evenly as possible.
 std::vector<uint32_t> EqualPools(uint32_t total, uint32_t positions) {
   std::vector<uint32_t> pools;
   for (uint32_t j = 0; j < positions; ++j) {
@@ -82,8 +82,8 @@ Status Open(const std::string& path, const std::string& backend) {
                 static_cast<double>(bytes) / file);
   };
   print("file", model->file().file_size());
-  print("peak while it was opened", ProcessBytes("VmHWM") - empty);
-  print("held now that it is open", ProcessBytes("VmRSS") - empty);
+  print("peak while opening", ProcessBytes("VmHWM") - empty);
+  print("held while open", ProcessBytes("VmRSS") - empty);
   KINGLET_ASSIGN_OR_RETURN(const auto session, Session::Create(model));
   std::vector<double> distribution(model->vocabulary_size());
   for (const uint32_t word : {1u, 2u, 3u}) {
@@ -95,7 +95,7 @@ Status Open(const std::string& path, const std::string& backend) {
 }
 
 int Main(int argc, char** argv) {
-  ArgumentParser program("The memory of an open coded model", "model_memory");
+  ArgumentParser program("Measure the memory of an open coded model", "model_memory");
   program.RequireSubcommand();
   std::string preset = "dpq", path, backend = "cpu";
   int bits = 0;
@@ -103,7 +103,7 @@ int Main(int argc, char** argv) {
   make.Add("--preset", preset).OneOf({"dpq", "slim"});
   make.Add("--bits", bits, "0: float32").Between(0, 16);
   make.Add("-o,--output", path).Required();
-  Arguments open = program.AddSubcommand("open", "open it and measure");
+  Arguments open = program.AddSubcommand("open", "open a model and measure its memory");
   open.Add("FILE", path).Required();
   open.Add("--backend", backend).ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;

@@ -1,4 +1,4 @@
-// A dense float32 matrix-vector product by oneDNN (2.6 or 3.x), as a rival in benchmarks.
+// A dense float32 matrix-vector product by oneDNN (2.6 or 3.x), for comparison in benchmarks.
 #ifndef KINGLET_BENCH_ONEDNN_PRODUCT_H_
 #define KINGLET_BENCH_ONEDNN_PRODUCT_H_
 
@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// How the weight lies: as oneDNN chooses, row by row, or column by column. What it chooses is not
+// Layout of the weight: as oneDNN chooses, row by row, or column by column. Its own choice is not
 // always the fastest for one vector.
 enum class OnednnLayout { kAny, kRows, kColumns };
 
@@ -19,7 +19,7 @@ class OnednnProduct {
   OnednnProduct(uint64_t rows, uint64_t cols, OnednnLayout layout);
   ~OnednnProduct();
 
-  // The weight, in oneDNN's layout, to be filled in any order.
+  // The weight in oneDNN's layout. Random weights may fill it in any order.
   std::span<float> weight();
   std::span<float> x();
   std::span<const float> y() const;

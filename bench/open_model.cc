@@ -1,6 +1,7 @@
-// How long a user waits from nothing to the first distribution: reading and verifying the file,
-// laying the weights out, creating a session, one token and all its log-probabilities. Each round
-// opens the model anew; the file is in the system's cache from the first on, which is not counted.
+// Measures the time until the first distribution: reading and verifying the file, laying out the
+// weights, creating a session, feeding one token and computing all its log-probabilities. Each
+// round opens the model again. The first round, which brings the file into the system's cache, does
+// not count.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// Milliseconds, one number a round. Opening the model includes what the file takes.
+// Milliseconds, one number per round. `model` includes `file`.
 struct Times {
   std::vector<double> file, model, session, token, all;
 };
@@ -66,10 +67,10 @@ Status Measure(const std::string& path, int rounds) {
     std::printf("%-42s %8.2f ms\n", what, Median(values));
   };
   print("open the model", times.model);
-  print("  of it, read and verify the file", times.file);
+  print("  read and verify the file (part of it)", times.file);
   print("create a session", times.session);
   print("first token, all log-probabilities", times.token);
-  print("in all", times.all);
+  print("total", times.all);
   std::printf("medians of %d rounds\n", rounds);
   return Status();
 }
@@ -77,9 +78,10 @@ Status Measure(const std::string& path, int rounds) {
 int Main(int argc, char** argv) {
   std::string path;
   int rounds = 15;
-  ArgumentParser program("From a file in the system's cache to the first answer", "open_model");
-  program.Add("M.kgl", path, "the model file").Required().Called("");
-  program.Add("--rounds", rounds, "how often").Between(1, 10000).ShowDefault();
+  ArgumentParser program("Measure the time from opening a cached file to the first answer",
+                         "open_model");
+  program.Add("M.kgl", path, "model file").Required().Called("");
+  program.Add("--rounds", rounds, "number of rounds").Between(1, 10000).ShowDefault();
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   const Status status = Measure(path, rounds);
   if (!status.ok()) std::fprintf(stderr, "open_model: %s\n", status.message().c_str());

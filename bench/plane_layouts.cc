@@ -281,7 +281,7 @@ int main() {
 
 #else
 int main() {
-  std::fprintf(stderr, "plane_layouts: written for x86 alone\n");
+  std::fprintf(stderr, "plane_layouts: runs on x86 only\n");
   return 1;
 }
 #endif

@@ -1,5 +1,5 @@
-// Writes a model of random weights: one of the published MicroNet configurations or coded models,
-// or one of them with other numbers. bench/README.md shows its use.
+// Writes a model with random weights: a published MicroNet configuration or coded model, with
+// changed numbers if options say so. bench/README.md shows its use.
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -51,7 +51,7 @@ Result<Sparsities> ReadSparsities(const std::string& path) {
   }
   const auto json = nlohmann::json::parse(file, nullptr, false);
   if (!json.is_object()) {
-    return Refuse(path, "a JSON object", json.is_discarded() ? "no JSON" : json.type_name());
+    return Refuse(path, "a JSON object", json.is_discarded() ? "invalid JSON" : json.type_name());
   }
   Sparsities sparsities;
   const auto tensors = json.find("tensors");
@@ -75,7 +75,7 @@ Result<Sparsities> ReadSparsities(const std::string& path) {
 Result<SynthesisSpec> SpecOf(const Options& options) {
   const std::optional<Preset> preset = FindPreset(options.preset);
   if (!preset) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "preset", "--preset", "a name of --list",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "preset", "--preset", "a preset from --list",
                            QuotedName(options.preset));
   }
   SynthesisSpec spec = preset->spec;
@@ -96,7 +96,7 @@ Result<SynthesisSpec> SpecOf(const Options& options) {
 Result<ModelDraft> CodedDraft(CodedSynthesisSpec spec, const Options& options) {
   if (options.window || options.cache || options.sparsity || !options.sparsities.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "preset", QuotedName(options.preset),
-                           "no options but --seed and --bits", "others");
+                           "only the options --seed and --bits", "others");
   }
   spec.seed = options.seed.value_or(spec.seed);
   spec.bits = options.bits.value_or(spec.bits);
@@ -130,19 +130,19 @@ Status Run(const Options& options) {
 }  // namespace kinglet
 
 int main(int argc, char** argv) {
-  kinglet::ArgumentParser program("Writes a model of random weights at a published configuration.",
-                                  "synthesise");
+  kinglet::ArgumentParser program(
+      "Writes a model with random weights and a published configuration.", "synthesise");
   kinglet::Options options;
   using kinglet::Option;
   const Option list = program.AddFlag("--list", options.list, "print the presets and exit");
-  program.Add("--preset", options.preset, "a name of --list").Excludes(list);
-  program.Add("-o,--output", options.output, "the file to write");
-  program.Add("--seed", options.seed, "of the weights (default 1)");
-  program.Add("--window", options.window, "slots that attention sees, n_seq + 1");
-  program.Add("--cache", options.cache, "words that the neural cache remembers; 0: none");
-  program.Add("--bits", options.bits, "of weights and activations; 0: float32");
-  const Option sparsity =
-      program.Add("--sparsity", options.sparsity, "of every tensor that the training code prunes");
+  program.Add("--preset", options.preset, "preset from --list").Excludes(list);
+  program.Add("-o,--output", options.output, "model file to write");
+  program.Add("--seed", options.seed, "seed of the random weights (default: 1)");
+  program.Add("--window", options.window, "attention window: n_seq + 1 tokens");
+  program.Add("--cache", options.cache, "capacity of the neural cache in words; 0: no cache");
+  program.Add("--bits", options.bits, "bits of weights and activations; 0: float32");
+  const Option sparsity = program.Add("--sparsity", options.sparsity,
+                                      "sparsity of every tensor that the training code prunes");
   program.Add("--sparsities", options.sparsities, "JSON file: {\"tensor\": sparsity, ...}")
       .Excludes(sparsity);
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
   kinglet::Status status;
   try {
     status = kinglet::Run(options);
-  } catch (const std::exception& error) {  // memory, above all
+  } catch (const std::exception& error) {  // mainly std::bad_alloc
     status = kinglet::Status::Refusal(KINGLET_INTERNAL, "synthesis", options.preset,
                                       "memory for the model", error.what());
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/session.h"
 #include "tools/model_facts.h"
@@ -40,16 +41,21 @@ TensorIds InputTables(const Plan& plan) {
   return ids;
 }
 
-// The weights of the clusters' steps.
+// The weights of the clusters' steps: matrices, and tables with their codebooks.
 TensorIds OutputTables(const Plan& plan) {
   TensorIds ids;
   for (const ClusterPlan& cluster : plan.clusters) {
     for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
-      if (const auto* product = std::get_if<MatVec>(&plan.steps[i].op)) {
-        Take(plan, product->weight, ids);
-      } else if (const auto* partial = std::get_if<PartialProducts>(&plan.steps[i].op)) {
-        Take(plan, partial->table, ids);
-      }
+      std::visit(
+          Overloaded{
+              [&](const MatVec& product) { Take(plan, product.weight, ids); },
+              [&](const PartialProducts& partial) { Take(plan, partial.table, ids); },
+              []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
+                       AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention, LogSumExp,
+                       CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
+                       BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>
+                     Op>(const Op&) {}},
+          plan.steps[i].op);
     }
   }
   return ids;

@@ -1,4 +1,5 @@
-// What a technique makes of a model: converted, looked at and run, in process.
+// Measures a compression technique in process: converts a model and reports its sizes and
+// perplexity.
 #ifndef KINGLET_BENCH_TECHNIQUE_MEASURE_H_
 #define KINGLET_BENCH_TECHNIQUE_MEASURE_H_
 
@@ -13,8 +14,8 @@
 
 namespace kinglet {
 
-// Bytes of the file that tables and their projections, codes and codebooks take, scales and masks
-// among them; biases are not.
+// Bytes in the file of tables and their projections, codes and codebooks, including scales and
+// masks but without biases.
 struct TableBytes {
   uint64_t input = 0, output = 0;
   uint64_t both = 0;  // a table that embedding and softmax share counts once
@@ -25,11 +26,12 @@ struct TechniqueMeasurement {
   TableBytes tables;
   std::vector<CodedTableFacts> coded;
   uint64_t file_bytes = 0;
-  double perplexity = 0;  // of the text, its first word unscored, on `cpu`
+  double perplexity = 0;  // on `cpu`; the first word of the text is not scored
 };
 
-// Converts, and scores the words of `text`. The converted file stays at options.output. Errors: as
-// Convert, Model::Open and ReadTextSequence; KINGLET_INVALID_ARGUMENT for a text of one word.
+// Converts the model and scores the words of the file `text`. The converted file stays at
+// options.output. Errors: as Convert, Model::Open and ReadTextSequence; KINGLET_INVALID_ARGUMENT
+// for a text of one word.
 Result<TechniqueMeasurement> MeasureTechnique(const ConvertOptions& options,
                                               const std::string& text);
 

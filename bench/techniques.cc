@@ -23,7 +23,7 @@ struct Options {
   std::string models, text, only;
 };
 
-// Removed with everything in it.
+// A temporary folder, removed with everything in it.
 class TemporaryFolder {
  public:
   TemporaryFolder()
@@ -89,7 +89,7 @@ std::string RatioText(uint64_t before, uint64_t after) {
   return Fixed(static_cast<double>(before) / static_cast<double>(after));
 }
 
-// By the papers' formula, of each coded table.
+// The compression ratio of each coded table by the papers' formula.
 std::string PublishedRatios(const TechniqueMeasurement& found) {
   std::string text;
   for (const CodedTableFacts& table : found.coded) {
@@ -121,7 +121,7 @@ void PrintTitles(TechniqueBase base) {
       TitleOf(base));
 }
 
-// The rows that can be measured; false if one failed.
+// Measures the rows whose models are present. Returns false if one failed.
 bool PrintTables(const Options& options) {
   const TemporaryFolder folder;
   const std::string text =
@@ -144,7 +144,7 @@ bool PrintTables(const Options& options) {
       std::fprintf(stderr, "techniques: %s: %s\n", CommandOf(row).c_str(),
                    found.status().message().c_str());
       fine = false;
-      if (first) return false;  // there is nothing to compare with
+      if (first) return false;  // without a reference there is nothing to compare
       continue;
     }
     if (first) compared = *found;
@@ -162,9 +162,10 @@ int main(int argc, char** argv) {
   kinglet::Options options;
   program.Add("--models", options.models,
               "folder that examples/torch/train_all.sh filled; without it only the demo model");
-  program.Add("--examples", options.examples, "the source's folder of examples").ShowDefault();
-  program.Add("--text", options.text, "to score (default: wikitext2/passage.txt)");
-  program.Add("--only", options.only, "rows whose method contains this");
+  program.Add("--examples", options.examples, "the examples folder of the source tree")
+      .ShowDefault();
+  program.Add("--text", options.text, "text to score (default: wikitext2/passage.txt)");
+  program.Add("--only", options.only, "measure only rows whose method contains this text");
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   try {
     return kinglet::PrintTables(options) ? 0 : 1;

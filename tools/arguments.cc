@@ -22,7 +22,7 @@ Option& Option::ShowDefault() {
   return *this;
 }
 
-// The parser would add each check's own words to the value's name in help.
+// The empty descriptions keep CLI11 from adding the check's text to the value's name in help.
 template <class T>
 Option& Option::Between(T least, T most) {
   option_->check(CLI::Range(least, most).description(""));
@@ -34,7 +34,7 @@ template Option& Option::Between(uint64_t, uint64_t);
 template Option& Option::Between(double, double);
 
 Option& Option::NonNegative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
   return *this;
 }
 
@@ -99,7 +99,8 @@ ArgumentParser::ArgumentParser(const std::string& about, const std::string& name
 ArgumentParser::~ArgumentParser() = default;
 
 void ArgumentParser::AddVersion(std::function<std::string()> text) {
-  app_->set_version_flag("--version", std::move(text), "print the version and the backends");
+  app_->set_version_flag("--version", std::move(text),
+                         "Print the version and the backends and exit");
 }
 
 Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* const* argv) {
@@ -108,7 +109,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* c
     return std::optional<std::string>();
   } catch (const CLI::CallForVersion& version) {
     return std::optional<std::string>(version.what());
-  } catch (const CLI::Success&) {  // help was asked for
+  } catch (const CLI::Success&) {  // --help
     return std::optional<std::string>(app_->help());
   } catch (const CLI::ParseError& error) {
     const auto chosen = app_->get_subcommands();
@@ -118,7 +119,7 @@ Result<std::optional<std::string>> ArgumentParser::Parse(int argc, const char* c
       program += " " + where;
     }
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where,
-                           "arguments as `" + program + " --help` lists them", error.what());
+                           "arguments as listed by `" + program + " --help`", error.what());
   }
 }
 

@@ -1,5 +1,5 @@
-// What stands on a command line. A narrow face of CLI11, so that its templates are compiled once,
-// in arguments.cc, and not in every command.
+// Command-line options and operands. A thin wrapper around CLI11, so that its templates are
+// compiled once, in arguments.cc, and not in every command.
 #ifndef KINGLET_TOOLS_ARGUMENTS_H_
 #define KINGLET_TOOLS_ARGUMENTS_H_
 
@@ -18,51 +18,53 @@ class Option;
 
 namespace kinglet {
 
-// One option or operand; a handle to what its Arguments own. Each call returns the option itself.
+// A handle to one option or operand, which its ArgumentParser owns. Each setter returns the option
+// itself.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option& Required();
-  // What help calls the value: "FILE". An operand's name is its own: "".
+  // The placeholder of the value in the help: "FILE". "" for an operand, which has its own name.
   Option& Called(const std::string& value);
-  // Help shows the value that the variable has now.
+  // The help shows the current value of the variable as the default.
   Option& ShowDefault();
-  // Refuses other values. T: int, uint32_t, uint64_t, double.
+  // Refuses values outside [least, most]. T: int, uint32_t, uint64_t, double.
   template <class T>
   Option& Between(T least, T most);
   Option& NonNegative();
   Option& OneOf(std::vector<std::string> values);
-  // Refuses a command line with this one and without, or with, the other one.
+  // Refuses a command line that has this option without (Needs) or together with (Excludes) the
+  // other one.
   Option& Needs(const Option& other);
   Option& Excludes(const Option& other);
-  // Another text in the help.
+  // Replaces the description in the help.
   Option& Says(const std::string& help);
 
  private:
   CLI::Option* option_;
 };
 
-// The arguments of one command; a handle to what the ArgumentParser owns.
+// A handle to the arguments of one command, which the ArgumentParser owns.
 class Arguments {
  public:
   explicit Arguments(CLI::App* app) : app_(app) {}
 
-  // "--name", "-n,--name", or an operand's "NAME". `value` is written when the line is parsed and
-  // outlives that. T: std::string, int, uint32_t, uint64_t, double, and std::optional of them.
+  // `name`: "--name", "-n,--name", or "NAME" for an operand. Parsing writes `value`, which must
+  // outlive it. T: std::string, int, uint32_t, uint64_t, double, and std::optional of them.
   template <class T>
   Option Add(const std::string& name, T& value, const std::string& help = "");
   Option AddFlag(const std::string& name, bool& value, const std::string& help);
-  // An option that is there already.
+  // An option that was added before.
   Option Get(const std::string& name);
-  // Help ends with it.
+  // Text at the end of the help.
   void Footer(const std::string& text);
 
   Arguments AddSubcommand(const std::string& name, const std::string& about);
   void RequireSubcommand();
 
   std::string name() const;
-  // Whether this subcommand was on the line.
+  // Whether the command line has this subcommand.
   bool parsed() const;
 
  protected:
@@ -77,13 +79,13 @@ class ArgumentParser : public Arguments {
   ArgumentParser& operator=(const ArgumentParser&) = delete;
   ~ArgumentParser();
 
-  // `--version` asks for this text, which is made only then.
+  // `--version` prints this text; `text` is called only then.
   void AddVersion(std::function<std::string()> text);
-  // The text to print, and nothing more to do, where help or the version is asked for.
-  // KINGLET_INVALID_ARGUMENT for a line that is not as help says.
+  // For --help and --version, returns the text to print; the program then ends. Otherwise nullopt.
+  // KINGLET_INVALID_ARGUMENT for a wrong command line.
   Result<std::optional<std::string>> Parse(int argc, const char* const* argv);
-  // The same for a program that prints what there is to print itself: the exit status if it is not
-  // to go on, 2 for a wrong line.
+  // The same, and prints the text or the error. Returns the exit status if the program should end:
+  // 0, or 2 for a wrong command line.
   std::optional<int> ParseAndPrint(int argc, const char* const* argv);
 
  private:

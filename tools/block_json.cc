@@ -4,6 +4,8 @@
 #include <span>
 #include <variant>
 
+#include "format/overloaded.h"
+
 namespace kinglet {
 namespace {
 
@@ -106,7 +108,7 @@ class BlockWriter {
   }
 
  private:
-  // Choices by the names that recipes have for them.
+  // Enumerators by their names in recipes.
   void Unit(const KeptDefineUnit& kept) {
     static constexpr const char* kShuffles[] = {"none", "before_norm", "after_norm"};
     static constexpr const char* kNorms[] = {"none", "whole", "per_group"};
@@ -145,7 +147,7 @@ class BlockWriter {
     line_.BeginObject().Key("block").Text(kind).Key("name").Text(name);
   }
 
-  // The tensor's name; nothing where the model has none.
+  // Writes the tensor's name; omits the key if the block has no such tensor.
   void Tensor(const char* key, std::optional<TensorId> id) {
     if (id) line_.Key(key).Text(file_.tensors()[*id].name);
   }
@@ -194,7 +196,9 @@ class BlockWriter {
     line_.Key("norm_order").Text(decoder.norm_order == NormOrder::kPre ? "pre" : "post");
     line_.Key("epsilon").Number(decoder.epsilon);
     line_.Key("positions").BeginObject();
-    std::visit([this](const auto& positions) { Describe(positions); }, decoder.positions);
+    std::visit([this]<OneOf<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable> P>(
+                   const P& positions) { Describe(positions); },
+               decoder.positions);
     line_.EndObject().Key("layers").BeginArray();
     for (const TransformerLayer& layer : decoder.layers) Layer(layer);
     line_.EndArray();

@@ -7,7 +7,7 @@
 
 namespace kinglet {
 
-// Appends one object with "block" (its kind), "name" and the kind's own fields.
+// Appends one object with "block" (the kind), "name" and the fields of that kind.
 void AppendBlock(const Block& block, const ModelFile& file, JsonLine& line);
 
 }  // namespace kinglet

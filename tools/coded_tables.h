@@ -1,5 +1,5 @@
-// What `kinglet count` says of each coded table of a model: its bytes, and its compression ratio as
-// the papers count it. docs/ACCOUNTING.md has the formulas.
+// Facts about the coded tables of a model for `kinglet count`: bytes, and compression ratios as the
+// papers count them. docs/ACCOUNTING.md has the formulas.
 #ifndef KINGLET_TOOLS_CODED_TABLES_H_
 #define KINGLET_TOOLS_CODED_TABLES_H_
 
@@ -19,20 +19,20 @@ struct CodedTableFacts {
   std::string encoding;  // of the table: "coded25x3/concatenate"
   std::string codebook;  // of the codebook: "f32"
   uint64_t rows = 0, columns = 0;
-  uint64_t positions = 0;    // sub-vectors a row
-  uint64_t choices = 0;      // of one position: its pool's sub-vectors, the largest pool's
-  uint64_t sub_vectors = 0;  // of all pools
+  uint64_t positions = 0;                        // sub-vectors per row
+  uint64_t choices = 0;                          // sub-vectors of the largest pool
+  uint64_t sub_vectors = 0;                      // of all pools
   uint64_t codes_bytes = 0, codebook_bytes = 0;  // as the file stores them
   CodedRatios ratios;
   double slim_ratio = 0;
-  // Bytes of the table as float32 over those of codes and codebook.
+  // Bytes of the table as float32, divided by the bytes of its codes and codebook.
   double StoredRatio() const;
 };
 
-// In the order of the file. A codebook that tables share is counted with each.
+// In file order. A codebook that several tables share counts with each of them.
 std::vector<CodedTableFacts> CodedTablesOf(const ModelFile& file);
 
-// A line for each table under a line of titles; nothing without tables.
+// A table with a header and one line per coded table; empty if there are none.
 std::string CodedTablesText(std::span<const CodedTableFacts> tables);
 // "tables":[{"name":..,"encoding":..,..}]
 void AppendCodedTables(std::span<const CodedTableFacts> tables, JsonLine& line);

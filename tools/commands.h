@@ -1,5 +1,5 @@
-// The subcommands. Each Add function declares its options below `program`, keeps their values and
-// returns what runs it.
+// The subcommands of kinglet. Each Add function adds its subcommand and options to `program` and
+// returns functions that check the option values and run it.
 #ifndef KINGLET_TOOLS_COMMANDS_H_
 #define KINGLET_TOOLS_COMMANDS_H_
 
@@ -15,7 +15,7 @@ struct Command {
   Arguments arguments;
   // Relations between options that the parser cannot express; a failure is a usage error.
   std::function<Status()> check;
-  // Results go to the console; a failure is the command's.
+  // Writes results to the console. A failure becomes exit status 1.
   std::function<Status(Console&)> run;
 };
 

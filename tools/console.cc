@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 16;
 
-// The first of the variables that decide the locale's characters and is set.
+// The value of the first set variable that determines the locale's character set.
 bool LocaleIsUtf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -71,7 +71,8 @@ Console DescribeConsole(Output& out) {
 void ProtectStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest free number is this one. Opened the wrong way round on purpose: using it fails.
+    // open() returns the lowest free number, which is this one. The access mode is deliberately the
+    // wrong one, so that using the descriptor fails.
     const int access = descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY;
     if (::open("/dev/null", access) != descriptor) std::_Exit(1);
   }

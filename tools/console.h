@@ -1,5 +1,5 @@
-// Standard output and standard error of the command. Results go to the one, messages and progress
-// to the other; a result that cannot be written is a failure, never silence.
+// Standard output and standard error of the command. Results go to standard output, messages and
+// progress to standard error. A result that cannot be written is a failure of the command.
 #ifndef KINGLET_TOOLS_CONSOLE_H_
 #define KINGLET_TOOLS_CONSOLE_H_
 
@@ -13,8 +13,8 @@
 
 namespace kinglet {
 
-// Buffered writing to a descriptor that it does not own. After a failure all further text is
-// dropped and status() says why, so callers need to look only now and then.
+// Buffered output to a descriptor that it does not own. After a failure it drops all further text
+// and status() has the error, so callers may check it rarely.
 class Output {
  public:
   explicit Output(int descriptor) : descriptor_(descriptor) {}
@@ -31,7 +31,7 @@ class Output {
   Status status_;
 };
 
-// Where the results of a command go and what may be done with it.
+// Where the results of a command go, and the properties of that output.
 struct Console {
   Output& out;
   bool out_is_terminal = false;
@@ -43,19 +43,19 @@ struct Console {
 };
 Console DescribeConsole(Output& out);
 
-// Closed descriptors 0 to 2 are replaced by ones that cannot be read or written, so that no file
-// opened later gets their number and the command's text.
+// Opens unusable descriptors for those of 0 to 2 that are closed. Otherwise a file opened later
+// could get such a number, and then the text of the command.
 void ProtectStandardDescriptors();
 
-// A line on standard error that says how far a command is; nothing unless it is a terminal. It is
-// renewed at most five times a second.
+// A progress line on standard error, redrawn at most five times a second. Pass shown = false if
+// standard error is not a terminal.
 class Progress {
  public:
   explicit Progress(bool shown, uint64_t total = 0);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();                 // removes the line
-  void Report(uint64_t done);  // tokens, of the total
+  void Report(uint64_t done);  // tokens done so far
   void Say(const std::string& text);
 
  private:

@@ -1,10 +1,10 @@
-// kinglet convert: a training code's checkpoint becomes a model file.
+// kinglet convert: turns a checkpoint of a training code into a model file.
 #include "converters/convert.h"
 
 #include <memory>
 #include <string>
 
-#ifdef __GLIBC__  // which <string> has defined
+#ifdef __GLIBC__  // defined by <string>
 #include <malloc.h>
 #endif
 
@@ -41,12 +41,13 @@ std::string JsonSummary(const ConvertSummary& summary) {
   return line.Finish();
 }
 
-// Tensors come and go one by one. glibc takes all but the first from one heap, where what is freed
-// below something that stays is lost: twice the memory at a MicroNet's shapes. Mapped one by one,
-// they go back to the system.
+// Conversion allocates and frees tensors one by one. After the first, glibc's adaptive threshold
+// takes them from its heap, where a freed block below a live one does not return to the system: at
+// a MicroNet's shapes that doubles the memory. A fixed threshold keeps each tensor in a mapping of
+// its own, which is unmapped when freed.
 void MapLargeBlocks() {
 #ifdef __GLIBC__
-  constexpr int kLarge = 1 << 17;  // where glibc starts, before it adapts
+  constexpr int kLarge = 1 << 17;  // glibc's initial threshold
   ::mallopt(M_MMAP_THRESHOLD, kLarge);
 #endif
 }
@@ -68,47 +69,64 @@ Command AddConvert(Arguments& program) {
   ConvertOptions& convert = options->convert;
   Arguments command =
       program.AddSubcommand("convert", "Turn a trained checkpoint into a model file");
-  command.Add("CHECKPOINT", convert.checkpoint, "a file or a folder").Required().Called("");
-  command.Add("-o,--output", convert.output, "the model file to write").Required().Called("M.kgl");
-  command.Add("--family", convert.family, "training code (default: recognised)").Called("F");
-  command.Add("--config", convert.config, "configuration (default: beside the checkpoint)")
+  command.Add("CHECKPOINT", convert.checkpoint, "checkpoint file or folder").Required().Called("");
+  command.Add("-o,--output", convert.output, "model file to write").Required().Called("M.kgl");
+  command
+      .Add("--family", convert.family,
+           "training code that wrote the checkpoint (default: detected)")
+      .Called("F");
+  command
+      .Add("--config", convert.config,
+           "training configuration (default: the file beside the checkpoint)")
       .Called("FILE");
-  command.Add("--vocab", convert.vocabulary, "one token per line in id order").Called("FILE");
+  command.Add("--vocab", convert.vocabulary, "vocabulary: one token per line, in id order")
+      .Called("FILE");
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
       .Called("N");
   command
       .Add("--calibrate", convert.calibration_text,
-           "quantise activations too, for the ranges seen on this text (with an encoder: pairs)")
+           "quantise activations too, with the ranges measured on this text (for a model with an "
+           "encoder: sentence pairs)")
       .Called("TEXT");
-  command.Add("--recipe", convert.recipe,
-              "JSON that names blocks, tensors and passes, docs/RECIPES.md (default: "
-              "model.recipe.json beside model.pt)");
+  command
+      .Add("--recipe", convert.recipe,
+           "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "
+           "model.recipe.json beside model.pt)")
+      .Called("FILE");
   command
       .Add("--keep-define", convert.define_cache_rows,
            "keep a DeFINE unit in the model and cache N of its rows")
       .Called("N");
   command
       .Add("--mem-len", convert.memory_length,
-           "memory of a Transformer-XL, or last position of an OpenNMT model")
+           "memory length of a Transformer-XL, or highest position of an OpenNMT model")
       .Called("N");
-  command.Add("--prune", convert.prune, "fraction of smallest weights set to zero")
+  command
+      .Add("--prune", convert.prune,
+           "set the smallest weights to zero: this fraction of each tensor")
       .Between(0.0, 1.0)
       .Called("S");
-  command.Add("--cache", convert.cache_capacity, "pairs of the neural cache, 0 removes it")
+  command
+      .Add("--cache", convert.cache_capacity, "capacity of the neural cache in pairs; 0: no cache")
       .Called("N");
-  command.Add("--cache-theta", convert.cache_theta, "sharpness of the cache").Called("T");
-  command.Add("--cache-lambda", convert.cache_lambda, "weight of the cache").Called("L");
+  command.Add("--cache-theta", convert.cache_theta, "theta of the neural cache: sharpness")
+      .Called("T");
+  command
+      .Add("--cache-lambda", convert.cache_lambda,
+           "lambda of the neural cache: weight in the mixture")
+      .Called("L");
   Option golden = command.Add(
       "--golden", convert.golden,
-      "known answers to replay: position<TAB>id<TAB>...<TAB>value, with an encoder behind "
-      "sentence<TAB>");
-  Option ids = command.Add("--ids", convert.ids,
-                           "the token ids the known answers belong to; with an encoder "
-                           "source ids ||| target ids, a pair on each line");
-  golden.Needs(ids).Called("G");
-  ids.Needs(golden).Called("I");
-  command.Add("--tolerance", convert.tolerance, "largest difference to a known answer")
+      "golden values to replay: lines of position<TAB>id<TAB>...<TAB>value; for a model with an "
+      "encoder, sentence<TAB> comes first");
+  Option ids =
+      command.Add("--ids", convert.ids,
+                  "token ids that the golden values belong to; for a model with an encoder, "
+                  "one pair per line: source ids ||| target ids");
+  golden.Needs(ids).Called("FILE");
+  ids.Needs(golden).Called("FILE");
+  command.Add("--tolerance", convert.tolerance, "largest accepted difference from a golden value")
       .NonNegative()
       .Called("X")
       .ShowDefault();

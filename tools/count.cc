@@ -1,4 +1,4 @@
-// kinglet count: operations and storage of a model, as they are or by published rules.
+// kinglet count: operations and storage of a model, as executed or by published rules.
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -48,23 +48,23 @@ Result<std::vector<uint64_t>> ParseCounts(const char* option, std::string_view t
                          "whole numbers separated by commas", "\"" + std::string(text) + "\"");
 }
 
-// What the rules count over: bins for the ones, paths for the others.
+// What the rules count over: micronet-2019 counts bins, executed counts the paths of tokens.
 struct CountInput {
   std::vector<uint64_t> bin_counts;
   Trace trace;
   std::string text;
-  Trace encoder;           // of the tokens of sources
-  uint64_t sentences = 0;  // of translations
+  Trace encoder;           // paths of the source tokens
+  uint64_t sentences = 0;  // translations
 };
 
-// What is computed after each token where nothing is left out.
-std::string EverythingAsked(const Plan& plan) {
+// What a full query computes after each token.
+std::string FullQueryText(const Plan& plan) {
   if (plan.classifier) return "the scores of all classes";
-  return plan.clusters.empty() ? "nothing but its vector" : "the full distribution";
+  return plan.clusters.empty() ? "only its vector" : "the full distribution";
 }
 
-// Runs the tokens and asks for what --mode says after each; a word's own probability cannot be
-// asked for after the last one, which is left out then.
+// Runs the tokens and makes the query of --mode after each. Mode score queries the following token,
+// so it leaves out the last one.
 Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const Model>& model,
                         std::span<const uint32_t> ids) {
   const bool score = options.mode == "score";
@@ -82,7 +82,7 @@ Result<Trace> RunTokens(const CountOptions& options, const std::shared_ptr<const
   return trace;
 }
 
-// The tokens of `lengths`: as many of source and target, whose words do not matter.
+// A made-up sentence pair of the lengths in --lengths. Its ids do not change the count.
 Result<std::vector<SentencePair>> PairOfLengths(const CountOptions& options, const Model& model) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<uint64_t> lengths,
                            ParseCounts("--lengths", options.lengths));
@@ -103,7 +103,7 @@ Result<std::vector<SentencePair>> PairOfLengths(const CountOptions& options, con
       {std::vector<uint32_t>(lengths[0], 0), std::vector<uint32_t>(lengths[1], 0)}};
 }
 
-// The path of each target token, and what the query about it took.
+// The path of each target token and the work of the query after it.
 Result<Trace> RunPair(const CountOptions& options, const SentencePair& pair, Session& session) {
   const Plan& plan = session.model().plan();
   uint32_t fed = *session.model().file().description().start_token;
@@ -154,13 +154,13 @@ Result<CountInput> ReadTranslations(const CountOptions& options,
     }
   }
   for (const auto& [path, count] : input.trace.paths) input.bin_counts[path.bin] += count;
-  const std::string asked = options.mode == "full"    ? "the full distribution"
+  const std::string query = options.mode == "full"    ? "the full distribution"
                             : options.mode == "score" ? "the next word"
                                                       : "the top " + std::to_string(options.top);
   input.text =
       Grouped(input.trace.tokens()) + " target tokens of " +
       (options.pairs.empty() ? "a pair of " + options.lengths + " tokens" : options.pairs) + ", " +
-      asked + " after each";
+      query + " after each";
   return input;
 }
 
@@ -180,22 +180,22 @@ Result<CountInput> ReadInput(const CountOptions& options,
                              std::to_string(sequence.ids.size()));
     }
     input.bin_counts = BinCounts(plan, sequence.ids);
-    std::string asked = EverythingAsked(plan);
+    std::string query = FullQueryText(plan);
     if (options.mode == "full") {
       input.trace = FullTrace(plan, sequence.ids);
     } else {
       KINGLET_ASSIGN_OR_RETURN(input.trace, RunTokens(options, model, sequence.ids));
-      asked = options.mode == "score" ? "the next word" : "the top " + std::to_string(options.top);
+      query = options.mode == "score" ? "the next word" : "the top " + std::to_string(options.top);
     }
     input.text = Grouped(input.trace.tokens()) + " tokens of " + options.ids +
-                 " from a fresh stream, " + asked + " after each";
+                 " from a fresh stream, " + query + " after each";
     return input;
   }
   if (!options.bin_counts.empty()) {
     KINGLET_ASSIGN_OR_RETURN(input.bin_counts, ParseCounts("--bin-counts", options.bin_counts));
   } else if (!NeedsBinCounts(plan)) {
     input.bin_counts.resize(bins);
-    input.bin_counts.front() = 1;  // no bin costs more than another
+    input.bin_counts.front() = 1;  // all bins cost the same
   }
   // Sums of counts stay exact in double.
   constexpr uint64_t kMaxTokens = uint64_t{1} << 53;
@@ -218,12 +218,13 @@ Result<CountInput> ReadInput(const CountOptions& options,
         options.bin_counts.empty() ? "neither" : "--bin-counts " + options.bin_counts);
   }
   input.trace = SteadyFullTrace(plan, input.bin_counts);
-  input.text = plan.clusters.empty() ? EverythingAsked(plan)
-                                     : "window and cache full, the full distribution";
+  input.text =
+      plan.clusters.empty() ? FullQueryText(plan) : "window and cache full, the full distribution";
   return input;
 }
 
-// Whether the options say of what a model with an encoder, or one without, is counted.
+// Refuses options whose kind of input does not suit the model: texts without an encoder, sentence
+// pairs with one.
 Status CheckCountInput(const CountOptions& options, bool has_encoder) {
   const bool texts = !options.ids.empty() || !options.bin_counts.empty();
   const bool translations = !options.pairs.empty() || !options.lengths.empty();
@@ -308,7 +309,7 @@ Status CheckOptions(const CountOptions& options) {
   const bool runs = !options.ids.empty() || !options.pairs.empty();
   if (options.mode != "full" && (!runs || options.rules != "executed" || options.compare)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "count --mode " + options.mode,
-                           "--ids or --pairs FILE, the rules executed and no --compare",
+                           "--ids or --pairs, --rules executed and no --compare",
                            !runs             ? "neither file"
                            : options.compare ? "--compare"
                                              : options.rules);
@@ -322,32 +323,35 @@ Status CheckOptions(const CountOptions& options) {
 
 Command AddCount(Arguments& program) {
   const auto options = std::make_shared<CountOptions>();
-  Arguments count =
-      program.AddSubcommand("count", "Operations per token and bytes, by named rules");
+  Arguments count = program.AddSubcommand("count", "Count operations per token and bytes");
   AddRunOptions(count, options->run);
-  count.Add("--rules", options->rules, "who says what counts")
+  count
+      .Add("--rules", options->rules,
+           "counting rules: what is executed, or the MicroNet challenge's")
       .OneOf({"executed", "micronet-2019"})
       .Called("executed|micronet-2019")
       .ShowDefault();
-  count.Add("--ids", options->ids, "count over these token ids, in order").Called("FILE");
+  count.Add("--ids", options->ids, "count over these token ids").Called("FILE");
   count
       .Add("--bin-counts", options->bin_counts,
-           "how many tokens lie in each bin, far into a stream")
+           "number of tokens in each embedding bin, with cache and context full")
       .Called("a,b,c");
   count
       .Add("--pairs", options->pairs,
-           "count over these translations, a line \"source ids ||| target ids\" each")
+           "count over these translations, one pair per line: source ids ||| target ids")
       .Called("FILE");
-  count.Add("--lengths", options->lengths, "or over one of so many tokens").Called("SOURCE,TARGET");
-  count.Add("--mode", options->mode, "what is asked after each token")
+  count.Add("--lengths", options->lengths, "count over one translation of these lengths in tokens")
+      .Called("SOURCE,TARGET");
+  count.Add("--mode", options->mode, "query after each token")
       .OneOf({"full", "score", "topk"})
       .Called("full|score|topk")
       .ShowDefault();
-  count.Add("--top", options->top, "the k of topk")
+  count.Add("--top", options->top, "number of tokens that a topk query returns")
       .Between(uint32_t{1}, UINT32_MAX)
       .Called("K")
       .ShowDefault();
-  count.AddFlag("--compare", options->compare, "both rules, and why they differ");
+  count.AddFlag("--compare", options->compare,
+                "print both rules and the reasons for their differences");
   count.Footer(
       "Example:\n  kinglet count model.kgl --rules micronet-2019 --bin-counts 198232,35479,11858");
   return {count, [options] { return CheckOptions(*options); },

@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// Counts are reported as they are: all digits of a double.
+// Enough digits for the exact value of a double.
 constexpr int kExactDigits = 17;
 constexpr size_t kComponentColumns = 36, kNumberColumns = 16;
 
@@ -79,7 +79,7 @@ void AppendComponents(const std::vector<Component>& components, JsonLine& line) 
   line.EndArray();
 }
 
-// What an encoder adds to a report of target tokens whose total is given.
+// The encoder's part of the report; `target_total` is the total per target token.
 void AppendEncoder(const CountSource& source, double target_total, JsonLine& line) {
   if (!source.encoder) return;
   const EncoderCount& encoder = *source.encoder;
@@ -96,11 +96,12 @@ void AppendEncoder(const CountSource& source, double target_total, JsonLine& lin
 std::string EncoderFacts(const CountSource& source, double target_total) {
   if (!source.encoder) return "";
   const EncoderCount& encoder = *source.encoder;
-  return Fact("encoder", GroupedText(encoder.total) + " for each of " +
-                             Grouped(encoder.source_tokens) + " source tokens, beside " +
+  return Fact("encoder", GroupedText(encoder.total) + " operations for each of " +
+                             Grouped(encoder.source_tokens) + " source tokens; " +
                              Grouped(encoder.target_tokens) + " target tokens") +
-         Fact("per sentence", GroupedText(encoder.PerSentence(target_total)) + ", mean of " +
-                                  Grouped(encoder.sentences));
+         Fact("per sentence", GroupedText(encoder.PerSentence(target_total)) +
+                                  " operations, mean of " + Grouped(encoder.sentences) +
+                                  " sentences");
 }
 
 std::string EncoderTable(const CountSource& source) {
@@ -108,8 +109,8 @@ std::string EncoderTable(const CountSource& source) {
   return ComponentTable(source.encoder->components, source.encoder->operations);
 }
 
-// Why the two rules differ, by the last part of a component's name; "" stands for products with a
-// weight. docs/ACCOUNTING.md has the formulas.
+// Why the two rules differ, by the last part of a component's name; "" stands for products with
+// weights. docs/ACCOUNTING.md has the formulas.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kReasons = {{
     {"norm1", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
     {"norm2", "mean, variance, gain and bias as computed, 8 n + 2, not 6 n"},
@@ -189,10 +190,10 @@ std::string ExecutedJson(const ExecutedCount& count, const ExecutedStorage& stor
 
 std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& storage,
                          const CountSource& source) {
-  std::string text = Fact("rules", "executed: what the plan runs for one token") +
+  std::string text = Fact("rules", "executed: operations that this build runs for one token") +
                      Fact("backend", source.backend) + Fact("paths", source.paths);
   text += Fact("parameters",
-               Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " not zero");
+               Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
   text += Fact("bytes", Grouped(storage.file_size) + ": values " + Grouped(storage.values) +
                             ", masks " + Grouped(storage.mask) + ", scales " +
                             Grouped(storage.scales) + ", other " + Grouped(storage.Other()));
@@ -238,7 +239,7 @@ std::string MicronetText(const MicronetCount& count, const CountSource& source) 
                      Fact("bin frequencies", source.bins) +
                      Fact("bits", std::to_string(count.bits));
   text += Fact("parameters",
-               Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " not zero");
+               Grouped(storage.total) + ", of which " + Grouped(storage.nonzero) + " are not zero");
   text += Fact("size", GroupedText(storage.TotalSize()) + ": parameters " +
                            GroupedText(storage.size) + ", masks " + GroupedText(storage.mask) +
                            ", quantisers " + GroupedText(storage.quantisation) +

@@ -1,5 +1,5 @@
-// What `kinglet count` prints: one set of rules, or both side by side with the reason for every
-// difference. Pure functions from counts to text.
+// Output of `kinglet count`: the count by one set of rules, or by both side by side with the reason
+// for every difference. Pure functions from counts to text.
 #ifndef KINGLET_TOOLS_COUNT_REPORT_H_
 #define KINGLET_TOOLS_COUNT_REPORT_H_
 
@@ -15,14 +15,14 @@
 
 namespace kinglet {
 
-// Of translations: what a source token takes on its way through the encoder, beside what is counted
-// of a target token.
+// The encoder's operations per source token, for translations. The rest of the report is per target
+// token.
 struct EncoderCount {
   uint64_t sentences = 0, source_tokens = 0, target_tokens = 0;
   std::vector<Component> components;
   OperationTally operations;  // their sum
-  double total = 0;           // as the rules weigh it
-  // A sentence with its translation, where a target token takes so much.
+  double total = 0;           // weighted as the rules say
+  // Mean operations of a sentence pair, if a target token takes `target_total`.
   double PerSentence(double target_total) const {
     return (total * static_cast<double>(source_tokens) +
             target_total * static_cast<double>(target_tokens)) /
@@ -30,20 +30,20 @@ struct EncoderCount {
   }
 };
 
-// Where the numbers come from, for the report's reader.
+// Where the numbers of the report come from.
 struct CountSource {
   std::string backend;
   std::string paths;  // "1,400 tokens of ids.txt from a fresh stream, ..."
-  std::string bins;   // how many tokens lie in each: "1316,59,25"
+  std::string bins;   // number of tokens in each bin: "1316,59,25"
   std::vector<CodedTableFacts> tables = {};
   std::optional<EncoderCount> encoder = {};
 };
 
-// Bytes of the file, by what they are for.
+// Parameters, and bytes of the file by purpose.
 struct ExecutedStorage {
-  uint64_t nonzero = 0, total = 0;            // parameters, all of them
+  uint64_t nonzero = 0, total = 0;            // parameters
   uint64_t values = 0, mask = 0, scales = 0;  // bytes; values: codes and floats
-  uint64_t file_size = 0;                     // the three and header, words, padding
+  uint64_t file_size = 0;                     // values, mask, scales, header, words, padding
   uint64_t Other() const { return file_size - values - mask - scales; }
 };
 ExecutedStorage ExecutedStorageOf(const Ledger& ledger, uint64_t nonzero, uint64_t total);
@@ -55,7 +55,7 @@ std::string ExecutedText(const ExecutedCount& count, const ExecutedStorage& stor
 std::string MicronetJson(const MicronetCount& count, const CountSource& source);
 std::string MicronetText(const MicronetCount& count, const CountSource& source);
 
-// A component under both rules; one that a rule does not have is zero there.
+// A component under both rules; zero under a rule that does not have it.
 struct ComparedComponent {
   std::string name;
   OperationTally micronet, executed;
@@ -64,8 +64,8 @@ struct ComparedComponent {
 };
 std::vector<ComparedComponent> Compare(const std::vector<Component>& micronet,
                                        const std::vector<Component>& executed);
-// What was executed beyond the published count, or below it, for one reason; in the order of the
-// components.
+// Executed minus published operations, summed over the components with the same reason. In the
+// order of the components.
 struct DifferenceReason {
   std::string why;
   OperationTally difference;

@@ -1,4 +1,4 @@
-// kinglet embed: the vectors of words, and class scores of lists of words.
+// kinglet embed: embedding vectors of words, or class scores of word lists.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -68,7 +68,7 @@ Status WriteClasses(const EmbedOptions& options, Embedder& embedder, Console& co
         !status.ok()) {
       return InFile(options.ids + ", line " + std::to_string(i + 1), status);
     }
-    // Of equal scores the first.
+    // The first of equal scores.
     const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
     if (options.run.json) {
       JsonLine line(digits);
@@ -102,13 +102,13 @@ Status Embed(const EmbedOptions& options, Console& console) {
 Command AddEmbed(Arguments& program) {
   const auto options = std::make_shared<EmbedOptions>();
   Arguments embed =
-      program.AddSubcommand("embed", "The vectors of words, or classes of word lists");
+      program.AddSubcommand("embed", "Print the vectors of words, or the classes of word lists");
   AddModelOptions(embed, options->run);
-  embed.Add("--ids", options->ids, "token ids; with --classify, a list in each line")
+  embed.Add("--ids", options->ids, "token ids; with --classify, one list of ids per line")
       .Required()
       .Called("FILE");
   embed.AddFlag("--classify", options->classify,
-                "each line's class and the log-probabilities of all classes");
+                "print the class of each list and the log-probabilities of all classes");
   embed.Footer("Example:\n  kinglet embed model.kgl --ids ids.txt --json");
   return {embed, [] { return Status(); },
           [options](Console& console) { return Embed(*options, console); }};

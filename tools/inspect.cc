@@ -1,10 +1,11 @@
-// kinglet inspect: what is in a model file, to the last byte.
+// kinglet inspect: the blocks and tensors of a model file, and the purpose of each byte.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <variant>
 
 #include "format/message_text.h"
+#include "format/overloaded.h"
 #include "tools/block_json.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
@@ -56,7 +57,7 @@ std::string JsonReport(const ModelFile& file) {
   return line.Finish();
 }
 
-// Counts of a block that say how large it is.
+// A line for people about the structure and size of a block.
 struct BlockText {
   std::string operator()(const AdaptiveEmbedding& block) const {
     return "adaptive embedding  width " + std::to_string(block.width) + ", scale " +
@@ -76,22 +77,28 @@ struct BlockText {
     return "transformer encoder " + std::to_string(block.vocabulary_size) + " words, " +
            Stack(block.stack) + Unit(block.embedding);
   }
+  static std::string PositionsText(const Positions& positions) {
+    return std::visit(
+        Overloaded{
+            [](const SlotPositions&) -> std::string { return "trained columns of window slots"; },
+            [](const RelativeSinusoids& relative) {
+              return "relative sinusoids" +
+                     (relative.clamp ? " up to " + std::to_string(*relative.clamp) : "");
+            },
+            [](const AbsoluteSinusoids&) -> std::string { return "absolute sinusoids"; },
+            [](const PositionTable&) -> std::string { return "a table of positions"; }},
+        positions);
+  }
   static std::string Stack(const TransformerDecoder& block) {
-    static constexpr const char* kPositions[] = {"trained columns of window slots",
-                                                 "relative sinusoids", "absolute sinusoids",
-                                                 "a table of positions"};
     std::string text = std::to_string(block.layers.size()) + " layers, width " +
                        std::to_string(block.width) + ", " + std::to_string(block.heads) +
                        " heads (key " + std::to_string(block.key_size) + ", value " +
                        std::to_string(block.value_size) + "), window " +
-                       std::to_string(block.window) + ", " + kPositions[block.positions.index()];
-    if (const auto* relative = std::get_if<RelativeSinusoids>(&block.positions)) {
-      if (relative->clamp) text += " up to " + std::to_string(*relative->clamp);
-    }
-    text += block.norm_order == NormOrder::kPre ? ", norms first" : ", norms last";
+                       std::to_string(block.window) + ", " + PositionsText(block.positions);
+    text += block.norm_order == NormOrder::kPre ? ", pre-norm" : ", post-norm";
     if (block.final_norm_gain) text += ", a final norm";
     text += block.start == StreamStart::kZeros ? ", zeros before the stream"
-                                               : ", nothing before the stream";
+                                               : ", masked before the stream";
     return text + (block.output ? ", activations quantised" : ", float activations");
   }
   std::string operator()(const AdaptiveSoftmax& block) const {
@@ -212,8 +219,8 @@ Status Inspect(const InspectOptions& options, Console& console) {
 Command AddInspect(Arguments& program) {
   const auto options = std::make_shared<InspectOptions>();
   Arguments inspect =
-      program.AddSubcommand("inspect", "What a model is made of, and where its bytes go");
-  inspect.Add("M.kgl", options->model, "the model file").Required().Called("");
+      program.AddSubcommand("inspect", "Show the blocks and tensors of a model and their sizes");
+  inspect.Add("M.kgl", options->model, "model file").Required().Called("");
   inspect.AddFlag("--json", options->json, "print JSON Lines");
   inspect.Footer("Example:\n  kinglet inspect model.kgl");
   return {inspect, [] { return Status(); },

@@ -1,5 +1,5 @@
-// JSON Lines, written with a fixed key order and a fixed number of digits, so that two runs that
-// compute the same print the same bytes.
+// Writes JSON Lines with a fixed key order and a fixed number of digits, so that runs with equal
+// results print equal bytes.
 #ifndef KINGLET_TOOLS_JSON_LINES_H_
 #define KINGLET_TOOLS_JSON_LINES_H_
 
@@ -9,17 +9,17 @@
 
 namespace kinglet {
 
-// One line: an object that is open from the start. Keys and values are appended in order; the
-// caller keeps the structure well formed.
+// One line: an object. Keys and values are appended in order; the caller must keep the structure
+// well formed.
 class JsonLine {
  public:
-  // Numbers get `digits` significant digits: 9 tell all floats apart, 17 all doubles.
+  // Numbers get `digits` significant digits: 9 distinguish all floats, 17 all doubles.
   explicit JsonLine(int digits = 9) : digits_(digits) {}
 
   JsonLine& Key(std::string_view key);
-  // A string. Bytes that are not UTF-8 are the caller's to escape (Token does).
+  // A string. The caller escapes bytes that are not UTF-8 (Token does).
   JsonLine& Text(std::string_view text);
-  // Null unless finite: JSON has no other numbers. Minus zero becomes zero.
+  // JSON has only finite numbers, so others become null. Minus zero becomes zero.
   JsonLine& Number(double number);
   JsonLine& Integer(uint64_t number);
   JsonLine& Boolean(bool value);
@@ -38,7 +38,7 @@ class JsonLine {
   // "nll":3.9,"ppl":49.4 of a mean loss; an infinite one is null, and "impossible":true follows.
   JsonLine& Loss(double nll);
 
-  // The whole line with its newline; the object is empty and open again.
+  // Returns the line with its newline and starts a new, empty object.
   std::string Finish();
 
  private:

@@ -1,5 +1,5 @@
-// The kinglet command: parses the command line, runs one subcommand, turns its Status into an exit
-// status. 0: done; 1: failed; 2: the command line is wrong.
+// The kinglet command: parses the command line, runs one subcommand, and turns its Status into
+// an exit status. 0: success; 1: failure; 2: wrong command line.
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -23,8 +23,8 @@ std::string VersionText() {
   text += "\n";
   for (const Backend& backend : DeviceBackends()) {
     const Result<std::string> device = backend.device_name();
-    text += "on a device: " + std::string(backend.name) + " (" +
-            (device.ok() ? *device : "not here: " + device.status().message()) + ")\n";
+    text += "device: " + std::string(backend.name) + " (" +
+            (device.ok() ? *device : "not available: " + device.status().message()) + ")\n";
   }
   return text;
 }
@@ -34,7 +34,8 @@ Status UsageRefusal(const std::string& where, const std::string& expected,
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", where, expected, found);
 }
 
-// A first word that is no subcommand: the parser would only call it unexpected.
+// Refuses an unknown subcommand with the list of known ones; the parser would only call the word
+// unexpected.
 Status CheckSubcommand(int argc, const char* const* argv, const std::string& known) {
   if (argc < 2) return UsageRefusal("command", "one of " + known, "none (see kinglet --help)");
   const std::string first(argv[1]);
@@ -52,7 +53,7 @@ int Fail(const Status& status, int exit_status) {
   return exit_status;
 }
 
-// Runs what was parsed. The results so far are written even if the command fails.
+// Runs the parsed subcommand. Results so far are written even if the command fails.
 int RunCommand(const Command& command, Console& console) {
   if (const Status checked = command.check(); !checked.ok()) return Fail(checked, kUsage);
   const Status ran = command.run(console);
@@ -62,12 +63,12 @@ int RunCommand(const Command& command, Console& console) {
 }
 
 int Main(int argc, const char* const* argv) {
-  ArgumentParser program("Compressed language models: convert, run and examine them.", "kinglet");
+  ArgumentParser program("Convert, run and inspect compressed language models.", "kinglet");
   program.RequireSubcommand();
   program.AddVersion(VersionText);
   program.Footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
-      "`kinglet SUBCOMMAND --help` says more.");
+      "Run `kinglet SUBCOMMAND --help` for the options of a subcommand.");
   const std::array commands = {AddConvert(program),  AddScore(program),  AddPredict(program),
                                AddCount(program),    AddBench(program),  AddEmbed(program),
                                AddInspect(program),  AddVerify(program), AddTranslate(program),
@@ -100,14 +101,14 @@ int Main(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   kinglet::ProtectStandardDescriptors();
-  // A reader that went away is then a write error like any other.
+  // Without the signal, a closed pipe is a write error like any other.
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is then an error of the write
+  std::signal(SIGXFSZ, SIG_IGN);  // likewise for the file-size limit
   try {
     return kinglet::Main(argc, argv);
   } catch (const std::bad_alloc&) {
-    kinglet::PrintError(kinglet::Status(KINGLET_OUT_OF_MEMORY,
-                                        "memory: command: expected enough of it, found none left"));
+    kinglet::PrintError(kinglet::Status(
+        KINGLET_OUT_OF_MEMORY, "memory: command: expected enough memory, found none left"));
   } catch (const std::exception& error) {
     kinglet::PrintError(kinglet::Status(KINGLET_INTERNAL, error.what()));
   }

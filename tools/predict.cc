@@ -1,4 +1,4 @@
-// kinglet predict: after each token, what comes next?
+// kinglet predict: the most probable next tokens after each token of a text.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,13 +21,13 @@
 
 namespace kinglet {
 
-// What a lane answers to one token.
+// A lane's results for one token.
 struct Answer {
   std::optional<double> log_probability;  // of the token itself; none for the first
   std::vector<Candidate> next;
 };
 
-// For Replicas, which finds it by its argument.
+// Replicas finds this overload by argument-dependent lookup.
 static bool SameBits(const Answer& a, const Answer& b) {
   if (a.log_probability.has_value() != b.log_probability.has_value()) return false;
   if (a.log_probability && !SameBits(*a.log_probability, *b.log_probability)) return false;
@@ -39,8 +39,8 @@ static bool SameBits(const Answer& a, const Answer& b) {
 
 namespace {
 
-// Tokens computed before their predictions are shown: this many, or as few as keep the candidates
-// of all lanes together to this number.
+// Tokens per chunk: predictions are shown when a chunk is computed. At most kReadChunk, and fewer
+// if the candidates of all lanes would exceed kCandidates.
 constexpr size_t kReadChunk = 64;
 constexpr size_t kCandidates = size_t{1} << 20;
 
@@ -71,8 +71,8 @@ class Predictor {
     return Status();
   }
 
-  // Feeds the model's start token, where it has one. Its prediction is part of no JSON, which has
-  // an answer for each token of the text.
+  // Feeds the model's start token, if it has one. JSON output omits its prediction: it has one line
+  // for each token of the text.
   Status Start() {
     const std::optional<uint32_t> start = model_.file().description().start_token;
     if (!start) return Status();
@@ -85,7 +85,7 @@ class Predictor {
     return Status();
   }
 
-  // The prediction that no token has answered yet.
+  // Shows the prediction for the token that has not been read yet.
   Status ShowPending() {
     if (options_.run.json || pending_.empty()) return Status();
     console_.out.Write(view_.PendingLine(pending_));
@@ -168,11 +168,11 @@ Result<uint32_t> ParseId(std::string_view word, uint64_t line) {
                          "\"" + std::string(word.substr(0, 64)) + "\"");
 }
 
-// Standard input as it comes: words, or numbers where the model has ids only.
+// Feeds standard input as it arrives: words, or ids if the model has no vocabulary.
 Status FeedStandardInput(Predictor& predictor, const Model& model, const Console& console) {
   std::optional<WordLookup> lookup;
   if (model.vocabulary() != nullptr) lookup.emplace(*model.vocabulary());
-  std::vector<uint32_t> ids;  // of the piece that is being read
+  std::vector<uint32_t> ids;  // of the current piece of input
   const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
     const std::string source(kStandardInput);
     if (lookup) {
@@ -187,7 +187,7 @@ Status FeedStandardInput(Predictor& predictor, const Model& model, const Console
     ids.push_back(id);
     return Status();
   };
-  // What stands before a bad word is still answered.
+  // Words before a bad word still get their predictions.
   const auto feed = [&](const Status& read) {
     const Status fed = predictor.Feed(ids);
     ids.clear();
@@ -216,11 +216,11 @@ Status Predict(const PredictOptions& options, Console& console) {
     KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
   } else {
     if (console.input_is_terminal && console.errors_are_terminal) {
-      PrintNote("type a text; every line ends with <eos>, Ctrl-D ends");
+      PrintNote("type a text; each line end becomes <eos>, Ctrl-D ends the input");
     }
     KINGLET_RETURN_IF_ERROR(FeedStandardInput(predictor, *model, console));
   }
-  // A terminal has seen it already.
+  // On a terminal it has been shown already.
   if (!console.input_is_terminal || !options.ids.empty()) {
     KINGLET_RETURN_IF_ERROR(predictor.ShowPending());
   }
@@ -233,13 +233,14 @@ Status Predict(const PredictOptions& options, Console& console) {
 Command AddPredict(Arguments& program) {
   const auto options = std::make_shared<PredictOptions>();
   Arguments predict = program.AddSubcommand(
-      "predict", "The most probable continuations after each token of standard input");
+      "predict", "Print the most probable next tokens after each token of a text");
   AddRunOptions(predict, options->run);
-  predict.Add("--top", options->top, "how many continuations")
+  predict.Add("--top", options->top, "number of next tokens to print")
       .Between(uint32_t{1}, UINT32_MAX)
       .Called("K")
       .ShowDefault();
-  predict.Add("--ids", options->ids, "token ids in place of text on standard input").Called("FILE");
+  predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
+      .Called("FILE");
   predict.Footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
   return {predict, [] { return Status(); },
           [options](Console& console) { return Predict(*options, console); }};

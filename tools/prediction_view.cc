@@ -64,7 +64,7 @@ std::string PredictionView::Word(uint32_t id) const {
   return vocabulary_ == nullptr ? std::to_string(id) : vocabulary_->Word(id);
 }
 
-// Eighths of a column where the locale has the characters for them.
+// Draws eighths of a column if the locale is UTF-8.
 std::string PredictionView::Bar(double probability) const {
   static constexpr std::array<const char*, 9> kEighths = {" ", "▏", "▎", "▍", "▌",
                                                           "▋", "▊", "▉", "█"};

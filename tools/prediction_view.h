@@ -1,5 +1,5 @@
-// How predictions look to people: one line per token with its probability, its rank, and what had
-// been predicted for its place.
+// Predictions as text for people: one line per token with its probability, its rank, and the words
+// that had been predicted for its position.
 #ifndef KINGLET_TOOLS_PREDICTION_VIEW_H_
 #define KINGLET_TOOLS_PREDICTION_VIEW_H_
 
@@ -15,22 +15,22 @@
 
 namespace kinglet {
 
-// A token of the text and the probability it had.
+// A token of the text and its probability.
 struct ObservedToken {
   uint64_t position;
   uint32_t id;
-  std::optional<double> log_probability;  // none for the first: nothing predicted it
+  std::optional<double> log_probability;  // nullopt for the first token, which has no prediction
 };
 
-// How good the predictions were so far.
+// Statistics of the predictions so far.
 struct PredictionTally {
   uint64_t tokens = 0;
   uint64_t predicted = 0;        // tokens that had a prediction
-  uint64_t first = 0;            // that were its most probable word
-  uint64_t among_top = 0;        // that were among its words
+  uint64_t first = 0;            // tokens that were the most probable word
+  uint64_t among_top = 0;        // tokens among the predicted words
   double log_probability = 0.0;  // sum over the predicted
   double seconds = 0.0;
-  size_t top = 0;  // most words of a prediction
+  size_t top = 0;  // largest number of words in a prediction
 
   void Add(const ObservedToken& token, const std::vector<Candidate>& predicted_words);
 };
@@ -51,8 +51,8 @@ class PredictionView {
 
  private:
   std::string Word(uint32_t id) const;
-  // The predicted words with bars, as many as the terminal's line has room for behind `used`
-  // columns; the one with index `highlighted` stands out.
+  // The predicted words with bars, as many as fit on the terminal's line after `used` columns; the
+  // word with index `highlighted` is emphasised.
   std::string Words(const std::vector<Candidate>& prediction, std::optional<size_t> highlighted,
                     size_t used) const;
   std::string Bar(double probability) const;

@@ -1,4 +1,4 @@
-// A refusal's one line, "WHAT: WHERE: expected X, found Y", taken apart again for JSON.
+// Splits an error message "WHAT: WHERE: expected X, found Y" into its parts, for JSON output.
 #ifndef KINGLET_TOOLS_REFUSAL_PARTS_H_
 #define KINGLET_TOOLS_REFUSAL_PARTS_H_
 
@@ -13,7 +13,7 @@ struct RefusalParts {
   std::string found;
 };
 
-// `what` is removed from the front where the message starts with it: paths may hold anything.
+// `what` is the known first part; it is removed by value because a path may contain ": ".
 inline RefusalParts SplitRefusal(std::string_view message, std::string_view what) {
   constexpr std::string_view kExpected = ": expected ", kFound = ", found ";
   if (message.starts_with(what) && message.substr(what.size()).starts_with(": ")) {

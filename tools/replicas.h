@@ -1,5 +1,5 @@
-// K copies of one stream that are fed the same and must answer the same, bit for bit. With K = 1 it
-// is simply the stream.
+// Several sessions (one per lane) that are fed the same tokens and must give the same answers, bit
+// for bit.
 #ifndef KINGLET_TOOLS_REPLICAS_H_
 #define KINGLET_TOOLS_REPLICAS_H_
 
@@ -23,16 +23,16 @@ inline bool SameBits(double a, double b) {
 
 class Replicas {
  public:
-  // `lanes` >= 1 sessions, worked on by up to `threads` >= 1 threads: several sessions at once,
-  // and where there are more threads than sessions, several threads for each. All sessions together
-  // are held to the memory limit of one.
+  // `lanes` >= 1 sessions on up to `threads` >= 1 threads: sessions run in parallel, and if there
+  // are more threads than sessions, each session uses several. All sessions together must fit into
+  // the memory limit of one.
   static Result<Replicas> Create(const std::shared_ptr<const Model>& model,
                                  const SessionOptions& options, size_t lanes, size_t threads);
 
-  // Calls Status work(Session&, std::vector<Answer>&) once per lane; it appends the lane's answers,
-  // the first of which is about position `first`. The lanes' answers are compared with
-  // SameBits(Answer, Answer) and returned once. Errors: the work's own; KINGLET_MISMATCH naming the
-  // first position where a lane differs from lane 0.
+  // Calls Status work(Session&, std::vector<Answer>&) once per lane. It appends the lane's answers;
+  // the first one is for position `first`. Compares the lanes' answers with SameBits(Answer,
+  // Answer) and returns those of lane 0. Errors: those of `work`; KINGLET_MISMATCH naming the first
+  // position where a lane differs from lane 0.
   template <class Answer, class Work>
   Result<std::vector<Answer>> Run(uint64_t first, const Work& work);
 

@@ -14,10 +14,9 @@ constexpr size_t kMaxLanes = 65536;
 }  // namespace
 
 void AddModelOptions(Arguments& arguments, RunOptions& options) {
-  arguments.Add("M.kgl", options.model, "the model file").Required().Called("");
-  // The names are those of the command's contract; whether this build has one is the runtime's
-  // answer.
-  arguments.Add("--backend", options.backend, "who computes: ref, ref64, cpu or cuda")
+  arguments.Add("M.kgl", options.model, "model file").Required().Called("");
+  // All backend names are accepted here; Model::Open refuses those that this build lacks.
+  arguments.Add("--backend", options.backend, "backend: ref, ref64, cpu or cuda")
       .OneOf({"ref", "ref64", "cpu", "cuda"})
       .Called("NAME")
       .ShowDefault();
@@ -26,13 +25,11 @@ void AddModelOptions(Arguments& arguments, RunOptions& options) {
 
 void AddRunOptions(Arguments& arguments, RunOptions& options) {
   AddModelOptions(arguments, options);
-  arguments
-      .Add("--threads", options.threads,
-           "lanes, and where there is one its work, are divided among up to N threads")
+  arguments.Add("--threads", options.threads, "use up to N threads")
       .Between(size_t{1}, kMaxThreads)
       .Called("N")
       .ShowDefault();
-  arguments.Add("--lanes", options.lanes, "run N replicas and require equal results")
+  arguments.Add("--lanes", options.lanes, "run N replicas and require identical results")
       .Between(size_t{1}, kMaxLanes)
       .Called("N")
       .ShowDefault();

@@ -1,4 +1,4 @@
-// Options that every subcommand which runs a model accepts.
+// Options shared by all subcommands that run a model.
 #ifndef KINGLET_TOOLS_RUN_OPTIONS_H_
 #define KINGLET_TOOLS_RUN_OPTIONS_H_
 
@@ -23,24 +23,24 @@ struct RunOptions {
 
 // Declares M.kgl, --backend and --json. `options` outlives the parsing.
 void AddModelOptions(Arguments& arguments, RunOptions& options);
-// The same and --threads and --lanes. `options` outlives the parsing.
+// The same, and --threads and --lanes. `options` outlives the parsing.
 void AddRunOptions(Arguments& arguments, RunOptions& options);
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options);
-// The same with every weight of the file kept in memory, for those that read them.
+// The same, with every weight of the file kept in memory, for callers that read the weights.
 Result<std::shared_ptr<const Model>> OpenWholeModel(const RunOptions& options);
 
-// KINGLET_UNSUPPORTED for a model with an encoder, which does nothing without a source: `command`
-// reads texts, not pairs.
+// KINGLET_UNSUPPORTED for a model with an encoder, which needs a source: `command` reads texts, not
+// sentence pairs.
 Status RequireNoSource(const Model& model, const std::string& command);
 
-// Significant digits that tell all numbers of the backend's real type apart: 9 or 17.
+// Significant digits that distinguish all values of the backend's real type: 9 or 17.
 int NumberDigits(const Model& model);
-// The number with as many.
+// The number with NumberDigits significant digits.
 std::string NumberText(double number, const Model& model);
-// What stands for a file name in messages about standard input.
+// Stands for the file name in messages about standard input.
 inline constexpr std::string_view kStandardInput = "standard input";
-// The exact bits of a log-probability in that type, in hexadecimal.
+// The exact bits of a log-probability in the backend's real type, in hexadecimal.
 std::string HexBits(double value, const Model& model);
 
 }  // namespace kinglet

@@ -20,7 +20,7 @@
 namespace kinglet {
 namespace {
 
-// Tokens between two looks at the output and the clock.
+// Tokens scored between two writes of output and progress.
 constexpr uint64_t kScoreChunk = 256;
 
 struct ScoreOptions {
@@ -61,7 +61,7 @@ class Scorer {
         total_.Add(values[at - first]);
         if (PrintsTokens()) PrintToken(at, values[at - first]);
       }
-      // Whoever watches gets what there is; a pipe or file gets it in large pieces.
+      // A terminal gets output at once; a pipe or file gets it in large pieces.
       if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
       KINGLET_RETURN_IF_ERROR(console_.out.status());
       progress.Report(last);
@@ -71,7 +71,7 @@ class Scorer {
 
   void PrintSummary() {
     const uint64_t scored = stream_.size() - 1, tokens = scored + first_predicted_;
-    // Minus the sum would make a sum of zero minus zero.
+    // -sum would turn a sum of zero into minus zero.
     const double nll = (0.0 - total_.Value()) / static_cast<double>(scored);
     if (options_.run.json) {
       JsonLine line(NumberDigits(model_));
@@ -95,7 +95,7 @@ class Scorer {
  private:
   bool PrintsTokens() const { return options_.run.json || options_.tokens || options_.hex; }
 
-  // Where in the text the stream's token is that is predicted.
+  // Position in the text of a predicted token of the stream.
   uint64_t TextPosition(uint64_t at) const { return at - 1 + first_predicted_; }
 
   // Appends log p of the stream's tokens at [first, last). A block's first token is predicted from
@@ -174,7 +174,7 @@ class Scorer {
   ExactSum total_;
 };
 
-// A block is no longer than the model's positions.
+// Refuses blocks that are longer than the model has positions.
 Status CheckBlock(const ScoreOptions& options, const ModelDescription& description) {
   const std::optional<uint32_t> positions = PositionsOf(description);
   if (!options.block || !positions || *options.block <= *positions) return Status();
@@ -219,7 +219,7 @@ Status CheckScoreInput(const ScoreOptions& options) {
                            inputs == 0 ? "none of them" : "several");
   }
   if (!options.pairs.empty() && options.block) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--pairs", "no --block beside it",
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--pairs", "no --block with it",
                            std::to_string(*options.block));
   }
   if (!options.block || options.context < *options.block) return Status();
@@ -235,30 +235,33 @@ Command AddScore(Arguments& program) {
   Arguments score =
       program.AddSubcommand("score", "Log-probability of every token, and perplexity");
   AddRunOptions(score, options->run);
-  score.Add("--ids", options->ids, "token ids, separated by white space, or .npy").Called("FILE");
-  score
-      .Add("--text", options->text,
-           "running text (\"-\": standard input); every line ends with <eos>")
+  score.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
+      .Called("FILE");
+  score.Add("--text", options->text, "text (\"-\": standard input); each line end becomes <eos>")
       .Called("FILE");
   score
       .Add("--pairs", options->pairs,
-           "of a model with an encoder: source ids ||| target ids, a pair on each line")
+           "for a model with an encoder, one pair per line: source ids ||| target ids")
       .Called("FILE");
   Option block =
-      score.Add("--block", options->block, "score in blocks of N tokens, each from a fresh state");
+      score.Add("--block", options->block, "score in blocks of N tokens, each with a fresh state");
   block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
   score
       .Add("--context", options->context,
-           "of a block's tokens, the first C are fed only: they are the last of the "
-           "block before")
+           "overlap of the blocks: the first C tokens of each block are the last of the block "
+           "before and are not scored again")
       .Needs(block)
       .Called("C");
-  score.Add("--empty-cache", options->empty_cache, "what an empty neural cache does")
+  score
+      .Add("--empty-cache", options->empty_cache,
+           "distribution while the neural cache is empty: as the training code computes it, or "
+           "normalised")
       .OneOf({"reference", "normalised"})
       .Called("reference|normalised")
       .ShowDefault();
-  score.AddFlag("--hex", options->hex, "print the exact bits as well (implies --tokens)");
-  score.AddFlag("-v,--tokens", options->tokens, "print every token, not only the summary");
+  score.AddFlag("--hex", options->hex,
+                "print the exact bits of each log-probability too (implies --tokens)");
+  score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");
   score.Footer("Example:\n  kinglet score model.kgl --text test.txt --json");
   return {score, [options] { return CheckScoreInput(*options); },
           [options](Console& console) { return Score(*options, console); }};

@@ -1,4 +1,4 @@
-// kinglet score --pairs: log-probability of every word of given translations.
+// kinglet score --pairs: log-probability of every word of the given translations.
 #ifndef KINGLET_TOOLS_SCORE_PAIRS_H_
 #define KINGLET_TOOLS_SCORE_PAIRS_H_
 
@@ -14,13 +14,13 @@ namespace kinglet {
 
 struct ScorePairsOptions {
   std::string pairs;    // path (converters/texts/pair_file.h)
-  bool tokens = false;  // print each token also where the output is text
-  bool hex = false;     // with its exact bits
+  bool tokens = false;  // print each token, not only the summary
+  bool hex = false;     // print the exact bits too
 };
 
-// Encodes each source and scores the target behind its start token: `pos` is the index behind it,
-// from 0 in each sentence. KINGLET_UNSUPPORTED for a model without an encoder; otherwise errors of
-// ReadPairs and of running the model, naming the sentence.
+// Encodes each source and scores its target after the start token. `pos` in the output counts the
+// target's tokens from 0, without the start token. KINGLET_UNSUPPORTED for a model without an
+// encoder; otherwise errors of ReadPairs and of running the model, naming the sentence.
 Status ScorePairs(const RunOptions& run, const ScorePairsOptions& options,
                   const std::shared_ptr<const Model>& model, Console& console);
 

@@ -12,10 +12,11 @@ Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
     try {
       team->helpers_.emplace_back(&ThreadTeam::Help, team.get(), share);
     } catch (const std::system_error&) {
-      // Nobody waits for those that never came; the destructor sends the others home.
+      // Take the threads that could not start out of the barrier; the destructor ends the others.
       for (; share < threads; ++share) team->barrier_.arrive_and_drop();
-      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " of them",
-                             "as many from the system", std::to_string(team->helpers_.size() + 1));
+      return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " threads",
+                             "that many from the system",
+                             std::to_string(team->helpers_.size() + 1));
     }
   }
   return team;

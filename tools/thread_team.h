@@ -1,4 +1,4 @@
-// Threads that do one piece of work together, again and again, with little between the pieces.
+// Threads that run one function in parallel, many times, with little overhead between the runs.
 #ifndef KINGLET_TOOLS_THREAD_TEAM_H_
 #define KINGLET_TOOLS_THREAD_TEAM_H_
 
@@ -23,7 +23,7 @@ class ThreadTeam {
   ~ThreadTeam();
 
   size_t size() const { return helpers_.size() + 1; }
-  // Calls work(0), ..., work(size() - 1), each in a thread of its own, and returns when all have
+  // Calls work(0), ..., work(size() - 1), each in its own thread, and returns when all of them have
   // returned. `work` does not throw.
   void Run(const std::function<void(size_t share)>& work);
 
@@ -32,7 +32,7 @@ class ThreadTeam {
   void Help(size_t share);
 
   std::barrier<> barrier_;                             // passed when work begins and when it ends
-  const std::function<void(size_t)>* work_ = nullptr;  // null: go home
+  const std::function<void(size_t)>* work_ = nullptr;  // null: the threads end
   std::vector<std::thread> helpers_;
 };
 

@@ -1,5 +1,5 @@
-// Words of a vocabulary as text: they are byte strings from a file, so neither UTF-8 nor harmless
-// on a terminal unless made so.
+// Words of a vocabulary as text. They are byte strings from a file: they may not be UTF-8 and may
+// hold control sequences for a terminal.
 #ifndef KINGLET_TOOLS_TOKEN_TEXT_H_
 #define KINGLET_TOOLS_TOKEN_TEXT_H_
 
@@ -13,11 +13,11 @@ namespace kinglet {
 bool IsUtf8(std::string_view text);
 
 // For people: control characters (also U+0080..U+009F) and bytes that are not UTF-8 become \xNN, so
-// that a word stays on its line and cannot command the terminal.
+// that a word stays on its line and cannot control the terminal.
 std::string DisplayText(std::string_view text);
 
-// DisplayText cut to `columns` characters, the last of them then being "~", or filled with spaces.
-// Every character counts as one column.
+// DisplayText in exactly `columns` characters: longer text is cut and ends with "~", shorter text
+// is padded with spaces. Every character counts as one column.
 std::string FittedText(std::string_view text, size_t columns);
 
 }  // namespace kinglet

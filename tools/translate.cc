@@ -1,4 +1,4 @@
-// kinglet translate: the most probable translation of each line.
+// kinglet translate: translates each line of a text by greedy or beam search.
 #include <unistd.h>
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class Translator {
         console_(console),
         words_(options.ids.empty() ? session.model().vocabulary() : nullptr) {}
 
-  // An empty source is an empty line and stays one.
+  // An empty source has an empty translation.
   Status Translate(const std::vector<uint32_t>& source) {
     Translation best;
     best.finished = true;
@@ -93,7 +93,7 @@ class Translator {
   uint64_t sentence_ = 0;
 };
 
-// Each line of a text as it comes.
+// Translates each line as soon as it is read.
 Status TranslateText(const std::string& path, const Vocabulary& vocabulary,
                      Translator& translator) {
   WordLookup lookup(vocabulary);
@@ -121,7 +121,7 @@ Result<uint32_t> EndToken(const Model& model) {
   const auto end = words == nullptr ? std::nullopt : words->Find(kSentenceEnd);
   if (end) return *end;
   return Status::Refusal(KINGLET_UNSUPPORTED, "translate", "model",
-                         "a word </s>, which ends translations",
+                         "a word </s>, which ends a translation",
                          words == nullptr ? "ids only" : "none");
 }
 
@@ -146,7 +146,7 @@ Status Translate(const TranslateOptions& options, Console& console) {
   const Vocabulary* words = model->file().source_vocabulary();
   if (words == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "translate", options.run.model,
-                           "a model with words of the source, or --ids", "ids only");
+                           "a model with a source vocabulary, or --ids FILE", "ids only");
   }
   return TranslateText(options.text.empty() ? "-" : options.text, *words, translator);
 }
@@ -161,22 +161,18 @@ Status CheckTranslateInput(const TranslateOptions& options) {
 
 Command AddTranslate(Arguments& program) {
   const auto options = std::make_shared<TranslateOptions>();
-  Arguments translate = program.AddSubcommand(
-      "translate", "The most probable translation of each line of standard input");
+  Arguments translate = program.AddSubcommand("translate", "Translate each line of a text");
   AddModelOptions(translate, options->run);
-  translate
-      .Add("--ids", options->ids,
-           "ids of source words, a sentence on each line; "
-           "prints ids")
+  translate.Add("--ids", options->ids, "source ids, one sentence per line; prints target ids")
       .Called("FILE");
-  translate.Add("--text", options->text, "a text, a sentence on each line").Called("FILE");
-  translate.Add("--beam", options->beam, "sequences kept in beam search; 1: greedy search")
+  translate.Add("--text", options->text, "text, one sentence per line (default: standard input)")
+      .Called("FILE");
+  translate.Add("--beam", options->beam, "width of the beam search; 1: greedy search")
       .Between(uint32_t{1}, kWidestBeam)
       .Called("N")
       .ShowDefault();
   translate
-      .Add("--max-length", options->max_length,
-           "words of a translation, its end included, before it is cut")
+      .Add("--max-length", options->max_length, "longest translation in words, including its end")
       .Between(uint32_t{1}, std::numeric_limits<uint32_t>::max())
       .Called("N")
       .ShowDefault();

@@ -1,4 +1,5 @@
-// kinglet tune-cache: the neural cache's two numbers, searched for the lowest perplexity of a text.
+// kinglet tune-cache: searches for the theta and lambda of the neural cache that give the lowest
+// perplexity on a text.
 #include "converters/tuning/tune_cache.h"
 
 #include <cmath>
@@ -124,20 +125,17 @@ Status CheckTuneInput(const TuneCacheCommand& command) {
 Command AddTuneCache(Arguments& program) {
   const auto options = std::make_shared<TuneCacheCommand>();
   Arguments command = program.AddSubcommand(
-      "tune-cache", "Search the neural cache's numbers for the lowest perplexity of a text");
-  command.Add("M.kgl", options->model, "the model file").Required().Called("");
-  command
-      .Add("--text", options->text,
-           "running text (\"-\": standard input); every line ends with <eos>")
+      "tune-cache", "Find the neural cache's theta and lambda with the lowest perplexity");
+  command.Add("M.kgl", options->model, "model file").Required().Called("");
+  command.Add("--text", options->text, "text (\"-\": standard input); each line end becomes <eos>")
       .Called("FILE");
-  command.Add("--ids", options->ids, "token ids, separated by white space, or .npy").Called("FILE");
-  command.Add("--cache", options->capacity, "pairs of the cache (default: the model's own)")
+  command.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
+      .Called("FILE");
+  command.Add("--cache", options->capacity, "capacity of the cache in pairs (default: the model's)")
       .Between(uint32_t{1}, kMaxCacheCapacity)
       .Called("N");
-  command.Add("-o,--output", options->output, "the model file to write")
-      .Required()
-      .Called("OUT.kgl");
-  command.Add("--threads", options->threads, "the search uses up to N threads")
+  command.Add("-o,--output", options->output, "model file to write").Required().Called("OUT.kgl");
+  command.Add("--threads", options->threads, "use up to N threads")
       .Between(size_t{1}, kMaxTuningThreads)
       .Called("N")
       .ShowDefault();

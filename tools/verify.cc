@@ -1,4 +1,4 @@
-// kinglet verify: is the file undamaged, and does it still compute what it should?
+// kinglet verify: checks that a model file is undamaged and still computes its golden values.
 #include <memory>
 #include <string>
 
@@ -20,7 +20,7 @@ struct VerifyOptions {
 
 struct VerifyFacts {
   std::string digest;
-  GoldenReplay golden;  // no positions: the file carries no golden values
+  GoldenReplay golden;  // no positions: the file has no golden values
 };
 
 Result<VerifyFacts> CheckModel(const std::string& path) {
@@ -61,7 +61,7 @@ Status Verify(const VerifyOptions& options, Console& console) {
     return Status();
   }
   std::string text = DisplayText(options.model) + ": undamaged, digest " + facts.digest;
-  text += facts.golden.positions == 0 ? "; it carries no golden values"
+  text += facts.golden.positions == 0 ? "; no golden values"
                                       : "; " + Grouped(facts.golden.positions) +
                                             " golden values replayed, largest difference " +
                                             NumberText(facts.golden.largest_difference);
@@ -74,8 +74,8 @@ Status Verify(const VerifyOptions& options, Console& console) {
 Command AddVerify(Arguments& program) {
   const auto options = std::make_shared<VerifyOptions>();
   Arguments verify =
-      program.AddSubcommand("verify", "Check every byte of a model, and replay its golden values");
-  verify.Add("M.kgl", options->model, "the model file").Required().Called("");
+      program.AddSubcommand("verify", "Check every byte of a model and replay its golden values");
+  verify.Add("M.kgl", options->model, "model file").Required().Called("");
   verify.AddFlag("--json", options->json, "print JSON Lines");
   verify.Footer("Example:\n  kinglet verify model.kgl && echo undamaged");
   return {verify, [] { return Status(); },

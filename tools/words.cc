@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kUnknown = "<unk>";
 constexpr size_t kPieceSize = size_t{1} << 16;
-// Standard input may never end; this many ids are 4 GiB.
+// A limit for standard input, which may never end: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
 
 std::string LineText(uint64_t line) { return "line " + std::to_string(line); }

@@ -1,4 +1,4 @@
-// Running text as token ids: from a file or, as it is typed, from standard input.
+// Token ids from text or number files, or from standard input as it is typed.
 #ifndef KINGLET_TOOLS_WORDS_H_
 #define KINGLET_TOOLS_WORDS_H_
 
@@ -15,13 +15,14 @@
 
 namespace kinglet {
 
-// What a word's id is in a model; words it does not know are <unk>, where it has that, but for
-// kEndOfLine, which may be kSentenceEnd.
+// The ids of words in a vocabulary. Unknown words become <unk> if the vocabulary has it; kEndOfLine
+// becomes kSentenceEnd if the vocabulary has only that.
 class WordLookup {
  public:
   // `vocabulary` must outlive this.
   explicit WordLookup(const Vocabulary& vocabulary);
-  // KINGLET_UNKNOWN_WORD, naming the word and its place, if neither it nor <unk> is known.
+  // KINGLET_UNKNOWN_WORD, naming the word and its line, if the vocabulary has neither the word nor
+  // <unk>.
   Result<uint32_t> Find(std::string_view word, const std::string& source, uint64_t line);
   uint64_t unknown() const { return unknown_; }  // words that became <unk> so far
 
@@ -39,11 +40,12 @@ struct TokenSequence {
 // Ids from a file of numbers (converters/texts/token_file.h), each checked to be below
 // `vocabulary_size`.
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size);
-// Ids of a text file's words; "-" is standard input. `vocabulary` null: the model has ids only,
-// which is refused.
+// Ids of the words of a text file; "-" is standard input. Refuses a null `vocabulary`: a model that
+// has ids only cannot read text.
 Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary);
 
-// Reads a descriptor to its end; `sink` gets what one read(2) gave. `source` is for messages.
+// Reads a descriptor to its end and passes the bytes of each read(2) to `sink`. `source` names the
+// input in messages.
 Status ReadPieces(int descriptor, const std::string& source,
                   const std::function<Status(std::string_view)>& sink);
 

@@ -218,8 +218,7 @@ TEST_F(CountTranslationsTest, TextForPeople) {
     EXPECT_NE(outcome.out.find("encoder.layers.1.qkv"), std::string::npos);
   }
   const Outcome outcome = folder_.Run("count m.kgl --pairs pairs.txt");
-  EXPECT_NE(outcome.out.find("for each of 4 source tokens, beside 5 target tokens"),
-            std::string::npos)
+  EXPECT_NE(outcome.out.find("for each of 4 source tokens; 5 target tokens"), std::string::npos)
       << outcome.out;
   double difference = 0;
   for (const Json& line : folder_.Run("count m.kgl --pairs pairs.txt --compare --json").Json()) {

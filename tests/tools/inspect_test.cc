@@ -125,7 +125,7 @@ TEST(Inspect, DescribesTransformers) {
   EXPECT_EQ(block["layers"][1]["out_bias"], "layers.1.out.bias");
   EXPECT_FALSE(block["layers"][1].contains("start"));
   const std::string text = folder.Run("inspect m.kgl").out;
-  EXPECT_NE(text.find("window 5, relative sinusoids up to 3, norms last, a final norm"),
+  EXPECT_NE(text.find("window 5, relative sinusoids up to 3, post-norm, a final norm"),
             std::string::npos)
       << text;
 

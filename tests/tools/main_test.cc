@@ -109,7 +109,7 @@ TEST_F(MainTest, AMessageIsOneLineWhateverTheNames) {
 
 TEST_F(MainTest, ABackendWithoutItsDeviceFailsInOneLine) {
   const std::string version = folder_.Run("--version").out;
-  const size_t reason = version.find("cuda (not here: ");
+  const size_t reason = version.find("cuda (not available: ");
   if (reason == std::string::npos) GTEST_SKIP() << version;
   const Outcome outcome = folder_.Run("score m.kgl --ids ids.txt --backend cuda");
   EXPECT_EQ(outcome.exit_status, 1);

@@ -102,7 +102,7 @@ TEST_F(ScorePairsTest, Refusals) {
   folder_.Write("long.txt", "1 ||| 2 5 5 5 5 5 5 5 5 5 3\n");
   refused("score m.kgl --pairs long.txt", 1, "at most the decoder's 9 positions, found 10");
   refused("score m.kgl --pairs pairs.txt --ids pairs.txt", 2, "found several");
-  refused("score m.kgl --pairs pairs.txt --block 3", 2, "no --block beside it, found 3");
+  refused("score m.kgl --pairs pairs.txt --block 3", 2, "no --block with it, found 3");
   refused("score m.kgl", 2, "--pairs FILE, found none of them");
 }
 

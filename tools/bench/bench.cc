@@ -1,4 +1,4 @@
-// kinglet bench: what a token takes, beside what reading the memory it touches takes.
+// kinglet bench: the time per token, compared with the time to read the memory that it touches.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -67,7 +67,7 @@ Result<TranslationLengths> ReadLengths(const BenchOptions& options, const Model&
     return refuse("lengths of source and target", "none for a model without an encoder", "one");
   }
   if (!options.ids.empty()) {
-    return refuse("--ids", "none for a model with an encoder, whose words are made up", "a file");
+    return refuse("--ids", "none for a model with an encoder, which runs on random ids", "a file");
   }
   const auto read = [&](const char* name, const std::optional<uint64_t>& wanted,
                         uint64_t most) -> Result<uint64_t> {
@@ -131,34 +131,35 @@ Status Bench(const BenchOptions& options, Console& console) {
 
 Command AddBench(Arguments& program) {
   const auto options = std::make_shared<BenchOptions>();
-  Arguments bench =
-      program.AddSubcommand("bench", "Time per token, beside the time to read memory");
+  Arguments bench = program.AddSubcommand("bench", "Measure the time per token");
   AddRunOptions(bench, options->run);
-  bench.Get("--lanes").Says("N streams that step together");
-  bench.Add("--ids", options->ids, "feed these token ids; otherwise made-up ones").Called("FILE");
+  bench.Get("--lanes").Says("run N streams that step together");
+  bench.Add("--ids", options->ids, "token ids to feed (default: random ids)").Called("FILE");
   bench
       .Add("--source-length", options->source_length,
-           "of a translation: made-up words that are encoded (default: 20)")
+           "for a model with an encoder: tokens of the random source (default: 20)")
       .Called("N");
-  bench.Add("--target-length", options->target_length, "and steps behind them (default: 20)")
+  bench
+      .Add("--target-length", options->target_length,
+           "for a model with an encoder: tokens of the target (default: 20)")
       .Called("N");
-  bench.Add("--mode", options->modes, "what is asked after each token; all take turns")
+  bench.Add("--mode", options->modes, "queries after each token; each is measured separately")
       .Called("full,score,topk")
       .ShowDefault();
-  bench.Add("--top", options->top, "how many words topk asks for")
+  bench.Add("--top", options->top, "number of tokens that a topk query returns")
       .Between(uint32_t{1}, uint32_t{1} << 31)
       .Called("K")
       .ShowDefault();
   bench.AddFlag("--no-skip", options->no_skip,
-                "compute all clusters whatever is asked: for models of random weights");
-  bench.Add("--tokens", options->tokens, "steps to time in each mode, in rounds of equal length")
+                "compute all clusters in every query; for models with random weights");
+  bench.Add("--tokens", options->tokens, "number of steps to time in each mode")
       .Between(uint64_t{1}, kMaxTokens)
       .Called("N")
       .ShowDefault();
-  bench.Add("--rounds", options->rounds, "at most so many: each saves and restores all streams")
+  bench.Add("--rounds", options->rounds, "divide the steps into at most N rounds (default: 20)")
       .Between(uint64_t{1}, kMaxTokens)
       .Called("N");
-  bench.Add("--steps", options->steps, "how many of the slowest steps to print")
+  bench.Add("--steps", options->steps, "number of the slowest plan steps to print")
       .Called("N")
       .ShowDefault();
   bench.Footer("Example:\n  kinglet bench model.kgl --ids ids.txt --json");

@@ -16,7 +16,7 @@ constexpr uint64_t kSeed = 20;
 uint64_t WarmUpTokens(const Plan& plan) {
   uint64_t context = 0;
   for (const BufferSpec& buffer : plan.buffers) {
-    // The cache's rings lag behind: the pair of a token is stored with the next one.
+    // The cache lags by one token: the pair of a token is stored with the next token.
     if (buffer.state && buffer.ring.lag == 0) context = std::max(context, buffer.ring.slots);
   }
   return context + (plan.cache ? plan.cache->capacity : 0);
@@ -54,7 +54,7 @@ std::vector<uint32_t> SampleIds(const EmbedRow& embedding, uint64_t count) {
   const std::vector<EmbeddingBin>& bins = embedding.bins;
   const bool known =
       std::any_of(bins.begin(), bins.end(), [](const EmbeddingBin& bin) { return bin.tokens > 0; });
-  // What the words up to and including each id weigh together.
+  // Cumulative weights of the words, up to and including each id.
   std::vector<double> cumulative;
   cumulative.reserve(bins.back().first + uint64_t{bins.back().size});
   double total = 0;

@@ -1,4 +1,4 @@
-// What a measurement runs over: which tokens are fed, which of them are timed.
+// The input of a measurement: which tokens are fed, and which of them are timed.
 #ifndef KINGLET_TOOLS_BENCH_BENCH_INPUT_H_
 #define KINGLET_TOOLS_BENCH_BENCH_INPUT_H_
 
@@ -12,39 +12,40 @@
 
 namespace kinglet {
 
-// Tokens before timing starts: as many as the neural cache holds and the context sees, so that both
-// are full.
+// Tokens fed before timing starts: enough to fill the neural cache and the context.
 uint64_t WarmUpTokens(const Plan& plan);
 
-// A stream is warmed up, then goes through rounds; in a round a few tokens are fed that are not
-// timed, because something else has run meanwhile, and then a block that is.
+// A stream is warmed up and then goes through rounds. Each round first feeds a few tokens that are
+// not timed, because other modes have used the processor's caches meanwhile, and then a timed
+// block.
 struct BenchSchedule {
   uint64_t warm_up = 0;
   uint64_t rounds = 1;
-  uint64_t settle = 0;  // of a round: not timed
-  uint64_t block = 0;   // of a round: timed
+  uint64_t settle = 0;  // tokens per round that are not timed
+  uint64_t block = 0;   // tokens per round that are timed
   uint64_t Timed() const { return rounds * block; }
-  // Ids that it takes: the last one is asked for, not fed.
+  // Number of ids needed. The last one is only the target of a query and is not fed.
   uint64_t Ids() const { return warm_up + rounds * (settle + block) + 1; }
 };
-// A round saves and restores all streams, which of thousands takes longer than their tokens.
+// Each round saves and restores all streams; with thousands of streams that takes longer than their
+// tokens.
 inline constexpr uint64_t kUsualRounds = 20;
-// At most `tokens` >= 1 timed tokens in at most `rounds` >= 1, and no more than `ids` allow.
-// KINGLET_INVALID_ARGUMENT naming `source` if not one can be timed.
+// At most `tokens` >= 1 timed tokens in at most `rounds` >= 1 rounds, limited by the number of ids.
+// KINGLET_INVALID_ARGUMENT naming `source` if there are too few ids to time one token.
 Result<BenchSchedule> MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t ids,
                                    const std::string& source, uint64_t rounds = kUsualRounds);
-// The same for as many ids as it takes.
+// The same without a limit on the number of ids.
 BenchSchedule MakeSchedule(uint64_t warm_up, uint64_t tokens, uint64_t rounds = kUsualRounds);
-// Of translations: each round is a target of `length` >= 1 tokens from its first one on, as many
-// rounds as make `tokens` of them. What a round feeds before it is a part of the same target.
+// For translations: each round times a whole target of `length` >= 1 tokens; there are enough
+// rounds for `tokens` timed tokens. The untimed tokens of a round are taken from the same target.
 BenchSchedule MakeTranslationSchedule(uint64_t length, uint64_t tokens);
 
-// `count` ids in the proportions of an embedding: a bin as often as the file says; within a bin,
-// and throughout where the file says nothing, the word of rank r (its id + 1) with probability
-// proportional to 1 / r (Zipf 1949). The same for the same embedding.
+// `count` random ids. Bins are as frequent as the file says. Within a bin, or overall if the file
+// has no frequencies, the word of rank r (its id + 1) has a probability proportional to 1 / r
+// (Zipf 1949). Deterministic for a given embedding.
 std::vector<uint32_t> SampleIds(const EmbedRow& embedding, uint64_t count);
 
-// One text for many lanes: each starts elsewhere and goes round.
+// One text for many lanes: each lane starts at a different position and wraps around at the end.
 class LaneIds {
  public:
   // REQUIRES: ids is not empty, lanes >= 1.

@@ -20,10 +20,11 @@ namespace kinglet {
 namespace {
 
 constexpr size_t kPasses = 50;
-// Kinds of steps (what the lanes' tokens touch) whose floor is measured; the commonest.
+// The floor is measured for at most this many kinds of steps, the most frequent ones. The kind of a
+// step is the set of paths of its lanes.
 constexpr size_t kMaxKinds = 16;
 
-// The most memory the process has had, as Linux counts it.
+// Peak resident memory of the process, from Linux.
 std::optional<uint64_t> PeakResidentBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -33,7 +34,7 @@ std::optional<uint64_t> PeakResidentBytes() {
   return std::nullopt;
 }
 
-// How often the system has taken the processor from one of the process's threads.
+// How often the system has preempted a thread of the process.
 long Interruptions() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -47,12 +48,12 @@ struct ModeRun {
   BenchQuery query;
   BenchStreams streams;
   std::vector<double> seconds;         // of each timed step
-  std::vector<double> encode_seconds;  // of each source, in all lanes
+  std::vector<double> encode_seconds;  // of each source, for all lanes
   std::map<StepKind, uint64_t> kinds;
   Trace trace;
   uint64_t tails = 0;
   uint64_t interrupted = 0;
-  DeviceWork device = {};  // of the timed steps
+  DeviceWork device = {};  // during the timed steps
 
   void Record(double step_seconds, bool was_interrupted) {
     seconds.push_back(step_seconds);
@@ -76,8 +77,8 @@ Status StepMany(ModeRun& run, uint64_t steps) {
   return Status();
 }
 
-// The tokens before those that count. A target is short: its own first ones, from `start`, which it
-// then begins with again.
+// Feeds the untimed tokens. For a translation these are the first tokens of the target; the timed
+// part then restarts the target from `start`.
 Status Settle(ModeRun& run, const BenchSetup& setup, const std::vector<State>& start) {
   KINGLET_RETURN_IF_ERROR(StepMany(run, setup.schedule.settle));
   return setup.source.empty() ? Status() : run.streams.Restore(start);
@@ -106,8 +107,8 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   return observed;
 }
 
-// Memory of as many streams as there are lanes, which nothing computes in: divided among sessions
-// as theirs is.
+// Memory of the same size and division into sessions as that of the lanes' streams, only for
+// reading.
 class BlankStreams {
  public:
   static Result<BlankStreams> Create(const Model& model,
@@ -140,7 +141,7 @@ class BlankStreams {
   const std::byte* Allocate(uint64_t bytes) {
     owned_.push_back(AllocateZeroed(bytes));
     std::byte* const memory = owned_.back().get();
-    // Pages that were never written are one page of zeros, which reads far too fast.
+    // Write every page: untouched pages all map to one page of zeros, which reads far too fast.
     if (memory != nullptr) std::memset(memory, 1, bytes);
     return memory;
   }
@@ -149,7 +150,7 @@ class BlankStreams {
   std::vector<StreamMemory> memory_;
 };
 
-// What a step of one kind touches: by step of the plan and the query, and all together.
+// The memory that steps of one kind touch: by step of the plan, by the query, and in total.
 struct KindMemory {
   std::vector<std::vector<MemoryRange>> steps;
   std::vector<MemoryRange> all;
@@ -209,7 +210,7 @@ void MeasureFloor(const Model& model, const ModeRun& run, const BlankStreams& st
   }
 }
 
-// What a step asked of a device, beside what the device could have done in its time.
+// A step's demands on a device as fractions of what the device could do in the same time.
 void AddDemand(const std::optional<StepDemand>& demand, double seconds, double steps,
                const DevicePeaks& peaks, BenchStep& step) {
   if (!demand) return;
@@ -219,7 +220,7 @@ void AddDemand(const std::optional<StepDemand>& demand, double seconds, double s
       FractionOfPeak(demand->byte_products, seconds, peaks.byte_products_per_second);
 }
 
-// `sessions`: that work side by side.
+// `sessions`: the number of sessions that run in parallel.
 BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun& run,
                      size_t sessions) {
   const Plan& plan = model.plan();
@@ -252,7 +253,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   const double tokens = static_cast<double>(run.seconds.size()) * lanes;
   result.tails_opened = static_cast<double>(run.tails) / tokens;
 
-  // A second of each session is one second of wall time.
+  // Sessions run in parallel: a second in each of them is one second of wall time.
   const double us_per_second = 1e6 / (tokens * static_cast<double>(sessions));
   const std::vector<OperationTally> operations =
       CountSteps(plan, TraitsOf(model.backend()), run.trace);
@@ -260,7 +261,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
     result.steps.push_back({plan.steps[i].name, run.streams.StepSeconds(i) * us_per_second, 0,
                             operations[i].multiplications});
     if (result.device) {
-      // All sessions together, on the one device.
+      // All sessions share the device.
       AddDemand(run.streams.DemandOf(i), run.streams.StepSeconds(i) / static_cast<double>(sessions),
                 static_cast<double>(run.seconds.size()), result.device->peaks, result.steps.back());
     }
@@ -270,7 +271,7 @@ BenchResult ResultOf(const Model& model, const BenchSetup& setup, const ModeRun&
   return result;
 }
 
-// The encoder's steps are no target token's. They are the last ones of a plan.
+// Removes the encoder's steps, the last ones of a plan, which belong to no target token.
 void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
   if (!plan.encoder) return;
   const auto steps = result.steps.begin();
@@ -281,7 +282,7 @@ void LeaveOutEncoder(const Plan& plan, BenchResult& result) {
 Result<std::vector<ModeRun>> StartModes(const std::shared_ptr<const Model>& model,
                                         const BenchSetup& setup, const LaneIds& ids,
                                         ThreadTeam& team) {
-  // Each mode has streams of its own; together they are held to the limit of one session.
+  // Each mode has its own streams; together they must fit into the memory limit of one session.
   const uint64_t modes = setup.queries.size();
   const auto check = [&](uint64_t fit, uint64_t bytes, const std::string& where) -> Status {
     if (setup.lanes <= fit) return Status();
@@ -328,7 +329,7 @@ Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& mod
     progress(round + 1);
   }
   const std::optional<uint64_t> peak = PeakResidentBytes();
-  // What a device reads of its memory is not the host's to measure.
+  // The host cannot measure reads of device memory.
   const bool has_floor = model->device() == nullptr;
   const std::vector<size_t> lanes =
       has_floor ? runs.front().streams.LanesOfSessions() : std::vector<size_t>();

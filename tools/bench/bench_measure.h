@@ -1,4 +1,4 @@
-// The measuring itself: modes in turn, in one process, over the same tokens.
+// Runs the measurement of `kinglet bench`: all modes in turn, in one process, over the same tokens.
 #ifndef KINGLET_TOOLS_BENCH_BENCH_MEASURE_H_
 #define KINGLET_TOOLS_BENCH_BENCH_MEASURE_H_
 
@@ -16,18 +16,19 @@ namespace kinglet {
 
 struct BenchSetup {
   std::vector<BenchQuery> queries;  // one for each mode; not empty
-  // Lanes are divided among the threads; a lane that has several divides its steps.
+  // Lanes are divided among the threads. With more threads than lanes, several threads share the
+  // steps of a lane.
   size_t lanes = 1, threads = 1;
   BenchSchedule schedule;
-  // Of a model with an encoder: what stands before the target of each round. Otherwise empty.
+  // For a model with an encoder: the source ids of every translation. Otherwise empty.
   std::vector<uint32_t> source = {};
 };
 
-// Every mode has streams of its own, warmed up alike. In each round each mode in turn goes through
-// the round's tokens twice: once with nothing but the wall time of each step taken, once with the
-// steps of the plan observed. A round of a translation encodes the source, then goes through the
-// target from its start. `progress` is called with the rounds done. Errors: as creating
-// sessions, stepping and asking.
+// Every mode has its own streams, which are all warmed up in the same way. In each round, each mode
+// in turn runs the round's tokens twice: once to measure only the wall time of each step, and once
+// to measure the single steps of the plan. A round of a translation encodes the source and then
+// feeds the target from its start. Calls `progress` with the number of rounds done. Errors: those
+// of creating sessions, of steps and of queries.
 Result<std::vector<BenchResult>> Measure(const std::shared_ptr<const Model>& model,
                                          const BenchSetup& setup, const LaneIds& ids,
                                          const std::function<void(uint64_t)>& progress);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDigits = 9;
 
-// What is asked, for people: "topk 10, nothing skipped".
+// The query for people: "topk 10, all".
 std::string QueryText(const BenchQuery& query) {
   std::string text(BenchModeName(query.mode));
   if (query.mode == BenchMode::kTopK) text += " " + std::to_string(query.top);
@@ -27,10 +27,10 @@ std::string Formatted(const char* format, Values... values) {
   return text;
 }
 
-// What the streams are like.
+// The state of the streams that were measured.
 std::string StreamsText(const BenchResult& result) {
   if (!result.encode) return "cache and context full";
-  return Formatted("targets of %s tokens behind sources of %s",
+  return Formatted("targets of %s tokens, sources of %s",
                    Grouped(result.encode->target_length).c_str(),
                    Grouped(result.encode->source_length).c_str());
 }
@@ -41,7 +41,7 @@ void AppendSummary(const char* name, const LatencySummary& us, JsonLine& line) {
   line.Key("mean").Number(us.mean).EndObject();
 }
 
-// Nothing is null.
+// null if there is no value.
 void AppendIfKnown(const char* name, const std::optional<double>& number, JsonLine& line) {
   line.Key(name);
   if (number) {
@@ -51,12 +51,12 @@ void AppendIfKnown(const char* name, const std::optional<double>& number, JsonLi
   }
 }
 
-// Of a device's peak: 0 is unknown.
+// A device's peak; 0 is unknown and becomes null.
 void AppendPeak(const char* name, double peak, JsonLine& line) {
   AppendIfKnown(name, peak > 0 ? std::optional<double>(peak) : std::nullopt, line);
 }
 
-// A column; what is not known is a dash.
+// A column; a dash if the value is unknown.
 std::string PercentText(const std::optional<double>& fraction) {
   return fraction ? Formatted("%7.2f%%", 100 * *fraction) : Formatted("%8s", "-");
 }
@@ -196,7 +196,7 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   }
   if (first.encode) {
     const LatencySummary& us = first.encode->us_per_source_token;
-    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f   of each source token\n", "encode", us.p50,
+    text += Formatted("%-14s %9.2f %9.2f %9.2f %9.2f   per source token\n", "encode", us.p50,
                       us.p90, us.p99, us.mean);
   }
   uint64_t timed = 0, interrupted = 0;
@@ -206,15 +206,15 @@ std::string BenchText(const std::vector<BenchResult>& results, size_t steps) {
   }
   if (interrupted > 0) {
     text += "\nother work on this machine interrupted " + Grouped(interrupted) + " of " +
-            Grouped(timed) + " steps; means and high percentiles have that in them\n";
+            Grouped(timed) + " steps; means and high percentiles include the interruptions\n";
   }
   for (const BenchResult& result : results) {
     if (steps > 0) text += StepsText(result, steps);
   }
   if (const auto& device = first.device) {
     text += "\n" + device->name + ": " + Grouped(device->weight_bytes) + " bytes of weights, " +
-            Grouped(device->bytes_per_lane) + " of each lane; launches and bytes are of one step\n";
-    if (steps > 0) text += "memory and tensor: of the device's peaks, while a step ran\n";
+            Grouped(device->bytes_per_lane) + " per lane; launches and bytes are per step\n";
+    if (steps > 0) text += "memory and tensor: fraction of the device's peak while the step ran\n";
   }
   if (first.peak_rss_bytes) {
     text += "\npeak memory " + Grouped(*first.peak_rss_bytes) + " bytes\n";

@@ -1,4 +1,4 @@
-// What `kinglet bench` prints, and the arithmetic between measurements and that. Pure functions.
+// The results of `kinglet bench`: derived numbers, JSON and text. Pure functions.
 #ifndef KINGLET_TOOLS_BENCH_BENCH_REPORT_H_
 #define KINGLET_TOOLS_BENCH_BENCH_REPORT_H_
 
@@ -16,32 +16,32 @@ namespace kinglet {
 struct LatencySummary {
   double p50 = 0, p90 = 0, p99 = 0, mean = 0;
 };
-// The p-th percentile of n values is the ceil(p n / 100)-th smallest: always one that was measured
-// (the nearest-rank method). REQUIRES: values is not empty.
+// The p-th percentile of n values is the ceil(p n / 100)-th smallest (the nearest-rank method), so
+// it is always a measured value. REQUIRES: values is not empty.
 LatencySummary Summarise(std::vector<double> values);
 
-// A step of the plan, or what it leaves out.
+// A step of the plan, or the remaining time ("other").
 struct BenchStep {
   std::string name;
   double us = 0;     // per token, mean
   double bytes = 0;  // touched by one step of all lanes, mean
   double muls = 0;   // per token, mean
-  // On a device, of its peaks, while the step ran; nothing where it is not known.
+  // On a device: fractions of its peaks while the step ran; nullopt if unknown.
   std::optional<double> memory_fraction = {}, tensor_fraction = {};
 };
 
-// What comes before the steps of a translation.
+// Encoding the source of a translation, before its target steps.
 struct BenchEncode {
   uint64_t source_length = 0;  // tokens
-  uint64_t target_length = 0;  // the steps from the first token on
+  uint64_t target_length = 0;  // tokens: the number of target steps
   LatencySummary us_per_source_token;
 };
 
-// What steps of all lanes on a device ask of it.
+// A device: memory, launches and transfers.
 struct BenchDevice {
   std::string name;
-  uint64_t weight_bytes = 0, bytes_per_lane = 0;  // of its memory
-  // Of one step, query included, mean.
+  uint64_t weight_bytes = 0, bytes_per_lane = 0;  // in its memory
+  // Means of one step of all lanes, including the query.
   double launches = 0, bytes_to_device = 0, bytes_to_host = 0;
   DevicePeaks peaks = {};
 };
@@ -51,28 +51,28 @@ struct BenchResult {
   size_t lanes = 1, threads = 1;
   std::string backend;
   uint64_t timed = 0;                 // steps of all lanes
-  uint64_t interrupted = 0;           // of them: the system had other work for the processor
+  uint64_t interrupted = 0;           // timed steps that the system interrupted
   LatencySummary us_per_token;        // without the encoder
-  std::optional<BenchEncode> encode;  // of a model with one
-  std::optional<BenchDevice> device;  // of a backend with one, for which there is no floor
-  double read_floor_us = 0;           // of one step of all lanes
+  std::optional<BenchEncode> encode;  // for a model with an encoder
+  std::optional<BenchDevice> device;  // for a device backend, which has no floor
+  double read_floor_us = 0;           // for one step of all lanes
   double read_floor_bytes = 0;
   double tails_opened = 0;                 // per token, mean
   std::optional<uint64_t> peak_rss_bytes;  // of the process, all modes
   std::vector<BenchStep> steps;            // their times add up to the mean
 
   double TokensPerSecond() const { return 1e6 / us_per_token.mean; }
-  // How many times the floor the median step takes.
+  // Time of the median step divided by the floor.
   double Ratio() const { return us_per_token.p50 * static_cast<double>(lanes) / read_floor_us; }
 };
 
-// Appends "other": what of the mean the steps do not have. Negative where observed steps were
-// slower than unobserved ones.
+// Appends the step "other": the mean time per token minus the times of all steps. It is negative if
+// steps ran slower while they were timed one by one.
 void AddRemainder(BenchResult& result);
 
 // One line of JSON.
 std::string BenchJson(const BenchResult& result);
-// A line for each mode, then the `steps` slowest steps of each.
+// A table with a line for each mode, then the `steps` slowest steps of each mode.
 std::string BenchText(const std::vector<BenchResult>& results, size_t steps);
 
 }  // namespace kinglet

@@ -125,7 +125,7 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
       step.path.clusters |= work.clusters;
     }
   };
-  // Writing one lane's words computes all of them, in the same call.
+  // Writing the distribution of a lane computes all its clusters in the same call.
   if (query.mode == BenchMode::kFull && lanes.size() > 1) {
     KINGLET_RETURN_IF_ERROR(share.session->ComputeAllLanes(lanes));
     account();
@@ -137,8 +137,8 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
 
 Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
   const Clock::time_point start = observed_ ? Clock::now() : Clock::time_point();
-  // The full distributions of one group are written while its logits are in the caches. A device
-  // that answers by itself takes all lanes at once.
+  // Write the full distributions of a group while its logits are in the processor's caches. A
+  // device that ranks words itself takes all lanes at once.
   const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
   const size_t together = at_once ? share.lanes.size() : kLanesTogether;
   for (size_t first = 0; first < share.lanes.size(); first += together) {

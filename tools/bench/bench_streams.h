@@ -1,4 +1,4 @@
-// The streams that a measurement feeds: lanes divided among threads, all stepping together.
+// The streams of a measurement: lanes are divided among threads and all step together.
 #ifndef KINGLET_TOOLS_BENCH_BENCH_STREAMS_H_
 #define KINGLET_TOOLS_BENCH_BENCH_STREAMS_H_
 
@@ -22,7 +22,7 @@
 
 namespace kinglet {
 
-// What is asked after every token.
+// The query after every token.
 enum class BenchMode : uint8_t {
   kFull,   // log p of every word
   kScore,  // log p of the token that follows
@@ -33,66 +33,66 @@ std::string_view BenchModeName(BenchMode mode);
 struct BenchQuery {
   BenchMode mode = BenchMode::kFull;
   uint32_t top = 10;
-  bool no_skip = false;  // compute every cluster and the cache first
+  bool no_skip = false;  // compute every cluster and the cache before the query
 };
 
 // What one lane did in one step.
 struct LaneStep {
   TokenPath path;
-  OperationTally arithmetic;  // the distribution's own
+  OperationTally arithmetic;  // of the distribution outside the plan's steps
 };
 
 class BenchStreams {
  public:
-  // The team has at most as many threads as there are lanes, and the session of each
-  // `session_threads`. `team` and `ids` outlive the streams.
+  // One session per thread of the team, each with `session_threads` threads. The team has at most
+  // as many threads as there are lanes. `team` and `ids` outlive the streams.
   static Result<BenchStreams> Create(const std::shared_ptr<const Model>& model, size_t lanes,
                                      const LaneIds& ids, ThreadTeam& team,
                                      size_t session_threads = 1);
 
-  // Feeds the next `tokens` tokens of every lane and asks nothing.
+  // Feeds the next `tokens` tokens of every lane without queries.
   Status Feed(uint64_t tokens);
-  // Begins every lane anew behind the source. Returns the wall time in seconds.
+  // Restarts every lane with this source. Returns the wall time in seconds.
   Result<double> Encode(std::span<const uint32_t> source);
-  // One step of all lanes, and the query about each. Returns its wall time in seconds.
+  // One step and one query for every lane. Returns the wall time in seconds.
   Result<double> Step(const BenchQuery& query);
-  // What a device has been asked to do by now.
+  // Total work of the device so far.
   DeviceWork device_work() const;
   // What each lane did in the last step.
   const std::vector<LaneStep>& last_steps() const { return last_steps_; }
 
-  // Where all lanes are, and back there. REQUIRES: the states are of streams of the same model and
-  // number of lanes.
+  // Saves and restores the states of all lanes. REQUIRES: the states are of streams of the same
+  // model and number of lanes.
   Result<std::vector<State>> Save();
   Status Restore(const std::vector<State>& states);
 
-  // From now on, or no longer, the steps of the plan are timed one by one.
+  // Switches the timing of single steps of the plan on or off.
   void Observe(bool observe);
-  // How many lanes each session has, in order.
+  // Number of lanes of each session, in order.
   std::vector<size_t> LanesOfSessions() const;
-  // Of all observed steps, added up over lanes and threads, in seconds: step i of the plan, and
-  // what the queries take besides their steps.
+  // Seconds of all observed steps, summed over lanes and threads: of step i of the plan, and of the
+  // queries without their steps.
   double StepSeconds(size_t i) const;
   double QuerySeconds() const;
-  // What the observed runs of step i asked of a device; nothing on the host, and where StepDemands
-  // has nothing.
+  // Demands of the observed runs of step i on a device; nullopt on the host, and where StepDemands
+  // has none.
   std::optional<StepDemand> DemandOf(size_t i) const;
 
-  // Where answers are written, one place for each thread: the full distribution. Otherwise empty.
+  // The answer buffers of a full-distribution query, one per thread. Empty for other queries.
   std::vector<MemoryRange> Answers(const BenchQuery& query) const;
 
  private:
   // The lanes of one thread.
   struct Share {
     std::unique_ptr<Session> session;
-    std::vector<uint32_t> lanes, ids;  // 0, 1, ...; what is fed to each
+    std::vector<uint32_t> lanes, ids;  // lane indices 0, 1, ...; the id fed to each lane
     std::vector<CachedRows> rows;      // of each lane
-    size_t first = 0;                  // the first one's number among all lanes
+    size_t first = 0;                  // index of the first lane among all lanes
     std::vector<float> floats;         // answers, in the backend's real type
     std::vector<double> doubles;
     std::unique_ptr<StepDemands> demands;  // null on the host
     std::unique_ptr<StepClock> clock;
-    double query_seconds = 0;  // while observed: what the queries took, steps and all
+    double query_seconds = 0;  // observed queries, including their steps
     Status status;
   };
 
@@ -100,7 +100,7 @@ class BenchStreams {
       : model_(&model), ids_(&ids), team_(&team) {}
   Status StepShare(Share& share) const;
   Status AskShare(Share& share, const BenchQuery& query);
-  // Of lanes that are asked together.
+  // Whether the device ranks the words of the query itself, for all lanes at once.
   static bool RanksOnDevice(const Share& share, const BenchQuery& query);
   Status AskGroup(Share& share, std::span<const uint32_t> lanes, const BenchQuery& query);
   static Status WriteAll(Share& share, uint32_t lane);

@@ -39,7 +39,7 @@ std::vector<std::vector<MemoryRange>> DivideRanges(std::span<const MemoryRange> 
 double FastestRead(std::span<const MemoryRange> ranges, ThreadTeam& team, size_t passes) {
   using Clock = std::chrono::steady_clock;
   const std::vector<std::vector<MemoryRange>> shares = DivideRanges(ranges, team.size());
-  // What a reader finds must go somewhere, or there would be no need to read.
+  // Use the sum, or the compiler would remove the reads.
   std::vector<uint64_t> sums(team.size() * kLine / sizeof(uint64_t));
   const auto read = [&](size_t share) {
     uint8_t sum = 0;

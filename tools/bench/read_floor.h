@@ -1,4 +1,4 @@
-// The time it takes to read given memory and do nothing with it.
+// The read floor: the time to read given memory without computing anything.
 #ifndef KINGLET_TOOLS_BENCH_READ_FLOOR_H_
 #define KINGLET_TOOLS_BENCH_READ_FLOOR_H_
 
@@ -11,11 +11,11 @@
 
 namespace kinglet {
 
-// The ranges divided among `shares` >= 1 readers, as evenly as whole 64-byte lines allow, in order.
+// Divides the ranges in order among `shares` >= 1 readers, as evenly as whole 64-byte lines allow.
 std::vector<std::vector<MemoryRange>> DivideRanges(std::span<const MemoryRange> ranges,
                                                    size_t shares);
 
-// The fastest of `passes` >= 1 passes over all of the ranges, in seconds, by all of the team.
+// Seconds of the fastest of `passes` >= 1 passes in which the whole team reads all ranges.
 double FastestRead(std::span<const MemoryRange> ranges, ThreadTeam& team, size_t passes);
 
 }  // namespace kinglet

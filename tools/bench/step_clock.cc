@@ -38,7 +38,7 @@ double StepClock::OverheadSeconds(size_t i) const {
   return static_cast<double>(sums_[i].runs) * Cost().whole + sums_[i].recording_seconds;
 }
 
-// Looks at a step that takes no time, and takes the best of a few tries: noise only adds.
+// Observes an empty step and takes the smallest of a few measurements, because noise only adds.
 const ObservationCost& StepClock::Cost() {
   static const ObservationCost cost = [] {
     constexpr int kTries = 20, kRuns = 500;

@@ -15,16 +15,16 @@
 
 namespace kinglet {
 
-// What one look at a step costs, in seconds: how much of it the step's own time includes, and all
-// of it.
+// Overhead of observing one step, in seconds: the part that the measured step time includes, and
+// the whole.
 struct ObservationCost {
   double within = 0, whole = 0;
 };
 
 class StepClock {
  public:
-  // Called after each run of a step, with its lanes, once its time is taken; what it takes itself
-  // is part of looking at the step. May be empty.
+  // Called with the lanes after each run of a step, when its time has been taken. Its own time
+  // counts as overhead. May be empty.
   using Recorder = std::function<void(size_t step, std::span<const StreamFrame> lanes)>;
   explicit StepClock(const Plan& plan, Recorder recorder = {})
       : plan_(&plan), recorder_(std::move(recorder)), sums_(plan.steps.size()) {}
@@ -35,7 +35,7 @@ class StepClock {
   void Attach(Session& session);
   static void Detach(Session& session) { session.set_observer({}); }
 
-  // All runs of step i, in seconds, without what looking at them costs; and what that is.
+  // Seconds of all runs of step i without the overhead, and the overhead.
   double Seconds(size_t i) const;
   double OverheadSeconds(size_t i) const;
 

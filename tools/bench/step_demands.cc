@@ -19,7 +19,7 @@ void StepDemands::Add(size_t step, std::span<const StreamFrame> lanes) {
       TokenPath path;
       path.position = lane.position;
       path.source_length = lane.source_length;
-      path.row_is_cached = true;  // the least that a DeFINE unit does
+      path.row_is_cached = true;  // the least work of a DeFINE unit
       own = OwnBytes(model_->plan(), model_->layout(), model_->backend().real_bytes, step, path);
     }
     sum.bytes += static_cast<double>(own);

@@ -1,5 +1,4 @@
-// What the steps of a plan have asked of a device, so that their time can be compared
-// with what the device could have done in it.
+// What the steps of a plan demand of a device, for comparing their time with the device's peaks.
 #ifndef KINGLET_TOOLS_BENCH_STEP_DEMANDS_H_
 #define KINGLET_TOOLS_BENCH_STEP_DEMANDS_H_
 
@@ -15,10 +14,10 @@
 
 namespace kinglet {
 
-// Of all runs of a step.
+// Sums over all runs of a step.
 struct StepDemand {
-  double bytes = 0;          // of the device's memory: weights, and the lanes' own buffers
-  double byte_products = 0;  // on its tensor cores
+  double bytes = 0;          // read or written in device memory: weights and lane buffers
+  double byte_products = 0;  // products of bytes on the tensor cores
 
   StepDemand& operator+=(const StepDemand& more) {
     bytes += more.bytes;
@@ -29,13 +28,13 @@ struct StepDemand {
 
 class StepDemands {
  public:
-  // The model lies on a device and outlives this.
+  // The model must be on a device and outlive this.
   explicit StepDemands(const Model& model) : model_(&model), sums_(model.plan().steps.size()) {}
 
-  // One run of step `step` for these lanes: the cost of asking is that of one lane where all are at
-  // one position.
+  // Adds one run of step `step` for these lanes. If all lanes are at the same position, this
+  // computes the demand of one lane only and multiplies it.
   void Add(size_t step, std::span<const StreamFrame> lanes);
-  // Nothing if the step has not run, does nothing of its own, or the device does not say.
+  // nullopt if the step has not run, does no work of its own, or the device does not report it.
   const std::optional<StepDemand>& operator[](size_t step) const { return sums_[step]; }
 
  private:
@@ -43,8 +42,7 @@ class StepDemands {
   std::vector<std::optional<StepDemand>> sums_;  // by step
 };
 
-// What share of a peak so much in so many seconds is; nothing if the peak is unknown or there was
-// no time.
+// amount / seconds as a fraction of the peak; nullopt if the peak is unknown (0) or the time is 0.
 std::optional<double> FractionOfPeak(double amount, double seconds, double peak_per_second);
 
 }  // namespace kinglet

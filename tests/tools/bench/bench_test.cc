@@ -182,8 +182,8 @@ TEST(BenchTranslations, TheSourceIsEncodedBesideTheSteps) {
   EXPECT_NEAR(products, count.get<double>(), 1e-4);
 
   const Outcome text = folder.Run("bench m.kgl --tokens 10 --source-length 2 --target-length 3");
-  EXPECT_NE(text.out.find("targets of 3 tokens behind sources of 2"), std::string::npos);
-  EXPECT_NE(text.out.find("of each source token"), std::string::npos);
+  EXPECT_NE(text.out.find("targets of 3 tokens, sources of 2"), std::string::npos);
+  EXPECT_NE(text.out.find("per source token"), std::string::npos);
   folder.Write("ids.txt", "1 2 3\n");
   folder.WriteModel("text.kgl", TinyMicronet());
   for (const std::string arguments :
