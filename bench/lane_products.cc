@@ -21,7 +21,7 @@ constexpr Matrix kMatrices[] = {{"qkv", 576, 256},
                                 {"fc3", 256, 768},
                                 {"head", 3500, 256},
                                 {"tail1", 21500, 64},
-                                {"tail2", 60000, 6}};
+                                {"tail2", 60000, 4}};
 constexpr size_t kLanes[] = {1, 2, 4, 8, 16};
 
 enum class Kind : uint8_t { kInteger, kDecoded, kReal };

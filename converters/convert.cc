@@ -13,6 +13,7 @@
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
+#include "converters/recipe/apply_passes.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_file.h"
@@ -36,10 +37,16 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// The recipe's own blocks, from the checkpoint and the files that the recipe names beside it.
-Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_cache_rows,
+// The blocks that a recipe describes, from the tensors of the checkpoint and of the recipe's
+// sources, files beside the checkpoint.
+Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source) {
-  if (define_cache_rows) KeepUnit(*define_cache_rows, recipe);
+  if (options.memory_length) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
+                           "none with a recipe that names its own blocks",
+                           std::to_string(*options.memory_length));
+  }
+  if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
   for (const auto& [name, file] : recipe.sources) {
     const auto path = std::filesystem::path(FolderOf(source.path)) / file;
@@ -52,48 +59,52 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, std::optional<uint32_t> define_c
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
+// The blocks of the family that is named, or else of the one that recognises the tensors.
+Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& options,
+                                 const SourceFile& source, std::string& family_name) {
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
+                           WithTables(recipe, source.tensors, MachineThreads()));
+  KINGLET_ASSIGN_OR_RETURN(
+      const Family* family,
+      ChooseFamily(recipe.family.empty() ? options.family : recipe.family, source.path, tensors));
+  KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
+  family_name = family->name;
+  const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
+  return family->load({source.path, options.config, source.step, tensors, source.modules, root,
+                       options.memory_length, options.define_cache_rows});
+}
+
 bool HasUnit(const ModelDescription& description) {
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   return FindBlock<AdaptiveEmbedding>(description)->define ||
          (encoder != nullptr && encoder->embedding.define);
 }
 
-Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
-                                   const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
-  LoadedModel model;
-  if (recipe.embedding) {
-    if (options.memory_length) {
-      return Status::Refusal(KINGLET_UNSUPPORTED, "convert", "mem-len",
-                             "none with a recipe that names its own blocks",
-                             std::to_string(*options.memory_length));
-    }
-    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options.define_cache_rows, source));
-    summary.family = "recipe";
-  } else {
-    KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
-                             WithTables(recipe, source.tensors, MachineThreads()));
-    KINGLET_ASSIGN_OR_RETURN(
-        const Family* family,
-        ChooseFamily(recipe.family.empty() ? options.family : recipe.family, path, tensors));
-    KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
-    const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-    KINGLET_ASSIGN_OR_RETURN(
-        model, family->load({path, options.config, source.step, tensors, source.modules, root,
-                             options.memory_length, options.define_cache_rows}));
-    summary.family = family->name;
-  }
+// Options that the loaded model must allow.
+Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model) {
   if (options.define_cache_rows && !HasUnit(model.draft.description)) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "keep-define",
                            "a DeFINE unit that is the whole input", "none");
   }
-  if (model.bits && options.bits) {
-    return Status::Refusal(
-        KINGLET_INVALID_ARGUMENT, "convert", "bits",
-        "none for a checkpoint that is quantised already",
-        std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
-  }
+  if (!model.bits || !options.bits) return {};
+  return Status::Refusal(
+      KINGLET_INVALID_ARGUMENT, "convert", "bits",
+      "none for a checkpoint that is quantised already",
+      std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
+}
+
+Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
+                                   const Recipe& recipe, ConvertSummary& summary) {
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
   summary.checkpoint_bytes = source.bytes;
+  LoadedModel model;
+  if (recipe.embedding) {
+    summary.family = "recipe";
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByRecipe(recipe, options, source));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
+  }
+  KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = summary.family;
@@ -113,8 +124,8 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
                          std::to_string(draft.vocabulary.size()));
 }
 
-// The passes that need more than one tensor, in their order among the others. A quantised
-// checkpoint is taken apart before it is pruned, so that pruning cannot hide a scale.
+// The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
+// integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
                    TensorPasses& tensor_passes) {
   ModelDraft& draft = model.draft;
@@ -147,7 +158,7 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   }
 }
 
-// The known answers: of one stream, or of the pairs of a model with an encoder.
+// The golden values of one stream, or, for a model with an encoder, of its pairs.
 Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
                                             const ModelDescription& description) {
   if (FindBlock<TransformerEncoder>(description) != nullptr) {
@@ -157,8 +168,9 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
-// Writes the file beside its place. Each tensor is freed when it is packed, before the next is
-// read.
+// Packs the model into a temporary file. Each tensor is freed when it is packed, before the next
+// one is read. Integers are recovered (Read) before entries are pruned (Apply), which could remove
+// the largest one, from which a scale is found.
 Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::string& output) {
   ModelPacker packer;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) {
@@ -173,8 +185,8 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::s
   return NewFile::Write(packed.Pieces(), output);
 }
 
-// Runs the model that was written on a text and writes it again, with the quantisers that gives it.
-// Memory holds the model once: first as it runs, then as it is copied.
+// Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
+// Memory never holds two models: first the running one, then the one that is copied.
 Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput& input, int bits,
                                 const std::string& output) {
   KINGLET_ASSIGN_OR_RETURN(const ModelDescription description, Calibrated(path, input, bits));
@@ -183,8 +195,8 @@ Result<NewFile> WriteCalibrated(const std::string& path, const CalibrationInput&
   return NewFile::Write(layout.Pieces(), output);
 }
 
-// Puts the file in its place once the runtime's own reader has read it and the golden values, if
-// any, were replayed.
+// Reads the file with the runtime's reader, replays the golden values, if any, and renames the file
+// to the output path.
 Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
                      const ConvertOptions& options, ConvertSummary& summary) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelFile> file,

@@ -1,13 +1,17 @@
 // Checkpoint -> model file: the life of a checkpoint, top to bottom.
-//   open (never executes anything) -> family maps names to blocks -> passes that need all tensors
-//   -> tensors are read, pruned, quantised, packed and freed one by one -> written beside the
-//   output's place -> calibrated: the file runs on a text and is written again with what that gave
-//   -> reopened with the runtime's own reader -> golden values replayed with ref64 -> put in place.
-// Nothing is left at the output path unless every step succeeded. Memory holds at most 1.2 times
-// the largest tensor, as float32, and the output; more only for recipes' passes, which need all
-// tensors, for tables that are made of several tensors, for checkpoints of integers (half a
-// tensor), to replay golden values, and to calibrate, which holds the output as the runtime lays it
-// out and one stream's memory.
+//   1. open the checkpoint (nothing in it is executed)
+//   2. a family or recipe maps tensor names to blocks
+//   3. recipe passes change the model; they need all tensors
+//   4. loop over the tensors: read, prune, quantise, pack, free
+//   5. write a temporary file beside the output path
+//   6. if calibrated: run that file on a text, and write it again with the quantisers found
+//   7. reopen it with the runtime's reader, and replay golden values on ref64
+//   8. rename it to the output path
+// Nothing is left at the output path unless every step succeeded. Peak memory is the output plus
+// 1.2 times the largest tensor as float32. It is more where recipe passes need all tensors, tables
+// are made of several tensors, a checkpoint holds integers (half a tensor more), golden values are
+// replayed, or the model is calibrated (the model as the runtime lays it out, and a stream's
+// state).
 #ifndef KINGLET_CONVERTERS_CONVERT_H_
 #define KINGLET_CONVERTERS_CONVERT_H_
 
@@ -23,36 +27,35 @@
 namespace kinglet {
 
 struct ConvertOptions {
-  std::string
-      checkpoint;  // file, or folder with models/model-<step>.pth (the largest step is used)
+  // A file, or a folder with models/model-<step>.pth, of which the largest step is used.
+  std::string checkpoint;
   std::string output;
-  std::string family;      // empty: recognised
+  std::string family;      // empty: recognised by the tensors' names
   std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
   std::string vocabulary;  // empty: the model has ids only
   std::optional<int> bits;
-  std::string calibration_text;  // what Calibrate reads; needs bits
+  std::string calibration_text;  // for ReadCalibration; needs bits
   // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside
   // the checkpoint (converters/recipe/recipe_file.h), unless a family is given.
   std::string recipe;
-  // The embedding's DeFINE unit stays in the model, which caches so many rows a stream; none: as
-  // the recipe says, or else the unit becomes its table.
+  // Keeps the embedding's DeFINE unit in the model and caches this many of its rows per stream.
+  // None: as the recipe says; without a recipe the unit is replaced by the table that it computes.
   std::optional<uint32_t> define_cache_rows;
-  // In place of the checkpoint's number of earlier tokens that a token sees, for the families that
-  // can have another.
+  // How many earlier tokens a token sees (mem_len), in place of the checkpoint's number. Not all
+  // families can change it.
   std::optional<uint32_t> memory_length;
   std::optional<double> prune;  // fraction of zeros wanted in each prunable tensor, [0, 1)
   std::optional<uint32_t> cache_capacity;  // 0 removes the cache
   std::optional<double> cache_theta, cache_lambda;
-  std::string golden;  // position<TAB>id<TAB>..<TAB>value; of pairs sentence<TAB> before it
-  std::string
-      ids;  // token ids the golden values belong to, or pairs (converters/texts/pair_file.h)
+  std::string golden;  // file of golden values (converters/golden.h)
+  std::string ids;     // their token ids, or pairs (converters/texts/pair_file.h)
   double tolerance = 1e-4;
-  // Told now and then how far a pass that takes long has come: "pass 2, embedding.table: pool 3 of
-  // 8, ...". May be empty.
+  // Called now and then by passes that take long: "pass 2, embedding.table: pool 3 of 8, ...". May
+  // be empty.
   std::function<void(const std::string& text)> progress;
 };
 
-// What was done, for the user to read.
+// What a conversion did, for the user to read.
 struct ConvertSummary {
   std::string family;
   uint64_t tensors = 0;
@@ -60,18 +63,18 @@ struct ConvertSummary {
   uint64_t nonzero_parameters = 0;
   uint64_t checkpoint_bytes = 0;
   uint64_t file_bytes = 0;
-  std::vector<std::pair<std::string, uint64_t>>
-      bytes_by_part;  // ledger parts in order; sums to file_bytes
-  std::vector<std::string>
-      notes;  // "embed.layers.0.weight differs from loss.layers.0.weight; the latter is used"
-  std::optional<uint64_t> golden_positions;  // replayed
+  // The ledger's parts (format/ledger.h) in order; they sum to file_bytes.
+  std::vector<std::pair<std::string, uint64_t>> bytes_by_part;
+  // "embed.layers.0.weight differs from loss.layers.0.weight; the latter is used"
+  std::vector<std::string> notes;
+  std::optional<uint64_t> golden_positions;  // golden values that were replayed
   double golden_largest_difference = 0;
   std::string digest;
 };
 
-// Errors: KINGLET_INVALID_ARGUMENT for options that cannot be meant; KINGLET_INVALID_CHECKPOINT,
-// KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_UNSUPPORTED, KINGLET_OUT_OF_MEMORY;
-// KINGLET_MISMATCH where the model does not give the golden values.
+// Errors: KINGLET_INVALID_ARGUMENT for options out of range or that contradict each other;
+// KINGLET_INVALID_CHECKPOINT, KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_UNSUPPORTED,
+// KINGLET_OUT_OF_MEMORY; KINGLET_MISMATCH if the model does not give the golden values.
 Result<ConvertSummary> Convert(const ConvertOptions& options);
 
 // The summary as lines of text.

@@ -1,4 +1,4 @@
-// What must be true of the options of a conversion before any work is done.
+// Checks of a conversion's options, before any work is done.
 #ifndef KINGLET_CONVERTERS_CONVERT_OPTIONS_H_
 #define KINGLET_CONVERTERS_CONVERT_OPTIONS_H_
 
@@ -9,12 +9,11 @@
 
 namespace kinglet {
 
-// Ranges, options that need each other, and an output that can be written without harm: no folder,
-// not one of the inputs, in a folder that exists. Errors: KINGLET_INVALID_ARGUMENT,
-// KINGLET_NOT_FOUND.
+// Checks ranges, options that need or exclude each other, and the output path (CheckOutputPath).
+// Errors: KINGLET_INVALID_ARGUMENT, and those of CheckOutputPath.
 Status CheckOptions(const ConvertOptions& options);
 
-// The options that shape the model, for its provenance: "bits 9, calibrated".
+// The options that change the model, as text for its provenance: "bits 9, calibrated".
 std::string ShapingOptions(const ConvertOptions& options);
 
 }  // namespace kinglet

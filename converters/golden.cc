@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/parse_number.h"
 #include "converters/sources/quoted.h"
 #include "converters/texts/pair_file.h"
 #include "converters/texts/token_file.h"
@@ -21,20 +22,20 @@ namespace {
 
 // The whole of `text` as a number.
 template <class Number>
-bool ParseNumber(std::string_view text, Number& number) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end;
+bool ReadNumber(std::string_view text, Number& number) {
+  const std::optional<Number> parsed = ParseNumber<Number>(text);
+  if (parsed) number = *parsed;
+  return parsed.has_value();
 }
 
-// 17 significant digits: a double as it is.
+// 17 significant digits, which identify a double.
 std::string Exact(double number) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.17g", number);
   return text;
 }
 
-// One line's value; its position is at least `least`.
+// Parses one line. Refuses positions below `least`.
 Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
                               std::span<const uint32_t> ids, uint64_t least) {
   const auto refuse = [&](const std::string& expected, std::string_view found) {
@@ -46,18 +47,18 @@ Result<GoldenValue> ParseLine(std::string_view line, const std::string& where,
   if (second == line.npos) return refuse("position, id and value with tabs between them", line);
   GoldenValue value;
   const std::string_view position = line.substr(0, first);
-  if (!ParseNumber(position, value.position) || value.position < least ||
+  if (!ReadNumber(position, value.position) || value.position < least ||
       value.position >= ids.size()) {
     return refuse("a position from " + std::to_string(least) + " and below the " +
                       std::to_string(ids.size()) + " ids",
                   position);
   }
   const std::string_view id = line.substr(first + 1, second - first - 1);
-  if (!ParseNumber(id, value.id) || value.id != ids[value.position]) {
+  if (!ReadNumber(id, value.id) || value.id != ids[value.position]) {
     return refuse("id " + std::to_string(ids[value.position]) + " as in the ids", id);
   }
   const std::string_view number = line.substr(line.rfind('\t') + 1);
-  if (!ParseNumber(number, value.log_probability) || !std::isfinite(value.log_probability)) {
+  if (!ReadNumber(number, value.log_probability) || !std::isfinite(value.log_probability)) {
     return refuse("a finite log-probability in the last field", number);
   }
   return value;
@@ -77,7 +78,7 @@ Status ForEachLine(const std::string& path, const Parse& parse) {
                          "an empty file");
 }
 
-// A stream in double precision.
+// A session that computes in double precision.
 Result<std::unique_ptr<Session>> StartSharp(std::shared_ptr<const ModelFile> file) {
   ModelOptions options;
   options.backend = "ref64";
@@ -111,7 +112,7 @@ Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const
       ForEachLine(golden, [&](std::string_view line, const std::string& where) -> Status {
         const size_t tab = std::min(line.find('\t'), line.size());
         uint64_t index = 0;
-        if (!ParseNumber(line.substr(0, tab), index) || index < sentence ||
+        if (!ReadNumber(line.substr(0, tab), index) || index < sentence ||
             index >= sentences.size()) {
           return Status::Refusal(KINGLET_INVALID_ARGUMENT, "golden values", where,
                                  "a sentence from " + std::to_string(sentence) + " and below the " +
@@ -134,7 +135,8 @@ Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const
 
 namespace {
 
-// Runs one stream in a session that is at its start, and adds to the replay.
+// Compares the values of one stream and adds them to `replay`. REQUIRES: the session is at a
+// stream's start.
 Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session,
                     GoldenReplay& replay) {
   const ModelDescription& description = session.model().file().description();
@@ -163,7 +165,7 @@ Status ReplayStream(const GoldenFile& golden, double tolerance, Session& session
   return {};
 }
 
-// Back to the start of a stream, behind its source where it has one.
+// Starts a stream; encodes its source, if it has one.
 Status Begin(std::span<const uint32_t> source, Session& session) {
   return source.empty() ? session.Reset() : session.Encode(source);
 }

@@ -1,5 +1,5 @@
-// Known answers: log-probabilities that the original training code gave, replayed on a converted
-// model in double precision.
+// Golden values: log-probabilities that the original training code computed. They are replayed on
+// the converted model in double precision.
 #ifndef KINGLET_CONVERTERS_GOLDEN_H_
 #define KINGLET_CONVERTERS_GOLDEN_H_
 
@@ -16,8 +16,8 @@
 
 namespace kinglet {
 
-// After ids[0 .. position - 1], and before them the model's start token where it has one, log p(id)
-// is log_probability; id == ids[position].
+// log p(id) after ids[0 .. position - 1], with the model's start token, if it has one, before them;
+// id == ids[position].
 struct GoldenValue {
   uint64_t position = 0;
   uint32_t id = 0;
@@ -26,19 +26,19 @@ struct GoldenValue {
 
 struct GoldenFile {
   std::vector<uint32_t> ids;
-  std::vector<GoldenValue> values;        // positions grow; at least one
-  std::vector<uint32_t> source_ids = {};  // of a model with an encoder: encoded first
+  std::vector<GoldenValue> values;        // at least one, in order of position
+  std::vector<uint32_t> source_ids = {};  // what a model with an encoder encodes first
 };
 
-// `golden` has lines "position<TAB>id<TAB>..<TAB>value"; fields between the id and the value are
-// passed over. `ids` as ReadIds reads it. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+// `golden` is a file of lines "position<TAB>id<TAB>..<TAB>value"; fields between id and value are
+// ignored. `ids` is a file that ReadIds reads. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
 // KINGLET_INVALID_ARGUMENT naming the line.
 Result<GoldenFile> ReadGolden(const std::string& golden, const std::string& ids);
 
-// Of a model with an encoder: a file of answers for each pair of `pairs`
-// (converters/texts/pair_file.h) that has any. `golden` has lines
-// "sentence<TAB>position<TAB>id<TAB>..<TAB>value", where the sentence is a line of `pairs`, from 0,
-// and position 0 follows the start token. Errors: as ReadGolden's and ReadPairs'.
+// The same for a model with an encoder: a GoldenFile for each pair of `pairs`
+// (converters/texts/pair_file.h) that has golden values. Lines of `golden` are
+// "sentence<TAB>position<TAB>id<TAB>..<TAB>value": the sentence is a line number of `pairs`, from
+// 0, and position 0 follows the start token. Errors: those of ReadGolden and ReadPairs.
 Result<std::vector<GoldenFile>> ReadGoldenPairs(const std::string& golden, const std::string& pairs,
                                                 uint32_t start_token);
 
@@ -56,18 +56,18 @@ Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file, const G
 Result<GoldenReplay> ReplayGolden(std::shared_ptr<const ModelFile> file,
                                   std::span<const GoldenFile> streams, double tolerance);
 
-// The vector a model carries, in the form of a file of known answers.
+// The golden values that a model file carries, as a GoldenFile.
 GoldenFile AsGoldenFile(const GoldenVector& vector);
 
-// The same ids and tolerance with the answers that `file` gives on ref64, for a model that was
-// changed on purpose. Errors: those of running the model; KINGLET_NOT_FINITE for an id that is
-// impossible.
+// Golden values for a model that was changed on purpose: the ids and tolerance of `golden`, with
+// the log-probabilities that `file` gives on ref64. Errors: those of running the model;
+// KINGLET_NOT_FINITE for an id of probability 0.
 Result<GoldenVector> RecomputeGolden(std::shared_ptr<const ModelFile> file,
                                      const GoldenVector& golden);
 
-// The first known answers, to be carried in the model file: up to 64 ids, as far as the values go
-// from position `first` on without a gap, FirstPredicted of the model (runtime/scored_stream.h).
-// None if that position has no value.
+// The first golden values, to be carried in the model file: those at positions `first`, first + 1,
+// ... without a gap, below position 64. `first` is FirstPredicted of the model
+// (runtime/scored_stream.h). None if position `first` has no value.
 std::optional<GoldenVector> LeadingGolden(const GoldenFile& golden, uint64_t first,
                                           double tolerance);
 

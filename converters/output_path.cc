@@ -28,7 +28,7 @@ Status CheckOutputPath(const std::string& what, const std::string& output,
   if (!fs::is_directory(folder, error)) {
     return refuse(KINGLET_NOT_FOUND, "a folder that exists", folder.string() + ", which does not");
   }
-  // A symbolic link stays and its target is replaced: that one's folder counts.
+  // A symbolic link stays and its target is replaced, so the target's folder must be writable.
   const fs::path written = fs::weakly_canonical(fs::absolute(output, error), error).parent_path();
   if (!written.empty() && ::access(written.c_str(), W_OK) != 0) {
     return refuse(KINGLET_IO_ERROR, "a folder that can be written to",

@@ -1,5 +1,5 @@
-// Where a command may write its file: looked at before the work, so that hours are not spent on a
-// file that cannot be kept.
+// Checks where a command will write its file, before it spends hours on work that it could not
+// save.
 #ifndef KINGLET_CONVERTERS_OUTPUT_PATH_H_
 #define KINGLET_CONVERTERS_OUTPUT_PATH_H_
 
@@ -10,9 +10,10 @@
 
 namespace kinglet {
 
-// KINGLET_INVALID_ARGUMENT for no path, a folder, a device or one of `inputs` (empty ones are
-// passed over), by whatever name; KINGLET_NOT_FOUND for a folder that is not there;
-// KINGLET_IO_ERROR for one that cannot be written to. The text starts with `what`.
+// Messages begin with `what`. Errors: KINGLET_INVALID_ARGUMENT for an empty path, a folder, a
+// device, or one of the `inputs`, even under another name (empty inputs are ignored);
+// KINGLET_NOT_FOUND if the output's folder does not exist; KINGLET_IO_ERROR if it cannot be written
+// to.
 Status CheckOutputPath(const std::string& what, const std::string& output,
                        std::initializer_list<const std::string*> inputs);
 

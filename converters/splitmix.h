@@ -18,7 +18,7 @@ class SplitMix64 {
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
     return mixed ^ (mixed >> 31);
   }
-  // Uniform in [0, bound) but for a bias below 2^-32. REQUIRES: 0 < bound <= 2^32.
+  // Uniform in [0, bound), up to a bias below 2^-32. REQUIRES: 0 < bound <= 2^32.
   uint32_t Below(uint64_t bound) { return static_cast<uint32_t>(((Next() >> 32) * bound) >> 32); }
   // A multiple of 2^-53 in [0, 1).
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }

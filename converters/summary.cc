@@ -22,7 +22,7 @@ std::string Formatted(const char* format, double number) {
   return text;
 }
 
-// Two columns: what, and a number on the right.
+// A line of two columns: the name on the left, the number on the right.
 std::string Line(const std::string& what, const std::string& number) {
   constexpr size_t kWhat = 14, kNumber = 16;
   std::string line = "  " + what;

@@ -1,10 +1,10 @@
-// What the checks of all kinds of blocks are made of: refusals that name the block, and the rules
-// that several kinds share.
+// Checks that the validators of all kinds of blocks share. A refusal names the block and its part.
 #ifndef KINGLET_FORMAT_BLOCK_CHECKS_H_
 #define KINGLET_FORMAT_BLOCK_CHECKS_H_
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -16,39 +16,71 @@
 
 namespace kinglet {
 
+// A tensor that a block may have, by the name that refusals give it.
+struct BlockTensor {
+  const char* name;
+  std::optional<TensorId> id;
+  Shape shape;  // that it must have
+};
+
+struct BlockQuantiser {
+  const char* name;
+  const ActivationQuantiser& quantiser;
+};
+
 class BlockChecks {
  public:
   // REQUIRES: source and tensors outlive it.
   BlockChecks(const std::string& source, std::span<const TensorView> tensors)
       : tensors_(tensors), source_(source) {}
 
-  // Refusals of parts name this block from now on.
-  void EnterBlock(const std::string& name) { where_ = "block " + name; }
-  std::span<const TensorView> tensors() const { return tensors_; }
+  // From now on InvalidPart names this block.
+  void EnterBlock(const std::string& name) { where_ = "block " + name + ", "; }
 
+  // A refusal of the model as a whole.
   Status Invalid(const std::string& where, const std::string& expected,
                  const std::string& found) const {
     return Status::Refusal(KINGLET_INVALID_MODEL, source_, where, expected, found);
   }
-  // Inside the block that is being validated.
+  // A refusal of a part of the block that was entered; before any, of the model.
   Status InvalidPart(const std::string& part, const std::string& expected,
                      const std::string& found) const {
-    return Invalid(where_ + ", " + part, expected, found);
+    return Invalid(where_ + part, expected, found);
   }
-
-  // The same where `fault` has the part, what was expected and what was found.
+  // `fault` is "PART: expected X, found Y".
   Status InvalidPart(const std::string& fault) const {
-    return Status(KINGLET_INVALID_MODEL, source_ + ": " + where_ + ", " + fault);
+    return Status(KINGLET_INVALID_MODEL, source_ + ": " + where_ + fault);
   }
 
+  Status ValidateRange(const std::string& part, uint64_t value, uint64_t least,
+                       uint64_t largest) const {
+    if (value >= least && value <= largest) return {};
+    const std::string from = least == 0 ? "at most " : std::to_string(least) + " to ";
+    return InvalidPart(part, from + std::to_string(largest), std::to_string(value));
+  }
   Status ValidateExtent(const std::string& part, uint64_t value) const {
-    if (value >= 1 && value <= kMaxExtent) return {};
-    return InvalidPart(part, "1 to " + std::to_string(kMaxExtent), std::to_string(value));
+    return ValidateRange(part, value, 1, kMaxExtent);
   }
 
-  Status ValidatePositive(const char* part, double value) const {
+  // Enumerations count from 0 to `last`. Readers check them; drafts come from anywhere.
+  template <class Enumeration>
+  Status ValidateEnumerator(const std::string& part, Enumeration value, Enumeration last) const {
+    if (value <= last) return {};
+    return InvalidPart(part, "a number up to " + std::to_string(static_cast<unsigned>(last)),
+                       std::to_string(static_cast<unsigned>(value)));
+  }
+
+  Status ValidatePositive(const std::string& part, double value) const {
     if (std::isfinite(value) && value > 0) return {};
     return InvalidPart(part, "a finite number above 0", NumberText(value));
+  }
+
+  // Whether a part is present exactly if it is needed; `reason` says why that is so.
+  Status ValidatePresence(const std::string& part, bool present, bool needed,
+                          const char* reason) const {
+    if (present == needed) return {};
+    return InvalidPart(part, std::string(needed ? "one, as " : "none, as ") + reason,
+                       present ? "one" : "none");
   }
 
   Status ValidateTensorShape(const std::string& part, TensorId id, const Shape& expected) const {
@@ -61,13 +93,30 @@ class BlockChecks {
     return InvalidPart(part, "shape " + ShapeText(expected),
                        ShapeText(tensor.shape) + " of tensor " + tensor.name);
   }
-  // The same for what kernels index themselves: rows of sub-vectors do not serve. REQUIRES: the id
-  // is in range.
+  Status ValidateOptional(const std::string& part, const std::optional<TensorId>& id,
+                          const Shape& expected) const {
+    return id ? ValidateTensorShape(part, *id, expected) : Status();
+  }
+  // Kernels index some tensors directly; rows of sub-vectors will not do there. REQUIRES: the id is
+  // in range.
   Status ValidateNotCoded(const std::string& part, TensorId id) const {
     if (tensors_[id].coded() == nullptr) return {};
     return InvalidPart(part, "a tensor that is not coded", "coded tensor " + tensors_[id].name);
   }
+  Status ValidateTensors(const std::string& part, std::span<const BlockTensor> tensors) const {
+    for (const BlockTensor& tensor : tensors) {
+      KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", " + tensor.name, tensor.id, tensor.shape));
+    }
+    return {};
+  }
 
+  Status ValidateQuantisers(const std::string& part,
+                            std::span<const BlockQuantiser> quantisers) const {
+    for (const auto& [name, quantiser] : quantisers) {
+      KINGLET_RETURN_IF_ERROR(ValidateQuantiser(part + ", quantiser " + name, quantiser));
+    }
+    return {};
+  }
   Status ValidateQuantiser(const std::string& part, const ActivationQuantiser& quantiser) const {
     const auto positive = [](float value) { return std::isfinite(value) && value > 0; };
     if (!positive(quantiser.max_abs) || !positive(quantiser.step)) {
@@ -76,17 +125,19 @@ class BlockChecks {
     }
     const double levels = double{quantiser.max_abs} / double{quantiser.step};
     if (levels > kMaxQuantiserLevels) {
-      return InvalidPart(part, "at most 2^20 steps up to the maximum", NumberText(levels));
+      return InvalidPart(part,
+                         "at most " + NumberText(kMaxQuantiserLevels) + " steps up to the maximum",
+                         NumberText(levels));
     }
     return {};
   }
 
  protected:
   const std::span<const TensorView> tensors_;
+  const std::string& source_;
 
  private:
-  const std::string& source_;
-  std::string where_;  // "block NAME"
+  std::string where_;  // "block NAME, "
 };
 
 }  // namespace kinglet

@@ -38,7 +38,7 @@ const std::string& WidthsText() {
   return kText;
 }
 
-// What layer `index` of `unit` says, given the widths of e and of the previous layer's output.
+// Checks layer `index` of `unit`, given the widths of e and of the previous layer's output.
 void CheckLayer(const DefineUnit& unit, size_t index, uint64_t e_width, uint64_t previous,
                 Faults& faults) {
   const DefineLayer& layer = unit.layers[index];
@@ -48,7 +48,7 @@ void CheckLayer(const DefineUnit& unit, size_t index, uint64_t e_width, uint64_t
   const bool skips = layer.skip != DefineLayer::Skip::kNone;
   const uint64_t joined = InputWidth(layer, e_width, previous);
   if (skips && index <= unit.entry_layers) {
-    faults.Note(place + "skip", "none, for the previous output is e or comes before it",
+    faults.Note(place + "skip", "none, as the previous output is e or comes before e",
                 layer.skip == DefineLayer::Skip::kMix ? "mix" : "concat");
   } else if (layer.in != joined) {
     faults.Note(place + "in",

@@ -1,12 +1,12 @@
-// A DeFINE unit as a declared list of layers (Mehta et al., DeFINE: Deep Factorized Input Token
-// Embeddings, ICLR 2020, section 3). What the paper leaves to the implementer is a field here: a
-// recipe's JSON object for one layer maps onto DefineLayer field by field, and so does a layer in a
-// model file.
+// A DeFINE unit as a list of layers (Mehta et al., "DeFINE: Deep Factorized Input Token
+// Embeddings", ICLR 2020, section 3). What the paper leaves open is a field here. A recipe's JSON
+// object for a layer has the fields of DefineLayer, and so has a layer in a model file.
 //
-// Map gives a word's vector e, the layers widen it (Expand), and an ungrouped layer narrows it
-// (Reduce), which is only the last of the list: without it the list ends earlier, and a Reduce that
-// also sees e is one that concatenates it. Linear, GLT, GLT with shuffle, HGT, with or without the
-// mixing connection or residuals: tests/support/define_units.cc writes each.
+// The Map layer gives a word's vector e, group linear transformations (GLT) widen it (Expand), and
+// a last layer without groups narrows it (Reduce). Reduce is an ordinary layer of the list, so it
+// may be left out, or see e again by concatenation. tests/support/define_units.cc builds the units
+// of the paper: linear, GLT, GLT with shuffle, HGT (hierarchical group transformation), with and
+// without mixing connection and residuals.
 #ifndef KINGLET_FORMAT_DEFINE_UNIT_H_
 #define KINGLET_FORMAT_DEFINE_UNIT_H_
 
@@ -18,16 +18,15 @@
 
 namespace kinglet {
 
-// One group-linear layer. Its input, e and the previous layer's output joined as `skip` says, is
-// cut into `groups` adjacent chunks; each is multiplied by its group's matrix, and the products are
-// put one after the other. Then come bias, normalisation and activation, in this order; `shuffle`
-// and `residual` say where between them they stand.
-//
-// Matrices have a row for each feature of the output, [out / groups, in / groups] of one group.
+// One group linear transformation (GLT). Its input, which is the previous layer's output and, as
+// `skip` says, e, is cut into `groups` adjacent chunks. Each chunk is multiplied by its group's
+// matrix, [out / groups, in / groups], and the products are concatenated. Bias, normalisation and
+// activation follow in this order; the values of `shuffle` and `residual` say where these two
+// stand.
 struct DefineLayer {
   enum class Weights : uint8_t {
-    kPerGroup,  // a matrix for each group (Mehta et al. 2018), one below the other
-    kShared,    // one for all groups (DeFINE, appendix A.1)
+    kPerGroup,  // a matrix per group (Mehta et al. 2018); their rows lie one group after the other
+    kShared,    // one matrix for all groups (DeFINE, appendix A.1)
   };
   enum class Bias : uint8_t {
     kNone,
@@ -50,24 +49,25 @@ struct DefineLayer {
     kTanh,
     kSigmoid
   };
-  // How e comes to the layer's input beside the previous layer's output.
+  // How e is joined to the previous layer's output (the unit's skip connection).
   enum class Skip : uint8_t {
     kNone,
     kConcatenate,  // the two vectors one after the other (Fig. 5d)
-    kMix,  // chunk j of one followed by chunk j of the other, for each of the groups (Fig. 2)
+    kMix,          // for each group j, chunk j of one and then chunk j of the other (Fig. 2)
   };
+  // Which of the two a skip puts first: e (the unit's input) or the previous layer's output.
   enum class Order : uint8_t { kInputFirst, kPreviousFirst };
   // The previous layer's output is added (Fig. 5b); the widths must agree.
   enum class Residual : uint8_t { kNone, kBeforeActivation, kAfterActivation };
 
-  uint64_t in = 0, out = 0;  // features; `in` counts those of e where there is a skip
+  uint64_t in = 0, out = 0;  // features; with a skip `in` includes those of e
   uint64_t groups = 1;
   Weights weights = Weights::kPerGroup;
   Bias bias = Bias::kPerGroup;
   Shuffle shuffle = Shuffle::kNone;
   Norm norm = Norm::kNone;
   double norm_epsilon = 1e-5;
-  bool norm_gain = true, norm_offset = true;  // whether there are any
+  bool norm_gain = true, norm_offset = true;  // whether the norm has them
   Activation activation = Activation::kNone;
   Skip skip = Skip::kNone;
   Order order = Order::kInputFirst;
@@ -78,10 +78,10 @@ struct DefineLayer {
 
 struct DefineUnit {
   uint64_t map_width = 0;  // n: features of Map's output
-  // So many of the first layers make the e that skips bring back; 0: e is Map's output. DeLighT's
+  // Number of first layers whose output is the e of later skips; 0: e is Map's output. DeLighT's
   // unit has one such layer.
   uint64_t entry_layers = 0;
-  std::vector<DefineLayer> layers;  // none: the unit gives Map's output
+  std::vector<DefineLayer> layers;  // empty: the unit's output is Map's
 
   bool operator==(const DefineUnit&) const = default;
 };
@@ -89,33 +89,33 @@ struct DefineUnit {
 // The widest vector that a unit may have; the paper's widest is 4,096.
 inline constexpr uint64_t kLargestDefineWidth = uint64_t{1} << 16;
 
-// The shapes of a layer's values; empty where it has none. A width that the groups do not divide is
-// rounded down. REQUIRES: groups > 0.
+// The shapes of a layer's tensors; empty: it has no such tensor. Widths that the groups do not
+// divide are rounded down. REQUIRES: groups > 0.
 struct DefineShapes {
   Shape weight, bias, norm_gain, norm_offset;
 };
 DefineShapes ShapesOf(const DefineLayer& layer);
 
-// What the layer reads where e has `e_width` features and the output before it `previous`.
+// Features of the layer's input where e has `e_width` features and the previous output `previous`.
 uint64_t InputWidth(const DefineLayer& layer, uint64_t e_width, uint64_t previous);
 
 // m: the width of the unit's output.
 uint64_t OutputWidth(const DefineUnit& unit);
 
-// The width of the e that skips bring back. REQUIRES: entry_layers <= layers.
+// The width of the e that skips join. REQUIRES: entry_layers is at most the number of layers.
 uint64_t SkipWidth(const DefineUnit& unit);
 
-// The widest input and the widest output of its layers, each at least map_width.
+// The widest input and the widest output of the unit's layers, each at least map_width.
 struct DefineWidths {
   uint64_t in, out;
 };
 DefineWidths WidestOf(const DefineUnit& unit);
 
-// Trained numbers of the layers, without Map's, by ShapesOf.
+// Parameters of the layers, without those of Map.
 uint64_t ParameterCount(const DefineUnit& unit);
 
-// Every inconsistency of the declaration, "layer 1, groups: expected .., found ..; ..", in one line
-// of bounded length; empty where there is none.
+// Every inconsistency of the unit as one line of bounded length, "layer 1, groups: expected ..,
+// found ..; .."; empty where there is none.
 std::string FaultsOf(const DefineUnit& unit);
 
 }  // namespace kinglet

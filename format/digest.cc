@@ -1,8 +1,9 @@
-// xxHash is compiled into this file (XXH_INLINE_ALL), so nothing is linked and no symbol leaks.
+// xxHash is compiled into this file (XXH_INLINE_ALL): no library to link, no symbols that leak.
 #include "format/digest.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#undef XXH_INLINE_ALL
 
 namespace kinglet {
 

@@ -1,5 +1,5 @@
-// XXH3 digests: with hashed_codes.cc the only place that sees xxHash. They find accidents, not
-// attacks; safety against hostile files rests on format/validate.h.
+// XXH3 digests. They find accidental damage, not attacks: safety against hostile files rests on
+// format/validate.h.
 #ifndef KINGLET_FORMAT_DIGEST_H_
 #define KINGLET_FORMAT_DIGEST_H_
 

@@ -63,6 +63,8 @@ uint64_t StoredCount(const TensorView& view) {
 
 }  // namespace
 
+std::string BitsText() { return std::to_string(kMinBits) + " to " + std::to_string(kMaxBits); }
+
 std::string ShapeText(const Shape& shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i) {

@@ -30,6 +30,7 @@ namespace kinglet {
 
 inline constexpr int kMinBits = 2;
 inline constexpr int kMaxBits = 16;
+std::string BitsText();  // "2 to 16", for refusals
 
 enum class FloatType : uint8_t { kF32 = 0, kF16 = 1 };
 

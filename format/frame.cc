@@ -1,4 +1,3 @@
-// The frame's bytes (docs/FORMAT.md, "Frame").
 #include "format/frame.h"
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 namespace kinglet {
 namespace {
 
-// Like PNG's: the bytes that a text-mode copy would change are inside.
+// Like PNG's signature, it contains the bytes that a copy in text mode would change.
 constexpr unsigned char kMagic[8] = {'K', 'G', 'L', '1', 0x0D, 0x0A, 0x1A, 0x0A};
 
 constexpr size_t kVersionAt = 8;
@@ -53,7 +52,7 @@ Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::by
     return Status::Refusal(KINGLET_CORRUPT, source, where, expected, found);
   };
   if (start.size() < kFrameBytes || actual_size < kFrameBytes) {
-    return corrupt("frame", "at least 64 bytes",
+    return corrupt("frame", "at least " + BytesText(kFrameBytes),
                    BytesText(std::min<uint64_t>(start.size(), actual_size)));
   }
   const auto magic = start.first(sizeof(kMagic));

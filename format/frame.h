@@ -1,5 +1,6 @@
-// The fixed 64 bytes at the start of a model file and the rule that places everything after them.
-// This layout never changes, so any reader can say what version it was given.
+// The frame, the fixed 64 bytes at the start of a model file, and where the parts after it lie
+// (docs/FORMAT.md, "Frame"). The frame's layout never changes, so every reader can tell a file's
+// version.
 #ifndef KINGLET_FORMAT_FRAME_H_
 #define KINGLET_FORMAT_FRAME_H_
 

@@ -1,8 +1,9 @@
-// xxHash is compiled into this file, as into digest.cc.
+// xxHash is compiled into this file, as it is into digest.cc.
 #include "format/hashed_codes.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#undef XXH_INLINE_ALL
 
 #include <array>
 #include <cstddef>

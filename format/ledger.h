@@ -1,5 +1,5 @@
-// Who owns each byte of a model file. The entries are adjacent, start at 0 and end at the file's
-// size, so their sum is the file's size by construction and no byte is unaccounted for.
+// The ledger: what each byte of a model file is for. Entries are adjacent, the first starts at 0
+// and the last ends at the file's size, so they account for every byte once.
 #ifndef KINGLET_FORMAT_LEDGER_H_
 #define KINGLET_FORMAT_LEDGER_H_
 
@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// What a run of bytes is for.
+// What a range of bytes is for.
 enum class LedgerPart : uint8_t {
   kFrame,       // the fixed 64 bytes at the start
   kHeader,      // the FlatBuffers header
@@ -17,7 +17,7 @@ enum class LedgerPart : uint8_t {
   kCodes,       // packed integers
   kScales,      // scales of packed integers
   kMask,        // which entries are stored
-  kVocabulary,  // words
+  kVocabulary,  // words and ranks
   kPadding,     // zeros up to the next multiple of 64
 };
 const char* LedgerPartName(LedgerPart part);  // "codes"

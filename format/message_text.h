@@ -1,4 +1,4 @@
-// Pieces of refusals' texts.
+// Pieces of the texts of refusals.
 #ifndef KINGLET_FORMAT_MESSAGE_TEXT_H_
 #define KINGLET_FORMAT_MESSAGE_TEXT_H_
 
@@ -33,7 +33,7 @@ inline std::string NumberText(double number) {
 
 inline bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-// At most 64 bytes of text that nothing has checked yet, as one printable line.
+// The first 64 bytes of unchecked text, as one printable line.
 inline std::string Printable(std::string_view text) {
   std::string out;
   for (char c : text.substr(0, 64)) out += c >= ' ' && c <= '~' ? c : '?';

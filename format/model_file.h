@@ -3,9 +3,9 @@
 // Opening checks, in this order: size, frame, version, header digest, FlatBuffers structure,
 // segment table, every segment's digest, zero padding, and then the meaning: every integer used as
 // an index, a count or a size (format/validate.h). There is no unverified path. The bytes are
-// copied into page-aligned memory of the ModelFile's own, so a caller's buffer may be misaligned
-// or freed, and a file changed on disk later cannot hurt. A const ModelFile is immutable and may be
-// shared by threads; only its one owner may give parts of it up, before it is shared.
+// copied into page-aligned memory that the ModelFile owns, so a caller's buffer may be misaligned
+// or freed, and later changes of the file on disk do no harm. A const ModelFile is immutable and
+// may be shared by threads; its owner may release parts of it before sharing it.
 #ifndef KINGLET_FORMAT_MODEL_FILE_H_
 #define KINGLET_FORMAT_MODEL_FILE_H_
 
@@ -26,10 +26,9 @@ namespace kinglet {
 
 class ModelFile {
  public:
-  // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY, KINGLET_CORRUPT,
-  // KINGLET_UNSUPPORTED_VERSION, KINGLET_INVALID_MODEL. The text starts with `path`, or "model in
-  // memory".
-  // KINGLET_OUT_OF_MEMORY also for a file of more than `limit` bytes, which is not read.
+  // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_OUT_OF_MEMORY (also for a file of more
+  // than `limit` bytes, which is not read), KINGLET_CORRUPT, KINGLET_UNSUPPORTED_VERSION,
+  // KINGLET_INVALID_MODEL. The text starts with `path` or "model in memory".
   static constexpr uint64_t kNoLimit = UINT64_MAX;
   static Result<std::shared_ptr<ModelFile>> Open(const std::string& path,
                                                  uint64_t limit = kNoLimit);
@@ -43,15 +42,15 @@ class ModelFile {
   const ModelDescription& description() const;
   std::span<const TensorView> tensors() const;
   const Vocabulary* vocabulary() const;         // null: the model has ids only
-  const Vocabulary* source_vocabulary() const;  // of an encoder's source, likewise
+  const Vocabulary* source_vocabulary() const;  // of an encoder's source; null: ids only
   const Ledger& ledger() const;
   uint64_t file_size() const;
-  // Bytes of the file that are in memory: all, but for what was given up.
+  // Bytes of the file that are still in memory: the file's size without what was released.
   uint64_t held_bytes() const;
-  // Gives whole pages of a tensor's stored bytes back to the system. From the first call on the
-  // tensor counts as released: its view has no bytes, and decoding it ends the program. A reader
-  // that copied the view before goes on with what it has not released. REQUIRES: `bytes` are of
-  // that tensor; the file is not shared yet.
+  // Gives the whole pages within `bytes` back to the system. From the first call on the tensor
+  // counts as released: its view has no bytes, and decoding it aborts the program. A copy of the
+  // view made before may still read bytes that were not given back. REQUIRES: `bytes` are stored
+  // bytes of that tensor; the file is not shared yet.
   void Release(TensorId tensor, std::span<const std::byte> bytes);
   // XXH3-128 of the header, 32 hexadecimal digits. The header holds every segment's digest, so this
   // names the whole file.

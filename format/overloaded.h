@@ -5,10 +5,18 @@
 //              tensor.values);
 //
 // A new alternative does not compile until every visit handles it, so no visit has a generic case.
+// One case may serve several alternatives, which it names:
+//
+//   []<OneOf<DenseView, CodedView> View>(const View&) { ... }
 #ifndef KINGLET_FORMAT_OVERLOADED_H_
 #define KINGLET_FORMAT_OVERLOADED_H_
 
+#include <concepts>
+
 namespace kinglet {
+
+template <class T, class... Alternatives>
+concept OneOf = (std::same_as<T, Alternatives> || ...);
 
 template <class... Cases>
 struct Overloaded : Cases... {

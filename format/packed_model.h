@@ -1,5 +1,5 @@
-// A model file's bytes on their way to the disk: tensors are packed one by one and the file is kept
-// in pieces, so that memory holds a model once.
+// Packs a model file tensor by tensor and keeps it in pieces, so that memory never holds a model
+// twice.
 #ifndef KINGLET_FORMAT_PACKED_MODEL_H_
 #define KINGLET_FORMAT_PACKED_MODEL_H_
 

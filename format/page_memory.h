@@ -9,11 +9,11 @@
 
 namespace kinglet {
 
-// Zeros at first; freed at the end of its life. Move-only.
+// Owns memory that is zero at first. Move-only.
 class PageMemory {
  public:
   PageMemory() = default;
-  // Of `size` bytes, aligned to a page; not valid() if there is not enough memory.
+  // `size` bytes, aligned to a page; not valid() if there is not enough memory.
   explicit PageMemory(uint64_t size);
   PageMemory(PageMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
   PageMemory& operator=(PageMemory&& other) noexcept {
@@ -25,8 +25,8 @@ class PageMemory {
   bool valid() const { return bytes_.data() != nullptr; }
   std::span<std::byte> bytes() { return bytes_; }
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Gives back the pages that lie wholly within `part`, which then read as zeros; returns their
-  // bytes. REQUIRES: `part` lies in bytes().
+  // Gives the pages that lie wholly within `part` back to the system; they then read as zeros.
+  // Returns their size in bytes. REQUIRES: `part` lies in bytes().
   uint64_t Release(std::span<const std::byte> part);
 
  private:

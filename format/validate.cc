@@ -1,4 +1,4 @@
-// What blocks, golden vector and vocabulary size must be.
+// Checks blocks, golden vector and vocabulary size.
 #include "format/validate.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "format/block_checks.h"
 #include "format/limits.h"
 #include "format/message_text.h"
+#include "format/overloaded.h"
 #include "format/validate_decoders.h"
 #include "format/validate_define.h"
 #include "format/validate_encoder.h"
@@ -23,10 +24,11 @@ class DescriptionValidator : private BlockChecks {
       : BlockChecks(source, tensors), description_(description) {}
 
   Status Validate() {
-    const uint64_t words = description_.vocabulary_size;
-    if (words == 0 || words > kMaxDimension) {
-      return Invalid("vocabulary size", "1 to " + std::to_string(kMaxDimension),
-                     std::to_string(words));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateRange("vocabulary size", description_.vocabulary_size, 1, kMaxDimension));
+    for (size_t i = 0; i < description_.blocks.size(); ++i) {
+      KINGLET_RETURN_IF_ERROR(
+          ValidateName(source_, Numbered("block", i) + ", name", NameOf(description_.blocks[i])));
     }
     KINGLET_RETURN_IF_ERROR(ValidateKinds());
     for (const Block& block : description_.blocks) {
@@ -43,57 +45,35 @@ class DescriptionValidator : private BlockChecks {
   }
 
  private:
+  // Which blocks a model may have: those of ModelDescription::blocks.
   Status ValidateKinds() const {
-    const auto count = [this](auto is_kind) {
-      return std::count_if(description_.blocks.begin(), description_.blocks.end(), is_kind);
-    };
-    const auto check = [this](const char* kind, auto found, bool optional) -> Status {
+    uint64_t embeddings = 0, decoders = 0, softmaxes = 0, caches = 0, classifiers = 0, encoders = 0;
+    for (const Block& block : description_.blocks) {
+      std::visit(Overloaded{[&](const AdaptiveEmbedding&) { ++embeddings; },
+                            [&](const TransformerDecoder&) { ++decoders; },
+                            [&](const RecurrentDecoder&) { ++decoders; },
+                            [&](const AdaptiveSoftmax&) { ++softmaxes; },
+                            [&](const NeuralCache&) { ++caches; },
+                            [&](const BagClassifier&) { ++classifiers; },
+                            [&](const TransformerEncoder&) { ++encoders; }},
+                 block);
+    }
+    const auto check = [this](const char* kind, uint64_t found, bool optional) -> Status {
       if (found == 1 || (optional && found == 0)) return {};
       return Invalid("blocks", std::string(optional ? "at most" : "exactly") + " one " + kind,
                      std::to_string(found));
     };
-    for (size_t i = 0; i < description_.blocks.size(); ++i) {
-      const std::string& name =
-          std::visit([](const auto& block) -> const std::string& { return block.name; },
-                     description_.blocks[i]);
-      const bool control =
-          std::any_of(name.begin(), name.end(), [](char c) { return IsControl(c); });
-      if (control || name.size() > kMaxNameBytes) {
-        return Invalid(Numbered("block", i) + ", name",
-                       "at most 1024 bytes and no control characters",
-                       control ? "control characters" : std::to_string(name.size()) + " bytes");
-      }
-    }
-    KINGLET_RETURN_IF_ERROR(check("adaptive embedding", count([](const Block& block) {
-                                    return std::holds_alternative<AdaptiveEmbedding>(block);
-                                  }),
-                                  false));
-    const auto classifiers =
-        count([](const Block& block) { return std::holds_alternative<BagClassifier>(block); });
+    KINGLET_RETURN_IF_ERROR(check("adaptive embedding", embeddings, false));
     if (!IsLanguageModel(description_)) return check("bag classifier", classifiers, true);
     if (classifiers > 0) {
       return Invalid("blocks", "no classifier beside a decoder, a softmax or a cache",
                      std::to_string(classifiers));
     }
-    KINGLET_RETURN_IF_ERROR(check("decoder", count([](const Block& block) {
-                                    return std::holds_alternative<TransformerDecoder>(block) ||
-                                           std::holds_alternative<RecurrentDecoder>(block);
-                                  }),
-                                  false));
-    KINGLET_RETURN_IF_ERROR(check("encoder", count([](const Block& block) {
-                                    return std::holds_alternative<TransformerEncoder>(block);
-                                  }),
-                                  true));
-    if (FindBlock<TransformerEncoder>(description_) != nullptr) {
-      KINGLET_RETURN_IF_ERROR(ValidateBesideEncoder());
-    }
-    KINGLET_RETURN_IF_ERROR(check("adaptive softmax", count([](const Block& block) {
-                                    return std::holds_alternative<AdaptiveSoftmax>(block);
-                                  }),
-                                  false));
-    return check(
-        "neural cache",
-        count([](const Block& block) { return std::holds_alternative<NeuralCache>(block); }), true);
+    KINGLET_RETURN_IF_ERROR(check("decoder", decoders, false));
+    KINGLET_RETURN_IF_ERROR(check("encoder", encoders, true));
+    if (encoders > 0) KINGLET_RETURN_IF_ERROR(ValidateBesideEncoder());
+    KINGLET_RETURN_IF_ERROR(check("adaptive softmax", softmaxes, false));
+    return check("neural cache", caches, true);
   }
 
   Status ValidateBesideEncoder() const {
@@ -120,17 +100,13 @@ class DescriptionValidator : private BlockChecks {
                                inward ? Shape{columns, width} : Shape{width, columns});
   }
 
-  // Words [first, first + size) of a vocabulary of `words` follow the `covered` words before them.
-  Status ValidateRange(const std::string& part, uint64_t first, uint64_t size, uint64_t words,
+  // Words [first, first + size) of a vocabulary of `words` must follow the `covered` words before.
+  Status ValidateWords(const std::string& part, uint64_t first, uint64_t size, uint64_t words,
                        uint64_t& covered) const {
     if (first != covered) {
       return InvalidPart(part + ", first word", std::to_string(covered), std::to_string(first));
     }
-    const uint64_t left = words - covered;
-    if (size == 0 || size > left) {
-      return InvalidPart(part + ", size", "1 to " + std::to_string(left) + " words",
-                         std::to_string(size));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateRange(part + ", size", size, 1, words - covered));
     covered += size;
     return {};
   }
@@ -140,23 +116,35 @@ class DescriptionValidator : private BlockChecks {
     return InvalidPart("words", std::to_string(words) + " words covered", std::to_string(covered));
   }
 
-  // What the decoder reads and what it leaves: the widths of the embedding and of the softmax.
+  // Widths of the decoder's input, which is the embedding's, and of its output, the softmax's.
   struct DecoderWidths {
-    uint64_t input, output;
+    uint64_t input = 0, output = 0;
   };
-  // REQUIRES: the model has a decoder.
   DecoderWidths Widths() const {
-    if (const auto* decoder = FindBlock<TransformerDecoder>(description_)) {
-      return {decoder->width, decoder->width};
+    DecoderWidths widths;
+    for (const Block& block : description_.blocks) {
+      std::visit(Overloaded{[&](const TransformerDecoder& decoder) {
+                              widths = {decoder.width, decoder.width};
+                            },
+                            [&](const RecurrentDecoder& decoder) {
+                              widths.input = decoder.inputs;
+                              // A decoder without layers is refused when it is validated.
+                              if (!decoder.layers.empty()) {
+                                widths.output = decoder.layers.back().units;
+                              }
+                            },
+                            [](const AdaptiveEmbedding&) {}, [](const AdaptiveSoftmax&) {},
+                            [](const NeuralCache&) {}, [](const BagClassifier&) {},
+                            [](const TransformerEncoder&) {}},
+                 block);
     }
-    const auto* recurrent = FindBlock<RecurrentDecoder>(description_);
-    // A decoder without layers is refused in its turn.
-    return {recurrent->inputs, recurrent->layers.empty() ? 0 : recurrent->layers.back().units};
+    return widths;
   }
-  Status ValidateWidth(uint64_t width, uint64_t decoders) const {
+  Status ValidateWidth(uint64_t width, uint64_t decoder_width) const {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("width", width));
-    if (width == decoders) return {};
-    return InvalidPart("width", "the decoder's " + std::to_string(decoders), std::to_string(width));
+    if (width == decoder_width) return {};
+    return InvalidPart("width", "the decoder's " + std::to_string(decoder_width),
+                       std::to_string(width));
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
@@ -168,10 +156,7 @@ class DescriptionValidator : private BlockChecks {
 
   Status ValidateBlock(const TransformerEncoder& encoder) const {
     const uint64_t words = encoder.vocabulary_size;
-    if (words == 0 || words > kMaxDimension) {
-      return InvalidPart("vocabulary size", "1 to " + std::to_string(kMaxDimension),
-                         std::to_string(words));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateRange("vocabulary size", words, 1, kMaxDimension));
     KINGLET_RETURN_IF_ERROR(ValidateEncoder(*this, encoder));
     if (encoder.embedding.width != encoder.stack.width) {
       return InvalidPart("width", "the stack's " + std::to_string(encoder.stack.width),
@@ -180,13 +165,10 @@ class DescriptionValidator : private BlockChecks {
     return ValidateEmbedding(encoder.embedding, words);
   }
 
-  // Of a vocabulary of `words`. REQUIRES: its width is valid.
+  // Everything but the width; `words`: size of the vocabulary that the bins must cover.
   Status ValidateEmbedding(const AdaptiveEmbedding& embedding, uint64_t words) const {
     KINGLET_RETURN_IF_ERROR(ValidatePositive("scale", embedding.scale));
-    if (embedding.bins.empty() || embedding.bins.size() > kMaxBins) {
-      return InvalidPart("bins", "1 to " + std::to_string(kMaxBins),
-                         std::to_string(embedding.bins.size()));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateRange("bins", embedding.bins.size(), 1, kMaxBins));
     uint64_t covered = 0, width = embedding.width;
     if (const auto& define = embedding.define) {
       KINGLET_RETURN_IF_ERROR(ValidateDefine(*this, *define, width));
@@ -195,8 +177,8 @@ class DescriptionValidator : private BlockChecks {
     for (size_t i = 0; i < embedding.bins.size(); ++i) {
       const EmbeddingBin& bin = embedding.bins[i];
       const std::string part = Numbered("bin", i);
-      KINGLET_RETURN_IF_ERROR(ValidateRange(part, bin.first, bin.size, words, covered));
-      KINGLET_RETURN_IF_ERROR(ValidatePositive((part + ", scale").c_str(), bin.scale));
+      KINGLET_RETURN_IF_ERROR(ValidateWords(part, bin.first, bin.size, words, covered));
+      KINGLET_RETURN_IF_ERROR(ValidatePositive(part + ", scale", bin.scale));
       KINGLET_RETURN_IF_ERROR(
           ValidateTable(part, bin.table, bin.size, bin.projection, width, false));
       if (bin.projection) {
@@ -217,17 +199,11 @@ class DescriptionValidator : private BlockChecks {
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
     KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width, Widths().output));
     const uint64_t tails = softmax.tails.size();
-    if (tails > kMaxBins - 1) {
-      return InvalidPart("tails", "at most " + std::to_string(kMaxBins - 1), std::to_string(tails));
-    }
-    if (softmax.tail_input > TailInput::kFixedPoint15) {
-      return InvalidPart("tail input", "a number up to 1",
-                         std::to_string(static_cast<int>(softmax.tail_input)));
-    }
-    if (softmax.normalisation > Normalisation::kWhole) {
-      return InvalidPart("normalisation", "a number up to 1",
-                         std::to_string(static_cast<int>(softmax.normalisation)));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateRange("tails", tails, 0, kMaxBins - 1));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateEnumerator("tail input", softmax.tail_input, TailInput::kFixedPoint15));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateEnumerator("normalisation", softmax.normalisation, Normalisation::kWhole));
     uint64_t covered = 0;
     KINGLET_RETURN_IF_ERROR(ValidateHead(softmax, covered));
     std::vector<bool> taken(tails);  // cluster rows
@@ -245,15 +221,7 @@ class DescriptionValidator : private BlockChecks {
     return ValidateCoverage(description_.vocabulary_size, covered);
   }
 
-  // Whether a part is there exactly where it must be.
-  Status ValidatePresence(const std::string& part, bool present, bool needed,
-                          const char* reason) const {
-    if (present == needed) return {};
-    return InvalidPart(part, std::string(needed ? "one, as " : "none, as ") + reason,
-                       present ? "one" : "none");
-  }
-
-  // The head's words and the cluster rows.
+  // The head cluster: its words and the rows of the tail clusters.
   Status ValidateHead(const AdaptiveSoftmax& softmax, uint64_t& covered) const {
     const uint64_t tails = softmax.tails.size();
     const bool words = softmax.head_size > 0;
@@ -266,7 +234,7 @@ class DescriptionValidator : private BlockChecks {
     uint64_t columns = softmax.width;
     if (words) {
       KINGLET_RETURN_IF_ERROR(
-          ValidateRange("head", 0, softmax.head_size, description_.vocabulary_size, covered));
+          ValidateWords("head", 0, softmax.head_size, description_.vocabulary_size, covered));
       KINGLET_RETURN_IF_ERROR(ValidateTable("head", *softmax.head_table, softmax.head_size,
                                             softmax.head_projection, softmax.width, true));
       columns = Cols(tensors_[*softmax.head_table].shape);
@@ -281,43 +249,33 @@ class DescriptionValidator : private BlockChecks {
     }
     if (softmax.head_bias) {
       KINGLET_RETURN_IF_ERROR(ValidatePresence("head, bias", true, words, words_reason));
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape("head, bias", *softmax.head_bias, {softmax.head_size}));
     }
-    if (softmax.cluster_weight) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape("cluster weight", *softmax.cluster_weight, {tails, columns}));
+    KINGLET_RETURN_IF_ERROR(ValidateOptional("head, bias", softmax.head_bias, {softmax.head_size}));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateOptional("cluster weight", softmax.cluster_weight, {tails, columns}));
+    if (softmax.cluster_bias) {
+      KINGLET_RETURN_IF_ERROR(ValidatePresence("cluster bias", true, tails > 0, tails_reason));
     }
-    if (!softmax.cluster_bias) return {};
-    KINGLET_RETURN_IF_ERROR(ValidatePresence("cluster bias", true, tails > 0, tails_reason));
-    return ValidateTensorShape("cluster bias", *softmax.cluster_bias, {tails});
+    return ValidateOptional("cluster bias", softmax.cluster_bias, {tails});
   }
 
   Status ValidateTail(const AdaptiveSoftmax& softmax, const std::string& part,
                       const SoftmaxTail& tail, uint64_t& covered) const {
     KINGLET_RETURN_IF_ERROR(
-        ValidateRange(part, tail.first, tail.size, description_.vocabulary_size, covered));
+        ValidateWords(part, tail.first, tail.size, description_.vocabulary_size, covered));
     KINGLET_RETURN_IF_ERROR(
         ValidateTable(part, tail.table, tail.size, tail.projection, softmax.width, true));
-    if (!tail.bias) return {};
-    return ValidateTensorShape(part + ", bias", *tail.bias, {tail.size});
+    return ValidateOptional(part + ", bias", tail.bias, {tail.size});
   }
 
   Status ValidateBlock(const NeuralCache& cache) const {
-    if (cache.capacity < 1 || cache.capacity > kMaxCacheCapacity) {
-      return InvalidPart("capacity", "1 to " + std::to_string(kMaxCacheCapacity),
-                         std::to_string(cache.capacity));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateRange("capacity", cache.capacity, 1, kMaxCacheCapacity));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("theta", cache.theta));
-    // Written so that NaN fails.
+    // Written so that NaN is refused.
     if (!(cache.lambda > 0 && cache.lambda < 1)) {
       return InvalidPart("lambda", "a number between 0 and 1", NumberText(cache.lambda));
     }
-    if (cache.start > CacheStart::kPastCapacity) {
-      return InvalidPart("start", "a number up to 1",
-                         std::to_string(static_cast<int>(cache.start)));
-    }
-    return {};
+    return ValidateEnumerator("start", cache.start, CacheStart::kPastCapacity);
   }
 
   Status ValidateBlock(const BagClassifier& classifier) const {
@@ -328,31 +286,28 @@ class DescriptionValidator : private BlockChecks {
                          std::to_string(*classifier.padding));
     }
     uint64_t inputs = classifier.max_pool ? 2 * width : width;
-    const auto vector = [this](const char* part, std::optional<TensorId> id, uint64_t size) {
-      return id ? ValidateTensorShape(part, *id, {size}) : Status();
-    };
     if (const auto& hidden = classifier.hidden) {
       const uint64_t units =
           hidden->weight < tensors_.size() ? Rows(tensors_[hidden->weight].shape) : 0;
       KINGLET_RETURN_IF_ERROR(
           ValidateTensorShape("hidden weight", hidden->weight, {units, inputs}));
       KINGLET_RETURN_IF_ERROR(ValidateExtent("rows of the hidden weight", units));
-      KINGLET_RETURN_IF_ERROR(vector("input scale", hidden->input_scale, inputs));
-      KINGLET_RETURN_IF_ERROR(vector("input shift", hidden->input_shift, inputs));
-      KINGLET_RETURN_IF_ERROR(vector("hidden bias", hidden->bias, units));
-      KINGLET_RETURN_IF_ERROR(vector("output scale", hidden->output_scale, units));
-      KINGLET_RETURN_IF_ERROR(vector("output shift", hidden->output_shift, units));
+      KINGLET_RETURN_IF_ERROR(ValidateOptional("input scale", hidden->input_scale, {inputs}));
+      KINGLET_RETURN_IF_ERROR(ValidateOptional("input shift", hidden->input_shift, {inputs}));
+      KINGLET_RETURN_IF_ERROR(ValidateOptional("hidden bias", hidden->bias, {units}));
+      KINGLET_RETURN_IF_ERROR(ValidateOptional("output scale", hidden->output_scale, {units}));
+      KINGLET_RETURN_IF_ERROR(ValidateOptional("output shift", hidden->output_shift, {units}));
       inputs = units;
     }
     KINGLET_RETURN_IF_ERROR(
         ValidateTensorShape("weight", classifier.weight, {classifier.classes, inputs}));
-    return vector("bias", classifier.bias, classifier.classes);
+    return ValidateOptional("bias", classifier.bias, {classifier.classes});
   }
 
   Status ValidateStartToken() const {
     if (!description_.start_token) return {};
     if (!IsLanguageModel(description_)) {
-      return Invalid("start token", "none, as the model predicts nothing", "one");
+      return Invalid("start token", "none, as the model predicts no words", "one");
     }
     if (*description_.start_token < description_.vocabulary_size) return {};
     return Invalid("start token", "an id below " + std::to_string(description_.vocabulary_size),
@@ -361,7 +316,7 @@ class DescriptionValidator : private BlockChecks {
 
   Status ValidateGolden(const GoldenVector& golden) const {
     if (!IsLanguageModel(description_)) {
-      return Invalid("golden vector", "none, as the model gives no log-probabilities", "one");
+      return Invalid("golden vector", "none, as the model predicts no words", "one");
     }
     const size_t unscored = description_.start_token ? 0 : 1;
     if (golden.ids.size() <= unscored) {

@@ -1,6 +1,6 @@
-// The meaning of a model: every rule that the comments of format/encoding.h and format/blocks.h
-// state, and the bounds of format/limits.h. The reader runs it on every file, the writer on every
-// draft, so neither can be given something the other would refuse.
+// Checks what a model means: every rule that the comments of format/encoding.h and format/blocks.h
+// state, and the bounds of format/limits.h. The reader checks every file and the writer every
+// draft, so the writer makes no file that the reader refuses.
 //
 // Errors: KINGLET_INVALID_MODEL; the text starts with `source` and names the tensor or block.
 #ifndef KINGLET_FORMAT_VALIDATE_H_
@@ -15,18 +15,22 @@
 
 namespace kinglet {
 
-// Names are unique and printable; shapes are in bounds. REQUIRES nothing of the views.
+// A name of a block or tensor: its length, and no control characters. `where` says whose it is.
+Status ValidateName(const std::string& source, const std::string& where, const std::string& name);
+
+// The rank and the dimensions of tensor `name`.
 Status ValidateShape(const std::string& source, const std::string& name, const Shape& shape);
-// How a table of this shape is coded, but for its codebook. REQUIRES: the shape is valid.
+// How coded table `name` of this shape is coded, without looking at its codebook. REQUIRES: the
+// shape is valid.
 Status ValidateScheme(const std::string& source, const std::string& name, const Shape& shape,
                       const CodingScheme& scheme);
 
-// Every tensor: name, shape, sizes of its parts, mask, padding bits, codes and their codebook, and
-// that every stored entry decodes to a finite float (and, under a mask, to another one than zero).
-// REQUIRES: enumerators are in range.
+// Every tensor: a name of its own, shape, sizes of its parts, mask, padding bits, codes and their
+// codebook, and that every stored entry decodes to a finite float, under a mask to one that is not
+// zero. REQUIRES: enumerators are in range.
 Status ValidateTensors(const std::string& source, std::span<const TensorView> tensors);
 
-// Blocks, golden vector and vocabulary size, against tensors that have passed ValidateTensors.
+// Blocks, golden vector and vocabulary size. REQUIRES: the tensors have passed ValidateTensors.
 Status ValidateDescription(const std::string& source, const ModelDescription& description,
                            std::span<const TensorView> tensors);
 

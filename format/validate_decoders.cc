@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "format/limits.h"
 #include "format/message_text.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
@@ -23,21 +23,12 @@ class DecoderValidator : private BlockChecks {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("key size", decoder.key_size));
     KINGLET_RETURN_IF_ERROR(ValidateExtent("value size", decoder.value_size));
     KINGLET_RETURN_IF_ERROR(ValidateExtent("window", decoder.window));
-    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
-      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
-                         std::to_string(decoder.layers.size()));
-    }
-    if (decoder.start > StreamStart::kZeros) {
-      return InvalidPart("start", "a number up to 1",
-                         std::to_string(static_cast<int>(decoder.start)));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateRange("layers", decoder.layers.size(), 1, kMaxLayers));
+    KINGLET_RETURN_IF_ERROR(ValidateEnumerator("start", decoder.start, StreamStart::kZeros));
     if (decoder.start != StreamStart::kMasked && IsAbsolute(decoder.positions)) {
       return InvalidPart("start", "masked, as positions are absolute", "zeros");
     }
-    if (decoder.norm_order > NormOrder::kPost) {
-      return InvalidPart("norm order", "a number up to 1",
-                         std::to_string(static_cast<int>(decoder.norm_order)));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateEnumerator("norm order", decoder.norm_order, NormOrder::kPost));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("epsilon", decoder.epsilon));
     KINGLET_RETURN_IF_ERROR(
         std::visit([&](const auto& positions) { return ValidatePositions(decoder, positions); },
@@ -49,8 +40,9 @@ class DecoderValidator : private BlockChecks {
         ValidateOptional("final_norm_gain", decoder.final_norm_gain, {decoder.width}));
     KINGLET_RETURN_IF_ERROR(
         ValidateOptional("final_norm_bias", decoder.final_norm_bias, {decoder.width}));
-    if (decoder.output)
+    if (decoder.output) {
       KINGLET_RETURN_IF_ERROR(ValidateQuantiser("output quantiser", *decoder.output));
+    }
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
       KINGLET_RETURN_IF_ERROR(ValidateLayer(decoder, Numbered("layer", i), decoder.layers[i]));
     }
@@ -60,9 +52,8 @@ class DecoderValidator : private BlockChecks {
   Status ValidatePositions(const TransformerDecoder&, const SlotPositions&) const { return {}; }
   Status ValidatePositions(const TransformerDecoder& decoder,
                            const RelativeSinusoids& positions) const {
-    if (positions.clamp && *positions.clamp > kMaxExtent) {
-      return InvalidPart("clamp", "0 to " + std::to_string(kMaxExtent),
-                         std::to_string(*positions.clamp));
+    if (positions.clamp) {
+      KINGLET_RETURN_IF_ERROR(ValidateRange("clamp", *positions.clamp, 0, kMaxExtent));
     }
     const uint64_t rows = std::min<uint64_t>(
         decoder.window, positions.clamp ? uint64_t{*positions.clamp} + 1 : decoder.window);
@@ -70,18 +61,17 @@ class DecoderValidator : private BlockChecks {
     const uint64_t width = std::max<uint64_t>(decoder.width, 64);
     if (entries > kMaxRelativeProducts / width / decoder.layers.size()) {
       return InvalidPart(
-          "window", "at most 2^38 multiplications for the rows of its distances",
+          "window",
+          "at most " + std::to_string(kMaxRelativeProducts) +
+              " multiplications for the rows of its distances",
           std::to_string(rows) + " rows of " + std::to_string(decoder.layers.size()) + " layers");
     }
     return ValidateFrequencies(decoder, positions.frequencies);
   }
   Status ValidatePositions(const TransformerDecoder& decoder,
                            const AbsoluteSinusoids& positions) const {
-    // With the window below 2^24, so that every position is a float32.
-    if (positions.first > kMaxExtent) {
-      return InvalidPart("first position", "0 to " + std::to_string(kMaxExtent),
-                         std::to_string(positions.first));
-    }
+    // Added to the window this stays below 2^24, so a float32 holds every position exactly.
+    KINGLET_RETURN_IF_ERROR(ValidateRange("first position", positions.first, 0, kMaxExtent));
     return ValidateFrequencies(decoder, positions.frequencies);
   }
   Status ValidatePositions(const TransformerDecoder& decoder,
@@ -113,19 +103,12 @@ class DecoderValidator : private BlockChecks {
     return {};
   }
 
-  Status ValidateOptional(const std::string& part, const std::optional<TensorId>& id,
-                          const Shape& shape) const {
-    return id ? ValidateTensorShape(part, *id, shape) : Status();
-  }
-
-  // Of what kernels index themselves and some kinds of positions have: there is one iff `needed`.
-  Status ValidateOwn(const std::string& part, const std::optional<TensorId>& id, bool needed,
-                     const Shape& shape) const {
-    if (id.has_value() != needed) {
-      return InvalidPart(part,
-                         needed ? "one, as the positions need it" : "none with these positions",
-                         id ? "one" : "none");
-    }
+  // A tensor of a layer that only some kinds of positions have; shape empty: this kind has none.
+  Status ValidatePositionTensor(const std::string& part, const std::optional<TensorId>& id,
+                                const Shape& shape) const {
+    KINGLET_RETURN_IF_ERROR(ValidatePresence(
+        part, id.has_value(), !shape.empty(),
+        shape.empty() ? "positions of this kind have none" : "positions of this kind need it"));
     if (!id) return {};
     KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part, *id, shape));
     return ValidateNotCoded(part, *id);
@@ -142,11 +125,7 @@ class DecoderValidator : private BlockChecks {
     }
     const uint64_t inner = Rows(tensors_[layer.inner_weight].shape);
     KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", rows of inner_weight", inner));
-    const struct {
-      const char* name;
-      std::optional<TensorId> id;
-      Shape shape;
-    } tensors[] = {
+    const BlockTensor tensors[] = {
         {"attention_norm_gain", layer.attention_norm_gain, {d}},
         {"attention_norm_bias", layer.attention_norm_bias, {d}},
         {"qkv_weight", layer.qkv_weight, {qkv, d}},
@@ -160,79 +139,76 @@ class DecoderValidator : private BlockChecks {
         {"outer_weight", layer.outer_weight, {d, inner}},
         {"outer_bias", layer.outer_bias, {d}},
     };
-    for (const auto& tensor : tensors) {
-      KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", " + tensor.name, tensor.id, tensor.shape));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateTensors(part, tensors));
     KINGLET_RETURN_IF_ERROR(ValidateLayerPositions(decoder, part, layer));
-    if (layer.quantisers.has_value() != decoder.output.has_value()) {
-      return InvalidPart(
-          part + ", quantisers",
-          decoder.output ? "quantisers, as the output has one" : "none, as the output has none",
-          layer.quantisers ? "quantisers" : "none");
-    }
-    return layer.quantisers ? ValidateQuantisers(part, *layer.quantisers) : Status();
+    KINGLET_RETURN_IF_ERROR(ValidatePresence(
+        part + ", quantisers", layer.quantisers.has_value(), decoder.output.has_value(),
+        decoder.output ? "the output has a quantiser" : "the output has no quantiser"));
+    return layer.quantisers ? ValidateLayerQuantisers(part, *layer.quantisers) : Status();
   }
 
-  // What of a layer depends on the kind of positions.
+  // The parts of a layer that depend on the kind of positions.
   Status ValidateLayerPositions(const TransformerDecoder& decoder, const std::string& part,
                                 const TransformerLayer& layer) const {
     const uint64_t heads = decoder.heads, key_size = decoder.key_size;
-    const bool slots = std::holds_alternative<SlotPositions>(decoder.positions);
-    const bool relative = std::holds_alternative<RelativeSinusoids>(decoder.positions);
-    KINGLET_RETURN_IF_ERROR(ValidateOwn(
-        part + ", positions", layer.positions, slots || relative,
-        slots ? Shape{key_size, decoder.window} : Shape{heads * key_size, decoder.width}));
-    const Shape bias = {heads, key_size};
+    Shape positions, bias;  // empty: no tensor
+    std::visit(Overloaded{
+                   [&](const SlotPositions&) {
+                     positions = {key_size, decoder.window};
+                   },
+                   [&](const RelativeSinusoids&) {
+                     positions = {heads * key_size, decoder.width};
+                     bias = {heads, key_size};
+                   },
+                   [](const AbsoluteSinusoids&) {},
+                   [](const PositionTable&) {},
+               },
+               decoder.positions);
     KINGLET_RETURN_IF_ERROR(
-        ValidateOwn(part + ", content_bias", layer.content_bias, relative, bias));
+        ValidatePositionTensor(part + ", positions", layer.positions, positions));
     KINGLET_RETURN_IF_ERROR(
-        ValidateOwn(part + ", position_bias", layer.position_bias, relative, bias));
+        ValidatePositionTensor(part + ", content_bias", layer.content_bias, bias));
+    KINGLET_RETURN_IF_ERROR(
+        ValidatePositionTensor(part + ", position_bias", layer.position_bias, bias));
     if (!layer.start) return {};
+    const bool relative = !bias.empty();
     if (!relative || decoder.start != StreamStart::kZeros ||
         decoder.norm_order != NormOrder::kPre) {
       return InvalidPart(
           part + ", start",
-          "none without relative positions, zeros before the stream and the norm first", "one");
+          "none, unless positions are relative, the stream starts with zeros and the norm is first",
+          "one");
     }
     return ValidateTensorShape(part + ", start", *layer.start,
                                {heads * (key_size + decoder.value_size)});
   }
 
-  Status ValidateQuantisers(const std::string& part,
-                            const TransformerLayerQuantisers& quantisers) const {
-    const std::pair<const char*, const ActivationQuantiser&> named[] = {
-        {"attention_input", quantisers.attention_input},
-        {"qkv", quantisers.qkv},
-        {"weights", quantisers.weights},
-        {"attended", quantisers.attended},
-        {"inner_input", quantisers.inner_input},
-        {"inner", quantisers.inner},
-        {"outer", quantisers.outer}};
-    for (const auto& [name, quantiser] : named) {
-      KINGLET_RETURN_IF_ERROR(ValidateQuantiser(part + ", quantiser " + name, quantiser));
-    }
-    return {};
+  Status ValidateLayerQuantisers(const std::string& part,
+                                 const TransformerLayerQuantisers& quantisers) const {
+    const BlockQuantiser named[] = {{"attention_input", quantisers.attention_input},
+                                    {"qkv", quantisers.qkv},
+                                    {"weights", quantisers.weights},
+                                    {"attended", quantisers.attended},
+                                    {"inner_input", quantisers.inner_input},
+                                    {"inner", quantisers.inner},
+                                    {"outer", quantisers.outer}};
+    return ValidateQuantisers(part, named);
   }
 
   Status Validate(const RecurrentDecoder& decoder) const {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("inputs", decoder.inputs));
-    if (decoder.layers.empty() || decoder.layers.size() > kMaxLayers) {
-      return InvalidPart("layers", "1 to " + std::to_string(kMaxLayers),
-                         std::to_string(decoder.layers.size()));
-    }
-    if (decoder.input)
+    KINGLET_RETURN_IF_ERROR(ValidateRange("layers", decoder.layers.size(), 1, kMaxLayers));
+    if (decoder.input) {
       KINGLET_RETURN_IF_ERROR(ValidateQuantiser("input quantiser", *decoder.input));
+    }
     uint64_t inputs = decoder.inputs;
     for (size_t i = 0; i < decoder.layers.size(); ++i) {
       const RecurrentLayer& layer = decoder.layers[i];
       const std::string part = Numbered("layer", i);
       KINGLET_RETURN_IF_ERROR(ValidateRecurrentLayer(part, layer, inputs));
-      if (layer.output.has_value() != decoder.input.has_value()) {
-        return InvalidPart(
-            part + ", output quantiser",
-            decoder.input ? "one, as the input has one" : "none, as the input has none",
-            layer.output ? "one" : "none");
-      }
+      KINGLET_RETURN_IF_ERROR(ValidatePresence(
+          part + ", output quantiser", layer.output.has_value(), decoder.input.has_value(),
+          decoder.input ? "the input has one" : "the input has none"));
       inputs = layer.units;
     }
     return {};
@@ -241,32 +217,27 @@ class DecoderValidator : private BlockChecks {
   // REQUIRES: inputs are in 1 .. kMaxExtent.
   Status ValidateRecurrentLayer(const std::string& part, const RecurrentLayer& layer,
                                 uint64_t inputs) const {
-    if (layer.cell > RecurrentCell::kQrnn) {
-      return InvalidPart(part + ", cell", "a number up to 4",
-                         std::to_string(static_cast<int>(layer.cell)));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateEnumerator(part + ", cell", layer.cell, RecurrentCell::kQrnn));
     KINGLET_RETURN_IF_ERROR(ValidateExtent(part + ", units", layer.units));
     const bool qrnn = layer.cell == RecurrentCell::kQrnn;
     const uint64_t rows = uint64_t{GatesOf(layer.cell)} * layer.units;
     KINGLET_RETURN_IF_ERROR(
         ValidateTensorShape(part + ", input weight", layer.input_weight, {rows, inputs}));
-    if (layer.input_bias) {
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", input bias", *layer.input_bias, {rows}));
+    KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", input bias", layer.input_bias, {rows}));
+    if (!qrnn) {
+      KINGLET_RETURN_IF_ERROR(ValidatePresence(part + ", recurrent weight",
+                                               layer.recurrent_weight.has_value(), true,
+                                               "the cell is recurrent"));
     }
-    if (layer.recurrent_weight) {
-      KINGLET_RETURN_IF_ERROR(ValidateTensorShape(part + ", recurrent weight",
-                                                  *layer.recurrent_weight,
-                                                  {rows, qrnn ? inputs : layer.units}));
-    } else if (!qrnn) {
-      return InvalidPart(part + ", recurrent weight", "one, as the cell is recurrent", "none");
+    KINGLET_RETURN_IF_ERROR(ValidateOptional(part + ", recurrent weight", layer.recurrent_weight,
+                                             {rows, qrnn ? inputs : layer.units}));
+    if (qrnn) {
+      KINGLET_RETURN_IF_ERROR(ValidatePresence(part + ", recurrent bias",
+                                               layer.recurrent_bias.has_value(), false,
+                                               "a QRNN has one bias"));
     }
-    if (layer.recurrent_bias) {
-      if (qrnn)
-        return InvalidPart(part + ", recurrent bias", "none, as a QRNN has one bias", "one");
-      KINGLET_RETURN_IF_ERROR(
-          ValidateTensorShape(part + ", recurrent bias", *layer.recurrent_bias, {rows}));
-    }
+    KINGLET_RETURN_IF_ERROR(
+        ValidateOptional(part + ", recurrent bias", layer.recurrent_bias, {rows}));
     if (!layer.output) return {};
     return ValidateQuantiser(part + ", output quantiser", *layer.output);
   }

@@ -8,8 +8,8 @@
 
 namespace kinglet {
 
-// Everything but how the widths fit the embedding and the softmax. Errors: KINGLET_INVALID_MODEL
-// naming the block that `checks` is in.
+// All rules but those about the widths of embedding and softmax and about cross-attention. Errors:
+// KINGLET_INVALID_MODEL naming the block that `checks` has entered.
 Status ValidateDecoder(const BlockChecks& checks, const TransformerDecoder& decoder);
 Status ValidateDecoder(const BlockChecks& checks, const RecurrentDecoder& decoder);
 

@@ -9,23 +9,20 @@
 namespace kinglet {
 namespace {
 
-// A vector of a layer, which is there exactly if its shape is not empty.
-Status ValidateVector(const BlockChecks& checks, const std::string& part,
-                      const std::optional<TensorId>& id, const Shape& shape) {
-  if (id.has_value() == shape.empty()) {
-    return checks.InvalidPart(part, shape.empty() ? "none" : "one", id ? "one" : "none");
-  }
-  return id ? checks.ValidateTensorShape(part, *id, shape) : Status();
+// A vector of a layer, which is present iff its shape is not empty.
+Status ValidateLayerVector(const BlockChecks& checks, const std::string& part,
+                           const std::optional<TensorId>& id, const Shape& shape) {
+  KINGLET_RETURN_IF_ERROR(checks.ValidatePresence(
+      part, id.has_value(), !shape.empty(),
+      shape.empty() ? "the layer declares none" : "the layer declares one"));
+  return checks.ValidateOptional(part, id, shape);
 }
 
 }  // namespace
 
 Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uint64_t width) {
   const DefineUnit& unit = kept.unit;
-  if (unit.layers.size() > kMaxLayers) {
-    return checks.InvalidPart("unit, layers", "at most " + std::to_string(kMaxLayers),
-                              std::to_string(unit.layers.size()));
-  }
+  KINGLET_RETURN_IF_ERROR(checks.ValidateRange("unit, layers", unit.layers.size(), 0, kMaxLayers));
   if (kept.tensors.size() != unit.layers.size()) {
     return checks.InvalidPart("unit, layers with tensors", std::to_string(unit.layers.size()),
                               std::to_string(kept.tensors.size()));
@@ -37,10 +34,8 @@ Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uin
     return checks.InvalidPart("unit, output", std::to_string(width) + " features",
                               std::to_string(OutputWidth(unit)));
   }
-  if (kept.cache_rows < 1 || kept.cache_rows > kMaxDimension) {
-    return checks.InvalidPart("unit, cache rows", "1 to " + std::to_string(kMaxDimension),
-                              std::to_string(kept.cache_rows));
-  }
+  KINGLET_RETURN_IF_ERROR(
+      checks.ValidateRange("unit, cache rows", kept.cache_rows, 1, kMaxDimension));
   for (size_t i = 0; i < unit.layers.size(); ++i) {
     const DefineShapes shapes = ShapesOf(unit.layers[i]);
     const DefineTensors& tensors = kept.tensors[i];
@@ -48,11 +43,11 @@ Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uin
     KINGLET_RETURN_IF_ERROR(
         checks.ValidateTensorShape(part + "weight", tensors.weight, shapes.weight));
     KINGLET_RETURN_IF_ERROR(checks.ValidateNotCoded(part + "weight", tensors.weight));
-    KINGLET_RETURN_IF_ERROR(ValidateVector(checks, part + "bias", tensors.bias, shapes.bias));
+    KINGLET_RETURN_IF_ERROR(ValidateLayerVector(checks, part + "bias", tensors.bias, shapes.bias));
     KINGLET_RETURN_IF_ERROR(
-        ValidateVector(checks, part + "norm gain", tensors.norm_gain, shapes.norm_gain));
+        ValidateLayerVector(checks, part + "norm gain", tensors.norm_gain, shapes.norm_gain));
     KINGLET_RETURN_IF_ERROR(
-        ValidateVector(checks, part + "norm offset", tensors.norm_offset, shapes.norm_offset));
+        ValidateLayerVector(checks, part + "norm offset", tensors.norm_offset, shapes.norm_offset));
   }
   return {};
 }

@@ -10,8 +10,9 @@
 
 namespace kinglet {
 
-// A unit whose output has `width` features, its tensors and its cache; not its Map, the bins.
-// Errors: KINGLET_INVALID_MODEL naming the block that `checks` is in.
+// Checks the unit, whose output must have `width` features, its tensors and its cache, but not its
+// Map layer (the embedding's bins). Errors: KINGLET_INVALID_MODEL naming the block that `checks`
+// has entered.
 Status ValidateDefine(const BlockChecks& checks, const KeptDefineUnit& kept, uint64_t width);
 
 }  // namespace kinglet

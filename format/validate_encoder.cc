@@ -1,8 +1,6 @@
 #include "format/validate_encoder.h"
 
-#include <optional>
 #include <string>
-#include <utility>
 #include <variant>
 
 #include "format/message_text.h"
@@ -11,17 +9,13 @@
 namespace kinglet {
 namespace {
 
-Status ValidateShapes(const BlockChecks& checks, const std::string& part,
-                      const TransformerDecoder& decoder, const CrossAttention& cross,
-                      uint64_t encoder_width) {
+Status ValidateCrossTensors(const BlockChecks& checks, const std::string& part,
+                            const TransformerDecoder& decoder, const CrossAttention& cross,
+                            uint64_t encoder_width) {
   // Each factor is at most 2^20, so these stay below 2^64.
   const uint64_t d = decoder.width, heads = decoder.heads;
   const uint64_t queries = heads * decoder.key_size, attended = heads * decoder.value_size;
-  const struct {
-    const char* name;
-    std::optional<TensorId> id;
-    Shape shape;
-  } tensors[] = {
+  const BlockTensor tensors[] = {
       {"norm_gain", cross.norm_gain, {d}},
       {"norm_bias", cross.norm_bias, {d}},
       {"query_weight", cross.query_weight, {queries, d}},
@@ -31,26 +25,17 @@ Status ValidateShapes(const BlockChecks& checks, const std::string& part,
       {"out_weight", cross.out_weight, {d, attended}},
       {"out_bias", cross.out_bias, {d}},
   };
-  for (const auto& tensor : tensors) {
-    if (!tensor.id) continue;
-    KINGLET_RETURN_IF_ERROR(
-        checks.ValidateTensorShape(part + ", " + tensor.name, *tensor.id, tensor.shape));
-  }
-  return {};
+  return checks.ValidateTensors(part, tensors);
 }
 
-Status ValidateQuantisers(const BlockChecks& checks, const std::string& part,
-                          const CrossAttentionQuantisers& quantisers) {
-  const std::pair<const char*, const ActivationQuantiser&> named[] = {
-      {"input", quantisers.input},
-      {"query", quantisers.query},
-      {"key_value", quantisers.key_value},
-      {"weights", quantisers.weights},
-      {"attended", quantisers.attended}};
-  for (const auto& [name, quantiser] : named) {
-    KINGLET_RETURN_IF_ERROR(checks.ValidateQuantiser(part + ", quantiser " + name, quantiser));
-  }
-  return {};
+Status ValidateCrossQuantisers(const BlockChecks& checks, const std::string& part,
+                               const CrossAttentionQuantisers& quantisers) {
+  const BlockQuantiser named[] = {{"input", quantisers.input},
+                                  {"query", quantisers.query},
+                                  {"key_value", quantisers.key_value},
+                                  {"weights", quantisers.weights},
+                                  {"attended", quantisers.attended}};
+  return checks.ValidateQuantisers(part, named);
 }
 
 }  // namespace
@@ -79,28 +64,27 @@ Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& enco
 Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecoder& decoder,
                               const TransformerEncoder* encoder) {
   const bool quantised = decoder.output.has_value();
-  if (encoder != nullptr && quantised != encoder->stack.output.has_value()) {
-    return checks.InvalidPart(
-        "output quantiser", quantised ? "none, as the encoder has none" : "one, as the encoder has",
-        quantised ? "one" : "none");
+  if (encoder != nullptr) {
+    const bool needed = encoder->stack.output.has_value();
+    KINGLET_RETURN_IF_ERROR(
+        checks.ValidatePresence("output quantiser", quantised, needed,
+                                needed ? "the encoder has one" : "the encoder has none"));
   }
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     const auto& cross = decoder.layers[i].cross_attention;
     const std::string part = Numbered("layer", i) + ", cross-attention";
-    if (cross.has_value() != (encoder != nullptr)) {
-      return checks.InvalidPart(
-          part, encoder != nullptr ? "one, beside an encoder" : "none, without an encoder",
-          cross ? "one" : "none");
-    }
+    KINGLET_RETURN_IF_ERROR(checks.ValidatePresence(
+        part, cross.has_value(), encoder != nullptr,
+        encoder != nullptr ? "the model has an encoder" : "the model has no encoder"));
     if (!cross) continue;
-    KINGLET_RETURN_IF_ERROR(ValidateShapes(checks, part, decoder, *cross, encoder->stack.width));
-    if (cross->quantisers.has_value() != quantised) {
-      return checks.InvalidPart(
-          part + ", quantisers",
-          quantised ? "quantisers, as the output has one" : "none, as the output has none",
-          quantised ? "none" : "quantisers");
+    KINGLET_RETURN_IF_ERROR(
+        ValidateCrossTensors(checks, part, decoder, *cross, encoder->stack.width));
+    KINGLET_RETURN_IF_ERROR(checks.ValidatePresence(
+        part + ", quantisers", cross->quantisers.has_value(), quantised,
+        quantised ? "the output has a quantiser" : "the output has no quantiser"));
+    if (quantised) {
+      KINGLET_RETURN_IF_ERROR(ValidateCrossQuantisers(checks, part, *cross->quantisers));
     }
-    if (quantised) KINGLET_RETURN_IF_ERROR(ValidateQuantisers(checks, part, *cross->quantisers));
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// The rules of format/blocks.h for encoders and what a decoder has beside one.
+// The rules of format/blocks.h for encoders and for cross-attention in decoders.
 #ifndef KINGLET_FORMAT_VALIDATE_ENCODER_H_
 #define KINGLET_FORMAT_VALIDATE_ENCODER_H_
 
@@ -8,12 +8,12 @@
 
 namespace kinglet {
 
-// Everything but the embedding. Errors, here and below: KINGLET_INVALID_MODEL naming the block that
-// `checks` is in.
+// All rules but those about the embedding. Errors, here and below: KINGLET_INVALID_MODEL naming the
+// block that `checks` has entered.
 Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& encoder);
 
-// The cross-attention of a decoder's layers; encoder null: they have none. REQUIRES: the decoder is
-// valid otherwise.
+// Every layer of the decoder has cross-attention to `encoder`; null: none has. REQUIRES: the
+// decoder passes ValidateDecoder.
 Status ValidateCrossAttention(const BlockChecks& checks, const TransformerDecoder& decoder,
                               const TransformerEncoder* encoder);
 

@@ -1,4 +1,4 @@
-// What a tensor's bytes must be.
+// Checks tensors, down to every stored byte.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,6 +11,7 @@
 #include "format/limits.h"
 #include "format/little_endian.h"
 #include "format/message_text.h"
+#include "format/overloaded.h"
 #include "format/validate.h"
 
 namespace kinglet {
@@ -31,27 +32,27 @@ class TensorValidator {
       KINGLET_RETURN_IF_ERROR(ValidateMask(*tensor_.mask));
       stored_ = tensor_.mask->nonzeros;
     }
-    if (const auto* dense = std::get_if<DenseView>(&tensor_.values)) return ValidateDense(*dense);
-    if (const CodedView* coded = tensor_.coded()) return ValidateCoded(*coded);
-    return ValidatePacked(*std::get_if<PackedView>(&tensor_.values));
+    return std::visit(
+        Overloaded{[this](const DenseView& dense) { return ValidateDense(dense); },
+                   [this](const PackedView& packed) { return ValidatePacked(packed); },
+                   [this](const CodedView& coded) { return ValidateCoded(coded); }},
+        tensor_.values);
   }
 
  private:
-  Status Invalid(const char* part, const std::string& expected, const std::string& found) const {
+  Status Invalid(const std::string& part, const std::string& expected,
+                 const std::string& found) const {
     return Status::Refusal(KINGLET_INVALID_MODEL, source_, where_ + ", " + part, expected, found);
   }
-  Status InvalidEntry(const char* part, uint64_t index, const std::string& expected,
-                      const std::string& found) const {
-    const std::string place = std::string(part) + " " + std::to_string(index);
-    return Invalid(place.c_str(), expected, found);
-  }
 
-  // `count` fields of `bits` bits fill `bytes` exactly and the last byte's other bits are zero.
+  // `bytes` are exactly `count` fields of `bits` bits, and the unused bits of the last byte are
+  // zero.
   Status ValidatePackedBytes(const char* part, std::span<const std::byte> bytes, uint64_t count,
                              int bits) const {
     const uint64_t expected = PackedBytes(count, bits);
-    if (bytes.size() != expected)
+    if (bytes.size() != expected) {
       return Invalid(part, BytesText(expected), BytesText(bytes.size()));
+    }
     const uint64_t unused =
         CountSetBits(bytes, count * static_cast<uint64_t>(bits), 8 * bytes.size());
     if (unused != 0) {
@@ -85,10 +86,10 @@ class TensorValidator {
     for (uint64_t i = 0; i < stored_; ++i) {
       const Word word = LoadLittle<Word>(dense.bytes.data() + i * sizeof(Word));
       if ((word & exponent) == exponent) {
-        return InvalidEntry("stored value", i, "a finite number", "infinity or NaN");
+        return Invalid(Numbered("stored value", i), "a finite number", "infinity or NaN");
       }
       if (tensor_.mask && (word & magnitude) == 0) {
-        return InvalidEntry("stored value", i, "a number that is not zero", "0");
+        return Invalid(Numbered("stored value", i), "a number that is not zero", "0");
       }
     }
     return {};
@@ -96,7 +97,7 @@ class TensorValidator {
 
   Status ValidatePacked(const PackedView& packed) const {
     if (packed.bits < kMinBits || packed.bits > kMaxBits) {
-      return Invalid("bits", "2 to 16", std::to_string(packed.bits));
+      return Invalid("bits", BitsText(), std::to_string(packed.bits));
     }
     if (packed.rule == ScaleRule::kMultiplyPerRow && tensor_.shape.size() != 2) {
       return Invalid("scale rule", "a matrix for a scale per row", ShapeText(tensor_.shape));
@@ -104,7 +105,8 @@ class TensorValidator {
     KINGLET_RETURN_IF_ERROR(ValidatePackedBytes("codes", packed.codes, stored_, packed.bits));
     if (tensor_.mask) {
       const uint64_t zero = FindZeroField(packed.codes, packed.bits, stored_);
-      if (zero != stored_) return InvalidEntry("stored code", zero, "a code that is not zero", "0");
+      if (zero != stored_)
+        return Invalid(Numbered("stored code", zero), "a code that is not zero", "0");
     }
     return ValidateScales(packed);
   }
@@ -124,16 +126,16 @@ class TensorValidator {
     for (size_t i = 0; i < values.size(); ++i) {
       const float largest = divide ? largest_code / values[i] : largest_code * values[i];
       if (!std::isfinite(values[i]) || !std::isfinite(largest) || (divide && values[i] == 0.0f)) {
-        return InvalidEntry("scale", i, "a scale under which every code is a finite number",
-                            NumberText(values[i]));
+        return Invalid(Numbered("scale", i), "a scale under which every code is a finite number",
+                       NumberText(values[i]));
       }
       zeros = zeros || values[i] == 0.0f;
     }
     return zeros ? ValidateZeroScales(packed, values) : Status();
   }
 
-  // A scale of zero is only for entries that are all zero: of codes under a mask, which are none
-  // themselves, there are none.
+  // A scale of zero is allowed only where all its entries are zero. Under a mask stored codes are
+  // not zero, so there the mask must have no set bit.
   Status ValidateZeroScales(const PackedView& packed, std::span<const float> scales) const {
     const auto bits = static_cast<uint64_t>(packed.bits);
     const auto& [bytes, width] =
@@ -141,7 +143,7 @@ class TensorValidator {
     const uint64_t each = count_ / scales.size() * width;  // bits that share a scale
     for (uint64_t i = 0; i < scales.size(); ++i) {
       if (scales[i] == 0.0f && CountSetBits(bytes, i * each, (i + 1) * each) != 0) {
-        return InvalidEntry("scale", i, "a scale above 0 for entries that are not zero", "0");
+        return Invalid(Numbered("scale", i), "a scale above 0 for entries that are not zero", "0");
       }
     }
     return {};
@@ -183,9 +185,9 @@ class TensorValidator {
       reader.Codes(row, codes.data());
       for (uint32_t j = 0; j < positions; ++j) {
         if (codes[j] < coded.scheme.PoolSize(j)) continue;
-        return InvalidEntry("code", row * positions + j,
-                            "less than its pool's " + std::to_string(coded.scheme.PoolSize(j)),
-                            std::to_string(codes[j]));
+        return Invalid(Numbered("code", row * positions + j),
+                       "a code below its pool's size " + std::to_string(coded.scheme.PoolSize(j)),
+                       std::to_string(codes[j]));
       }
     }
     return {};
@@ -201,23 +203,33 @@ class TensorValidator {
 
 }  // namespace
 
+Status ValidateName(const std::string& source, const std::string& where, const std::string& name) {
+  if (name.size() > kMaxNameBytes) {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
+                           "at most " + BytesText(kMaxNameBytes), BytesText(name.size()));
+  }
+  const auto control = std::find_if(name.begin(), name.end(), IsControl);
+  if (control == name.end()) return {};
+  return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "no control characters",
+                         Numbered("character", static_cast<unsigned char>(*control)) + " at " +
+                             Numbered("byte", static_cast<uint64_t>(control - name.begin())));
+}
+
 Status ValidateShape(const std::string& source, const std::string& name, const Shape& shape) {
-  const std::string where = "tensor " + name + ", shape";
+  const auto invalid = [&](const std::string& expected, const std::string& found) {
+    return Status::Refusal(KINGLET_INVALID_MODEL, source, "tensor " + name + ", shape", expected,
+                           found);
+  };
   if (shape.size() != 1 && shape.size() != 2) {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "1 or 2 dimensions",
-                           std::to_string(shape.size()));
+    return invalid("1 or 2 dimensions", std::to_string(shape.size()));
   }
   for (uint64_t dimension : shape) {
     if (dimension == 0 || dimension > kMaxDimension) {
-      return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
-                             "dimensions from 1 to " + std::to_string(kMaxDimension),
-                             ShapeText(shape));
+      return invalid("dimensions from 1 to " + std::to_string(kMaxDimension), ShapeText(shape));
     }
   }
   if (Count(shape) > kMaxParameters) {
-    return Status::Refusal(KINGLET_INVALID_MODEL, source, where,
-                           "at most " + std::to_string(kMaxParameters) + " entries",
-                           ShapeText(shape));
+    return invalid("at most " + std::to_string(kMaxParameters) + " entries", ShapeText(shape));
   }
   return {};
 }
@@ -266,18 +278,11 @@ Status ValidateTensors(const std::string& source, std::span<const TensorView> te
   for (size_t i = 0; i < tensors.size(); ++i) {
     const TensorView& tensor = tensors[i];
     const std::string& name = tensor.name;
-    const std::string where = "tensor " + std::to_string(i) + ", name";
-    if (name.empty() || name.size() > kMaxNameBytes) {
-      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "1 to 1024 bytes",
-                             BytesText(name.size()));
+    const std::string where = Numbered("tensor", i) + ", name";
+    if (name.empty()) {
+      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "at least 1 byte", "0 bytes");
     }
-    const auto control =
-        std::find_if(name.begin(), name.end(), [](char c) { return IsControl(c); });
-    if (control != name.end()) {
-      return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "no control characters",
-                             "character " + std::to_string(static_cast<int>(*control)) +
-                                 " at byte " + std::to_string(control - name.begin()));
-    }
+    KINGLET_RETURN_IF_ERROR(ValidateName(source, where, name));
     if (!names.insert(name).second) {
       return Status::Refusal(KINGLET_INVALID_MODEL, source, where, "a name of its own",
                              name + " again");

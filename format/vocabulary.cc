@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kBucketWords = 32;
 constexpr size_t kMaxWordBytes = 65535;
-// A nibble of this value says that the number goes on after the entry's first byte.
+// A nibble of this value says that the rest of the number follows the entry's first byte.
 constexpr size_t kNibbleEnd = 15;
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
@@ -25,15 +25,16 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// One word as stored: how much it shares with the word before, and what follows.
+// One word as stored: the length of the prefix it shares with the word before, and the rest.
 struct Entry {
   size_t prefix;
   std::string_view rest;  // never empty
   size_t end;             // offset of the next entry
 };
 
-// A number of at most 16 bits from 7-bit groups, least significant first; the top bit of a byte
-// says that another follows. Zero is one byte; no other number ends with a zero byte.
+// Reads a variable-length number below 2^21: 7-bit groups, least significant first; the top bit of
+// a byte says that another follows. Only zero itself may end with a zero byte, so each number has
+// one form.
 std::optional<size_t> ReadVarint(std::span<const std::byte> bytes, size_t& at) {
   size_t value = 0;
   for (int shift = 0; shift <= 14; shift += 7) {
@@ -84,11 +85,11 @@ void AppendEntry(size_t prefix, std::string_view rest, std::vector<std::byte>& b
   bytes.insert(bytes.end(), raw.begin(), raw.end());
 }
 
-// Reading an entry that ReadWords has checked.
+// An entry that ReadWords has checked.
 Entry CheckedEntry(std::span<const std::byte> bytes, size_t at) { return *ReadEntry(bytes, at); }
 
-Status Refuse(StatusCode code, const std::string& where, const std::string& expected,
-              const std::string& found) {
+Status RefuseVocabulary(StatusCode code, const std::string& where, const std::string& expected,
+                        const std::string& found) {
   return Status::Refusal(code, "vocabulary", where, expected, found);
 }
 
@@ -96,13 +97,13 @@ Status Refuse(StatusCode code, const std::string& where, const std::string& expe
 
 Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) {
   if (words.size() >= kNone) {
-    return Refuse(KINGLET_INVALID_ARGUMENT, "size", "fewer than 2^32 - 1 words",
-                  std::to_string(words.size()));
+    return RefuseVocabulary(KINGLET_INVALID_ARGUMENT, "size", "fewer than 2^32 - 1 words",
+                            std::to_string(words.size()));
   }
   for (size_t id = 0; id < words.size(); ++id) {
     if (words[id].empty() || words[id].size() > kMaxWordBytes) {
-      return Refuse(KINGLET_INVALID_ARGUMENT, Numbered("word", id), "1 to 65535 bytes",
-                    BytesText(words[id].size()));
+      return RefuseVocabulary(KINGLET_INVALID_ARGUMENT, Numbered("word", id), "1 to 65535 bytes",
+                              BytesText(words[id].size()));
     }
   }
   std::vector<uint32_t> id_of_rank(words.size());
@@ -120,9 +121,9 @@ Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) 
     const std::string_view word = words[id_of_rank[rank]];
     rank_of_id[id_of_rank[rank]] = static_cast<uint32_t>(rank);
     if (word == previous) {
-      return Refuse(KINGLET_INVALID_ARGUMENT, Numbered("word", id_of_rank[rank]),
-                    "a word of its own",
-                    Quoted(word) + " again, as in " + Numbered("word", id_of_rank[rank - 1]));
+      return RefuseVocabulary(
+          KINGLET_INVALID_ARGUMENT, Numbered("word", id_of_rank[rank]), "a word of its own",
+          Quoted(word) + " again, as in " + Numbered("word", id_of_rank[rank - 1]));
     }
     size_t prefix = 0;
     if (rank % kBucketWords != 0) {
@@ -133,8 +134,8 @@ Result<VocabularySegments> Vocabulary::Pack(std::span<const std::string> words) 
     previous = word;
   }
   if (segments.words.size() >= kNone) {
-    return Refuse(KINGLET_INVALID_ARGUMENT, "words", "fewer than 2^32 - 1 bytes",
-                  std::to_string(segments.words.size()));
+    return RefuseVocabulary(KINGLET_INVALID_ARGUMENT, "words", "fewer than 2^32 - 1 bytes",
+                            std::to_string(segments.words.size()));
   }
   if (!words.empty()) {
     BitPacker packer(RankBits(static_cast<uint32_t>(words.size())), words.size());
@@ -148,14 +149,14 @@ Result<Vocabulary> Vocabulary::FromSegments(uint32_t size, std::span<const std::
                                             std::span<const std::byte> ranks) {
   // The shortest word takes two bytes, so sizes are bounded before anything is allocated.
   if (size == 0 || size > words.size() / 2) {
-    return Refuse(
+    return RefuseVocabulary(
         KINGLET_INVALID_MODEL, "size",
         "1 to " + std::to_string(words.size() / 2) + " words in " + BytesText(words.size()),
         std::to_string(size));
   }
   if (words.size() >= kNone) {
-    return Refuse(KINGLET_INVALID_MODEL, "words", "fewer than 2^32 - 1 bytes",
-                  std::to_string(words.size()));
+    return RefuseVocabulary(KINGLET_INVALID_MODEL, "words", "fewer than 2^32 - 1 bytes",
+                            std::to_string(words.size()));
   }
   Vocabulary vocabulary({size, words, ranks});
   KINGLET_RETURN_IF_ERROR(vocabulary.ReadWords());
@@ -170,12 +171,13 @@ Status Vocabulary::ReadWords() {
   size_t at = 0;
   for (uint32_t rank = 0; rank < size; ++rank) {
     const auto refuse = [&](const std::string& expected, const std::string& found) {
-      return Refuse(KINGLET_INVALID_MODEL,
-                    Numbered("words, byte", at) + " (" + Numbered("word", rank) + " in byte order)",
-                    expected, found);
+      return RefuseVocabulary(
+          KINGLET_INVALID_MODEL,
+          Numbered("words, byte", at) + " (" + Numbered("word", rank) + " in byte order)", expected,
+          found);
     };
     const std::optional<Entry> entry = ReadEntry(stored_.words, at);
-    if (!entry) return refuse("a word", "bytes that are none or end early");
+    if (!entry) return refuse("a word", "bytes that encode no word or end early");
     const bool head = rank % kBucketWords == 0;
     if (head) {
       if (entry->prefix != 0) {
@@ -191,8 +193,8 @@ Status Vocabulary::ReadWords() {
         return refuse("a shared prefix of at most " + BytesText(previous.size()),
                       std::to_string(entry->prefix));
       }
-      // Sharing the longest prefix possible, the word is above the one before exactly if its next
-      // byte is.
+      // With the longest possible shared prefix, the word is above the one before exactly if its
+      // first byte after the prefix is.
       if (entry->prefix < previous.size() &&
           static_cast<unsigned char>(entry->rest[0]) <=
               static_cast<unsigned char>(previous[entry->prefix])) {
@@ -205,7 +207,8 @@ Status Vocabulary::ReadWords() {
     at = entry->end;
   }
   if (at != stored_.words.size()) {
-    return Refuse(KINGLET_INVALID_MODEL, "words", BytesText(at), BytesText(stored_.words.size()));
+    return RefuseVocabulary(KINGLET_INVALID_MODEL, "words", BytesText(at),
+                            BytesText(stored_.words.size()));
   }
   return {};
 }
@@ -216,11 +219,13 @@ Status Vocabulary::ReadRanks() {
   const int bits = RankBits(size);
   const uint64_t expected = PackedBytes(size, bits);
   if (ranks.size() != expected) {
-    return Refuse(KINGLET_INVALID_MODEL, "ranks", BytesText(expected), BytesText(ranks.size()));
+    return RefuseVocabulary(KINGLET_INVALID_MODEL, "ranks", BytesText(expected),
+                            BytesText(ranks.size()));
   }
   const uint64_t used = uint64_t{size} * static_cast<uint64_t>(bits);
   if (CountSetBits(ranks, used, 8 * ranks.size()) != 0) {
-    return Refuse(KINGLET_INVALID_MODEL, "ranks", "zeros after the last rank", "set bits");
+    return RefuseVocabulary(KINGLET_INVALID_MODEL, "ranks", "zeros after the last rank",
+                            "set bits");
   }
   rank_of_id_.resize(size);
   UnpackUnsigned(ranks, bits, rank_of_id_);
@@ -228,8 +233,9 @@ Status Vocabulary::ReadRanks() {
   for (uint32_t id = 0; id < size; ++id) {
     const uint32_t rank = rank_of_id_[id];
     if (rank >= size || id_of_rank_[rank] != kNone) {
-      return Refuse(KINGLET_INVALID_MODEL, Numbered("ranks, id", id),
-                    "a rank below " + std::to_string(size) + " of its own", std::to_string(rank));
+      return RefuseVocabulary(KINGLET_INVALID_MODEL, Numbered("ranks, id", id),
+                              "a rank below " + std::to_string(size) + " of its own",
+                              std::to_string(rank));
     }
     id_of_rank_[rank] = id;
   }

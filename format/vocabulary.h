@@ -1,10 +1,10 @@
 // The model's words: exact look-up both ways, stored compactly.
 //
-// In the file the words are sorted by bytes and front-coded in buckets (length of the prefix shared
-// with the word before, then the rest), and a table of ceil(log2 V)-bit integers gives each id's
-// place in that order. In memory the strings stay front-coded; a look-up decodes at most one bucket
-// after a binary search. Words are byte strings: UTF-8 by habit, but nothing requires it; none is
-// empty and no two are equal. Immutable; may be shared by threads.
+// In the file the V words are sorted by bytes and front-coded in buckets: each word is stored as
+// the length of the prefix it shares with the word before, and the rest. A table of ceil(log2
+// V)-bit integers gives each id's rank in that order. In memory the words stay front-coded; a
+// look-up is a binary search over buckets and decodes at most one. Words are byte strings, usually
+// UTF-8; none is empty and no two are equal. Immutable; may be shared by threads.
 #ifndef KINGLET_FORMAT_VOCABULARY_H_
 #define KINGLET_FORMAT_VOCABULARY_H_
 
@@ -23,25 +23,25 @@ namespace kinglet {
 // The two segments of the file that hold a vocabulary.
 struct VocabularySegments {
   std::vector<std::byte> words;  // front-coded buckets
-  std::vector<std::byte> ranks;  // id -> place in byte order, packed
+  std::vector<std::byte> ranks;  // id -> rank in byte order, packed
 };
 
-// The same where they lie, and how many words they are.
+// The same where they lie.
 struct StoredVocabulary {
-  uint32_t size;
+  uint32_t size;  // words
   std::span<const std::byte> words;
   std::span<const std::byte> ranks;
 };
 
 class Vocabulary {
  public:
-  // Packs `words` (index = id). Refuses an empty word, a word over 65,535 bytes and a repeated
-  // word, naming both ids.
+  // Packs `words` (index = id). Errors: KINGLET_INVALID_ARGUMENT for an empty word, a word of more
+  // than 65,535 bytes and a repeated word, naming both ids.
   static Result<VocabularySegments> Pack(std::span<const std::string> words);
 
-  // Reads and fully checks the segments: every length, order, uniqueness and that ranks are a
-  // permutation. The spans must outlive the Vocabulary.
-  // Errors: KINGLET_INVALID_MODEL; the text starts with "vocabulary".
+  // Reads the segments and checks them fully: every length, the order, uniqueness, and that ranks
+  // are a permutation. REQUIRES: the bytes outlive the Vocabulary. Errors: KINGLET_INVALID_MODEL;
+  // the text starts with "vocabulary".
   static Result<Vocabulary> FromSegments(uint32_t size, std::span<const std::byte> words,
                                          std::span<const std::byte> ranks);
 
@@ -57,7 +57,7 @@ class Vocabulary {
   std::string_view BucketHead(size_t bucket) const;
 
   StoredVocabulary stored_;
-  std::vector<uint32_t> bucket_offsets_;  // byte offset of each bucket in words_
+  std::vector<uint32_t> bucket_offsets_;  // where each bucket begins in stored_.words
   std::vector<uint32_t> rank_of_id_;
   std::vector<uint32_t> id_of_rank_;
 };

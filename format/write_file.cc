@@ -18,16 +18,61 @@
 namespace kinglet {
 namespace {
 
-// Large writes go in pieces: Linux writes at most 2 GiB at once anyway.
+// Largest single write; Linux writes at most 2 GiB at once.
 constexpr size_t kPieceBytes = size_t{1} << 30;
 
-Status Failed(const std::string& path, const std::string& where, const std::string& expected,
-              int reason) {
+Status WriteFailed(const std::string& path, const std::string& where, const std::string& expected,
+                   int reason) {
   return Status::Refusal(KINGLET_IO_ERROR, path, where, expected, std::strerror(reason));
 }
 
-// A new file that vanishes again unless it is renamed.
-class TemporaryFile {
+// Returns 0 or errno; `written` grows by what was written.
+int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    if (done == 0) return ENOSPC;
+    bytes = bytes.subspan(static_cast<size_t>(done));
+    written += static_cast<uint64_t>(done);
+  }
+  return 0;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Follows symbolic links from `path` to the `target` that will be replaced. If it exists, it must
+// be a regular file; its permissions go to `mode`.
+Status ResolveTarget(const std::string& path, std::string& target, std::optional<mode_t>& mode) {
+  target = path;
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    if (errno == ENOENT && !path.empty() && path.back() != '/') return {};
+    return WriteFailed(path, "output", "the name of a file", errno);
+  }
+  if (S_ISLNK(facts.st_mode)) {
+    char resolved[PATH_MAX];
+    if (::realpath(path.c_str(), resolved) == nullptr || ::stat(resolved, &facts) != 0) {
+      return WriteFailed(path, "output", "a symbolic link to a file", errno);
+    }
+    target = resolved;
+  }
+  if (!S_ISREG(facts.st_mode)) {
+    return Status::Refusal(KINGLET_IO_ERROR, path, "output", "the name of a file",
+                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
+  }
+  mode = facts.st_mode & 0777;
+  return {};
+}
+
+}  // namespace
+
+// A new file that is removed again unless it is renamed.
+class NewFile::TemporaryFile {
  public:
   TemporaryFile() = default;
   TemporaryFile(const TemporaryFile&) = delete;
@@ -37,8 +82,9 @@ class TemporaryFile {
     if (!name_.empty()) ::unlink(name_.c_str());
   }
 
-  // Creates the file in `folder` with mode 0644 less the umask, which O_EXCL with a name of our own
-  // gets right in every thread and mkstemp's 0600 does not. Returns 0 or errno.
+  // Creates the file in `folder` with mode 0644 less the umask. mkstemp would give it
+  // 0600, and widening that needs the umask, which a thread can only read by setting it for all.
+  // Returns 0 or errno.
   int Create(const std::string& folder) {
     static std::atomic<uint64_t> counter{0};
     for (int attempt = 0; attempt < 1000; ++attempt) {
@@ -82,51 +128,6 @@ class TemporaryFile {
   std::string name_;
 };
 
-// Returns 0 or errno; `written` grows by what was written.
-int WriteAll(int descriptor, std::span<const std::byte> bytes, uint64_t& written) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(descriptor, bytes.data(), std::min(kPieceBytes, bytes.size()));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno;
-    if (done == 0) return ENOSPC;
-    bytes = bytes.subspan(static_cast<size_t>(done));
-    written += static_cast<uint64_t>(done);
-  }
-  return 0;
-}
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// Where the file really goes: the end of a chain of symbolic links, which stay. Only a regular file
-// may be replaced; its permissions go to `mode`.
-Status ResolveTarget(const std::string& path, std::string& target, std::optional<mode_t>& mode) {
-  target = path;
-  struct stat facts {};
-  if (::lstat(path.c_str(), &facts) != 0) {
-    if (errno == ENOENT && !path.empty() && path.back() != '/') return {};
-    return Failed(path, "output", "the name of a file", errno);
-  }
-  if (S_ISLNK(facts.st_mode)) {
-    char resolved[PATH_MAX];
-    if (::realpath(path.c_str(), resolved) == nullptr || ::stat(resolved, &facts) != 0) {
-      return Failed(path, "output", "a symbolic link to a file", errno);
-    }
-    target = resolved;
-  }
-  if (!S_ISREG(facts.st_mode)) {
-    return Status::Refusal(KINGLET_IO_ERROR, path, "output", "the name of a file",
-                           S_ISDIR(facts.st_mode) ? "a folder" : "a device, pipe or socket");
-  }
-  mode = facts.st_mode & 0777;
-  return {};
-}
-
-}  // namespace
-
 struct NewFile::Contents {
   ~Contents() {
     if (folder_descriptor >= 0) ::close(folder_descriptor);
@@ -150,41 +151,42 @@ Result<NewFile> NewFile::Write(std::span<const std::span<const std::byte>> piece
   std::optional<mode_t> mode;
   KINGLET_RETURN_IF_ERROR(ResolveTarget(path, contents->target, mode));
   const std::string& folder = contents->folder = FolderOf(contents->target);
-  // Opened before anything is written, so that a folder that cannot be synchronised is refused
-  // while the old file is still there.
+  // Opened before anything is written, so that a folder that cannot be opened for synchronising is
+  // refused while the old file is still in place.
   contents->folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (contents->folder_descriptor < 0) {
-    return Failed(path, "folder " + folder, "a readable folder", errno);
+    return WriteFailed(path, "folder " + folder, "a readable folder", errno);
   }
   TemporaryFile& file = contents->file;
   if (const int reason = file.Create(folder)) {
-    return Failed(path, "folder " + folder, "a writable folder", reason);
+    return WriteFailed(path, "folder " + folder, "a writable folder", reason);
   }
   uint64_t size = 0, written = 0;
   for (const std::span<const std::byte> piece : pieces) size += piece.size();
   for (const std::span<const std::byte> piece : pieces) {
     if (const int reason = WriteAll(file.descriptor(), piece, written)) {
-      return Failed(path, Numbered("byte", written), BytesText(size) + " written", reason);
+      return WriteFailed(path, Numbered("byte", written), BytesText(size) + " written", reason);
     }
   }
   if (mode && ::fchmod(file.descriptor(), *mode) != 0) {
-    return Failed(path, "permissions", "those of the file that is replaced", errno);
+    return WriteFailed(path, "permissions", "those of the file that is replaced", errno);
   }
   if (::fsync(file.descriptor()) != 0) {
-    return Failed(path, "fsync", "bytes on the disk", errno);
+    return WriteFailed(path, "fsync", "bytes on the disk", errno);
   }
-  if (const int reason = file.Close()) return Failed(path, "close", "bytes on the disk", reason);
+  if (const int reason = file.Close())
+    return WriteFailed(path, "close", "bytes on the disk", reason);
   return NewFile(std::move(contents));
 }
 
 Status NewFile::Commit() {
   const std::string& path = contents_->path;
   if (const int reason = contents_->file.RenameTo(contents_->target)) {
-    return Failed(path, "rename", "the new file in place", reason);
+    return WriteFailed(path, "rename", "the new file in place", reason);
   }
   // Some file systems cannot synchronise a folder and say so with EINVAL.
   if (::fsync(contents_->folder_descriptor) != 0 && errno != EINVAL) {
-    return Failed(path, "folder " + contents_->folder, "the new name on the disk", errno);
+    return WriteFailed(path, "folder " + contents_->folder, "the new name on the disk", errno);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// Packing a draft into segments and laying out the file.
+// Packs tensors into segments, reads them back, and lays the file out.
 #include "format/writer.h"
 
 #include <algorithm>
@@ -23,23 +23,34 @@ namespace {
 
 const char kSource[] = "model draft";
 
-Status Refuse(const std::string& where, const std::string& expected, const std::string& found) {
+// What is invalid in a file is an invalid argument in a draft.
+Status AsArgument(const Status& status) {
+  return status.ok() ? status : Status(KINGLET_INVALID_ARGUMENT, status.message());
+}
+
+Status RefuseDraft(const std::string& where, const std::string& expected,
+                   const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, kSource, where, expected, found);
 }
 
-bool ReadsAs(const Coded& coded, const TensorView& view) {
-  const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
-  if (codes == nullptr) return view.coded()->seed.has_value();
+// ReadsAs: whether the readers that the runtime uses read `view` as the values that were packed.
+bool ReadsAs(std::span<const uint32_t> codes, const TensorView& view) {
   const CodedRows rows(view);
   std::vector<uint32_t> row(rows.positions());
   for (uint64_t i = 0; i < Rows(view.shape); ++i) {
     rows.Codes(i, row.data());
-    if (!std::equal(row.begin(), row.end(),
-                    codes->begin() + static_cast<ptrdiff_t>(i * row.size()))) {
+    if (!std::equal(row.begin(), row.end(), codes.subspan(i * row.size(), row.size()).begin())) {
       return false;
     }
   }
   return true;
+}
+
+bool ReadsAs(const Coded& coded, const TensorView& view) {
+  return std::visit(
+      Overloaded{[&](const std::vector<uint32_t>& codes) { return ReadsAs(codes, view); },
+                 [&](const HashSeed& seed) { return view.coded()->seed == seed.value; }},
+      coded.codes);
 }
 
 bool ReadsAs(std::span<const float> values, const TensorView& view) {
@@ -47,7 +58,7 @@ bool ReadsAs(std::span<const float> values, const TensorView& view) {
   std::vector<float> row(reader.cols());
   for (uint64_t i = 0; i < reader.rows(); ++i) {
     reader.Reals(i, row.data());
-    // No value is NaN, and unequal bits of equal floats are the two zeros.
+    // No value is NaN, and the only equal floats with unequal bits are the two zeros.
     if (!std::equal(row.begin(), row.end(), values.subspan(i * row.size(), row.size()).begin())) {
       return false;
     }
@@ -55,52 +66,41 @@ bool ReadsAs(std::span<const float> values, const TensorView& view) {
   return true;
 }
 
-// `codes_of(row)`: what was packed, [cols]; `scale_of(row)`, likewise.
-template <class CodesOf, class ScaleOf>
-bool ReadsAs(const CodesOf& codes_of, const ScaleOf& scale_of, const TensorView& view) {
+// The codes of a quantised tensor, row by row. REQUIRES: `quantised` outlives them.
+RowCodes RowsOf(const Quantised& quantised, uint64_t cols) {
+  return {quantised.bits, [&quantised, cols](uint64_t row, std::span<int16_t> codes) {
+            const std::span<const int16_t> all = quantised.codes;
+            std::copy_n(all.subspan(row * cols).begin(), cols, codes.begin());
+            return quantised.scales[quantised.scales.size() == 1 ? 0 : row];
+          }};
+}
+
+bool ReadsAs(const RowCodes& rows, const TensorView& view) {
   const RowReader reader(view);
-  std::vector<int16_t> row(reader.cols());
+  std::vector<int16_t> packed(reader.cols()), read(reader.cols());
   for (uint64_t i = 0; i < reader.rows(); ++i) {
-    reader.Codes(i, row.data());
-    const std::span<const int16_t> codes = codes_of(i);
-    if (!std::equal(row.begin(), row.end(), codes.begin()) || reader.Scale(i) != scale_of(i)) {
-      return false;
-    }
+    const float scale = rows.make(i, packed);
+    reader.Codes(i, read.data());
+    if (read != packed || reader.Scale(i) != scale) return false;
   }
   return true;
 }
 
-bool ReadsAs(const Quantised& quantised, const TensorView& view) {
-  const std::span<const int16_t> codes = quantised.codes;
-  const uint64_t cols = Cols(view.shape);
-  return ReadsAs(
-      [&](uint64_t row) { return codes.subspan(row * cols, cols); },
-      [&](uint64_t row) { return quantised.scales[quantised.scales.size() == 1 ? 0 : row]; }, view);
+bool ReadsAs(const EncodedTensor& tensor, const TensorView& view) {
+  return std::visit(
+      Overloaded{[&](const DenseF32& dense) { return ReadsAs(dense.values, view); },
+                 [&](const DenseF16&) { return ReadsAs(DecodedValues(tensor), view); },
+                 [&](const Quantised& quantised) {
+                   return ReadsAs(RowsOf(quantised, Cols(view.shape)), view);
+                 },
+                 [&](const Coded& coded) { return ReadsAs(coded, view); }},
+      tensor.values);
 }
 
-bool ReadsAs(const RowCodes& rows, const TensorView& view) {
-  std::vector<int16_t> codes(Cols(view.shape));
-  float scale = 0;
-  return ReadsAs(
-      [&](uint64_t row) {
-        scale = rows.make(row, codes);
-        return std::span<const int16_t>(codes);
-      },
-      [&](uint64_t) { return scale; }, view);
-}
-
-// What the runtime will read is what was meant, bit for bit but for the sign of zeros.
+// The runtime will read the packed values bit for bit, except for the sign of zeros.
 Status CheckPacked(const EncodedTensor& tensor, const std::optional<RowCodes>& rows,
                    const TensorView& view) {
-  const auto* coded = std::get_if<Coded>(&tensor.values);
-  const auto* dense = std::get_if<DenseF32>(&tensor.values);
-  const auto* quantised = std::get_if<Quantised>(&tensor.values);
-  const bool equal = rows                   ? ReadsAs(*rows, view)
-                     : coded != nullptr     ? ReadsAs(*coded, view)
-                     : dense != nullptr     ? ReadsAs(dense->values, view)
-                     : quantised != nullptr ? ReadsAs(*quantised, view)
-                                            : ReadsAs(DecodedValues(tensor), view);
-  if (equal) return {};
+  if (rows ? ReadsAs(*rows, view) : ReadsAs(tensor, view)) return {};
   return Status::Refusal(KINGLET_INTERNAL, kSource, "tensor " + tensor.name,
                          "the values that were packed", "others");
 }
@@ -121,11 +121,8 @@ class TensorPacker {
     view.name = tensor.name;
     view.shape = tensor.shape;
     view.derived = tensor.derived;
-    if (rows) {
-      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, view));
-    } else {
-      PackValues(tensor, view);
-    }
+    KINGLET_RETURN_IF_ERROR(rows ? PackCodes(tensor, *rows, ScaleRule::kMultiplyPerRow, view)
+                                 : PackValues(tensor, view));
     KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, view));
     return view;
   }
@@ -136,25 +133,25 @@ class TensorPacker {
     return bytes_.back();
   }
 
-  // Everything that packing relies on; the rest is left to format/validate.h.
+  // Checks what packing relies on; LayOutFile checks the rest (format/validate.h).
   static Status CheckTensor(const EncodedTensor& tensor) {
-    const Status shape = ValidateShape(kSource, tensor.name, tensor.shape);
-    if (!shape.ok()) return Status(KINGLET_INVALID_ARGUMENT, shape.message());
-    if (const auto* dense = std::get_if<DenseF32>(&tensor.values)) {
-      return CheckFloats(tensor, dense->values, [](float value) { return value; });
-    }
-    if (const auto* dense = std::get_if<DenseF16>(&tensor.values)) {
-      return CheckFloats(tensor, dense->words, HalfToFloat);
-    }
-    if (const auto* coded = std::get_if<Coded>(&tensor.values)) return CheckCoded(tensor, *coded);
-    return CheckQuantised(tensor, *std::get_if<Quantised>(&tensor.values));
+    KINGLET_RETURN_IF_ERROR(AsArgument(ValidateShape(kSource, tensor.name, tensor.shape)));
+    return std::visit(
+        Overloaded{
+            [&](const DenseF32& dense) {
+              return CheckFloats(tensor, dense.values, [](float value) { return value; });
+            },
+            [&](const DenseF16& half) { return CheckFloats(tensor, half.words, HalfToFloat); },
+            [&](const Quantised& quantised) { return CheckQuantised(tensor, quantised); },
+            [&](const Coded& coded) { return CheckCoded(tensor, coded); }},
+        tensor.values);
   }
 
   static Status CheckCount(const EncodedTensor& tensor, const char* part, uint64_t expected,
                            uint64_t found) {
     if (found == expected) return {};
-    return Refuse("tensor " + tensor.name + ", " + part, std::to_string(expected),
-                  std::to_string(found));
+    return RefuseDraft("tensor " + tensor.name + ", " + part, std::to_string(expected),
+                       std::to_string(found));
   }
 
   template <class Values, class Widen>
@@ -163,8 +160,8 @@ class TensorPacker {
         CheckCount(tensor, "number of values", Count(tensor.shape), values.size()));
     for (size_t i = 0; i < values.size(); ++i) {
       if (!std::isfinite(widen(values[i]))) {
-        return Refuse("tensor " + tensor.name + ", " + Numbered("entry", i), "a finite number",
-                      NumberText(widen(values[i])));
+        return RefuseDraft("tensor " + tensor.name + ", " + Numbered("entry", i), "a finite number",
+                           NumberText(widen(values[i])));
       }
     }
     return {};
@@ -173,11 +170,11 @@ class TensorPacker {
   static Status CheckQuantised(const EncodedTensor& tensor, const Quantised& quantised) {
     const std::string where = "tensor " + tensor.name + ", ";
     if (quantised.bits < kMinBits || quantised.bits > kMaxBits) {
-      return Refuse(where + "bits", "2 to 16", std::to_string(quantised.bits));
+      return RefuseDraft(where + "bits", BitsText(), std::to_string(quantised.bits));
     }
     if (quantised.rule > ScaleRule::kDividePerTensor) {
-      return Refuse(where + "scale rule", "a number up to 2",
-                    std::to_string(static_cast<int>(quantised.rule)));
+      return RefuseDraft(where + "scale rule", "a number up to 2",
+                         std::to_string(static_cast<int>(quantised.rule)));
     }
     KINGLET_RETURN_IF_ERROR(
         CheckCount(tensor, "number of codes", Count(tensor.shape), quantised.codes.size()));
@@ -187,44 +184,52 @@ class TensorPacker {
     const int limit = 1 << (quantised.bits - 1);
     for (size_t i = 0; i < quantised.codes.size(); ++i) {
       if (quantised.codes[i] < -limit || quantised.codes[i] >= limit) {
-        return Refuse(where + Numbered("entry", i),
-                      std::to_string(-limit) + " to " + std::to_string(limit - 1),
-                      std::to_string(quantised.codes[i]));
+        return RefuseDraft(where + Numbered("entry", i),
+                           std::to_string(-limit) + " to " + std::to_string(limit - 1),
+                           std::to_string(quantised.codes[i]));
       }
     }
-    return CheckScales(tensor, quantised.scales);
+    return {};
   }
 
   static Status CheckScales(const EncodedTensor& tensor, std::span<const float> scales) {
     for (size_t i = 0; i < scales.size(); ++i) {
       if (!std::isfinite(scales[i]) || std::signbit(scales[i])) {
-        return Refuse("tensor " + tensor.name + ", " + Numbered("scale", i),
-                      "a finite number from 0", NumberText(scales[i]));
+        return RefuseDraft("tensor " + tensor.name + ", " + Numbered("scale", i),
+                           "a finite number from 0", NumberText(scales[i]));
       }
     }
     return {};
   }
 
   static Status CheckCoded(const EncodedTensor& tensor, const Coded& coded) {
-    const Status scheme = ValidateScheme(kSource, tensor.name, tensor.shape, coded.scheme);
-    if (!scheme.ok()) return Status(KINGLET_INVALID_ARGUMENT, scheme.message());
-    if (tensor.pruned) return Refuse("tensor " + tensor.name + ", mask", "none", "one");
-    const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes);
-    if (codes == nullptr) return {};
-    const uint32_t positions = coded.scheme.positions;
     KINGLET_RETURN_IF_ERROR(
-        CheckCount(tensor, "number of codes", Rows(tensor.shape) * positions, codes->size()));
-    for (size_t i = 0; i < codes->size(); ++i) {
-      const uint32_t pool = coded.scheme.PoolSize(static_cast<uint32_t>(i % positions));
-      if ((*codes)[i] < pool) continue;
-      return Refuse("tensor " + tensor.name + ", " + Numbered("code", i),
-                    "less than its pool's " + std::to_string(pool), std::to_string((*codes)[i]));
+        AsArgument(ValidateScheme(kSource, tensor.name, tensor.shape, coded.scheme)));
+    if (tensor.pruned) return RefuseDraft("tensor " + tensor.name + ", mask", "none", "one");
+    return std::visit(Overloaded{[&](const std::vector<uint32_t>& codes) {
+                                   return CheckCodes(tensor, coded.scheme, codes);
+                                 },
+                                 [](const HashSeed&) { return Status(); }},
+                      coded.codes);
+  }
+
+  static Status CheckCodes(const EncodedTensor& tensor, const CodingScheme& scheme,
+                           std::span<const uint32_t> codes) {
+    const uint32_t positions = scheme.positions;
+    KINGLET_RETURN_IF_ERROR(
+        CheckCount(tensor, "number of codes", Rows(tensor.shape) * positions, codes.size()));
+    for (size_t i = 0; i < codes.size(); ++i) {
+      const uint32_t pool = scheme.PoolSize(static_cast<uint32_t>(i % positions));
+      if (codes[i] < pool) continue;
+      return RefuseDraft("tensor " + tensor.name + ", " + Numbered("code", i),
+                         "a code below its pool's size " + std::to_string(pool),
+                         std::to_string(codes[i]));
     }
     return {};
   }
 
-  // Marks in the mask which entries are stored, and gives their number: all, or with a mask those
-  // that are not zero (a negative zero is zero; it decodes to +0, which no sum can tell from it).
+  // Returns the number of stored entries: all or, where a mask is packed, those that are not zero.
+  // A negative zero counts as zero; it then decodes to +0, which gives the same sums.
   // `for_each(visit)` calls visit(is_zero) for each entry in order.
   template <class ForEach>
   uint64_t PackMask(const EncodedTensor& tensor, const ForEach& for_each, TensorView& view) {
@@ -259,76 +264,68 @@ class TensorPacker {
     view.values = DenseView{type, Keep(std::move(bytes))};
   }
 
-  void PackValues(const EncodedTensor& tensor, TensorView& view) {
-    std::visit(
-        Overloaded{[&](const DenseF32& dense) {
-                     PackDense<uint32_t, float>(
-                         tensor, FloatType::kF32, dense.values,
-                         [](float value) { return value == 0.0F; }, view);
-                   },
-                   [&](const DenseF16& half) {
-                     PackDense<uint16_t, uint16_t>(
-                         tensor, FloatType::kF16, half.words,
-                         [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
-                   },
-                   [&](const Quantised& quantised) { PackQuantised(tensor, quantised, view); },
-                   [&](const Coded& coded) { PackCoded(coded, view); }},
-        tensor.values);
+  Status PackValues(const EncodedTensor& tensor, TensorView& view) {
+    return std::visit(Overloaded{[&](const DenseF32& dense) {
+                                   PackDense<uint32_t, float>(
+                                       tensor, FloatType::kF32, dense.values,
+                                       [](float value) { return value == 0.0F; }, view);
+                                   return Status();
+                                 },
+                                 [&](const DenseF16& half) {
+                                   PackDense<uint16_t, uint16_t>(
+                                       tensor, FloatType::kF16, half.words,
+                                       [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
+                                   return Status();
+                                 },
+                                 [&](const Quantised& quantised) {
+                                   return PackCodes(tensor, RowsOf(quantised, Cols(tensor.shape)),
+                                                    quantised.rule, view);
+                                 },
+                                 [&](const Coded& coded) {
+                                   PackCoded(coded, view);
+                                   return Status();
+                                 }},
+                      tensor.values);
   }
 
-  // `for_each(visit)` calls visit(code) for each entry in order.
-  template <class ForEach>
-  void PackCodes(const EncodedTensor& tensor, int bits, ScaleRule rule, const ForEach& for_each,
-                 std::span<const float> scales, TensorView& view) {
+  Status PackCodes(const EncodedTensor& tensor, const RowCodes& rows, ScaleRule rule,
+                   TensorView& view) {
+    std::vector<int16_t> row_codes(Cols(tensor.shape));
+    std::vector<float> scales(Rows(tensor.shape));
+    const auto for_each = [&](const auto& visit) {
+      for (uint64_t row = 0; row < scales.size(); ++row) {
+        scales[row] = rows.make(row, row_codes);
+        for (const int16_t code : row_codes) visit(code);
+      }
+    };
     const uint64_t count = PackMask(
         tensor, [&](const auto& visit) { for_each([&](int16_t code) { visit(code == 0); }); },
         view);
-    BitPacker codes(bits, count);
+    BitPacker codes(rows.bits, count);
     for_each([&](int16_t code) {
       if (code != 0 || !tensor.pruned) codes.Append(static_cast<uint32_t>(code));
     });
     const std::span<const std::byte> packed = Keep(codes.Finish());
 
+    if (rule != ScaleRule::kMultiplyPerRow) scales.resize(1);
+    KINGLET_RETURN_IF_ERROR(CheckScales(tensor, scales));
     const auto [scale_bits, shift] = PackingOfScales(scales);
     BitPacker words(scale_bits, scales.size());
     for (const float scale : scales) words.Append(std::bit_cast<uint32_t>(scale) >> shift);
-    view.values = PackedView{bits, rule, packed,
+    view.values = PackedView{rows.bits, rule, packed,
                              ScalesView{scales.size(), scale_bits, shift, Keep(words.Finish())}};
-  }
-
-  void PackQuantised(const EncodedTensor& tensor, const Quantised& quantised, TensorView& view) {
-    PackCodes(
-        tensor, quantised.bits, quantised.rule,
-        [&](const auto& visit) {
-          for (const int16_t code : quantised.codes) visit(code);
-        },
-        quantised.scales, view);
-  }
-
-  Status PackRows(const EncodedTensor& tensor, const RowCodes& rows, TensorView& view) {
-    std::vector<int16_t> codes(Cols(tensor.shape));
-    std::vector<float> scales(Rows(tensor.shape));
-    PackCodes(
-        tensor, rows.bits, ScaleRule::kMultiplyPerRow,
-        [&](const auto& visit) {
-          for (uint64_t row = 0; row < scales.size(); ++row) {
-            scales[row] = rows.make(row, codes);
-            for (const int16_t code : codes) visit(code);
-          }
-        },
-        scales, view);
-    return CheckScales(tensor, scales);
+    return {};
   }
 
   void PackCoded(const Coded& coded, TensorView& view) {
     CodedView stored{coded.scheme, {}, std::nullopt};
-    if (const auto* seed = std::get_if<HashSeed>(&coded.codes)) {
-      stored.seed = seed->value;
-    } else if (const auto* codes = std::get_if<std::vector<uint32_t>>(&coded.codes)) {
-      BitPacker packer(coded.scheme.CodeBits(), codes->size());
-      for (const uint32_t code : *codes) packer.Append(code);
-      stored.codes = Keep(packer.Finish());
-    }
+    std::visit(Overloaded{[&](const std::vector<uint32_t>& codes) {
+                            BitPacker packer(coded.scheme.CodeBits(), codes.size());
+                            for (const uint32_t code : codes) packer.Append(code);
+                            stored.codes = Keep(packer.Finish());
+                          },
+                          [&](const HashSeed& seed) { stored.seed = seed.value; }},
+               coded.codes);
     view.values = std::move(stored);
   }
 
@@ -341,7 +338,8 @@ Result<std::optional<StoredVocabulary>> PackVocabulary(const std::string& name,
                                                        std::vector<std::vector<std::byte>>& bytes) {
   if (words.empty()) return std::optional<StoredVocabulary>();
   if (words.size() != size) {
-    return Refuse(name + ", size", std::to_string(size) + " words", std::to_string(words.size()));
+    return RefuseDraft(name + ", size", std::to_string(size) + " words",
+                       std::to_string(words.size()));
   }
   Result<VocabularySegments> packed = Vocabulary::Pack(words);
   if (!packed.ok()) {

@@ -1,4 +1,4 @@
-// Values -> bytes: the only way a model file is made.
+// Values -> the bytes of a model file. format/packed_model.h does the same tensor by tensor.
 #ifndef KINGLET_FORMAT_WRITER_H_
 #define KINGLET_FORMAT_WRITER_H_
 
@@ -13,18 +13,18 @@
 
 namespace kinglet {
 
-// Everything a model file says. Passes edit it; the writer packs it. Tensor ids in the blocks index
-// `tensors`.
+// Everything a model file holds. Converters fill it, passes edit it, the writer packs it. Tensor
+// ids in the blocks index `tensors`.
 struct ModelDraft {
   ModelDescription description;
   std::vector<EncodedTensor> tensors;
   std::vector<std::string> vocabulary;         // index = id; empty: the model has ids only
-  std::vector<std::string> source_vocabulary;  // of an encoder's source, likewise
+  std::vector<std::string> source_vocabulary;  // of an encoder's source; likewise
 };
 
-// The file's bytes. Refuses values a file may not hold (a non-finite float or scale, a code out of
-// its bits' range, counts that do not match the shape), naming the tensor and entry:
-// KINGLET_INVALID_ARGUMENT.
+// The file's bytes. Errors: KINGLET_INVALID_ARGUMENT, naming the tensor and entry, for values that
+// no file may hold (a non-finite float or scale, a code out of its bits' range, counts that do not
+// match the shape); KINGLET_OUT_OF_MEMORY.
 Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft);
 
 }  // namespace kinglet

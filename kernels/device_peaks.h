@@ -1,12 +1,12 @@
-// The most that a device can do in a second, for comparison with the time of a kernel. C++17.
+// Peak rates of a device, with which measured times are compared. C++17.
 #ifndef KINGLET_KERNELS_DEVICE_PEAKS_H_
 #define KINGLET_KERNELS_DEVICE_PEAKS_H_
 
 namespace kinglet {
 
 struct DevicePeaks {
-  double bytes_per_second = 0;          // of its memory; 0: unknown, here and below
-  double byte_products_per_second = 0;  // on its tensor cores, each with its addition
+  double bytes_per_second = 0;          // of device memory; 0: unknown, here and below
+  double byte_products_per_second = 0;  // multiply-adds of two bytes on the tensor cores
 };
 
 }  // namespace kinglet

@@ -1,6 +1,10 @@
-// A plan on a device that has memory of its own. The host copies buffers from the device when it
-// needs them: queries work on copies of what their steps left (StreamFrame::scratch and
-// StreamFrame::state), so that the code that answers them is the same for every backend.
+// The interface to a device that has memory of its own: a plan bound to it (DeviceProgram), and the
+// memory of a session's lanes there (DeviceLanes). A lane is the slot of one stream in a session's
+// batch.
+//
+// The host sees the lanes' memory only through copies that it asks for. Queries that the host
+// answers work on such copies (StreamFrame::scratch and StreamFrame::state), so the code that
+// answers them is the same for every backend.
 #ifndef KINGLET_KERNELS_DEVICE_PROGRAM_H_
 #define KINGLET_KERNELS_DEVICE_PROGRAM_H_
 
@@ -20,7 +24,7 @@
 
 namespace kinglet {
 
-// What the device has been asked to do.
+// What a session has asked a device to do.
 struct DeviceWork {
   uint64_t launches = 0;
   uint64_t bytes_to_device = 0, bytes_to_host = 0;
@@ -37,11 +41,10 @@ struct DeviceWork {
   }
 };
 
-// What one run of a step makes a device do in addition to reading and writing the buffers of the
-// streams.
+// The work of one run of a plan step, besides reading and writing the lanes' buffers.
 struct DeviceDemand {
-  uint64_t weight_bytes = 0;   // read; the device's caches may hold them
-  uint64_t byte_products = 0;  // on its tensor cores
+  uint64_t weight_bytes = 0;   // that are read; some may come from the device's caches
+  uint64_t byte_products = 0;  // of two bytes, on its tensor cores
 
   DeviceDemand& operator+=(const DeviceDemand& more) {
     weight_bytes += more.weight_bytes;
@@ -52,66 +55,65 @@ struct DeviceDemand {
 
 // How a device answers a query.
 struct DeviceQuery {
-  bool empty_cache_is_normalised =
-      false;                  // EmptyCache::kNormalised of runtime/queries/distribution.h
+  // EmptyCache::kNormalised of runtime/queries/distribution.h.
+  bool empty_cache_is_normalised = false;
   bool computes_all = false;  // every cluster, needed or not
 };
 
-// A device's answer about the token that follows a stream's last one. Its numbers equal those of
-// the host's answer (runtime/queries/distribution.h) bit for bit.
+// A device's answer to a query about the token after a lane's last one. Log-probabilities are those
+// of the host's own answer (runtime/queries/distribution.h), bit for bit.
 struct DeviceAnswer {
   struct Word {
     uint32_t id;
     float log_probability;
   };
-  std::vector<Word> words;   // most probable first, or the one that was asked for
+  std::vector<Word> words;   // the most probable first, or the word that the query named
   uint32_t looked_into = 0;  // words whose log-probability was computed to find these
-  uint64_t clusters = 0;     // bit i: cluster i was computed. A device ranks at most 64 clusters
-  // The first cluster whose numbers are not finite; the number of clusters stands for the cache.
+  uint64_t clusters = 0;     // that were computed for the answer, a bit each; at most 64 exist
+  // The first cluster whose logits are not finite; the number of clusters: the cache.
   std::optional<uint32_t> not_finite;
 };
 
-// The memory of a session's streams on a device, one for each lane, all zeros at first, and the
-// queue of work on it. Calls work in order. Belongs to one thread at a time. Calls that bring
-// nothing back may return before their work is done. An error of the device is final, because its
-// memory may be half written: every later call returns that error again. REQUIRES of all calls:
-// lanes are below the count, ranges are within the plan and within the state.
+// The memory of a session's lanes on a device, all zeros at first, and a queue that works on it in
+// order. Belongs to one thread at a time. Calls that return no data may return before the work is
+// done. After an error of the device the memory may be half written, so every later call returns
+// the same error. REQUIRES: lanes below the count, ranges within the plan and its state.
 class DeviceLanes {
  public:
   virtual ~DeviceLanes() = default;
 
-  // Runs the steps on the device's memory of each frame's lane; no lane comes twice. The frames'
-  // own memory is not touched.
+  // Runs plan steps on the lanes StreamFrame::lane, each of which occurs once. The frames' own
+  // memory is not touched.
   virtual Status Run(StepRange range, std::span<const StreamFrame> frames) = 0;
-  // Copies buffers from the lanes to the frames' own memory.
+  // Copies buffers of the lanes to the frames' own memory.
   virtual Status Fetch(std::span<const StreamFrame> frames, std::span<const BufferId> buffers) = 0;
 
-  // Queries that the device answers itself: it computes the clusters that can matter, and only the
-  // answer is copied to the host.
+  // Queries that the device answers itself. It computes the clusters that the answers may need, and
+  // copies only the answers back.
 
-  // The largest k of RankWords; 0: the device cannot rank, so the host does.
+  // The largest k of RankWords; 0: the device answers no queries, so the host does.
   virtual uint32_t max_ranked_words() const { return 0; }
-  // The k most probable words. REQUIRES, here and below: max_ranked_words() > 0; of k: at most
-  // that.
+  // The k most probable words of each lane. REQUIRES: max_ranked_words() >= k, and, here and below,
+  // max_ranked_words() > 0.
   virtual Result<std::vector<DeviceAnswer>> RankWords(std::span<const StreamFrame>, uint32_t /*k*/,
                                                       const DeviceQuery&) {
     return CannotRank();
   }
-  // log p of one word for each lane.
+  // The log-probability of one word for each lane.
   virtual Result<std::vector<DeviceAnswer>> LogProbabilities(std::span<const StreamFrame>,
                                                              std::span<const uint32_t> /*words*/,
                                                              const DeviceQuery&) {
     return CannotRank();
   }
 
-  // Bytes of a lane's state from `offset` on.
+  // Read, write or clear bytes of a lane's state, from `offset` on.
   virtual Status ReadState(uint32_t lane, uint64_t offset, std::span<std::byte> to) = 0;
   virtual Status WriteState(uint32_t lane, uint64_t offset, std::span<const std::byte> from) = 0;
   virtual Status ClearState(uint32_t lane, uint64_t offset, uint64_t bytes) = 0;
-  // Copies the whole state of a lane to another.
+  // Copies the whole state of a lane to another one.
   virtual Status CopyState(uint32_t from, uint32_t to) = 0;
 
-  // Returns when all work is done.
+  // Returns when everything is done.
   virtual Status Wait() = 0;
   virtual DeviceWork work() const = 0;
 
@@ -122,25 +124,25 @@ class DeviceLanes {
   }
 };
 
-// A plan bound to a device, its weights in the device's memory. Immutable; shared by any number of
+// A plan bound to a device, with its weights in device memory. Immutable; shared by any number of
 // threads.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
   virtual const std::string& device_name() const = 0;
   virtual uint64_t weight_bytes() const = 0;
-  // Device memory: what each lane takes, and what is free now.
+  // Device memory that a lane takes, and that is free for lanes now.
   virtual uint64_t BytesPerLane() const = 0;
   virtual uint64_t FreeBytes() const = 0;
-  // The device's peaks, whatever else uses it now.
+  // Peak rates of the device.
   virtual DevicePeaks peaks() const { return {}; }
-  // The demand of one run of plan step `step` for these frames, whose memory is not touched.
-  // Nothing if it is unknown, or if another step does all of its work.
+  // The demand of one run of plan step `step` for these lanes (their memory is not read). Nothing
+  // if it is not known, or if another step does all of the step's work.
   virtual std::optional<DeviceDemand> DemandOf(size_t /*step*/,
                                                std::span<const StreamFrame> /*lanes*/) const {
     return std::nullopt;
   }
-  // KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
+  // Allocates the memory of `count` lanes. KINGLET_OUT_OF_MEMORY. Throws std::bad_alloc.
   virtual Result<std::unique_ptr<DeviceLanes>> CreateLanes(uint32_t count) const = 0;
 };
 

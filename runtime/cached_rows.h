@@ -1,4 +1,5 @@
-// What a stream's cache of computed rows holds, followed from its tokens alone.
+// Which rows of a DeFINE unit a stream's cache holds, from the stream's tokens alone: what a token
+// costs depends on it (runtime/accounting).
 #ifndef KINGLET_RUNTIME_CACHED_ROWS_H_
 #define KINGLET_RUNTIME_CACHED_ROWS_H_
 
@@ -13,18 +14,18 @@ namespace kinglet {
 
 class CachedRows {
  public:
-  // Of a stream at its creation: empty. REQUIRES: a plan of Lower.
+  // The empty cache of a new stream. REQUIRES: a plan of Lower.
   explicit CachedRows(const Plan& plan)
       : CachedRows(std::get<EmbedRow>(plan.steps[EmbeddingStep(plan)].op)) {}
-  // Of an encoder's embedding.
+  // The same for an encoder's embedding.
   explicit CachedRows(const EmbedRow& embedding) {
     if (!embedding.define) return;
     shape_ = embedding.define->cache;
     words_.resize(shape_.memory_words());
   }
 
-  // The stream processes the token: whether it takes its row from the cache. Never where the plan
-  // has no cache.
+  // The stream processes the token. Returns whether it takes the row from the cache; false in a
+  // plan without one.
   bool Step(uint32_t token) {
     if (words_.empty()) return false;
     RowCache cache(shape_, words_.data());

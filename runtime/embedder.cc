@@ -22,7 +22,7 @@ Status CheckLength(const char* where, uint64_t expected, uint64_t found) {
   return InvalidInput(where, std::to_string(expected) + " elements", std::to_string(found));
 }
 
-// Also after they have become the caller's type, which may hold less than the model's.
+// Whether the values are finite as the caller's type Out, whose range may be smaller than T's.
 template <class Out, class T>
 Status CheckFinite(const char* where, std::span<const T> values) {
   const bool finite = std::all_of(values.begin(), values.end(),
@@ -92,7 +92,7 @@ Status Embedder::CheckIds(std::span<const uint32_t> ids) const {
   return Status();
 }
 
-// Only a device can fail.
+// Only a device returns errors here.
 Status Embedder::Run(StepRange range, uint64_t position, uint32_t token) {
   StreamFrame frame{scratch_.get(), state_.get(), position, token};
   return RunSteps(*model_, range, {&frame, 1}, execution_);

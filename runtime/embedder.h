@@ -1,8 +1,8 @@
-// Vectors of words and, of a model with a classifier, class scores of lists of words. Any model has
-// vectors: a language model gives those that its first layer is fed.
+// Vectors of words and, in a model with a classifier, class scores of lists of words. Every model
+// has vectors: those of a language model are the input of its first layer.
 //
-// Belongs to one thread at a time; any number may share a model. After any error outputs are
-// untouched.
+// One thread at a time may use an embedder; any number of embedders may share a model. After an
+// error outputs are untouched.
 #ifndef KINGLET_RUNTIME_EMBEDDER_H_
 #define KINGLET_RUNTIME_EMBEDDER_H_
 
@@ -22,32 +22,33 @@ namespace kinglet {
 
 class Embedder {
  public:
-  // KINGLET_OUT_OF_MEMORY, also beyond the limits of the model's options.
+  // Errors: KINGLET_OUT_OF_MEMORY, also beyond the limits of the model's options.
   static Result<std::unique_ptr<Embedder>> Create(std::shared_ptr<const Model> model);
-  // What it allocates.
+  // The bytes that it allocates.
   static uint64_t Bytes(const Model& model);
   Embedder(const Embedder&) = delete;
   Embedder& operator=(const Embedder&) = delete;
 
   const Model& model() const { return *model_; }
-  // Numbers in a vector.
+  // Elements of a vector.
   uint32_t width() const;
-  // 0: the model has no classifier.
+  // The number of classes; 0 if the model has no classifier.
   uint32_t classes() const;
 
-  // KINGLET_ID_OUT_OF_RANGE unless the model has all of these words.
+  // KINGLET_ID_OUT_OF_RANGE unless every id is below the vocabulary size.
   Status CheckIds(std::span<const uint32_t> ids) const;
 
-  // The word's vector, exactly what the plan's embedding step leaves: out.size() == width(). The
-  // float form rounds on ref64. KINGLET_ID_OUT_OF_RANGE; KINGLET_NOT_FINITE if the model's own
-  // numbers overflowed; KINGLET_OUT_OF_MEMORY.
+  // Writes the word's vector, exactly as the plan's embedding step computes it; out.size() ==
+  // width(). On ref64 the float form rounds. Errors: KINGLET_ID_OUT_OF_RANGE; KINGLET_NOT_FINITE if
+  // the model's own numbers overflowed; KINGLET_OUT_OF_MEMORY.
   Status Vector(uint32_t id, std::span<double> out);
   Status Vector(uint32_t id, std::span<float> out);
 
-  // The scores of each class for a list of words: logits, and log p = logit - log sum exp(logits).
-  // Either may be empty; otherwise its size is classes(). Sums over words are taken in list order.
-  // KINGLET_UNSUPPORTED without a classifier; KINGLET_INVALID_ARGUMENT for a list without a word
-  // that is not padding; KINGLET_ID_OUT_OF_RANGE; KINGLET_NOT_FINITE; KINGLET_OUT_OF_MEMORY.
+  // Writes the scores of each class for a list of words: logits, and log p = logit - log sum
+  // exp(logits). Each output has classes() elements, or none, and is then not computed. Sums over
+  // words are taken in list order. Errors: KINGLET_UNSUPPORTED without a classifier;
+  // KINGLET_INVALID_ARGUMENT for a list of no words or of padding only; KINGLET_ID_OUT_OF_RANGE;
+  // KINGLET_NOT_FINITE; KINGLET_OUT_OF_MEMORY.
   Status Classify(std::span<const uint32_t> ids, std::span<double> logits,
                   std::span<double> log_probabilities);
 
@@ -64,8 +65,8 @@ class Embedder {
 
   std::shared_ptr<const Model> model_;
   MemoryClaim memory_;
-  size_t embedding_;  // a step
-  BufferId vector_;   // that it fills
+  size_t embedding_;  // the plan's embedding step
+  BufferId vector_;   // its output
   AlignedMemory scratch_, state_;
   Execution execution_;
 };

@@ -5,7 +5,8 @@
 namespace kinglet {
 namespace {
 
-// Divided by frames and, within them, by chunks: unit f * chunks + p is chunk p on frame f.
+// Runs a phase divided by frames and, within them, by chunks: unit f * chunks + p is chunk p on
+// frame f.
 void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Chunks units) {
   for (size_t unit = units.begin; unit < units.end;) {
     const size_t frame = unit / phase.chunks, first = unit % phase.chunks;
@@ -21,8 +22,8 @@ void RunUnits(const Phase& phase, std::span<StreamFrame> frames, Chunks units) {
   }
 }
 
-// In chunks of kPhaseChunkBytes. A phase of one chunk is less than that, but there is one on each
-// frame.
+// How much work a kernel is on so many frames, in chunks of kPhaseChunkBytes. A phase of one chunk
+// is less than that, but there is one for each frame.
 size_t WorthOf(const Kernel& kernel, size_t frames) {
   constexpr size_t kUndivided = 4;
   size_t worth = 0;
@@ -42,7 +43,7 @@ bool IsWorthWaking(std::span<const Kernel> kernels, size_t frames) {
   return false;
 }
 
-// Observed, the steps run one by one, each to its end.
+// With an observer the steps run one by one, each to its end.
 Status RunOnDevice(const Model& model, StepRange range, std::span<const StreamFrame> frames,
                    const Execution& execution) {
   const StepObservers& observers = execution.observers;
@@ -69,7 +70,6 @@ Status TakeCancel(Execution& execution, const std::string& what) {
 }
 
 void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team) {
-  // Where a phase has chunks enough, all frames take each of them together.
   const bool together =
       frames.size() == 1 || (phase.frames_share_memory && phase.chunks >= 2 * team.size());
   if (together) {

@@ -1,4 +1,4 @@
-// The one execution loop of the project, and the memory it runs on.
+// The project's one execution loop, which runs the steps of a plan on the memory of streams.
 #ifndef KINGLET_RUNTIME_EXECUTE_H_
 #define KINGLET_RUNTIME_EXECUTE_H_
 
@@ -20,33 +20,35 @@
 
 namespace kinglet {
 
-// Set by any thread; whoever obeys it clears it.
+// Any thread sets it; the call that it cancels clears it.
 using CancelFlag = std::atomic<bool>;
 
-// How steps run: who may stop them, who watches, who helps.
+// How a session runs steps: what may cancel and observe them, and which threads or device run them.
 struct Execution {
   CancelFlag cancel{false};
   StepObservers observers;
   std::unique_ptr<WorkerTeam> team;  // null: the calling thread does everything
-  // The memory of the streams, of a model on a device; null: the frames' own.
+  // The streams' memory on a device; null: they are in the host's memory.
   std::unique_ptr<DeviceLanes> device;
 };
 
-// Runs the steps, each on all frames before the next step. The team's workers, asleep before,
-// are awake afterwards if there was enough for them to do. KINGLET_CANCELLED, with the steps before
-// done and no others, if `cancel` was set; a device runs all of them or none, and may go on after
+// Runs the steps, each on all frames before the next one. Wakes the team's workers if there is
+// enough work for them, and leaves them awake. KINGLET_CANCELLED if `cancel` was set: the steps
+// before are done and no others. A device runs all steps or none, and may still be running after
 // the call. Throws std::bad_alloc: reference kernels allocate.
 Status RunSteps(const Model& model, StepRange range, std::span<StreamFrame> frames,
                 Execution& execution);
 
-// KINGLET_CANCELLED if `cancel` was set, which is then forgotten; `what` was to run.
+// KINGLET_CANCELLED if `cancel` was set, which it clears. `what` is what was about to run.
 Status TakeCancel(Execution& execution, const std::string& what);
 
-// A phase on all frames, divided among the team: by chunks where there are enough of them that all
-// frames can share, otherwise by frames and chunks. REQUIRES: at least one frame.
+// Runs a phase on all frames, divided among the team. If the frames share memory and there are
+// chunks enough for the team, each chunk runs on all frames at once; otherwise the work is divided
+// by frames and chunks. REQUIRES: at least one frame.
 void RunPhase(const Phase& phase, std::span<StreamFrame> frames, WorkerTeam& team);
 
-// Around every call that computes: rule 7's environment, and workers that sleep again at its end.
+// Held by every call that computes: the floating-point environment of rule 7 (docs/NUMERICS.md),
+// and workers that go back to sleep at the end.
 class ComputingCall {
  public:
   explicit ComputingCall(const Execution& execution) : team_(execution.team.get()) {}
@@ -61,12 +63,14 @@ class ComputingCall {
   WorkerTeam* team_;
 };
 
-// Chunks worth waking workers up for. Waking costs the caller about 10 us where the other processor
-// has halted, and workers come 20 us later; these chunks take one thread about 80.
+// The number of chunks that is worth waking workers for. Waking costs the caller about 10 us if the
+// other processor has halted, and the workers start 20 us later; this many chunks take one thread
+// about 80 us.
 inline constexpr size_t kChunksWorthWaking = 256;
 
-// work(Chunks) for parts of chunks [0, count), each as much work as a kernel's: by the team, woken
-// up if that is enough for it, or by the caller where there is none. REQUIRES: as WorkerTeam::Run.
+// Calls work(Chunks) for parts of chunks [0, count), each about as much work as a kernel's chunk.
+// The team does it, woken if there is enough work, or the caller if `team` is null. REQUIRES: as
+// WorkerTeam::Run.
 template <class Work>
 void RunChunks(size_t count, const Work& work, WorkerTeam* team) {
   if (team == nullptr) return work(Chunks{0, count});
@@ -74,11 +78,10 @@ void RunChunks(size_t count, const Work& work, WorkerTeam* team) {
   team->Run(count, work);
 }
 
-// 64-byte-aligned memory that starts as zeros; null when there is none to be had. The zeros of a
-// large chunk are made by the system when they are first touched: what a stream never uses, it
-// never has.
+// 64-byte-aligned memory of zeros; null if the system has none. The system provides the pages of a
+// large block when they are first written, so what a stream never uses takes no memory.
 struct AlignedDelete {
-  void* block = nullptr;  // that the memory lies in
+  void* block = nullptr;  // from calloc; the memory begins at its first multiple of 64
   void operator()(std::byte*) const { std::free(block); }
 };
 using AlignedMemory = std::unique_ptr<std::byte[], AlignedDelete>;

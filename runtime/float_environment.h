@@ -1,5 +1,5 @@
-// Rule 7 of docs/NUMERICS.md: every computation runs with rounding to nearest and denormals on,
-// whatever the caller has set, and gives the caller's state back.
+// Rule 7 of docs/NUMERICS.md: every computation rounds to nearest and keeps denormals, whatever the
+// caller's thread has set. The destructor restores the caller's settings.
 #ifndef KINGLET_RUNTIME_FLOAT_ENVIRONMENT_H_
 #define KINGLET_RUNTIME_FLOAT_ENVIRONMENT_H_
 
@@ -15,7 +15,7 @@ namespace kinglet {
 class FloatEnvironment {
  public:
   FloatEnvironment() {
-    std::feholdexcept(&saved_);  // exceptions masked as well: a caller may have unmasked them
+    std::feholdexcept(&saved_);  // masks exceptions too, which the caller may have unmasked
     std::fesetround(FE_TONEAREST);
 #if defined(__SSE__)
     constexpr unsigned kFlushToZero = 0x8000;

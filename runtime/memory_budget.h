@@ -1,4 +1,5 @@
-// How much memory a model and its sessions may hold together, and how much they do.
+// The limit on the memory that a model and its sessions hold together, and how much of it is used.
+// Sizes are in bytes.
 #ifndef KINGLET_RUNTIME_MEMORY_BUDGET_H_
 #define KINGLET_RUNTIME_MEMORY_BUDGET_H_
 
@@ -10,7 +11,7 @@
 
 namespace kinglet {
 
-// Any thread may use it at any time.
+// Any number of threads may use one at the same time.
 class MemoryBudget {
  public:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
@@ -27,7 +28,7 @@ class MemoryBudget {
     } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
     return true;
   }
-  // REQUIRES: as much was claimed.
+  // REQUIRES: at least `bytes` are claimed.
   void Release(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
  private:
@@ -35,11 +36,11 @@ class MemoryBudget {
   std::atomic<uint64_t> used_{0};
 };
 
-// Bytes claimed from a budget until the end of its life.
+// Holds bytes claimed from a budget, and releases them when it is destroyed.
 class MemoryClaim {
  public:
   MemoryClaim() = default;
-  // Takes over what the caller has claimed.
+  // Takes over `bytes` that the caller has claimed.
   MemoryClaim(std::shared_ptr<MemoryBudget> budget, uint64_t bytes)
       : budget_(std::move(budget)), bytes_(bytes) {}
   MemoryClaim(MemoryClaim&& other) noexcept

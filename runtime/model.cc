@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "format/row_reader.h"
 #include "runtime/float_environment.h"
 #include "runtime/lower/lower.h"
@@ -15,25 +16,33 @@ namespace kinglet {
 
 namespace {
 
-// No backend lays the matrices of products out in less: an integer in its own bits, a real in 32;
-// the rows of relative positions are reals.
+// The bytes of the rows of relative positions, which every backend keeps as reals.
+uint64_t BytesOfRelativeRows(const WindowAttention& op) {
+  return std::visit(
+      Overloaded{[]<OneOf<std::monostate, SlotColumns> Kind>(const Kind&) { return uint64_t{0}; },
+                 [&](const RelativeRows& relative) {
+                   return relative.Count(op.window) * op.heads * op.key_size * sizeof(float);
+                 }},
+      op.positions);
+}
+
+// The least memory that a backend can hold the plan's weights in: the integers of a product's
+// matrix in their own bits, its reals in 32. Everything else may be read from the file.
 uint64_t LeastBytes(const Plan& plan) {
   std::set<WeightId> matrices;
-  for (const Step& step : plan.steps) {
-    if (const auto* product = std::get_if<MatVec>(&step.op)) matrices.insert(product->weight);
-    if (const auto* partial = std::get_if<PartialProducts>(&step.op)) {
-      matrices.insert(plan.weights[partial->table].coded()->scheme.codebook);
-    }
-  }
   uint64_t bytes = 0;
-  for (const Step& step : plan.steps) {
-    const auto* attention = std::get_if<WindowAttention>(&step.op);
-    if (attention == nullptr) continue;
-    if (const auto* relative = std::get_if<RelativeRows>(&attention->positions)) {
-      bytes += relative->Count(attention->window) * attention->heads * attention->key_size *
-               sizeof(float);
-    }
-  }
+  const auto add =
+      Overloaded{[&](const MatVec& op) { matrices.insert(op.weight); },
+                 [&](const PartialProducts& op) {
+                   matrices.insert(plan.weights[op.table].coded()->scheme.codebook);
+                 },
+                 [&](const WindowAttention& op) { bytes += BytesOfRelativeRows(op); },
+                 []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
+                          AddPositionRow, AddSinusoids, AddQueryBias, LogSumExp, CacheWeights,
+                          LstmGates, GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures,
+                          ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>
+                        MayReadTheFile>(const MayReadTheFile&) {}};
+  for (const Step& step : plan.steps) std::visit(add, step.op);
   for (const WeightId id : matrices) {
     const auto bits = static_cast<uint64_t>(RowReader::IntegerBits(plan.weights[id]));
     bytes += Count(plan.weights[id].shape) / 8 * (bits != 0 ? bits : 32);
@@ -41,7 +50,7 @@ uint64_t LeastBytes(const Plan& plan) {
   return bytes;
 }
 
-// What the kernels hold: ranges that several of them share count once.
+// The bytes of the weights that the kernels hold. Memory that several of them share counts once.
 uint64_t BytesOf(std::span<const Kernel> kernels) {
   std::map<const std::byte*, uint64_t> sizes;
   for (const Kernel& kernel : kernels) {
@@ -111,7 +120,7 @@ Result<std::shared_ptr<const Model>> Model::FromFile(std::shared_ptr<const Model
 Status Model::BindToHost(const ReleaseBytes& release) {
   const uint64_t file_bytes = file_->file_size();
   const uint64_t least = LeastBytes(plan_);
-  const uint64_t released = release ? file_bytes : 0;  // at most
+  const uint64_t released = release ? file_bytes : 0;  // at most, once bound
   if (!budget_->Claim(file_bytes) || budget_->left() + released < least) {
     return OverLimit(*file_, budget_->limit(), least);
   }
@@ -122,7 +131,7 @@ Status Model::BindToHost(const ReleaseBytes& release) {
   return Status();
 }
 
-// The limit is of the host's memory, which the weights leave.
+// The weights go to the device's memory; the budget is of the host's.
 Status Model::BindToDevice(const ReleaseBytes& release) {
   const uint64_t file_bytes = file_->file_size();
   if (!budget_->Claim(file_bytes)) return OverLimit(*file_, budget_->limit(), 0);

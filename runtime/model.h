@@ -1,5 +1,5 @@
-// A model ready to run: a verified file, lowered to a plan and bound to one backend's kernels.
-// Immutable; shared by any number of sessions in any number of threads.
+// A model ready to run: a verified file, lowered to a plan (runtime/lower) and bound to the kernels
+// of one backend. Immutable: any number of sessions and threads may share one.
 #ifndef KINGLET_RUNTIME_MODEL_H_
 #define KINGLET_RUNTIME_MODEL_H_
 
@@ -22,29 +22,29 @@ namespace kinglet {
 
 enum class LogLevel : int32_t { kInfo = 1, kWarning = 2 };
 
-// Takes one line about the model or a session of it, in the thread that calls the library. Must not
-// call the library.
+// Takes one line of text about the model or a session of it. Called by whichever thread uses the
+// library, several at once. Must not call the library.
 using LogFunction = std::function<void(LogLevel, const std::string& message)>;
 
 struct ModelOptions {
-  std::string backend = "cpu";  // a name of Backends() or DeviceBackends()
-  // One that has no such name, instead; it outlives the model.
+  std::string backend = "cpu";  // the name of one of Backends() or DeviceBackends()
+  // If not null, used instead of `backend`. It outlives the model.
   const Backend* own_backend = nullptr;
-  // What the file, the weights as the backend lays them out and all live sessions may hold together
-  // (KINGLET_OUT_OF_MEMORY). Kept states (runtime/state.h) and the pages that
+  // The most bytes that the file, the weights as the backend lays them out and all live sessions
+  // may hold together; more is KINGLET_OUT_OF_MEMORY. States (runtime/state.h) and the pages that
   // sessions share with them do not count.
   uint64_t memory_limit = MemoryBudget::kNoLimit;
-  // A session whose lanes would allocate more than this is refused (KINGLET_OUT_OF_MEMORY).
+  // The most bytes that the lanes of one session may allocate; more is KINGLET_OUT_OF_MEMORY.
   uint64_t session_memory_limit = uint64_t{4} << 30;
-  LogFunction log = {};  // empty: nobody listens
+  LogFunction log = {};  // empty: no log
 };
 
 class Model {
  public:
-  // Opening verifies the whole file. Errors: as ModelFile::Open, and KINGLET_UNSUPPORTED for a
-  // backend that does not exist or cannot run a block; KINGLET_OUT_OF_MEMORY. What the backend lays
-  // out in memory of its own leaves the file's, so that memory holds it once; of a file that is
-  // given, which others may read, all stays.
+  // Opening verifies the whole file. Errors: those of ModelFile::Open; KINGLET_UNSUPPORTED for a
+  // backend that does not exist or cannot run a block; KINGLET_OUT_OF_MEMORY. Weights that the
+  // backend copies into a layout of its own are released from the file's memory, except with
+  // FromFile, whose file others may read too.
   static Result<std::shared_ptr<const Model>> Open(const std::string& path,
                                                    const ModelOptions& options);
   static Result<std::shared_ptr<const Model>> FromBytes(std::span<const std::byte> bytes,
@@ -66,7 +66,7 @@ class Model {
   // REQUIRES: the backend's reals are float.
   const ClusterFunctions<float>& cluster_functions() const { return cluster_functions_; }
   std::span<const Kernel> kernels() const { return kernels_; }  // parallel to plan().steps
-  // Of a backend that computes on a device, which has no kernels; null on the host.
+  // The program of a backend that computes on a device, which has no kernels; null on the host.
   const DeviceProgram* device() const { return device_.get(); }
 
  private:

@@ -1,5 +1,5 @@
-// How a text becomes the tokens of one stream, for all that scores texts: known answers, tuning,
-// calibration and the command.
+// How a text becomes the tokens of one stream, for everything that scores texts: golden answers,
+// tuning, calibration and the command.
 #ifndef KINGLET_RUNTIME_SCORED_STREAM_H_
 #define KINGLET_RUNTIME_SCORED_STREAM_H_
 
@@ -11,13 +11,13 @@
 
 namespace kinglet {
 
-// The model's start token, where it has one, and the text. The first is input only; each other
-// token is predicted from those before it.
+// The model's start token, if it has one, followed by the text. The first token is input only;
+// every other one is predicted from those before it.
 std::vector<uint32_t> ScoredStream(const ModelDescription& description,
                                    std::span<const uint32_t> text);
 
-// Where in the text its first predicted token is: 0 behind a start token, otherwise 1. So the
-// stream's token i is the text's token i - 1 + FirstPredicted.
+// The index in the text of its first predicted token: 0 if a start token comes before it, else 1.
+// The stream's token i is the text's token i - 1 + FirstPredicted.
 uint64_t FirstPredicted(const ModelDescription& description);
 
 }  // namespace kinglet

@@ -17,7 +17,7 @@ constexpr uint32_t kVersion = 2;
 constexpr uint64_t kDigestDigits = 32;
 constexpr uint64_t kHeaderBytes = 4 * sizeof(uint32_t) + 2 * sizeof(uint64_t) + kDigestDigits;
 constexpr uint64_t kChecksumBytes = sizeof(uint64_t);
-// Far beyond any text, and far from overflow.
+// No text is so long, and sums with it do not overflow.
 constexpr uint64_t kMaxPosition = uint64_t{1} << 62;
 
 uint64_t PayloadBytes(const Model& model, uint64_t tokens, uint64_t source_length) {
@@ -28,7 +28,7 @@ uint64_t PayloadBytes(const Model& model, uint64_t tokens, uint64_t source_lengt
   return bytes;
 }
 
-// Tokens of the longest source; 0 without an encoder.
+// The tokens of the longest source; 0 without an encoder.
 uint64_t LongestSource(const Model& model) {
   return model.plan().encoder ? model.plan().encoder->window : 0;
 }
@@ -57,7 +57,7 @@ Status RefuseEntry(const BufferSpec& buffer, uint64_t index, const std::string& 
   return Refuse(KINGLET_CORRUPT, buffer.name + "[" + std::to_string(index) + "]", expected, found);
 }
 
-// Applies Status check(index, value) to each element of the bytes.
+// Calls check(index, value), which returns a Status, for each element of the bytes.
 template <class T, class Check>
 Status ForEach(std::span<const std::byte> bytes, const Check& check) {
   const std::byte* from = bytes.data();
@@ -67,7 +67,7 @@ Status ForEach(std::span<const std::byte> bytes, const Check& check) {
   return Status();
 }
 
-// Kernels use words as indices and rely on the size of codes for sums that cannot overflow.
+// Checks what kernels rely on: words are indices, and sums of codes must not overflow.
 Status CheckEntries(const Model& model, const BufferSpec& buffer,
                     std::span<const std::byte> bytes) {
   const auto code = [&, largest = buffer.quantiser ? LargestCode(*buffer.quantiser) : 0](
@@ -201,7 +201,7 @@ Result<State> State::ReadBlob(std::shared_ptr<const Model> model, std::span<cons
   }
   const std::byte* from = blob.data();
   if (Take<uint32_t>(from) != kMagic) {
-    return Refuse(KINGLET_CORRUPT, "byte 0", "\"KGLS\"", "other bytes: no state of a stream");
+    return Refuse(KINGLET_CORRUPT, "byte 0", "\"KGLS\"", "other bytes: not a state of a stream");
   }
   if (const auto version = Take<uint32_t>(from); version != kVersion) {
     return Refuse(KINGLET_UNSUPPORTED_VERSION, "version", std::to_string(kVersion),

@@ -1,8 +1,8 @@
-// What a stream remembers, as a value: keep it, copy it, compare it, hash it, give it back to any
-// session of the same model, or write it as bytes for another process. Copies share their pages, so
-// a state taken from a stream that was saved a few tokens ago costs those tokens' pages, not the
-// whole window and cache. Immutable but for assignment; states may be shared by threads like
-// std::shared_ptr.
+// Everything that a stream remembers, as a value: it can be kept, copied, compared, hashed,
+// restored in any session of the same model, or written as bytes for another process. Copies share
+// their pages: a state of a stream that was saved a few tokens ago takes the pages of those tokens,
+// not the whole window and cache. Immutable except for assignment; threads may share states as they
+// may share a std::shared_ptr.
 #ifndef KINGLET_RUNTIME_STATE_H_
 #define KINGLET_RUNTIME_STATE_H_
 
@@ -17,28 +17,29 @@
 
 namespace kinglet {
 
-// Bytes of a stream's state that are kept and shared as one.
+// A part of a stream's state that states keep and share as one.
 struct StatePage {
   static constexpr uint64_t kBytes = 4096;
-  std::array<std::byte, kBytes> bytes;  // the last page of a state is filled up with zeros
+  std::array<std::byte, kBytes> bytes;  // zeros behind the end of the state
   uint64_t digest;                      // XXH3-64 of the bytes
 };
-// Null: all zeros, as at the start of a stream. No other page is all zeros.
+// Null stands for a page of zeros, as at the start of a stream; no page that is not null has zeros
+// only.
 using SharedPage = std::shared_ptr<const StatePage>;
 
-// Pages that cover the state of a stream.
+// The number of pages that cover the state of a stream.
 inline uint64_t PageCount(const BufferLayout& layout) {
   return (layout.state_bytes + StatePage::kBytes - 1) / StatePage::kBytes;
 }
-// The page of these bytes, at most StatePage::kBytes. Throws std::bad_alloc.
+// The page that holds these bytes, StatePage::kBytes of them at most. Throws std::bad_alloc.
 SharedPage MakePage(std::span<const std::byte> bytes);
 
 class State {
  public:
-  // The start of a stream.
+  // The state of a new stream.
   explicit State(std::shared_ptr<const Model> model);
-  // As a stream is after its `position`th token, `last_token`, behind a source of `source_length`
-  // tokens (0: none). `pages` cover the model's state.
+  // The state of a stream that has processed `position` tokens, `last_token` the last of them, with
+  // a source of `source_length` tokens (0: none). `pages` cover the model's state.
   State(std::shared_ptr<const Model> model, uint64_t position, uint32_t last_token,
         uint64_t source_length, std::vector<SharedPage> pages);
 
@@ -51,24 +52,25 @@ class State {
   // Whether a session of `model` can take this state: the same file, and the same real type.
   bool Fits(const Model& model) const;
 
-  // Equal states answer every query alike for ever: the same model, position, token, length of
-  // the source and bytes.
+  // Whether model, position, last token, length of the source and bytes are the same: streams in
+  // equal states will always give the same answers.
   bool operator==(const State& other) const;
-  // Equal for equal states, in every process on every machine.
+  // The same for equal states, in every process and on every machine.
   uint64_t Hash() const;
 
-  // As bytes, all little-endian: "KGLS", version, real bytes, last token (u32 each), position,
-  // tokens of the source (u64 each), the model's digest (32 hexadecimal digits), every written slot
-  // of every state buffer, XXH3-64 of all that (u64). Slots no token has written are left out.
+  // The state as bytes, all little-endian: "KGLS", version, bytes of a real, last token (u32 each),
+  // position, tokens of the source (u64 each), the model's digest (32 hexadecimal digits), every
+  // slot of every state buffer that a token has written, XXH3-64 of all that (u64).
   uint64_t BlobBytes() const;
-  // No state of `model` needs more.
+  // The most bytes that any state of `model` takes.
   static uint64_t LargestBlobBytes(const Model& model);
   // REQUIRES: out.size() == BlobBytes().
   void WriteBlob(std::span<std::byte> out) const;
-  // Errors: KINGLET_CORRUPT (no state, cut short, damaged), KINGLET_UNSUPPORTED_VERSION,
-  // KINGLET_MISMATCH (of another model or backend), KINGLET_OUT_OF_MEMORY. Every index and code in
-  // it is checked, so a forged blob can at worst give wrong probabilities. Reals must be finite: a
-  // stream whose own numbers overflowed can be written but not read back.
+  // Errors: KINGLET_CORRUPT (not a state, cut short, damaged), KINGLET_UNSUPPORTED_VERSION,
+  // KINGLET_MISMATCH (of another model, or of a backend with another real type),
+  // KINGLET_OUT_OF_MEMORY. Every index and code is checked, so a forged blob can at worst give
+  // wrong probabilities. Reals must be finite: the state of a stream whose own numbers overflowed
+  // can be written but not read.
   static Result<State> ReadBlob(std::shared_ptr<const Model> model,
                                 std::span<const std::byte> blob);
 

@@ -22,7 +22,7 @@ uint64_t ScratchBytes(const BufferLayout& layout, Stream::Queries queries) {
   return queries == Stream::Queries::kOwn ? layout.scratch_bytes : layout.token_scratch_bytes;
 }
 
-// Pages that go to and from a device at once.
+// Pages that are copied to or from a device at once.
 constexpr size_t kPagesTogether = 16;
 using PagesTogether = std::array<std::byte, kPagesTogether * StatePage::kBytes>;
 
@@ -123,7 +123,7 @@ Stream::PageRange Stream::NextPages(size_t from, const Needs& needs) const {
   return found;
 }
 
-// The last page of a state is cut short.
+// The state ends within its last page.
 uint64_t Stream::BytesOf(PageRange pages) const {
   return std::min(pages.end * StatePage::kBytes, layout_->state_bytes) -
          pages.begin * StatePage::kBytes;

@@ -14,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// A sequence that may go on; its stream is in the lane of its rank.
+// An unfinished sequence. Its stream is in the lane whose number is its index among them.
 struct Hypothesis {
   std::vector<uint32_t> ids;
   double log_probability = 0;
@@ -59,7 +59,8 @@ class BeamSearch {
     return log_probability / std::pow(static_cast<double>(words), options_.length_penalty);
   }
 
-  // As many as the beam is wide, most probable first. No hypothesis has more among them.
+  // The best extensions of all hypotheses, as many as the beam is wide, most probable first. The
+  // best `beam_` words of each hypothesis are enough to find them.
   Result<std::vector<Extension>> BestExtensions() {
     std::vector<Extension> extensions;
     for (size_t i = 0; i < live_.size(); ++i) {
@@ -69,7 +70,7 @@ class BeamSearch {
         extensions.push_back({i, word.id, live_[i].log_probability + word.log_probability});
       }
     }
-    // Stable: candidates of one hypothesis come by probability and id.
+    // Stable: TopK orders equally probable words of one hypothesis by id.
     std::stable_sort(extensions.begin(), extensions.end(),
                      [](const Extension& a, const Extension& b) {
                        return a.log_probability > b.log_probability;
@@ -84,7 +85,7 @@ class BeamSearch {
         {ids, extension.log_probability, Score(extension.log_probability, ids.size() + 1), true});
   }
 
-  // Extensions only become less probable.
+  // Whether no extension can beat a finished sequence: a longer one is never more probable.
   bool NoneCanWin(const Extension& best) const {
     return options_.length_penalty == 0 &&
            std::any_of(finished_.begin(), finished_.end(), [&](const Translation& translation) {
@@ -92,8 +93,8 @@ class BeamSearch {
            });
   }
 
-  // The open extensions become the hypotheses, each in a lane of its own. One that stays in its
-  // lane needs no copy of it.
+  // Makes the extensions the new hypotheses, each in a lane of its own. A stream that stays in its
+  // lane is not copied.
   Status Extend(const std::vector<Extension>& open) {
     std::vector<std::optional<State>> states(live_.size());
     for (size_t i = 0; i < open.size(); ++i) {

@@ -1,5 +1,5 @@
-// Translating with a model that has an encoder: the most probable target sequences, found by beam
-// search over forks of one stream.
+// Translation with a model that has an encoder: beam search for the most probable target sequences,
+// over forks of one stream.
 #ifndef KINGLET_RUNTIME_TRANSLATION_H_
 #define KINGLET_RUNTIME_TRANSLATION_H_
 
@@ -15,29 +15,29 @@ namespace kinglet {
 struct TranslationOptions {
   uint32_t end_token = 0;     // ends a translation (OpenNMT's </s>)
   uint32_t max_length = 100;  // words, the end token included; at least 1
-  // A finished translation of n words, its end included, ranks by log p / n^length_penalty; 0: by
-  // log p. Finite, from 0.
+  // The score of a finished translation of n words, its end included, is log p / n^length_penalty.
+  // Finite and at least 0; 0: the score is log p.
   double length_penalty = 0;
 };
 
 struct Translation {
-  std::vector<uint32_t> ids;   // without start and end
-  double log_probability = 0;  // of the ids and, where finished, the end: the sum in their order
-  double score = 0;            // what it ranks by
-  bool finished = false;       // false: cut at the longest length
+  std::vector<uint32_t> ids;   // without start and end token
+  double log_probability = 0;  // of the ids and, if finished, the end token: the sum in their order
+  double score = 0;            // by which translations are ranked
+  bool finished = false;       // false: cut at max_length
 };
 
-// Beam search as wide as the session has lanes: of all one-word extensions of the sequences at hand
-// the most probable are kept, as many as the beam is wide; those that end are set aside, the others
-// are extended further. Between equally probable ones the earlier sequence's comes first, then the
-// lower id. It ends when as many are set aside as the beam is wide, or no sequence is left, or the
-// longest length is reached, or, without a length penalty, no extension can beat the best that is
-// set aside. A beam of 1 is greedy search.
+// Beam search. The width of the beam is the number of the session's lanes. Each round extends every
+// unfinished sequence by one word and keeps the `width` most probable extensions; of equally
+// probable ones the earlier sequence's comes first, then the lower id. Extensions by the end token
+// are finished and set aside. The search ends when `width` sequences are finished, no unfinished
+// one is left, max_length is reached, or, without a length penalty, no unfinished sequence can
+// become more probable than the best finished one. A width of 1 is greedy search.
 //
-// The result has the finished ones, best first, at most as many as the beam is wide; without any,
-// those that were cut, so it is never empty. All lanes of the session are used and left somewhere.
+// Returns the finished sequences, best first, `width` of them at most; if none is finished, those
+// that were cut, so the result is never empty. The streams in the session's lanes are replaced.
 // Errors: those of Session::Encode and of queries; KINGLET_INVALID_ARGUMENT for options out of
-// range, and where the longest length is more than the decoder has positions.
+// range, or if max_length is more than the decoder has positions.
 Result<std::vector<Translation>> Translate(std::span<const uint32_t> source,
                                            const TranslationOptions& options, Session& session);
 

@@ -17,8 +17,8 @@
 namespace kinglet {
 namespace {
 
-// Waits a moment, at first without the system, then giving the processor to whoever wants it: where
-// threads outnumber processors that may be the one that is waited for.
+// Waits a moment: at first by spinning, later by yielding the processor, which the thread that is
+// waited for may need where threads outnumber processors.
 class Patience {
  public:
   void Wait() {
@@ -40,7 +40,8 @@ class Patience {
 
 uint64_t Packed(uint64_t begin, uint64_t end) { return begin | end << 32; }
 
-// Signals are the host's: its own threads shall handle them.
+// Blocks all signals in this thread, and in those that it starts meanwhile: the host program's own
+// threads handle them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -90,7 +91,7 @@ std::optional<Chunks> WorkerTeam::Claim(End from) {
   for (;;) {
     const uint64_t begin = word & UINT32_MAX, end = word >> 32, left = end - begin;
     if (left == 0) return std::nullopt;
-    // A thread's share of what is left: few claims, and little to wait for at the end.
+    // One thread's share of what is left: few exchanges, and little to wait for at the end.
     const uint64_t taken = (left + size() - 1) / size();
     const bool front = from == End::kFront;
     const uint64_t rest = front ? Packed(begin + taken, end) : Packed(begin, end - taken);

@@ -1,12 +1,12 @@
-// Threads that divide the work of one session's calls: the caller's and workers, which sleep
-// between the calls.
+// The threads that share the work of one session's calls: the caller's thread, and workers that
+// sleep between the calls.
 //
-// Waking a worker costs some microseconds, so only calls with much to do ask for it; from then to
-// the end of the call workers spin while they find nothing to do. The caller waits for no worker
-// but those that have begun something: one that is still waking up, or that the system has put
-// aside, costs nothing.
-#ifndef KINGLET_RUNTIME_PIECE_TEAM_H_
-#define KINGLET_RUNTIME_PIECE_TEAM_H_
+// Waking a worker costs some microseconds, so only calls with much work do it. From then until the
+// end of the call, workers spin while there is nothing to do. The caller waits only for workers
+// that have begun a part of the work: one that is still waking up, or that the system does not run,
+// costs nothing.
+#ifndef KINGLET_RUNTIME_WORKER_TEAM_H_
+#define KINGLET_RUNTIME_WORKER_TEAM_H_
 
 #include <atomic>
 #include <cstddef>
@@ -23,8 +23,9 @@ namespace kinglet {
 
 class WorkerTeam {
  public:
-  // The caller's thread is one of the `threads` >= 1. KINGLET_OUT_OF_MEMORY if the system has no
-  // more threads. Throws std::bad_alloc.
+  // `threads` >= 1 counts the caller's thread. The workers block all signals, which are the host
+  // program's to handle. KINGLET_OUT_OF_MEMORY if the system has no more threads. Throws
+  // std::bad_alloc.
   static Result<std::unique_ptr<WorkerTeam>> Create(size_t threads);
   WorkerTeam(const WorkerTeam&) = delete;
   WorkerTeam& operator=(const WorkerTeam&) = delete;
@@ -32,15 +33,15 @@ class WorkerTeam {
 
   size_t size() const { return workers_.size() + 1; }
 
-  // The workers take part from now on, until Sleep.
+  // The workers take part from Wake until Sleep.
   void Wake();
   void Sleep();
 
   // Calls work(Chunks) for parts of chunks [0, count), each chunk once, and returns when all calls
-  // have. The caller makes all of them unless the workers are awake; it takes chunks from the
-  // front, workers from the back, so that each goes over the same memory again and again. Throws
-  // std::bad_alloc, when all calls have ended, if one does; `work` throws nothing else. One thread
-  // at a time may call it.
+  // have returned. If the workers sleep, the caller makes all calls. Otherwise it takes chunks from
+  // the front and the workers take them from the back, so that each thread reads the same memory in
+  // every call. If a call throws std::bad_alloc, this throws it when all calls have ended; `work`
+  // throws nothing else. One thread at a time may call this.
   template <class Work>
   void Run(size_t count, const Work& work) {
     const auto call = [](const void* erased, Chunks chunks) {
@@ -57,15 +58,15 @@ class WorkerTeam {
   WorkerTeam() = default;
   void RunChunks(size_t count, Call call, const void* work);
   void Help();
-  // Some of the chunks that nobody has begun; none if there are none.
+  // Takes some of the chunks that no thread has taken; nothing if there are none.
   std::optional<Chunks> Claim(End end);
   void Do(Chunks chunks);
 
-  // Chunks [low half, high half) of the running work are not begun. A claim is one exchange of this
-  // word: whoever succeeds has chunks of the work that runs now, however long ago it read the word,
-  // and that work cannot end without it.
+  // Chunks [low half, high half) of the running work are not taken. Taking some is one exchange of
+  // this word: a thread that succeeds has chunks of the work that runs now, however long ago it
+  // read the word, and that work cannot end without them.
   alignas(64) std::atomic<uint64_t> unclaimed_{0};
-  // Of the running work, written before unclaimed_ is: read only by those who have claimed.
+  // The running work; written before unclaimed_, and read only by threads that have taken chunks.
   Call call_ = nullptr;
   const void* work_ = nullptr;
   alignas(64) std::atomic<size_t> done_by_workers_{0};  // chunks of the running work
@@ -74,9 +75,9 @@ class WorkerTeam {
   std::vector<std::thread> workers_;
 };
 
-// Processors that the calling thread may run on, at least 1.
+// The number of processors that the calling thread may run on, at least 1.
 size_t UsableProcessors();
 
 }  // namespace kinglet
 
-#endif  // KINGLET_RUNTIME_PIECE_TEAM_H_
+#endif  // KINGLET_RUNTIME_WORKER_TEAM_H_

@@ -2,19 +2,23 @@
 """kinglet and each installed peer on the same network, weights and tokens, in turns; prints a table.
 
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER [--rounds 5] [--only best,demo]
+    bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER --only demo,best --figures docs/figures.json
 
-Needs PyTorch; ONNX Runtime where it is installed (pip install onnxruntime). Checkpoints with random weights are made in
-FOLDER once, the demo model is examples/wikitext2. Each figure is the median over the rounds of the median time of a token.
-Peers compute float32; "nll" is the mean negative log-probability that each gave to the same tokens, where it says so.
+Needs PyTorch. ONNX Runtime (pip install onnxruntime) and LiteRT (pip install tensorflow-cpu ai-edge-litert) take part where they are
+installed; --litert-python names another Python for LiteRT, because TensorFlow and PyTorch often want different ones. Checkpoints with
+random weights are made in FOLDER once, the demo model is examples/wikitext2. Each figure is the median over the rounds of the median
+time of a token. Peers compute float32 unless the row says otherwise; "nll" is the mean negative log-probability that each gave to the
+same tokens. --figures writes what the picture in README.md is drawn from; bench/peers/draw.py draws it.
 
-PyTorch as Debian packages it multiplies with whatever libblas.so.3 is. The reference BLAS takes 3 to 16 times as long as
-OpenBLAS (package libopenblas0), so it is not compared with unless --reference-blas says so; --blas names a folder whose
-libblas.so.3 to use instead of the system's.
+PyTorch as Debian packages it multiplies with the system's libblas.so.3. The reference BLAS takes 3 to 16 times as long as OpenBLAS
+(package libopenblas0), so compare.py refuses it unless --reference-blas is given. --blas names a folder with another libblas.so.3.
 """
 import argparse
+import datetime
 import importlib.util
 import json
 import os
+import platform
 import statistics
 import subprocess
 import sys
@@ -25,20 +29,23 @@ DEMO = os.path.join(ROOT, "examples", "wikitext2")
 
 
 class Bench:
-    def __init__(self, kinglet: str, work: str, blas: str, recomputed: int):
+    def __init__(self, kinglet: str, work: str, blas: str, recomputed: int, litert_python: str):
         self.kinglet, self.work, self.recomputed = kinglet, work, recomputed
+        self.litert_python = litert_python
         self.environment = dict(os.environ)
         if blas:
             self.environment["LD_LIBRARY_PATH"] = os.pathsep.join([blas, os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(os.pathsep)
         self.has_onnx = importlib.util.find_spec("onnxruntime") is not None
+        finds = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
+        self.has_litert = subprocess.run([litert_python, "-c", finds], check=False).returncode == 0
 
     def path(self, *names: str) -> str:
         return os.path.join(self.work, *names)
 
-    def python(self, script: str, *arguments: str) -> str:
+    def python(self, script: str, *arguments: str, python: str = sys.executable) -> str:
         # A BLAS of its own threads is not told by torch.set_num_threads.
         threads = arguments[arguments.index("--threads") + 1] if "--threads" in arguments else "1"
-        return subprocess.run([sys.executable, os.path.join(HERE, script), *arguments], check=True, text=True,
+        return subprocess.run([python, os.path.join(HERE, script), *arguments], check=True, text=True,
                               env=self.environment | {"OPENBLAS_NUM_THREADS": threads},
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
@@ -75,17 +82,26 @@ class Bench:
             return {"us": found["us_per_token"]["p50"], "floor": found["read_floor_us"] / lanes}
         return name, run
 
-    def peer(self, name: str, script: str, *arguments: str):
+    def peer(self, name: str, script: str, *arguments: str, python: str = sys.executable):
         def run() -> dict:
-            found = json.loads(self.python(script, *arguments))
-            return {"us": found["us_per_token"]["p50"], "nll": found["nll"]}
+            found = json.loads(self.python(script, *arguments, python=python))
+            return {"us": found["us_per_token"]["p50"], "nll": found["nll"], "peer": found["peer"]}
         return name, run
 
-    def micronet_peers(self, folder: str, ids: str, threads: int) -> list:
+    def litert(self, folder: str, stem: str, ids: str, threads: int):
+        weights = self.path(stem + ".weights.npz")
+        if not os.path.exists(weights):
+            self.python("stream_litert.py", "export", folder, weights)
+        return self.peer("LiteRT, int8 weights", "stream_litert.py", "run", weights, "--ids", ids, "--threads", str(threads),
+                         python=self.litert_python)
+
+    def micronet_peers(self, folder: str, stem: str, ids: str, threads: int) -> list:
         arguments = (folder, "--ids", ids, "--threads", str(threads))
         peers = [self.peer("PyTorch, float32", "stream_pytorch.py", *arguments)]
         if self.has_onnx:
             peers.append(self.peer("ONNX Runtime, float32", "stream_onnxruntime.py", *arguments))
+        if self.has_litert:
+            peers.append(self.litert(folder, stem, ids, threads))
         return peers
 
     def best(self) -> str:
@@ -103,7 +119,7 @@ class Bench:
         float32, nine = self.best_models()
         return [self.ours("kinglet, 9 bits", nine, ids, threads=threads),
                 self.ours("kinglet, float32", float32, ids, threads=threads),
-                *self.micronet_peers(self.best(), ids, threads)]
+                *self.micronet_peers(self.best(), "best", ids, threads)]
 
     def best_score_rows(self) -> list:
         return [self.ours("kinglet, 9 bits", self.best_models()[1], os.path.join(self.best(), "tokens.txt"), "score")]
@@ -121,7 +137,7 @@ class Bench:
             twice.write(" ".join(2 * text.read().split()))
         float32, nine = self.models(DEMO, "demo", os.path.join(DEMO, "vocab.txt"), os.path.join(DEMO, "calibration.txt"))
         return [self.ours("kinglet, 9 bits", nine, ids, skip=True), self.ours("kinglet, float32", float32, ids, skip=True),
-                *self.micronet_peers(DEMO, ids, 1)]
+                *self.micronet_peers(DEMO, "demo", ids, 1)]
 
     def lstm_rows(self) -> list:
         checkpoint, ids = self.path("lstm.pt"), self.path("lstm.tokens.txt")
@@ -156,7 +172,8 @@ CASES = {
 }
 
 
-def compare(title: str, rows: list, rounds: int):
+def compare(title: str, rows: list, rounds: int) -> list:
+    """Prints a case's table; returns its rows as docs/figures.json keeps them."""
     found = {name: [] for name, _ in rows}
     for number in range(rounds):
         for name, run in rows if number % 2 == 0 else rows[::-1]:
@@ -170,6 +187,23 @@ def compare(title: str, rows: list, rounds: int):
         nll = results[0].get("nll")
         print(f"| {name} | {us:,.1f} | {us / first:.2f} | " + (f"{floor:,.1f} | {us / floor:.2f}" if floor else "- | -") +
               " | " + (f"{nll:.6f}" if nll else "-") + " |", flush=True)
+    return [{"name": name, "us": round(statistics.median(one["us"] for one in results), 1),
+             "rounds": [round(one["us"], 1) for one in results], "version": results[0].get("peer")}
+            for name, results in found.items()]
+
+
+def machine() -> str:
+    with open("/proc/cpuinfo") as file:
+        models = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} processors"
+
+
+def write_figures(path: str, cases: dict, options: argparse.Namespace):
+    figures = {"source": f"bench/peers/compare.py --only {options.only} --rounds {options.rounds}",
+               "machine": machine(), "date": datetime.date.today().isoformat(), "cases": cases}
+    with open(path, "w") as file:
+        json.dump(figures, file, indent=1)
+        file.write("\n")
 
 
 def main():
@@ -179,19 +213,25 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--blas", default="", help="folder of the libblas.so.3 that PyTorch shall use")
+    parser.add_argument("--litert-python", default=sys.executable, help="the Python that has TensorFlow; default: this one")
+    parser.add_argument("--figures", help="also write the medians to this file; for docs/figures.json with --only demo,best")
     parser.add_argument("--reference-blas", action="store_true", help="compare even if that is the slow reference BLAS")
     parser.add_argument("--recomputed-tokens", type=int, default=4,
                         help="tokens of Transformer-XL as its training code streams, seconds each; 0: leave the row out")
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
-    bench = Bench(os.path.abspath(options.kinglet), options.work, options.blas, options.recomputed_tokens)
+    bench = Bench(os.path.abspath(options.kinglet), options.work, options.blas, options.recomputed_tokens,
+                  options.litert_python)
     blas = bench.blas()
     print(f"PyTorch's products: {blas or 'its own'}")
     if "/blas/libblas" in blas and not options.reference_blas:
         sys.exit("compare: PyTorch uses the reference BLAS: install libopenblas0 or name one by --blas (or --reference-blas)")
+    cases = {}
     for name in options.only.split(","):
         title, rows = CASES[name]
-        compare(title, rows(bench), options.rounds)
+        cases[name] = {"title": title, "rows": compare(title, rows(bench), options.rounds)}
+    if options.figures:
+        write_figures(options.figures, cases, options)
 
 
 if __name__ == "__main__":

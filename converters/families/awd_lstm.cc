@@ -1,6 +1,5 @@
 #include "converters/families/awd_lstm.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,20 +16,13 @@ class Names {
  public:
   explicit Names(std::span<const SourceTensor> weights) : weights_(weights) {}
 
-  bool Has(const std::string& name) const {
-    return std::any_of(weights_.begin(), weights_.end(),
-                       [&name](const SourceTensor& tensor) { return tensor.name == name; });
-  }
-  bool HasPrefix(const std::string& prefix) const {
-    return std::any_of(weights_.begin(), weights_.end(), [&prefix](const SourceTensor& tensor) {
-      return tensor.name.starts_with(prefix);
-    });
-  }
-  // The module inside a weight drop, or the module itself.
+  bool Has(const std::string& name) const { return HasTensor(weights_, name); }
+  bool HasPrefix(const std::string& prefix) const { return HasTensorUnder(weights_, prefix); }
+  // The prefix of the module inside a weight drop, or `prefix` if there is no weight drop.
   std::string Inside(const std::string& prefix) const {
     return HasPrefix(prefix + "module.") ? prefix + "module." : prefix;
   }
-  // The name that the trained weight has. The other is a leftover.
+  // The name of the trained weight. With weight drop, `name` itself is a leftover.
   std::string Trained(const std::string& name, std::vector<std::string>& leftovers) const {
     if (!Has(name + "_raw")) return name;
     leftovers.push_back(name);
@@ -57,7 +49,8 @@ RecurrentLayerNames LayerNames(const Names& names, const std::string& prefix, bo
   return layer;
 }
 
-// [0, first split, .., a number beyond all words]: what lies between.
+// The first words of the tails. The criterion's list has 0 before them and a number above all words
+// behind them.
 Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   std::vector<uint64_t> splits;
   const PickleNode* criterion = input.modules.criterion;
@@ -76,7 +69,7 @@ Result<std::vector<uint64_t>> SplitsOf(const FamilyInput& input) {
   return splits;
 }
 
-// What evaluation does differently in QRNN layers that the training code does not make.
+// Refuses QRNN layers whose evaluation differs. The training code itself makes none.
 Status CheckQrnnLayer(const FamilyInput& input, size_t index) {
   if (input.modules.network == nullptr) return {};
   const std::string path = "rnns." + std::to_string(index);

@@ -1,11 +1,13 @@
-// AWD-LSTM (Merity et al. 2017, "Regularizing and Optimizing LSTM Language Models"; training code
-// salesforce/awd-lstm-lm), with LSTM, GRU or QRNN layers, from [model, criterion, optimizer], a
-// whole model or its state dict, with its peculiarities:
-//   - weight drop keeps the trained weight under <name>_raw; what lies under <name> is a leftover
-//   - over 75,000 words the softmax is split and its tails' vectors are the criterion's, in reverse
-//     order of the tails
-//   - a QRNN layer has one weight for the token and, in the first layer, the one before
-//   - its neural cache starts when more than its capacity was seen
+// The family `awd-lstm`: AWD-LSTM language models (Merity et al. 2017, "Regularizing and Optimizing
+// LSTM Language Models") of LSTM, GRU or QRNN layers.
+// Training code: salesforce/awd-lstm-lm. Files: model.pt, which holds [model, criterion,
+// optimizer]; also a whole model or its state dict.
+// Peculiarities:
+//   - weight drop keeps the trained weight as <name>_raw; the tensor <name> is a dropped-out copy
+//   - over 75,000 words the softmax is split (splitcross.py); the criterion holds the cluster rows
+//     ("tail vectors"), in reverse order of the tails
+//   - a QRNN layer has one weight, for the token and, in the first layer, also the previous one
+//   - the neural cache takes part only after more pairs than its capacity were seen
 #ifndef KINGLET_CONVERTERS_FAMILIES_AWD_LSTM_H_
 #define KINGLET_CONVERTERS_FAMILIES_AWD_LSTM_H_
 
@@ -22,7 +24,7 @@ inline constexpr std::string_view kAwdLstmFamily = "awd-lstm";
 
 bool LooksLikeAwdLstm(std::span<const SourceTensor> weights);
 
-// Errors: as LoadRecurrent, KINGLET_INVALID_CHECKPOINT for splits that are no words, and
+// Errors: those of LoadRecurrent; KINGLET_INVALID_CHECKPOINT for a split that is not a word;
 // KINGLET_UNSUPPORTED for QRNN layers with zoneout or without an output gate.
 Result<LoadedModel> LoadAwdLstm(const FamilyInput& input);
 

@@ -1,6 +1,5 @@
 #include "converters/families/define_awd_lstm.h"
 
-#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -103,20 +102,20 @@ class Loader {
     embedding.width = static_cast<uint32_t>(OutputWidth(define_.unit));
     embedding.scale = 1;
     if (cache_rows_) {
-      tables_ = AddUnit(define_, *cache_rows_, builder_, embedding);  // the softmax's too
+      tables_ = AddUnit(define_, *cache_rows_, builder_, embedding);
     } else {
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), AddTable(), std::nullopt});
     }
     return embedding;
   }
 
-  // The unit's table stands for a tensor that the checkpoint does not hold.
+  // The unit's outputs for all words, as a tensor that is not in the checkpoint.
   TensorId AddTable() {
     made_.push_back(DefineTableTensor("define.table", define_));
     return builder_.AddWhole(made_.back(), Role::kQuantised);
   }
 
-  // Of the words of a band.
+  // The table of a band's words, which the softmax uses too.
   TensorId TableOf(size_t band) {
     if (tables_.empty()) {
       for (const DefineSource::Band& from : define_.bands) {
@@ -160,19 +159,16 @@ class Loader {
   const SourceTensor* classes_ = nullptr;
   const SourceTensor* class_bias_ = nullptr;
   uint64_t words_ = 0;
-  std::optional<uint32_t> cache_rows_;  // of a unit that is kept
-  std::vector<TensorId> tables_;        // of the bands
-  std::deque<SourceTensor> made_;       // from the checkpoint's; the builder points to them
+  std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
+  std::vector<TensorId> tables_;        // by band
+  std::deque<SourceTensor> made_;       // from the checkpoint's tensors; the builder points to them
 };
 
 }  // namespace
 
 bool LooksLikeDefineAwdLstm(std::span<const SourceTensor> weights) {
-  const auto has = [&](std::string_view name) {
-    return std::any_of(weights.begin(), weights.end(),
-                       [name](const SourceTensor& tensor) { return tensor.name == name; });
-  };
-  return has("embeddings.embeds.0.weight") && has(kReduce) && has("lstms.0.module.weight_ih_l0");
+  return HasTensor(weights, "embeddings.embeds.0.weight") && HasTensor(weights, kReduce) &&
+         HasTensor(weights, "lstms.0.module.weight_ih_l0");
 }
 
 Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) {

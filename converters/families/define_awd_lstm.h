@@ -1,10 +1,11 @@
-// pranavajitnair/DeFINE-AWD-LSTM: an AWD-LSTM whose input is a DeFINE unit (Mehta et al. 2020) over
-// an adaptive Map, as a state dict, with its peculiarities:
-//   - the unit's output for every word becomes the embedding's table; the unit itself is not kept
-//   - the output layer shares Map's tables and the projections of all bands but the first, the
-//     latter transposed; words have no biases
-//   - one softmax over all words: the logit of a band's class is added to those of its words, and
-//     the classes' own logits take no part (get_logits in its embeddings.py)
+// The family `define-awd-lstm`: an AWD-LSTM whose input is a DeFINE unit (Mehta et al. 2020,
+// "DeFINE: Deep Factorized Input Token Embeddings for Neural Sequence Modeling") on an adaptive Map
+// layer. Training code: pranavajitnair/DeFINE-AWD-LSTM. Files: its state dict. Peculiarities:
+//   - the unit's outputs for all words become the embedding's table, unless the user keeps the unit
+//   - the output layer shares the Map layer's tables, and the projections of all bands but the
+//     first, transposed; words have no biases
+//   - there is one softmax over all words: the logit of a band's class is added to those of the
+//     band's words, and the classes take no other part (get_logits in its embeddings.py)
 #ifndef KINGLET_CONVERTERS_FAMILIES_DEFINE_AWD_LSTM_H_
 #define KINGLET_CONVERTERS_FAMILIES_DEFINE_AWD_LSTM_H_
 
@@ -21,9 +22,9 @@ inline constexpr std::string_view kDefineAwdLstmFamily = "define-awd-lstm";
 
 bool LooksLikeDefineAwdLstm(std::span<const SourceTensor> weights);
 
-// Sizes, groups and depths are read off the shapes. Errors: KINGLET_INVALID_CHECKPOINT for missing,
-// unused and mis-shaped tensors (all in one line), a last layer that is not as wide as Map, and
-// values that are not finite; those of DefineTable.
+// Sizes, groups and depths follow from the shapes. Errors: KINGLET_INVALID_CHECKPOINT for missing,
+// unused and mis-shaped tensors (all in one message), for a last layer that is not as wide as the
+// Map layer, and for values that are not finite; those of DefineTable.
 Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input);
 
 }  // namespace kinglet

@@ -41,7 +41,7 @@ class Claimer {
     return nullptr;
   }
 
-  // Map's tables and their projections to n features, n being the first one's width.
+  // The Map layer's tables and their projections to n features; n is the first table's width.
   void ClaimBands() {
     uint64_t& n = source_.unit.map_width;
     size_t index = 0;
@@ -58,7 +58,7 @@ class Claimer {
     } while (builder_.Has(prefix_ + kTables + "." + std::to_string(index) + ".weight"));
   }
 
-  // A layer with one matrix and bias for all its groups; false where the matrix does not tell it.
+  // A layer whose groups share one matrix and one bias. False if the matrix is at fault.
   bool ClaimLayer(const std::string& name) {
     DefineLayer layer;
     layer.weights = DefineLayer::Weights::kShared;
@@ -82,7 +82,7 @@ class Claimer {
     return true;
   }
 
-  // The last layer: an ungrouped one.
+  // The last, reducing layer has one group.
   void ClaimReduce() {
     DefineLayer layer;
     layer.in = OutputWidth(source_.unit);
@@ -108,7 +108,7 @@ class Claimer {
   DefineSource source_;
 };
 
-// A source and the tensors that it points to, those that are missing apart.
+// A source that owns the tensors that it points to.
 struct OwnedSource {
   explicit OwnedSource(const DefineSource& from) : source(from) {
     for (DefineSource::Band& band : source.bands) {

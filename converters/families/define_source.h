@@ -1,6 +1,6 @@
-// The DeFINE input of pranavajitnair/DeFINE-AWD-LSTM by its names in a checkpoint. Sizes, groups
-// and depth are read off the tensors' shapes. Units of other names, sacmehta/delight's and the
-// reference module's among them, are what recipes are for (docs/RECIPES.md).
+// The tensors of a DeFINE unit (Mehta et al. 2020) under the names that
+// pranavajitnair/DeFINE-AWD-LSTM gives them. Sizes, groups and depth follow from the shapes. Units
+// with other names, such as those of sacmehta/delight, are converted by recipes (docs/RECIPES.md).
 #ifndef KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
 #define KINGLET_CONVERTERS_FAMILIES_DEFINE_SOURCE_H_
 
@@ -17,8 +17,8 @@
 
 namespace kinglet {
 
-// A declared unit and where its values and Map's are. A null tensor is missing, and the builder
-// knows.
+// A unit and the tensors of its Map layer and its group linear transformations (GLT). A null tensor
+// is missing, which the builder reports.
 struct DefineSource {
   struct Band {
     const SourceTensor* table = nullptr;       // [words, width]
@@ -30,37 +30,37 @@ struct DefineSource {
   };
   std::vector<Band> bands;
   DefineUnit unit;
-  std::vector<Layer> layers;  // of the unit's layers
-  uint64_t width = 0;         // of the unit's output; 0: not known
+  std::vector<Layer> layers;  // one for each layer of the unit
+  uint64_t width = 0;         // of the unit's output; 0: unknown, because a tensor is at fault
 
   uint64_t Words() const;  // of all bands
 };
 
-// Claims embeddings.embeds.*, embeddings.projcs.* and define.*, each behind `prefix`, and leaves
-// what is missing or mis-shaped to the builder's CheckNames. One matrix for all groups of a layer,
-// mixed chunks with the previous output first, nothing but a bias after a product; Map is always
-// projected. `embeddings.classes.*` belongs to the output and stays unclaimed.
+// Claims embeddings.embeds.*, embeddings.projcs.* and define.*, each with `prefix` in front. The
+// builder's CheckNames reports what is missing or mis-shaped. The unit has one matrix for all
+// groups of a layer, a mixer with the previous output first, biases but no norms and activations,
+// and a projection in every band. `embeddings.classes.*` belongs to the output and is not claimed.
 DefineSource ClaimDefine(DraftBuilder& builder, const std::string& prefix = "");
-// Whether there is such an input behind the prefix.
+// Whether the checkpoint has such a unit with this prefix.
 bool HasDefine(const DraftBuilder& builder, const std::string& prefix);
 
-// Describes the input as a unit that stays in the model, with a cache of so many rows: its Map as
-// the embedding's bins. Returns the tables of the bands.
+// Describes the unit as one that stays in the model: the bands of its Map layer become the
+// embedding's bins, and each stream caches `cache_rows` of its rows. Returns the bands' tables.
 std::vector<TensorId> AddUnit(const DefineSource& source, uint32_t cache_rows,
                               DraftBuilder& builder, AdaptiveEmbedding& embedding);
 
-// What DefineTable needs.
+// The arguments of DefineTable (converters/passes/define/define_table.h).
 struct DefineInput {
   DefineMap map;
   DefineUnit unit;
   std::vector<DefineWeights> weights;
 };
-// Errors: as ReadFinite and CheckUnit. REQUIRES: the builder's CheckNames found nothing.
+// Errors: those of ReadFinite and CheckUnit. REQUIRES: the builder's CheckNames found nothing.
 Result<DefineInput> ReadDefine(const DefineSource& source);
 
-// The table [Words(), width] that the input amounts to, as a tensor that the checkpoint does not
-// hold; it is computed when it is read, from tensors of its own. REQUIRES: its width is known and
-// the builder's CheckNames finds nothing when it is read.
+// The unit's outputs for all words, [Words(), width], as a tensor that is not in the checkpoint.
+// They are computed when the tensor is read; it owns what it needs. REQUIRES: the width is known,
+// and the builder's CheckNames finds nothing when the tensor is read.
 SourceTensor DefineTableTensor(const std::string& name, const DefineSource& source);
 
 }  // namespace kinglet

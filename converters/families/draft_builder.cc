@@ -128,8 +128,7 @@ Status DraftBuilder::CheckNames(const std::string& network) const {
                          "the tensors of " + network, Joined("", faults, "; "));
 }
 
-// Reads one tensor of the draft at a time. Owns what it reads from, because it outlives the
-// builder.
+// Reads one tensor of the draft at a time. It outlives the builder and owns what it needs.
 class DraftBuilder::Reader {
  public:
   explicit Reader(const std::vector<Source>& sources) {

@@ -1,5 +1,5 @@
-// What families share on the way from a checkpoint's tensors to a draft: names and shapes are
-// claimed first, their faults reported all together, and values read last.
+// How families make a model of a checkpoint's tensors. They claim tensors by name and shape; all
+// faults are reported together; values are read last.
 #ifndef KINGLET_CONVERTERS_FAMILIES_DRAFT_BUILDER_H_
 #define KINGLET_CONVERTERS_FAMILIES_DRAFT_BUILDER_H_
 
@@ -19,16 +19,16 @@
 
 namespace kinglet {
 
-// What passes may do with a tensor.
+// What passes do with a tensor by default.
 enum class Role : uint8_t {
-  kKept,        // always float32: layer norms, positions
-  kQuantised,   // covered by the quantiser
-  kPrunedAlso,  // and by the pruner
+  kKept,        // stays float32: layer norms, positions
+  kQuantised,   // is quantised
+  kPrunedAlso,  // is quantised and pruned
 };
 
 class DraftBuilder {
  public:
-  // The first entry of a draft's tensor in the checkpoint's.
+  // Where a part of a checkpoint's tensor begins.
   struct Origin {
     uint64_t row = 0, column = 0;
   };
@@ -41,59 +41,59 @@ class DraftBuilder {
   // The checkpoint's tensor, without claiming it; null if there is none.
   const SourceTensor* Find(std::string_view name) const;
 
-  // The tensor of this name and shape; otherwise null and the fault is noted. One that is not
-  // required is not missed.
+  // The tensor of this name and shape. Otherwise null, and the fault is noted; only a required
+  // tensor may not be missing.
   const SourceTensor* Claim(const std::string& name, const Shape& shape, bool required = true);
-  // The same where the shape is known, and otherwise whatever the shape.
+  // As Claim if the shape is known, otherwise as ClaimUnshaped.
   const SourceTensor* ClaimIf(bool known, const std::string& name, const Shape& shape) {
     return known ? Claim(name, shape) : ClaimUnshaped(name);
   }
-  // The tensor of this name, whatever its shape.
+  // The tensor of this name, with any shape.
   const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
-  // The shape of a tensor is not the one that `expected` describes.
+  // Notes that the tensor's shape is not `expected`.
   void NoteMisshaped(const SourceTensor& tensor, const std::string& expected);
 
-  // A tensor of the draft. Ids are given out even for tensors that turn out to be missing: the
-  // faults end the loading before anyone looks at them.
+  // Adds a tensor to the draft, with the values of `source` from `origin` on. `source` may be null:
+  // a missing tensor has an id too, and its fault ends the conversion before anything uses the id.
   TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source,
                Origin origin);
   TensorId Add(const std::string& name, const Shape& shape, Role role, const SourceTensor* source) {
     return Add(name, shape, role, source, Origin{});
   }
-  // All of a tensor under its own name.
+  // Adds the whole tensor under its own name.
   TensorId AddWhole(const SourceTensor& tensor, Role role) {
     return Add(tensor.name, tensor.shape, role, &tensor);
   }
-  // The same, claimed under its own name.
+  // Claims the tensor of this name and adds it.
   TensorId Add(const std::string& name, const Shape& shape, Role role) {
     return Add(name, shape, role, Claim(name, shape));
   }
 
-  // A tensor whose values `make` makes of all those of the source, as many as the shape has.
+  // Adds a tensor whose values `make` computes from all values of the source.
   using Make = std::function<Result<std::vector<float>>(std::vector<float> values)>;
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
                    const SourceTensor* source, Make make);
 
-  // The same of the values of several sources, one after the other; at least one.
+  // The same from the values of several sources, one after the other. REQUIRES: at least one.
   TensorId AddMade(const std::string& name, const Shape& shape, Role role,
                    const std::vector<const SourceTensor*>& sources, Make make);
 
-  // The transpose of a matrix that is a parameter elsewhere; `shape` is the result's.
+  // Adds the transpose of a matrix that is another tensor's parameter; `shape` is the result's.
   TensorId AddTransposed(const std::string& name, const Shape& shape, Role role,
                          const SourceTensor* source);
-  // What the training code computes rather than stores: a vector, always float32.
+  // Adds a vector that the training code computes and does not store. It stays float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
-  // What the tensor holds is no parameter of its own (EncodedTensor::derived).
+  // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
   void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
 
-  // All missing, unused and mis-shaped tensors in one line: KINGLET_INVALID_CHECKPOINT. `network`
-  // says whose tensors were expected.
+  // Refuses missing, unused and mis-shaped tensors, all in one message: KINGLET_INVALID_CHECKPOINT.
+  // `network` names the network whose tensors were expected.
   Status CheckNames(const std::string& network) const;
-  // The draft's tensors are read when someone asks for them (LoadedModel::read). REQUIRES:
-  // CheckNames found nothing; what the builder was told to make needs nothing that is gone by then.
-  // The last call.
+  // Sets LoadedModel::read, which reads the tensors one by one, later. The last call. REQUIRES:
+  // CheckNames found nothing; each Make owns what it needs, as it may run after the builder is
+  // gone.
   void DeferValues();
-  // Fills them now.
+  // Reads all tensors now.
   Status ReadValues();
 
   LoadedModel model;

@@ -61,7 +61,7 @@ class FairseqLoader {
   }
 
  private:
-  // Decoders up to version 2, and those that say none, have no final norm.
+  // Decoders up to version 2, and those without a version, have no final norm.
   Status FindVersion() {
     const SourceTensor* version = builder_.ClaimUnshaped("decoder.version", false);
     final_norm_ = false;
@@ -71,7 +71,7 @@ class FairseqLoader {
     return {};
   }
 
-  // What says nothing about the network; the values of some are uninitialised memory.
+  // Tensors that the network does not use; some of them hold uninitialised memory.
   void ClaimLeftovers() {
     for (const char* name :
          {"embed_tokens._float_tensor", "embed_positions._float_tensor", "embed_positions.weights",
@@ -121,7 +121,7 @@ class FairseqLoader {
 
   TransformerLayer DescribeLayer(const std::string& prefix) {
     const uint64_t d = config_.width, inner = config_.inner;
-    // The first of the names that the file has.
+    // `names` are those of newer and older files; the first one that the file has counts.
     const auto norm = [&](std::initializer_list<const char*> names) {
       const auto* has = std::find_if(names.begin(), names.end(), [&](const char* name) {
         return builder_.Has(prefix + name + ".weight");
@@ -137,7 +137,7 @@ class FairseqLoader {
     layer.qkv_bias = DescribeProjections(attention, "bias", {d}, Role::kQuantised);
     layer.out_weight = builder_.Add(attention + "out_proj.weight", {d, d}, Role::kPrunedAlso);
     layer.out_bias = builder_.Add(attention + "out_proj.bias", {d}, Role::kQuantised);
-    // A layer has no attention to an encoder, so its second norm is the last.
+    // There is no encoder to attend to, so the second norm is the last.
     std::tie(layer.inner_norm_gain, layer.inner_norm_bias) =
         norm({"final_layer_norm", "layer_norms.1", "layer_norms.2"});
     layer.inner_weight = builder_.Add(prefix + "fc1.weight", {inner, d}, Role::kPrunedAlso);
@@ -147,7 +147,8 @@ class FairseqLoader {
     return layer;
   }
 
-  // Queries, keys and values; `part` is weight or bias, `shape` that of one of the three.
+  // The weight or the bias (`part`) of queries, keys and values; `shape` is that of one of the
+  // three.
   TensorId DescribeProjections(const std::string& attention, const std::string& part,
                                const Shape& shape, Role role) {
     Shape all = shape;
@@ -176,12 +177,8 @@ class FairseqLoader {
 }  // namespace
 
 bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
-  const auto any = [weights](std::string_view prefix) {
-    return std::any_of(weights.begin(), weights.end(), [prefix](const SourceTensor& tensor) {
-      return tensor.name.starts_with(prefix);
-    });
-  };
-  return any("decoder.layers.0.self_attn.") && any("decoder.embed_tokens.") && !any("encoder.");
+  return HasTensorUnder(weights, "decoder.layers.0.self_attn.") &&
+         HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
 }
 
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,

@@ -1,11 +1,12 @@
-// Language models of fairseq (facebookresearch/fairseq, transformer_lm; Baevski & Auli 2019,
-// "Adaptive Input Representations for Neural Language Modeling"): tensor names -> blocks, with the
-// network's peculiarities:
-//   - every text begins with </s>, word 2, so that its first token is predicted too
-//   - the embedding's band 0 has a projection, which the softmax does not use
-//   - positions are sinusoids, counted from 2 (the index of the padding word, and one more); their
-//     frequencies are divided by one less than half the width
-//   - older files have queries, keys and values in one tensor, and numbered norms
+// The family `fairseq`: Transformer language models (Baevski & Auli 2019, "Adaptive Input
+// Representations for Neural Language Modeling").
+// Training code: facebookresearch/fairseq, transformer_lm. Files: model.pt.
+// Peculiarities:
+//   - every text begins with </s>, word 2, so its first token is predicted too
+//   - band 0 of the adaptive embedding has a projection, which the softmax does not use
+//   - positions count from 2, one above the id of the padding word; they are sinusoids, and the
+//     frequencies' exponents are divided by one less than half the width
+//   - older files hold queries, keys and values in one tensor and number the norms
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
 
@@ -23,9 +24,9 @@ inline constexpr std::string_view kFairseqFamily = "fairseq";
 
 bool LooksLikeFairseq(std::span<const SourceTensor> weights);
 
-// Blocks and float32 tensors. Missing, unused and mis-shaped tensors are refused all together in
-// one line. Errors: KINGLET_INVALID_CHECKPOINT, also where tied tensors have different values;
-// KINGLET_UNSUPPORTED for an adaptive softmax behind a projection of its own.
+// Blocks and float32 tensors. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped
+// tensors (all in one message) and for tied tensors with different values; KINGLET_UNSUPPORTED for
+// a projection before an adaptive softmax (project_out_dim).
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
                                  std::span<const SourceTensor> weights);
 

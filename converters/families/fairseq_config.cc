@@ -8,25 +8,24 @@
 #include <system_error>
 #include <utility>
 
+#include "converters/families/pickled_options.h"
 #include "converters/sources/quoted.h"
 #include "format/limits.h"
 
 namespace kinglet {
 namespace {
 
-// The longest block of a model whose checkpoint does not say one.
+// The longest block of tokens, for checkpoints that give none.
 constexpr uint32_t kDefaultPositions = 1024;
 
-// An entry of a dict or an attribute of an object; null where it is absent or None.
-const PickleNode* Entry(const PickleNode* node, std::string_view name) {
-  if (node == nullptr) return nullptr;
-  const auto* object = node->As<PickleObject>();
-  const PickleNode* holder = object != nullptr ? object->state : node;
-  const PickleNode* found = holder == nullptr ? nullptr : holder->Find(name);
+// The option, or null if it is absent or None, or `options` is null.
+const PickleNode* Entry(const PickleNode* options, std::string_view name) {
+  const PickleNode* found = options == nullptr ? nullptr : PickledOption(*options, name);
   return found == nullptr || found->As<PickleNone>() != nullptr ? nullptr : found;
 }
 
-// "20000,60000", as the command line has it, also in brackets. None for anything else.
+// The numbers of "20000,60000", as the command line takes them, also in brackets. None for any
+// other text.
 std::optional<std::vector<int64_t>> ParseIntegers(std::string text) {
   std::erase_if(text,
                 [](char c) { return std::string_view(" []()").find(c) != std::string::npos; });
@@ -46,7 +45,7 @@ std::optional<std::vector<int64_t>> ParseIntegers(std::string text) {
 
 class FairseqConfigReader {
  public:
-  // `model` and `task`: where hyper-parameters are looked for, in this order; `task` may be null.
+  // Hyper-parameters are looked for in `model`, then in `task`, which may be null.
   FairseqConfigReader(std::string where, const PickleNode& model, const PickleNode* task)
       : where_(std::move(where)), model_(model), task_(task) {}
 
@@ -73,7 +72,7 @@ class FairseqConfigReader {
     return found != nullptr ? found : Entry(task_, name);
   }
 
-  // False where it is absent.
+  // False if it is absent.
   Result<bool> Truth(std::string_view name) const {
     const PickleNode* node = Find(name);
     if (node == nullptr) return false;
@@ -150,7 +149,8 @@ class FairseqConfigReader {
     return {};
   }
 
-  // Older versions said it otherwise; a checkpoint that has their names is read as fairseq does.
+  // Newer versions have no_decoder_final_norm, older ones decoder_final_norm, and those with
+  // no_tie_adaptive_proj had no final norm.
   Status ReadFinalNorm() {
     KINGLET_ASSIGN_OR_RETURN(const bool none, Truth("no_decoder_final_norm"));
     config_.final_norm = !none && Find("no_tie_adaptive_proj") == nullptr;
@@ -215,7 +215,7 @@ class FairseqConfigReader {
     return bands;
   }
 
-  // What fairseq itself asserts of tied tables.
+  // Refuses ties that fairseq itself refuses.
   Status CheckTies(const char* tie) const {
     if (!config_.tied_tables) return {};
     if (config_.input_width != config_.output_width) {

@@ -1,6 +1,6 @@
-// The hyper-parameters of a fairseq language model (facebookresearch/fairseq, transformer_lm) as
-// its checkpoints carry them: `args`, an argparse.Namespace, or `cfg`, nested dicts with those of
-// the model under "model" and of the task under "task".
+// The hyper-parameters of a fairseq language model (facebookresearch/fairseq, transformer_lm),
+// which its checkpoints hold as `args`, an argparse.Namespace, or as `cfg`, nested dicts with the
+// model's under "model" and the task's under "task".
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CONFIG_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CONFIG_H_
 
@@ -12,15 +12,15 @@
 
 namespace kinglet {
 
-// Bands of an adaptive embedding or softmax.
+// Bands of words of an adaptive embedding or softmax.
 struct FairseqBands {
-  // First words of the bands after the first; the last may be the vocabulary's size instead.
+  // The first words of all bands but the first; the size of the vocabulary may follow them.
   // Ascending, above 0. Empty: not adaptive.
   std::vector<uint32_t> cutoffs;
   uint32_t factor = 4;  // rows of band b have floor(width / factor^b) numbers
 };
 
-// In comments fairseq's names. Sizes are in the bounds of format/limits.h.
+// The comments give fairseq's names. Sizes are within the bounds of format/limits.h.
 struct FairseqConfig {
   uint32_t layers = 0;        // decoder_layers
   uint32_t width = 0;         // decoder_embed_dim, even
@@ -37,13 +37,13 @@ struct FairseqConfig {
   FairseqBands output;             // adaptive_softmax_cutoff, adaptive_softmax_factor
   bool tied_tables = false;        // of bands: tie_adaptive_weights; otherwise
                                    // share_decoder_input_output_embed
-  bool tied_projections = false;   // tie_adaptive_proj, where tables are tied
+  bool tied_projections = false;   // tie_adaptive_proj; only if the tables are tied
 };
 
-// `root` is what torch.save wrote. fairseq's defaults stand for what is absent or None, and the
-// names of its older versions (no_tie_adaptive_proj, decoder_final_norm) mean what it makes of
+// `root` is what torch.save wrote. A hyper-parameter that is absent or None has fairseq's default.
+// The names of older versions (no_tie_adaptive_proj, decoder_final_norm) are read as fairseq reads
 // them. Errors: KINGLET_INVALID_CHECKPOINT naming the hyper-parameter; KINGLET_UNSUPPORTED for one
-// that makes another network (activations other than ReLU, character embeddings, NormFormer's
+// that makes another network (activations other than relu, character embeddings, NormFormer's
 // scales).
 Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root);
 

@@ -47,7 +47,7 @@ Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBan
   return found;
 }
 
-// The last band's table says how many words there are.
+// The number of words follows from the last band's table.
 Status FairseqTables::FindWords() {
   std::string name = kInput + "weight";
   uint64_t before = 0;
@@ -148,7 +148,7 @@ Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
   return {};
 }
 
-// Words first, then the clusters in the order of the tails.
+// The head's rows are those of its words, then those of the clusters in the order of the tails.
 void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails) {
   const uint64_t width = config_.output_width;
   softmax.head_size = static_cast<uint32_t>(size);
@@ -215,7 +215,7 @@ void FairseqTables::DescribePlainSoftmax(AdaptiveSoftmax& softmax) {
   }
 }
 
-// A tied tensor may be in the file a second time.
+// A file may hold a tied tensor a second time, under the softmax's name.
 void FairseqTables::NoteTie(const std::string& copy, const Shape& shape,
                             const SourceTensor* original) {
   const SourceTensor* found = builder_.Claim(copy, shape, false);

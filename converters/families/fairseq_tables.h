@@ -1,6 +1,5 @@
-// The two ends of a fairseq language model: an adaptive or plain embedding (AdaptiveInput) and an
-// adaptive or plain softmax (AdaptiveSoftmax), with every way in which they share tables and
-// projections.
+// The embedding and the softmax of a fairseq language model: adaptive (AdaptiveInput,
+// AdaptiveSoftmax) or plain, with all ways in which they share tables and projections.
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_TABLES_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_TABLES_H_
 
@@ -16,24 +15,24 @@
 
 namespace kinglet {
 
-// Claims tensors and describes them at once; what cannot be known because its tensor is at fault is
-// left out. Use in the order of the functions.
+// Claims tensors and describes the blocks at once. Parts that depend on a tensor at fault are left
+// out. Call the functions in their order.
 class FairseqTables {
  public:
   // REQUIRES: both outlive it.
   FairseqTables(const FairseqConfig& config, DraftBuilder& builder)
       : config_(config), builder_(builder) {}
 
-  // Errors: KINGLET_INVALID_CHECKPOINT for bands that cannot be; KINGLET_UNSUPPORTED for an
-  // adaptive softmax behind a projection of its own (project_out_dim).
+  // Errors: KINGLET_INVALID_CHECKPOINT for impossible bands; KINGLET_UNSUPPORTED for a projection
+  // before an adaptive softmax (project_out_dim).
   Result<AdaptiveEmbedding> DescribeEmbedding();
   Result<AdaptiveSoftmax> DescribeSoftmax();
-  // The softmax's copies of the embedding's tensors are the same. Errors:
-  // KINGLET_INVALID_CHECKPOINT naming the first that is not. REQUIRES: all claimed tensors are
-  // there.
+  // Checks that the softmax's copies of tied tensors equal the embedding's. Errors:
+  // KINGLET_INVALID_CHECKPOINT naming the first copy that differs. REQUIRES: the builder's
+  // CheckNames found nothing.
   Status CheckTies() const;
 
-  uint32_t words() const { return static_cast<uint32_t>(words_); }  // 0: not known
+  uint32_t words() const { return static_cast<uint32_t>(words_); }  // 0: unknown
 
  private:
   // Words [first, first + size); their rows have `columns` numbers.
@@ -58,7 +57,7 @@ class FairseqTables {
   // By bin of the embedding.
   std::vector<EmbeddingBin> bins_;
   std::vector<const SourceTensor*> tables_, projections_;
-  // Softmax's and embedding's.
+  // The softmax's copy and the embedding's original.
   std::vector<std::pair<const SourceTensor*, const SourceTensor*>> ties_;
 };
 

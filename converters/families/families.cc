@@ -17,7 +17,7 @@
 namespace kinglet {
 namespace {
 
-// What a state dict that no family recognises is made of.
+// What a state dict holds, for messages: how many tensors, and the names of the first ones.
 std::string Outline(std::span<const SourceTensor> weights) {
   constexpr size_t kShown = 5;
   std::string text = "a state dict of " + std::to_string(weights.size()) + " tensors";
@@ -28,7 +28,7 @@ std::string Outline(std::span<const SourceTensor> weights) {
   return text;
 }
 
-// "neurips-micronet, ...": of the families that `wanted` wants.
+// The names of the families for which `wanted` holds.
 template <class Predicate>
 std::string NamesOf(const Predicate& wanted) {
   std::string names;

@@ -1,4 +1,6 @@
-// The model families this build can convert: names of a checkpoint's tensors -> blocks.
+// The families of checkpoints that this build converts. A family knows how one training code names
+// its tensors and how its networks run, and makes blocks (format/blocks.h) of them. docs/ADDING.md
+// walks through adding one.
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAMILIES_H_
 
@@ -20,19 +22,19 @@ namespace kinglet {
 // A checkpoint as blocks and float32 tensors, before any pass.
 struct LoadedModel {
   ModelDraft draft;
-  // Fills a tensor of the draft, whose name and shape alone are there, from the checkpoint;
-  // computed tensors stay as they are. Owns what it needs. Empty: all values are in the draft.
+  // Reads the values of a tensor of the draft, which has only name and shape, from the checkpoint.
+  // Computed tensors stay as they are. Owns what it needs. Empty: the draft has all values.
   std::function<Status(TensorId id, EncodedTensor& tensor)> read;
-  // The tensors that the training code's quantiser covers: matrices get a scale per row, vectors
-  // one divisor.
+  // The tensors that the training code quantises: matrices with a scale per row, vectors with one
+  // divisor.
   std::vector<TensorId> quantisable;
   std::vector<TensorId> prunable;  // the tensors that the training code prunes
-  // The checkpoint's weights are integers of so many bits times scales, and its activations are
-  // quantised.
+  // Set if the checkpoint is quantised already: its weights are integers of this many bits times
+  // scales, and it has activation quantisers.
   std::optional<int> bits;
-  // How a neural cache behaves that the user adds.
+  // When a neural cache takes part that the user adds.
   CacheStart cache_start = CacheStart::kFirstPair;
-  // How the model will be calibrated once its tensors are packed; set by passes of a recipe.
+  // How the model is calibrated once its tensors are packed. A recipe's passes set it.
   struct Calibration {
     std::string path;  // as ReadCalibration's
     int bits;
@@ -42,17 +44,17 @@ struct LoadedModel {
 };
 
 struct FamilyInput {
-  std::string checkpoint;  // path, for messages and to look beside it
-  std::string config;      // path; empty: where the family's training code puts it
+  std::string checkpoint;  // path; families look for other files beside it
+  std::string config;      // path; empty: where the family's training code puts it, if anywhere
   std::optional<int64_t> step;
-  // Of a criterion, names start with "criterion.".
+  // Names of a criterion's tensors start with "criterion.".
   const SourceWeights& weights;
   SavedModules modules = {};
-  // What torch.save wrote, whole; null for other containers. Lives as long as the weights.
+  // All that torch.save wrote; null for other containers. Lives as long as the weights.
   const PickleNode* root = nullptr;
-  // In place of the number of earlier tokens that the checkpoint says a network sees.
+  // How many earlier tokens a token sees, in place of the checkpoint's number.
   std::optional<uint32_t> memory_length = {};
-  // A DeFINE unit stays in the model, and a stream keeps so many rows that it made.
+  // If set, a DeFINE unit stays in the model, and each stream caches this many of its rows.
   std::optional<uint32_t> define_cache_rows = {};
 };
 
@@ -60,24 +62,25 @@ struct Family {
   std::string_view name;
   bool (*recognises)(std::span<const SourceTensor> weights);
   Result<LoadedModel> (*load)(const FamilyInput& input);
-  bool takes_memory_length = false;  // otherwise FamilyInput::memory_length is none
+  bool takes_memory_length = false;  // false: FamilyInput::memory_length is never set
 };
 
 std::span<const Family> Families();
 
-// Reads all tensors of the draft that are not read yet. Errors: as reading one.
+// Reads the tensors of the draft that are not read yet. Errors: those of LoadedModel::read.
 Status ReadTensors(LoadedModel& model);
 
-// The family called `name`, or with an empty name the one that recognises the weights. Errors:
-// KINGLET_UNSUPPORTED, saying what was found and what this build knows;
-// KINGLET_INVALID_CHECKPOINT for a name whose family does not recognise the weights where another
-// does.
+// The family called `name`; if `name` is empty, the one that recognises the weights. Errors:
+// KINGLET_UNSUPPORTED for an unknown name or weights that no family recognises, with what was found
+// and the families of this build; KINGLET_INVALID_CHECKPOINT if only another family recognises the
+// weights.
 Result<const Family*> ChooseFamily(std::string_view name, const std::string& checkpoint,
                                    std::span<const SourceTensor> weights);
-// "neurips-micronet, ...": for messages.
+// "neurips-micronet, ..", for messages.
 std::string FamilyNames();
 
-// Errors: KINGLET_UNSUPPORTED, naming the families whose memory can have another length.
+// Refuses a memory length for a family that does not take one. Errors: KINGLET_UNSUPPORTED, naming
+// the families that do.
 Status CheckMemoryLength(const Family& family, std::optional<uint32_t> memory_length);
 
 }  // namespace kinglet

@@ -63,7 +63,7 @@ class MicronetConfigReader {
     return InRange(key, value, low, high);
   }
 
-  // Embedding widths by bin: a list, or the width divided by growing powers of a ratio.
+  // Embedding widths by bin: the list n_embeds, or n_embed divided by powers of adaptive_ratio.
   Result<std::vector<int64_t>> BinWidths(size_t bins) const {
     if (file_.Has("n_embeds")) {
       KINGLET_ASSIGN_OR_RETURN(std::vector<int64_t> widths, file_.Integers("n_embeds"));
@@ -78,7 +78,7 @@ class MicronetConfigReader {
       KINGLET_ASSIGN_OR_RETURN(ratio, Size("adaptive_ratio", 1, kMaxDimension));
     }
     std::vector<int64_t> widths;
-    // Flooring step by step is flooring once: (n // r) // r == n // r^2.
+    // The original divides once, by a power; (n // r) // r == n // r^2.
     for (int64_t width = config_.width; widths.size() < bins; width /= ratio) {
       widths.push_back(width);
     }
@@ -132,7 +132,7 @@ class MicronetConfigReader {
     return {};
   }
 
-  // The number `name` of the cache: trained where the configuration gives it a starting value.
+  // The number `name` of the cache; trained if the configuration has a starting value, NAME_init.
   Result<MicronetCacheNumber> CacheNumber(const std::string& name) const {
     MicronetCacheNumber number;
     number.trained = file_.Has(name + "_init");
@@ -167,7 +167,8 @@ class MicronetConfigReader {
     return {};
   }
 
-  // What the cache search found for this step and capacity, if it ran.
+  // Reads what the search for cache parameters found for this step and capacity; false if it did
+  // not run.
   Result<bool> ReadSearchedCache(int64_t step, MicronetCache& cache) const {
     const std::filesystem::path path =
         std::filesystem::path(file_.path()).parent_path() /

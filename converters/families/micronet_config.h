@@ -1,5 +1,5 @@
 // The configuration of one MicroNet network: config.yaml of mit-han-lab/neurips-micronet, and the
-// file that its cache search leaves beside it.
+// file that its search for cache parameters writes beside it.
 #ifndef KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_
 #define KINGLET_CONVERTERS_FAMILIES_MICRONET_CONFIG_H_
 
@@ -19,7 +19,7 @@ struct MicronetBin {
   uint32_t width = 0;
 };
 
-// One number of the neural cache. `trained`: the state dict's parameter is used where there is one.
+// One number of the neural cache. `trained`: the state dict's parameter, if it has one, is used.
 struct MicronetCacheNumber {
   bool trained = false;
   std::optional<double> fixed;
@@ -30,7 +30,7 @@ struct MicronetCache {
   MicronetCacheNumber theta, lambda;
 };
 
-// All sizes are in the bounds of format/limits.h.
+// The comments give the configuration's keys. Sizes are within the bounds of format/limits.h.
 struct MicronetConfig {
   uint32_t vocabulary_size = 0;   // n_vocab
   uint32_t width = 0;             // n_embed
@@ -43,13 +43,13 @@ struct MicronetConfig {
   uint32_t context = 0;           // n_seq: earlier tokens that attention sees
   std::optional<int> bits;        // quantize.Transformer
   std::optional<MicronetCache> cache;
-  // The state dict may hold trained cache parameters: the configuration gives their starting
-  // values.
+  // The configuration gives starting values of cache parameters, so the state dict may hold
+  // trained ones.
   bool trains_cache = false;
 };
 
-// Where `cache_step<step>_n<n_cache>.yaml` lies beside the configuration, its numbers replace all
-// others, as in the original evaluation. Errors: as ConfigFile's, naming file and key.
+// If `cache_step<step>_n<n_cache>.yaml` lies beside the configuration, its cache numbers replace
+// all others, as in the original evaluation. Errors: those of ConfigFile, naming file and key.
 Result<MicronetConfig> ReadMicronetConfig(const ConfigFile& file, std::optional<int64_t> step);
 
 }  // namespace kinglet

@@ -89,7 +89,7 @@ class MicronetLoader {
                             found ? "tensors named *.max_abs" : "none");
   }
 
-  // Input and output tables: one tensor for both.
+  // One table for input and output in each bin.
   void DescribeTables() {
     for (size_t i = 0; i < config_.bins.size(); ++i) {
       const MicronetBin& bin = config_.bins[i];
@@ -195,7 +195,7 @@ class MicronetLoader {
       softmax.cluster_weight = Add("loss.clusters.weight", cluster_shape, Role::kQuantised);
       softmax.cluster_bias = Add("loss.clusters.bias", {tails}, Role::kQuantised);
     } else {
-      // The training code makes a matrix without rows, which says nothing.
+      // The training code saves a matrix without rows.
       builder_.Claim("loss.clusters.weight", cluster_shape, false);
       builder_.Claim("loss.clusters.bias", {tails}, false);
     }
@@ -204,7 +204,7 @@ class MicronetLoader {
       SoftmaxTail tail{};
       tail.first = bin.first;
       tail.size = bin.size;
-      // The original indexes the head's logits with -(i + 1), from their end.
+      // The original reads tail i's cluster logit at -(i + 1), from the end of the head's logits.
       tail.cluster_row = static_cast<uint32_t>(tails - 1 - i);
       tail.projection =
           Add("loss.projections." + std::to_string(i) + ".weight", {bin.width, config_.width},
@@ -216,7 +216,7 @@ class MicronetLoader {
     return softmax;
   }
 
-  // A number of the cache: the trained parameter where it counts, otherwise the fixed one.
+  // A number of the cache: the trained parameter if it counts, otherwise the fixed one.
   std::optional<double> CacheNumber(const MicronetCacheNumber& number, const std::string& parameter,
                                     double (*activation)(double)) {
     const bool needed = number.trained && !number.fixed;
@@ -236,8 +236,8 @@ class MicronetLoader {
                           CacheNumber(config_.cache->theta, theta, softplus).value_or(0),
                           CacheNumber(config_.cache->lambda, lambda, sigmoid).value_or(0)};
     }
-    // Trained parameters that a search file or `use_cache: false` overrules are not needed, but are
-    // no fault.
+    // The state dict may also hold trained parameters that a search file or `use_cache: false`
+    // overrules.
     for (const std::string& name : {theta, lambda}) {
       if (config_.trains_cache && builder_.Has(name) && !builder_.Claimed(name)) {
         builder_.ClaimUnshaped(name);
@@ -259,7 +259,7 @@ class MicronetLoader {
     return {};
   }
 
-  // A table that the checkpoint has twice may differ, which is worth a note.
+  // If the checkpoint holds a table twice with different values, the user gets a note.
   Status CompareTiedTables() {
     for (const TiedTable& tied : tied_) {
       KINGLET_ASSIGN_OR_RETURN(const bool same, SameParameter(*tied.used, *tied.other));
@@ -285,7 +285,7 @@ class MicronetLoader {
   const MicronetConfig& config_;
   std::span<const SourceTensor> order_;
   DraftBuilder builder_;
-  Status value_error_;            // the first number that cannot be used
+  Status value_error_;            // of the first number that cannot be used
   std::vector<TensorId> tables_;  // by bin
   std::vector<TiedTable> tied_;
 };
@@ -293,15 +293,10 @@ class MicronetLoader {
 }  // namespace
 
 bool LooksLikeMicronet(std::span<const SourceTensor> weights) {
-  const auto has = [&](auto matches) {
-    return std::any_of(weights.begin(), weights.end(),
-                       [&](const SourceTensor& tensor) { return matches(tensor.name); });
-  };
-  return has([](const std::string& name) {
-           return name == "loss.layers.0.weight" || name == "embed.layers.0.weight";
-         }) &&
-         has([](const std::string& name) {
-           return name.starts_with("layers.") && name.ends_with(".qkv.weight");
+  const bool tables =
+      HasTensor(weights, "loss.layers.0.weight") || HasTensor(weights, "embed.layers.0.weight");
+  return tables && std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
+           return tensor.name.starts_with("layers.") && tensor.name.ends_with(".qkv.weight");
          });
 }
 

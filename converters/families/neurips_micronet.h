@@ -1,6 +1,9 @@
-// MicroNet (Yan et al. 2020, "MicroNet for Efficient Language Modeling"; training code
-// mit-han-lab/neurips-micronet): tensor names -> blocks, with the network's peculiarities:
-//   - input and output tables are one parameter; where the file has two, the output's is used,
+// The family `neurips-micronet`: MicroNet (Yan et al. 2020, "MicroNet for Efficient Language
+// Modeling"), a Transformer with adaptive embedding and softmax and a neural cache. Its training
+// also used a Hebbian softmax and distillation, which the checkpoint does not show.
+// Training code: mit-han-lab/neurips-micronet. Files: models/model-<step>.pth and config.yaml.
+// Peculiarities:
+//   - input and output tables are one parameter; if the file holds both, the output's is used,
 //     because the original loads it last
 //   - rows of loss.clusters are in reverse order of the tails
 //   - the quantised network attends to zero keys before the stream's start, the float one does not
@@ -21,14 +24,14 @@ inline constexpr std::string_view kMicronetFamily = "neurips-micronet";
 
 bool LooksLikeMicronet(std::span<const SourceTensor> weights);
 
-// Blocks and float32 tensors under their names in the state dict (tables under the output's).
-// Missing, unused and mis-shaped tensors are refused all together in one line; a value that is not
-// finite by tensor and index. Errors: KINGLET_INVALID_CHECKPOINT.
+// Blocks and float32 tensors. Tensors have their names in the state dict, shared tables the
+// output's. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in
+// one message) and for values that are not finite, by tensor and index.
 Result<LoadedModel> MicronetDraft(const MicronetConfig& config,
                                   std::span<const SourceTensor> weights);
 
-// The same with the configuration from its file: the given one, or config.yaml beside the
-// checkpoint or one folder up.
+// The same with the configuration of the given file, or of config.yaml beside the checkpoint or one
+// folder up.
 Result<LoadedModel> LoadMicronet(const FamilyInput& input);
 
 }  // namespace kinglet

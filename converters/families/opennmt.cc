@@ -1,6 +1,5 @@
 #include "converters/families/opennmt.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -69,12 +68,12 @@ class OpenNmtLoader {
   }
 
  private:
-  // What the encoder and the decoder have alike; tensors that are missing are null.
+  // The embedding of the encoder or the decoder. Missing tensors are null.
   struct Side {
     const SourceTensor* words;         // [vocabulary, width]
     const SourceTensor* positions;     // [most tokens, 1, width]
-    uint64_t width = 0;                // 0: not known
-    std::optional<DefineSource> unit;  // that the words' vectors are made by
+    uint64_t width = 0;                // 0: unknown
+    std::optional<DefineSource> unit;  // makes the words' vectors, in place of a table
   };
 
   Side ClaimSide(const std::string& prefix) {
@@ -125,8 +124,8 @@ class OpenNmtLoader {
     side.unit = std::move(unit);
   }
 
-  // What all shapes follow from. Faults that were noted are told here, as nothing can be added to
-  // them.
+  // Checks the sizes from which all other shapes follow. If a size is unknown, the faults noted so
+  // far are reported at once.
   Status CheckSizes(const Side& source, const Side& target) {
     for (const Side* side : {&source, &target}) {
       if (side->width == 0 || side->positions == nullptr) {
@@ -151,12 +150,13 @@ class OpenNmtLoader {
     return {};
   }
 
-  // Rows of the table that are kept: as many tokens as one sees, itself included.
+  // How many rows of the table of positions are kept.
   uint64_t Positions(const Side& side) const {
     return memory_length_ ? uint64_t{*memory_length_} + 1 : side.positions->shape[0];
   }
 
-  // share_embeddings and share_decoder_embeddings; the tables of positions are equal always.
+  // Finds tables that training shared (share_embeddings, share_decoder_embeddings) by their values.
+  // The tables of positions are always equal.
   Status FindTies(const Side& source, const Side& target, const SourceTensor* generator) {
     KINGLET_ASSIGN_OR_RETURN(one_positions_, SameParameter(*source.positions, *target.positions));
     if (!source.unit && !target.unit) {
@@ -254,7 +254,7 @@ class OpenNmtLoader {
             builder_.Add(name + ".bias", {rows}, Role::kQuantised)};
   }
 
-  // Several products with one input as one, head by head.
+  // Joins projections of the same input into one matrix whose rows are ordered by head.
   Pair Projections(const std::string& attention, const std::string& name,
                    const std::vector<std::string>& parts, uint64_t d) {
     const auto join = [&](const std::string& what, const Shape& shape, Role role) {
@@ -288,7 +288,7 @@ class OpenNmtLoader {
 
   OpenNmtSettings settings_;
   std::optional<uint32_t> memory_length_;
-  std::optional<uint32_t> cache_rows_;  // of a unit that is kept
+  std::optional<uint32_t> cache_rows_;  // of a unit that stays in the model
   DraftBuilder builder_;
   bool one_words_ = false, one_positions_ = false, one_output_ = false;
   TensorId words_id_ = 0, positions_id_ = 0;  // of the side described last
@@ -299,9 +299,8 @@ class OpenNmtLoader {
 
 bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
   const std::string module = std::string("encoder.") + kWordsModule;
-  return std::any_of(weights.begin(), weights.end(), [&](const SourceTensor& tensor) {
-    return tensor.name == module + "weight" || tensor.name == module + "embeddings.embeds.0.weight";
-  });
+  return HasTensor(weights, module + "weight") ||
+         HasTensor(weights, module + "embeddings.embeds.0.weight");
 }
 
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {

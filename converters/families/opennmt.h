@@ -1,5 +1,13 @@
-// OpenNMT-py's Transformer for translation, as version 1.0.0 saves it: an encoder and a decoder of
-// layers with the norm first (Vaswani et al. 2017), stored tables of positions, a full softmax.
+// The family `opennmt`: Transformers for translation (Vaswani et al. 2017, "Attention Is All You
+// Need") with the norm first, stored tables of positions and a full softmax.
+// Training code: OpenNMT-py 1.0. Files: <name>_step_<n>.pt, with `model` and `generator` (tensors),
+// `opt` (hyper-parameters) and `vocab` (the words of both languages).
+// Peculiarities:
+//   - norms may have their old names, a_2 and b_2
+//   - tables with equal values are stored once
+//   - an embedding may be a DeFINE unit (Mehta et al. 2020) in place of the table emb_luts.0, with
+//     the names of define_source.h inside that module; its outputs for all words become the table,
+//     unless the user keeps the unit
 #ifndef KINGLET_CONVERTERS_FAMILIES_OPENNMT_H_
 #define KINGLET_CONVERTERS_FAMILIES_OPENNMT_H_
 
@@ -14,14 +22,10 @@ inline constexpr std::string_view kOpenNmtFamily = "opennmt";
 
 bool LooksLikeOpenNmt(std::span<const SourceTensor> weights);
 
-// The checkpoint says all: `model` and `generator` are the tensors, `opt` the hyper-parameters,
-// `vocab` the words of both languages. Norms may have their old names, a_2 and b_2. Tables with
-// equal values are stored once. An embedding may be a DeFINE input (Mehta et al. 2020) in place of
-// the table emb_luts.0, with the names of define_source.h behind that module's: it is converted as
-// the table that it amounts to. FamilyInput::memory_length keeps so many positions and one more, of
-// sources and of targets, which take memory in every session. Refuses, with the option's name, what
-// the blocks cannot say: relative positions, average attention, copying, word features. Errors:
-// KINGLET_INVALID_CHECKPOINT.
+// With FamilyInput::memory_length, sources and targets have one position more than that, in place
+// of the checkpoint's number; each position takes memory in every session. Errors:
+// KINGLET_INVALID_CHECKPOINT, also for options that the blocks cannot express (relative positions,
+// average attention, copying, word features), by the option's name.
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input);
 
 }  // namespace kinglet

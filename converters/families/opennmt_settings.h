@@ -1,5 +1,5 @@
-// What an OpenNMT-py checkpoint says beside its tensors: hyper-parameters and vocabularies, from
-// pickled objects read as data.
+// The hyper-parameters and vocabularies of an OpenNMT-py checkpoint. They are pickled objects,
+// which are read as data and never executed.
 #ifndef KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
 #define KINGLET_CONVERTERS_FAMILIES_OPENNMT_SETTINGS_H_
 
@@ -18,8 +18,8 @@ struct OpenNmtSettings {
   uint32_t start_token = 0;                             // <s> of the target
 };
 
-// `root` is the whole of what torch.save wrote. Errors: KINGLET_INVALID_CHECKPOINT, naming the
-// option or the vocabulary.
+// `root` is all that torch.save wrote. Errors: KINGLET_INVALID_CHECKPOINT naming the option or the
+// vocabulary.
 Result<OpenNmtSettings> ReadOpenNmtSettings(const PickleNode& root);
 
 }  // namespace kinglet

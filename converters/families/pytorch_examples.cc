@@ -30,7 +30,7 @@ Result<RecurrentCell> CellOf(const std::string& where, const std::string& type) 
                          "LSTM, GRU, RNN_TANH or RNN_RELU", QuotedName(type));
 }
 
-// None where neither the module nor a configuration tells it.
+// None if neither a module nor a configuration names it.
 Result<std::optional<RecurrentCell>> KnownCell(const FamilyInput& input) {
   if (const PickleNode* module = input.modules.network; module != nullptr) {
     std::optional<std::string> type = TextAttribute(*module, "rnn_type");

@@ -1,6 +1,8 @@
-// pytorch/examples word_language_model: an embedding, one nn.LSTM, nn.GRU or nn.RNN of several
-// layers and a softmax, saved as a whole module (or as its state dict). Ids are in order of first
-// appearance; encoder and decoder may be tied.
+// The family `pytorch-examples`: recurrent language models of an embedding, one nn.LSTM, nn.GRU or
+// nn.RNN of several layers, and a softmax.
+// Training code: pytorch/examples, word_language_model. Files: model.pt, the whole module; also its
+// state dict.
+// Peculiarities: words are numbered in order of first appearance; encoder and decoder may be tied.
 #ifndef KINGLET_CONVERTERS_FAMILIES_PYTORCH_EXAMPLES_H_
 #define KINGLET_CONVERTERS_FAMILIES_PYTORCH_EXAMPLES_H_
 
@@ -17,10 +19,10 @@ inline constexpr std::string_view kPytorchExamplesFamily = "pytorch-examples";
 
 bool LooksLikePytorchExamples(std::span<const SourceTensor> weights);
 
-// The cell is the whole module's attribute rnn_type; without a module, `rnn_type` of the
-// configuration file (LSTM, GRU, RNN_TANH or RNN_RELU), if the user gives one; without either, what
-// the shapes say, which cannot tell RNN_TANH from RNN_RELU. Errors: as LoadRecurrent, and
-// KINGLET_INVALID_CHECKPOINT for an rnn_type that is none of these or cannot be known.
+// The cell (LSTM, GRU, RNN_TANH or RNN_RELU) is the module's attribute rnn_type; without a module,
+// the `rnn_type` of the configuration file, if there is one; otherwise it follows from the shapes,
+// which cannot tell RNN_TANH from RNN_RELU. Errors: those of LoadRecurrent;
+// KINGLET_INVALID_CHECKPOINT for an unknown rnn_type, or none where the shapes are not enough.
 Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input);
 
 }  // namespace kinglet

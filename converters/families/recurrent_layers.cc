@@ -38,7 +38,8 @@ void RecurrentLayers::ClaimRecurrent(const RecurrentLayerNames& names, Sources& 
   layer.recurrent_bias = builder_.ClaimIf(known, names.recurrent_bias, {rows});
 }
 
-// Units and, unless the family knows it, the cell, from the recurrent weight [gates * n, n].
+// Finds the units, and the cell if the family does not know it, from the recurrent weight
+// [gates * n, n].
 void RecurrentLayers::FindCell(Sources& layer) {
   const SourceTensor& weight = *layer.recurrent_weight;
   const auto gates = [&](RecurrentCell cell) {
@@ -59,7 +60,8 @@ void RecurrentLayers::FindCell(Sources& layer) {
   }
 }
 
-// One weight for the token and the one before, [3 n, inputs] or [3 n, 2 inputs].
+// A QRNN has one weight: for the token alone [3 n, inputs], or for it and the previous one
+// [3 n, 2 inputs].
 void RecurrentLayers::ClaimQrnn(const RecurrentLayerNames& names, Sources& layer) {
   layer.cell = RecurrentCell::kQrnn;
   layer.input_weight = builder_.ClaimUnshaped(names.input_weight);

@@ -1,6 +1,5 @@
-// The recurrent layers of a checkpoint, one fed with the output of the one before: claimed by name,
-// their sizes read off the tensors, and described as a block. A family says what the tensors are
-// called.
+// The recurrent layers of a checkpoint, each fed with the previous one's output. A family gives the
+// tensors' names; sizes follow from the shapes.
 #ifndef KINGLET_CONVERTERS_FAMILIES_RECURRENT_LAYERS_H_
 #define KINGLET_CONVERTERS_FAMILIES_RECURRENT_LAYERS_H_
 
@@ -18,28 +17,28 @@ namespace kinglet {
 struct RecurrentLayerNames {
   std::string input_weight, input_bias;
   std::string recurrent_weight, recurrent_bias;  // a QRNN has none; an LSTM may lack the bias
-  std::vector<std::string> leftovers;            // may be there and say nothing
+  std::vector<std::string> leftovers;            // tensors that may exist and are not used
 };
 
 class RecurrentLayers {
  public:
-  // Without a cell, the rows of each recurrent weight tell LSTM from GRU. REQUIRES: the builder
+  // Without a cell, the shape of each recurrent weight tells LSTM from GRU. REQUIRES: the builder
   // outlives it.
   RecurrentLayers(DraftBuilder& builder, std::optional<RecurrentCell> cell)
       : builder_(builder), cell_(cell) {}
 
-  // The embedding's width, once it is known and before any layer is claimed.
+  // Sets the embedding's width. To be called before any layer is claimed, if the width is known.
   void SetInputs(uint64_t inputs) { inputs_ = width_ = inputs; }
-  // The next layer's tensors. What cannot be known is not checked, because the tensor that would
-  // tell it is among the faults.
+  // Claims the next layer's tensors. A size that is unknown, because the tensor that it follows
+  // from is at fault, is not checked.
   void Claim(const RecurrentLayerNames& names);
-  // Units of the last layer claimed, or the embedding's width; 0 where that cannot be known.
+  // The units of the last layer claimed, or, before the first, the embedding's width. 0: unknown.
   uint64_t width() const { return width_; }
   // The block, without a name; its tensors go to the draft. REQUIRES: CheckNames found nothing.
   RecurrentDecoder Describe();
 
  private:
-  // A layer's tensors; null where there are none or they are at fault.
+  // A layer's tensors. Null: the layer has none, or it is at fault.
   struct Sources {
     RecurrentCell cell = RecurrentCell::kLstm;
     uint64_t units = 0, inputs = 0;

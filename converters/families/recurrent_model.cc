@@ -14,9 +14,9 @@ class RecurrentLoader {
   RecurrentLoader(const RecurrentNames& names, std::span<const SourceTensor> weights)
       : names_(names), builder_(weights), layers_(builder_, names.cell) {}
 
-  // Sizes come from the tensors themselves: the vocabulary and the inputs from the encoder, a
-  // layer's units from its recurrent weight. What cannot be known is not checked, because the
-  // tensor that would tell it is among the faults.
+  // The vocabulary's size and the first layer's inputs follow from the encoder, a layer's units
+  // from its recurrent weight. A size that is unknown, because its tensor is at fault, is not
+  // checked.
   Result<LoadedModel> Load() {
     ClaimEncoder();
     for (const RecurrentLayerNames& layer : names_.layers) layers_.Claim(layer);
@@ -91,7 +91,7 @@ class RecurrentLoader {
     blocks.emplace_back(std::move(softmax));
   }
 
-  // Bin 0 is the head. Gives the embedding its bins where the tables are tied.
+  // Part 0 is the head. Also adds the embedding's bins if the tables are tied.
   AdaptiveSoftmax DescribeSoftmax(AdaptiveEmbedding& embedding) {
     AdaptiveSoftmax softmax{};
     softmax.name = "decoder";
@@ -119,7 +119,7 @@ class RecurrentLoader {
         softmax.head_table = table;
         softmax.head_bias = bias;
       } else {
-        // The original indexes the head's logits with -i, from their end.
+        // The original reads tail i's cluster logit at -i, from the end of the head's logits.
         softmax.tails.push_back(
             {first, size, static_cast<uint32_t>(tails - i), std::nullopt, table, bias});
       }

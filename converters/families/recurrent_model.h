@@ -1,6 +1,6 @@
-// What the recurrent families share: an embedding, recurrent layers and a softmax that may be split
-// (Merity et al. 2017, "Regularizing and Optimizing LSTM Language Models", splitcross.py). A family
-// says what the tensors are called.
+// What the recurrent families share: an embedding, recurrent layers, and a softmax that may be
+// split into head and tails (Merity et al. 2017, "Regularizing and Optimizing LSTM Language
+// Models", splitcross.py). A family gives the tensors' names.
 #ifndef KINGLET_CONVERTERS_FAMILIES_RECURRENT_MODEL_H_
 #define KINGLET_CONVERTERS_FAMILIES_RECURRENT_MODEL_H_
 
@@ -19,18 +19,18 @@
 namespace kinglet {
 
 struct RecurrentNames {
-  std::string network;  // "an awd-lstm network": for messages
+  std::string network;  // for messages: "an awd-lstm network"
   std::vector<RecurrentLayerNames> layers;
-  // Of all layers. Without one, the rows of each recurrent weight tell LSTM from GRU.
+  // The cell of all layers. None: the shape of each recurrent weight tells LSTM from GRU.
   std::optional<RecurrentCell> cell;
-  // The words at which tails begin, ascending. Rows of the tails' vectors are in reverse order.
+  // The words at which tails begin, ascending. The cluster rows are in reverse order of the tails.
   std::vector<uint64_t> splits;
 };
 
-// Tensors "encoder.weight", "decoder.weight", "decoder.bias", with splits "criterion.tail_vectors"
-// and "criterion.tail_bias", and the layers'. Tables with equal values become one. Missing, unused
-// and mis-shaped tensors are refused all together in one line; a value that is not finite by tensor
-// and index. Errors: KINGLET_INVALID_CHECKPOINT.
+// Reads "encoder.weight", "decoder.weight" and "decoder.bias", with splits also
+// "criterion.tail_vectors" and "criterion.tail_bias", and the layers' tensors. Tables with equal
+// values become one. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors
+// (all in one message) and for values that are not finite, by tensor and index.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
                                   std::span<const SourceTensor> weights);
 

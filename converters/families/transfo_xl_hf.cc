@@ -1,6 +1,5 @@
 #include "converters/families/transfo_xl_hf.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,7 +11,7 @@
 namespace kinglet {
 namespace {
 
-// Keys that older versions of the library did not write have its defaults.
+// Older versions of the library did not write all keys; the defaults are the library's.
 Result<int64_t> IntegerOr(const ConfigFile& file, const char* key, int64_t otherwise) {
   if (!file.Has(key)) return otherwise;
   return file.Integer(key);
@@ -22,8 +21,8 @@ Result<bool> BooleanOr(const ConfigFile& file, const char* key, bool otherwise) 
   return file.Boolean(key);
 }
 
-// Older versions have `tie_weight` for `tie_word_embeddings`, and say of the projections whether
-// all but the first are tied.
+// Older versions have `tie_weight` in place of `tie_word_embeddings`, and one flag that tells
+// whether all projections but the first are tied.
 Status ReadTies(const ConfigFile& file, TransformerXlNetwork& network) {
   KINGLET_ASSIGN_OR_RETURN(const bool tied, BooleanOr(file, "tie_weight", true));
   KINGLET_ASSIGN_OR_RETURN(const bool words_tied, BooleanOr(file, "tie_word_embeddings", true));
@@ -41,7 +40,7 @@ Status ReadTies(const ConfigFile& file, TransformerXlNetwork& network) {
 Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
   KINGLET_ASSIGN_OR_RETURN(const int64_t attention_type, IntegerOr(file, "attn_type", 0));
   KINGLET_ASSIGN_OR_RETURN(const int64_t extended_length, IntegerOr(file, "ext_len", 0));
-  // Without effect here: the library has no sampled softmax.
+  // The library has no sampled softmax, so -1 stands for its setting.
   KINGLET_RETURN_IF_ERROR(
       CheckTransformerXlKind(file.path(), attention_type, extended_length, /*sampled=*/-1));
   TransformerXlNetwork network;
@@ -75,9 +74,7 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
 }  // namespace
 
 bool LooksLikeTransfoXl(std::span<const SourceTensor> weights) {
-  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
-    return tensor.name.starts_with("transformer.layers.0.dec_attn.");
-  });
+  return HasTensorUnder(weights, "transformer.layers.0.dec_attn.");
 }
 
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {

@@ -1,7 +1,8 @@
-// The family `transfo-xl-hf`: Hugging Face's TransfoXL, a folder of config.json and weights
-// (pytorch_model.bin, model.safetensors, or several files with an index), with its peculiarities:
-//   - what is tied may be left out of the weights; config.json says what is
-//   - memory starts as zeros that attention sees
+// The family `transfo-xl-hf`: Transformer-XL (Dai et al. 2019) as Hugging Face's TransfoXL. Files:
+// a folder of config.json and weights (pytorch_model.bin, model.safetensors, or several files with
+// an index). Peculiarities:
+//   - tied tensors may be missing from the weights; config.json tells which tensors are tied
+//   - the memory starts as zeros, which attention sees
 //   - rows of cluster_weight are in the order of the bins
 #ifndef KINGLET_CONVERTERS_FAMILIES_TRANSFO_XL_HF_H_
 #define KINGLET_CONVERTERS_FAMILIES_TRANSFO_XL_HF_H_
@@ -19,7 +20,7 @@ inline constexpr std::string_view kTransfoXlFamily = "transfo-xl-hf";
 
 bool LooksLikeTransfoXl(std::span<const SourceTensor> weights);
 
-// With the given configuration, or config.json beside the checkpoint. Errors: as
+// The configuration is the given file, or config.json beside the checkpoint. Errors: those of
 // LoadTransformerXlNetwork, CheckTransformerXlKind and ConfigFile; KINGLET_NOT_FOUND without a
 // configuration.
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input);

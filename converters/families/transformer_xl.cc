@@ -1,6 +1,5 @@
 #include "converters/families/transformer_xl.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -15,7 +14,7 @@
 namespace kinglet {
 namespace {
 
-// One place for what the configuration says and what the pickled objects say; the former counts.
+// Settings of the configuration file, or else attributes of the pickled objects.
 class Settings {
  public:
   static Result<Settings> Read(const FamilyInput& input) {
@@ -24,7 +23,7 @@ class Settings {
     return Settings(input, std::make_unique<const ConfigFile>(std::move(config)));
   }
 
-  // `module`: the path of the object in the network that has the attribute.
+  // `module` is the path, inside the network, of the object that has the attribute.
   Result<int64_t> Integer(const std::string& module, const std::string& name) const {
     if (Configured(name)) return config_->Integer(name);
     const NodeRef object = Object(module);
@@ -47,7 +46,7 @@ class Settings {
     return *value;
   }
 
-  // The same, or a default.
+  // An attribute of the network itself, or `otherwise` if there is none.
   Result<int64_t> IntegerOr(const std::string& name, int64_t otherwise) const {
     if (Configured(name)) return config_->Integer(name);
     const NodeRef object = Object("");
@@ -104,7 +103,7 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
   KINGLET_ASSIGN_OR_RETURN(network.same_length, settings.Boolean("", "same_length"));
   KINGLET_ASSIGN_OR_RETURN(network.divisor, settings.Integer("crit", "div_val"));
   KINGLET_ASSIGN_OR_RETURN(network.cutoffs, settings.Integers("crit", "cutoffs"));
-  // The object's list ends with the number of words.
+  // The pickled object's list also holds the number of words, at its end.
   if (!network.cutoffs.empty() && network.cutoffs.back() == network.words) {
     network.cutoffs.pop_back();
   }
@@ -116,9 +115,7 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
 }  // namespace
 
 bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
-  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
-    return tensor.name.starts_with("layers.0.dec_attn.");
-  });
+  return HasTensorUnder(weights, "layers.0.dec_attn.");
 }
 
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {

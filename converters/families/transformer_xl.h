@@ -1,9 +1,11 @@
-// The family `transformer-xl`: PyTorch checkpoints of kimiyoung/transformer-xl, the model pickled
-// whole (model.pt), with its peculiarities:
-//   - how the network runs is in attributes of the pickled objects; a --config file may replace
-//     mem_len, clamp_len and same_length, as the training code's eval.py does, or say all of them
-//     where only a state dict was saved
-//   - memory starts empty
+// The family `transformer-xl`: Transformer-XL (Dai et al. 2019, "Transformer-XL: Attentive Language
+// Models beyond a Fixed-Length Context").
+// Training code: kimiyoung/transformer-xl, PyTorch. Files: model.pt, the model pickled whole.
+// Peculiarities:
+//   - attributes of the pickled objects tell how the network runs; a --config file may replace
+//     mem_len, clamp_len and same_length, as the training code's eval.py does, or give all of them
+//     if only a state dict was saved
+//   - the memory starts empty
 //   - rows of cluster_weight are in reverse order of the bins
 #ifndef KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_H_
 #define KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_H_
@@ -21,8 +23,8 @@ inline constexpr std::string_view kTransformerXlFamily = "transformer-xl";
 
 bool LooksLikeTransformerXl(std::span<const SourceTensor> weights);
 
-// Errors: as LoadTransformerXlNetwork, CheckTransformerXlKind and ConfigFile;
-// KINGLET_INVALID_CHECKPOINT naming an attribute that neither module nor configuration has.
+// Errors: those of LoadTransformerXlNetwork, CheckTransformerXlKind and ConfigFile;
+// KINGLET_INVALID_CHECKPOINT for an attribute that neither module nor configuration has.
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input);
 
 }  // namespace kinglet

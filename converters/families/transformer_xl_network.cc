@@ -48,8 +48,9 @@ Status CheckNetworkSizes(const TransformerXlNetwork& network) {
   return {};
 }
 
-// Keys and values of a memory of zeros before a norm that comes first: the products of the last two
-// thirds of `qkv`, [3 size, width], with the norm's bias. Keys of all heads, then their values.
+// Keys and values that a memory of zeros gives if the norm comes first: the norm of zeros is its
+// bias, and the last two thirds of `qkv`, [3 size, width], multiply that. Keys of all heads, then
+// values of all heads.
 Result<std::vector<float>> ZeroMemory(const std::vector<float>& qkv,
                                       const SourceTensor& norm_bias) {
   KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(norm_bias));
@@ -100,7 +101,8 @@ class TransformerXlLoader {
     const SourceTensor *inner_weight, *inner_bias, *outer_weight, *outer_bias;
   };
 
-  // The biases u and w of one layer, or the pair that all layers share.
+  // One of the two query biases (u and v in the paper) of a layer, or the one that all layers
+  // share.
   const SourceTensor* ClaimQueryBias(const std::string& attention, const char* name) {
     const std::string shared = network_.prefix + name;
     const Shape shape = {heads_, head_size_};
@@ -196,7 +198,7 @@ class TransformerXlLoader {
     return layer;
   }
 
-  // Layers may share one.
+  // Adds a query bias once, however many layers share it.
   TensorId AddQueryBias(const SourceTensor* source) {
     for (const auto& [known, id] : query_biases_) {
       if (known == source) return id;

@@ -1,6 +1,6 @@
 // The network of Transformer-XL (Dai et al. 2019, "Transformer-XL: Attentive Language Models beyond
-// a Fixed-Length Context"), whoever saved it: kimiyoung/transformer-xl and Hugging Face's TransfoXL
-// give their tensors the same names. A family says how the network runs.
+// a Fixed-Length Context"). kimiyoung/transformer-xl and Hugging Face's TransfoXL give its tensors
+// the same names; the family tells how the network runs.
 #ifndef KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_NETWORK_H_
 #define KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_NETWORK_H_
 
@@ -16,42 +16,42 @@
 
 namespace kinglet {
 
-// In comments the training code's names. Numbers are as the checkpoint has them, not yet checked.
+// The comments give the training code's names. Numbers are the checkpoint's, not yet checked.
 struct TransformerXlNetwork {
   std::string family;
-  std::string prefix;                // of all names but the softmax's
+  std::string prefix;                // of all tensors' names but the softmax's
   int64_t words = 0;                 // n_token
   int64_t width = 0;                 // d_model
   int64_t embedding_width = 0;       // d_embed
   int64_t heads = 0, head_size = 0;  // n_head, d_head
   int64_t layers = 0;                // n_layer
-  std::vector<int64_t> cutoffs;      // first words of the bins after the first
+  std::vector<int64_t> cutoffs;      // first words of all bins but the first
   // div_val: the rows of bin b have embedding_width / divisor^b numbers. 1: one table for all bins,
   // and projections only where embedding_width != width.
   int64_t divisor = 1;
   int64_t memory_length = 0;  // mem_len
   // same_length: a token sees memory_length tokens, itself among them; otherwise one more.
   bool same_length = false;
-  int64_t clamp_length = 0;  // clamp_len: larger distances count as this one; none if not above 0
+  int64_t clamp_length = 0;  // clamp_len: larger distances count as this one; 0 or less: no limit
   bool pre_norm = false;     // pre_lnorm
   double epsilon = 1e-5;     // of all layer norms
   bool zero_memory = false;  // memory starts as zeros that attention sees
   bool forward_clusters = false;  // rows of cluster_weight are in the order of the bins
-  // What a file may leave out because it is another tensor's: the softmax's tables, and its
+  // Tensors of the softmax that may be missing because the embedding has them: all tables, and the
   // projections by bin.
   bool tied_tables = false;
   std::vector<bool> tied_projections;  // any number; missing ones are false
 };
 
-// Refuses, as KINGLET_UNSUPPORTED, what the training code can also make and no published model is:
-// a kind of attention (attn_type) other than 0, a gap in the memory (ext_len), a softmax that is
-// sampled in training (sample_softmax). `where` names the file or module.
+// Refuses variants of the training code that no published model uses: a kind of attention
+// (attn_type) other than 0, a gap in the memory (ext_len), a softmax that is sampled in training
+// (sample_softmax). `where` names the file or module. Errors: KINGLET_UNSUPPORTED.
 Status CheckTransformerXlKind(const std::string& where, int64_t attention_type,
                               int64_t extended_length, int64_t sampled);
 
-// Blocks and float32 tensors. Equal tables, and equal projections, become one tensor. Missing,
-// unused and mis-shaped tensors are refused all together in one line. Errors:
-// KINGLET_INVALID_CHECKPOINT, also for numbers that no network can have.
+// Blocks and float32 tensors. Equal tables, and equal projections, become one tensor. Errors:
+// KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors (all in one message) and
+// for impossible sizes.
 Result<LoadedModel> LoadTransformerXlNetwork(const TransformerXlNetwork& network,
                                              std::span<const SourceTensor> weights);
 

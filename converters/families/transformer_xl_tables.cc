@@ -57,7 +57,7 @@ void TransformerXlTables::Claim() {
   ClaimClusters();
 }
 
-// Where the two are one, either may be left out of the file.
+// Of a tied pair, the file may lack either one.
 TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inward,
                                                          const std::string& outward,
                                                          const Shape& shape, bool tied) {
@@ -69,7 +69,7 @@ TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inwa
   return pair;
 }
 
-// One table of all words, or one a bin.
+// One table for all words, or one for each bin.
 void TransformerXlTables::ClaimTables() {
   for (size_t t = 0; t < (divided_ ? bins_.size() : 1); ++t) {
     const uint64_t rows = divided_ ? bins_[t].size : static_cast<uint64_t>(network_.words);
@@ -81,7 +81,7 @@ void TransformerXlTables::ClaimTables() {
   }
 }
 
-// The embedding has one for its only table, or one for each; the softmax has one a bin.
+// The embedding has a projection for each table, the softmax one for each bin.
 void TransformerXlTables::ClaimProjections() {
   if (!projected_) return;
   for (size_t b = 0; b < bins_.size(); ++b) {
@@ -119,7 +119,7 @@ Status TransformerXlTables::FindTies() {
   return {};
 }
 
-// The rows of a bin, of its own table or of that of all words.
+// The rows of a bin, from its own table or from the table of all words.
 TensorId TransformerXlTables::AddRows(const SourceTensor& table, size_t bin) {
   const Bin& words = bins_[bin];
   if (divided_ || bins_.size() == 1) return builder_.AddWhole(table, Role::kPrunedAlso);
@@ -133,7 +133,7 @@ TensorId TransformerXlTables::AddBias(size_t bin) {
                       &bias, {0, bins_[bin].first});
 }
 
-// The softmax multiplies with the transpose. Bins may share a projection.
+// The softmax multiplies by the transpose. Bins may share a projection.
 std::optional<TensorId> TransformerXlTables::AddOutwardProjection(size_t bin) {
   if (!projected_) return std::nullopt;
   const SourceTensor& source = *projections_[bin].outward;
@@ -170,7 +170,7 @@ AdaptiveSoftmax TransformerXlTables::DescribeSoftmax() {
       softmax.head_bias = bias;
       continue;
     }
-    // kimiyoung's PyTorch code indexes the head's logits with -b, from their end.
+    // kimiyoung's code reads bin b's cluster logit at -b, from the end of the head's logits.
     const size_t row = network_.forward_clusters ? b - 1 : tails - b;
     softmax.tails.push_back({bins_[b].first, bins_[b].size, static_cast<uint32_t>(row), projection,
                              outward_rows_[b], bias});

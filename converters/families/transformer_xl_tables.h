@@ -1,6 +1,6 @@
-// The two ends of a Transformer-XL: adaptive input and adaptive softmax (Baevski & Auli 2019; Grave
-// et al. 2017) as ProjectedAdaptiveLogSoftmax of kimiyoung/transformer-xl writes them, with every
-// way in which they share tables and projections.
+// The embedding and the softmax of a Transformer-XL: adaptive input (Baevski & Auli 2019) and
+// adaptive softmax (Grave et al. 2017) as AdaptiveEmbedding and ProjectedAdaptiveLogSoftmax of
+// kimiyoung/transformer-xl define them, with all ways in which they share tables and projections.
 #ifndef KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_TABLES_H_
 #define KINGLET_CONVERTERS_FAMILIES_TRANSFORMER_XL_TABLES_H_
 
@@ -17,18 +17,18 @@
 
 namespace kinglet {
 
-// Use in the order of the functions.
+// Call the functions in their order.
 class TransformerXlTables {
  public:
-  // Errors: KINGLET_INVALID_CHECKPOINT for bins that cannot be. REQUIRES: the network's other sizes
-  // are checked; network and builder outlive it.
+  // Errors: KINGLET_INVALID_CHECKPOINT for impossible bins. REQUIRES: the network's other sizes are
+  // checked; network and builder outlive it.
   static Result<TransformerXlTables> Make(const TransformerXlNetwork& network,
                                           DraftBuilder& builder);
 
   void Claim();
-  // REQUIRES, from here on: all that was claimed is there.
+  // REQUIRES, from here on: the builder's CheckNames found nothing.
   Status FindTies();
-  // The softmax first, because the embedding's tables may be its.
+  // The softmax comes first, because the embedding may use its tables.
   AdaptiveSoftmax DescribeSoftmax();
   AdaptiveEmbedding DescribeEmbedding();
 
@@ -38,7 +38,7 @@ class TransformerXlTables {
     uint32_t first, size;
     uint64_t width;
   };
-  // A parameter that both ends of the network may use.
+  // A parameter of the embedding (inward) and of the softmax (outward), which may be the same.
   struct Pair {
     const SourceTensor* inward = nullptr;
     const SourceTensor* outward = nullptr;
@@ -63,9 +63,9 @@ class TransformerXlTables {
   uint64_t width_;
   bool divided_;                             // each bin has a table and a projection of its own
   bool projected_;                           // there are projections
-  std::vector<Pair> tables_;                 // one, or one a bin
-  std::vector<const SourceTensor*> biases_;  // as the tables
-  std::vector<Pair> projections_;            // by bin; empty where there are none
+  std::vector<Pair> tables_;                 // one, or one for each bin
+  std::vector<const SourceTensor*> biases_;  // one for each table
+  std::vector<Pair> projections_;            // by bin; empty: none
   const SourceTensor* cluster_weight_ = nullptr;
   const SourceTensor* cluster_bias_ = nullptr;
   std::vector<TensorId> outward_rows_;  // by bin

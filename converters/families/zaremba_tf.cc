@@ -29,13 +29,13 @@ constexpr std::string_view kSoftmaxWeight = "Model/softmax_w";
 constexpr std::string_view kSoftmaxBias = "Model/softmax_b";
 constexpr std::string_view kCudnnWeights = "Model/lstm_params";
 constexpr uint64_t kGates = 4;
-// The block of a kernel's columns that is each gate of this project's order (i, f, candidate, o).
+// Where the kernel has the column block of each gate in this project's order (i, f, candidate, o).
 constexpr std::array<uint64_t, kGates> kBlockOf = {0, 2, 1, 3};
 constexpr size_t kForget = 1;
 constexpr double kLargestForgetBias = 1000;
 
-// The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel; 0 without one, as
-// a network of one layer may have it.
+// The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel. 0 if there is
+// neither, as in networks of one layer.
 uint64_t LayerOf(std::string_view name) {
   uint64_t layer = 0;
   for (const std::string_view prefix : {"/layer_", "/cell_"}) {
@@ -54,8 +54,8 @@ struct Layer {
   uint64_t inputs = 0, units = 0;
 };
 
-// Rows of a kernel, [rows, 4 units], as a matrix [4 units, rows] with its gates in this project's
-// order.
+// Transposes rows of a kernel, [rows, 4 units], to [4 units, rows] and orders the gates as this
+// project does.
 std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
   const uint64_t columns = kGates * units, rows = kernel.size() / columns;
   std::vector<float> out(kernel.size());
@@ -98,7 +98,7 @@ class ZarembaLoader {
                                QuotedName(other->second) + " and " + QuotedName(tensor.name));
       }
     }
-    // A layer that is not there is missed under the name that the training code would give it.
+    // A missing layer is reported under the name that the training code would give it.
     const uint64_t highest = kernels.empty() ? 0 : kernels.rbegin()->first;
     for (uint64_t i = 0; i <= highest && i <= kernels.size(); ++i) {
       const auto found = kernels.find(i);
@@ -134,7 +134,7 @@ class ZarembaLoader {
     if (layer.kernel != nullptr) {
       const Shape& shape = layer.kernel->shape;
       const uint64_t units = shape.size() == 2 && shape[1] % kGates == 0 ? shape[1] / kGates : 0;
-      // Where the layer before is at fault its units are not known.
+      // inputs == 0: the previous layer is at fault, so its units are unknown.
       if (units > 0 && shape[0] > units &&
           (layer.inputs == 0 || shape[0] - units == layer.inputs)) {
         width_ = layer.units = units;
@@ -154,7 +154,7 @@ class ZarembaLoader {
     softmax_bias_ = words_ > 0 ? builder_.Claim(bias, {words_}) : builder_.ClaimUnshaped(bias);
   }
 
-  // A slot of the optimiser is called as its variable, a slash and its own name.
+  // The name of an optimiser's slot is its variable's name, a slash and its own.
   void ClaimLeftovers() {
     for (const SourceTensor& tensor : weights_) {
       const std::string_view name = tensor.name;
@@ -167,8 +167,8 @@ class ZarembaLoader {
     as_torch_.push_back({std::move(name), std::move(shape), std::move(values)});
   }
 
-  // The same network with the names, orientation and gates of a PyTorch one. Values are read when
-  // the loader is gone.
+  // Adds the network's tensors with PyTorch's names, orientation and order of gates. Their values
+  // are read after the loader is gone.
   void DescribeAsTorch() {
     names_.network = "a " + std::string(kZarembaFamily) + " network";
     names_.cell = RecurrentCell::kLstm;
@@ -213,10 +213,10 @@ class ZarembaLoader {
   }
 
   std::span<const SourceTensor> weights_;
-  DraftBuilder builder_;  // for the names and shapes of the file alone
+  DraftBuilder builder_;  // only checks the file's names and shapes
   double forget_bias_;
   uint64_t words_ = 0;
-  uint64_t width_ = 0;  // of what the layer before leaves; 0 where that cannot be known
+  uint64_t width_ = 0;  // of the previous layer's output; 0: unknown
   const SourceTensor* embedding_ = nullptr;
   const SourceTensor* softmax_weight_ = nullptr;
   const SourceTensor* softmax_bias_ = nullptr;

@@ -1,12 +1,14 @@
-// The LSTM language model of Zaremba et al. 2014 ("Recurrent Neural Network Regularization") as
-// TensorFlow 1 programs train it (lm/ptb_word_lm.py of chentingpc/dpq_embedding_compression and the
-// tutorial it comes from), from an .npz of the checkpoint's variables
-// (examples/tensorflow/export_npz.py), with its peculiarities:
-//   - a kernel [inputs + units, 4 units] multiplies the row [x; h], its column blocks in the order
-//     i, j (candidate), f, o
-//   - the cell adds its forget bias when it runs: the checkpoint does not hold it
-//   - the softmax has [units, words]; it is not tied to the embedding
-//   - slots of the optimiser and scalars (steps, learning rates) lie beside the network
+// The family `zaremba-tf`: LSTM language models of Zaremba et al. 2014 ("Recurrent Neural Network
+// Regularization") from TensorFlow 1.
+// Training code: the PTB tutorial's ptb_word_lm.py and lm/ptb_word_lm.py of
+// chentingpc/dpq_embedding_compression. Files: an .npz of the checkpoint's variables
+// (examples/tensorflow/export_npz.py).
+// Peculiarities:
+//   - a kernel [inputs + units, 4 units] multiplies the row [x; h]; its column blocks are in the
+//     order i, j (candidate), f, o
+//   - the cell adds its forget bias when it runs; the checkpoint does not hold it
+//   - the softmax weight is [units, words] and not tied to the embedding
+//   - the file also holds the optimiser's slots and scalars (steps, learning rates)
 #ifndef KINGLET_CONVERTERS_FAMILIES_ZAREMBA_TF_H_
 #define KINGLET_CONVERTERS_FAMILIES_ZAREMBA_TF_H_
 
@@ -23,10 +25,10 @@ inline constexpr std::string_view kZarembaFamily = "zaremba-tf";
 
 bool LooksLikeZaremba(std::span<const SourceTensor> weights);
 
-// The forget bias is `forget_bias` of the configuration file, if the user gives one, and 0 without;
-// it becomes part of the bias. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and
-// mis-shaped tensors (all in one line) and values that are not finite; KINGLET_UNSUPPORTED for the
-// opaque weights of cuDNN's LSTM; those of reading the configuration.
+// The forget bias, `forget_bias` of the configuration file, or 0 without a file, becomes part of
+// the LSTM's bias. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors
+// (all in one message) and for values that are not finite; KINGLET_UNSUPPORTED for the opaque
+// weights of cuDNN's LSTM; those of ConfigFile.
 Result<LoadedModel> LoadZaremba(const FamilyInput& input);
 
 }  // namespace kinglet

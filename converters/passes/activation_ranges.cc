@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "format/model_file.h"
+#include "runtime/model.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"
 

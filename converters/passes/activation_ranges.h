@@ -10,9 +10,10 @@
 
 #include "converters/texts/pair_file.h"
 #include "kinglet/status.h"
-#include "runtime/model.h"
 
 namespace kinglet {
+
+class Model;
 
 // Largest absolute values at a layer's seven quantisers (TransformerLayerQuantisers).
 struct LayerRanges {

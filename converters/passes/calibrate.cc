@@ -9,6 +9,7 @@
 #include "converters/sources/quoted.h"
 #include "converters/texts/token_file.h"
 #include "converters/texts/word_splitter.h"
+#include "runtime/model.h"
 
 namespace kinglet {
 namespace {

@@ -44,11 +44,8 @@ float ClearLowMantissaBits(float value, int bits) {
 
 Quantised QuantiseRows(std::span<const float> values, const Shape& shape, int bits) {
   const uint64_t rows = Rows(shape), cols = Cols(shape);
-  Quantised quantised;
-  quantised.bits = bits;
-  quantised.rule = ScaleRule::kMultiplyPerRow;
-  quantised.codes.resize(values.size());
-  quantised.scales.resize(rows);
+  Quantised quantised = {bits, ScaleRule::kMultiplyPerRow, std::vector<int16_t>(values.size()),
+                         std::vector<float>(rows)};
   for (uint64_t row = 0; row < rows; ++row) {
     quantised.scales[row] = QuantiseRow(values.subspan(row * cols, cols), bits,
                                         std::span(quantised.codes).subspan(row * cols, cols));
@@ -63,11 +60,8 @@ Quantised QuantiseWhole(std::span<const float> values, int bits) {
 }
 
 Quantised QuantiseDivided(std::span<const float> values, int bits) {
-  Quantised quantised;
-  quantised.bits = bits;
-  quantised.rule = ScaleRule::kDividePerTensor;
-  quantised.codes.resize(values.size());
-  quantised.scales = {1.0F};
+  Quantised quantised = {
+      bits, ScaleRule::kDividePerTensor, std::vector<int16_t>(values.size()), {1.0F}};
   const float scale = static_cast<float>(SymmetricLevels(bits)) / LargestMagnitude(values);
   if (!std::isfinite(scale)) return quantised;
   quantised.scales[0] = scale;

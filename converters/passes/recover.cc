@@ -51,11 +51,8 @@ std::optional<float> FindScale(std::span<const float> values, int bits, std::spa
 
 std::optional<Quantised> RecoverRows(std::span<const float> values, const Shape& shape, int bits) {
   const uint64_t rows = Rows(shape), cols = Cols(shape);
-  Quantised quantised;
-  quantised.bits = bits;
-  quantised.rule = ScaleRule::kMultiplyPerRow;
-  quantised.codes.resize(values.size());
-  quantised.scales.resize(rows);
+  Quantised quantised = {bits, ScaleRule::kMultiplyPerRow, std::vector<int16_t>(values.size()),
+                         std::vector<float>(rows)};
   for (uint64_t row = 0; row < rows; ++row) {
     const std::optional<float> scale =
         FindScale(values.subspan(row * cols, cols), bits,
@@ -67,22 +64,15 @@ std::optional<Quantised> RecoverRows(std::span<const float> values, const Shape&
 }
 
 std::optional<Quantised> RecoverWhole(std::span<const float> values, int bits) {
-  Quantised quantised;
-  quantised.bits = bits;
-  quantised.rule = ScaleRule::kMultiplyPerTensor;
-  quantised.codes.resize(values.size());
-  const std::optional<float> scale = FindScale(values, bits, quantised.codes);
+  std::vector<int16_t> codes(values.size());
+  const std::optional<float> scale = FindScale(values, bits, codes);
   if (!scale) return std::nullopt;
-  quantised.scales = {*scale};
-  return quantised;
+  return Quantised{bits, ScaleRule::kMultiplyPerTensor, std::move(codes), {*scale}};
 }
 
 std::optional<Quantised> RecoverDivided(std::span<const float> values, int bits) {
-  Quantised quantised;
-  quantised.bits = bits;
-  quantised.rule = ScaleRule::kDividePerTensor;
-  quantised.codes.resize(values.size());
-  quantised.scales = {1.0F};
+  Quantised quantised = {
+      bits, ScaleRule::kDividePerTensor, std::vector<int16_t>(values.size()), {1.0F}};
   const float largest = LargestMagnitude(values);
   if (largest == 0) return quantised;
   const float middle = static_cast<float>(SymmetricLevels(bits)) / largest;

@@ -8,30 +8,62 @@
 #include <vector>
 
 #include "format/blocks.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 namespace {
 
-// Bins and tails that a projection serves; with a table, those of that table only.
-size_t UsesOf(const ModelDraft& draft, TensorId projection,
-              std::optional<TensorId> table = std::nullopt) {
-  size_t uses = 0;
-  const auto count = [&](const auto& part) {
-    uses += part.projection == projection && (!table || part.table == *table) ? 1 : 0;
-  };
-  for (const Block& block : draft.description.blocks) {
-    if (const auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
-      std::for_each(embedding->bins.begin(), embedding->bins.end(), count);
-    } else if (const auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      std::for_each(softmax->tails.begin(), softmax->tails.end(), count);
-      uses += softmax->head_projection == projection && (!table || softmax->head_table == table);
-    }
+// Where a block reads a table, perhaps through a projection.
+struct TableUse {
+  TensorId table;
+  std::optional<TensorId>* projection;
+  // Of an embedding: the projection is [width, columns of the table] and makes vectors of rows.
+  // Of a softmax: it is [columns, width] and the hidden state goes through it first.
+  bool outward;
+  bool beside_clusters;  // of an adaptive softmax's head
+};
+
+std::vector<TableUse> UsesOf(Block& block) {
+  std::vector<TableUse> uses;
+  std::visit(Overloaded{[&](AdaptiveEmbedding& embedding) {
+                          for (EmbeddingBin& bin : embedding.bins) {
+                            uses.push_back({bin.table, &bin.projection, true, false});
+                          }
+                        },
+                        [&](AdaptiveSoftmax& softmax) {
+                          if (softmax.head_table) {
+                            uses.push_back({*softmax.head_table, &softmax.head_projection, false,
+                                            !softmax.tails.empty()});
+                          }
+                          for (SoftmaxTail& tail : softmax.tails) {
+                            uses.push_back({tail.table, &tail.projection, false, false});
+                          }
+                        },
+                        [](TransformerDecoder&) {}, [](TransformerEncoder&) {},
+                        [](RecurrentDecoder&) {}, [](NeuralCache&) {}, [](BagClassifier&) {}},
+             block);
+  return uses;
+}
+
+std::vector<TableUse> UsesOf(ModelDraft& draft) {
+  std::vector<TableUse> uses;
+  for (Block& block : draft.description.blocks) {
+    const std::vector<TableUse> more = UsesOf(block);
+    uses.insert(uses.end(), more.begin(), more.end());
   }
   return uses;
 }
 
-// The projection of a table's rows T V^T for one of rows T, V = factors.projection
-// [columns, rank]: P V of a P [width, columns], V^T P of a P [columns, width].
+// Whether every use of the projection is one of this table.
+bool ProjectsAlone(std::span<const TableUse> uses, TensorId projection, TensorId table) {
+  return std::all_of(uses.begin(), uses.end(), [&](const TableUse& use) {
+    return *use.projection != projection || use.table == table;
+  });
+}
+
+// A table E = T V^T, with V = factors.projection [columns, rank], becomes the narrower table T.
+// The projection P of E becomes one of T: P V if P is [width, columns] (outward), V^T P if P is
+// [columns, width].
 std::vector<float> Folded(std::span<const float> projection, const LowRank& factors,
                           uint64_t columns, uint64_t width, bool outward) {
   const uint64_t rank = factors.rank;
@@ -63,9 +95,9 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
   const uint64_t rows = Rows(draft.tensors[id].shape);
   const uint64_t columns = Cols(draft.tensors[id].shape), rank = factors.rank;
   found.bytes_after = sizeof(float) * rank * rows;
-  std::vector<TensorId> folded;  // each once, however often it is named
+  const std::vector<TableUse> uses = UsesOf(draft);
+  std::vector<TensorId> folded;  // projections that have V in them; several uses may name one
   bool serves = false;
-  // `outward`: [width, columns] of an embedding; else [columns, width] of a softmax.
   const auto project = [&](std::optional<TensorId>& projection, bool outward) -> Status {
     serves = true;
     if (projection && std::find(folded.begin(), folded.end(), *projection) != folded.end()) {
@@ -74,7 +106,7 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
     if (projection) {
       EncodedTensor& tensor = draft.tensors[*projection];
       const auto* dense = std::get_if<DenseF32>(&tensor.values);
-      if (dense == nullptr || UsesOf(draft, *projection) != UsesOf(draft, *projection, id)) {
+      if (dense == nullptr || !ProjectsAlone(uses, *projection, id)) {
         return refuse(tensor.name, "float32 entries that project this table alone", "others");
       }
       const uint64_t width = Count(tensor.shape) / columns;
@@ -99,24 +131,14 @@ Status ProjectTable(TensorId id, LowRank factors, const std::string& where, Load
     folded.push_back(*projection);
     return {};
   };
-  for (Block& block : draft.description.blocks) {
-    if (auto* embedding = std::get_if<AdaptiveEmbedding>(&block)) {
-      for (EmbeddingBin& bin : embedding->bins) {
-        if (bin.table == id) KINGLET_RETURN_IF_ERROR(project(bin.projection, true));
-      }
-    } else if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
-      if (softmax->head_table == id) {
-        // Cluster rows read what the head's words read, and have no factor of their own.
-        if (!softmax->tails.empty()) {
-          return refuse(name, "a table of the embedding, of a tail or of a softmax without tails",
-                        "an adaptive softmax's head");
-        }
-        KINGLET_RETURN_IF_ERROR(project(softmax->head_projection, false));
-      }
-      for (SoftmaxTail& tail : softmax->tails) {
-        if (tail.table == id) KINGLET_RETURN_IF_ERROR(project(tail.projection, false));
-      }
+  for (const TableUse& use : uses) {
+    if (use.table != id) continue;
+    // Cluster rows read what the head's words read, and have no factor of their own.
+    if (use.beside_clusters) {
+      return refuse(name, "a table of the embedding, of a tail or of a softmax without tails",
+                    "an adaptive softmax's head");
     }
+    KINGLET_RETURN_IF_ERROR(project(*use.projection, use.outward));
   }
   if (!serves) return refuse(name, "a table of the embedding or the softmax", "none");
   draft.tensors[id].shape = {rows, rank};

@@ -1,4 +1,4 @@
-// A table of a model replaced by its low-rank factors.
+// Replaces a table of a model by its low-rank factors.
 #ifndef KINGLET_CONVERTERS_RECIPE_PROJECT_TABLE_H_
 #define KINGLET_CONVERTERS_RECIPE_PROJECT_TABLE_H_
 
@@ -12,11 +12,12 @@
 
 namespace kinglet {
 
-// Tensor `id` becomes the thin table wherever it serves as a table: of the embedding, of tails, and
-// of a softmax without tails. Where it had a projection, that takes the second factor in; else it
-// gets one, "NAME.projection" or, of a softmax, "NAME.projection_in". `found` gets the bytes of
-// both tensors where there were two. Errors: KINGLET_INVALID_ARGUMENT, "recipe: WHERE, TENSOR: ..".
-// REQUIRES: the tensor is float32 and factors are its own.
+// Replaces tensor `id` by the narrow table of `factors`, wherever it serves as a table: in the
+// embedding, in tails, and in a softmax without tails. A projection that the table has takes the
+// second factor in. Otherwise the table gets one, called NAME.projection, or NAME.projection_in in
+// a softmax. `found` gets the bytes of both tensors if there were two. Errors:
+// KINGLET_INVALID_ARGUMENT, "recipe: WHERE, TENSOR: ..". REQUIRES: the tensor is float32, and the
+// factors are its own.
 Status ProjectTable(TensorId id, LowRank factors, const std::string& where, LoadedModel& model,
                     Reconstruction& found);
 

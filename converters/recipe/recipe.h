@@ -65,8 +65,8 @@ struct CodesRecipe {
 };
 
 // Codes computed from a seed (format/hashed_codes.h): HashedNets (Chen et al. 2015), slim
-// embeddings with a hashed mapping. The checkpoint holds no codes, so the recipe says how many words
-// and positions there are.
+// embeddings with a hashed mapping. The checkpoint holds no codes, so the recipe says how many
+// words and positions there are.
 struct HashedRecipe {
   Combine combine = Combine::kConcatenate;
   PoolsRecipe pools;

@@ -1,5 +1,5 @@
-// A family's checkpoint in which a recipe declares tables that the family does not know how to
-// make.
+// Checkpoints of a family whose network has DeFINE units where the family expects tables. The
+// recipe says what the units are made of.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 
@@ -11,9 +11,9 @@
 
 namespace kinglet {
 
-// The tensors as the family sees them: the recipe's tables by their names, in place of the tensors
-// that they are made of. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, also for a table
-// that the checkpoint has already; as MakeTable. REQUIRES: threads >= 1.
+// The checkpoint's tensors as the family expects them: the recipe's tables, computed, in place of
+// the tensors that they are made of. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, also if
+// the checkpoint has a tensor of a table's name; those of MakeTable. REQUIRES: threads >= 1.
 Result<SourceWeights> WithTables(const Recipe& recipe, const SourceWeights& weights,
                                  size_t threads);
 

@@ -24,12 +24,12 @@ Status RefuseModel(const std::string& where, const std::string& expected,
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
 }
 
-// The unit that is the embedding's one table; null if there is none. `Embedding` is an
-// EmbeddingRecipe, const or not.
+// The DeFINE unit that makes all vectors of the embedding; null if another table or a projection
+// takes part. `Embedding` is an EmbeddingRecipe, const or not.
 template <class Embedding>
 auto* OnlyUnit(Embedding& recipe) {
   const bool alone = recipe.bins.size() == 1 && !recipe.bins[0].projection;
-  return alone ? std::get_if<DefineRecipe>(&recipe.bins[0].table.form) : nullptr;
+  return alone ? recipe.bins[0].table.define() : nullptr;
 }
 
 class ModelMaker {
@@ -78,20 +78,22 @@ class ModelMaker {
     return {};
   }
 
-  // Of a norm: stays as it is under passes.
+  // What a tensor is to passes: matrices are pruned and quantised, vectors are quantised, and the
+  // parameters of norms stay as they are.
   enum class Use : uint8_t { kMatrix, kVector, kNorm };
 
   TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
                      Use use) {
     const auto id = static_cast<TensorId>(model_.draft.tensors.size());
-    const bool coded = std::holds_alternative<Coded>(values);
     model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
+    const bool coded = model_.draft.tensors.back().coded();
     if (!coded && use != Use::kNorm) model_.quantisable.push_back(id);
     if (!coded && use == Use::kMatrix) model_.prunable.push_back(id);
     return id;
   }
 
-  // A tensor of the checkpoint as it is, once however often it is named. Its values are read later.
+  // A tensor of the checkpoint as it is. Its values are read later, and a tensor that is named
+  // twice is stored once.
   Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
     const auto known = added_.equal_range(ref.name);
     for (auto at = known.first; at != known.second; ++at) {
@@ -119,13 +121,14 @@ class ModelMaker {
 
   struct AddedTable {
     TensorId id;
-    std::optional<TensorId> projection;  // [width, columns], where the form brings one
+    std::optional<TensorId> projection;  // [width, columns], of KD codes with a dense layer
     uint32_t words;
   };
 
-  // `folded`: the place can have no projection that the form brings.
+  // `folded`: a projection of the table's own is multiplied into its codebook, because this place
+  // of the model has no projection, or another one.
   Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded) {
-    if (const auto* dense = std::get_if<DenseRecipe>(&recipe.form)) {
+    if (const DenseRecipe* dense = recipe.dense()) {
       KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kMatrix));
       return CheckedTable(name, id, std::nullopt);
     }
@@ -207,7 +210,7 @@ class ModelMaker {
     return embedding;
   }
 
-  // The bands of its Map become the embedding's bins.
+  // A DeFINE unit that stays in the model. The bands of its Map layer become the embedding's bins.
   Status AddUnit(const DefineRecipe& recipe, AdaptiveEmbedding& embedding) {
     uint64_t words = 0, map_width = 0;
     if (recipe.map.empty() || recipe.map.size() > kMaxBins) {
@@ -302,10 +305,11 @@ class ModelMaker {
     return part;
   }
 
-  // In the format words and clusters of a head read the same. Where the words read P h and the
-  // clusters h itself, [E 0] and [0 I] on [P; C] h are the E P h and C h that are meant.
+  // In the file format, the words and the clusters of a head multiply the same vector. Here the
+  // words' logits are E P h and the clusters' are C h. So the vector is [P; C] h, of which the
+  // words take [E 0] and the clusters [0 I].
   Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
-    const auto* dense = std::get_if<DenseRecipe>(&recipe.head->table.form);
+    const DenseRecipe* dense = recipe.head->table.dense();
     if (dense == nullptr) {
       return RefuseModel("softmax.head.table", "a tensor where clusters read the hidden state",
                          "codes");
@@ -385,7 +389,7 @@ class ModelMaker {
     return softmax;
   }
 
-  // y = x * scale + shift.
+  // A batch norm as y = x * scale + shift.
   struct FoldedNorm {
     TensorId scale, shift;
   };

@@ -1,4 +1,4 @@
-// A recipe's blocks filled from a checkpoint.
+// Makes the model that a recipe describes of a checkpoint's tensors.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_MODEL_H_
 
@@ -12,18 +12,19 @@
 
 namespace kinglet {
 
-// The model before any pass; tensors that are the checkpoint's are read later (LoadedModel::read),
-// what is made of several now. The draft's tensors are called by their place: "embedding.table" (or
-// "embedding.1.table" where there are several bins), its codebook "embedding.table.codebook",
-// "recurrent.0.input_weight", "softmax.head.bias", "softmax.tails.0.table"; a tensor that two
-// places name is stored once, under the first. Missing and unused tensors are refused all together.
-// Errors: KINGLET_INVALID_CHECKPOINT, and those of the passes that make tables. REQUIRES: the
-// recipe names blocks, threads >= 1.
+// The model before any pass. The draft's tensors are named after their place: "embedding.table" (or
+// "embedding.1.table" if there are several bins) and its codebook "embedding.table.codebook",
+// "recurrent.0.input_weight", "softmax.head.bias", "softmax.tails.0.table". A tensor that two
+// places name is stored once, under the first name. Tensors that the checkpoint holds as they are
+// get their values later (LoadedModel::read); tensors made of several have them at once. Errors:
+// KINGLET_INVALID_CHECKPOINT, with all missing and unused tensors in one message, and those of the
+// passes that make tables. REQUIRES: the recipe names blocks, threads >= 1.
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
                                     size_t threads);
 
-// The embedding's one table, where it is a DeFINE unit's, stays a unit, and a stream keeps so many
-// rows that it made.
+// If a DeFINE unit makes all vectors of the embedding, it stays in the model, and each stream
+// caches `cache_rows` of its rows. Otherwise nothing changes. REQUIRES: the recipe has an
+// embedding.
 void KeepUnit(uint32_t cache_rows, Recipe& recipe);
 
 }  // namespace kinglet

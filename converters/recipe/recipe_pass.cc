@@ -2,21 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <filesystem>
-#include <string_view>
 #include <utility>
 
-#include "converters/passes/low_rank.h"
-#include "converters/passes/product_quantise.h"
-#include "converters/passes/prune.h"
-#include "converters/passes/quantise.h"
-#include "converters/passes/reconstruction.h"
-#include "converters/passes/slim_mapping.h"
-#include "converters/passes/sub_vectors.h"
-#include "converters/passes/summed_codes.h"
-#include "converters/recipe/project_table.h"
-#include "converters/sources/quoted.h"
+#include "format/encoding.h"
 #include "format/limits.h"
 
 namespace kinglet {
@@ -24,11 +12,14 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::array kScales = {"row"sv, "tensor"sv};
+// Names of enumerators, in their order (ReadEnum).
 constexpr std::array kMappings = {"clustered"sv, "shuffled"sv, "hashed"sv};
 constexpr std::array kPassPools = {"one"sv, "each"sv};
+// Names of choices that are a truth value: the second one means true.
+constexpr std::array kScales = {"row"sv, "tensor"sv};
 constexpr std::array kPassCombines = {"concatenate"sv, "sum"sv};
 
+// "bits": how many bits each integer has.
 Result<int> ReadBits(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode bits, node.Get("bits"));
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, bits.Count());
@@ -39,25 +30,50 @@ Result<int> ReadBits(const RecipeNode& node) {
 Result<double> ReadFraction(const RecipeNode& node, std::string_view key) {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, node.Get(key));
   KINGLET_ASSIGN_OR_RETURN(const double fraction, member.Number());
-  if (!(fraction >= 0 && fraction < 1))
+  if (!(fraction >= 0 && fraction < 1)) {
     return member.Refuse("at least 0, below 1", member.Outline());
+  }
   return fraction;
 }
 
-Result<CodeStep> ParseCode(const RecipeNode& node) {
+using PassStep = PassRecipe::Step;
+
+Result<PassStep> ParsePrune(const RecipeNode& node) {
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "fraction"}));
+  // The share of the entries that become zero.
+  KINGLET_ASSIGN_OR_RETURN(const double fraction, ReadFraction(node, "fraction"));
+  return PassStep(PruneStep{fraction});
+}
+
+Result<PassStep> ParseQuantise(const RecipeNode& node) {
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "bits", "scale"}));
+  KINGLET_ASSIGN_OR_RETURN(const int bits, ReadBits(node));
+  // Whether each row of a matrix has a scale, or the whole matrix has one.
+  KINGLET_ASSIGN_OR_RETURN(const size_t scale, node.ChoiceOr("scale", kScales, 0));
+  return PassStep(QuantiseStep{bits, scale == 1});
+}
+
+Result<PassStep> ParseHalf(const RecipeNode& node) {
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors"}));
+  return PassStep(HalveStep{});
+}
+
+Result<PassStep> ParseCode(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"pass", "tensors", "combine", "mapping", "positions", "pools", "sub_vectors",
                       "seed", "iterations", "restarts", "sweeps"}));
   CodeStep step;
-  KINGLET_ASSIGN_OR_RETURN(const size_t mapping, node.ChoiceOr("mapping", kMappings, 0));
-  step.mapping = static_cast<CodeStep::Mapping>(mapping);
+  // How the codes are found.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "mapping", kMappings, step.mapping));
+  // How many codes a row has.
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode positions, node.Get("positions"));
   KINGLET_ASSIGN_OR_RETURN(step.positions, positions.Count());
   if (step.positions == 0 || step.positions > kMaxExtent) {
     return positions.Refuse("1 to " + std::to_string(kMaxExtent), positions.Outline());
   }
-  KINGLET_ASSIGN_OR_RETURN(const size_t pools, node.ChoiceOr("pools", kPassPools, 1));
-  step.pools = static_cast<CodeStep::Pools>(pools);
+  // Whether the positions share their sub-vectors.
+  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "pools", kPassPools, step.pools));
+  // How many sub-vectors all pools have together.
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode sub_vectors, node.Get("sub_vectors"));
   KINGLET_ASSIGN_OR_RETURN(step.sub_vectors, sub_vectors.Count());
   const uint64_t least = step.pools == CodeStep::Pools::kEach ? step.positions : 1;
@@ -65,15 +81,20 @@ Result<CodeStep> ParseCode(const RecipeNode& node) {
     return sub_vectors.Refuse(std::to_string(least) + " to " + std::to_string(kMaxDimension),
                               sub_vectors.Outline());
   }
+  // The seed of k-means, of the shuffled mapping or of the hash.
   KINGLET_ASSIGN_OR_RETURN(step.seed, node.CountOr("seed", step.seed));
+  // The most rounds of k-means, and how often it starts anew; the best result is kept.
   KINGLET_ASSIGN_OR_RETURN(step.iterations, node.CountOr("iterations", step.iterations));
   KINGLET_ASSIGN_OR_RETURN(step.restarts, node.CountOr("restarts", step.restarts));
+  // Whether the sub-vectors are parts of a row or whole vectors to add up.
   KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceOr("combine", kPassCombines, 0));
   step.sum = combine == 1;
+  // Of sums: how often every position chooses its code anew.
   if (!step.sum) {
-    if (const auto sweeps = node.Find("sweeps"))
-      return sweeps->Refuse("sums to sweep over", "none");
-    return step;
+    if (const auto sweeps = node.Find("sweeps")) {
+      return sweeps->Refuse("none without \"combine\": \"sum\"", sweeps->Outline());
+    }
+    return PassStep(step);
   }
   KINGLET_ASSIGN_OR_RETURN(step.sweeps, node.CountOr("sweeps", step.sweeps));
   for (const std::string_view other : {"mapping"sv, "pools"sv}) {
@@ -85,350 +106,58 @@ Result<CodeStep> ParseCode(const RecipeNode& node) {
     return sub_vectors.Refuse("a multiple of the positions, " + std::to_string(step.positions),
                               sub_vectors.Outline());
   }
-  return step;
+  return PassStep(step);
 }
 
-Result<LowRankStep> ParseLowRank(const RecipeNode& node) {
+Result<PassStep> ParseLowRank(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "rank", "error"}));
   LowRankStep step;
+  // How many columns the narrower table has.
   if (const auto rank = node.Find("rank")) {
     KINGLET_ASSIGN_OR_RETURN(step.rank, rank->Count());
     if (node.Find("error")) return node.Refuse("a rank or an error", "both");
-    return step;
+    return PassStep(step);
   }
+  // The relative error that the smallest sufficient rank may have.
   KINGLET_ASSIGN_OR_RETURN(step.error, ReadFraction(node, "error"));
-  return step;
+  return PassStep(step);
 }
 
-std::string NumberAs(double number, const char* format) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, number);
-  return text;
+Result<PassStep> ParseCalibrate(const RecipeNode& node) {
+  KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits"}));
+  CalibrateStep step;
+  // The file with the text that the model runs on.
+  KINGLET_ASSIGN_OR_RETURN(step.text, node.TextAt("text"));
+  KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
+  return PassStep(std::move(step));
 }
 
-std::string BytesReport(const Reconstruction& found) {
-  return std::to_string(found.bytes_before) + " -> " + std::to_string(found.bytes_after) +
-         " bytes, ratio " + NumberAs(found.Ratio(), "%.2f");
-}
-
-std::string Report(const std::string& tensor, const std::string& what,
-                   const Reconstruction& found) {
-  return tensor + ": " + what + ", relative error " + NumberAs(found.relative_error, "%.4g") +
-         ", mean squared error " + NumberAs(found.mean_squared_error, "%.4g") + ", " +
-         BytesReport(found);
-}
-
-// What a pass did to each of its tensors: told one by one, or, where those would be many lines, all
-// together.
-class PassReports {
- public:
-  void Add(std::string tensor, std::string what, const Reconstruction& found) {
-    reports_.push_back({std::move(tensor), std::move(what), found});
-  }
-
-  std::vector<std::string> Notes() const {
-    constexpr size_t kMaxNotes = 3;
-    std::vector<std::string> notes;
-    if (reports_.size() <= kMaxNotes) {
-      for (const auto& [tensor, what, found] : reports_) {
-        notes.push_back(Report(tensor, what, found));
-      }
-      return notes;
-    }
-    Reconstruction sum;
-    const auto* worst = &reports_[0];
-    for (const TensorReport& report : reports_) {
-      sum.bytes_before += report.found.bytes_before;
-      sum.bytes_after += report.found.bytes_after;
-      if (report.found.relative_error > worst->found.relative_error) worst = &report;
-    }
-    notes.push_back(std::to_string(reports_.size()) + " tensors: " + reports_[0].what +
-                    ", relative error up to " + NumberAs(worst->found.relative_error, "%.4g") +
-                    " (" + worst->tensor + "), " + BytesReport(sum));
-    return notes;
-  }
-
- private:
-  struct TensorReport {
-    std::string tensor, what;
-    Reconstruction found;
-  };
-  std::vector<TensorReport> reports_;
+struct PassForm {
+  std::string_view name;
+  Result<PassStep> (*parse)(const RecipeNode& node);
 };
-
-// One pass over a model.
-class PassRunner {
- public:
-  PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
-             LoadedModel& model)
-      : pass_(pass), where_("pass " + std::to_string(index)), around_(around), model_(model) {}
-
-  Status operator()(const PruneStep& step) {
-    return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
-      EncodedTensor& tensor = model_.draft.tensors[id];
-      const std::vector<float> before = DecodedValues(tensor);
-      PruneTensor(step.fraction, tensor);
-      tensor.pruned = true;
-      Note(tensor, "pruned", before);
-      return {};
-    });
-  }
-
-  Status operator()(const QuantiseStep& step) {
-    return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
-      EncodedTensor& tensor = model_.draft.tensors[id];
-      auto* dense = std::get_if<DenseF32>(&tensor.values);
-      if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
-      const std::vector<float> before = dense->values;
-      if (tensor.shape.size() == 1) {
-        tensor.values = QuantiseDivided(before, step.bits);
-      } else if (step.per_tensor) {
-        tensor.values = QuantiseWhole(before, step.bits);
-      } else {
-        tensor.values = QuantiseRows(before, tensor.shape, step.bits);
-      }
-      Note(tensor, std::to_string(step.bits) + " bits", before);
-      return {};
-    });
-  }
-
-  Status operator()(const HalveStep&) {
-    return ForEach({}, "half", [&](TensorId id) -> Status {
-      EncodedTensor& tensor = model_.draft.tensors[id];
-      const auto* dense = std::get_if<DenseF32>(&tensor.values);
-      if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
-      const std::vector<float> before = dense->values;
-      DenseF16 half;
-      for (const float value : before) half.words.push_back(FloatToHalf(value));
-      const auto infinite = [](uint16_t word) { return (word & 0x7C00) == 0x7C00; };
-      if (std::any_of(half.words.begin(), half.words.end(), infinite)) {
-        return Refuse(tensor.name, "values that float16 can hold", "larger ones");
-      }
-      tensor.values = std::move(half);
-      Note(tensor, "float16", before);
-      return {};
-    });
-  }
-
-  Status operator()(const CodeStep& step) {
-    return ForEach({}, "code", [&](TensorId id) -> Status {
-      const EncodedTensor& tensor = model_.draft.tensors[id];
-      if (!std::holds_alternative<DenseF32>(tensor.values)) {
-        return Refuse(tensor.name, "a float32 tensor", "another");
-      }
-      const std::vector<float> before = DecodedValues(tensor);
-      Result<CodedTable> made = MakeCodes(step, tensor.name, before, tensor.shape);
-      if (!made.ok()) return Placed(tensor.name, made.status());
-      CodedTable coded = std::move(made).value();
-      const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
-      Reconstruction found = Compare(before, tensor.shape, coded);
-      if (hashed) found.bytes_after -= BytesOfCodes(coded);
-      model_.notes.push_back(Report(
-          tensor.name,
-          std::to_string(coded.positions) + (hashed ? " hashed codes" : " codes") + " a row, " +
-              std::to_string(coded.codebook.size() / coded.length) + " sub-vectors",
-          found));
-      Replace(id, std::move(coded), hashed ? std::optional(step.seed) : std::nullopt);
-      return {};
-    });
-  }
-
-  Status operator()(const LowRankStep& step) {
-    return ForEach({}, "low_rank", [&](TensorId id) -> Status {
-      const EncodedTensor& tensor = model_.draft.tensors[id];
-      if (!std::holds_alternative<DenseF32>(tensor.values) || tensor.shape.size() != 2) {
-        return Refuse(tensor.name, "a float32 matrix", "another tensor");
-      }
-      const std::vector<float> before = DecodedValues(tensor);
-      Result<LowRank> made =
-          step.rank ? FactoriseToRank(before, tensor.shape, *step.rank, around_.threads)
-                    : FactoriseToError(before, tensor.shape, step.error, around_.threads);
-      if (!made.ok()) return Placed(tensor.name, made.status());
-      Reconstruction found = Compare(before, tensor.shape, *made);
-      const std::string name = tensor.name;
-      const std::string what = "rank " + std::to_string(made->rank);
-      KINGLET_RETURN_IF_ERROR(ProjectTable(id, *std::move(made), where_, model_, found));
-      model_.notes.push_back(Report(name, what, found));
-      return {};
-    });
-  }
-
-  Status operator()(const CalibrateStep& step) {
-    for (const TensorId id : model_.quantisable) {
-      const EncodedTensor& tensor = model_.draft.tensors[id];
-      if (!tensor.coded() && !std::holds_alternative<Quantised>(tensor.values)) {
-        return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
-      }
-    }
-    const auto path = std::filesystem::path(around_.folder) / step.text;
-    model_.calibration = LoadedModel::Calibration{path.string(), step.bits};
-    return {};
-  }
-
- private:
-  // A pass's own refusal, with the place in the recipe in front.
-  Status Placed(const std::string& tensor, const Status& status) const {
-    return Status(status.code(), "recipe: " + where_ + ", " + tensor + ": " + status.message());
-  }
-  Status Refuse(const std::string& where, const std::string& expected,
-                const std::string& found) const {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", where_ + ", " + where, expected,
-                           found);
-  }
-
-  // Runs `apply` on the tensors that the patterns name, or on `otherwise` where there are none.
-  template <class Apply>
-  Status ForEach(const std::vector<TensorId>& otherwise, const char* what, Apply apply) {
-    std::vector<TensorId> chosen;
-    if (pass_.tensors.empty()) chosen = otherwise;
-    for (const std::string& pattern : pass_.tensors) {
-      bool any = false;
-      for (TensorId id = 0; id < model_.draft.tensors.size(); ++id) {
-        if (!MatchesPattern(pattern, model_.draft.tensors[id].name)) continue;
-        any = true;
-        if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
-      }
-      if (!any) return Refuse(what, "a tensor that " + QuotedName(pattern) + " names", "none");
-    }
-    if (chosen.empty()) return Refuse(what, "tensors", "none named");
-    for (const TensorId id : chosen) {
-      if (model_.draft.tensors[id].coded() && pass_.tensors.empty()) continue;
-      if (model_.draft.tensors[id].coded()) {
-        return Refuse(model_.draft.tensors[id].name, "a tensor that is not coded", "codes");
-      }
-      KINGLET_RETURN_IF_ERROR(apply(id));
-    }
-    for (std::string& note : reports_.Notes()) model_.notes.push_back(std::move(note));
-    return {};
-  }
-
-  void Note(const EncodedTensor& tensor, const std::string& what, std::span<const float> before) {
-    reports_.Add(tensor.name, what, Compare(before, tensor));
-  }
-
-  Result<CodedTable> MakeCodes(const CodeStep& step, const std::string& tensor,
-                               std::span<const float> values, const Shape& shape) const {
-    KMeansOptions clustering;
-    clustering.seed = step.seed;
-    clustering.iterations = step.iterations;
-    clustering.restarts = step.restarts;
-    clustering.threads = around_.threads;
-    if (step.sum) {
-      SumQuantisation options;
-      options.positions = step.positions;
-      options.choices = step.sub_vectors / step.positions;
-      options.sweeps = step.sweeps;
-      options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(step, tensor, step.positions);
-      return QuantiseToSums(values, shape, options);
-    }
-    std::vector<uint32_t> pools = step.pools == CodeStep::Pools::kOne
-                                      ? std::vector{static_cast<uint32_t>(step.sub_vectors)}
-                                      : EvenPools(step.sub_vectors, step.positions);
-    if (step.mapping == CodeStep::Mapping::kClustered) {
-      ProductQuantisation options;
-      options.positions = step.positions;
-      options.pools = std::move(pools);
-      options.clustering = std::move(clustering);
-      options.progress = ClusteringProgress(step, tensor, options.pools.size());
-      return ProductQuantise(values, shape, options);
-    }
-    const auto mapping = step.mapping == CodeStep::Mapping::kHashed ? HashedCodes : ShuffledCodes;
-    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
-                             mapping(shape, step.positions, pools, step.seed));
-    return FitSubVectors(values, shape, step.positions, std::move(pools), std::move(codes),
-                         around_.threads);
-  }
-
-  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodeStep& step,
-                                                                      const std::string& tensor,
-                                                                      uint64_t pools) const {
-    if (!around_.progress) return {};
-    return [this, step, tensor, pools](uint64_t pool, const KMeansStep& done) {
-      const auto of = [](uint64_t number, uint64_t total) {
-        return std::to_string(number + 1) + " of " + std::to_string(total);
-      };
-      around_.progress(where_ + ", " + tensor + ": pool " + of(pool, pools) + ", restart " +
-                       of(done.restart, step.restarts) + ", iteration " +
-                       of(done.iteration, step.iterations) + ", squared error " +
-                       NumberAs(done.error, "%.6g"));
-    };
-  }
-
-  // The tensor becomes coded; passes that follow find its codebook under its name.
-  void Replace(TensorId id, CodedTable coded, std::optional<uint64_t> seed) {
-    std::vector<EncodedTensor>& tensors = model_.draft.tensors;
-    const auto codebook = static_cast<TensorId>(tensors.size());
-    DraftTable made = ForDraft(std::move(coded), seed);
-    made.table.scheme.codebook = codebook;
-    tensors.push_back(
-        {tensors[id].name + ".codebook", made.codebook_shape, std::move(made.codebook), false});
-    tensors[id].values = std::move(made.table);
-    tensors[id].pruned = false;
-    for (std::vector<TensorId>* list : {&model_.quantisable, &model_.prunable}) {
-      std::replace(list->begin(), list->end(), id, codebook);
-    }
-  }
-
-  const PassRecipe& pass_;
-  std::string where_;
-  const PassSurroundings& around_;
-  LoadedModel& model_;
-  PassReports reports_;  // of tensors whose encoding alone changed
+constexpr std::array kPassForms = {
+    PassForm{"prune", ParsePrune},      PassForm{"quantise", ParseQuantise},
+    PassForm{"half", ParseHalf},        PassForm{"code", ParseCode},
+    PassForm{"low_rank", ParseLowRank}, PassForm{"calibrate", ParseCalibrate},
 };
 
 }  // namespace
 
 Result<PassRecipe> ParsePass(const RecipeNode& node) {
+  std::array<std::string_view, kPassForms.size()> names;
+  std::transform(kPassForms.begin(), kPassForms.end(), names.begin(),
+                 [](const PassForm& form) { return form.name; });
+  // What the pass does.
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode named, node.Get("pass"));
-  constexpr std::array kPasses = {"prune"sv, "quantise"sv, "half"sv,
-                                  "code"sv,  "low_rank"sv, "calibrate"sv};
-  KINGLET_ASSIGN_OR_RETURN(const size_t kind, named.Choice(kPasses));
+  KINGLET_ASSIGN_OR_RETURN(const size_t form, named.Choice(names));
   PassRecipe pass;
+  // Patterns of the tensors that it changes.
   if (const auto tensors = node.Find("tensors")) {
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, tensors->Items());
-    for (const RecipeNode& item : items) {
-      KINGLET_ASSIGN_OR_RETURN(std::string pattern, item.Text());
-      pass.tensors.push_back(std::move(pattern));
-    }
+    KINGLET_ASSIGN_OR_RETURN(pass.tensors, tensors->Texts());
   }
-  switch (kind) {
-    case 0: {
-      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "fraction"}));
-      KINGLET_ASSIGN_OR_RETURN(const double fraction, ReadFraction(node, "fraction"));
-      pass.step = PruneStep{fraction};
-      return pass;
-    }
-    case 1: {
-      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors", "bits", "scale"}));
-      KINGLET_ASSIGN_OR_RETURN(const int bits, ReadBits(node));
-      KINGLET_ASSIGN_OR_RETURN(const size_t scale, node.ChoiceOr("scale", kScales, 0));
-      pass.step = QuantiseStep{bits, scale == 1};
-      return pass;
-    }
-    case 2: {
-      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "tensors"}));
-      pass.step = HalveStep{};
-      return pass;
-    }
-    case 3: {
-      KINGLET_ASSIGN_OR_RETURN(pass.step, ParseCode(node));
-      return pass;
-    }
-    case 4: {
-      KINGLET_ASSIGN_OR_RETURN(pass.step, ParseLowRank(node));
-      return pass;
-    }
-    default: {
-      KINGLET_RETURN_IF_ERROR(node.CheckKeys({"pass", "text", "bits"}));
-      CalibrateStep step;
-      KINGLET_ASSIGN_OR_RETURN(const RecipeNode text, node.Get("text"));
-      KINGLET_ASSIGN_OR_RETURN(step.text, text.Text());
-      KINGLET_ASSIGN_OR_RETURN(step.bits, ReadBits(node));
-      pass.step = std::move(step);
-      return pass;
-    }
-  }
+  KINGLET_ASSIGN_OR_RETURN(pass.step, kPassForms[form].parse(node));
+  return pass;
 }
 
 bool MatchesPattern(std::string_view pattern, std::string_view name) {
@@ -449,18 +178,6 @@ bool MatchesPattern(std::string_view pattern, std::string_view name) {
     }
   }
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
-Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
-                         LoadedModel& model) {
-  for (size_t i = 0; i < passes.size(); ++i) {
-    if (model.calibration) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
-                             "none after calibrate, which runs the finished model", "one");
-    }
-    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(passes[i], i, around, model), passes[i].step));
-  }
-  return {};
 }
 
 }  // namespace kinglet

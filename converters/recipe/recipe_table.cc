@@ -19,7 +19,7 @@ bool HasRank(const Shape& shape, size_t rank) {
   return shape.size() == rank && std::find(shape.begin(), shape.end(), 0u) == shape.end();
 }
 
-// A codebook [.., length] as rows.
+// A codebook [.., length] as a matrix of its sub-vectors.
 struct Codebook {
   uint64_t rows = 0, length = 0;
   std::vector<float> values;
@@ -41,7 +41,7 @@ Result<Codebook> ReadCodebook(const TensorRef& ref, const RecipeTensors& tensors
   return Codebook{rows, length, std::move(read.values)};
 }
 
-// The pools' sizes, which add up to the codebook.
+// The sizes of the pools, which divide the codebook among them.
 Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef& codebook,
                                       uint64_t rows, uint64_t positions) {
   switch (pools.kind) {
@@ -101,6 +101,7 @@ RecipeTable FromCoded(CodedTable coded) {
   return table;
 }
 
+// A visitor of TableRecipe::form.
 class TableMaker {
  public:
   TableMaker(const RecipeTensors& tensors, size_t threads) : tensors_(tensors), threads_(threads) {}
@@ -131,7 +132,9 @@ class TableMaker {
     if (recipe.positions == 0 || recipe.positions > kMaxExtent || recipe.words == 0 ||
         recipe.words > kMaxDimension) {
       return RefuseTensor(
-          recipe.codebook, "words and positions in bounds",
+          recipe.codebook,
+          "1 to " + std::to_string(kMaxDimension) + " words and 1 to " +
+              std::to_string(kMaxExtent) + " positions",
           std::to_string(recipe.words) + " and " + std::to_string(recipe.positions));
     }
     KINGLET_ASSIGN_OR_RETURN(
@@ -205,7 +208,7 @@ class TableMaker {
                           ShapeText(kernel.shape));
     }
     const uint64_t width = kernel.shape[0];
-    // KdTraining has TensorFlow's [length, width].
+    // KdTraining expects TensorFlow's order, [length, width].
     const std::vector<float> transposed = Transposed(kernel.values, width, coded.length);
     std::vector<float> bias, gain, offset, mean, variance;
     const auto read = [&](const std::optional<TensorRef>& ref, uint64_t count,
@@ -245,7 +248,7 @@ class TableMaker {
   Result<RecipeTable> operator()(const DefineRecipe& recipe) const {
     if (recipe.cache_rows) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
-                             "none, but for the embedding's one table, without a projection",
+                             "none, unless the unit makes all vectors of the embedding",
                              std::to_string(*recipe.cache_rows));
     }
     DefineMap map;
@@ -303,9 +306,10 @@ class TableMaker {
 
   Result<DefineBand> Band(const DefineRecipe::Band& from) const {
     KINGLET_ASSIGN_OR_RETURN(const RecipeTable table, MakeTable(from.table[0], tensors_, threads_));
-    // Where codes are computed no tensor says how many words there are.
-    if (table.seed && Count(table.shape) > kMaxDimension) {
-      return RefuseTensor(std::get<HashedRecipe>(from.table[0].form).codebook,
+    // Of hashed codes no tensor limits the number of words, and the band holds every row.
+    const HashedRecipe* hashed = from.table[0].hashed();
+    if (hashed != nullptr && Count(table.shape) > kMaxDimension) {
+      return RefuseTensor(hashed->codebook,
                           "a table of at most " + std::to_string(kMaxDimension) + " entries",
                           ShapeText(table.shape));
     }

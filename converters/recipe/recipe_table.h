@@ -1,4 +1,4 @@
-// A recipe's table as values: dense, or codes and a codebook.
+// Reads a recipe's table from a checkpoint: as dense values, or as codes and a codebook.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_TABLE_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_TABLE_H_
 
@@ -18,21 +18,20 @@ namespace kinglet {
 
 struct RecipeTable {
   Shape shape;               // [words, columns]
-  std::vector<float> dense;  // [words, columns], where it is not coded
+  std::vector<float> dense;  // [words, columns]; empty of a coded table
   std::optional<CodedTable> coded;
-  // Of a coded table whose codes are computed: `coded` has none.
-  std::optional<uint64_t> seed;
-  // [width, columns], where the form brings one (KD codes with a dense layer).
-  std::vector<float> projection;
-  std::string note;  // for the user; may be empty
+  std::optional<uint64_t> seed;   // of hashed codes, which `coded` leaves out
+  std::vector<float> projection;  // [width, columns], of KD codes with a dense layer; else empty
+  std::string note;               // for the user; may be empty
 };
 
-// Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, and those of the passes that make codes and
-// tables. REQUIRES: threads >= 1.
+// Codes are taken from the checkpoint, or computed from what training left (DPQ, logits); a DeFINE
+// unit becomes a dense table. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, and those of
+// the passes that make codes and tables. REQUIRES: threads >= 1.
 Result<RecipeTable> MakeTable(const TableRecipe& recipe, const RecipeTensors& tensors,
                               size_t threads);
 
-// Every entry as float32, [words, columns], or [words, width] with a projection of its own.
+// Every row as float32: [words, columns], or, if the table has a projection, [words, width].
 std::vector<float> FullTable(const RecipeTable& table);
 
 }  // namespace kinglet

@@ -23,7 +23,7 @@ Status CheckRefRange(const TensorRef& ref, const char* what,
 
 bool IsWhole(const TensorRef& ref) { return !ref.rows && !ref.columns && !ref.transpose; }
 
-// Of the part that the reference means of a tensor of this shape.
+// The shape of the part that the reference selects of a tensor of this shape.
 Result<Shape> PartShape(const TensorRef& ref, const Shape& shape) {
   if (IsWhole(ref)) return shape;
   if (shape.size() != 1 && shape.size() != 2) {

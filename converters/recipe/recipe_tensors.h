@@ -1,4 +1,4 @@
-// A recipe's references read from a checkpoint.
+// Reads the tensors of a checkpoint that a recipe refers to.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_TENSORS_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_TENSORS_H_
 
@@ -22,7 +22,7 @@ struct TensorValues {
   std::vector<T> values;  // row-major
 };
 
-// KINGLET_INVALID_CHECKPOINT naming the tensor.
+// KINGLET_INVALID_CHECKPOINT, "checkpoint: tensor NAME: expected .., found ..".
 Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found);
 
 class RecipeTensors {
@@ -30,21 +30,21 @@ class RecipeTensors {
   // REQUIRES: the weights outlive it.
   explicit RecipeTensors(std::span<const SourceTensor> weights);
 
-  // Every name that is missing, and every tensor that no name and no pattern of `unused` covers, in
-  // one line: KINGLET_INVALID_CHECKPOINT.
+  // Refuses names that the checkpoint lacks and tensors that neither a name nor a pattern of
+  // `unused` covers, all in one message: KINGLET_INVALID_CHECKPOINT.
   Status CheckNames(const Recipe& recipe) const;
 
-  // The part that the reference means. Floats must be finite. Errors: KINGLET_INVALID_CHECKPOINT
-  // naming the tensor, also for a range outside it.
+  // The tensor, or the part of it that the reference selects. Errors: KINGLET_INVALID_CHECKPOINT
+  // naming the tensor, for floats that are not finite and ranges that are outside it.
   Result<TensorValues<float>> Read(const TensorRef& ref) const;
   Result<TensorValues<int64_t>> ReadIntegers(const TensorRef& ref) const;
-  // The part's shape, and its values for whoever asks later; `read` owns what it needs.
+  // The part's shape now, its values when `read` is called. `read` owns what it needs.
   struct Deferred {
     Shape shape;
     std::function<Result<std::vector<float>>()> read;
   };
   Result<Deferred> Defer(const TensorRef& ref) const;
-  // The same, of this shape.
+  // As Read; refuses another shape.
   Result<std::vector<float>> Read(const TensorRef& ref, const Shape& shape) const;
 
  private:

@@ -29,7 +29,7 @@ bool IsMatrices(const Shape& shape) {
          std::find(shape.begin(), shape.end(), 0u) == shape.end();
 }
 
-// The layer's values; sets its width and what its bias is, which their shapes tell.
+// The layer's values. Sets the layer's output width and kind of bias, which follow from the shapes.
 Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTensors& tensors,
                                 DefineLayer& layer) {
   KINGLET_ASSIGN_OR_RETURN(TensorValues<float> weight, tensors.Read(from.weight));
@@ -73,15 +73,26 @@ Result<DefineWeights> ReadLayer(const DefineRecipe::Layer& from, const RecipeTen
 Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   DefineRecipe::Layer parsed;
   DefineLayer& layer = parsed.layer;
+  // Into how many chunks the input is cut; each has a matrix.
   KINGLET_ASSIGN_OR_RETURN(layer.groups, node.CountOr("groups", 1));
+  // Whether each group has weights of its own.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", kWeights, layer.weights));
+  // Whether the checkpoint stores a matrix as [inputs, outputs] or [outputs, inputs].
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "layout", kLayouts, parsed.layout));
+  // Whether features of all groups are interleaved, and when.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
+  // Whether a layer norm follows, over the whole output or over each group.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
+  // What the layer norm adds to the variance.
   KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, node.NumberOr("epsilon", layer.norm_epsilon));
+  // The activation function.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "activation", kActivations, layer.activation));
+  // Whether the layer reads the unit's input beside the previous output, whole or chunk by chunk
+  // (the mixer of the paper).
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
+  // Which of the two comes first.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "order", kGltOrders, layer.order));
+  // Whether the previous output is added, and when.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "residual", kResiduals, layer.residual));
   return parsed;
 }

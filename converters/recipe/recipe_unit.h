@@ -1,4 +1,5 @@
-// A recipe's DeFINE unit: what its JSON declares, and its values.
+// A recipe's DeFINE unit (Mehta et al. 2020): the JSON of its layers, which are group linear
+// transformations (GLT), and their values.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_UNIT_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_UNIT_H_
 
@@ -13,15 +14,17 @@
 
 namespace kinglet {
 
-// The choices of a layer, without its tensors and what they tell.
+// The choices of a layer. Its tensors, and the widths that follow from them, are not set. Errors:
+// KINGLET_INVALID_ARGUMENT naming the place in the JSON.
 Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node);
 
 struct RecipeUnit {
   DefineUnit unit;
-  std::vector<DefineWeights> weights;  // of its layers
+  std::vector<DefineWeights> weights;  // one for each layer
 };
-// The unit after a Map of `map_width` features; groups, widths and biases follow from the tensors.
-// Errors: KINGLET_INVALID_CHECKPOINT naming the tensor; as CheckUnit and CheckWeights.
+// The unit on top of a Map layer of `map_width` features. Widths and the kind of bias follow from
+// the tensors. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor; those of CheckUnit and
+// CheckWeights.
 Result<RecipeUnit> ReadUnit(const DefineRecipe& recipe, uint64_t map_width,
                             const RecipeTensors& tensors);
 

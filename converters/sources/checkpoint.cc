@@ -1,12 +1,11 @@
 #include "converters/sources/checkpoint.h"
 
 #include <new>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
 
 #include "converters/sources/quoted.h"
+#include "converters/sources/torch_archive.h"
 #include "converters/sources/torch_legacy.h"
 #include "converters/sources/torch_zip.h"
 #include "converters/sources/zip_archive.h"
@@ -14,22 +13,20 @@
 namespace kinglet {
 namespace {
 
-using Archive = std::variant<TorchLegacyArchive, TorchZipArchive>;
-
-Result<Archive> OpenArchive(const InputFile& file) {
+Result<std::unique_ptr<const TorchArchive>> OpenArchive(const InputFile& file) {
   if (ZipArchive::Recognises(file)) {
     KINGLET_ASSIGN_OR_RETURN(TorchZipArchive archive, TorchZipArchive::Open(file));
-    return Archive(std::move(archive));
+    return std::unique_ptr<const TorchArchive>(new TorchZipArchive(std::move(archive)));
   }
   KINGLET_ASSIGN_OR_RETURN(TorchLegacyArchive archive, TorchLegacyArchive::Open(file));
-  return Archive(std::move(archive));
+  return std::unique_ptr<const TorchArchive>(new TorchLegacyArchive(std::move(archive)));
 }
 
 }  // namespace
 
 struct Checkpoint::Contents {
   std::shared_ptr<const InputFile> file;
-  std::optional<Archive> archive;
+  std::unique_ptr<const TorchArchive> archive;
 };
 
 Checkpoint::Checkpoint() = default;
@@ -45,7 +42,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::Open(std::shared_ptr<const Input
     checkpoint->contents_ = std::make_unique<Contents>();
     Contents& contents = *checkpoint->contents_;
     contents.file = std::move(file);
-    Result<Archive> archive = OpenArchive(*contents.file);
+    Result<std::unique_ptr<const TorchArchive>> archive = OpenArchive(*contents.file);
     if (!archive.ok()) return InFile(contents.file->path(), archive.status());
     contents.archive = std::move(archive).value();
     return checkpoint;
@@ -62,31 +59,26 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::Open(const std::string& path) {
 
 const InputFile& Checkpoint::file() const { return *contents_->file; }
 
-const PickleNode& Checkpoint::root() const {
-  return *std::visit([](const auto& archive) { return archive.graph().root; }, *contents_->archive);
-}
+const PickleNode& Checkpoint::root() const { return *contents_->archive->graph().root; }
 
 Result<StoredElements> Checkpoint::ElementsOf(const PickleTensor& tensor) const {
   const std::string& path = contents_->file->path();
   const std::string where = "storage " + QuotedName(tensor.storage_key);
-  return std::visit(
-      [&](const auto& archive) -> Result<StoredElements> {
-        const Result<uint64_t> bytes = archive.StorageBytes(tensor.storage_key);
-        if (!bytes.ok()) return InFile(path, bytes.status());
-        const uint64_t element = ElementBytes(tensor.type);
-        if (*bytes / element != tensor.storage_elements || *bytes % element != 0) {
-          return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, where,
-                                 std::to_string(tensor.storage_elements) + " elements of " +
-                                     std::to_string(element) + " bytes as in the pickle",
-                                 std::to_string(*bytes) + " bytes");
-        }
-        return StoredElements{path, where, tensor.type, tensor.storage_elements,
-                              [&archive, &path, &key = tensor.storage_key](
-                                  uint64_t offset, uint64_t count, const ByteSink& sink) {
-                                return InFile(path, archive.ReadStorage(key, offset, count, sink));
-                              }};
-      },
-      *contents_->archive);
+  const TorchArchive& archive = *contents_->archive;
+  const Result<uint64_t> bytes = archive.StorageBytes(tensor.storage_key);
+  if (!bytes.ok()) return InFile(path, bytes.status());
+  const uint64_t element = ElementBytes(tensor.type);
+  if (*bytes / element != tensor.storage_elements || *bytes % element != 0) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, where,
+                           std::to_string(tensor.storage_elements) + " elements of " +
+                               std::to_string(element) + " bytes as in the pickle",
+                           std::to_string(*bytes) + " bytes");
+  }
+  return StoredElements{path, where, tensor.type, tensor.storage_elements,
+                        [&archive, &path, &key = tensor.storage_key](
+                            uint64_t offset, uint64_t count, const ByteSink& sink) {
+                          return InFile(path, archive.ReadStorage(key, offset, count, sink));
+                        }};
 }
 
 Result<std::vector<float>> Checkpoint::ReadFloats(const PickleTensor& tensor) const {
@@ -116,7 +108,7 @@ Result<StateDict> AsStateDict(const PickleNode& node) {
       }
       const auto* tensor = value->As<PickleTensor>();
       if (tensor == nullptr) return refuse(QuotedName(*name), "a tensor", value->Describe());
-      // A name set again keeps its place and takes the later value, as in Python.
+      // As in Python, a repeated name keeps its place and takes the later value.
       const auto [place, added] = places.try_emplace(*name, tensors.size());
       if (added) {
         tensors.push_back(NamedTensor{*name, tensor});

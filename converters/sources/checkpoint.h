@@ -1,9 +1,9 @@
-// A file that torch.save wrote, opened for reading: the objects its pickle describes, and its
-// tensors' values read on demand from the file. Nothing in the file is ever executed: a class or
-// function the reader does not know becomes an opaque object, and only tensors are built.
+// A torch.save file: the objects that its pickle describes, and its tensors' values, read on
+// demand. No code in the file is executed: a class or function that the reader does not know
+// becomes an opaque object.
 //
-// Containers: the legacy stream (PyTorch 0.1.10 .. 1.5) and the zip archive (PyTorch >= 1.6),
-// recognised by content. A Checkpoint is immutable and belongs to one thread.
+// Containers, recognised by content: the zip format (torch_zip.h) and the legacy format
+// (torch_legacy.h). A Checkpoint is immutable and belongs to one thread.
 #ifndef KINGLET_CONVERTERS_SOURCES_CHECKPOINT_H_
 #define KINGLET_CONVERTERS_SOURCES_CHECKPOINT_H_
 
@@ -23,7 +23,7 @@ namespace kinglet {
 
 class Checkpoint {
  public:
-  // Whether the file starts like one of the containers.
+  // Whether the file starts like one of the two containers.
   static bool Recognises(const InputFile& file);
   // Keeps the file open. Errors: KINGLET_INVALID_CHECKPOINT (naming the byte offset, what was
   // expected and what was found), KINGLET_OUT_OF_MEMORY.
@@ -40,14 +40,14 @@ class Checkpoint {
   // The saved object. Nodes live as long as the Checkpoint.
   const PickleNode& root() const;
 
-  // The tensor's values, row-major, whatever its strides (converters/sources/elements.h says how
-  // types are converted). Refuses a storage that is missing or too short for the tensor.
+  // The tensor's values, row-major whatever its strides; elements.h says how types are converted.
+  // Refuses a storage that is missing or whose size is not the pickle's.
   Result<std::vector<float>> ReadFloats(const PickleTensor& tensor) const;
   Result<std::vector<int64_t>> ReadIntegers(const PickleTensor& tensor) const;
 
  private:
   Checkpoint();
-  // All elements of the tensor's storage.
+  // The elements of the tensor's storage.
   Result<StoredElements> ElementsOf(const PickleTensor& tensor) const;
   struct Contents;
   std::unique_ptr<Contents> contents_;
@@ -61,8 +61,8 @@ struct NamedTensor {
 // In the file's order.
 using StateDict = std::vector<NamedTensor>;
 
-// `node` as a state dict: a dict (or OrderedDict) of str -> tensor. Entries that are not tensors
-// are refused, named with their class ("a class or value where a tensor is expected").
+// `node` as a state dict: a dict (or OrderedDict) of str -> tensor. Errors:
+// KINGLET_INVALID_CHECKPOINT, naming the entry that is not a tensor and its class.
 Result<StateDict> AsStateDict(const PickleNode& node);
 
 }  // namespace kinglet

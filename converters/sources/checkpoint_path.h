@@ -1,5 +1,4 @@
-// Where a training code leaves its files: which checkpoint of a folder, which configuration beside
-// it.
+// Finds the files of a training run: the checkpoint in a folder, and the configuration beside it.
 #ifndef KINGLET_CONVERTERS_SOURCES_CHECKPOINT_PATH_H_
 #define KINGLET_CONVERTERS_SOURCES_CHECKPOINT_PATH_H_
 
@@ -12,17 +11,17 @@
 
 namespace kinglet {
 
-// The step in the name of a checkpoint: 3000 for "models/model-3000.pth" and
-// "model-3000-processed.pth".
+// The training step in a checkpoint's name: 3000 in "models/model-3000.pth" and
+// "model-3000-processed.pth". None in other names.
 std::optional<int64_t> StepOf(std::string_view path);
 
-// `path` itself if it is a file. In a folder: the model-<step>.pth of the largest step, in its
-// `models` folder or, without one, in the folder itself; then model.pt; then what Hugging Face's
-// library writes: weights in one file or the index of several. Errors: KINGLET_NOT_FOUND,
-// KINGLET_IO_ERROR.
+// `path` itself, unless it is a folder. In a folder (in its subfolder `models`, if it has one), the
+// first of these that is there: the model-<step>.pth with the largest step, model.pt, and what
+// Hugging Face transformers writes: pytorch_model.bin, model.safetensors, or their index. Errors:
+// KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
 Result<std::string> FindCheckpoint(const std::string& path);
 
-// The file of this name beside the checkpoint, or else one folder up. Errors: KINGLET_NOT_FOUND.
+// The file `name` in the checkpoint's folder, or else one folder up. Errors: KINGLET_NOT_FOUND.
 Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name);
 
 }  // namespace kinglet

@@ -19,7 +19,7 @@ constexpr uint64_t kMaxCode = UINT32_MAX;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// The text, character by character.
+// Reads and checks the text character by character.
 class CodesReader {
  public:
   explicit CodesReader(std::function<void(int64_t)> take) : take_(std::move(take)) {}
@@ -31,7 +31,7 @@ class CodesReader {
       in_code_ = true;
       if (code_ > kMaxCode) Refuse("an integer below 2^32", "a larger one");
     } else if (c == '-' && !in_code_ && !negative_) {
-      negative_ = true;  // refused at its end, when the whole number is known
+      negative_ = true;  // refused when the whole number is known
     } else if (c == '\n') {
       EndLine();
     } else if (IsBlank(c)) {
@@ -41,7 +41,7 @@ class CodesReader {
     }
     ++column_;
   }
-  // The last line may lack its end.
+  // The last line may lack its newline.
   Status Finish() {
     if (column_ > 1) EndLine();
     return status_;

@@ -1,5 +1,6 @@
-// Code tables as text: one line a word, of M integers separated by blanks, as Shu and Nakayama 2018
-// ("Compressing Word Embeddings via Deep Compositional Code Learning") export <prefix>.codes.
+// Code tables as text: one line per word with its M codes, integers separated by blanks. The code
+// of Shu and Nakayama 2018 ("Compressing Word Embeddings via Deep Compositional Code Learning")
+// exports them as <prefix>.codes.
 #ifndef KINGLET_CONVERTERS_SOURCES_CODES_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_CODES_FILE_H_
 
@@ -11,11 +12,11 @@
 
 namespace kinglet {
 
-// Whether the file starts like such a text: with digits, blanks and ends of lines alone.
+// Whether the start of the file has only digits, minus signs, blanks and newlines.
 bool LooksLikeCodes(const InputFile& file);
 
-// One tensor [words, M], called as the file without folder and extension, that keeps the file open.
-// The whole text is checked: integers from 0 to 2^32 - 1, as many in each line as in the first.
+// One tensor [words, M], named as the file without folder and extension, which keeps the file open.
+// Checks the whole text: integers from 0 to 2^32 - 1, the same number of them in each line.
 // Errors: KINGLET_INVALID_CHECKPOINT naming line and column (from 1), KINGLET_IO_ERROR.
 Result<SourceWeights> CodesTensors(const std::shared_ptr<const InputFile>& file);
 

@@ -4,33 +4,30 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <exception>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/parse_number.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
 
-// Configurations are a few hundred bytes; the parser builds a tree many times larger than its text.
+// Configurations have a few hundred bytes, and the parser's tree is many times larger than its
+// text.
 constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
 
 template <class Number>
 std::optional<Number> ParseScalar(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return ParseNumber<Number>(text);
 }
 
-// The spellings of YAML 1.1, which Python's library follows.
+// YAML 1.1, but for its "y" and "n", which PyYAML does not read either.
 std::optional<bool> ParseBoolean(std::string_view text) {
   static constexpr std::array<std::string_view, 9> kTrue = {"true", "True", "TRUE", "yes", "Yes",
                                                             "YES",  "on",   "On",   "ON"};

@@ -1,5 +1,6 @@
-// A training code's configuration: a YAML (or JSON) file with a mapping of names to numbers, texts,
-// truth values and lists of integers or truth values. Immutable value.
+// A training code's configuration: a YAML or JSON file that maps names to numbers, texts, bools,
+// and lists of integers or bools. YAML 1.1, whose scalars Python's library (PyYAML) reads.
+// Immutable.
 #ifndef KINGLET_CONVERTERS_SOURCES_CONFIG_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_CONFIG_FILE_H_
 
@@ -14,17 +15,17 @@ namespace kinglet {
 
 class ConfigFile {
  public:
-  // An empty file has no keys. Values of other kinds (nested mappings, lists of texts) may be
-  // present and are refused when asked for. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
+  // An empty file has no keys. Values of other kinds (nested mappings, lists of texts) are allowed;
+  // only asking for one is an error. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR,
   // KINGLET_INVALID_CHECKPOINT naming the line.
   static Result<ConfigFile> Read(const std::string& path);
 
   const std::string& path() const { return path_; }
-  // False also for a key without value (null).
+  // False also for a key whose value is null.
   bool Has(const std::string& key) const;
 
-  // Each refuses a missing key or a value of another kind, naming file, key, line, what was
-  // expected and the text that was found. An integer is a number too; a quoted number is a text.
+  // The value of a key. Errors: KINGLET_INVALID_CHECKPOINT for a missing key or a value of another
+  // kind, naming file, key and line. An integer is a number too; a quoted number is a text.
   Result<int64_t> Integer(const std::string& key) const;
   Result<double> Number(const std::string& key) const;  // finite; also 1e-05 as Python prints it
   Result<std::string> Text(const std::string& key) const;
@@ -41,13 +42,13 @@ class ConfigFile {
   };
   struct Value {
     Kind kind = Kind::kOther;
-    Scalar scalar;              // its line is every kind's
+    Scalar scalar;              // of kScalar; its line is the value's, whatever the kind
     std::vector<Scalar> items;  // kList
   };
 
   ConfigFile() = default;
   Result<const Value*> Find(const std::string& key, const std::string& expected) const;
-  // The value, which is a list.
+  // The value, of kind kList.
   Result<const Value*> FindList(const std::string& key, const std::string& expected) const;
   Result<const Scalar*> FindScalar(const std::string& key, const std::string& expected) const;
   Status Refuse(const std::string& key, const Scalar& scalar, const std::string& expected,

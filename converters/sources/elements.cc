@@ -13,14 +13,14 @@
 namespace kinglet {
 namespace {
 
-// What a view covers of its elements.
+// How far a view reaches.
 struct Extent {
-  uint64_t count;  // entries of the tensor
-  uint64_t span;   // elements from the first to the last one it reaches; 0 when it has no entries
-  bool contiguous;
+  uint64_t count;   // entries of the tensor
+  uint64_t span;    // elements from the first to the last that it reads; 0 if it has no entries
+  bool contiguous;  // its entries are consecutive elements, in row-major order
 };
 
-// Nothing when the numbers overflow.
+// None where the numbers overflow.
 std::optional<Extent> ExtentOf(const StridedView& view) {
   Extent extent = {1, 1, true};
   if (std::find(view.shape.begin(), view.shape.end(), 0U) != view.shape.end()) {
@@ -28,7 +28,7 @@ std::optional<Extent> ExtentOf(const StridedView& view) {
   }
   for (size_t i = view.shape.size(); i-- > 0;) {
     const uint64_t size = view.shape[i];
-    // A dimension of one entry never takes a step: its stride means nothing.
+    // The stride of a dimension of one entry is never used.
     if (size != 1 && view.strides[i] != extent.count) extent.contiguous = false;
     uint64_t reach = 0;
     if (__builtin_mul_overflow(size - 1, view.strides[i], &reach) ||
@@ -40,10 +40,10 @@ std::optional<Extent> ExtentOf(const StridedView& view) {
   return extent;
 }
 
-// Walks a view's entries in the order in which their elements lie.
+// Visits a view's entries in the order of their elements in the file.
 class ElementOrder {
  public:
-  // Nothing where an element belongs to several entries, or the dimensions interleave.
+  // None where an element belongs to several entries, or the dimensions interleave.
   static std::optional<ElementOrder> Of(const StridedView& view) {
     ElementOrder order;
     uint64_t step = 1;
@@ -65,7 +65,7 @@ class ElementOrder {
   uint64_t element() const { return element_; }  // from the view's first one
   uint64_t entry() const { return entry_; }      // row-major
 
-  // After the last entry comes the first.
+  // The last entry is followed by the first.
   void Next() {
     for (Dimension& dimension : inside_out_) {
       element_ += dimension.stride;
@@ -85,7 +85,7 @@ class ElementOrder {
   uint64_t element_ = 0, entry_ = 0;
 };
 
-// Picks a strided tensor's entries, in row-major order, out of the elements from its first one on.
+// A view's entries in row-major order. `elements` starts with the view's first element.
 template <class Value>
 std::vector<Value> Gather(const StridedView& view, uint64_t count,
                           const std::vector<Value>& elements) {
@@ -154,7 +154,7 @@ void DecodeElements(ElementType type, std::span<const std::byte> bytes, std::spa
   }
 }
 
-// The entries of a view, put in their places as their elements come by.
+// Reads a view's elements once, front to back, and puts each into its entry's place.
 template <class Value, class Read>
 Result<std::vector<Value>> Scatter(ElementType type, ElementOrder order, uint64_t count,
                                    const Read& read) {
@@ -180,7 +180,7 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
       view.shape.size() == view.strides.size() ? ExtentOf(view) : std::nullopt;
   if (!extent) return refuse("a tensor of fewer than 2^64 entries", "more");
   if (extent->count == 0) return std::vector<Value>();
-  // Strides of zero could repeat an element without end.
+  // Strides of zero repeat elements: without this bound, a small file could ask for any memory.
   if (extent->count > stored.count) {
     return refuse(
         "a tensor of at most " + std::to_string(stored.count) + " entries, as many as are stored",
@@ -191,7 +191,7 @@ Result<std::vector<Value>> Read(const StoredElements& stored, const StridedView&
                   std::to_string(extent->span) + " from " + std::to_string(view.offset));
   }
   try {
-    // Calls visit(first, count, bytes) for each piece of the elements from the view's first one on.
+    // Calls visit(first, count, bytes) for each piece; elements count from the view's first one.
     const auto read = [&](const auto& visit) {
       const uint64_t element = ElementBytes(stored.type);
       uint64_t first = 0;
@@ -240,6 +240,23 @@ size_t ElementBytes(ElementType type) {
   return 1;
 }
 
+std::optional<ElementType> FindElementType(std::span<const NamedElementType> types,
+                                           std::string_view name) {
+  const auto found = std::find_if(types.begin(), types.end(), [name](const NamedElementType& type) {
+    return type.name == name;
+  });
+  return found == types.end() ? std::nullopt : std::optional(found->type);
+}
+
+std::string ListNames(std::span<const NamedElementType> types) {
+  std::string text;
+  for (const NamedElementType& type : types) {
+    if (!text.empty()) text += &type == &types.back() ? " or " : ", ";
+    text += type.name;
+  }
+  return text;
+}
+
 uint64_t CountEntries(const std::vector<uint64_t>& shape) {
   uint64_t entries = 1;
   for (const uint64_t dimension : shape) {
@@ -264,7 +281,7 @@ StridedView RowsOf(StridedView view, uint64_t first, uint64_t count) {
   uint64_t skipped = 0;
   if (__builtin_mul_overflow(first, view.strides[0], &skipped) ||
       __builtin_add_overflow(view.offset, skipped, &view.offset)) {
-    view.offset = UINT64_MAX;  // beyond all elements: reading refuses it
+    view.offset = UINT64_MAX;  // outside all elements: reading refuses it
   }
   view.shape[0] = count;
   return view;

@@ -1,12 +1,15 @@
-// The elements of stored tensors: the types that training codes write, and a tensor's entries
-// picked out of them, as float32 or as exact integers.
+// Tensors as files store them: element types, strided views of a run of elements, and reading a
+// view's entries as float32 or as exact integers.
 #ifndef KINGLET_CONVERTERS_SOURCES_ELEMENTS_H_
 #define KINGLET_CONVERTERS_SOURCES_ELEMENTS_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "converters/sources/input_file.h"
@@ -31,16 +34,27 @@ enum class ElementType : uint8_t {
 };
 size_t ElementBytes(ElementType type);
 
-// Gives the bytes [offset, offset + bytes) to `sink`, in pieces as a ByteSink takes them.
+// An element type under the name that a container gives it.
+struct NamedElementType {
+  std::string_view name;
+  ElementType type;
+};
+// The type of this name; none where `types` has no such name.
+std::optional<ElementType> FindElementType(std::span<const NamedElementType> types,
+                                           std::string_view name);
+// "F64, F32 or BOOL": for messages.
+std::string ListNames(std::span<const NamedElementType> types);
+
+// Passes the bytes [offset, offset + bytes) to `sink` piece by piece.
 using ByteSource = std::function<Status(uint64_t offset, uint64_t bytes, const ByteSink& sink)>;
 
-// Elements that follow each other somewhere in a file. REQUIRES: so many bytes are there.
+// Consecutive elements in a file.
 struct StoredElements {
   std::string file;   // for messages
   std::string where;  // "storage '10'": for messages
   ElementType type;
   uint64_t count;
-  ByteSource read;
+  ByteSource read;  // REQUIRES: gives count * ElementBytes(type) bytes from offset 0 on
 };
 
 // A tensor as a view of elements: entry [i0, i1, ..] is element offset + sum(i * stride).
@@ -49,7 +63,7 @@ struct StridedView {
   std::vector<uint64_t> shape, strides;
 };
 
-// Entries of a tensor of this shape; 2^64 - 1 where they overflow.
+// The number of entries of a tensor of this shape; 2^64 - 1 where it overflows.
 uint64_t CountEntries(const std::vector<uint64_t>& shape);
 
 // The view of a tensor whose last dimension varies fastest, or, in Fortran order, its first.
@@ -60,13 +74,13 @@ StridedView WholeView(const std::vector<uint64_t>& shape, bool fortran_order = f
 // shape[0].
 StridedView RowsOf(StridedView view, uint64_t first, uint64_t count);
 
-// The view's entries, row-major; memory holds them once, and views that repeat elements or
-// interleave them twice. Floats and doubles become float32 (doubles are rounded to nearest
-// even), as do half and bfloat16 (exact) and integers (rounded above 2^24). Errors:
-// KINGLET_INVALID_CHECKPOINT for a view that leaves the elements or repeats them without end,
-// KINGLET_OUT_OF_MEMORY, and what `read` gives.
+// The view's entries as float32, row-major. Doubles, and integers above 2^24, are rounded to
+// nearest even; half and bfloat16 are exact. Memory holds the entries once, or twice where the view
+// repeats or interleaves elements. Errors: KINGLET_INVALID_CHECKPOINT for a view that reaches
+// beyond the elements or has more entries than there are elements, KINGLET_OUT_OF_MEMORY, and those
+// of `read`.
 Result<std::vector<float>> ReadFloats(const StoredElements& elements, const StridedView& view);
-// The same, of integers and bools (0 or 1), exact. Refuses elements of a float type.
+// The same as exact integers; a bool is 0 or 1. Refuses elements of a float type.
 Result<std::vector<int64_t>> ReadIntegers(const StoredElements& elements, const StridedView& view);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Checks of arrays and sizes from outside: as many entries as the shape says, all of them finite.
+// Checks of arrays and sizes that come from files: number of entries, finite values, bounds.
 #ifndef KINGLET_CONVERTERS_SOURCES_ENTRIES_H_
 #define KINGLET_CONVERTERS_SOURCES_ENTRIES_H_
 
@@ -11,25 +11,26 @@
 
 namespace kinglet {
 
-// An array of `shape` has `found` entries; one of no dimensions is absent and has none. Errors:
-// KINGLET_INVALID_CHECKPOINT, naming `where`.
+// Checks that an array of `shape` has `found` entries; a shape without dimensions stands for an
+// absent array of no entries. Errors: KINGLET_INVALID_CHECKPOINT, naming `where`.
 Status CheckEntries(const std::string& what, const std::string& where, const Shape& shape,
                     uint64_t found);
 
-// Errors: KINGLET_INVALID_CHECKPOINT, naming `where` and the first entry that is not finite,
-// counted from `first` on.
+// Checks that all entries are finite. `first` is the index of the first entry, for messages.
+// Errors: KINGLET_INVALID_CHECKPOINT, naming `where` and the entry.
 Status CheckFinite(const std::string& what, const std::string& where,
                    std::span<const float> entries, uint64_t first = 0);
 
-// Both.
+// Both checks.
 Status CheckArray(const std::string& what, const std::string& where, const Shape& shape,
                   std::span<const float> entries);
 
-// A size that is an index's bound: 1 to 2^32 - 1. Errors: KINGLET_INVALID_CHECKPOINT.
+// Checks that a count is 1 to 2^32 - 1, so that indices are uint32_t. Errors:
+// KINGLET_INVALID_CHECKPOINT.
 Status CheckCount(const std::string& what, const std::string& where, uint64_t count);
 
-// The running variances of a batch norm and its epsilon: none below 0, none that leaves 0 under the
-// root. Errors: KINGLET_INVALID_CHECKPOINT.
+// Checks a batch norm's running variances: at least 0, and above 0 with epsilon added. Errors:
+// KINGLET_INVALID_CHECKPOINT.
 Status CheckVariances(const std::string& what, std::span<const float> variances, double epsilon);
 
 }  // namespace kinglet

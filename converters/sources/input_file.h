@@ -1,5 +1,5 @@
-// A regular file opened for reading in pieces. Folders, pipes and devices are refused, so that a
-// read can neither block nor go on for ever.
+// Regular files, read in pieces. Folders, pipes and devices are refused, so that reading cannot
+// block or go on for ever.
 #ifndef KINGLET_CONVERTERS_SOURCES_INPUT_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_INPUT_FILE_H_
 
@@ -15,11 +15,11 @@
 
 namespace kinglet {
 
-// Takes a range of bytes piece by piece, front to back. Every piece but the last has kPieceBytes.
+// Takes a range of bytes piece by piece, front to back. All pieces but the last have kPieceBytes.
 using ByteSink = std::function<void(std::span<const std::byte> piece)>;
 inline constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// Owns the descriptor. Movable; reading changes nothing in it.
+// Owns the descriptor. Reading does not change it: threads may share an InputFile.
 class InputFile {
  public:
   // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
@@ -32,13 +32,13 @@ class InputFile {
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  uint64_t size() const { return size_; }  // bytes, when it was opened
+  uint64_t size() const { return size_; }  // in bytes, when the file was opened
   int descriptor() const { return descriptor_; }
 
-  // Fills `out` from `offset` on. Refuses a range that leaves the file, also when the file has
-  // become shorter since it was opened (KINGLET_IO_ERROR).
+  // Fills `out` with the bytes from `offset` on. Errors: KINGLET_IO_ERROR, also for a range that
+  // leaves the file or a file that has become shorter.
   Status ReadAt(uint64_t offset, std::span<std::byte> out) const;
-  // The same range in pieces, so that memory stays small.
+  // Passes the range to `sink` piece by piece.
   Status ReadInPieces(uint64_t offset, uint64_t bytes, const ByteSink& sink) const;
 
  private:
@@ -52,19 +52,19 @@ class InputFile {
 // XXH3-128 of all bytes, hexadecimal. Errors: KINGLET_IO_ERROR.
 Result<std::string> DigestOf(const InputFile& file);
 
-// A whole file as bytes. Errors: as above, and KINGLET_OUT_OF_MEMORY.
+// All bytes of a file. Errors: those of Open and ReadAt, and KINGLET_OUT_OF_MEMORY.
 Result<std::string> ReadWholeFile(const std::string& path);
 
-// The same, or all that comes out of a pipe until its writers are done, as long as that takes. More
-// than kMaxPipeBytes are refused: KINGLET_OUT_OF_MEMORY.
+// The same; a pipe is read until its writers close it, however long that takes. A pipe of more than
+// kMaxPipeBytes is KINGLET_OUT_OF_MEMORY.
 inline constexpr uint64_t kMaxPipeBytes = uint64_t{1} << 30;
 Result<std::string> ReadWholeFileOrPipe(const std::string& path);
 
-// The lines of a text, without their newlines. One at the end of the text begins no line.
-// REQUIRES: the text outlives them.
+// The lines of a text without their newlines; a newline at the end of the text does not begin a
+// line. The views are into `text`.
 std::vector<std::string_view> LinesOf(std::string_view text);
 
-// `status` with the path in front of its text.
+// `status` with "PATH: " before its message.
 Status InFile(const std::string& path, const Status& status);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
 // JSON text (RFC 8259) as a sequence of events, so that a reader of an untrusted file keeps only
-// what its format allows and builds no tree. The JSON library stays behind this header.
+// what its format allows and builds no tree. Only json_events.cc includes the JSON library.
 #ifndef KINGLET_CONVERTERS_SOURCES_JSON_EVENTS_H_
 #define KINGLET_CONVERTERS_SOURCES_JSON_EVENTS_H_
 

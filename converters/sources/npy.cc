@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/sources/input_file.h"
+#include "converters/sources/parse_number.h"
 #include "converters/sources/pickle.h"
 #include "converters/sources/pickle_text.h"
 #include "converters/sources/quoted.h"
@@ -19,16 +20,17 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-// Strings may take this many times the bytes of the file.
+// Strings may take this many times the bytes of the file: a pickle can repeat one string.
 constexpr uint64_t kMaxCopies = 64;
-// Far more than any array of a checkpoint has.
+// Far more than any array of a checkpoint has; NumPy 1 allows as many.
 constexpr size_t kMaxNpyDimensions = 32;
 
 Status RefuseNpy(const std::string& where, const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "npy array", where, expected, found);
 }
 
-// The header's text: the literal of a Python dict of a string, a bool and a tuple of integers.
+// Reads the header's text, the Python literal of a dict with a string, a bool and a tuple of
+// integers.
 class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}
@@ -125,10 +127,10 @@ Status ParseDictionary(std::string_view text, NpyHeader* header) {
   if (!have_type || !have_order || !have_shape) {
     return RefuseNpy("header", "descr, fortran_order and shape", QuotedName(text));
   }
-  return reader.AtEnd() ? Status() : refuse("nothing behind the dict");
+  return reader.AtEnd() ? Status() : refuse("nothing after the dict");
 }
 
-// The number of entries, when so many of `item_bytes` bytes are exactly `bytes` bytes.
+// The number of entries, after a check that they take exactly `bytes` bytes.
 Result<uint64_t> CountOf(const NpyHeader& header, uint64_t item_bytes, uint64_t bytes) {
   uint64_t count = 1;
   bool overflow = false;
@@ -159,12 +161,9 @@ Result<NpyArray> Numbers(const NpyHeader& header, std::span<const std::byte> dat
 // Strings of a fixed number of UCS-4 characters, padded with zeros.
 Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> data) {
   const std::string_view digits = std::string_view(header.type).substr(2);
-  uint64_t characters = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), characters);
+  const uint64_t characters = ParseNumber<uint64_t>(digits).value_or(0);
   uint64_t item_bytes = 0;
-  if (error != std::errc() || end != digits.data() + digits.size() || characters == 0 ||
-      __builtin_mul_overflow(characters, uint64_t{4}, &item_bytes)) {
+  if (characters == 0 || __builtin_mul_overflow(characters, uint64_t{4}, &item_bytes)) {
     return RefuseNpy("type", "<U with a number of characters", QuotedName(header.type));
   }
   KINGLET_ASSIGN_OR_RETURN(const uint64_t count, CountOf(header, item_bytes, data.size()));
@@ -184,7 +183,7 @@ Result<NpyArray> Strings(const NpyHeader& header, std::span<const std::byte> dat
   return NpyArray{header.type, header.shape, std::move(values)};
 }
 
-// The list of items inside a pickled list, tuple or numpy array of objects; null for anything else.
+// The items of a pickled list, tuple or NumPy array of objects; null for anything else.
 const PickleList* ItemsOf(const PickleNode& root) {
   if (const auto* list = root.As<PickleList>()) return list;
   const auto* object = root.As<PickleObject>();
@@ -208,7 +207,7 @@ Result<NpyArray> Objects(const NpyHeader& header, std::span<const std::byte> dat
   KINGLET_RETURN_IF_ERROR(CountOf(header, 1, items->items.size()).status());
   std::vector<std::string> values;
   values.reserve(items->items.size());
-  // A string may be shared by many items of a hostile list: what they take together is bounded.
+  // Many items of a hostile list may share one string, so their total is bounded.
   uint64_t bytes = 0;
   for (const PickleNode* item : items->items) {
     const auto* text = item->As<std::string>();

@@ -22,29 +22,22 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kExtension = ".npy";
-// Numpy itself reads headers of at most 10,000 bytes.
+// NumPy itself reads headers of at most 10,000 bytes.
 constexpr uint64_t kMaxNpyHeaderBytes = 16 << 10;
 
-std::optional<ElementType> NumpyElementType(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, ElementType>, 11> kTypes = {
-      {{"<f8", ElementType::kF64},
-       {"<f4", ElementType::kF32},
-       {"<f2", ElementType::kF16},
-       {"<i8", ElementType::kI64},
-       {"<i4", ElementType::kI32},
-       {"<i2", ElementType::kI16},
-       {"|i1", ElementType::kI8},
-       {"<u4", ElementType::kU32},
-       {"<u2", ElementType::kU16},
-       {"|u1", ElementType::kU8},
-       {"|b1", ElementType::kBool}}};
-  for (const auto& [known, type] : kTypes) {
-    if (known == name) return type;
-  }
-  return std::nullopt;
-}
+constexpr auto kNumpyTypes = std::to_array<NamedElementType>({{"|i1", ElementType::kI8},
+                                                              {"|u1", ElementType::kU8},
+                                                              {"|b1", ElementType::kBool},
+                                                              {"<i2", ElementType::kI16},
+                                                              {"<u2", ElementType::kU16},
+                                                              {"<i4", ElementType::kI32},
+                                                              {"<u4", ElementType::kU32},
+                                                              {"<i8", ElementType::kI64},
+                                                              {"<f2", ElementType::kF16},
+                                                              {"<f4", ElementType::kF32},
+                                                              {"<f8", ElementType::kF64}});
 
-// The array in the .npy format that takes `bytes` bytes of what `read` gives.
+// The tensor in a .npy file of `bytes` bytes, which `read` gives.
 Result<SourceTensor> TensorOf(const std::string& file, const std::string& name, uint64_t bytes,
                               const ByteSource& read) {
   const std::string where = "array " + QuotedName(name);
@@ -56,11 +49,11 @@ Result<SourceTensor> TensorOf(const std::string& file, const std::string& name, 
   Result<NpyHeader> parsed = ParseNpyHeader(head);
   if (!parsed.ok()) return InFile(where, parsed.status());
   const NpyHeader& header = *parsed;
-  const std::optional<ElementType> type = NumpyElementType(header.type);
+  const std::optional<ElementType> type = FindElementType(kNumpyTypes, header.type);
   if (!type) {
-    const Status status = Status::Refusal(
-        KINGLET_INVALID_CHECKPOINT, file, where,
-        "|i1, |u1, |b1, <i2, <u2, <i4, <u4, <i8, <f2, <f4 or <f8 as type", QuotedName(header.type));
+    const Status status =
+        Status::Refusal(KINGLET_INVALID_CHECKPOINT, file, where,
+                        ListNames(kNumpyTypes) + " as type", QuotedName(header.type));
     return SourceTensor{name, header.shape,
                         [status]() -> Result<std::vector<float>> { return status; },
                         [status]() -> Result<std::vector<int64_t>> { return status; }};
@@ -120,7 +113,7 @@ Result<SourceWeights> NpzTensors(const std::shared_ptr<const InputFile>& file) {
     if (!entry.name.ends_with(kExtension)) return refuse(where, "a name NAME.npy", "another");
     const std::string name = entry.name.substr(0, entry.name.size() - kExtension.size());
     if (!names.insert(name).second) return refuse(where, "each name once", "it again");
-    // Entries that share bytes could stand for far more than the file's.
+    // Entries that share bytes could claim far more than the file has.
     stored += entry.stored;
     if (stored > file->size()) {
       return refuse(where,

@@ -4,25 +4,23 @@
 #include <map>
 #include <new>
 
+#include "converters/sources/parse_number.h"
 #include "converters/sources/pickle_builder.h"
 #include "converters/sources/pickle_input.h"
 #include "converters/sources/pickle_opcodes.h"
-#include "converters/sources/pickle_text.h"
 #include "converters/sources/pickle_values.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
 
-using Opcode = PickleOpcode;
-
 constexpr uint64_t kReferenceBytes = sizeof(void*);
 constexpr uint64_t kMaxMemory = uint64_t{1} << 30;
-// An opcode of one byte makes at most a node and a few references to it (about 160 bytes); one that
-// makes a tensor or stores a reference is longer.
+// A one-byte opcode makes at most a node and a few references to it, about 160 bytes. Opcodes that
+// make a tensor or store a reference take more than one byte.
 constexpr uint64_t kMemoryPerByte = 256;
 constexpr uint64_t kMemoryOfSmallPickles = uint64_t{1} << 20;
-// Bytes an entry of the memo may take.
+// An upper bound of what an entry of the memo takes.
 constexpr uint64_t kMemoBytes = 64;
 constexpr uint64_t kHighestProtocol = 5;
 
@@ -31,7 +29,7 @@ uint64_t MemoryLimit(uint64_t bytes) {
   return std::min(kMaxMemory, kMemoryOfSmallPickles + kMemoryPerByte * bytes);
 }
 
-// The pickle virtual machine: a stack of nodes, marks on it, and a memo of nodes by number.
+// The pickle machine: a stack of nodes, marks on the stack, and a memo of nodes by number.
 class Machine {
  public:
   Machine(PickleInput input, uint64_t base)
@@ -39,11 +37,11 @@ class Machine {
 
   Result<PickleGraph> Run() {
     while (true) {
-      build_.SetPlace(base_ + input_.position(), Opcode::kStop);
+      build_.SetPlace(base_ + input_.position(), PickleOpcode::kStop);
       KINGLET_ASSIGN_OR_RETURN(const auto byte, input_.Take(1));
-      const auto opcode = static_cast<Opcode>(byte[0]);
+      const auto opcode = static_cast<PickleOpcode>(byte[0]);
       build_.SetPlace(base_ + input_.position() - 1, opcode);
-      if (opcode == Opcode::kStop) {
+      if (opcode == PickleOpcode::kStop) {
         KINGLET_ASSIGN_OR_RETURN(PickleNode * root, Pop());
         return build_.Finish(root, input_.position());
       }
@@ -52,10 +50,10 @@ class Machine {
   }
 
  private:
-  Status Step(Opcode opcode);
-  Status Container(Opcode opcode);
-  Status Memo(Opcode opcode);
-  Status Invoke(Opcode opcode);
+  Status Step(PickleOpcode opcode);
+  Status Container(PickleOpcode opcode);
+  Status Memo(PickleOpcode opcode);
+  Status Invoke(PickleOpcode opcode);
   Status StreamFrame();
 
   Status PushTuple(size_t items);
@@ -63,8 +61,9 @@ class Machine {
   Status PushKnown(PickleNode* node);
   Result<PickleNode*> Pop();
   Result<PickleNode*> Top();
-  // Removes the last mark and what lies above it.
+  // Removes the last mark and the values above it, and returns the values.
   Result<std::vector<PickleNode*>> PopToMark();
+  // The height of the last mark: values below it are out of reach.
   size_t Fence() const { return marks_.empty() ? 0 : marks_.back(); }
   Status Store(uint64_t index);
   Status Fetch(uint64_t index);
@@ -75,7 +74,7 @@ class Machine {
   PickleBuilder build_;
   std::vector<PickleNode*> stack_;
   std::vector<size_t> marks_;  // heights of the stack
-  // Ordered: the file chooses the keys, and could make a hash table of them slow.
+  // Not a hash table: a hostile file could choose keys that collide.
   std::map<uint64_t, PickleNode*> memo_;
 };
 
@@ -122,28 +121,28 @@ Status Machine::PushTuple(size_t items) {
   return PushNew(build_.Add(std::move(tuple), items * kReferenceBytes));
 }
 
-Status Machine::Container(Opcode opcode) {
+Status Machine::Container(PickleOpcode opcode) {
   switch (opcode) {
-    case Opcode::kEmptyTuple:
-    case Opcode::kEmptyList:
-    case Opcode::kEmptySet:
+    case PickleOpcode::kEmptyTuple:
+    case PickleOpcode::kEmptyList:
+    case PickleOpcode::kEmptySet:
       return PushNew(build_.Add(PickleList{}));
-    case Opcode::kEmptyDict:
+    case PickleOpcode::kEmptyDict:
       return PushNew(build_.Add(PickleDict{}));
-    case Opcode::kTuple1:
+    case PickleOpcode::kTuple1:
       return PushTuple(1);
-    case Opcode::kTuple2:
+    case PickleOpcode::kTuple2:
       return PushTuple(2);
-    case Opcode::kTuple3:
+    case PickleOpcode::kTuple3:
       return PushTuple(3);
-    case Opcode::kTuple:
-    case Opcode::kList:
-    case Opcode::kFrozenSet: {
+    case PickleOpcode::kTuple:
+    case PickleOpcode::kList:
+    case PickleOpcode::kFrozenSet: {
       KINGLET_ASSIGN_OR_RETURN(std::vector<PickleNode*> items, PopToMark());
       const uint64_t bytes = items.size() * kReferenceBytes;
       return PushNew(build_.Add(PickleList{std::move(items)}, bytes));
     }
-    case Opcode::kDict: {
+    case PickleOpcode::kDict: {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<PickleNode*> items, PopToMark());
       if (items.size() % 2 != 0) return build_.Refuse("keys with values", "an odd number");
       KINGLET_ASSIGN_OR_RETURN(PickleNode * dict, build_.Add(PickleDict{}));
@@ -152,18 +151,18 @@ Status Machine::Container(Opcode opcode) {
       }
       return PushKnown(dict);
     }
-    case Opcode::kAppend: {
+    case PickleOpcode::kAppend: {
       KINGLET_ASSIGN_OR_RETURN(PickleNode * item, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * list, Top());
       return build_.Append(list, item);
     }
-    case Opcode::kSetItem: {
+    case PickleOpcode::kSetItem: {
       KINGLET_ASSIGN_OR_RETURN(PickleNode * value, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * key, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * dict, Top());
       return build_.SetItem(dict, key, value);
     }
-    case Opcode::kSetItems: {
+    case PickleOpcode::kSetItems: {
       KINGLET_ASSIGN_OR_RETURN(const std::vector<PickleNode*> items, PopToMark());
       if (items.size() % 2 != 0) return build_.Refuse("keys with values", "an odd number");
       KINGLET_ASSIGN_OR_RETURN(PickleNode * dict, Top());
@@ -198,55 +197,55 @@ Status Machine::Fetch(uint64_t index) {
 
 Result<uint64_t> Machine::LineIndex() {
   KINGLET_ASSIGN_OR_RETURN(const std::string_view line, input_.TakeLine());
-  const std::optional<int64_t> index = ParsePickleInteger(line);
+  const std::optional<int64_t> index = ParseNumber<int64_t>(line);
   if (!index || *index < 0) return build_.Refuse("a number of the memo", QuotedName(line));
   return static_cast<uint64_t>(*index);
 }
 
-Status Machine::Memo(Opcode opcode) {
+Status Machine::Memo(PickleOpcode opcode) {
   switch (opcode) {
-    case Opcode::kMemoize:
+    case PickleOpcode::kMemoize:
       return Store(memo_.size());
-    case Opcode::kPut: {
+    case PickleOpcode::kPut: {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t index, LineIndex());
       return Store(index);
     }
-    case Opcode::kGet: {
+    case PickleOpcode::kGet: {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t index, LineIndex());
       return Fetch(index);
     }
-    case Opcode::kBinPut:
-    case Opcode::kLongBinPut: {
+    case PickleOpcode::kBinPut:
+    case PickleOpcode::kLongBinPut: {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t index,
-                               ReadUnsigned(&input_, opcode == Opcode::kBinPut ? 1 : 4));
+                               ReadUnsigned(&input_, opcode == PickleOpcode::kBinPut ? 1 : 4));
       return Store(index);
     }
     default: {  // kBinGet, kLongBinGet
       KINGLET_ASSIGN_OR_RETURN(const uint64_t index,
-                               ReadUnsigned(&input_, opcode == Opcode::kBinGet ? 1 : 4));
+                               ReadUnsigned(&input_, opcode == PickleOpcode::kBinGet ? 1 : 4));
       return Fetch(index);
     }
   }
 }
 
-Status Machine::Invoke(Opcode opcode) {
+Status Machine::Invoke(PickleOpcode opcode) {
   switch (opcode) {
-    case Opcode::kGlobal:
-    case Opcode::kInst: {
+    case PickleOpcode::kGlobal:
+    case PickleOpcode::kInst: {
       KINGLET_ASSIGN_OR_RETURN(const std::string_view module_line, input_.TakeLine());
       KINGLET_RETURN_IF_ERROR(build_.Charge(module_line.size()));
       std::string module(module_line);
       KINGLET_ASSIGN_OR_RETURN(const std::string_view name, input_.TakeLine());
       KINGLET_RETURN_IF_ERROR(build_.Charge(name.size()));
       Result<PickleNode*> global = build_.AddGlobal(std::move(module), std::string(name));
-      if (opcode == Opcode::kGlobal || !global.ok()) return PushNew(std::move(global));
+      if (opcode == PickleOpcode::kGlobal || !global.ok()) return PushNew(std::move(global));
       KINGLET_ASSIGN_OR_RETURN(std::vector<PickleNode*> items, PopToMark());
       const uint64_t bytes = items.size() * kReferenceBytes;
       KINGLET_ASSIGN_OR_RETURN(PickleNode * arguments,
                                build_.Add(PickleList{std::move(items)}, bytes));
       return PushNew(build_.Call(*global, arguments));
     }
-    case Opcode::kStackGlobal: {
+    case PickleOpcode::kStackGlobal: {
       KINGLET_ASSIGN_OR_RETURN(const PickleNode* name, Pop());
       KINGLET_ASSIGN_OR_RETURN(const PickleNode* module, Pop());
       const auto* name_text = name->As<std::string>();
@@ -258,20 +257,20 @@ Status Machine::Invoke(Opcode opcode) {
       KINGLET_RETURN_IF_ERROR(build_.Charge(name_text->size() + module_text->size()));
       return PushNew(build_.AddGlobal(*module_text, *name_text));
     }
-    case Opcode::kReduce:
-    case Opcode::kNewObj: {
+    case PickleOpcode::kReduce:
+    case PickleOpcode::kNewObj: {
       KINGLET_ASSIGN_OR_RETURN(PickleNode * arguments, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * callable, Pop());
       return PushNew(build_.Call(callable, arguments));
     }
-    case Opcode::kNewObjEx: {
-      // The keyword arguments say nothing that a container or a tensor needs.
+    case PickleOpcode::kNewObjEx: {
+      // Keyword arguments do not matter for containers and tensors.
       KINGLET_RETURN_IF_ERROR(Pop().status());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * arguments, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * callable, Pop());
       return PushNew(build_.Call(callable, arguments));
     }
-    case Opcode::kObj: {
+    case PickleOpcode::kObj: {
       KINGLET_ASSIGN_OR_RETURN(std::vector<PickleNode*> items, PopToMark());
       if (items.empty()) return build_.Refuse("a class after the mark", "none");
       PickleNode* callable = items.front();
@@ -281,12 +280,12 @@ Status Machine::Invoke(Opcode opcode) {
                                build_.Add(PickleList{std::move(items)}, bytes));
       return PushNew(build_.Call(callable, arguments));
     }
-    case Opcode::kBuild: {
+    case PickleOpcode::kBuild: {
       KINGLET_ASSIGN_OR_RETURN(PickleNode * state, Pop());
       KINGLET_ASSIGN_OR_RETURN(PickleNode * object, Top());
       return build_.Build(object, state);
     }
-    case Opcode::kPersId: {
+    case PickleOpcode::kPersId: {
       KINGLET_ASSIGN_OR_RETURN(const std::string_view line, input_.TakeLine());
       KINGLET_RETURN_IF_ERROR(build_.Charge(line.size()));
       KINGLET_ASSIGN_OR_RETURN(PickleNode * id, build_.Add(std::string(line)));
@@ -299,7 +298,7 @@ Status Machine::Invoke(Opcode opcode) {
   }
 }
 
-// Frames only group bytes for the writer's convenience: their length is checked and passed over.
+// A frame's length helps readers that buffer; it is checked and otherwise ignored.
 Status Machine::StreamFrame() {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t length, ReadUnsigned(&input_, 8));
   if (length <= input_.remaining()) return Status();
@@ -308,104 +307,104 @@ Status Machine::StreamFrame() {
       std::to_string(length));
 }
 
-Status Machine::Step(Opcode opcode) {
+Status Machine::Step(PickleOpcode opcode) {
   switch (opcode) {
-    case Opcode::kProto: {
+    case PickleOpcode::kProto: {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t protocol, ReadUnsigned(&input_, 1));
       if (protocol <= kHighestProtocol) return Status();
       return build_.Refuse("protocol 0 to " + std::to_string(kHighestProtocol),
                            std::to_string(protocol));
     }
-    case Opcode::kFrame:
+    case PickleOpcode::kFrame:
       return StreamFrame();
-    case Opcode::kMark:
+    case PickleOpcode::kMark:
       KINGLET_RETURN_IF_ERROR(build_.Charge(2 * sizeof(size_t)));
       marks_.push_back(stack_.size());
       return Status();
-    case Opcode::kPop:
-      // A mark without values above it counts as the value to remove.
+    case PickleOpcode::kPop:
+      // With a mark on top of the stack, POP removes the mark.
       if (!marks_.empty() && stack_.size() == Fence()) {
         marks_.pop_back();
         return Status();
       }
       return Pop().status();
-    case Opcode::kPopMark:
+    case PickleOpcode::kPopMark:
       return PopToMark().status();
-    case Opcode::kDup: {
+    case PickleOpcode::kDup: {
       KINGLET_ASSIGN_OR_RETURN(PickleNode * top, Top());
       return PushKnown(top);
     }
-    case Opcode::kNone:
+    case PickleOpcode::kNone:
       return PushKnown(build_.none());
-    case Opcode::kNewTrue:
-    case Opcode::kNewFalse:
-      return PushKnown(build_.boolean(opcode == Opcode::kNewTrue));
-    case Opcode::kBinInt:
-    case Opcode::kBinInt1:
-    case Opcode::kBinInt2:
-    case Opcode::kLong1:
-    case Opcode::kLong4:
-    case Opcode::kBinFloat:
-    case Opcode::kInt:
-    case Opcode::kLong:
-    case Opcode::kFloat:
-    case Opcode::kString:
-    case Opcode::kUnicode:
-    case Opcode::kBinString:
-    case Opcode::kShortBinString:
-    case Opcode::kBinUnicode:
-    case Opcode::kShortBinUnicode:
-    case Opcode::kBinUnicode8:
-    case Opcode::kBinBytes:
-    case Opcode::kShortBinBytes:
-    case Opcode::kBinBytes8:
-    case Opcode::kByteArray8:
+    case PickleOpcode::kNewTrue:
+    case PickleOpcode::kNewFalse:
+      return PushKnown(build_.boolean(opcode == PickleOpcode::kNewTrue));
+    case PickleOpcode::kBinInt:
+    case PickleOpcode::kBinInt1:
+    case PickleOpcode::kBinInt2:
+    case PickleOpcode::kLong1:
+    case PickleOpcode::kLong4:
+    case PickleOpcode::kBinFloat:
+    case PickleOpcode::kInt:
+    case PickleOpcode::kLong:
+    case PickleOpcode::kFloat:
+    case PickleOpcode::kString:
+    case PickleOpcode::kUnicode:
+    case PickleOpcode::kBinString:
+    case PickleOpcode::kShortBinString:
+    case PickleOpcode::kBinUnicode:
+    case PickleOpcode::kShortBinUnicode:
+    case PickleOpcode::kBinUnicode8:
+    case PickleOpcode::kBinBytes:
+    case PickleOpcode::kShortBinBytes:
+    case PickleOpcode::kBinBytes8:
+    case PickleOpcode::kByteArray8:
       return PushNew(ReadPickleValue(opcode, &input_, &build_));
-    case Opcode::kEmptyTuple:
-    case Opcode::kEmptyList:
-    case Opcode::kEmptyDict:
-    case Opcode::kEmptySet:
-    case Opcode::kTuple:
-    case Opcode::kTuple1:
-    case Opcode::kTuple2:
-    case Opcode::kTuple3:
-    case Opcode::kList:
-    case Opcode::kDict:
-    case Opcode::kFrozenSet:
-    case Opcode::kAppend:
-    case Opcode::kAppends:
-    case Opcode::kAddItems:
-    case Opcode::kSetItem:
-    case Opcode::kSetItems:
+    case PickleOpcode::kEmptyTuple:
+    case PickleOpcode::kEmptyList:
+    case PickleOpcode::kEmptyDict:
+    case PickleOpcode::kEmptySet:
+    case PickleOpcode::kTuple:
+    case PickleOpcode::kTuple1:
+    case PickleOpcode::kTuple2:
+    case PickleOpcode::kTuple3:
+    case PickleOpcode::kList:
+    case PickleOpcode::kDict:
+    case PickleOpcode::kFrozenSet:
+    case PickleOpcode::kAppend:
+    case PickleOpcode::kAppends:
+    case PickleOpcode::kAddItems:
+    case PickleOpcode::kSetItem:
+    case PickleOpcode::kSetItems:
       return Container(opcode);
-    case Opcode::kMemoize:
-    case Opcode::kPut:
-    case Opcode::kBinPut:
-    case Opcode::kLongBinPut:
-    case Opcode::kGet:
-    case Opcode::kBinGet:
-    case Opcode::kLongBinGet:
+    case PickleOpcode::kMemoize:
+    case PickleOpcode::kPut:
+    case PickleOpcode::kBinPut:
+    case PickleOpcode::kLongBinPut:
+    case PickleOpcode::kGet:
+    case PickleOpcode::kBinGet:
+    case PickleOpcode::kLongBinGet:
       return Memo(opcode);
-    case Opcode::kGlobal:
-    case Opcode::kStackGlobal:
-    case Opcode::kInst:
-    case Opcode::kObj:
-    case Opcode::kReduce:
-    case Opcode::kNewObj:
-    case Opcode::kNewObjEx:
-    case Opcode::kBuild:
-    case Opcode::kPersId:
-    case Opcode::kBinPersId:
+    case PickleOpcode::kGlobal:
+    case PickleOpcode::kStackGlobal:
+    case PickleOpcode::kInst:
+    case PickleOpcode::kObj:
+    case PickleOpcode::kReduce:
+    case PickleOpcode::kNewObj:
+    case PickleOpcode::kNewObjEx:
+    case PickleOpcode::kBuild:
+    case PickleOpcode::kPersId:
+    case PickleOpcode::kBinPersId:
       return Invoke(opcode);
-    case Opcode::kExt1:
-    case Opcode::kExt2:
-    case Opcode::kExt4:
+    case PickleOpcode::kExt1:
+    case PickleOpcode::kExt2:
+    case PickleOpcode::kExt4:
       return build_.Refuse("classes by name", "one of the extension registry");
-    case Opcode::kNextBuffer:
-    case Opcode::kReadonlyBuffer:
+    case PickleOpcode::kNextBuffer:
+    case PickleOpcode::kReadonlyBuffer:
       return build_.Refuse("values inside the pickle", "an out-of-band buffer");
     default:
-      return build_.Refuse("an operation of pickle protocols 0 to 5", "none of them");
+      return build_.Refuse("an opcode of pickle protocols 0 to 5", "another byte");
   }
 }
 

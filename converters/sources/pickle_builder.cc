@@ -1,16 +1,14 @@
 #include "converters/sources/pickle_builder.h"
 
 #include <array>
-#include <limits>
 #include <string_view>
-#include <variant>
 
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
 
-// What the few callables that mean something to the reader do.
+// What calling a known class or function gives; kOpaque for unknown ones.
 enum class Callable { kOpaque, kDict, kDefaultDict, kSequence, kTensor, kSameAsFirst, kInstance };
 
 Callable CallableOf(const PickleGlobal& global) {
@@ -54,14 +52,10 @@ std::optional<ElementType> TorchElementType(const PickleGlobal& global) {
 
 std::string FullName(const PickleGlobal& global) { return global.module + "." + global.name; }
 
-// Bytes a vector may take for each reference: it doubles its capacity as it grows.
+// What a vector takes for each reference at most: its capacity doubles as it grows.
 constexpr uint64_t kGrowingReferenceBytes = 2 * sizeof(void*);
-// Far more than any model's tensors have, and few enough that shapes stay small.
+// Far more than any model's tensors have.
 constexpr size_t kMaxTorchDimensions = 16;
-
-bool AddOverflows(uint64_t a, uint64_t b, uint64_t* sum) {
-  return __builtin_add_overflow(a, b, sum);
-}
 
 }  // namespace
 
@@ -77,9 +71,8 @@ void PickleBuilder::SetPlace(uint64_t offset, PickleOpcode opcode) {
 }
 
 Status PickleBuilder::Refuse(const std::string& expected, const std::string& found) const {
-  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   const auto byte = static_cast<uint8_t>(opcode_);
-  const std::string code = std::string("0x") + kHex[byte >> 4] + kHex[byte & 15];
+  const std::string code = "0x" + HexByte(std::byte{byte});
   const std::string printed =
       byte > 0x20 && byte < 0x7f ? " '" + std::string(1, static_cast<char>(byte)) + "'" : "";
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "pickle",
@@ -97,7 +90,7 @@ Status PickleBuilder::Charge(uint64_t bytes) {
 }
 
 Result<PickleNode*> PickleBuilder::Add(decltype(PickleNode::value) value, uint64_t extra_bytes) {
-  // One more reference: the stack's.
+  // And the reference that the stack gets.
   KINGLET_RETURN_IF_ERROR(Charge(sizeof(PickleNode) + kGrowingReferenceBytes));
   KINGLET_RETURN_IF_ERROR(Charge(extra_bytes));
   return &graph_.nodes.emplace_back(PickleNode{std::move(value)});
@@ -118,7 +111,7 @@ Result<PickleNode*> PickleBuilder::Opaque(std::string class_name, PickleNode* ar
 
 Result<PickleNode*> PickleBuilder::Call(PickleNode* callable, PickleNode* arguments) {
   if (const auto* global = callable->As<PickleGlobal>()) return CallGlobal(*global, arguments);
-  // Methods and functions that a file obtains from objects: opaque as what they came from.
+  // A call of an opaque object, such as a method that a pickle looked up, is opaque too.
   if (const auto* object = callable->As<PickleObject>()) {
     KINGLET_RETURN_IF_ERROR(Charge(object->class_name.size()));
     return Opaque(object->class_name, arguments);
@@ -153,7 +146,7 @@ Result<PickleNode*> PickleBuilder::CallGlobal(const PickleGlobal& global, Pickle
   return Opaque(name, arguments);
 }
 
-// dict(), dict(mapping) or dict(pairs); `first` arguments come before those.
+// dict(), dict(mapping) or dict(pairs), where the mapping or pairs are argument `first`.
 Result<PickleNode*> PickleBuilder::MakeDict(const std::string& name, PickleNode* arguments,
                                             size_t first) {
   const auto& given = arguments->As<PickleList>()->items;
@@ -207,7 +200,8 @@ Result<std::vector<uint64_t>> PickleBuilder::Sizes(const PickleNode* node,
   return sizes;
 }
 
-// _rebuild_tensor(storage, offset, size, stride, ...): further arguments concern training.
+// _rebuild_tensor(storage, offset, size, stride, ...). The other arguments matter for training
+// only.
 Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNode* arguments) {
   const auto& given = arguments->As<PickleList>()->items;
   if (given.size() < 4) {
@@ -215,7 +209,7 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
   }
   const auto slice = slices_.find(given[0]);
   if (slice == slices_.end()) {
-    // A storage of a class the reader does not know makes a tensor it does not know.
+    // A tensor of an unknown storage class is opaque.
     if (given[0]->As<PickleObject>() != nullptr) return Opaque(name, arguments);
     return Refuse("a torch storage", given[0]->Describe());
   }
@@ -230,8 +224,8 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
   }
   bool empty = false;
   bool overflow = false;
-  uint64_t end = 1;  // elements of the slice, from its first one, that the tensor reaches
-  overflow |= AddOverflows(end, offset, &end);
+  uint64_t end = 1;  // one past the last element of the slice that the tensor reads
+  overflow |= __builtin_add_overflow(end, offset, &end);
   for (size_t i = 0; i < tensor.shape.size(); ++i) {
     if (tensor.shape[i] == 0) {
       empty = true;
@@ -239,7 +233,7 @@ Result<PickleNode*> PickleBuilder::MakeTensor(const std::string& name, PickleNod
     }
     uint64_t reach = 0;
     overflow |= __builtin_mul_overflow(tensor.shape[i] - 1, tensor.strides[i], &reach);
-    overflow |= AddOverflows(end, reach, &end);
+    overflow |= __builtin_add_overflow(end, reach, &end);
   }
   if (!empty && (overflow || end > storage.elements)) {
     return Refuse("a tensor inside storage " + QuotedName(storage.key) + " of " +
@@ -255,7 +249,7 @@ Result<PickleNode*> PickleBuilder::Resolve(PickleNode* persistent_id) {
   if (const auto* id = persistent_id->As<PickleList>(); id != nullptr && !id->items.empty()) {
     const auto* kind = id->items[0]->As<std::string>();
     if (kind != nullptr && *kind == "storage") return MakeStorage(*id, persistent_id);
-    // ('module', class, source file, source text): the source is for people.
+    // ('module', class, source file, source text): the sources are not needed.
     if (kind != nullptr && *kind == "module" && id->items.size() == 4) return id->items[1];
   }
   return Opaque("persistent id", persistent_id);
@@ -306,15 +300,15 @@ Result<PickleNode*> PickleBuilder::MakeStorage(const PickleList& id, PickleNode*
 }
 
 Status PickleBuilder::Build(PickleNode* object, PickleNode* state) {
-  if (auto* opaque = std::get_if<PickleObject>(&object->value)) opaque->state = state;
+  if (auto* opaque = object->As<PickleObject>()) opaque->state = state;
   return Status();
 }
 
 Status PickleBuilder::SetItem(PickleNode* container, PickleNode* key, PickleNode* value) {
   KINGLET_RETURN_IF_ERROR(Charge(2 * kGrowingReferenceBytes));
-  if (auto* dict = std::get_if<PickleDict>(&container->value)) {
+  if (auto* dict = container->As<PickleDict>()) {
     dict->items.emplace_back(key, value);
-  } else if (auto* object = std::get_if<PickleObject>(&container->value)) {
+  } else if (auto* object = container->As<PickleObject>()) {
     object->items.emplace_back(key, value);
   } else {
     return Refuse("a dict to set an item of", container->Describe());
@@ -324,9 +318,9 @@ Status PickleBuilder::SetItem(PickleNode* container, PickleNode* key, PickleNode
 
 Status PickleBuilder::Append(PickleNode* container, PickleNode* item) {
   KINGLET_RETURN_IF_ERROR(Charge(2 * kGrowingReferenceBytes));
-  if (auto* list = std::get_if<PickleList>(&container->value)) {
+  if (auto* list = container->As<PickleList>()) {
     list->items.push_back(item);
-  } else if (auto* object = std::get_if<PickleObject>(&container->value)) {
+  } else if (auto* object = container->As<PickleObject>()) {
     object->items.emplace_back(nullptr, item);
   } else {
     return Refuse("a list to append to", container->Describe());

@@ -1,6 +1,6 @@
-// Makes the nodes of a pickle: containers, torch tensors and storages, and opaque objects for every
-// class and function it does not know. Counts the memory it hands out against a limit, because
-// references let a few bytes of pickle ask for copies of large values again and again.
+// Makes the nodes of a pickle: containers, torch tensors and storages, and opaque objects for
+// unknown classes and functions. Counts the memory of all nodes against a limit, because a few
+// bytes of a pickle can ask for a copy of a large value.
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_
 #define KINGLET_CONVERTERS_SOURCES_PICKLE_BUILDER_H_
 
@@ -20,11 +20,11 @@ class PickleBuilder {
  public:
   explicit PickleBuilder(uint64_t byte_limit);
 
-  // Where the pickle is read now, for messages: offset in the file and operation.
+  // The opcode that is executed and its offset in the file, for messages.
   void SetPlace(uint64_t offset, PickleOpcode opcode);
   Status Refuse(const std::string& expected, const std::string& found) const;
 
-  // Counts `bytes` against the limit. Everything below counts for itself.
+  // Counts `bytes` against the limit. The functions below count what they take.
   Status Charge(uint64_t bytes);
 
   PickleNode* none() { return none_; }
@@ -32,12 +32,12 @@ class PickleBuilder {
   Result<PickleNode*> Add(decltype(PickleNode::value) value, uint64_t extra_bytes = 0);
   Result<PickleNode*> AddGlobal(std::string module, std::string name);
 
-  // What calling `callable` with the tuple `arguments` stands for.
+  // The node for the result of calling `callable` with the tuple `arguments`.
   Result<PickleNode*> Call(PickleNode* callable, PickleNode* arguments);
-  // What a persistent id stands for: a torch storage, a class, or an opaque object.
+  // The node that a persistent id names: a torch storage, a class, or an opaque object.
   Result<PickleNode*> Resolve(PickleNode* persistent_id);
-  // Keeps the state of an opaque object; the state of a container or tensor says nothing about its
-  // values and is dropped.
+  // Gives an opaque object its state. A container's or tensor's state is ignored: its values do not
+  // depend on it.
   Status Build(PickleNode* object, PickleNode* state);
   Status SetItem(PickleNode* container, PickleNode* key, PickleNode* value);
   Status Append(PickleNode* container, PickleNode* item);
@@ -45,7 +45,7 @@ class PickleBuilder {
   PickleGraph Finish(PickleNode* root, uint64_t bytes_read);
 
  private:
-  // A storage node seen from a tensor: `first` and `elements` are a slice of the stored one.
+  // The part of a storage that a tensor may read: elements [first, first + elements).
   struct StorageSlice {
     ElementType type;
     std::string key;

@@ -1,5 +1,4 @@
-// The bytes of a pickle, taken from front to back, from memory or from a file that is read as far
-// as the pickle asks.
+// The bytes of a pickle, front to back: from memory, or from a file that is read as needed.
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_INPUT_H_
 #define KINGLET_CONVERTERS_SOURCES_PICKLE_INPUT_H_
 
@@ -23,17 +22,18 @@ class PickleInput {
   uint64_t position() const { return position_; }
   uint64_t remaining() const { return size_ - position_; }
 
-  // The next `count` bytes; valid until the next call. Refuses to pass the end.
+  // The next `count` bytes; valid until the next call. Errors: KINGLET_INVALID_CHECKPOINT where
+  // fewer are left, and those of the source.
   Result<std::span<const std::byte>> Take(uint64_t count);
-  // The next bytes up to a newline, without it; valid until the next call.
+  // The next bytes up to a newline, without it; valid until the next call. Errors: the same.
   Result<std::string_view> TakeLine();
 
  private:
-  // Makes at least `count` bytes from position_ on present in window_.
+  // Makes window_ hold at least `count` bytes from position_ on.
   Status Load(uint64_t count);
   std::span<const std::byte> Ahead() const { return window_.subspan(position_ - window_begin_); }
 
-  const PickleSource* source_ = nullptr;  // null: window_ is everything
+  const PickleSource* source_ = nullptr;  // null: window_ is the whole pickle
   std::vector<std::byte> buffer_;
   std::span<const std::byte> window_;
   uint64_t window_begin_ = 0;

@@ -1,27 +1,24 @@
-// What the nodes of a pickle say about themselves.
 #include <array>
 
 #include "converters/sources/pickle.h"
 #include "converters/sources/quoted.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
 
 std::optional<ElementType> StorageElementType(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, ElementType>, 10> kStorages = {
-      {{"DoubleStorage", ElementType::kF64},
-       {"FloatStorage", ElementType::kF32},
-       {"HalfStorage", ElementType::kF16},
-       {"BFloat16Storage", ElementType::kBF16},
-       {"LongStorage", ElementType::kI64},
-       {"IntStorage", ElementType::kI32},
-       {"ShortStorage", ElementType::kI16},
-       {"CharStorage", ElementType::kI8},
-       {"ByteStorage", ElementType::kU8},
-       {"BoolStorage", ElementType::kBool}}};
-  for (const auto& [storage, type] : kStorages) {
-    if (storage == name) return type;
-  }
-  return std::nullopt;
+  static constexpr auto kStorages =
+      std::to_array<NamedElementType>({{"DoubleStorage", ElementType::kF64},
+                                       {"FloatStorage", ElementType::kF32},
+                                       {"HalfStorage", ElementType::kF16},
+                                       {"BFloat16Storage", ElementType::kBF16},
+                                       {"LongStorage", ElementType::kI64},
+                                       {"IntStorage", ElementType::kI32},
+                                       {"ShortStorage", ElementType::kI16},
+                                       {"CharStorage", ElementType::kI8},
+                                       {"ByteStorage", ElementType::kU8},
+                                       {"BoolStorage", ElementType::kBool}});
+  return FindElementType(kStorages, name);
 }
 
 NodeRef PickleNode::Find(std::string_view key) const {
@@ -35,24 +32,23 @@ NodeRef PickleNode::Find(std::string_view key) const {
 }
 
 std::string PickleNode::Describe() const {
-  struct Describer {
-    std::string operator()(const PickleNone&) const { return "None"; }
-    std::string operator()(bool) const { return "bool"; }
-    std::string operator()(int64_t) const { return "int"; }
-    std::string operator()(double) const { return "float"; }
-    std::string operator()(const std::string&) const { return "str"; }
-    std::string operator()(const PickleBytes&) const { return "bytes"; }
-    std::string operator()(const PickleList&) const { return "list"; }
-    std::string operator()(const PickleDict&) const { return "dict"; }
-    std::string operator()(const PickleGlobal& global) const {
-      return "class or function " + QuotedName(global.module + "." + global.name);
-    }
-    std::string operator()(const PickleObject& object) const {
-      return "object of class " + QuotedName(object.class_name);
-    }
-    std::string operator()(const PickleTensor&) const { return "tensor"; }
-  };
-  return std::visit(Describer{}, value);
+  return std::visit(Overloaded{[](const PickleNone&) -> std::string { return "None"; },
+                               [](bool) -> std::string { return "bool"; },
+                               [](int64_t) -> std::string { return "int"; },
+                               [](double) -> std::string { return "float"; },
+                               [](const std::string&) -> std::string { return "str"; },
+                               [](const PickleBytes&) -> std::string { return "bytes"; },
+                               [](const PickleList&) -> std::string { return "list"; },
+                               [](const PickleDict&) -> std::string { return "dict"; },
+                               [](const PickleGlobal& global) {
+                                 return "class or function " +
+                                        QuotedName(global.module + "." + global.name);
+                               },
+                               [](const PickleObject& object) {
+                                 return "object of class " + QuotedName(object.class_name);
+                               },
+                               [](const PickleTensor&) -> std::string { return "tensor"; }},
+                    value);
 }
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// The operations of the pickle virtual machine, protocols 0 to 5 (Python's Lib/pickletools.py and
-// PEP 307, 3154 and 574 define them).
+// The opcodes of Python's pickle protocols 0 to 5. Their specification: Lib/pickletools.py of
+// CPython, and PEP 307 (protocol 2), 3154 (protocol 4) and 574 (protocol 5).
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_OPCODES_H_
 #define KINGLET_CONVERTERS_SOURCES_PICKLE_OPCODES_H_
 

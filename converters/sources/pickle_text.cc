@@ -1,35 +1,17 @@
 #include "converters/sources/pickle_text.h"
 
-#include <charconv>
-#include <system_error>
+#include "converters/sources/parse_number.h"
 
 namespace kinglet {
 namespace {
 
-template <class Number>
-std::optional<Number> ParseAll(std::string_view text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return value;
-}
-
 // The `count` hexadecimal digits at `text[at]`.
 std::optional<uint32_t> ParseHex(std::string_view text, size_t at, size_t count) {
   if (at > text.size() || count > text.size() - at) return std::nullopt;
-  uint32_t value = 0;
-  const char* begin = text.data() + at;
-  const auto [stopped, error] = std::from_chars(begin, begin + count, value, 16);
-  if (error != std::errc() || stopped != begin + count) return std::nullopt;
-  return value;
+  return ParseNumber<uint32_t>(text.substr(at, count), 16);
 }
 
 }  // namespace
-
-std::optional<int64_t> ParsePickleInteger(std::string_view text) { return ParseAll<int64_t>(text); }
-
-std::optional<double> ParsePickleFloat(std::string_view text) { return ParseAll<double>(text); }
 
 std::optional<std::string> ParseQuotedString(std::string_view text) {
   if (text.size() < 2 || (text[0] != '\'' && text[0] != '"') || text.back() != text[0]) {

@@ -1,4 +1,4 @@
-// The textual values of pickle protocol 0: numbers, quoted byte strings and escaped Unicode.
+// The strings that pickle protocol 0 writes as text: quoted byte strings and escaped Unicode.
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_TEXT_H_
 #define KINGLET_CONVERTERS_SOURCES_PICKLE_TEXT_H_
 
@@ -9,15 +9,15 @@
 
 namespace kinglet {
 
-// Each returns nothing when the text is not of its form.
-std::optional<int64_t> ParsePickleInteger(std::string_view text);
-std::optional<double> ParsePickleFloat(std::string_view text);
-// A Python string literal's body between equal quotes, with \\, \', \", \n, \r, \t and \xNN.
+// A Python string literal in single or double quotes, with the escapes \\, \', \", \n, \r, \t and
+// \xNN resolved. None where the text is no such literal.
 std::optional<std::string> ParseQuotedString(std::string_view text);
-// Python's raw-unicode-escape: Latin-1 bytes, \uXXXX and \UXXXXXXXX; gives UTF-8.
+// Python's raw-unicode-escape (Latin-1 bytes, \uXXXX and \UXXXXXXXX) as UTF-8. None where an escape
+// is broken.
 std::optional<std::string> ParseUnicodeEscapes(std::string_view text);
 
-// Appends `code_point` as UTF-8; false when it is no Unicode scalar value.
+// Appends `code_point` as UTF-8. False, and nothing appended, for a surrogate or a number above
+// 0x10ffff.
 bool AppendUtf8(uint32_t code_point, std::string* out);
 
 }  // namespace kinglet

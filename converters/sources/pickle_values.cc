@@ -6,13 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "converters/sources/parse_number.h"
 #include "converters/sources/pickle_text.h"
 #include "converters/sources/quoted.h"
 
 namespace kinglet {
 namespace {
-
-using Opcode = PickleOpcode;
 
 Result<std::string> ReadText(uint64_t length, PickleInput* input, PickleBuilder* build) {
   if (length > input->remaining()) {
@@ -24,7 +23,8 @@ Result<std::string> ReadText(uint64_t length, PickleInput* input, PickleBuilder*
   return std::string(reinterpret_cast<const char*>(taken.data()), taken.size());
 }
 
-// A string or bytes after its length of `length_bytes` bytes.
+// A string after its length, which takes `length_bytes` bytes. Bytes and integers follow theirs
+// too.
 Result<PickleNode*> ReadString(size_t length_bytes, PickleInput* input, PickleBuilder* build) {
   KINGLET_ASSIGN_OR_RETURN(const uint64_t length, ReadUnsigned(input, length_bytes));
   KINGLET_ASSIGN_OR_RETURN(std::string text, ReadText(length, input, build));
@@ -61,26 +61,27 @@ Result<PickleNode*> ReadInteger(size_t bytes, PickleInput* input, PickleBuilder*
   return build->Add(static_cast<int64_t>(word));
 }
 
-Result<PickleNode*> ReadLine(Opcode opcode, PickleInput* input, PickleBuilder* build) {
+Result<PickleNode*> ReadLine(PickleOpcode opcode, PickleInput* input, PickleBuilder* build) {
   KINGLET_ASSIGN_OR_RETURN(std::string_view line, input->TakeLine());
   KINGLET_RETURN_IF_ERROR(build->Charge(2 * line.size()));
-  if (opcode == Opcode::kFloat) {
-    if (const auto value = ParsePickleFloat(line)) return build->Add(*value);
+  if (opcode == PickleOpcode::kFloat) {
+    if (const auto value = ParseNumber<double>(line)) return build->Add(*value);
     return build->Refuse("a number", QuotedName(line));
   }
-  if (opcode == Opcode::kString) {
+  if (opcode == PickleOpcode::kString) {
     if (auto value = ParseQuotedString(line)) return build->Add(std::move(*value));
     return build->Refuse("a quoted string", QuotedName(line));
   }
-  if (opcode == Opcode::kUnicode) {
+  if (opcode == PickleOpcode::kUnicode) {
     if (auto value = ParseUnicodeEscapes(line)) return build->Add(std::move(*value));
     return build->Refuse("text in raw-unicode-escape", QuotedName(line));
   }
   // Protocol 0 writes booleans as integers of two digits, and long integers with an L.
-  if (opcode == Opcode::kInt && (line == "00" || line == "01")) return build->boolean(line == "01");
+  if (opcode == PickleOpcode::kInt && (line == "00" || line == "01"))
+    return build->boolean(line == "01");
   const std::string_view whole = line;
-  if (opcode == Opcode::kLong && line.ends_with('L')) line.remove_suffix(1);
-  if (const auto value = ParsePickleInteger(line)) return build->Add(*value);
+  if (opcode == PickleOpcode::kLong && line.ends_with('L')) line.remove_suffix(1);
+  if (const auto value = ParseNumber<int64_t>(line)) return build->Add(*value);
   return build->Refuse("an integer of 64 bits", QuotedName(whole));
 }
 
@@ -93,40 +94,40 @@ Result<uint64_t> ReadUnsigned(PickleInput* input, size_t bytes) {
   return value;
 }
 
-Result<PickleNode*> ReadPickleValue(Opcode opcode, PickleInput* input, PickleBuilder* build) {
+Result<PickleNode*> ReadPickleValue(PickleOpcode opcode, PickleInput* input, PickleBuilder* build) {
   switch (opcode) {
-    case Opcode::kBinInt: {
+    case PickleOpcode::kBinInt: {
       KINGLET_ASSIGN_OR_RETURN(const uint64_t word, ReadUnsigned(input, 4));
       return build->Add(int64_t{static_cast<int32_t>(static_cast<uint32_t>(word))});
     }
-    case Opcode::kBinInt1:
+    case PickleOpcode::kBinInt1:
       return ReadInteger(1, input, build);
-    case Opcode::kBinInt2:
+    case PickleOpcode::kBinInt2:
       return ReadInteger(2, input, build);
-    case Opcode::kLong1:
+    case PickleOpcode::kLong1:
       return ReadLong(1, input, build);
-    case Opcode::kLong4:
+    case PickleOpcode::kLong4:
       return ReadLong(4, input, build);
-    case Opcode::kBinFloat: {  // big-endian, unlike everything else
+    case PickleOpcode::kBinFloat: {  // the one big-endian value
       KINGLET_ASSIGN_OR_RETURN(const auto taken, input->Take(8));
       uint64_t word = 0;
       for (const std::byte byte : taken) word = word << 8 | static_cast<uint64_t>(byte);
       return build->Add(std::bit_cast<double>(word));
     }
-    case Opcode::kShortBinString:
-    case Opcode::kShortBinUnicode:
+    case PickleOpcode::kShortBinString:
+    case PickleOpcode::kShortBinUnicode:
       return ReadString(1, input, build);
-    case Opcode::kBinString:
-    case Opcode::kBinUnicode:
+    case PickleOpcode::kBinString:
+    case PickleOpcode::kBinUnicode:
       return ReadString(4, input, build);
-    case Opcode::kBinUnicode8:
+    case PickleOpcode::kBinUnicode8:
       return ReadString(8, input, build);
-    case Opcode::kShortBinBytes:
+    case PickleOpcode::kShortBinBytes:
       return ReadBytes(1, input, build);
-    case Opcode::kBinBytes:
+    case PickleOpcode::kBinBytes:
       return ReadBytes(4, input, build);
-    case Opcode::kBinBytes8:
-    case Opcode::kByteArray8:
+    case PickleOpcode::kBinBytes8:
+    case PickleOpcode::kByteArray8:
       return ReadBytes(8, input, build);
     default:  // kInt, kLong, kFloat, kString, kUnicode
       return ReadLine(opcode, input, build);

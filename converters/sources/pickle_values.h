@@ -1,4 +1,4 @@
-// The operations of a pickle that push one number or one string.
+// The opcodes of a pickle that push one number, string or bytes value.
 #ifndef KINGLET_CONVERTERS_SOURCES_PICKLE_VALUES_H_
 #define KINGLET_CONVERTERS_SOURCES_PICKLE_VALUES_H_
 
@@ -12,11 +12,11 @@
 
 namespace kinglet {
 
-// A little-endian number of `bytes` bytes, at most 8.
+// A little-endian number of `bytes` bytes. REQUIRES: bytes <= 8.
 Result<uint64_t> ReadUnsigned(PickleInput* input, size_t bytes);
 
-// The value that follows `opcode` in `input`. Lengths are checked against what remains before
-// memory is taken.
+// Reads the value that follows `opcode`. A length is checked against the remaining bytes before
+// memory is allocated. Errors: KINGLET_INVALID_CHECKPOINT. REQUIRES: an opcode of such a value.
 Result<PickleNode*> ReadPickleValue(PickleOpcode opcode, PickleInput* input, PickleBuilder* build);
 
 }  // namespace kinglet

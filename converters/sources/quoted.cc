@@ -1,20 +1,20 @@
 #include "converters/sources/quoted.h"
 
-#include <array>
-#include <cstddef>
-
 namespace kinglet {
+
+std::string HexByte(std::byte byte) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto value = static_cast<unsigned>(byte);
+  return {kDigits[value >> 4], kDigits[value & 15]};
+}
 
 std::string QuotedName(std::string_view text) {
   constexpr size_t kLongest = 80;
-  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
   std::string out = "'";
   for (const char c : text.substr(0, kLongest)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) {
-      out += "\\x";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      out += "\\x" + HexByte(std::byte{byte});
     } else {
       out += c;
     }

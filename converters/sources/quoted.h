@@ -1,14 +1,18 @@
-// Text from a file, made safe to stand in a one-line message.
+// Names and bytes from a file, made safe for a one-line message.
 #ifndef KINGLET_CONVERTERS_SOURCES_QUOTED_H_
 #define KINGLET_CONVERTERS_SOURCES_QUOTED_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace kinglet {
 
-// `text` in single quotes, shortened to at most 80 bytes, with control bytes as \xNN. Bytes of 0x80
-// and above pass unchanged: names are UTF-8.
+// Two hexadecimal digits.
+std::string HexByte(std::byte byte);
+
+// `text` in single quotes, cut to 80 bytes, with control characters as \xNN. Bytes of 0x80 and
+// above stay as they are: names are UTF-8.
 std::string QuotedName(std::string_view text);
 
 }  // namespace kinglet

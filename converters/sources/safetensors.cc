@@ -21,9 +21,9 @@ namespace kinglet {
 namespace {
 
 constexpr uint64_t kLengthBytes = 8;
-// As the format's own readers have it.
+// The limit of the reference implementation.
 constexpr uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
-// Far more than any tensor of a checkpoint has.
+// Dimensions of a shape: far more than any checkpoint's tensor has.
 constexpr size_t kMaxListLength = 32;
 constexpr std::string_view kMetadata = "__metadata__";
 
@@ -32,25 +32,18 @@ Status RefuseSafetensors(const std::string& where, const std::string& expected,
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "safetensors", where, expected, found);
 }
 
-std::optional<ElementType> SafetensorsElementType(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, ElementType>, 12> kTypes = {
-      {{"F64", ElementType::kF64},
-       {"F32", ElementType::kF32},
-       {"F16", ElementType::kF16},
-       {"BF16", ElementType::kBF16},
-       {"I64", ElementType::kI64},
-       {"I32", ElementType::kI32},
-       {"I16", ElementType::kI16},
-       {"I8", ElementType::kI8},
-       {"U32", ElementType::kU32},
-       {"U16", ElementType::kU16},
-       {"U8", ElementType::kU8},
-       {"BOOL", ElementType::kBool}}};
-  for (const auto& [known, type] : kTypes) {
-    if (known == name) return type;
-  }
-  return std::nullopt;
-}
+constexpr auto kSafetensorsTypes = std::to_array<NamedElementType>({{"F64", ElementType::kF64},
+                                                                    {"F32", ElementType::kF32},
+                                                                    {"F16", ElementType::kF16},
+                                                                    {"BF16", ElementType::kBF16},
+                                                                    {"I64", ElementType::kI64},
+                                                                    {"I32", ElementType::kI32},
+                                                                    {"I16", ElementType::kI16},
+                                                                    {"I8", ElementType::kI8},
+                                                                    {"U32", ElementType::kU32},
+                                                                    {"U16", ElementType::kU16},
+                                                                    {"U8", ElementType::kU8},
+                                                                    {"BOOL", ElementType::kBool}});
 
 // A tensor as the header describes it.
 struct Description {
@@ -60,8 +53,8 @@ struct Description {
   std::optional<std::vector<uint64_t>> place;  // begin and end, from the first byte of data
 };
 
-// Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with at
-// most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
+// Reads the header, {name: {"dtype": text, "shape": [..], "data_offsets": [begin, end]}, ..} with
+// at most one "__metadata__": {text: text, ..}. Refuses everything else at once, so that a hostile
 // header cannot make it keep more.
 class SafetensorsHeader final : public JsonEvents {
  public:
@@ -149,7 +142,7 @@ class SafetensorsHeader final : public JsonEvents {
   Status status_;
 };
 
-// A tensor that was checked.
+// Where a checked tensor's bytes are.
 struct Place {
   ElementType type;
   uint64_t begin, end;  // from the first byte of data
@@ -157,10 +150,9 @@ struct Place {
 
 Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   const std::string where = "tensor " + QuotedName(tensor.name);
-  const std::optional<ElementType> type = SafetensorsElementType(*tensor.type);
+  const std::optional<ElementType> type = FindElementType(kSafetensorsTypes, *tensor.type);
   if (!type) {
-    return RefuseSafetensors(where,
-                             "dtype F64, F32, F16, BF16, I64, I32, I16, I8, U32, U16, U8 or BOOL",
+    return RefuseSafetensors(where, "dtype " + ListNames(kSafetensorsTypes),
                              QuotedName(*tensor.type));
   }
   const std::vector<uint64_t>& place = *tensor.place;
@@ -179,7 +171,7 @@ Result<Place> CheckTensor(const Description& tensor, uint64_t data_bytes) {
   return Place{*type, place[0], place[1]};
 }
 
-// Every byte of data belongs to one tensor.
+// Checks that every byte of data belongs to exactly one tensor.
 Status CheckCover(std::vector<std::pair<Place, std::string_view>> places, uint64_t data_bytes) {
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.begin, a.first.end) < std::pair(b.first.begin, b.first.end);
@@ -221,11 +213,11 @@ Result<SourceWeights> SafetensorsTensors(const std::shared_ptr<const InputFile>&
   std::array<std::byte, kLengthBytes> word{};
   KINGLET_RETURN_IF_ERROR(file->ReadAt(0, word));
   const auto header_bytes = LoadLittle<uint64_t>(word.data());
-  const uint64_t behind = file->size() - kLengthBytes;
-  if (header_bytes > std::min(kMaxSafetensorsHeaderBytes, behind)) {
+  const uint64_t remaining = file->size() - kLengthBytes;
+  if (header_bytes > std::min(kMaxSafetensorsHeaderBytes, remaining)) {
     return RefuseSafetensors("byte 0",
                              "a header of at most " +
-                                 std::to_string(std::min(kMaxSafetensorsHeaderBytes, behind)) +
+                                 std::to_string(std::min(kMaxSafetensorsHeaderBytes, remaining)) +
                                  " bytes",
                              std::to_string(header_bytes));
   }

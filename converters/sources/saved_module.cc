@@ -8,15 +8,22 @@
 namespace kinglet {
 namespace {
 
-// Deeper than any network's modules, and a bound on what a file that shares modules among each
-// other can ask for.
-constexpr int kMaxLevels = 64;
-constexpr size_t kMostEntries = 1'000'000;
-constexpr size_t kMostNameBytes = 1024;
+// Far more than any network has. A hostile file can share modules, so that a walk of them all would
+// not end.
+constexpr int kMaxModuleLevels = 64;
+constexpr size_t kMaxModuleEntries = 1'000'000;
+constexpr size_t kMaxModuleNameBytes = 1024;
 
 Status RefuseModule(const std::string& where, const std::string& expected,
                     const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "module", where, expected, found);
+}
+
+template <class T>
+std::optional<T> AttributeAs(const PickleNode& module, std::string_view name) {
+  const NodeRef node = ModuleAttribute(module, name);
+  const T* value = node == nullptr ? nullptr : node->As<T>();
+  return value == nullptr ? std::nullopt : std::optional<T>(*value);
 }
 
 // One dict of a module's state; null where it is absent.
@@ -25,10 +32,11 @@ const PickleDict* ModulePart(const PickleNode& module, std::string_view name) {
   return part == nullptr ? nullptr : part->As<PickleDict>();
 }
 
-class Walk {
+// Collects a module's tensors.
+class ModuleWalk {
  public:
   Status Visit(const PickleNode& module, const std::string& prefix, int level) {
-    if (level > kMaxLevels) {
+    if (level > kMaxModuleLevels) {
       return RefuseModule(QuotedName(prefix), "at most 64 levels of modules", "more");
     }
     KINGLET_RETURN_IF_ERROR(AddTensors(module, "_parameters", prefix));
@@ -46,11 +54,11 @@ class Walk {
   StateDict Take() { return std::move(tensors_); }
 
  private:
-  // Counts every entry, so that the walk ends.
+  // `prefix` and the key. Counts every entry, so that the walk ends.
   Result<std::string> NameOf(const PickleNode& key, const std::string& prefix) {
     const auto* name = key.As<std::string>();
     if (name == nullptr) return RefuseModule(QuotedName(prefix), "names as str", key.Describe());
-    if (++entries_ > kMostEntries || prefix.size() + name->size() > kMostNameBytes) {
+    if (++entries_ > kMaxModuleEntries || prefix.size() + name->size() > kMaxModuleNameBytes) {
       return RefuseModule(QuotedName(prefix), "at most a million names of 1024 bytes", "more");
     }
     return prefix + *name;
@@ -95,27 +103,21 @@ bool IsModule(const PickleNode& node) {
 }
 
 Result<StateDict> ModuleTensors(const PickleNode& module, const std::string& prefix) {
-  Walk walk;
+  ModuleWalk walk;
   KINGLET_RETURN_IF_ERROR(walk.Visit(module, prefix, 1));
   return walk.Take();
 }
 
 std::optional<std::string> TextAttribute(const PickleNode& module, std::string_view name) {
-  const NodeRef node = ModuleAttribute(module, name);
-  const auto* text = node == nullptr ? nullptr : node->As<std::string>();
-  return text == nullptr ? std::nullopt : std::optional<std::string>(*text);
+  return AttributeAs<std::string>(module, name);
 }
 
 std::optional<int64_t> IntegerAttribute(const PickleNode& module, std::string_view name) {
-  const NodeRef node = ModuleAttribute(module, name);
-  const auto* number = node == nullptr ? nullptr : node->As<int64_t>();
-  return number == nullptr ? std::nullopt : std::optional<int64_t>(*number);
+  return AttributeAs<int64_t>(module, name);
 }
 
 std::optional<double> NumberAttribute(const PickleNode& module, std::string_view name) {
-  const NodeRef node = ModuleAttribute(module, name);
-  const auto* real = node == nullptr ? nullptr : node->As<double>();
-  if (real != nullptr) return *real;
+  if (const auto real = AttributeAs<double>(module, name)) return real;
   const std::optional<int64_t> integer = IntegerAttribute(module, name);
   return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
 }
@@ -135,9 +137,7 @@ std::optional<std::vector<int64_t>> IntegersAttribute(const PickleNode& module,
 }
 
 std::optional<bool> BooleanAttribute(const PickleNode& module, std::string_view name) {
-  const NodeRef node = ModuleAttribute(module, name);
-  const bool* truth = node == nullptr ? nullptr : node->As<bool>();
-  if (truth != nullptr) return *truth;
+  if (const auto truth = AttributeAs<bool>(module, name)) return truth;
   const std::optional<double> number = NumberAttribute(module, name);
   return number ? std::optional(*number != 0) : std::nullopt;
 }

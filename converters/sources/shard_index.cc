@@ -84,7 +84,7 @@ class ShardIndexReader final : public JsonEvents {
     if (++level_ <= kMaxIndexLevels) return true;
     return Fail("index", "at most " + std::to_string(kMaxIndexLevels) + " levels", "more");
   }
-  // A value to skip, unless the index or a file's name should stand there.
+  // A value to skip, unless it is in place of the index or of a file's name.
   bool Scalar(const std::string& found) {
     if (InMap()) return FailInMap(found);
     return level_ > 0 || Fail("index", "an object", found);

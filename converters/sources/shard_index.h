@@ -1,6 +1,7 @@
-// The index of a checkpoint whose tensors lie in several files: what Hugging Face's library writes
-// beside them ("pytorch_model.bin.index.json", "model.safetensors.index.json"), a JSON object whose
-// "weight_map" says of every tensor in which file it lies.
+// The index of a sharded checkpoint, whose tensors are spread over several files. Hugging Face
+// transformers writes it beside them as pytorch_model.bin.index.json or
+// model.safetensors.index.json: a JSON object whose "weight_map" maps each tensor's name to its
+// file.
 #ifndef KINGLET_CONVERTERS_SOURCES_SHARD_INDEX_H_
 #define KINGLET_CONVERTERS_SOURCES_SHARD_INDEX_H_
 
@@ -14,14 +15,14 @@
 namespace kinglet {
 
 struct ShardIndex {
-  std::vector<std::string> files;  // names without folders, each once, in the order of their names
+  std::vector<std::string> files;                        // names without folders, sorted, each once
   std::unordered_map<std::string, std::string> file_of;  // by tensor
 };
 
-// Whether the file's name is that of an index and it starts with a brace.
+// Whether the file is named *.index.json and starts with a brace.
 bool LooksLikeShardIndex(const InputFile& file);
 
-// Refuses indices over 100 MB and files that do not lie beside the index. Errors:
+// Refuses an index over 100 MB, and one that names a file in another folder. Errors:
 // KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
 Result<ShardIndex> ReadShardIndex(const InputFile& file);
 

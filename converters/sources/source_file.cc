@@ -21,8 +21,8 @@
 namespace kinglet {
 namespace {
 
-// What a node that is no state dict is: "list", "dict with a list as 'layers'".
-std::string Describe(const PickleNode& node) {
+// Why a node is not a state dict: "list", "dict with list as 'layers'".
+std::string DescribeOther(const PickleNode& node) {
   std::string text = node.Describe();
   const auto* dict = node.As<PickleDict>();
   if (dict == nullptr) return text;
@@ -54,7 +54,8 @@ Result<StateDict> TensorsOf(const SavedModules& modules) {
   return tensors;
 }
 
-// The dict that training codes save beside a step, a configuration or an optimiser; null in others.
+// The state dict inside a dict that also has a step, a configuration or an optimiser; null where
+// there is none.
 const PickleNode* NetworkInside(const PickleNode& root) {
   for (const char* key : {"net", "model", "state_dict"}) {
     const PickleNode* node = root.Find(key);
@@ -69,7 +70,7 @@ Result<StateDict> TensorsOf(const PickleNode& dict, const std::string& path) {
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", path,
                          "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a "
                          "whole module, alone or first in a list",
-                         Describe(dict));
+                         DescribeOther(dict));
 }
 
 // The output layer that OpenNMT-py saves beside its "model".
@@ -84,8 +85,8 @@ Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& 
   return {};
 }
 
-// A small file cannot ask for unbounded memory by views that share a storage.
-Status CheckEntries(const StateDict& tensors, const InputFile& file) {
+// Bounds the memory that views of one storage in a small file can ask for.
+Status CheckTotalEntries(const StateDict& tensors, const InputFile& file) {
   const uint64_t limit = 2 * file.size();
   uint64_t total = 0;
   for (const NamedTensor& named : tensors) {
@@ -101,7 +102,7 @@ Status CheckEntries(const StateDict& tensors, const InputFile& file) {
   return {};
 }
 
-// Equal for tensors of one shape that read the same elements.
+// A text that is equal for tensors of equal shape that read the same elements.
 std::string PlaceOf(const InputFile& file, const PickleTensor& tensor) {
   std::string place = file.path() + " " + tensor.storage_key + " " + std::to_string(tensor.offset);
   for (const uint64_t stride : tensor.strides) place += " " + std::to_string(stride);
@@ -138,7 +139,7 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
                                ? TensorsOf(source.modules)
                                : TensorsOf(inside != nullptr ? *inside : root, file->path()));
   KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), tensors));
-  KINGLET_RETURN_IF_ERROR(CheckEntries(tensors, *file));
+  KINGLET_RETURN_IF_ERROR(CheckTotalEntries(tensors, *file));
   for (const NamedTensor& named : tensors) {
     source.tensors.push_back(TorchTensor(named, source.checkpoint));
   }
@@ -147,19 +148,14 @@ Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& s
   return {};
 }
 
-// The first bytes of a file of no known container, for the message.
-std::string Head(const InputFile& file) {
-  constexpr std::array<char, 17> kHex = {"0123456789abcdef"};
+// The first bytes of a file, for the message that no container has them.
+std::string HeadText(const InputFile& file) {
   std::array<std::byte, 8> bytes{};
   const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
   if (head.empty()) return "an empty file";
   if (!file.ReadAt(0, head).ok()) return "unreadable bytes";
   std::string text = "bytes";
-  for (const std::byte byte : head) {
-    text += ' ';
-    text += kHex[static_cast<uint8_t>(byte) >> 4];
-    text += kHex[static_cast<uint8_t>(byte) & 15];
-  }
+  for (const std::byte byte : head) text += " " + HexByte(byte);
   return text;
 }
 
@@ -167,7 +163,7 @@ struct ContainerReader {
   bool (*recognises)(const InputFile& file);
   Result<SourceWeights> (*open)(const std::shared_ptr<const InputFile>& file);
 };
-// Of tensors alone. A zip archive that is no .npz is taken for one of torch.save.
+// Containers that hold tensors only. Any zip archive that is not an .npz is tried as torch.save's.
 constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTensors},
                                                          {LooksLikeNpy, NpyTensors},
                                                          {LooksLikeSafetensors, SafetensorsTensors},
@@ -177,7 +173,7 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& s
   for (const ContainerReader& container : kContainers) {
     if (!container.recognises(*file)) continue;
     Result<SourceWeights> tensors = container.open(file);
-    // Reading a file names it already.
+    // An error of reading names the file already.
     if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
     if (!tensors.ok()) return InFile(file->path(), tensors.status());
     source.tensors = std::move(tensors).value();
@@ -186,7 +182,7 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& s
   if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, source);
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
                          "a file of torch.save, safetensors, numpy (.npz, .npy) or a text of codes",
-                         Head(*file));
+                         HeadText(*file));
 }
 
 Result<SourceFile> OpenOneFile(InputFile opened) {
@@ -213,7 +209,7 @@ Result<SourceFile> OpenShards(const InputFile& opened) {
       const auto place = index.file_of.find(tensor.name);
       if (place == index.file_of.end() || place->second != name) {
         return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, shard.path,
-                               "only tensors that the index has there", QuotedName(tensor.name));
+                               "only tensors that the index puts there", QuotedName(tensor.name));
       }
       index.file_of.erase(place);
       source.tensors.push_back(std::move(tensor));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "converters/sources/entries.h"
+#include "converters/sources/refuse_checkpoint.h"
 #include "format/digest.h"
 
 namespace kinglet {
@@ -13,8 +14,7 @@ namespace {
 
 Status RefuseSourceTensor(const SourceTensor& tensor, const std::string& expected,
                           const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "tensor " + tensor.name,
-                         expected, found);
+  return RefuseCheckpoint("tensor " + tensor.name, expected, found);
 }
 
 Status CheckTensorCount(const SourceTensor& tensor, uint64_t found) {
@@ -33,6 +33,12 @@ Result<Digest128> DigestOfValues(const SourceTensor& tensor) {
 bool HasTensor(std::span<const SourceTensor> weights, std::string_view name) {
   return std::any_of(weights.begin(), weights.end(),
                      [name](const SourceTensor& tensor) { return tensor.name == name; });
+}
+
+bool HasTensorUnder(std::span<const SourceTensor> weights, std::string_view prefix) {
+  return std::any_of(weights.begin(), weights.end(), [prefix](const SourceTensor& tensor) {
+    return tensor.name.starts_with(prefix);
+  });
 }
 
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
@@ -77,7 +83,7 @@ Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t f
 
 Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor) {
   const uint64_t rows = tensor.shape[0], columns = tensor.shape[1];
-  // A tensor that cannot be read in parts is read whole each time.
+  // A tensor that cannot be read in parts is read once as a whole.
   const uint64_t together = tensor.rows ? std::max<uint64_t>(1, rows / 8) : rows;
   std::vector<float> transposed(rows * columns);
   for (uint64_t first = 0; first < rows; first += together) {

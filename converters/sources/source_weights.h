@@ -1,5 +1,5 @@
-// A training code's named tensors as families see them: names and shapes first, values on demand.
-// Where the values come from (a file of any container, memory in a test) is behind the readers.
+// A checkpoint's named tensors, whatever container they come from: names and shapes at once, values
+// on demand through functions. Families map these tensors to a model's blocks.
 #ifndef KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
 #define KINGLET_CONVERTERS_SOURCES_SOURCE_WEIGHTS_H_
 
@@ -19,42 +19,44 @@ struct SourceTensor {
   std::string name;
   std::vector<uint64_t> shape;                         // empty: a scalar
   std::function<Result<std::vector<float>>()> values;  // row-major
-  // The same entries where they are integers: exact, which float32 is up to 2^24 only. Refuses a
-  // tensor of a float type. Empty: the tensor has no integers.
+  // The same entries as exact integers (float32 is exact up to 2^24). Returns an error for a tensor
+  // of a float type. Empty: the tensor has no integers.
   std::function<Result<std::vector<int64_t>>()> integers = {};
-  // Tensors of one shape and one place are one in the file. Empty: not known.
+  // Names the bytes in the file: tensors of equal shape and place are one tensor. Empty: unknown.
   std::string place = {};
-  // The rows [first, first + count) of a matrix, without reading the others; for a vector, so many
-  // entries. Empty: all values must be read. REQUIRES: the range lies in shape[0].
+  // The rows [first, first + count) of a matrix, or those entries of a vector, without reading the
+  // others. Empty: only all values can be read. REQUIRES: the range lies in shape[0].
   std::function<Result<std::vector<float>>(uint64_t first, uint64_t count)> rows = {};
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
 
 bool HasTensor(std::span<const SourceTensor> weights, std::string_view name);
+// Whether any name starts with `prefix`.
+bool HasTensorUnder(std::span<const SourceTensor> weights, std::string_view prefix);
 
 // A tensor whose entries are a view of elements in a file.
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view);
 
-// Reads one tensor and refuses a value that is not finite, naming the tensor and the entry's index.
-// Errors: KINGLET_INVALID_CHECKPOINT, and those of the tensor's reader.
+// The tensor's values, all finite. Errors: KINGLET_INVALID_CHECKPOINT, naming the tensor and the
+// index of the entry that is not finite; those of the tensor's `values`.
 Result<std::vector<float>> ReadFinite(const SourceTensor& tensor);
 
-// The same of the rows [first, first + count) alone (SourceTensor::rows).
+// The same for the rows [first, first + count) (see SourceTensor::rows).
 Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t first,
                                           uint64_t count);
 
-// The transpose [columns, rows] of a matrix, put together from parts of the tensor, so that memory
-// holds it once and an eighth. REQUIRES: the shape has two dimensions.
+// The transpose [columns, rows] of a matrix. Reads the tensor in parts, so that memory holds the
+// matrix once and an eighth of it twice. REQUIRES: the shape has two dimensions.
 Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor);
 
-// Whether two tensors of a checkpoint are one parameter: tied parameters share a place where the
-// container can say so, and have equal bits, whatever they share (of which equal 128-bit digests
-// are taken as proof, so that one of them is in memory at a time). Errors: as ReadFinite's.
+// Whether two tensors of a checkpoint are one (tied) parameter: they have the same place, or equal
+// values. Compares 128-bit digests of the values, so that memory holds one tensor at a time.
+// Errors: those of ReadFinite.
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
 
-// Reads one tensor of codes, indices or counts. Errors: the same, also for a tensor of a float
-// type.
+// The values of a tensor of codes, indices or counts. Errors: KINGLET_INVALID_CHECKPOINT, also for
+// a tensor of a float type; those of the tensor's `integers`.
 Result<std::vector<int64_t>> ReadIntegers(const SourceTensor& tensor);
 
 }  // namespace kinglet

@@ -5,11 +5,13 @@
 #include <string_view>
 
 #include "converters/sources/quoted.h"
+#include "format/little_endian.h"
 
 namespace kinglet {
 namespace {
 
-// 0x1950a86a20f9469cfc6c, little-endian: more than 64 bits, so the pickle reader keeps its bytes.
+// 0x1950a86a20f9469cfc6c in little-endian order: over 64 bits, so the pickle reader keeps the
+// bytes.
 constexpr std::string_view kLegacyMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 // The pickle of the magic number takes 15 bytes in protocol 2 and 24 in protocols 4 and 5.
 constexpr uint64_t kMagicPickleBytes = 32;
@@ -52,8 +54,9 @@ Result<TorchLegacyArchive> TorchLegacyArchive::Open(const InputFile& file) {
   TorchLegacyArchive archive(file);
   uint64_t at = 0;
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph magic, ReadPickleAt(file, at));
-  if (!IsMagic(*magic.root))
+  if (!IsMagic(*magic.root)) {
     return RefuseLegacy(at, "torch.save's magic number", magic.root->Describe());
+  }
 
   at += magic.bytes_read;
   KINGLET_ASSIGN_OR_RETURN(const PickleGraph version, ReadPickleAt(file, at));
@@ -81,31 +84,32 @@ Result<TorchLegacyArchive> TorchLegacyArchive::Open(const InputFile& file) {
 
 Status TorchLegacyArchive::LocateStorages(const PickleNode& keys, uint64_t begin) {
   const auto* list = keys.As<PickleList>();
-  if (list == nullptr)
+  if (list == nullptr) {
     return RefuseLegacy(begin, "a list of storage keys before it", keys.Describe());
+  }
   uint64_t at = begin;
   for (const PickleNode* item : list->items) {
     const auto* key = item->As<std::string>();
-    if (key == nullptr)
+    if (key == nullptr) {
       return RefuseLegacy(begin, "storage keys as str before it", item->Describe());
+    }
     const std::string name = "storage " + QuotedName(*key);
     const auto claimed = graph_.storages.find(*key);
     if (claimed == graph_.storages.end()) {
       return RefuseLegacy(at, "a storage the pickle mentions", name);
     }
     if (!claimed->second.type) {
-      // Without the size of an element nothing behind it can be found.
+      // The storage's size, and so the place of the next one, is unknown.
       return RefuseLegacy(at, name + " of a class whose element size is known",
                           QuotedName(claimed->second.class_name));
     }
-    std::array<std::byte, 8> word{};
+    std::array<std::byte, sizeof(uint64_t)> word{};
     if (file_->size() - at < word.size()) {
       return RefuseLegacy(at, "the element count of " + name,
                           "the end at " + std::to_string(file_->size()));
     }
     KINGLET_RETURN_IF_ERROR(file_->ReadAt(at, word));
-    uint64_t elements = 0;
-    for (size_t i = 0; i < word.size(); ++i) elements |= static_cast<uint64_t>(word[i]) << (8 * i);
+    const auto elements = LoadLittle<uint64_t>(word.data());
     if (elements != claimed->second.elements) {
       return RefuseLegacy(
           at,

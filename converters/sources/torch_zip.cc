@@ -50,14 +50,14 @@ Result<ZipArchive::Entry> TorchZipArchive::Find(const std::string& name) const {
   const std::optional<uint64_t> index = archive_.Find(path);
   if (!index) return RefuseZip("directory", "an entry " + QuotedName(path), "none");
   KINGLET_ASSIGN_OR_RETURN(ZipArchive::Entry entry, archive_.At(*index));
-  // torch.save never compresses; refusing compression also keeps sizes within the file's.
+  // torch.save never compresses. Without compression, no entry is larger than the file.
   if (entry.compression == ZipArchive::Compression::kStored) return entry;
   return RefuseZip("entry " + QuotedName(path), "a stored entry", "a deflated one");
 }
 
 Status TorchZipArchive::CheckByteOrder() const {
   const Result<ZipArchive::Entry> entry = Find(std::string(kByteOrder));
-  if (!entry.ok()) return Status();  // older than the entry: always little-endian
+  if (!entry.ok()) return Status();  // older PyTorch: always little-endian
   KINGLET_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, archive_.ReadWhole(*entry));
   const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (order == "little") return Status();

@@ -1,5 +1,6 @@
-// torch.save's zip archive (PyTorch >= 1.6): ROOT/data.pkl and one stored entry ROOT/data/KEY for
-// each storage. ROOT is the archive's name, any text.
+// torch.save's zip format (PyTorch >= 1.6): a zip archive of the pickle ROOT/data.pkl and one
+// uncompressed entry ROOT/data/KEY for each storage. ROOT is any name. Its specification is
+// torch/serialization.py (_save and _load).
 #ifndef KINGLET_CONVERTERS_SOURCES_TORCH_ZIP_H_
 #define KINGLET_CONVERTERS_SOURCES_TORCH_ZIP_H_
 
@@ -9,31 +10,30 @@
 
 #include "converters/sources/input_file.h"
 #include "converters/sources/pickle.h"
+#include "converters/sources/torch_archive.h"
 #include "converters/sources/zip_archive.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-class TorchZipArchive {
+class TorchZipArchive final : public TorchArchive {
  public:
+  // Refuses big-endian files. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
   static Result<TorchZipArchive> Open(const InputFile& file);
 
-  const PickleGraph& graph() const { return graph_; }
-  Result<uint64_t> StorageBytes(const std::string& key) const;
-  // The bytes of a storage from `offset` on, in pieces. REQUIRES: inside StorageBytes().
+  Result<uint64_t> StorageBytes(const std::string& key) const override;
   Status ReadStorage(const std::string& key, uint64_t offset, uint64_t bytes,
-                     const ByteSink& sink) const;
+                     const ByteSink& sink) const override;
 
  private:
   explicit TorchZipArchive(ZipArchive archive) : archive_(std::move(archive)) {}
   Status FindRoot();
-  // A stored entry ROOT/`name`.
+  // The entry ROOT/`name`, which must not be compressed.
   Result<ZipArchive::Entry> Find(const std::string& name) const;
   Status CheckByteOrder() const;
 
   ZipArchive archive_;
   std::string root_;  // "archive"
-  PickleGraph graph_;
 };
 
 }  // namespace kinglet

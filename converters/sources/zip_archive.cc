@@ -13,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-// Deflate gives at most 258 bytes for two bits (RFC 1951, section 3.2.5).
+// Deflate makes at most 258 bytes of two bits (RFC 1951, section 3.2.5).
 constexpr uint64_t kMaxExpansion = 1032;
 
 struct EntryCloser {
@@ -38,10 +38,11 @@ bool ZipArchive::Recognises(const InputFile& file) {
 Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
   ZipArchive result;
   result.file_bytes_ = file.size();
-  // The archive gets a descriptor of its own, which it closes, of the very file that was opened.
+  // The archive closes its descriptor. Opening the path again could find another file.
   const int descriptor = ::dup(file.descriptor());
   if (descriptor < 0) {
-    return Status::Refusal(KINGLET_IO_ERROR, "zip archive", "open", "one more descriptor", "none");
+    return Status::Refusal(KINGLET_IO_ERROR, "zip archive", "open", "one more file descriptor",
+                           "none left");
   }
   int error = 0;
   result.archive_.reset(zip_fdopen(descriptor, 0, &error));
@@ -67,7 +68,7 @@ std::string_view ZipArchive::name(uint64_t index) const {
 
 std::optional<uint64_t> ZipArchive::Find(const std::string& name) const {
   const zip_int64_t index = zip_name_locate(archive_.get(), name.c_str(), ZIP_FL_ENC_RAW);
-  // A name with a zero byte would be cut short there and find another entry.
+  // libzip would cut a name at a zero byte and find another entry.
   if (index < 0 || name.find('\0') != std::string::npos) return std::nullopt;
   return static_cast<uint64_t>(index);
 }
@@ -121,7 +122,8 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
     }
     return {};
   };
-  // A seek would save a long way, and lose the checksum; a deflated entry has none.
+  // A seek saves reading but loses the checksum, so it is for long distances; libzip cannot seek in
+  // deflated entries.
   uint64_t at = 0;
   if (entry.compression == Compression::kStored && offset > kPieceBytes) {
     if (zip_fseek(file.get(), static_cast<zip_int64_t>(offset), SEEK_SET) != 0) {
@@ -134,9 +136,9 @@ Status ZipArchive::Read(const Entry& entry, uint64_t offset, uint64_t bytes,
     KINGLET_RETURN_IF_ERROR(fill(at, offset + bytes - at));
     sink(piece);
   }
-  // libzip compares the checksum when it is asked for what lies behind the last byte.
-  std::byte behind{};
-  if (offset + bytes == entry.bytes && zip_fread(file.get(), &behind, 1) != 0) {
+  // libzip compares the checksum when it is asked for more than the last byte.
+  std::byte next{};
+  if (offset + bytes == entry.bytes && zip_fread(file.get(), &next, 1) != 0) {
     return failed(entry.bytes);
   }
   return {};

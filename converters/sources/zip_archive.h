@@ -1,6 +1,5 @@
-// A zip archive as a checkpoint's container: its entries by name, read in pieces. Entries are
-// stored or, where a container allows it, deflated. What an archive claims is bounded by its own
-// bytes.
+// Zip archives (PKWARE's APPNOTE.TXT) as containers of checkpoints: entries by name, read in
+// pieces. Entries are stored or deflated. No entry may claim more content than its bytes can hold.
 #ifndef KINGLET_CONVERTERS_SOURCES_ZIP_ARCHIVE_H_
 #define KINGLET_CONVERTERS_SOURCES_ZIP_ARCHIVE_H_
 
@@ -28,27 +27,29 @@ class ZipArchive {
   struct Entry {
     std::string name;
     uint64_t index;
-    uint64_t bytes;   // of its content
-    uint64_t stored;  // bytes it takes in the file
+    uint64_t bytes;   // size of its content
+    uint64_t stored;  // bytes that it takes in the file, after compression
     Compression compression;
   };
 
   // Whether the file starts like a zip archive.
   static bool Recognises(const InputFile& file);
-  // Keeps the very file that was opened open. Errors: KINGLET_INVALID_CHECKPOINT, KINGLET_IO_ERROR.
+  // Duplicates the file's descriptor: `file` may be closed. Errors: KINGLET_INVALID_CHECKPOINT,
+  // KINGLET_IO_ERROR.
   static Result<ZipArchive> Open(const InputFile& file);
 
-  // As the directory has them, in its order.
+  // The number of entries, and their names in the directory's order.
   uint64_t entries() const;
   std::string_view name(uint64_t index) const;
 
-  // None where no entry has this name.
+  // The index of the entry of this name; none where there is no such entry.
   std::optional<uint64_t> Find(const std::string& name) const;
-  // Refuses other compressions than these two, and more content than the bytes in the file can
-  // hold.
+  // Errors: KINGLET_INVALID_CHECKPOINT for other compressions, and for more content than the
+  // entry's bytes can hold.
   Result<Entry> At(uint64_t index) const;
 
-  // Checks the entry's CRC-32 when everything to its end is read. REQUIRES: inside the entry.
+  // Passes bytes of the content to `sink` piece by piece. Compares the CRC-32 when the range ends
+  // with the entry and was read from its first byte. REQUIRES: the range lies in the content.
   Status Read(const Entry& entry, uint64_t offset, uint64_t bytes, const ByteSink& sink) const;
   Result<std::vector<std::byte>> ReadWhole(const Entry& entry) const;
 

@@ -8,6 +8,7 @@
 #include "converters/sources/input_file.h"
 #include "converters/sources/quoted.h"
 #include "converters/texts/token_file.h"
+#include "runtime/session.h"
 
 namespace kinglet {
 namespace {

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "kinglet/status.h"
-#include "runtime/session.h"
 
 namespace kinglet {
+
+class Model;
+class Session;
 
 struct SentencePair {
   std::vector<uint32_t> source;  // at least one id

@@ -12,8 +12,8 @@
 
 namespace kinglet {
 
-// The word that stands for the end of a line. A vocabulary without it may have kSentenceEnd, as
-// fairseq's dictionaries do, which then takes its place.
+// The word for the end of a line. In a vocabulary without it, such as a fairseq dictionary,
+// kSentenceEnd is used instead.
 inline constexpr std::string_view kEndOfLine = "<eos>";
 inline constexpr std::string_view kSentenceEnd = "</s>";
 
@@ -30,8 +30,8 @@ using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
 class WordSplitter {
  public:
   static constexpr size_t kLongestWord = 65'535;  // bytes of a word in a vocabulary
-  // A word of more than `kept` bytes is cut behind them, which bounds the memory. The default keeps
-  // one byte more than any vocabulary's word has, so that a cut word is in no vocabulary.
+  // Only the first `kept` bytes of a word are kept, which bounds the memory. The default is one
+  // byte more than any vocabulary's word has, so that a cut word is in no vocabulary.
   explicit WordSplitter(size_t kept = kLongestWord + 1) : kept_(kept) {}
 
   // The first error of `sink` ends the call and is returned.

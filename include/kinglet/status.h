@@ -1,8 +1,8 @@
 // Status codes shared by the C and the C++ interface, and the C++ value types that carry them.
 //
-// Codes are stable numbers grouped by kind in steps of 100, so a caller may switch on the exact
-// code or on `code / 100`. A text that names the place, what was expected and what was found goes
-// with every code but KINGLET_OK.
+// Codes are stable numbers, grouped by kind in steps of 100, so a caller may switch on the exact
+// code or on `code / 100`. Every code but KINGLET_OK comes with a text that names the place, what
+// was expected and what was found.
 #ifndef KINGLET_STATUS_H_
 #define KINGLET_STATUS_H_
 
@@ -27,12 +27,12 @@ enum kinglet_status_code {
   KINGLET_INVALID_CHECKPOINT = 303,
   // 4xx: a resource ran out.
   KINGLET_OUT_OF_MEMORY = 400,
-  // 5xx: the order of calls is wrong, for example a query before the first step; or the caller
-  // called it off.
+  // 5xx: calls came in the wrong order, for example a query before the first step, or the caller
+  // cancelled.
   KINGLET_NO_TOKEN_YET = 500,
   KINGLET_CANCELLED = 501,
   KINGLET_NO_SOURCE_YET = 502,
-  // 6xx: this build or machine cannot do it.
+  // 6xx: this build or this machine cannot do what was asked.
   KINGLET_UNSUPPORTED = 600,
   // 7xx: the computation itself failed.
   KINGLET_NOT_FINITE = 700,
@@ -40,7 +40,7 @@ enum kinglet_status_code {
   KINGLET_INTERNAL = 900,
 };
 
-// The C++ half needs C++17; older C++ has the C interface alone.
+// The C++ half needs C++17; older C++ gets the C interface only.
 #if defined(__cplusplus) && __cplusplus >= 201703L
 
 #include <cstdint>
@@ -85,13 +85,13 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Error> error_;
 };
 
-// A value or the Status that says why there is none; never success without a value.
+// A value, or the Status that says why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value)
       : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
-  // REQUIRES: !status.ok(). A success without a value becomes KINGLET_INTERNAL.
+  // REQUIRES: !status.ok(); otherwise the status becomes KINGLET_INTERNAL.
   Result(Status status)  // NOLINT: implicit on purpose
       : state_(std::in_place_index<1>, status.ok()
                                            ? Status(KINGLET_INTERNAL, "result without a value")
@@ -114,7 +114,8 @@ class [[nodiscard]] Result {
   std::variant<T, Status> state_;
 };
 
-// A sub-status or a sub-result that failed ends the caller with the same Status.
+// For functions that return Status or Result: return the Status of an expression that failed;
+// KINGLET_ASSIGN_OR_RETURN declares or assigns the value of one that did not.
 #define KINGLET_RETURN_IF_ERROR(expression)                                        \
   do {                                                                             \
     if (::kinglet::Status kinglet_status_ = (expression); !kinglet_status_.ok()) { \
@@ -124,8 +125,8 @@ class [[nodiscard]] Result {
 
 #define KINGLET_CONCAT_INNER_(a, b) a##b
 #define KINGLET_CONCAT_(a, b) KINGLET_CONCAT_INNER_(a, b)
-// NOLINTBEGIN(bugprone-macro-parentheses): `declaration` may be "auto x", which takes no
-// parentheses.
+// NOLINTBEGIN(bugprone-macro-parentheses): `declaration` may be "auto x", which parentheses would
+// break.
 #define KINGLET_ASSIGN_OR_RETURN(declaration, expression)                                 \
   KINGLET_ASSIGN_OR_RETURN_IMPL_(KINGLET_CONCAT_(kinglet_result_, __LINE__), declaration, \
                                  expression)

@@ -6,8 +6,8 @@
 namespace kinglet::cuda {
 namespace {
 
-// At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that one
-// computes while another waits for memory. A product for many lanes needs all registers for its
+// At least so many blocks must fit the registers of a multiprocessor (__launch_bounds__), so that
+// one computes while another waits for memory. A product for many lanes needs all registers for its
 // sums. So does a pass over a cluster on devices without the tensor core instruction, where the
 // threads compute the products of tiles themselves (byte_product.h).
 #if KINGLET_CUDA_ON_DEVICE && __CUDA_ARCH__ < 800

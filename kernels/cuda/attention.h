@@ -4,11 +4,12 @@
 //   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
 //   out = sum over s of weights[s] v[s]
 //
-// Short windows: one step, AttendHead. A block does a head of a lane: it reads keys and values once,
-// and keeps scores and weights in shared memory. Long windows: one block would need as long as one
-// multiprocessor takes to read hundreds of kilobytes, so there are two steps of several units each.
-// ScoreSlots divides a head's slots among blocks and writes the scores to the lane's memory.
-// WeighValues divides the columns of the values; each of its blocks computes the softmax again.
+// Short windows: one step, AttendHead. A block does a head of a lane: it reads keys and values
+// once, and keeps scores and weights in shared memory. Long windows: one block would need as long
+// as one multiprocessor takes to read hundreds of kilobytes, so there are two steps of several
+// units each. ScoreSlots divides a head's slots among blocks and writes the scores to the lane's
+// memory. WeighValues divides the columns of the values; each of its blocks computes the softmax
+// again.
 //
 // Within a block, groups of threads compute dot products (dots.h); for the weighted sum of codes a
 // thread has a few columns of every n-th slot. Sums of codes are integers, exact in any order. Sums
@@ -28,12 +29,13 @@
 namespace kinglet::cuda {
 
 // The position term of a score: q . row + constant, with the row of the slot's distance from the
-// newest slot. The last row is that of distance 0. Distances beyond the first row use the first row.
+// newest slot. The last row is that of distance 0. Distances beyond the first row use the first
+// row.
 struct PositionRows {
   const float* rows = nullptr;       // [count, heads or 1, key_size]; null: none
   const float* constants = nullptr;  // [count, heads], or null
   uint32_t count = 0;
-  bool of_heads = false;             // each head has rows of its own
+  bool of_heads = false;  // each head has rows of its own
 };
 
 // Arguments of all three steps. Elements of queries, keys and values are reals or 16-bit codes.
@@ -59,7 +61,7 @@ struct Attention {
   CodeRows scores, weighted;  // the products of codes with keys, and with values
 
   static constexpr uint32_t kValueThreads = 256;  // threads that share a weighted sum of codes
-  static constexpr uint32_t kValueColumns = 64;   // columns of reals whose chains are kept at a time
+  static constexpr uint32_t kValueColumns = 64;  // columns of reals whose chains are kept at a time
 
   // Shared memory that Score takes.
   KINGLET_HOST_DEVICE uint64_t QueryBytes() const {
@@ -80,7 +82,8 @@ struct Attention {
   }
 };
 
-// A head of a lane, and where its slots are in memory. Slots are window slots unless named ring slots.
+// A head of a lane, and where its slots are in memory. Slots are window slots unless named ring
+// slots.
 template <class T>
 struct AttentionHead {
   const Attention& p;
@@ -202,8 +205,9 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
   }
 }
 
-// Block-wide: out[begin, begin + columns) = the sum of codes[s] * value over the visible slots. Each
-// thread has kCount columns of every `parts`-th slot. `sums`: shared memory of p.PartialSums().
+// Block-wide: out[begin, begin + columns) = the sum of codes[s] * value over the visible slots.
+// Each thread has kCount columns of every `parts`-th slot. `sums`: shared memory of
+// p.PartialSums().
 template <class Sum, uint32_t kCount>
 KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t begin,
                                     uint32_t columns, const int16_t* codes, Sum* sums) {
@@ -234,8 +238,8 @@ KINGLET_HOST_DEVICE void WeighCodes(const AttentionHead<int16_t>& of, uint32_t b
 }
 
 // Block-wide: the same of reals, by rule 4 over the whole window; slots that are not visible stand
-// in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory of
-// SumChains(count) * kValueColumns reals.
+// in their place with weight 0. Each thread computes a chain of a column. `chains`: shared memory
+// of SumChains(count) * kValueColumns reals.
 KINGLET_HOST_DEVICE inline void WeighReals(const AttentionHead<float>& of, uint32_t begin,
                                            uint32_t columns, const float* weights, float* chains) {
   const Block& block = of.work.block;
@@ -387,8 +391,7 @@ KINGLET_HOST_DEVICE void ScorePart(const ScoreSlots& p, const Work& work) {
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const ScoreSlots& p, const Work& work) {
-  WithElements(p.attention.codes,
-               [&](auto zero) { internal::ScorePart<decltype(zero)>(p, work); });
+  WithElements(p.attention.codes, [&](auto zero) { internal::ScorePart<decltype(zero)>(p, work); });
 }
 
 // Weights and out from the scores. The parts of a head are columns of its values.
@@ -427,8 +430,7 @@ KINGLET_HOST_DEVICE void WeighPart(const WeighValues& p, const Work& work) {
 }  // namespace internal
 
 KINGLET_HOST_DEVICE inline void Run(const WeighValues& p, const Work& work) {
-  WithElements(p.attention.codes,
-               [&](auto zero) { internal::WeighPart<decltype(zero)>(p, work); });
+  WithElements(p.attention.codes, [&](auto zero) { internal::WeighPart<decltype(zero)>(p, work); });
 }
 
 }  // namespace kinglet::cuda

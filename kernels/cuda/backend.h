@@ -1,4 +1,4 @@
-// The backend `cuda`: plans on the machine's CUDA device, in builds with the CUDA toolkit.
+// The backend `cuda`: runs plans on the machine's CUDA device, in builds with the CUDA toolkit.
 #ifndef KINGLET_KERNELS_CUDA_BACKEND_H_
 #define KINGLET_KERNELS_CUDA_BACKEND_H_
 
@@ -10,11 +10,12 @@
 
 namespace kinglet::cuda {
 
-// KINGLET_UNSUPPORTED, in one line: a build without CUDA, or what FirstCudaDevice says.
+// The name of the machine's device. KINGLET_UNSUPPORTED, in one line: this build has no CUDA, or
+// the reason that FirstCudaDevice gives.
 Result<std::string> DeviceName();
-// On the machine's device. The layout outlives the program.
+// Binds a plan to the machine's device. The layout outlives the program.
 DeviceBinding Bind(const Plan& plan, const BufferLayout& layout, const ReleaseBytes& release);
-// On any device of this directory.
+// Binds a plan to this device, which may be emulated.
 DeviceBinding BindTo(const std::shared_ptr<Device>& device, const Plan& plan,
                      const BufferLayout& layout, const ReleaseBytes& release);
 

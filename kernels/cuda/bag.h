@@ -78,7 +78,8 @@ KINGLET_HOST_DEVICE inline void Run(const ScaleAndRelu& p, const Work& work) {
   EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
     const float scaled = work.At<float>(lane, p.x)[i] * p.scale[i];
     const float shifted = scaled + p.shift[i];
-    work.At<float>(lane, p.y)[i] = shifted < 0.0f ? 0.0f : shifted;  // a NaN stays a NaN, which the caller detects
+    work.At<float>(lane, p.y)[i] =
+        shifted < 0.0f ? 0.0f : shifted;  // a NaN stays a NaN, which the caller detects
   });
 }
 

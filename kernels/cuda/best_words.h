@@ -1,8 +1,8 @@
 // The best of many values, found by a block: part of ranking words (ranking.h). C++17.
 //
-// Every thread looks at some of the values, every warp finds its best by a butterfly of shuffles, and
-// one thread combines the warps' results from shared memory. Comparisons are exact and ties go to
-// the lower id, so the result does not depend on the order of the threads.
+// Every thread looks at some of the values, every warp finds its best by a butterfly of shuffles,
+// and one thread combines the warps' results from shared memory. Comparisons are exact and ties go
+// to the lower id, so the result does not depend on the order of the threads.
 #ifndef KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 #define KINGLET_KERNELS_CUDA_BEST_WORDS_H_
 
@@ -70,8 +70,8 @@ KINGLET_HOST_DEVICE RankedWord BlockBest(const Block& block, uint32_t n, RankedW
   return of_warps[0];
 }
 
-// Block-wide: the bitwise or of at(i) for i < n, returned to every thread. `of_warps` is shared memory
-// of kMaxWarps.
+// Block-wide: the bitwise or of at(i) for i < n, returned to every thread. `of_warps` is shared
+// memory of kMaxWarps.
 template <class At>
 KINGLET_HOST_DEVICE uint64_t BlockUnion(const Block& block, uint32_t n, uint64_t* of_warps,
                                         const At& at) {
@@ -121,8 +121,8 @@ struct BestWords {
 
 // Block-wide: moves values that belong to the k best from values[0, n), which is shared memory, to
 // `best`, until none is left. In each round every warp proposes its best value. What was taken is
-// replaced by minus infinity. id_of(i) is the word of value i, rising with i; words with skip(id) are
-// taken, but not added to `best`.
+// replaced by minus infinity. id_of(i) is the word of value i, rising with i; words with skip(id)
+// are taken, but not added to `best`.
 template <class IdOf, class Skip>
 KINGLET_HOST_DEVICE void TakeBest(const Block& block, uint32_t n, float* values, uint32_t k,
                                   RankedWord* of_warps, BestWords& best, const IdOf& id_of,

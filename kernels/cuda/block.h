@@ -8,8 +8,8 @@
 // A kernel is a sequence of block-wide functions, such as Block::ForEach. Every thread of the block
 // calls each of them, and each ends with a barrier (__syncthreads), so no thread begins the next
 // one before all threads have finished the last. Values that live across a barrier are in shared
-// memory, or in registers (PerWarp). A function whose comment says "Block-wide" is made of these: it
-// has the same rules.
+// memory, or in registers (PerWarp). A function whose comment says "Block-wide" is made of these:
+// it has the same rules.
 #ifndef KINGLET_KERNELS_CUDA_BLOCK_H_
 #define KINGLET_KERNELS_CUDA_BLOCK_H_
 
@@ -126,8 +126,8 @@ extern __shared__ __align__(16) unsigned char launch_shared_memory[];
 
 class Block {
  public:
-  // `shared`: shared memory of an emulated block, aligned to 16 bytes. A GPU's block has the dynamic
-  // shared memory of its launch.
+  // `shared`: shared memory of an emulated block, aligned to 16 bytes. A GPU's block has the
+  // dynamic shared memory of its launch.
   KINGLET_HOST_DEVICE explicit Block(uint32_t threads, std::byte* shared = nullptr,
                                      Order order = Order::kForward)
       : threads_(threads), shared_(shared), order_(order) {}

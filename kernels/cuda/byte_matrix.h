@@ -2,8 +2,8 @@
 // bytes and a sign plane. C++17.
 //
 // A plane is stored in tiles of 16 rows and 32 columns. Within a tile the bytes are in the order in
-// which the threads of a warp need them for MultiplyTiles (byte_product.h), so a thread loads its 16
-// bytes at once. Entries beyond the matrix are zeros.
+// which the threads of a warp need them for MultiplyTiles (byte_product.h), so a thread loads its
+// 16 bytes at once. Entries beyond the matrix are zeros.
 #ifndef KINGLET_KERNELS_CUDA_BYTE_MATRIX_H_
 #define KINGLET_KERNELS_CUDA_BYTE_MATRIX_H_
 
@@ -32,7 +32,7 @@ inline constexpr uint32_t kTileSignBytes = kTileBytes / 8;
 struct ByteMatrix {
   uint32_t rows = 0, cols = 0;
   ByteForm form = ByteForm::kByte;
-  const std::byte* low = nullptr;   // [row tiles, column tiles, kTileBytes]
+  const std::byte* low = nullptr;  // [row tiles, column tiles, kTileBytes]
   // kTwoBytes: as `low`; kSigned9: [row tiles, column tiles, kTileSignBytes]; kByte: null.
   const std::byte* high = nullptr;
   const float* scales = nullptr;  // [rows]
@@ -52,8 +52,8 @@ struct ByteMatrix {
   }
 };
 
-// The place of an entry in its tile: which thread holds it, in which of its words, as which byte. The
-// 16 bytes of a thread are neighbours, from byte 16 * thread on, and so are its 16 sign bits.
+// The place of an entry in its tile: which thread holds it, in which of its words, as which byte.
+// The 16 bytes of a thread are neighbours, from byte 16 * thread on, and so are its 16 sign bits.
 struct TilePlace {
   uint32_t thread, word, byte;
   KINGLET_HOST_DEVICE TilePlace(uint32_t row, uint32_t col)
@@ -75,12 +75,13 @@ KINGLET_HOST_DEVICE inline int32_t ByteMatrix::Code(uint64_t row, uint64_t col) 
   return byte - ((signs >> (index % 8) & 1) != 0 ? 256 : 0);
 }
 
-// A thread's words of tile number `tile` < matrix.tiles(), of the low and the high plane. A matrix of
-// single bytes has only a low plane, which is signed; LoadHigh gives its sign extension, for code
-// that takes every matrix as two planes with an unsigned low one.
+// A thread's words of tile number `tile` < matrix.tiles(), of the low and the high plane. A matrix
+// of single bytes has only a low plane, which is signed; LoadHigh gives its sign extension, for
+// code that takes every matrix as two planes with an unsigned low one.
 KINGLET_HOST_DEVICE inline TileA LoadLow(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
   TileA words;
-  memcpy(&words, __builtin_assume_aligned(matrix.low + tile * kTileBytes + thread * sizeof words, 16),
+  memcpy(&words,
+         __builtin_assume_aligned(matrix.low + tile * kTileBytes + thread * sizeof words, 16),
          sizeof words);
   return words;
 }
@@ -89,7 +90,8 @@ KINGLET_HOST_DEVICE inline uint32_t SignBytes(uint32_t bits) {
   return ((bits & 0xfu) * 0x00204081u & 0x01010101u) * 0xffu;
 }
 template <ByteForm kForm>
-KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
+KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile,
+                                          uint32_t thread) {
   TileA words{};
   if constexpr (kForm == ByteForm::kByte) {
     words = LoadLow(matrix, tile, thread);
@@ -105,7 +107,8 @@ KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t til
   }
   return words;
 }
-KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile, uint32_t thread) {
+KINGLET_HOST_DEVICE inline TileA LoadHigh(const ByteMatrix& matrix, uint64_t tile,
+                                          uint32_t thread) {
   if (matrix.form == ByteForm::kByte) return LoadHigh<ByteForm::kByte>(matrix, tile, thread);
   if (matrix.form == ByteForm::kSigned9) return LoadHigh<ByteForm::kSigned9>(matrix, tile, thread);
   return LoadHigh<ByteForm::kTwoBytes>(matrix, tile, thread);

@@ -1,8 +1,9 @@
-// Products of bytes on tensor cores, by one warp: D += A B for A [16, 32] and B [32, 8] of signed or
-// unsigned bytes and D [16, 8] of 32-bit integers. Sums of integers are exact in any order. C++17.
+// Products of bytes on tensor cores, by one warp: D += A B for A [16, 32] and B [32, 8] of signed
+// or unsigned bytes and D [16, 8] of 32-bit integers. Sums of integers are exact in any order.
+// C++17.
 //
-// Each thread of the warp holds some entries of the three tiles; which ones is from the PTX manual's
-// description of mma.m16n8k32 for 8-bit integers. B's columns are vectors of 8 streams.
+// Each thread of the warp holds some entries of the three tiles; which ones is from the PTX
+// manual's description of mma.m16n8k32 for 8-bit integers. B's columns are vectors of 8 streams.
 #ifndef KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_BYTE_PRODUCT_H_
 
@@ -76,8 +77,8 @@ KINGLET_HOST_DEVICE inline void MultiplyTiles(const Warp& warp, const PerThread<
   }
 #undef KINGLET_MMA
 #elif KINGLET_CUDA_ON_DEVICE
-  // Compute capability 7.5 has this instruction only for 8 x 8 x 16 tiles. Its threads get the words
-  // that they multiply from each other by shuffles instead.
+  // Compute capability 7.5 has this instruction only for 8 x 8 x 16 tiles. Its threads get the
+  // words that they multiply from each other by shuffles instead.
   static_cast<void>(warp);
   const uint32_t thread = threadIdx.x % kWarpThreads, row = thread / 4, pair = thread % 4;
   for (uint32_t source = 0; source < 4; ++source) {

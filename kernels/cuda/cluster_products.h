@@ -1,15 +1,16 @@
-// The normaliser of a vocabulary cluster's logits for many lanes, without storing the logits. C++17.
+// The normaliser of a vocabulary cluster's logits for many lanes, without storing the logits.
+// C++17.
 //
-// The logits are a product of the output table with the hidden states. For many lanes, computing that
-// product twice costs less than writing the logits to memory and reading them back. So there are two
-// passes over the product: LargestOfProducts finds the largest logit of every sum block (1,024
-// logits), and ExponentialsOfProducts the sum of exp(x - max) over it. Both passes visit the logits
-// of a sum in order, and the sums are those of LargestOfBlocks and ExponentialsOfBlocks (softmax.h)
-// over stored logits, bit for bit.
+// The logits are a product of the output table with the hidden states. For many lanes, computing
+// that product twice costs less than writing the logits to memory and reading them back. So there
+// are two passes over the product: LargestOfProducts finds the largest logit of every sum block
+// (1,024 logits), and ExponentialsOfProducts the sum of exp(x - max) over it. Both passes visit the
+// logits of a sum in order, and the sums are those of LargestOfBlocks and ExponentialsOfBlocks
+// (softmax.h) over stored logits, bit for bit.
 //
-// A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs to
-// chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of shuffles
-// folds the 16 chains. Shared memory: all columns of x of 64 lanes.
+// A warp has a sum block for up to 4 stream tiles (32 lanes). In a tile of 16 rows, row j belongs
+// to chain j of rule 4, so a thread adds its chains in registers; at the end a butterfly of
+// shuffles folds the 16 chains. Shared memory: all columns of x of 64 lanes.
 #ifndef KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 #define KINGLET_KERNELS_CUDA_CLUSTER_PRODUCTS_H_
 
@@ -20,7 +21,8 @@
 
 namespace kinglet::cuda {
 
-// Arguments of both passes: the first logits are rows of `product`, the others are stored at logits.x.
+// Arguments of both passes: the first logits are rows of `product`, the others are stored at
+// logits.x.
 struct ClusterProduct {
   IntegerProduct product;
   Logits logits;
@@ -55,8 +57,8 @@ struct ClusterProduct {
 
 namespace internal {
 
-// A value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes; and a value for each lane
-// of a thread's sums, the same for all rows.
+// A value for each sum of a thread, in kTiles tiles of 16 rows and 8 lanes; and a value for each
+// lane of a thread's sums, the same for all rows.
 template <uint32_t kTiles>
 struct TileFloats {
   float values[kTiles][4];
@@ -164,8 +166,7 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
           warp.EachThread([&](uint32_t, uint32_t reg) {
             for (uint32_t i = 0; i < 4; ++i) {
               use(warp, s, reg, i,
-                  rows[reg].LogitOf(p.product, sums.tiles[s][reg], i,
-                                     steps[reg].values[s][i % 2]));
+                  rows[reg].LogitOf(p.product, sums.tiles[s][reg], i, steps[reg].values[s][i % 2]));
             }
           });
           continue;
@@ -176,9 +177,9 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
             const uint32_t stream = s * kTileStreams + TileStream(thread, i);
             if (row >= p.logits.count || stream >= own.count) continue;
             const float logit =
-                row < matrix.rows ? ProductOf(p.product, sums.tiles[s][reg], i, row,
-                                              steps[reg].values[s][i % 2])
-                                  : work.At<float>(work.lanes[own.first + stream], p.logits.x)[row];
+                row < matrix.rows
+                    ? ProductOf(p.product, sums.tiles[s][reg], i, row, steps[reg].values[s][i % 2])
+                    : work.At<float>(work.lanes[own.first + stream], p.logits.x)[row];
             use(warp, s, reg, i, logit);
           }
         });
@@ -188,8 +189,9 @@ KINGLET_HOST_DEVICE void ForEachLogit(const ClusterProduct& p, const Work& work,
   });
 }
 
-// By one warp: combines the 16 values (rows) of each lane into one, which the threads whose TileRow is
-// 0 then have. combine(a, b): a is of the row before b, so the fold is 8, 4, 2, 1 apart as in rule 4.
+// By one warp: combines the 16 values (rows) of each lane into one, which the threads whose TileRow
+// is 0 then have. combine(a, b): a is of the row before b, so the fold is 8, 4, 2, 1 apart as in
+// rule 4.
 template <uint32_t kTiles, class Combine>
 KINGLET_HOST_DEVICE void FoldRows(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
                                   const Combine& combine) {
@@ -230,7 +232,8 @@ KINGLET_HOST_DEVICE void WriteRows(const Warp& warp, PerThread<TileFloats<kTiles
 }
 
 template <uint32_t kTiles>
-KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp, float value) {
+KINGLET_HOST_DEVICE void Fill(const Warp& warp, PerThread<TileFloats<kTiles>>& of_warp,
+                              float value) {
   warp.EachThread([&](uint32_t, uint32_t reg) {
     for (auto& row : of_warp[reg].values) {
       for (float& x : row) x = value;
@@ -261,8 +264,8 @@ struct ClusterPass {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return cluster.SharedBytes(); }
 };
 
-// logits.largest[b] = the largest logit of sum block b. NaNs are skipped; the sum of exponentials is
-// not finite then, which is detected there.
+// logits.largest[b] = the largest logit of sum block b. NaNs are skipped; the sum of exponentials
+// is not finite then, which is detected there.
 struct LargestOfProducts : ClusterPass {};
 
 namespace internal {
@@ -312,8 +315,8 @@ KINGLET_HOST_DEVICE inline void Run(const LargestOfLane& p, const Work& work) {
   work.block.ForEach(1, [&](uint64_t) { work.At<float>(lane, p.logits.normaliser)[0] = largest; });
 }
 
-// logits.blocks[b] = the sum of exp(x - max) over sum block b, by the chains of rule 4. REQUIRES: at
-// least 32 logits.
+// logits.blocks[b] = the sum of exp(x - max) over sum block b, by the chains of rule 4. REQUIRES:
+// at least 32 logits.
 struct ExponentialsOfProducts : ClusterPass {};
 
 namespace internal {

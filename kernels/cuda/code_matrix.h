@@ -22,8 +22,9 @@ struct StoredRows {
   }
 };
 
-// Codes [rows, positions] of `bits` bits each, packed position by position: a warp whose threads read
-// a position of 32 neighbouring rows reads `bits` neighbouring words. Device addresses, not owned.
+// Codes [rows, positions] of `bits` bits each, packed position by position: a warp whose threads
+// read a position of 32 neighbouring rows reads `bits` neighbouring words. Device addresses, not
+// owned.
 struct CodeMatrix {
   uint32_t rows = 0, positions = 0, bits = 0;
   const uint32_t* words = nullptr;  // [positions, plane_words()]

@@ -1,10 +1,10 @@
 // Products with coded tables (kernels/op.h, PartialProducts and CodedSums; Li et al. 2018, "Slim
 // Embedding Layers"). C++17.
 //
-// First every codebook row is multiplied with its part of x, or with all of x (product.h); then each
-// row of the table adds the partial products that its codes select. A thread computes one partial
-// product or one row of the table. Integer products are exact; a row's sum is one chain in order of
-// position (docs/NUMERICS.md, "Coded tables").
+// First every codebook row is multiplied with its part of x, or with all of x (product.h); then
+// each row of the table adds the partial products that its codes select. A thread computes one
+// partial product or one row of the table. Integer products are exact; a row's sum is one chain in
+// order of position (docs/NUMERICS.md, "Coded tables").
 #ifndef KINGLET_KERNELS_CUDA_CODED_H_
 #define KINGLET_KERNELS_CUDA_CODED_H_
 

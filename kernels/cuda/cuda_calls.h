@@ -1,5 +1,5 @@
-// Calls of the CUDA runtime: their errors as Status, on the device that they are meant for. Only in
-// builds with the CUDA toolkit. C++17.
+// Helpers for calls of the CUDA runtime: errors become a Status, and the calls go to the right
+// device. Only in builds with the CUDA toolkit. C++17.
 #ifndef KINGLET_KERNELS_CUDA_CUDA_CALLS_H_
 #define KINGLET_KERNELS_CUDA_CUDA_CALLS_H_
 
@@ -22,10 +22,10 @@ inline Status Failed(const char* call, cudaError_t error) {
     }                                                               \
   } while (false)
 
-// An error that was dealt with: the next call would report it again.
+// Clears an error that was handled, which the next cudaGetLastError would report again.
 inline void ForgetError() { static_cast<void>(cudaGetLastError()); }
 
-// A thread's current device for as long as this lives; then again the one that the caller had.
+// Makes a device the thread's current one, and the caller's device again when this ends.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
@@ -47,7 +47,7 @@ class CurrentDevice {
   cudaError_t error_;
 };
 
-// What work(), which returns a Status or a Result, does on the device.
+// Returns work(), a Status or a Result, run with this device as the current one.
 template <class Work>
 auto OnDevice(int device, const Work& work) -> decltype(work()) {
   const CurrentDevice current(device);

@@ -23,45 +23,47 @@
 namespace kinglet::cuda {
 namespace {
 
-// How the blocks of a launch wait for each other between two steps.
-enum class Waiting { kNone, kGrid, kCluster };
+// The barrier of all blocks of a launch between two steps: none; of a cooperative launch (grid); or
+// of a thread block cluster.
+enum class LaunchBarrier { kNone, kGrid, kCluster };
 
-__device__ void WaitForAllBlocks(Waiting waiting) {
-  if (waiting == Waiting::kGrid) cooperative_groups::this_grid().sync();
+__device__ void SyncBlocks(LaunchBarrier barrier) {
+  if (barrier == LaunchBarrier::kGrid) cooperative_groups::this_grid().sync();
 #if __CUDA_ARCH__ >= 900
-  if (waiting == Waiting::kCluster) cooperative_groups::this_cluster().sync();
+  if (barrier == LaunchBarrier::kCluster) cooperative_groups::this_cluster().sync();
 #endif
 }
 
-// How blocks wait is no template's parameter: the compiler takes long enough for one such kernel.
-// Two blocks a multiprocessor, or few lanes' loads of weights would wait for each other.
+// Runs device steps one after the other. The kind of barrier is no template parameter, since the
+// compiler takes long enough for one such kernel. Two blocks must fit a multiprocessor, so that for
+// few lanes one loads weights while the other waits.
 __global__ void __launch_bounds__(kBlockThreads, 2)
     RunSteps(const Step* steps, uint32_t count, const Lane* lanes, uint32_t lane_count,
-             Waiting waiting) {
+             LaunchBarrier barrier) {
   const Block block(kBlockThreads);
   for (uint32_t i = 0; i < count; ++i) {
-    // What a step is to do does not depend on the one before: it is read while others work.
+    // The step's arguments do not depend on the step before, so they are read before the barrier.
     const uint32_t units = UnitsOf(steps[i], lane_count, kBlockWarps);
-    if (i > 0 && NeedsBarrier(steps[i - 1], steps[i])) WaitForAllBlocks(waiting);
+    if (i > 0 && NeedsBarrier(steps[i - 1], steps[i])) SyncBlocks(barrier);
     for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
       RunUnitAmongOthers(steps[i], Work{lanes, lane_count, unit, block});
     }
   }
 }
 
-// A launch as CUDA is asked for it.
+// A launch with its attributes as the CUDA runtime takes them.
 struct LaunchConfig {
-  LaunchConfig(const Launch& launch, uint64_t shared, Waiting waiting, cudaStream_t stream) {
+  LaunchConfig(const Launch& launch, uint64_t shared, LaunchBarrier barrier, cudaStream_t stream) {
     config.gridDim = dim3(launch.blocks);
     config.blockDim = dim3(kBlockThreads);
     config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &attribute;
-    config.numAttrs = waiting == Waiting::kNone ? 0 : 1;
-    if (waiting == Waiting::kGrid) {
+    config.numAttrs = barrier == LaunchBarrier::kNone ? 0 : 1;
+    if (barrier == LaunchBarrier::kGrid) {
       attribute.id = cudaLaunchAttributeCooperative;
       attribute.val.cooperative = 1;
-    } else if (waiting == Waiting::kCluster) {
+    } else if (barrier == LaunchBarrier::kCluster) {
       attribute.id = cudaLaunchAttributeClusterDimension;
       attribute.val.clusterDim.x = launch.blocks;
       attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
@@ -74,18 +76,19 @@ struct LaunchConfig {
   cudaLaunchAttribute attribute{};
 };
 
-// So many blocks that wait for each other do not fit the device, or the part of it that there is.
+// Whether a launch failed since so many blocks cannot be resident at once, as its barrier needs, on
+// the device or on the part of it that this process may use.
 bool IsOfTooManyBlocks(cudaError_t error) {
   return error == cudaErrorInvalidClusterSize || error == cudaErrorCooperativeLaunchTooLarge ||
          error == cudaErrorLaunchOutOfResources || error == cudaErrorInvalidConfiguration;
 }
 
-// What a device allows.
+// Limits of a device.
 struct Limits {
   int multiprocessors = 0;
   uint64_t shared_bytes = 0;  // of a block
-  bool cooperative = false;   // all blocks of a launch can wait for each other
-  bool clusters = false;      // those of a cluster can
+  bool cooperative = false;   // has cooperative launches
+  bool clusters = false;      // has thread block clusters
 };
 
 class CudaQueue : public Queue {
@@ -94,7 +97,7 @@ class CudaQueue : public Queue {
       : device_(device), stream_(stream), limits_(limits) {}
   ~CudaQueue() override {
     const CurrentDevice current(device_);
-    // An error of an earlier kernel would surface here again; it has been reported.
+    // Errors here are those of earlier kernels, which were reported.
     static_cast<void>(cudaStreamSynchronize(stream_));
     graphs_.Clear();
     static_cast<void>(cudaStreamDestroy(stream_));
@@ -108,7 +111,7 @@ class CudaQueue : public Queue {
       if (pinned != nullptr) from = std::memcpy(pinned, from, bytes);
       KINGLET_CUDA_RETURN_IF_ERROR(
           cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copy to the device");
-      // What is not pinned may be read at any time until then.
+      // Memory that is not pinned may be read until the copy is done.
       return pinned != nullptr ? Status() : WaitHere();
     });
   }
@@ -139,8 +142,8 @@ class CudaQueue : public Queue {
       return Status();
     });
   }
-  // Several launches become a graph once the same ones have been asked for before: starting it
-  // costs about as much as starting one kernel.
+  // When the same launches are asked for the second time, they are recorded as a CUDA graph, which
+  // costs about as much to start as one kernel.
   Status Run(const StepList& list, const Lane* lanes, uint32_t lane_count) override {
     return OnDevice(device_, [&]() -> Status {
       const Asked asked = {list, lanes, lane_count};
@@ -159,6 +162,7 @@ class CudaQueue : public Queue {
   }
 
  private:
+  // The arguments of Run.
   struct Asked {
     const StepList& list;
     const Lane* lanes;
@@ -169,11 +173,11 @@ class CudaQueue : public Queue {
   };
   struct Graph {
     std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph> executable;
-    uint64_t asked = 0;  // for it, before there was one
+    uint64_t asked = 0;  // calls of Run before it was recorded
     uint64_t launches = 0;
   };
 
-  // Memory for a copy that is to be asked for now; null: none is pinned.
+  // Pinned memory for a copy; null if there is not as much.
   Result<std::byte*> TakePinned(size_t bytes) {
     if (!pinned_.Holds(bytes)) return nullptr;
     std::byte* taken = pinned_.Take(bytes);
@@ -202,7 +206,7 @@ class CudaQueue : public Queue {
                                  "starting a graph");
     return Status();
   }
-  // What the launches have become as a graph; nothing where the device has no memory left for one.
+  // Records the launches as a graph, unless the device has no memory left for one.
   Status Record(const Asked& asked, const std::vector<Launch>& launches, Graph& graph) {
     const uint64_t before = work_.launches;
     KINGLET_CUDA_RETURN_IF_ERROR(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
@@ -217,7 +221,7 @@ class CudaQueue : public Queue {
     cudaError_t made = cudaGraphInstantiate(&executable, launched, 0);
     static_cast<void>(cudaGraphDestroy(launched));
     graph.executable.reset(executable);
-    // Here, rather than when it is first started.
+    // Now, rather than when it is first started.
     if (made == cudaSuccess) made = cudaGraphUpload(executable, stream_);
     if (made == cudaSuccess) return Status();
     graph.executable.reset();
@@ -234,25 +238,25 @@ class CudaQueue : public Queue {
     }
     KINGLET_RETURN_IF_ERROR(CheckSharedBytes(shared));
     KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunSteps)));
-    for (const Waiting waiting : {Waiting::kCluster, Waiting::kGrid}) {
-      if (!CanWait(launch, shared, waiting)) continue;
-      const cudaError_t error = StartSteps(asked, launch, shared, waiting);
+    for (const LaunchBarrier barrier : {LaunchBarrier::kCluster, LaunchBarrier::kGrid}) {
+      if (!CanSync(launch, shared, barrier)) continue;
+      const cudaError_t error = StartSteps(asked, launch, shared, barrier);
       if (error == cudaSuccess) return Status();
       if (!IsOfTooManyBlocks(error)) return Failed("launch", error);
       ForgetError();
-      can_wait_[{waiting, shared}] = false;
+      can_sync_[{barrier, shared}] = false;
     }
     for (uint32_t i = launch.begin; i < launch.end; ++i) {
       KINGLET_RETURN_IF_ERROR(StartOne(asked, {i, i + 1, launch.blocks}));
     }
     return Status();
   }
-  // Whether blocks that have so much shared memory can wait for each other.
-  bool CanWait(const Launch& launch, uint64_t shared, Waiting waiting) {
-    if (waiting == Waiting::kGrid ? !limits_.cooperative : !limits_.clusters) return false;
-    const auto [found, is_new] = can_wait_.try_emplace({waiting, shared}, true);
-    if (is_new && waiting == Waiting::kCluster) {
-      const LaunchConfig launched(launch, shared, waiting, stream_);
+  // Whether the blocks of the launch, with so much shared memory, can have this barrier.
+  bool CanSync(const Launch& launch, uint64_t shared, LaunchBarrier barrier) {
+    if (barrier == LaunchBarrier::kGrid ? !limits_.cooperative : !limits_.clusters) return false;
+    const auto [found, is_new] = can_sync_.try_emplace({barrier, shared}, true);
+    if (is_new && barrier == LaunchBarrier::kCluster) {
+      const LaunchConfig launched(launch, shared, barrier, stream_);
       int clusters = 0;
       const cudaError_t error =
           cudaOccupancyMaxActiveClusters(&clusters, RunSteps, &launched.config);
@@ -261,7 +265,7 @@ class CudaQueue : public Queue {
     }
     return found->second;
   }
-  // A launch of a single step.
+  // Launches a single step.
   Status StartOne(const Asked& asked, const Launch& launch) {
     const Step& step = asked.list.steps[launch.begin];
     const uint64_t shared = SharedBytesOf(step);
@@ -270,11 +274,12 @@ class CudaQueue : public Queue {
         asked.lane_count >= step.alone_from_lanes ? FindAloneKernel(step) : AloneKernel{nullptr};
     if (alone == nullptr) {
       KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(RunSteps)));
-      KINGLET_CUDA_RETURN_IF_ERROR(StartSteps(asked, launch, shared, Waiting::kNone), "launch");
+      KINGLET_CUDA_RETURN_IF_ERROR(StartSteps(asked, launch, shared, LaunchBarrier::kNone),
+                                   "launch");
       return Status();
     }
     KINGLET_RETURN_IF_ERROR(Prepare(reinterpret_cast<const void*>(alone)));
-    const LaunchConfig launched(launch, shared, Waiting::kNone, stream_);
+    const LaunchConfig launched(launch, shared, LaunchBarrier::kNone, stream_);
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaLaunchKernelEx(&launched.config, alone, asked.list.on_device + launch.begin,
                            asked.lanes, asked.lane_count),
@@ -283,11 +288,11 @@ class CudaQueue : public Queue {
     return Status();
   }
   cudaError_t StartSteps(const Asked& asked, const Launch& launch, uint64_t shared,
-                         Waiting waiting) {
-    const LaunchConfig launched(launch, shared, waiting, stream_);
+                         LaunchBarrier barrier) {
+    const LaunchConfig launched(launch, shared, barrier, stream_);
     const cudaError_t error =
         cudaLaunchKernelEx(&launched.config, RunSteps, asked.list.on_device + launch.begin,
-                           launch.end - launch.begin, asked.lanes, asked.lane_count, waiting);
+                           launch.end - launch.begin, asked.lanes, asked.lane_count, barrier);
     if (error == cudaSuccess) ++work_.launches;
     return error;
   }
@@ -297,14 +302,14 @@ class CudaQueue : public Queue {
                            "at most " + std::to_string(limits_.shared_bytes) + " bytes",
                            std::to_string(shared));
   }
-  // Once for each kernel: it may have all of the shared memory, and large clusters.
+  // Once for each kernel: allows it all of a block's shared memory, and large clusters.
   Status Prepare(const void* kernel) {
     if (!prepared_.insert(kernel).second) return Status();
     KINGLET_CUDA_RETURN_IF_ERROR(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(limits_.shared_bytes)),
         "asking for shared memory");
-    // More than 8 blocks in a cluster is not for every device.
+    // Not every device has clusters of more than 8 blocks.
     if (limits_.clusters &&
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
             cudaSuccess) {
@@ -321,9 +326,9 @@ class CudaQueue : public Queue {
   Limits limits_;
   PinnedMemory pinned_{kPinnedBytes};
   std::set<const void*> prepared_;
-  std::map<std::pair<Waiting, uint64_t>, bool> can_wait_;  // with so much shared memory
-  // By what a call of Run names; the memory behind it stays where it is for as long as the queue
-  // lives.
+  std::map<std::pair<LaunchBarrier, uint64_t>, bool> can_sync_;  // by barrier and shared memory
+  // By the arguments of Run. The memory they point to stays where it is for as long as the queue
+  // lives (StepList::may_repeat).
   RecentlyUsed<std::tuple<const Step*, uint32_t, const Lane*, uint32_t>, Graph> graphs_{kMaxGraphs};
 };
 
@@ -374,7 +379,7 @@ class CudaDevice : public Device {
   DevicePeaks peaks_;
 };
 
-// What the driver does not tell stays 0: unknown.
+// Rates that the driver does not report stay 0: unknown.
 DeviceRates RatesOf(const cudaDeviceProp& properties, int device) {
   DeviceRates rates;
   rates.major = properties.major;

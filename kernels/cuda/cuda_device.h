@@ -8,8 +8,8 @@
 
 namespace kinglet::cuda {
 
-// The first one. KINGLET_UNSUPPORTED, in one line: no driver, one too old for this build, no
-// device, or a device too old for the code in this build.
+// The machine's first CUDA device. KINGLET_UNSUPPORTED, in one line: no driver, a driver too old
+// for this build, no device, or a device too old for the code in this build.
 Result<std::shared_ptr<Device>> FirstCudaDevice();
 
 }  // namespace kinglet::cuda

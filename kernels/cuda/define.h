@@ -1,11 +1,11 @@
 // Embedding rows that a DeFINE unit computes (kernels/op.h, DefineRows; Mehta et al. 2020), and the
 // lane's cache of rows. C++17.
 //
-// One block does everything for a lane. For most tokens it only copies a row from the cache. Else it
-// computes the Map layer's row and runs the unit layer by layer: half a warp computes an output of a
-// group linear transformation (TwoRowSums), and the block computes normalisation and activation.
-// Shared memory: the chains of two sums (sums.h), and the cache slot that one thread found. The sums
-// follow rule 4 of docs/NUMERICS.md, so a row has the reference's bits.
+// One block does everything for a lane. For most tokens it only copies a row from the cache. Else
+// it computes the Map layer's row and runs the unit layer by layer: half a warp computes an output
+// of a group linear transformation (TwoRowSums), and the block computes normalisation and
+// activation. Shared memory: the chains of two sums (sums.h), and the cache slot that one thread
+// found. The sums follow rule 4 of docs/NUMERICS.md, so a row has the reference's bits.
 #ifndef KINGLET_KERNELS_CUDA_DEFINE_H_
 #define KINGLET_KERNELS_CUDA_DEFINE_H_
 
@@ -220,8 +220,8 @@ KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& 
   });
 }
 
-// Block-wide: runs the unit's layers on the Map layer's output, which is at the beginning of `work`.
-// Returns the unit's output, which is somewhere in `work`.
+// Block-wide: runs the unit's layers on the Map layer's output, which is at the beginning of
+// `work`. Returns the unit's output, which is somewhere in `work`.
 KINGLET_HOST_DEVICE inline const float* ApplyUnit(const ComputeDefineRow& p, const Block& block,
                                                   float* work, float* sums, float* squares) {
   const float* e = work;

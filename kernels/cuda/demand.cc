@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/operations.h"
+#include "kernels/ring.h"
 
 namespace kinglet::cuda {
 namespace {
@@ -22,11 +23,30 @@ class StepDemand {
  public:
   explicit StepDemand(std::span<const StreamFrame> lanes) : lanes_(lanes) {}
 
-  // An operation that reads no weights and has no use for tensor cores.
-  template <class T>
-  DeviceDemand operator()(const T&) const {
-    return {};
-  }
+  // Steps that read no weights and use no tensor cores.
+  DeviceDemand operator()(const QuantiseVector&) const { return {}; }
+  DeviceDemand operator()(const AddVector&) const { return {}; }
+  DeviceDemand operator()(const AddOne&) const { return {}; }
+  DeviceDemand operator()(const FixedPoint&) const { return {}; }
+  DeviceDemand operator()(const LargestOfBlocks&) const { return {}; }
+  DeviceDemand operator()(const ExponentialsOfBlocks&) const { return {}; }
+  DeviceDemand operator()(const LogOfSum&) const { return {}; }
+  DeviceDemand operator()(const WeighValues&) const { return {}; }
+  DeviceDemand operator()(const AppendToCache&) const { return {}; }
+  DeviceDemand operator()(const CacheProducts&) const { return {}; }
+  DeviceDemand operator()(const CacheTotal&) const { return {}; }
+  DeviceDemand operator()(const CopyRow&) const { return {}; }
+  DeviceDemand operator()(const Cell&) const { return {}; }
+  DeviceDemand operator()(const AppendToBag&) const { return {}; }
+  DeviceDemand operator()(const FeaturesOfBag&) const { return {}; }
+  // A DeFINE unit's weights do not count (demand.h).
+  DeviceDemand operator()(const ComputeDefineRow&) const { return {}; }
+  // Steps of queries, which are not a plan's.
+  DeviceDemand operator()(const ClusterPass&) const { return {}; }
+  DeviceDemand operator()(const LargestOfLane&) const { return {}; }
+  DeviceDemand operator()(const RankWords&) const { return {}; }
+  DeviceDemand operator()(const WordLogProbability&) const { return {}; }
+
   DeviceDemand operator()(const NormaliseVector& p) const {
     return {(p.gain == nullptr ? 0 : RealBytes(p.count)) +
             (p.bias == nullptr ? 0 : RealBytes(p.count))};
@@ -60,7 +80,7 @@ class StepDemand {
   }
   DeviceDemand operator()(const AttendHead& p) const { return OfPositions(p.attention); }
   DeviceDemand operator()(const ScoreSlots& p) const { return OfPositions(p.attention); }
-  // All lanes may be at one position.
+  // The lanes may all be at one position, and then read one row.
   DeviceDemand operator()(const AddRowOfPosition& p) const { return {RealBytes(p.count)}; }
   DeviceDemand operator()(const AddToHeads& p) const {
     return {RealBytes(uint64_t{p.heads} * p.size)};
@@ -73,14 +93,13 @@ class StepDemand {
     return std::any_of(lanes.begin(), lanes.end(),
                        [&](const StreamFrame& lane) { return tokens.Contains(lane.token); });
   }
-  // The rows of the distances that the lane with the most slots sees.
+  // The rows of all distances up to that of the lane with the most visible slots.
   DeviceDemand OfPositions(const Attention& p) const {
     if (p.positions.rows == nullptr) return {};
     uint64_t slots = 0;
     for (const StreamFrame& lane : lanes_) {
-      const bool filling = p.restarts || lane.position < p.window;
-      const uint64_t seen = p.masked && filling ? lane.position % p.window + 1 : p.window;
-      slots = std::max(slots, seen);
+      const RingWindow window(lane.position, p.window, p.restarts);
+      slots = std::max<uint64_t>(slots, p.masked ? window.filled : window.size);
     }
     const uint64_t rows = std::min<uint64_t>(slots, p.positions.count);
     const uint64_t row = uint64_t{p.positions.of_heads ? p.heads : 1} * p.key_size;

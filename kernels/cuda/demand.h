@@ -1,5 +1,5 @@
-// What a device has to do to run a step: from the step's own arguments, so that nothing is
-// written down twice.
+// The work that a device step makes a device do: bytes of weights and products of bytes, counted
+// from the step's own arguments.
 #ifndef KINGLET_KERNELS_CUDA_DEMAND_H_
 #define KINGLET_KERNELS_CUDA_DEMAND_H_
 
@@ -11,10 +11,10 @@
 
 namespace kinglet::cuda {
 
-// One run of the step for these lanes. Weights count once, however many lanes and blocks read them,
-// but rows that are looked up count for each lane. A DeFINE unit's weights do not count, for a row
-// that is in its cache needs none of them. Products are those that are made: of whole tiles and of
-// every plane.
+// The demand of one run of the step for these lanes. Weights count once, however many lanes and
+// blocks read them; rows that are looked up count for each lane. A DeFINE unit's weights do not
+// count, since a row from its cache needs none of them. Products count as the tensor cores compute
+// them: of whole tiles, and of every plane.
 DeviceDemand DemandOf(const Step& step, std::span<const StreamFrame> lanes);
 
 }  // namespace kinglet::cuda

@@ -48,8 +48,8 @@ struct QueueWork {
   uint64_t bytes_to_device = 0, bytes_to_host = 0;
 };
 
-// Runs what it is given in order, like a CUDA stream. Belongs to one thread at a time. All calls but
-// Wait and Download may return before the work is done; a later call then returns its error.
+// Runs what it is given in order, like a CUDA stream. Belongs to one thread at a time. All calls
+// but Wait and Download may return before the work is done; a later call then returns its error.
 class Queue {
  public:
   virtual ~Queue() = default;

@@ -38,9 +38,9 @@ inline constexpr uint32_t kCodesTogether = 4;
 namespace internal {
 
 // Block-wide: use(row, total) for each row < count. A group of `group` threads (a power of 2)
-// computes the total of a row: add(thread of the group, rows, totals) adds what this thread reads of
-// kRowsTogether rows, then the totals of the group's threads are added by halves. Beyond the last
-// row, `rows` repeats it.
+// computes the total of a row: add(thread of the group, rows, totals) adds what this thread reads
+// of kRowsTogether rows, then the totals of the group's threads are added by halves. Beyond the
+// last row, `rows` repeats it.
 template <class T, class Add, class Use>
 KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_t group,
                                      const Add& add, const Use& use) {
@@ -80,8 +80,8 @@ KINGLET_HOST_DEVICE void GroupTotals(const Block& block, uint64_t count, uint32_
 
 }  // namespace internal
 
-// Block-wide: use(row, q . row) for each row < count by rule 4. row_of(row) points to the n reals of
-// a row.
+// Block-wide: use(row, q . row) for each row < count by rule 4. row_of(row) points to the n reals
+// of a row.
 template <class RowOf, class Use>
 KINGLET_HOST_DEVICE void RealDots(const Block& block, uint64_t count, uint64_t n, const float* q,
                                   const RowOf& row_of, const Use& use) {

@@ -53,8 +53,8 @@ struct GatheredBin {
   TokenRange tokens;
   TableRows table;
   Place to;
-  // The row becomes codes for an integer product, and their step goes to `step`; otherwise it becomes
-  // reals times `scale`.
+  // The row becomes codes for an integer product, and their step goes to `step`; otherwise it
+  // becomes reals times `scale`.
   bool as_codes = false;
   Place step;
   float scale = 1.0f;

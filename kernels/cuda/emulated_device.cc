@@ -64,8 +64,8 @@ class EmulatedQueue : public Queue {
   }
   // The units of one block.
   void RunStep(const Step& step, uint32_t first, uint32_t blocks, const LaneArray& lanes) const {
-    // Allocated for each step, so that a sanitizer sees accesses beyond it, and filled with a pattern,
-    // so that no step finds what an earlier one left.
+    // Allocated for each step, so that a sanitizer sees accesses beyond it, and filled with a
+    // pattern, so that no step finds what an earlier one left.
     std::vector<SharedUnit> shared(SharedBytesOf(step) / sizeof(SharedUnit) + 1);
     std::memset(shared.data(), 0xA5, shared.size() * sizeof(SharedUnit));
     const Block block(kBlockThreads, reinterpret_cast<std::byte*>(shared.data()), emulation_.order);

@@ -1,5 +1,6 @@
-// A device that the host emulates: the same kernels, blocks and launches, one thread after the other.
-// It computes what a GPU computes. It says nothing about a GPU's speed, memory model or tensor cores.
+// A device that the host emulates: the same kernels, blocks and launches, one thread after the
+// other. It computes what a GPU computes. It says nothing about a GPU's speed, memory model or
+// tensor cores.
 #ifndef KINGLET_KERNELS_CUDA_EMULATED_DEVICE_H_
 #define KINGLET_KERNELS_CUDA_EMULATED_DEVICE_H_
 

@@ -42,7 +42,7 @@ class DeviceFloats {
   DeviceFloats(const DeviceFloats&) = delete;
   DeviceFloats& operator=(const DeviceFloats&) = delete;
   ~DeviceFloats() {
-    // An error of an earlier kernel would surface here again; it has been reported.
+    // An error here is that of an earlier kernel, which was reported.
     if (error_ == cudaSuccess) static_cast<void>(cudaFree(memory_));
   }
   cudaError_t error() const { return error_; }

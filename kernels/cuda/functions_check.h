@@ -1,5 +1,5 @@
 // Evaluates the elementary functions of kernels/functions.h on the first CUDA device, so that a
-// test can compare their bits with the host's. C++17: included by nvcc.
+// test can compare their bits with the host's. C++17.
 #ifndef KINGLET_KERNELS_CUDA_FUNCTIONS_CHECK_H_
 #define KINGLET_KERNELS_CUDA_FUNCTIONS_CHECK_H_
 

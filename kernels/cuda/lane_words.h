@@ -1,9 +1,10 @@
 // The words of a lane, as a block reads them to answer a query: the terms that turn logits into
-// log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits, which are
-// loaded where they are stored and else computed again. C++17.
+// log-probabilities (rule 5 of docs/NUMERICS.md, kernels/cluster_words.h), and the logits, which
+// are loaded where they are stored and else computed again. C++17.
 //
-// One block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024 logits.
-// Integer products on tensor cores are exact, so a logit that is computed again has the same bits.
+// One block per lane. Shared memory: the terms of every cluster, one hidden state, and 1,024
+// logits. Integer products on tensor cores are exact, so a logit that is computed again has the
+// same bits.
 #ifndef KINGLET_KERNELS_CUDA_LANE_WORDS_H_
 #define KINGLET_KERNELS_CUDA_LANE_WORDS_H_
 
@@ -39,8 +40,8 @@ struct RankedCache {
   }
 };
 
-// A plan as RankWords and WordLogProbability (ranking.h) need it. `clusters` is in device memory, the
-// head first.
+// A plan as RankWords and WordLogProbability (ranking.h) need it. `clusters` is in device memory,
+// the head first.
 struct RankedWordsPlan {
   const RankedCluster* clusters;
   uint32_t cluster_count;
@@ -141,8 +142,8 @@ class LaneWords {
   KINGLET_HOST_DEVICE const RankedTerms& terms(uint32_t cluster) const { return terms_[cluster]; }
   KINGLET_HOST_DEVICE const Lane& lane() const { return lane_; }
 
-  // Block-wide: the logits of words [first, first + n) of a cluster, in shared memory until the next
-  // call. n <= 1,024; first is a multiple of 16.
+  // Block-wide: the logits of words [first, first + n) of a cluster, in shared memory until the
+  // next call. n <= 1,024; first is a multiple of 16.
   KINGLET_HOST_DEVICE float* LogitsOf(uint32_t index, uint32_t first, uint32_t n) {
     const RankedCluster& cluster = plan_.clusters[index];
     if (cluster.stored) {
@@ -165,8 +166,8 @@ class LaneWords {
   }
 
  private:
-  // Logits as products of tiles (product.h), of which only the first stream is used. Both factors are
-  // taken as two planes, whatever their forms, so that this code is compiled once.
+  // Logits as products of tiles (product.h), of which only the first stream is used. Both factors
+  // are taken as two planes, whatever their forms, so that this code is compiled once.
   KINGLET_HOST_DEVICE void Multiply(const RankedCluster& cluster, uint32_t first, uint32_t n) {
     const IntegerProduct& product = cluster.product;
     const ByteMatrix& matrix = product.matrix;

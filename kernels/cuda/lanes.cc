@@ -10,13 +10,13 @@ namespace kinglet::cuda {
 namespace {
 
 constexpr uint64_t RoundedUp(uint64_t bytes) {
-  constexpr uint64_t kAlignment = 256;  // as the device's own memory
+  constexpr uint64_t kAlignment = 256;  // that of Device::Allocate
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// Where the lanes' tails, and then their answers, begin behind the step that gives them.
+// The memory of queries holds the step that answers, then every lane's tails, then their answers.
 constexpr uint64_t kStepBytes = RoundedUp(sizeof(Step));
-constexpr uint64_t kHead = 1;  // its bit among those of the clusters
+constexpr uint64_t kHead = 1;  // the head's bit in a set of clusters
 static_assert(sizeof(WordAnswer) + sizeof(uint32_t) <= sizeof(RankedWords));
 
 class ProgramLanes : public DeviceLanes {
@@ -52,7 +52,7 @@ class ProgramLanes : public DeviceLanes {
     if (frames.empty() || k == 0) return answers;
     const uint64_t bytes_each = RankedWords::BytesFor(k);
     std::vector<std::byte> ranked(frames.size() * bytes_each);
-    std::vector<uint64_t> clusters(frames.size());  // that each lane has computed
+    std::vector<uint64_t> clusters(frames.size());  // that were computed for each lane, a bit each
     const auto count = static_cast<uint32_t>(frames.size());
     const Status status = Attempt([&]() -> Status {
       const Queries& queries = program_->queries();
@@ -103,7 +103,7 @@ class ProgramLanes : public DeviceLanes {
     const auto count = static_cast<uint32_t>(frames.size());
     const Queries& queries = program_->queries();
     const RankedWordsPlan plan = queries.Ranking(count, query.empty_cache_is_normalised);
-    // Each tail for the lanes whose word it has.
+    // Each lane needs the head and the cluster of its word.
     std::vector<uint64_t> clusters(frames.size());
     for (size_t i = 0; i < frames.size(); ++i) {
       clusters[i] = query.computes_all ? plan.AllClusters()
@@ -171,7 +171,8 @@ class ProgramLanes : public DeviceLanes {
   }
 
  private:
-  // What fails leaves half of something behind, also where it was the host that had no memory left.
+  // Runs work() unless an earlier call failed, and keeps its error for all later calls: a failure
+  // may have left the lanes' memory half written, also when it was the host that ran out of memory.
   template <class Work>
   Status Attempt(const Work& work) {
     if (!status_.ok()) return status_;
@@ -182,7 +183,7 @@ class ProgramLanes : public DeviceLanes {
     }
     return status_;
   }
-  // The lanes that run what comes next.
+  // The following steps run on these lanes.
   Status UploadLanes(std::span<const StreamFrame> frames) {
     lanes_.clear();
     for (const StreamFrame& frame : frames) {
@@ -196,8 +197,8 @@ class ProgramLanes : public DeviceLanes {
     return queue_->Run(list, reinterpret_cast<const Lane*>(frames_.data()),
                        static_cast<uint32_t>(lanes_.size()));
   }
-  // Every tail on the lanes that have its bit; whether there was any. The lanes that run steps are
-  // others afterwards.
+  // Computes every tail for the lanes whose set of clusters has it; returns whether there were any.
+  // Afterwards other lanes are uploaded than before.
   Result<bool> RunTails(std::span<const StreamFrame> frames, std::span<const uint64_t> clusters) {
     const Queries& queries = program_->queries();
     bool any = false;
@@ -217,7 +218,7 @@ class ProgramLanes : public DeviceLanes {
   }
   std::byte* TailsAt() const { return queries_.data() + kStepBytes; }
   std::byte* AnswersAt() const { return TailsAt() + count_ * sizeof(uint64_t); }
-  // A step of this session alone.
+  // Uploads and runs a step that is not part of the program.
   Status RunStep(const Step& step) {
     std::byte* const to = queries_.data();
     KINGLET_RETURN_IF_ERROR(queue_->Upload(to, &step, sizeof step));
@@ -227,13 +228,13 @@ class ProgramLanes : public DeviceLanes {
   std::byte* StateAt(uint32_t lane) const { return LaneAt(lane) + layout_.state; }
 
   std::shared_ptr<const Program> program_;
-  const LaneLayout& layout_;  // the bound plan's
+  const LaneLayout& layout_;  // BoundPlan's
   DeviceMemory memory_;
-  DeviceMemory frames_;   // the lanes that run steps, as these know them
-  DeviceMemory queries_;  // the step that answers a query, and of each lane tails and answer
+  DeviceMemory frames_;   // the Lane structs of the lanes that run steps
+  DeviceMemory queries_;  // the step that answers a query, and for each lane its tails and answer
   std::unique_ptr<Queue> queue_;
-  uint64_t count_;           // of all lanes
-  std::vector<Lane> lanes_;  // the same on the host
+  uint64_t count_;           // of the session's lanes
+  std::vector<Lane> lanes_;  // as in frames_
   Status status_;
 };
 

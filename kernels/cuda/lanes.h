@@ -1,4 +1,5 @@
-// A program's lanes in the memory of a device of this directory (kernels/device_program.h).
+// The memory of a session's lanes on a device of this folder: DeviceProgram and DeviceLanes
+// (kernels/device_program.h) for a Program.
 #ifndef KINGLET_KERNELS_CUDA_LANES_H_
 #define KINGLET_KERNELS_CUDA_LANES_H_
 
@@ -15,17 +16,19 @@
 
 namespace kinglet::cuda {
 
-// Where a plan's buffers lie in a lane's memory: scratch, state, and what passes between the steps
-// that an operation becomes, one after the other.
+// The layout of a lane's memory on the device: the plan's scratch buffers, its state, and the
+// temporary memory of device steps (step.h), one behind the other.
 struct LaneLayout {
   LaneLayout(const Program& program, const Plan& plan, const BufferLayout& buffers);
 
-  uint64_t state, temporary, bytes;  // where they begin, from 0 on; all of a lane
+  uint64_t state, temporary;  // offsets where they begin; scratch begins at 0
+  uint64_t bytes;             // of a lane
   uint64_t state_bytes;
   const std::vector<Slot>& slots;      // of the plan's buffers
   std::vector<uint64_t> buffer_bytes;  // without padding
 };
 
+// A Program together with its plan's layout: what the session gets.
 class BoundPlan : public DeviceProgram {
  public:
   BoundPlan(std::shared_ptr<const Program> program, const Plan& plan, const BufferLayout& layout)

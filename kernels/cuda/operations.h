@@ -43,6 +43,12 @@ Step MakeStep(const T& arguments) {
   return step;
 }
 
+// Whether the step is of kind T.
+template <class T>
+bool IsKind(const Step& step) {
+  return step.kind == internal::KindIn<T>(Operations());
+}
+
 // The units of the step for so many lanes, on blocks of so many warps.
 KINGLET_HOST_DEVICE inline uint32_t UnitsOf(const Step& step, uint32_t lanes, uint32_t warps) {
   uint32_t units = 0;
@@ -86,9 +92,9 @@ void RunAlone(ArgumentList<A...>, const Step& step, const Work& work) {
 }
 }  // namespace internal
 
-// Runs a unit in the kernel that has all kinds of steps. Kinds that always have a kernel of their own
-// are left out, and so are products for many lanes: they would cost every other step its registers,
-// and the compiler minutes.
+// Runs a unit in the kernel that has all kinds of steps. Kinds that always have a kernel of their
+// own are left out, and so are products for many lanes: they would cost every other step its
+// registers, and the compiler minutes.
 KINGLET_HOST_DEVICE inline void RunUnitAmongOthers(const Step& step, const Work& work) {
   internal::RunAmong(Operations(), step, work);
 }

@@ -3,7 +3,7 @@
 namespace kinglet::cuda {
 namespace {
 
-// Products of two bytes that a multiprocessor's tensor cores make in a clock.
+// Products of two bytes per clock on the tensor cores of one multiprocessor.
 int ByteProductsPerClock(int major, int minor) {
   switch (major * 10 + minor) {
     case 80:

@@ -1,4 +1,4 @@
-// A CUDA device's peaks from what its driver says about it. C++17.
+// Peak rates of a CUDA device, from the properties that its driver reports. C++17.
 #ifndef KINGLET_KERNELS_CUDA_PEAKS_H_
 #define KINGLET_KERNELS_CUDA_PEAKS_H_
 
@@ -14,9 +14,9 @@ struct DeviceRates {
   int memory_bus_bits = 0;
 };
 
-// Memory moves two words a clock. Of tensor cores: what is published of a dense product of bytes by
-// devices of that compute capability; 0 where nothing is known here, and where the kernels use none
-// (below 8.0).
+// Memory transfers two words per clock. For the tensor cores: the published rate of dense 8-bit
+// products for the compute capability; 0 where it is not known here, and below 8.0, where the
+// kernels use no tensor cores.
 DevicePeaks PeaksOf(const DeviceRates& rates);
 
 }  // namespace kinglet::cuda

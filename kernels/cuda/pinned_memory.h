@@ -1,5 +1,5 @@
-// Memory of the host that the device copies from and to by itself. Only in builds with the CUDA
-// toolkit. C++17.
+// Pinned (page-locked) host memory, which the device can copy from and to while the host goes on.
+// Only in builds with the CUDA toolkit. C++17.
 #ifndef KINGLET_KERNELS_CUDA_PINNED_MEMORY_H_
 #define KINGLET_KERNELS_CUDA_PINNED_MEMORY_H_
 
@@ -13,11 +13,12 @@
 
 namespace kinglet::cuda {
 
-// Handed out chunk by chunk to copies of one stream, until all of them are known to be done: what
-// they are to read must not change before. It is not known of pageable memory when that is.
+// Staging memory for the copies of one CUDA stream, handed out piece by piece. A piece must not
+// change before its copy is done, so all are taken back at once when the stream has been waited
+// for.
 class PinnedMemory {
  public:
-  // None if the host has none left.
+  // Holds nothing if the host has no pinned memory left.
   explicit PinnedMemory(size_t bytes) {
     void* memory = nullptr;
     if (cudaHostAlloc(&memory, bytes, cudaHostAllocDefault) == cudaSuccess) {
@@ -28,7 +29,7 @@ class PinnedMemory {
     memory_.reset(static_cast<std::byte*>(memory));
   }
 
-  // Null: there is not as much, or not before the copies are done.
+  // Null if there is less left than this.
   std::byte* Take(size_t bytes) {
     constexpr size_t kAlignment = 256;
     if (bytes > bytes_ - used_) return nullptr;
@@ -36,8 +37,9 @@ class PinnedMemory {
     used_ += std::min((bytes + kAlignment - 1) / kAlignment * kAlignment, bytes_ - used_);
     return taken;
   }
+  // Whether Take can succeed once everything was taken back.
   bool Holds(size_t bytes) const { return bytes <= bytes_; }
-  // All copies are done.
+  // REQUIRES: all copies are done.
   void TakeBack() { used_ = 0; }
 
  private:

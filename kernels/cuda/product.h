@@ -1,27 +1,27 @@
 // Products of a matrix with vectors of codes, in integers (rules 2 and 3 of docs/NUMERICS.md), on
 // tensor cores. C++17.
 //
-// A matrix tile has 16 rows and 32 columns (byte_matrix.h), a stream tile the same 32 columns of the
-// vectors of 8 streams. Matrix and vectors are one or two planes of bytes each, so a product of tiles
-// is one, two or four products of bytes (byte_product.h), whose sums are multiplied by powers of 256
-// and added. All sums are exact integers, so their order does not matter: a row's result is one
-// conversion to float, one multiplication by the two scales, and the bias.
+// A matrix tile has 16 rows and 32 columns (byte_matrix.h), a stream tile the same 32 columns of
+// the vectors of 8 streams. Matrix and vectors are one or two planes of bytes each, so a product of
+// tiles is one, two or four products of bytes (byte_product.h), whose sums are multiplied by powers
+// of 256 and added. All sums are exact integers, so their order does not matter: a row's result is
+// one conversion to float, one multiplication by the two scales, and the bias.
 //
 // Up to 8 lanes (RunForFewLanes) are one stream tile. The time goes into reading the matrix, so
-// several warps share a tile of rows, each with columns of its own, and their partial sums are added
-// in shared memory. More lanes (Run) are 64 at a time; a warp has a tile of rows and all columns,
-// and multiplies each matrix tile with 8 stream tiles.
+// several warps share a tile of rows, each with columns of its own, and their partial sums are
+// added in shared memory. More lanes (Run) are 64 at a time; a warp has a tile of rows and all
+// columns, and multiplies each matrix tile with 8 stream tiles.
 //
-// Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 256 columns of 64 lanes at a
-// time, and for few lanes the partial sums.
+// Shared memory: the vectors' planes, up to 1,024 columns of 8 lanes or 256 columns of 64 lanes at
+// a time, and for few lanes the partial sums.
 #ifndef KINGLET_KERNELS_CUDA_PRODUCT_H_
 #define KINGLET_KERNELS_CUDA_PRODUCT_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/byte_matrix.h"
-#include "kernels/cuda/dots.h"
 #include "kernels/cuda/step.h"
+#include "kernels/cuda/stream_bytes.h"
 
 namespace kinglet::cuda {
 
@@ -44,9 +44,9 @@ struct IntegerProduct {
   bool x_is_byte;   // every code of x fits a signed byte
   bool fits_int32;  // every sum fits 32 bits
   Finish finish;
-  Place y;  // [rows] of reals
+  Place y;         // [rows] of reals
   bool quantises;  // also writes y's codes
-  Place codes;  // [rows] of int16
+  Place codes;     // [rows] of int16
   Rounding rounding;
   TokenRange tokens;
 
@@ -58,9 +58,9 @@ struct IntegerProduct {
   KINGLET_HOST_DEVICE static uint32_t StreamTiles(uint32_t lanes) {
     return lanes > kTileStreams ? kMaxStreamTiles : 1;
   }
-  // Warps that share the columns of a tile of rows, a power of 2. For many lanes one: their products
-  // keep a warp busy. For few lanes as many as possible, without more units than a small launch has
-  // blocks (device.h); in a large launch two, so that its last units are short.
+  // Warps that share the columns of a tile of rows, a power of 2. For many lanes one: their
+  // products keep a warp busy. For few lanes as many as possible, without more units than a small
+  // launch has blocks (device.h); in a large launch two, so that its last units are short.
   static constexpr uint32_t kUnitsOfSmallLaunch = 16;
   static constexpr uint32_t kTilesOfLargeLaunch = 512;
   KINGLET_HOST_DEVICE static uint32_t WarpsOfTile(const ByteMatrix& matrix, uint32_t lanes,
@@ -111,99 +111,8 @@ struct TileSums {
   PerThread<PlaneSums> tiles[kStreamTiles];
 };
 
-// Columns of x of some lanes in shared memory, as two planes of bytes: x = 256 high + low with an
-// unsigned low; or, where all codes are bytes, a signed low alone. A word has four columns.
-struct StreamBytes {
-  uint32_t* low;
-  uint32_t* high;
-  uint32_t stride;  // bytes from one lane's row to the next
-
-  KINGLET_HOST_DEVICE StreamBytes(SharedMemory& shared, uint32_t streams, uint64_t its_stride)
-      : low(shared.Take<uint32_t>(streams * its_stride / 4)),
-        high(shared.Take<uint32_t>(streams * its_stride / 4)),
-        stride(static_cast<uint32_t>(its_stride)) {}
-
-  // A thread's words of the tile that begins at `column`; `stream` is the stream that it loads.
-  KINGLET_HOST_DEVICE TileB Load(const uint32_t* plane, uint32_t stream, uint32_t column,
-                                 uint32_t thread) const {
-    const uint32_t* from = plane + (stream * stride + column) / 4 + thread % 4;
-    return {{from[0], from[4]}};
-  }
-};
-
-// Bytes 0 and 2 of a, then of b.
-KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
-#if KINGLET_CUDA_ON_DEVICE
-  return __byte_perm(a, b, 0x6420);
-#else
-  return (a & 0xffu) | (a >> 8 & 0xff00u) | (b & 0xffu) << 16 | (b << 8 & 0xff000000u);
-#endif
-}
-
-// Four codes of a vector that has `left` more; codes beyond its end are zeros.
-struct FourCodes {
-  uint32_t words[2];
-  KINGLET_HOST_DEVICE static FourCodes Load(const int16_t* from, uint32_t left) {
-    FourCodes loaded{};
-    if (left >= 4 && reinterpret_cast<uintptr_t>(from) % sizeof loaded == 0) {
-      const auto codes = Codes<4>::Load(from);
-      memcpy(&loaded, &codes, sizeof loaded);
-      return loaded;
-    }
-    const auto code = [&](uint32_t i) {
-      return i < left ? uint32_t{static_cast<uint16_t>(from[i])} : 0u;
-    };
-    loaded.words[0] = code(0) | code(1) << 16;
-    loaded.words[1] = code(2) | code(3) << 16;
-    return loaded;
-  }
-};
-
-// Block-wide: copies columns [begin, begin + padded) of x of lanes [first, first + lanes) to shared
-// memory. Columns beyond `cols` are zeros. Rows of `to` beyond these lanes stay as they are: nobody
-// reads their products.
-KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, bool bytes_alone,
-                                             uint32_t first, uint32_t lanes, uint32_t begin,
-                                             uint32_t cols, uint32_t padded,
-                                             const StreamBytes& to) {
-  // An item is four columns of a lane. Items per lane are a power of 2, so that no thread divides.
-  uint32_t shift = 0;
-  while ((4u << shift) < padded) ++shift;
-  const uint32_t items = lanes << shift;
-  // Loads of a thread that are in flight together.
-  constexpr uint32_t kTogether = 4;
-  const uint32_t threads = work.block.threads();
-  work.block.ForEach(threads, [&](uint64_t thread) {
-    for (uint32_t item = static_cast<uint32_t>(thread); item < items; item += kTogether * threads) {
-      FourCodes codes[kTogether]{};
-#if KINGLET_CUDA_ON_DEVICE
-#pragma unroll
-#endif
-      for (uint32_t u = 0; u < kTogether; ++u) {
-        const uint32_t stream = (item + u * threads) >> shift;
-        const uint32_t column = begin + ((item + u * threads) & ((1u << shift) - 1)) * 4;
-        if (stream >= lanes || column >= cols) continue;
-        const int16_t* from = work.At<int16_t>(work.lanes[first + stream], x.place);
-        codes[u] = FourCodes::Load(from + column, cols - column);
-      }
-#if KINGLET_CUDA_ON_DEVICE
-#pragma unroll
-#endif
-      for (uint32_t u = 0; u < kTogether; ++u) {
-        const uint32_t stream = (item + u * threads) >> shift;
-        const uint32_t column = ((item + u * threads) & ((1u << shift) - 1)) * 4;
-        if (stream >= lanes || column >= padded) continue;
-        const uint32_t* words = codes[u].words;
-        const uint32_t at = (stream * to.stride + column) / 4;
-        to.low[at] = EvenBytes(words[0], words[1]);
-        if (!bytes_alone) to.high[at] = EvenBytes(words[0] >> 8, words[1] >> 8);
-      }
-    }
-  });
-}
-
-// Calls f(bytes, bytes_x) with two compile-time constants: whether the matrix, and whether x, is one
-// plane of signed bytes.
+// Calls f(bytes, bytes_x) with two compile-time constants: whether the matrix, and whether x, is
+// one plane of signed bytes.
 template <class F>
 KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
   constexpr std::true_type kYes;
@@ -221,8 +130,8 @@ KINGLET_HOST_DEVICE void WithPlanes(bool is_byte, bool x_is_byte, const F& f) {
   }
 }
 
-// By one warp: adds the product of a matrix tile and a stream tile. A factor is one signed plane, or
-// two planes with an unsigned low one.
+// By one warp: adds the product of a matrix tile and a stream tile. A factor is one signed plane,
+// or two planes with an unsigned low one.
 template <bool kBytes, bool kBytesX>
 KINGLET_HOST_DEVICE inline void AddPlaneProducts(const Warp& warp, const PerThread<TileA>& low,
                                                  const PerThread<TileA>& high,
@@ -248,10 +157,11 @@ struct ColumnTiles {
   uint32_t first, every, end;
 };
 
-// By one warp: adds the products of a tile of rows with stream tiles of x, over the column tiles that
-// `tiles` names. `from` is the matrix tile of column tile 0. load_high(tile, thread) is LoadHigh of
-// the matrix; stream_of(s, thread) is the stream of x that a thread loads for stream tile s. Loads of
-// the next kAhead matrix tiles, which come from global memory, are in flight during the products.
+// By one warp: adds the products of a tile of rows with stream tiles of x, over the column tiles
+// that `tiles` names. `from` is the matrix tile of column tile 0. load_high(tile, thread) is
+// LoadHigh of the matrix; stream_of(s, thread) is the stream of x that a thread loads for stream
+// tile s. Loads of the next kAhead matrix tiles, which come from global memory, are in flight
+// during the products.
 template <uint32_t kStreamTiles, bool kBytes, bool kBytesX, class LoadHighOf, class StreamOf>
 KINGLET_HOST_DEVICE inline void AddTileProducts(const Warp& warp, const ByteMatrix& matrix,
                                                 uint64_t from, const ColumnTiles& tiles,
@@ -335,7 +245,8 @@ KINGLET_HOST_DEVICE inline void AddProductsOfMany(const Warp& warp, const ByteMa
       warp, matrix, uint64_t{row_tile} * matrix.col_tiles() + begin / kTileDepth,
       {0, 1, padded / kTileDepth}, x,
       [&](uint64_t tile, uint32_t thread) { return LoadHigh(matrix, tile, thread); },
-      [&](uint32_t s, uint32_t thread) { return first_stream + s * kTileStreams + thread / 4; }, sums);
+      [&](uint32_t s, uint32_t thread) { return first_stream + s * kTileStreams + thread / 4; },
+      sums);
 }
 
 // Sum i of a thread: modulo 2^32, which is exact for sums that fit 32 bits even if the parts'
@@ -439,8 +350,8 @@ KINGLET_HOST_DEVICE inline void RunForFewLanes(const IntegerProduct& p, const Wo
       sum += partial[(tile * warps_of_tile + w) * IntegerProduct::kPartialSums + at];
     }
     const float real = p.fits_int32
-                            ? static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sum)))
-                            : static_cast<float>(sum);
+                           ? static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(sum)))
+                           : static_cast<float>(sum);
     internal::StoreProduct(p, work, to, row,
                            internal::FinishSum(p, real, row, work.StepOf(to, p.x)));
   });

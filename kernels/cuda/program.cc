@@ -11,14 +11,15 @@
 namespace kinglet::cuda {
 namespace {
 
-// A product whose result the next step quantises does that too: one wait less for each.
+// Lets an integer product quantise its own result where the next plan step would do that, which
+// then has no device steps. Each saves a barrier of all blocks.
 void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
   for (size_t i = 1; i < plan.steps.size(); ++i) {
     const auto* product = std::get_if<MatVec>(&plan.steps[i - 1].op);
     const auto* quantise = std::get_if<Quantise>(&plan.steps[i].op);
     if (product == nullptr || quantise == nullptr || product->y != quantise->x) continue;
     Step& last = bound[i - 1].back();
-    if (last.kind != MakeStep(IntegerProduct{}).kind) continue;
+    if (!IsKind<IntegerProduct>(last)) continue;
     auto joined = ArgumentsOf<IntegerProduct>(last);
     const auto codes = ArgumentsOf<QuantiseVector>(bound[i].back());
     if (joined.matrix.rows != codes.count) continue;
@@ -30,7 +31,7 @@ void JoinQuantisers(const Plan& plan, std::vector<std::vector<Step>>& bound) {
   }
 }
 
-// What no launch could ask of the device is refused before anything runs.
+// Refuses a step that needs more shared memory than a block of the device can have.
 Status CheckSharedBytes(const std::string& name, const std::vector<Step>& steps,
                         const Device& device) {
   const uint64_t most = device.SharedBytesOfBlock();

@@ -1,5 +1,5 @@
-// A plan bound to a device: its weights in the device's memory, and its steps. Immutable; shared by
-// any number of sessions, each with a queue of its own.
+// A plan bound to a device: its weights in device memory, and its device steps. Immutable; shared
+// by any number of sessions, each of which has a queue of its own.
 #ifndef KINGLET_KERNELS_CUDA_PROGRAM_H_
 #define KINGLET_KERNELS_CUDA_PROGRAM_H_
 
@@ -20,16 +20,17 @@ namespace kinglet::cuda {
 
 class Program {
  public:
-  // Refuses what it cannot run, naming the operation and the step (KINGLET_UNSUPPORTED);
-  // KINGLET_OUT_OF_MEMORY.
+  // KINGLET_UNSUPPORTED names an operation that the device cannot run, and its step;
+  // KINGLET_OUT_OF_MEMORY. `release` is told which bytes of the file are no longer needed.
   static Result<std::shared_ptr<const Program>> Bind(const Plan& plan, const BufferLayout& layout,
                                                      const std::shared_ptr<Device>& device,
                                                      const ReleaseBytes& release);
 
   const std::shared_ptr<Device>& device() const { return device_; }
-  // What plan steps [begin, end) became.
+  // The device steps of plan steps [begin, end).
   StepList List(StepRange range) const;
-  // One run of plan step `step`; nothing if it became part of another.
+  // The demand of one run of plan step `step` for these lanes; nothing if another step does its
+  // work.
   std::optional<DeviceDemand> DemandOf(size_t step, std::span<const StreamFrame> lanes) const;
   const Queries& queries() const { return queries_; }
   uint64_t temporary_bytes() const { return temporary_bytes_; }  // of a lane
@@ -41,7 +42,8 @@ class Program {
   std::shared_ptr<Device> device_;
   std::vector<DeviceMemory> memory_;
   std::vector<Step> steps_;
-  std::vector<uint32_t> firsts_;  // of plan step i among steps_; one more than there are plan steps
+  std::vector<uint32_t>
+      firsts_;  // index of plan step i's first in steps_; at the end, their number
   const Step* on_device_ = nullptr;
   Queries queries_;
   uint64_t temporary_bytes_ = 0, weight_bytes_ = 0;

@@ -1,10 +1,12 @@
 #include "kernels/cuda/queries.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "kernels/cluster_of.h"
 #include "kernels/functions.h"
 
@@ -14,11 +16,53 @@ namespace {
 // Shared memory of a block whose logits are computed twice: two such blocks fit a multiprocessor.
 constexpr uint64_t kMaxSharedBytes = 98304;
 
-bool Writes(const Op& op, BufferId logits) {
-  if (const auto* product = std::get_if<MatVec>(&op)) return product->y == logits;
-  if (const auto* sums = std::get_if<CodedSums>(&op)) return sums->y == logits;
-  if (const auto* add = std::get_if<AddScalar>(&op)) return add->y == logits;
-  return false;
+// Whether the operation writes to the buffer.
+bool Writes(const Op& op, BufferId id) {
+  const auto is_of = [id](std::initializer_list<BufferId> written) {
+    return std::find(written.begin(), written.end(), id) != written.end();
+  };
+  return std::visit(Overloaded{[&](const CacheAppend& p) {
+                                 return is_of({p.keys, p.words});
+                               },
+                               [&](const EmbedRow& p) { return p.out == id; },
+                               [&](const LayerNorm& p) { return p.y == id; },
+                               [&](const MatVec& p) { return p.y == id; },
+                               [&](const PartialProducts& p) { return p.partial == id; },
+                               [&](const CodedSums& p) { return p.y == id; },
+                               [&](const Quantise& p) { return p.codes == id; },
+                               [&](const Add& p) { return p.y == id; },
+                               [&](const AddScalar& p) { return p.y == id; },
+                               [&](const AddPositionRow& p) { return p.y == id; },
+                               [&](const AddSinusoids& p) { return p.y == id; },
+                               [&](const AddQueryBias& p) { return p.y == id; },
+                               [&](const WindowAttention& p) {
+                                 return is_of({p.keys, p.values, p.weights, p.out});
+                               },
+                               [&](const LogSumExp& p) {
+                                 return is_of({p.out, p.blocks});
+                               },
+                               [&](const CacheWeights& p) {
+                                 return is_of({p.weights, p.total});
+                               },
+                               [&](const LstmGates& p) {
+                                 return is_of({p.cell, p.hidden});
+                               },
+                               [&](const GruGates& p) { return p.hidden == id; },
+                               [&](const RnnGates& p) { return p.hidden == id; },
+                               [&](const QrnnGates& p) {
+                                 return is_of({p.cell, p.hidden});
+                               },
+                               [&](const BagAppend& p) {
+                                 return p.largest == id || is_of({p.sum, p.words});
+                               },
+                               [&](const BagFeatures& p) { return p.out == id; },
+                               [&](const ScaleShiftRelu& p) { return p.y == id; },
+                               [&](const StoreRow& p) { return p.rows == id; },
+                               [&](const LoadRow& p) { return p.x == id; },
+                               [&](const SourceAttention& p) {
+                                 return is_of({p.weights, p.out});
+                               }},
+                    op);
 }
 
 struct FusedProduct {
@@ -38,7 +82,7 @@ std::optional<FusedProduct> FindProduct(const Plan& plan, const ClusterPlan& clu
     if (product == nullptr) return std::nullopt;
     if (product->y_offset != 0) continue;
     const Step& last = bound[i].back();
-    if (last.kind != MakeStep(IntegerProduct{}).kind) return std::nullopt;
+    if (!IsKind<IntegerProduct>(last)) return std::nullopt;
     found = {i, ArgumentsOf<IntegerProduct>(last)};
   }
   if (!found || found->product.matrix.rows < cluster.size || logits.count < kShortSum) {
@@ -89,7 +133,7 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
       const std::vector<Step>& steps = bound[i];
       queries.stored_.steps.insert(queries.stored_.steps.end(), steps.begin(), steps.end());
       std::vector<Step>& to = queries.fused_.steps;
-      const bool normalises = std::holds_alternative<LogSumExp>(plan.steps[i].op);
+      const bool normalises = Writes(plan.steps[i].op, cluster.normaliser);
       if (product && i == product->plan_step) {
         to.insert(to.end(), steps.begin(), steps.end() - 1);  // those that compute its vector
       } else if (!product || !normalises) {
@@ -139,8 +183,8 @@ Result<Queries> Queries::Bind(const Plan& plan, const std::vector<std::vector<St
                       ranking.blocks <= RankedWordsPlan::kMaxBlocks &&
                       ranking.cache.capacity <= RankedWordsPlan::kMaxPairs &&
                       SharedBytesOfAnswers(ranking) <= max_shared_bytes;
-  // At least so many words have a log-probability above minus infinity, since each pair of the cache
-  // changes one word.
+  // At least so many words have a log-probability above minus infinity, since each pair of the
+  // cache changes one word.
   const uint32_t outside = plan.vocabulary_size > ranking.cache.capacity
                                ? plan.vocabulary_size - ranking.cache.capacity
                                : 0;

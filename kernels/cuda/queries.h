@@ -38,9 +38,9 @@ class Queries {
   StepRange cache_steps() const { return cache_steps_; }
   size_t clusters() const { return plan_.cluster_count; }
   size_t ClusterOf(uint32_t word) const;
-  // For so many lanes. Their head must have been computed by ClusterSteps for as many lanes, each tail
-  // by those for as many or fewer: steps that store the logits also leave all that is needed to
-  // compute them again. REQUIRES: can_rank().
+  // For so many lanes. Their head must have been computed by ClusterSteps for as many lanes, each
+  // tail by those for as many or fewer: steps that store the logits also leave all that is needed
+  // to compute them again. REQUIRES: can_rank().
   RankedWordsPlan Ranking(uint32_t lanes, bool empty_cache_is_normalised) const;
   // The largest k of RankWords.
   uint32_t max_words() const { return max_words_; }
@@ -50,7 +50,8 @@ class Queries {
   struct Way {
     std::vector<Step> steps;  // of all clusters
     const Step* steps_on_device = nullptr;
-    std::vector<uint32_t> firsts;  // index of cluster i's first step; at the end, the number of steps
+    std::vector<uint32_t>
+        firsts;  // index of cluster i's first step; at the end, the number of steps
     const RankedCluster* clusters = nullptr;
   };
   const Way& WayOf(uint32_t lanes) const { return lanes < kLanesWorthFusing ? stored_ : fused_; }

@@ -166,8 +166,8 @@ class LaneRanking {
   }
 
  private:
-  // The largest logits of a cluster's sum blocks. The head's last one may be a tail's logit, which is
-  // a valid bound, too.
+  // The largest logits of a cluster's sum blocks. The head's last one may be a tail's logit, which
+  // is a valid bound, too.
   KINGLET_HOST_DEVICE const float* LargestOf(const RankedCluster& cluster) const {
     return work_.At<float>(words_.lane(), cluster.logits.largest);
   }
@@ -200,8 +200,8 @@ class LaneRanking {
     }
   }
 
-  // Words that the cache holds, one thread each. The word's sum block bounds it; only if that is good
-  // enough is the word's own logit computed.
+  // Words that the cache holds, one thread each. The word's sum block bounds it; only if that is
+  // good enough is the word's own logit computed.
   KINGLET_HOST_DEVICE void LookIntoCached(uint32_t index) {
     const RankedCluster& cluster = p_.plan.clusters[index];
     const RankedTerms& terms = words_.terms(index);
@@ -265,7 +265,8 @@ KINGLET_HOST_DEVICE inline void Run(const RankWords& p, const Work& work) {
     ranking.Begin(tails, &answer);
     for (uint32_t i = 1; i < clusters; ++i) {
       if ((tails >> i & 1) == 0) continue;
-      // Words of an earlier tail may rule this one out; then it does not matter if it is not finite.
+      // Words of an earlier tail may rule this one out; then it does not matter if it is not
+      // finite.
       if ((ranking.TailsThatCould() >> i & 1) == 0) continue;
       if (!ranking.IsFinite(i)) {
         block.ForEach(1, [&](uint64_t) { answer.not_finite = 1 + i; });

@@ -29,9 +29,9 @@ struct RealProduct {
   KINGLET_HOST_DEVICE uint64_t SharedBytes() const { return 0; }
 };
 
-// By one warp: the sums of rows `first` and `first` + 1, as far as they are below `rows`, each by half
-// of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of the row.
-// Calls use(row, sum) once for each row.
+// By one warp: the sums of rows `first` and `first` + 1, as far as they are below `rows`, each by
+// half of the warp. A sum has `cols` terms: term(partial, row, i) returns partial plus term i of
+// the row. Calls use(row, sum) once for each row.
 template <class Term, class Use>
 KINGLET_HOST_DEVICE void TwoRowSums(const Warp& warp, uint64_t first, uint64_t rows, uint64_t cols,
                                     const Term& term, const Use& use) {

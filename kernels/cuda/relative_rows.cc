@@ -34,8 +34,8 @@ Result<PositionRows> MakeRelativeRows(const RelativeRows& op, uint32_t heads, ui
   KINGLET_ASSIGN_OR_RETURN(float* const constants,
                            weights.Memory<float>(uint64_t{made.count} * heads));
 
-  // The steps run on one lane for each row: its state is the row of sinusoids, its scratch memory the
-  // projected row, and its temporary memory the constants.
+  // The steps run on one lane for each row: its state is the row of sinusoids, its scratch memory
+  // the projected row, and its temporary memory the constants.
   std::vector<Lane> lanes;
   for (uint64_t row = 0; row < made.count; ++row) {
     Lane lane{};

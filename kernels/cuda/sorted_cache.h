@@ -11,8 +11,8 @@
 
 namespace kinglet::cuda::internal {
 
-// The pairs are in order of (word, slot): a word's weights are added in the order of their slots, as
-// docs/NUMERICS.md says.
+// The pairs are in order of (word, slot): a word's weights are added in the order of their slots,
+// as docs/NUMERICS.md says.
 class SortedCache {
  public:
   KINGLET_HOST_DEVICE SortedCache(const RankedWordsPlan& plan, SharedMemory& shared)

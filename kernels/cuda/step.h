@@ -1,8 +1,8 @@
 // Device steps: what a GPU runs, as plain values. C++17.
 //
-// A plan step (kernels/plan.h) becomes one device step or several, run one after the other. A device
-// step has a kind and a struct of arguments; operands are places in a lane's memory and addresses of
-// weights in the device's memory. For each kind of step T there is
+// A plan step (kernels/plan.h) becomes one device step or several, run one after the other. A
+// device step has a kind and a struct of arguments; operands are places in a lane's memory and
+// addresses of weights in the device's memory. For each kind of step T there is
 //
 //   T::Units(lanes, warps)   how many units of work the step has for so many lanes, on blocks of so
 //                            many warps

@@ -52,8 +52,8 @@ struct NormaliseVector : ByLane {
   }
 };
 
-// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias where these are not
-// null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
+// Block-wide: y = (x - mean) / sqrt(variance + epsilon), times gain and plus bias where these are
+// not null. y may be x. `sums` and `squares` are shared memory of BlockSumFloats(n) each.
 KINGLET_HOST_DEVICE inline void Normalise(const Block& block, const float* x, uint32_t n,
                                           float epsilon, const float* gain, const float* bias,
                                           float* y, float* sums, float* squares) {

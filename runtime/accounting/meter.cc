@@ -4,19 +4,24 @@
 #include <map>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/accounting/define_operations.h"
+#include "runtime/accounting/window_positions.h"
 
 namespace kinglet {
 namespace {
 
-// Products with this tensor may be integer (kernels/ref/weights.h): divided values are made real at
-// load.
+// Whether products with this tensor may be integer (kernels/ref/weights.h). Values whose scale
+// divides are made real at load.
 bool IsInteger(const TensorView& tensor) {
-  const auto* packed = std::get_if<PackedView>(&tensor.values);
-  return packed != nullptr && packed->rule != ScaleRule::kDividePerTensor;
+  return std::visit(Overloaded{[]<OneOf<DenseView, CodedView> View>(const View&) { return false; },
+                               [](const PackedView& packed) {
+                                 return packed.rule != ScaleRule::kDividePerTensor;
+                               }},
+                    tensor.values);
 }
 
-// Appends the components of one step of one token.
+// Appends the components of one step for one token.
 class StepMeter {
  public:
   StepMeter(const Plan& plan, std::span<const uint64_t> nonzeros, const BackendTraits& traits,
@@ -30,7 +35,7 @@ class StepMeter {
 
   void operator()(const CacheAppend&) const {}  // copies only
 
-  // A row that the cache holds takes nothing.
+  // A row that the DeFINE unit's cache holds takes no operations.
   void operator()(const EmbedRow& op) const {
     const double made = path_.row_is_cached ? 0 : 1;
     const double width = Real(plan_.buffer(op.out).count);
@@ -93,7 +98,7 @@ class StepMeter {
     if (op.relu) Add(".relu", {0, 0, rows});
   }
 
-  // One product for each partial sum, however many rows use it.
+  // One dot product for each partial sum, however many rows use it.
   void operator()(const PartialProducts& op) const {
     const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
     const double cols = Real(Cols(plan_.weights[op.table].shape));
@@ -105,7 +110,7 @@ class StepMeter {
     const TensorView& table = plan_.weights[op.table];
     const double rows = Real(Rows(table.shape));
     OperationTally sums = SumOfSubVectors(*table.coded(), rows);
-    // Rows that are concatenated are sums of products all the same.
+    // Also for concatenated sub-vectors, a logit is the sum of its positions' partial products.
     sums.additions = rows * (Real(table.coded()->scheme.positions) - 1) + (op.bias ? rows : 0);
     Add("", sums);
     if (op.relu) Add(".relu", {0, 0, rows});
@@ -126,7 +131,7 @@ class StepMeter {
   void operator()(const AddPositionRow& op) const {
     Add("", {0, Real(plan_.buffer(op.y).count), 0});
   }
-  // An angle for each sine and its cosine.
+  // One angle for each sine and its cosine.
   void operator()(const AddSinusoids& op) const {
     const double n = Real(plan_.buffer(op.y).count);
     Add("", {n / 2, n, n});
@@ -138,35 +143,38 @@ class StepMeter {
   void operator()(const WindowAttention& op) const {
     const double heads = op.heads, key_size = op.key_size, value_size = op.value_size;
     const bool codes = plan_.buffer(op.qkv).quantiser.has_value();
-    const bool columns = std::holds_alternative<SlotColumns>(op.positions);
+    const bool whole = WeighsWholeWindow(op);
     const double visible = Real(op.window - FirstVisible(op, path_.position));
-    // Columns of window slots are multiplied whole; what is not seen is then no number of ours.
-    const double scored = traits_.scores_masked_slots && columns ? op.window : visible;
+    // Some backends score every slot of a whole window and mask those that are not visible.
+    const double scored = traits_.scores_masked_slots && whole ? op.window : visible;
     Add(".query_keys", DotProducts(key_size, scored * heads));
-    OperationTally positions = DotProducts(key_size, scored * heads);
-    positions.additions += scored * heads;  // the sum of both scores
-    if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
-      AddProducts(".query_positions", slots->columns, positions);
-    } else if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
-      // Distances that count as one share their product; each row has a constant of its own.
-      const double rows = std::min(scored, Real(relative->Count(op.window)));
-      positions = DotProducts(key_size, rows * heads);
-      positions.additions += (rows + scored) * heads;
-      Add(".query_positions", positions);
-    }
+    std::visit(Overloaded{[](const std::monostate&) {},
+                          [&](const SlotColumns& slots) {
+                            OperationTally products = DotProducts(key_size, scored * heads);
+                            products.additions += scored * heads;  // the sum of both scores
+                            AddProducts(".query_positions", slots.columns, products);
+                          },
+                          [&](const RelativeRows& relative) {
+                            // Distances beyond the clamp share a product; each row has a constant.
+                            const double rows = std::min(scored, Real(relative.Count(op.window)));
+                            OperationTally products = DotProducts(key_size, rows * heads);
+                            products.additions += (rows + scored) * heads;
+                            Add(".query_positions", products);
+                          }},
+               op.positions);
     Add(".scale", {scored * heads, 0, 0});
     if (codes) {
       Add(".rescale", {kRescale * (scored * heads + heads * value_size), 0, 0});
-      if (op.positions.index() != 0) Add(".dequantise", {heads * key_size, 0, 0});  // the query
+      if (ScoresPositions(op)) Add(".dequantise", {heads * key_size, 0, 0});  // the query
     }
     OperationTally softmax = Exponentials(visible) * heads;
     softmax.others += visible * heads;  // divisions
     Add(".softmax", softmax);
     if (op.weights_quantiser) {
-      Add(".quantise_weights", {0, 0, kRoundToCode * heads * (columns ? op.window : visible)});
+      Add(".quantise_weights", {0, 0, kRoundToCode * heads * (whole ? op.window : visible)});
     }
-    // With columns masked slots have weight 0 and are multiplied like the others.
-    Add(".values", DotProducts(columns ? op.window : visible, heads * value_size));
+    // Of a whole window, masked slots have weight 0 and are multiplied like the others.
+    Add(".values", DotProducts(whole ? op.window : visible, heads * value_size));
   }
 
   void operator()(const LogSumExp& op) const {
@@ -180,12 +188,12 @@ class StepMeter {
     const double pairs = Real(stored), width = Real(plan_.buffer(op.hidden).count);
     Add("", DotProducts(width, pairs));
     const double scales = plan_.buffer(op.hidden).quantiser ? kRescale : 0;
-    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // theta, and the integer sums
+    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // by theta, and integer sums to reals
     Add(".softmax", stored == 0 ? OperationTally{} : Exponentials(pairs));
   }
 
-  // The sums of both products, a function for each gate and for the cell, and the products and sums
-  // of kernels/op.h. A sigmoid or tangent counts as one.
+  // The sums of both products, one function for each gate and for the cell, and the products and
+  // sums in the definition of kernels/op.h. A sigmoid or tanh counts as one operation.
   void operator()(const LstmGates& op) const {
     const double n = Real(plan_.buffer(op.hidden).count);
     Add("", {3 * n, 5 * n, 5 * n});
@@ -249,8 +257,8 @@ class StepMeter {
       add_some(".residual", operations.residual);
     }
   }
-  // `outputs` sums of `inputs` products with x, of which `cols` elements are read, and `additions`
-  // more.
+  // `outputs` dot products of `inputs` elements each, with `cols` elements of x in all, and
+  // `additions` more.
   void AddProducts(WeightId weight, double inputs, double outputs, double additions, BufferId x,
                    double cols, TailInput input) const {
     const bool codes = plan_.buffer(x).quantiser.has_value();
@@ -258,7 +266,7 @@ class StepMeter {
     OperationTally products = DotProducts(inputs, outputs);
     products.additions += additions;
     AddProducts("", weight, products);
-    // The largest magnitude, the step, and each element rounded.
+    // Finding the largest magnitude, the step, and rounding each element.
     if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
     const bool integer = IsInteger(plan_.weights[weight]);
     if (codes || fixed_point) {
@@ -271,7 +279,7 @@ class StepMeter {
       Add(".decode", {outputs * inputs, 0, 0});
     }
   }
-  // `elements` sums over the positions of a coded row, and the division of a mean.
+  // Makes `elements` elements of a coded row: sums over its positions, and the division of a mean.
   static OperationTally SumOfSubVectors(const CodedView& coded, double elements) {
     const CodingScheme& scheme = coded.scheme;
     OperationTally tally;
@@ -329,7 +337,7 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
   std::vector<uint64_t> counts;
   counts.reserve(tensors.size());
   for (const TensorView& tensor : tensors) {
-    if (tensor.coded() != nullptr) {  // its codebook has the entries
+    if (tensor.coded() != nullptr) {
       counts.push_back(0);
       continue;
     }
@@ -357,7 +365,7 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
   ExecutedCount result;
   std::map<std::string, size_t> index_of;
   const double tokens = Real(trace.tokens());
-  // Sums over all tokens are integers, and exact; the division comes last.
+  // Sums over all tokens are integers and so exact; the division comes last.
   for (const auto& [path, count] : trace.paths) {
     for (const Component& component : ComponentsOf(plan, nonzeros, traits, path)) {
       const auto [at, fresh] = index_of.emplace(component.name, result.components.size());

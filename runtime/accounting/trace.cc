@@ -4,6 +4,7 @@
 #include <iterator>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/cached_rows.h"
 
 namespace kinglet {
@@ -16,10 +17,10 @@ size_t BinOf(const EmbedRow& embedding, uint32_t id) {
   return static_cast<size_t>(after - embedding.bins.begin()) - 1;
 }
 
-// log p of every class, two differences each, or of every word (runtime/queries/distribution.cc
-// counts the same as it goes): two differences, a comparison and the cluster's own log p, itself
-// two differences for each tail, and the share that the cache leaves. The cache's pairs are added
-// up word by word.
+// The arithmetic of a full distribution, as runtime/queries counts it for a query. Of words: two
+// differences, a comparison and the sum with the cluster's own log p, which takes two differences
+// for each tail, and the share that the cache leaves; the cache's pairs are added up word by word.
+// Of classes: two differences each.
 OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {
@@ -54,11 +55,20 @@ bool IsOfEncoder(const Plan& plan, size_t step) {
 uint64_t SteadyPosition(const Plan& plan) {
   uint64_t position = 0;
   for (const Step& step : plan.steps) {
-    if (const auto* attention = std::get_if<WindowAttention>(&step.op)) {
-      position = std::max<uint64_t>(position, attention->window);
-    } else if (const auto* cache = std::get_if<CacheWeights>(&step.op)) {
-      position = std::max({position, uint64_t{cache->capacity}, cache->first_position});
-    }
+    position = std::max(
+        position,
+        std::visit(
+            Overloaded{
+                [](const WindowAttention& op) { return uint64_t{op.window}; },
+                [](const CacheWeights& op) {
+                  return std::max(uint64_t{op.capacity}, op.first_position);
+                },
+                []<OneOf<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
+                         Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
+                         LogSumExp, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
+                         BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>
+                       AnyPosition>(const AnyPosition&) { return uint64_t{0}; }},
+            step.op));
   }
   return position;
 }

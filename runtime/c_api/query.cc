@@ -1,8 +1,8 @@
-// Queries through the C interface.
+// Queries through the C interface. A query of one lane is a query of several lanes with one.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "runtime/accounting/meter.h"
@@ -12,12 +12,21 @@
 namespace kinglet {
 namespace {
 
-// Of its first version.
+// The size of kinglet_work in its first version.
 constexpr uint32_t kSmallestWork = offsetof(kinglet_work, cluster_count);
 
-// A caller's array of one number for every word.
-Result<std::span<float>> EveryWord(const char* function, const kinglet_session* session, float* out,
-                                   uint64_t capacity) {
+// A caller's array of `count` elements, which may be NULL if that is 0.
+template <class T>
+Result<std::span<T>> ReadArray(const char* function, const char* name, T* array, uint64_t count) {
+  if (count == 0) return std::span<T>();
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, name, array));
+  KINGLET_ASSIGN_OR_RETURN(const size_t n, ReadCount(function, "count", count, sizeof *array));
+  return std::span<T>(array, n);
+}
+
+// A caller's array with a number for every word.
+Result<std::span<float>> ReadArrayOfWords(const char* function, const kinglet_session* session,
+                                          float* out, uint64_t capacity) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
   const uint32_t words = session->session->model().vocabulary_size();
@@ -25,10 +34,58 @@ Result<std::span<float>> EveryWord(const char* function, const kinglet_session* 
   return std::span<float>(out, words);
 }
 
+Status LogProbability(const char* function, kinglet_session* session, const uint32_t* lanes,
+                      const uint32_t* ids, uint64_t count, double* out) {
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+  KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
+  KINGLET_ASSIGN_OR_RETURN(const auto words, ReadArray(function, "ids", ids, count));
+  KINGLET_ASSIGN_OR_RETURN(const auto answers, ReadArray(function, "out", out, count));
+  return session->session->LogProbabilityLanes(queried, words, answers);
+}
+
+// `per_lane` may be NULL.
+Status TopK(const char* function, kinglet_session* session, const uint32_t* lanes, uint64_t count,
+            uint32_t k, uint32_t* ids, double* log_probabilities, uint64_t capacity,
+            uint32_t* per_lane) {
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+  KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
+  const uint32_t wanted = std::min(k, session->session->model().vocabulary_size());
+  if (ids != nullptr || log_probabilities != nullptr) {
+    // More lanes than the session has are refused below.
+    const uint64_t rows = std::min<uint64_t>(queried.size(), session->session->lanes());
+    if (Status status = RequireCapacity(function, rows * wanted, capacity); !status.ok()) {
+      if (per_lane != nullptr) *per_lane = wanted;
+      return status;
+    }
+  }
+  KINGLET_ASSIGN_OR_RETURN(const auto best, session->session->TopKLanes(queried, wanted));
+  size_t entry = 0;
+  for (const std::vector<Candidate>& of_lane : best) {
+    for (const Candidate& candidate : of_lane) {
+      if (ids != nullptr) ids[entry] = candidate.id;
+      if (log_probabilities != nullptr) log_probabilities[entry] = candidate.log_probability;
+      ++entry;
+    }
+  }
+  if (per_lane != nullptr) *per_lane = wanted;
+  return Status();
+}
+
+Status Sample(const char* function, kinglet_session* session, const uint32_t* lanes,
+              const uint64_t* seeds, uint64_t count, double temperature, uint32_t* out) {
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
+  KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
+  KINGLET_ASSIGN_OR_RETURN(const auto draws, ReadArray(function, "seeds", seeds, count));
+  KINGLET_ASSIGN_OR_RETURN(const auto answers, ReadArray(function, "out", out, count));
+  return session->session->SampleLanes(queried, draws, temperature, answers);
+}
+
 }  // namespace
 }  // namespace kinglet
 
 using kinglet::Guard;
+using kinglet::ReadArray;
+using kinglet::ReadArrayOfWords;
 using kinglet::RequireLane;
 using kinglet::RequirePointer;
 using kinglet::Status;
@@ -36,11 +93,58 @@ using kinglet::Status;
 kinglet_status kinglet_session_log_probability(kinglet_session* session, uint32_t lane, uint32_t id,
                                                double* out) {
   const char* const function = __func__;
+  return Guard([&] { return kinglet::LogProbability(function, session, &lane, &id, 1, out); });
+}
+
+kinglet_status kinglet_session_log_probability_lanes(kinglet_session* session,
+                                                     const uint32_t* lanes, const uint32_t* ids,
+                                                     uint64_t count, double* out) {
+  const char* const function = __func__;
+  return Guard([&] { return kinglet::LogProbability(function, session, lanes, ids, count, out); });
+}
+
+kinglet_status kinglet_session_top_k(kinglet_session* session, uint32_t lane, uint32_t k,
+                                     uint32_t* ids, double* log_probabilities, uint64_t capacity,
+                                     uint32_t* count) {
+  const char* const function = __func__;
+  return Guard([&] {
+    return kinglet::TopK(function, session, &lane, 1, k, ids, log_probabilities, capacity, count);
+  });
+}
+
+kinglet_status kinglet_session_top_k_lanes(kinglet_session* session, const uint32_t* lanes,
+                                           uint64_t count, uint32_t k, uint32_t* ids,
+                                           double* log_probabilities, uint64_t capacity,
+                                           uint32_t* per_lane) {
+  const char* const function = __func__;
+  return Guard([&] {
+    return kinglet::TopK(function, session, lanes, count, k, ids, log_probabilities, capacity,
+                         per_lane);
+  });
+}
+
+kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane, uint64_t seed,
+                                      double temperature, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard(
+      [&] { return kinglet::Sample(function, session, &lane, &seed, 1, temperature, out); });
+}
+
+kinglet_status kinglet_session_sample_lanes(kinglet_session* session, const uint32_t* lanes,
+                                            const uint64_t* seeds, uint64_t count,
+                                            double temperature, uint32_t* out) {
+  const char* const function = __func__;
+  return Guard(
+      [&] { return kinglet::Sample(function, session, lanes, seeds, count, temperature, out); });
+}
+
+kinglet_status kinglet_session_compute_lanes(kinglet_session* session, const uint32_t* lanes,
+                                             uint64_t count) {
+  const char* const function = __func__;
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    KINGLET_ASSIGN_OR_RETURN(*out, session->session->LogProbability(id, lane));
-    return Status();
+    KINGLET_ASSIGN_OR_RETURN(const auto queried, ReadArray(function, "lanes", lanes, count));
+    return session->session->ComputeAllLanes(queried);
   });
 }
 
@@ -48,9 +152,17 @@ kinglet_status kinglet_session_log_probabilities(kinglet_session* session, uint3
                                                  float* out, uint64_t capacity) {
   const char* const function = __func__;
   return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const std::span<float> all,
-                             kinglet::EveryWord(function, session, out, capacity));
+    KINGLET_ASSIGN_OR_RETURN(const auto all, ReadArrayOfWords(function, session, out, capacity));
     return session->session->LogProbabilities(all, lane);
+  });
+}
+
+kinglet_status kinglet_session_probabilities(kinglet_session* session, uint32_t lane, float* out,
+                                             uint64_t capacity) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_ASSIGN_OR_RETURN(const auto all, ReadArrayOfWords(function, session, out, capacity));
+    return session->session->Probabilities(all, lane);
   });
 }
 
@@ -60,58 +172,9 @@ kinglet_status kinglet_session_log_probabilities_of(kinglet_session* session, ui
   const char* const function = __func__;
   return Guard([&]() -> Status {
     KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    if (count > 0) {
-      KINGLET_RETURN_IF_ERROR(RequirePointer(function, "ids", ids));
-      KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    }
-    KINGLET_ASSIGN_OR_RETURN(const size_t n,
-                             kinglet::ReadCount(function, "count", count, sizeof *out));
-    return session->session->LogProbabilitiesOf({ids, n}, {out, n}, lane);
-  });
-}
-
-kinglet_status kinglet_session_probabilities(kinglet_session* session, uint32_t lane, float* out,
-                                             uint64_t capacity) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_ASSIGN_OR_RETURN(const std::span<float> all,
-                             kinglet::EveryWord(function, session, out, capacity));
-    return session->session->Probabilities(all, lane);
-  });
-}
-
-kinglet_status kinglet_session_top_k(kinglet_session* session, uint32_t lane, uint32_t k,
-                                     uint32_t* ids, double* log_probabilities, uint64_t capacity,
-                                     uint32_t* count) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    const uint32_t wanted = std::min(k, session->session->model().vocabulary_size());
-    if (ids != nullptr || log_probabilities != nullptr) {
-      if (Status status = kinglet::RequireCapacity(function, wanted, capacity); !status.ok()) {
-        if (count != nullptr) *count = wanted;
-        return status;
-      }
-    }
-    KINGLET_ASSIGN_OR_RETURN(const std::vector<kinglet::Candidate> best,
-                             session->session->TopK(wanted, lane));
-    for (size_t i = 0; i < best.size(); ++i) {
-      if (ids != nullptr) ids[i] = best[i].id;
-      if (log_probabilities != nullptr) log_probabilities[i] = best[i].log_probability;
-    }
-    if (count != nullptr) *count = static_cast<uint32_t>(best.size());
-    return Status();
-  });
-}
-
-kinglet_status kinglet_session_sample(kinglet_session* session, uint32_t lane, uint64_t seed,
-                                      double temperature, uint32_t* out) {
-  const char* const function = __func__;
-  return Guard([&]() -> Status {
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
-    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "out", out));
-    KINGLET_ASSIGN_OR_RETURN(*out, session->session->Sample(seed, temperature, lane));
-    return Status();
+    KINGLET_ASSIGN_OR_RETURN(const auto words, ReadArray(function, "ids", ids, count));
+    KINGLET_ASSIGN_OR_RETURN(const auto answers, ReadArray(function, "out", out, count));
+    return session->session->LogProbabilitiesOf(words, answers, lane);
   });
 }
 

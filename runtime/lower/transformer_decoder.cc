@@ -1,6 +1,7 @@
 #include <string>
 #include <variant>
 
+#include "format/overloaded.h"
 #include "runtime/lower/blocks.h"
 
 namespace kinglet {
@@ -44,7 +45,7 @@ class DecoderLowering {
     return {x, gain, bias, block_.epsilon, y};
   }
 
-  // x + f(norm(x)), or norm(x + f(x)). `function` takes the input and gives what f makes of it.
+  // x + f(norm(x)), or norm(x + f(x)). `function` takes f's input and returns its output.
   template <class Function>
   void LowerSublayer(const std::string& number, TensorId gain, TensorId bias,
                      const std::optional<ActivationQuantiser>& quantiser,
@@ -78,13 +79,17 @@ class DecoderLowering {
     attention.qkv = qkv;
     attention.keys = builder_.RingLike(name_ + ".keys", heads * block_.key_size, window, qkv);
     attention.values = builder_.RingLike(name_ + ".values", heads * block_.value_size, window, qkv);
-    if (std::holds_alternative<SlotPositions>(block_.positions)) {
-      attention.positions = SlotColumns{*layer.positions};
-    } else if (const auto* relative = std::get_if<RelativeSinusoids>(&block_.positions)) {
-      attention.positions =
-          RelativeRows{*layer.positions, relative->frequencies, *layer.content_bias,
-                       *layer.position_bias, relative->clamp};
-    }
+    std::visit(Overloaded{[&](const SlotPositions&) {
+                            attention.positions = SlotColumns{*layer.positions};
+                          },
+                          [&](const RelativeSinusoids& relative) {
+                            attention.positions = RelativeRows{
+                                *layer.positions, relative.frequencies, *layer.content_bias,
+                                *layer.position_bias, relative.clamp};
+                          },
+                          // LowerPositions added them to the embedding.
+                          []<OneOf<AbsoluteSinusoids, PositionTable> Added>(const Added&) {}},
+               block_.positions);
     attention.heads = block_.heads;
     attention.key_size = block_.key_size;
     attention.value_size = block_.value_size;
@@ -115,12 +120,17 @@ class DecoderLowering {
 
 void LowerPositions(const TransformerDecoder& block, const std::string& name, BufferId residual,
                     PlanBuilder& builder) {
-  if (const auto* sinusoids = std::get_if<AbsoluteSinusoids>(&block.positions)) {
-    builder.AddStep(name,
-                    AddSinusoids{sinusoids->frequencies, sinusoids->first, block.window, residual});
-  } else if (const auto* table = std::get_if<PositionTable>(&block.positions)) {
-    builder.AddStep(name, AddPositionRow{table->table, block.window, residual});
-  }
+  std::visit(
+      Overloaded{[&](const AbsoluteSinusoids& sinusoids) {
+                   builder.AddStep(name, AddSinusoids{sinusoids.frequencies, sinusoids.first,
+                                                      block.window, residual});
+                 },
+                 [&](const PositionTable& table) {
+                   builder.AddStep(name, AddPositionRow{table.table, block.window, residual});
+                 },
+                 // Attention has these.
+                 []<OneOf<SlotPositions, RelativeSinusoids> Scored>(const Scored&) {}},
+      block.positions);
 }
 
 BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,

@@ -1,4 +1,4 @@
-// The most probable of the words that are offered.
+// Keeps the k most probable of the words that it is offered.
 #ifndef KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_
 #define KINGLET_RUNTIME_QUERIES_BEST_CANDIDATES_H_
 
@@ -31,14 +31,15 @@ class BestCandidates {
       std::push_heap(heap_.begin(), heap_.end(), Better);
     }
   }
-  // Whether a word no more probable than `bound` could still be among the best.
+  // Whether a word of log-probability `bound` or less could still be among the best.
   bool CouldTake(double bound) const { return !(bound < Threshold()); }
-  // No word less probable than this can be among the best. REQUIRES: k > 0.
+  // A word that is less probable than this cannot be among the best; minus infinity while there are
+  // fewer than k. REQUIRES: k > 0.
   double Threshold() const {
     return heap_.size() < k_ ? -std::numeric_limits<double>::infinity()
                              : heap_.front().log_probability;
   }
-  // Best first.
+  // The best words, most probable first.
   std::vector<Candidate> Sorted() && {
     std::sort(heap_.begin(), heap_.end(), Better);
     return std::move(heap_);

@@ -1,4 +1,4 @@
-// The words that a stream's neural cache holds, each with its share of the weights.
+// The words that a stream's neural cache holds, each with the sum of its pairs' weights.
 #ifndef KINGLET_RUNTIME_QUERIES_CACHED_WORDS_H_
 #define KINGLET_RUNTIME_QUERIES_CACHED_WORDS_H_
 
@@ -14,16 +14,16 @@
 
 namespace kinglet {
 
-// From token to token one pair of a cache is replaced and all weights are new. So it is remembered
-// whose word each pair has, and a token costs one addition for each pair. Words whose pairs are
-// gone stay known, with weight 0, until there are too many of them. Of the size of the
-// cache, not of the vocabulary: with many lanes a table is asked for from memory that is in no
-// processor cache.
+// From one token to the next, one pair of the cache is replaced and all weights change. The table
+// remembers which word each pair has, so a token costs one addition for each pair. Words whose
+// pairs are gone stay in the table with weight 0 until there are too many of them. The table's size
+// is that of the cache, not of the vocabulary, because with many lanes it is read from memory, not
+// from the processor's caches.
 template <class T>
 class CachedWords {
  public:
-  // For at most so many pairs, of words of clusters of which cluster i has those from firsts[i] on
-  // (none: it is the same as the next one's), firsts[0] = 0. Throws std::bad_alloc.
+  // For at most `pairs` pairs. Cluster i has the words from firsts[i] up to the next cluster's
+  // first one (none if these are equal); firsts[0] = 0. Throws std::bad_alloc.
   CachedWords(uint32_t pairs, std::vector<uint32_t> firsts)
       : firsts_(std::move(firsts)), places_(Places(pairs), 0), most_(Most(pairs)) {
     ids_.reserve(most_);
@@ -32,13 +32,13 @@ class CachedWords {
     pairs_.reserve(pairs);
     Clear();
   }
-  // What one allocates.
+  // The bytes that a table allocates.
   static uint64_t Bytes(uint32_t pairs, size_t clusters) {
     return Places(pairs) * sizeof(uint32_t) + Most(pairs) * (2 * sizeof(uint32_t) + sizeof(T)) +
            pairs * sizeof(Pair) + 2 * clusters * sizeof(uint32_t);
   }
 
-  // Forgets all words, as is best before those of another stream.
+  // Forgets all words; called before the table is used for another stream.
   void Clear() {
     if (!ids_.empty()) std::fill(places_.begin(), places_.end(), 0);
     ids_.clear();
@@ -47,20 +47,21 @@ class CachedWords {
     pairs_.clear();
     newest_.assign(firsts_.size(), kNone);
   }
-  // Pair i is words[i] with weights[i] >= 0. A word's weight is one chain of sums in the order of
-  // pairs. REQUIRES: as many as were announced, at most, and as many of each.
+  // Sets the pairs: pair i is words[i] with weights[i] >= 0. A word's weight is the sum over its
+  // pairs, added in their order. REQUIRES: as many words as weights, at most the constructor's
+  // `pairs`.
   void Set(std::span<const uint32_t> words, std::span<const T> weights) {
     if (TryToSet(words, weights)) return;
     Clear();
     TryToSet(words, weights);
   }
-  // 0 for a word that is not there.
+  // 0 for a word that no pair has.
   T WeightOf(uint32_t id) const {
     if (ids_.empty()) return T{0};
     const uint32_t place = places_[PlaceOf(id)];
     return place == 0 ? T{0} : weights_[place - 1];
   }
-  // f(id, weight) for the cluster's words of weight > 0, in no order that means anything.
+  // Calls f(id, weight) for the cluster's words of weight > 0, in an arbitrary order.
   template <class F>
   void ForEachOf(size_t cluster, const F& f) const {
     for (uint32_t i = newest_[cluster]; i != kNone; i = next_[i]) {
@@ -70,19 +71,19 @@ class CachedWords {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // The word that a pair was last seen with.
+  // A pair, as it was last set: its word by id and by index into ids_.
   struct Pair {
-    uint32_t id, word;  // word: index into ids_
+    uint32_t id, word;
   };
 
-  // Words that are known: all of a full cache, and some that it has lost.
+  // The most words that a table holds: all of a full cache, and some that it no longer has.
   static uint32_t Most(uint32_t pairs) { return pairs + std::min<uint32_t>(pairs, 1024); }
-  // At most half of them are taken.
+  // At most half of the places are taken.
   static size_t Places(uint32_t pairs) {
     return pairs == 0 ? 0 : std::bit_ceil(2 * size_t{Most(pairs)});
   }
 
-  // False: there are too many words.
+  // Returns false if the table has no room for all words.
   bool TryToSet(std::span<const uint32_t> words, std::span<const T> weights) {
     std::fill(weights_.begin(), weights_.end(), T{0});
     for (size_t i = 0; i < words.size(); ++i) {
@@ -96,7 +97,7 @@ class CachedWords {
     }
     return true;
   }
-  // Makes the word known; kNone: there is no room.
+  // The index of the word, which is added if the table does not have it; kNone if there is no room.
   uint32_t IndexOf(uint32_t id) {
     uint32_t& place = places_[PlaceOf(id)];
     if (place == 0) {
@@ -111,7 +112,7 @@ class CachedWords {
     }
     return place - 1;
   }
-  // Where the word is, or the empty place where it would be.
+  // The place of the word in the hash table, or the empty place where it would be.
   size_t PlaceOf(uint32_t id) const {
     const size_t mask = places_.size() - 1;
     size_t at = (id * 0x9E3779B97F4A7C15) >> 32 & mask;  // Fibonacci hashing
@@ -120,12 +121,12 @@ class CachedWords {
   }
 
   std::vector<uint32_t> firsts_;
-  std::vector<uint32_t> newest_;  // of each cluster the word that became known last
-  // Of each known word. `next` is the one of its cluster that became known before it.
+  std::vector<uint32_t> newest_;  // by cluster: the word that was added last
+  // By word: its id, and the word of the same cluster that was added before it.
   std::vector<uint32_t> ids_, next_;
   std::vector<T> weights_;  // not normalised
   std::vector<Pair> pairs_;
-  std::vector<uint32_t> places_;  // 1 + index of a word; 0: none
+  std::vector<uint32_t> places_;  // the hash table: 1 + index of a word; 0: empty
   uint32_t most_;
 };
 

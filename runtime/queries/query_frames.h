@@ -1,7 +1,8 @@
-// Where queries are answered in a session of many lanes: memory of the host for the lanes that
-// were asked last. The logits of one lane may be a megabyte. Few lanes' stay in the processor's
-// caches, where every lane's would go to memory and back, and sessions of thousands of lanes need
-// little. What queries read of a token is in its stream's state, wherever they work.
+// The memory in which a session of many lanes answers queries: a few places, which the lanes that
+// were queried last have. The logits of one lane may take a megabyte. Those of a few lanes stay in
+// the processor's caches, while a place for every lane would not, and would take much memory in
+// sessions of thousands of lanes. What a query reads of its token is in the stream's state, not
+// here.
 #ifndef KINGLET_RUNTIME_QUERIES_QUERY_FRAMES_H_
 #define KINGLET_RUNTIME_QUERIES_QUERY_FRAMES_H_
 
@@ -16,21 +17,22 @@ namespace kinglet {
 
 class QueryFrames {
  public:
-  // Places for so many lanes, whose states are on the host, or copied there too: from a device.
-  // Pages that nothing is written to are never touched. Throws std::bad_alloc.
+  // Whether frames have the memory of their state (on the host), or places hold a copy of it (from
+  // a device).
   enum class States : uint8_t { kInFrames, kInPlaces };
+  // Throws std::bad_alloc. Memory that nothing is written to takes no pages of the system.
   QueryFrames(const BufferLayout& layout, size_t places, States states);
-  // What a place allocates.
+  // The bytes that a place allocates.
   static uint64_t BytesPerPlace(const BufferLayout& layout, States states);
 
-  // Gives the frame's lane a place, which keeps it while fewer than all `places` other lanes have
-  // taken one. True if the place is the one that the lane has had: what was left in it is there.
+  // Gives the frame's lane a place: the one it has, or that of the lane that took its place the
+  // longest ago. Returns true if the lane already had the place, with what it left there.
   bool Take(StreamFrame& frame);
 
  private:
   struct Place {
-    AlignedMemory scratch, state;  // state: null where frames keep their own
-    uint64_t taken = 0;            // when, last; 0: by nobody yet
+    AlignedMemory scratch, state;  // state: null with States::kInFrames
+    uint64_t taken = 0;            // the value of now_ when it was last taken; 0: never
     uint32_t lane = 0;
   };
   std::vector<Place> places_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/gpu_check says what it has seen, and passes nothing that it has not: with programs that pretend.
+"""bench/gpu_check reports what it checked, and passes nothing that it did not check. Its programs are fakes.
 
     gpu_check_test.py BENCH
 """
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 GPU_CHECK = os.path.join(sys.argv[1], "gpu_check")
-TESTS = ["cuda_functions_check_test", "cuda_device_there_test", "cuda_conformance_test", "session_device_test"]
+PROGRAMS = {"kernels_cuda_tests", "runtime_tests"}
 PASSES = "echo '[  PASSED  ] 3 tests.'"
 SKIPS = "echo '[  PASSED  ] 0 tests.'; echo '[  SKIPPED ] 3 tests, listed below:'"
 CLEAN = "echo '========= ERROR SUMMARY: 0 errors'"
@@ -25,8 +25,8 @@ class GpuCheck(unittest.TestCase):
         os.makedirs(os.path.join(self.bundle, "models"))
         self.script(self.tools, "nvidia-smi", "echo a GPU")
         self.kinglet("echo '{\"backend\":\"cpu\"}'")
-        for name in TESTS:
-            self.script(os.path.join(self.bundle, "bin"), name, PASSES)
+        for name in PROGRAMS:
+            self.fake_tests(name, PASSES)
 
     def script(self, folder, name, body):
         os.makedirs(folder, exist_ok=True)
@@ -35,11 +35,18 @@ class GpuCheck(unittest.TestCase):
             file.write(f"#!/bin/sh\n{body}\n")
         os.chmod(path, 0o755)
 
+    def fake_tests(self, name, body):
+        self.script(os.path.join(self.bundle, "bin"), name, body)
+
     def kinglet(self, body):
         self.script(os.path.join(self.bundle, "bin"), "kinglet", body)
 
     def sanitizer(self, body):
         self.script(self.tools, "compute-sanitizer", body)
+
+    def device_tests(self):
+        listed = subprocess.run([GPU_CHECK, "--tests"], check=True, text=True, stdout=subprocess.PIPE)
+        return [line.split() for line in listed.stdout.splitlines()]
 
     def run_check(self, *parts):
         done = subprocess.run([GPU_CHECK, self.bundle, *parts], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -71,14 +78,29 @@ class GpuCheck(unittest.TestCase):
     def test_what_passes_is_kept_whole(self):
         self.assert_passes("device")
         logs = os.listdir(os.path.join(self.bundle, "logs"))
-        for name in TESTS:
-            self.assertTrue(any(name in log for log in logs), logs)
+        for name, _, _ in self.device_tests():
+            self.assertTrue(any(name.replace(".", "-") in log for log in logs), logs)
+
+    def test_the_list_names_each_test_its_program_and_its_cases(self):
+        tests = self.device_tests()
+        self.assertEqual({program for _, program, _ in tests}, PROGRAMS)
+        self.assertEqual([name for name, _, _ in tests if name.startswith("runtime.")], ["runtime.session_device"])
+        self.assertNotIn("*", [cases for _, _, cases in tests])
+
+    def test_each_program_is_told_which_cases_to_run(self):
+        for name in PROGRAMS:
+            self.fake_tests(name, f"echo {name} $*; {PASSES}")
+        self.assert_passes("device")
+        for name, program, cases in self.device_tests():
+            log = os.path.join(self.bundle, "logs", f"tests-on-the-device-{name.replace('.', '-')}.log")
+            with open(log) as file:
+                self.assertEqual(file.readline(), f"{program} --gtest_filter={cases}\n")
 
     def test_tests_that_skip_or_are_not_there_do_not_pass(self):
         for body in (SKIPS, "echo '[  PASSED  ] 0 tests.'", PASSES + "; echo '[  SKIPPED ] 1 test, listed below:'", "true",
                      PASSES + "; exit 1"):
-            self.script(os.path.join(self.bundle, "bin"), TESTS[3], body)
-            self.assert_fails("device", f"failed: tests on the device: {TESTS[3]}")
+            self.fake_tests("runtime_tests", body)
+            self.assert_fails("device", "failed: tests on the device: runtime.session_device")
 
     def test_digits_that_differ_fail(self):
         for body in ("echo $*", "true"):  # the backend's name outside of JSON; nothing at all

@@ -3,7 +3,8 @@
 
     peers_test.py BENCH_PEERS TEST_DATA
 
-Exits with 77 (skipped) where PyTorch is not installed; ONNX Runtime is looked at where it is.
+Exits with 77 (skipped) where PyTorch is not installed. ONNX Runtime and LiteRT are tested where they are installed; the environment
+variable KINGLET_LITERT_PYTHON names another Python for LiteRT, because TensorFlow and PyTorch often want different ones.
 """
 import importlib.util
 import json
@@ -14,10 +15,16 @@ import tempfile
 import unittest
 
 PEERS, DATA = sys.argv[1:3]
+LITERT_PYTHON = os.environ.get("KINGLET_LITERT_PYTHON", sys.executable)
 
 
-def run(script, *arguments):
-    done = subprocess.run([sys.executable, "-B", os.path.join(PEERS, script), *arguments], check=True, text=True,
+def has_litert():
+    finds = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
+    return subprocess.run([LITERT_PYTHON, "-c", finds], check=False).returncode == 0
+
+
+def run(script, *arguments, python=sys.executable):
+    done = subprocess.run([python, "-B", os.path.join(PEERS, script), *arguments], check=True, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return json.loads(done.stdout) if done.stdout.strip() else None
 
@@ -38,6 +45,25 @@ class Peers(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("onnxruntime"), "ONNX Runtime is not installed")
     def test_onnx_runtime_streams_the_network(self):
         self.assert_golden("stream_onnxruntime.py")
+
+    @unittest.skipUnless(has_litert(), "TensorFlow is not installed")
+    def test_litert_streams_the_network(self):
+        folder = os.path.join(DATA, "micronet-small-fp32")
+        ids = os.path.join(folder, "tokens.txt")
+        with open(os.path.join(folder, "golden_f64.tsv")) as file:
+            golden = [float(line.split("\t")[-1]) for line in file]
+        with tempfile.TemporaryDirectory() as work:
+            weights = os.path.join(work, "weights.npz")
+            run("stream_litert.py", "export", folder, weights)
+            found = {kind: run("stream_litert.py", "run", weights, "--ids", ids, "--weights", kind, "--tokens",
+                               str(len(golden)), python=LITERT_PYTHON) for kind in ("float32", "int8")}
+        # int8 weights give another network: near, smaller, and not the same.
+        for kind, delta in (("float32", 2e-6), ("int8", 1e-2)):
+            self.assertEqual(found[kind]["scored"], len(golden))
+            self.assertAlmostEqual(found[kind]["nll"], -sum(golden) / len(golden), delta=delta)
+            self.assertGreater(found[kind]["us_per_token"]["p50"], 0)
+        self.assertNotEqual(found["int8"]["nll"], found["float32"]["nll"])
+        self.assertLess(found["int8"]["bytes"], 0.5 * found["float32"]["bytes"])
 
     def test_pytorch_streams_transformer_xl(self):
         folder = os.path.join(DATA, "transformer-xl-variants", "hf-published")

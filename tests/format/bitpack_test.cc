@@ -7,7 +7,7 @@
 namespace kinglet::bitpack_test {
 namespace {
 
-// Field i read bit by bit, straight from the definition.
+// Field i, read bit by bit as the definition in bitpack.h says.
 uint32_t FieldByDefinition(std::span<const std::byte> bytes, int bits, uint64_t i) {
   uint32_t field = 0;
   for (int b = 0; b < bits; ++b) {
@@ -71,7 +71,7 @@ TEST(BitpackTest, SignedFieldsAreTwosComplement) {
 }
 
 TEST(BitpackTest, ReadsNothingBehindTheEnd) {
-  // The vectors have no spare capacity behind them that the sanitizer would allow.
+  // Vectors of exact size, so that the sanitizer notices reads behind them.
   for (uint64_t count = 1; count <= 40; ++count) {
     BitPacker packer(9, count);
     for (uint64_t i = 0; i < count; ++i) packer.Append(static_cast<uint32_t>(i * 13));

@@ -7,7 +7,7 @@
 
 #include "format/limits.h"
 #include "format/model_file.h"
-#include "format/unpack.h"
+#include "tests/support/unpack.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/transformer_builder.h"
 

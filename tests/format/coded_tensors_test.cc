@@ -1,14 +1,14 @@
-// Coded tables in a file: written, read back, and refused where they cannot be.
+// Coded tables in a file: written, read back, and refused where they break a rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "format/coded_rows.h"
 #include "format/limits.h"
-#include "format/unpack.h"
 #include "format/writer.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/recurrent_builder.h"
+#include "tests/support/unpack.h"
 
 namespace kinglet::coded_tensors_test {
 namespace {
@@ -82,7 +82,7 @@ TEST(CodedTensors, WritersRefuseWhatDoesNotFit) {
   using Codes = std::vector<uint32_t>;
   EXPECT_NE(refusal([](EncodedTensor&, Coded& coded) {
               std::get<Codes>(coded.codes)[1] = 1;
-            }).find("code 1: expected less than its pool's 1, found 1"),
+            }).find("code 1: expected a code below its pool's size 1, found 1"),
             std::string::npos);
   EXPECT_NE(refusal([](EncodedTensor&, Coded& coded) {
               std::get<Codes>(coded.codes).pop_back();
@@ -141,7 +141,7 @@ TEST(CodedTensors, ACodebookIsNotCodedItself) {
       << status.message();
 }
 
-// They take no bytes, so nothing else would bound the work.
+// Computed codes take no bytes, so only this limit bounds the work.
 TEST(CodedTensors, ComputedCodesAreBounded) {
   ModelDraft draft = TinyRecurrent(CodedOptions());
   for (EncodedTensor& tensor : draft.tensors) {

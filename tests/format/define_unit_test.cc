@@ -54,7 +54,7 @@ TEST(FaultsOf, NamesEachInconsistency) {
        "layer 0, groups: expected a divisor of the 16 features of out, found 3"},
       {[](DefineUnit& unit) { unit.layers[0].groups = 8; },
        "layer 0, groups: expected a divisor of the 12 features of in, found 8"},
-      // Both divide 28 + 20 features, but not 12 of e.
+      // Both divide the 28 + 20 features of the input, but not the 12 of e.
       {[](DefineUnit& unit) {
          unit.layers[0].out = 16;
          unit.layers[1].groups = 7;
@@ -125,8 +125,9 @@ TEST(ShapesOf, EveryDeclaration) {
   EXPECT_EQ(shapes({.norm = Layer::Norm::kWhole, .norm_gain = false}).norm_gain, Shape());
 }
 
-// The unit that pranavajitnair/DeFINE-AWD-LSTM makes of the paper's settings: one matrix and bias
-// for all groups, groups halving down to 2, steps of (k - n) / N rounded down.
+// The unit that the code of pranavajitnair/DeFINE-AWD-LSTM builds from the paper's settings: all
+// groups share a matrix and a bias, groups halve down to 2, widths grow by (k - n) / N rounded
+// down.
 DefineUnit Shared(uint64_t n, uint64_t k, uint64_t depth, uint64_t m) {
   DefineUnit unit;
   unit.map_width = n;
@@ -144,8 +145,8 @@ DefineUnit Shared(uint64_t n, uint64_t k, uint64_t depth, uint64_t m) {
   return unit;
 }
 
-// Counted from that implementation's tensors; where a width is no multiple of the groups it rounds
-// down, and its own forward pass fails.
+// The expected counts are those of that implementation's tensors. Where a width is no multiple of
+// the groups, it rounds down (and its own forward pass fails).
 TEST(ParameterCount, OfThePublicSharedWeightUnits) {
   EXPECT_EQ(ParameterCount(Shared(256, 1024, 3, 256)), 564'224U);
   EXPECT_EQ(ParameterCount(Shared(384, 1024, 7, 384)), 817'548U);

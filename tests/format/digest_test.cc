@@ -9,7 +9,7 @@ namespace {
 
 std::span<const std::byte> Bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// Values of xxHash's own command: xxhsum -H3 and xxhsum -H2.
+// Expected values: xxHash's own command, xxhsum -H3 and xxhsum -H2.
 TEST(DigestTest, EqualsXxhsum) {
   EXPECT_EQ(HexText(Digest64(Bytes(""))), "2d06800538d394c2");
   EXPECT_EQ(HexText(DigestOf(Bytes(""))), "99aa06d3014798d86001c324468d497f");

@@ -1,5 +1,5 @@
-// A model file taken apart so that a test can change what it says and put it together again with
-// right offsets, sizes and digests: what a hostile writer would do.
+// A model file taken apart, so that a test can change it and put it together again with valid
+// offsets, sizes and digests, as a hostile writer would.
 #ifndef KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_
 #define KINGLET_TESTS_FORMAT_EDITABLE_FILE_H_
 
@@ -41,7 +41,7 @@ struct EditableFile {
   editable::BagClassifierT& Classifier();
 };
 
-// A frame, a header and what follows as one file, framed with right digests.
+// A file of a header and the bytes after it, with a valid frame.
 std::vector<std::byte> Frame64(std::span<const std::byte> header,
                                std::span<const std::byte> after_header);
 

@@ -9,7 +9,7 @@
 namespace kinglet::encoding_test {
 namespace {
 
-// IEEE 754 binary16 from its definition.
+// The value of an IEEE 754 binary16 word, by definition.
 double HalfByDefinition(uint16_t word) {
   const double sign = (word & 0x8000) != 0 ? -1 : 1;
   const int exponent = (word >> 10) & 31;
@@ -47,8 +47,8 @@ TEST(EncodingTest, EveryHalfSurvivesTheWayBack) {
 }
 
 TEST(EncodingTest, NarrowsToTheNearestHalfAndTiesToEven) {
-  // Between each pair of neighbours: the exact middle, and one float below and above it. The
-  // largest half's upper neighbour counts as 65,536 (IEEE 754, 4.3.1).
+  // For each pair of neighbouring halves: the exact middle, and one float below and above it. The
+  // upper neighbour of the largest half counts as 65,536 (IEEE 754, 4.3.1).
   for (uint32_t word = 0; word < 0x7C00; ++word) {
     const auto low = static_cast<uint16_t>(word);
     const auto high = static_cast<uint16_t>(word + 1);

@@ -9,7 +9,8 @@
 namespace kinglet::file_layout_test {
 namespace {
 
-// With its own description a file is laid out as it was; with another, as a draft that says that.
+// Under its own description a file is laid out as before; under another, as a draft with that
+// description.
 TEST(LayOutAgain, GivesTheFileOfTheOtherDescription) {
   for (ModelDraft draft :
        {TinyMicronet(), TinyMicronet({.quantised = true, .bits = 9, .pruned = true}),
@@ -39,7 +40,7 @@ TEST(LayOutAgain, ADescriptionThatDoesNotFitIsRefused) {
   EXPECT_EQ(status.message().find("model file " + (*file)->digest()), 0u) << status.message();
 }
 
-// A mask that stores nothing leaves a segment of no bytes.
+// A mask without set bits leaves an empty segment for the values.
 TEST(LayOutAgain, EmptySegments) {
   ModelDraft draft = TinyMicronet({.pruned = true});
   for (EncodedTensor& tensor : draft.tensors) {

@@ -7,7 +7,8 @@
 namespace kinglet::hashed_codes_test {
 namespace {
 
-// XXH64 of struct.pack('<II', word, position) by python-xxhash 4.1.0 (xxHash 0.8.4).
+// Expected values: XXH64 of struct.pack('<II', word, position) by python-xxhash 4.1.0 (xxHash
+// 0.8.4).
 struct Published {
   uint64_t seed;
   uint32_t word, position;
@@ -24,7 +25,7 @@ constexpr Published kPublished[] = {
     {42, 59999, 511, 0x1075f7868f1f5a94},
 };
 
-// Each modulus shows other bits of the hash; together they show all of them.
+// Each modulus depends on other bits of the hash; together they cover all bits.
 TEST(HashedCode, EqualsPythonXxhash) {
   for (const Published& known : kPublished) {
     for (const uint32_t pool : {1U, 2U, 3U, 7U, 1U << 16, 99183U, 99184U, UINT32_MAX}) {

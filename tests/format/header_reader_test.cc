@@ -145,7 +145,7 @@ TEST(HeaderReaderTest, SegmentsAreUsedOnce) {
          std::swap(file.header.vocabulary->words, file.header.vocabulary->ranks);
        }},
   };
-  // The last one may be refused for its size or its first word.
+  // The last part may be refused for its size or for its first word.
   ExpectRefused(std::span(edits).first(std::size(edits) - 1));
   EditableFile file = GoodFile();
   edits[std::size(edits) - 1].edit(file);
@@ -159,7 +159,7 @@ void SetSize(editable::Segment& segment, uint64_t size) {
   segment = {segment.offset(), size, segment.digest()};
 }
 
-// Edits of the segment table itself, kept by BuildAsIs.
+// Edits of the segment table itself; BuildAsIs keeps them.
 TEST(HeaderReaderTest, SegmentTable) {
   const auto refused = [](const char* where, auto edit) {
     EditableFile file = EditableFile::FromBytes(GoodFile().Build());
@@ -206,7 +206,7 @@ TEST(HeaderReaderTest, StructureIsVerified) {
   EXPECT_TRUE(IsRefusalOf(message({}), "header, byte 64"));
   EXPECT_TRUE(IsRefusalOf(message(std::vector<std::byte>(8)), "header, byte 64"));
   EXPECT_TRUE(IsRefusalOf(message(std::vector<std::byte>(1000, std::byte{0xFF})), "header"));
-  // The wrong identifier on an otherwise right header.
+  // A wrong identifier on an otherwise valid header.
   flatbuffers::FlatBufferBuilder builder;
   const EditableFile good = GoodFile();
   builder.Finish(editable::Model::Pack(builder, &good.header), "KGL9");
@@ -221,8 +221,8 @@ TEST(HeaderReaderTest, StructureIsVerified) {
   EXPECT_TRUE(IsRefusalOf(message({none.begin(), none.end()}), "header, byte 64"));
 }
 
-// Tables that are shared make the verifier's work quadratic unless it is bounded: here 20,000
-// blocks that are one decoder of 20,000 layers that are one layer.
+// Shared tables would make the verifier's work quadratic if it were not bounded. Here 20,000 blocks
+// share one decoder, whose 20,000 layers are one shared layer.
 TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
   flatbuffers::FlatBufferBuilder builder;
   const auto layer = editable::CreateTransformerLayer(builder);
@@ -247,7 +247,7 @@ TEST(HeaderReaderTest, SharedTablesAreNotFollowedForEver) {
   EXPECT_TRUE(IsRefusalOf(status.message(), "header, byte 64")) << status.message();
 }
 
-// One long string that every text of the header refers to would be copied again and again.
+// If every text of the header refers to one long string, copying each would take much memory.
 TEST(HeaderReaderTest, SharedStringsAreNotCopiedForEver) {
   flatbuffers::FlatBufferBuilder builder;
   const auto text = builder.CreateString(std::string(1 << 20, 'x'));
@@ -264,7 +264,8 @@ TEST(HeaderReaderTest, SharedStringsAreNotCopiedForEver) {
   EXPECT_TRUE(IsRefusalOf(status.message(), "provenance")) << status.message();
 }
 
-// The verifier of FlatBuffers 2.0 lets the elements of a vector of structs start anywhere.
+// The verifier of FlatBuffers 2.0 does not check how the elements of a vector of structs are
+// aligned.
 TEST(HeaderReaderTest, MisalignedStructsAreRefused) {
   const std::vector<std::byte> bytes = GoodFile().Build();
   uint64_t header_size = 0;

@@ -14,7 +14,7 @@
 namespace kinglet::header_writer_test {
 namespace {
 
-// A draft's tensors, each placed in segments of its own. Their bytes do not matter to the header.
+// A draft's tensors with segments of their own. The header does not depend on the tensors' bytes.
 struct Placed {
   std::vector<PlacedTensor> tensors;
   std::vector<PlacedSegment> segments;

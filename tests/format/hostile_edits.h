@@ -1,4 +1,4 @@
-// A list of edits that each break one rule of a file, and the check that each is refused.
+// Edits that each break one rule of a model file, and the check that each is refused.
 #ifndef KINGLET_TESTS_FORMAT_HOSTILE_EDITS_H_
 #define KINGLET_TESTS_FORMAT_HOSTILE_EDITS_H_
 

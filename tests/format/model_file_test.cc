@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Small enough to try every bit, with every kind of segment and block.
+// A file with every kind of segment and block of a MicroNet, small enough to flip every bit.
 std::vector<std::byte> SmallModel() {
   ModelDraft draft = TinyMicronet({.quantised = true,
                                    .bits = 3,
@@ -55,7 +55,7 @@ TEST(ModelFileTest, EveryFlippedBitIsFound) {
 TEST(ModelFileTest, EveryTruncationIsFound) {
   const std::vector<std::byte> bytes = SmallModel();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    // A copy of just that size, so that reading behind it is noticed.
+    // A copy of exactly that size, so that the sanitizer notices reads behind it.
     const std::vector<std::byte> part(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
     const Status status = OpenStatus(part);
     ASSERT_EQ(status.code(), KINGLET_CORRUPT) << size;
@@ -68,7 +68,7 @@ TEST(ModelFileTest, EveryTruncationIsFound) {
                                               std::to_string(longer.size()) + " bytes");
 }
 
-// With the frame repaired, a file that is too short is found by what is missing.
+// With a repaired frame, a file that is too short is refused for the part that is missing.
 TEST(ModelFileTest, EveryTruncationIsFoundEvenWithARightFrame) {
   const std::vector<std::byte> bytes = SmallModel();
   for (size_t size = 64; size < bytes.size(); ++size) {
@@ -141,7 +141,7 @@ TEST_F(OpenTest, OpensWhatTheWriterWrote) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ((*model)->file_size(), bytes.size());
   EXPECT_EQ((*model)->ledger().Total(), fs::file_size(Path("model.kgl")));
-  // What happens to the file afterwards does not matter.
+  // Later changes of the file do not affect the model.
   fs::resize_file(Path("model.kgl"), 10);
   EXPECT_EQ((*model)->vocabulary()->Find("<unk>"), 2u);
   EXPECT_EQ(ModelFile::Open(Path("model.kgl")).status().message(),
@@ -165,7 +165,7 @@ TEST_F(OpenTest, RefusesWhatIsNoModelFile) {
 }
 
 TEST_F(OpenTest, ALargeFileOfAnotherKindIsNotRead) {
-  // 16 TiB, all holes: allocating or reading it would fail or take for ever.
+  // A sparse file of 16 TiB: allocating or reading all of it would fail or never end.
   std::ofstream(Path("sparse")).close();
   std::error_code error;
   fs::resize_file(Path("sparse"), uint64_t{1} << 43, error);
@@ -198,7 +198,7 @@ TEST(ModelFile, AReleasedTensorCannotBeReadByMistake) {
   EXPECT_TRUE(stored().empty());
   EXPECT_TRUE(model->tensors()[0].released);
   EXPECT_LE(model->held_bytes(), model->file_size());
-  EXPECT_DEATH(DecodedValues(model->tensors()[0]), "read after its memory was given up");
+  EXPECT_DEATH(DecodedValues(model->tensors()[0]), "read after its memory was given back");
   EXPECT_FALSE(model->tensors()[1].released);
   EXPECT_FALSE(DecodedValues(model->tensors()[1]).empty());
 }

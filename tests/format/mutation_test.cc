@@ -1,9 +1,10 @@
-// Random edits with repaired digests: what reaches the FlatBuffers verifier and the semantic checks
-// when a file was made by an attacker. Nothing may crash, and what is accepted must decode.
+// Random edits with repaired digests, as an attacker would make them: they reach the FlatBuffers
+// verifier and the semantic checks. Nothing may crash, and a file that is accepted must decode.
 #include <gtest/gtest.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#undef XXH_INLINE_ALL
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +19,7 @@
 namespace kinglet::mutation_test {
 namespace {
 
-// Touches everything a reader of an accepted file may touch.
+// Reads everything that the runtime may read of an accepted file.
 uint64_t UseAll(const ModelFile& model) {
   uint64_t used = 0;
   for (const TensorView& tensor : model.tensors()) {
@@ -50,7 +51,7 @@ class Mutator {
       : original_(std::move(bytes)), random_(seed) {
     std::memcpy(&header_size_, &original_[24], 8);
     const EditableFile file = EditableFile::FromBytes(original_);
-    // Where the header keeps the segment table: found by its first two numbers.
+    // Finds the segment table in the header by its first two numbers.
     const uint64_t offset = file.header.segments[0].offset();
     const uint64_t size = file.header.segments[0].size();
     for (table_ = 64; table_ < 64 + header_size_; table_ += 8) {
@@ -100,7 +101,7 @@ class Mutator {
       case 0:
         value = kTelling[random_.Below(std::size(kTelling))];
         break;
-      case 1:  // near what is there
+      case 1:  // close to the present value
         value = 0;
         std::memcpy(&value, &bytes[at], width);
         value += random_.Below(9) - uint64_t{4};
@@ -134,7 +135,7 @@ void MutateAndOpen(EditableFile good, int rounds) {
     ASSERT_TRUE(IsRefusalOf(status.message(), "")) << status.message();
     (status.code() == KINGLET_INVALID_MODEL ? invalid : corrupt) += 1;
   }
-  // Every stage was really exercised.
+  // The edits reached every stage of the checks.
   EXPECT_GT(accepted, rounds / 40);
   EXPECT_GT(invalid, rounds / 40);
   EXPECT_GT(corrupt, rounds / 40);

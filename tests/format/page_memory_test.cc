@@ -14,7 +14,7 @@ namespace {
 
 const auto kPage = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 
-// Resident bytes of this process, as the system sees them.
+// Resident bytes of this process, as the system reports them.
 uint64_t ResidentBytes() {
   std::ifstream status("/proc/self/statm");
   uint64_t total = 0, resident = 0;
@@ -47,7 +47,7 @@ TEST(PageMemory, ReleasesWholePagesOnly) {
   for (uint64_t i = 0; i < memory.bytes().size(); ++i) {
     ASSERT_EQ(memory.bytes()[i], std::byte{i < kPage || i >= 2 * kPage}) << i;
   }
-  EXPECT_EQ(memory.Release(memory.bytes().last(11)), kPage);  // the end of the memory ends a page
+  EXPECT_EQ(memory.Release(memory.bytes().last(11)), kPage);  // the last page goes as a whole
   EXPECT_EQ(memory.Release(memory.bytes()), 5 * kPage);
   EXPECT_EQ(memory.Release({}), 0u);
 }

@@ -32,7 +32,7 @@ TEST(RowReader, GivesTheRowsOfTheWholeDecodedTensor) {
           ASSERT_EQ(reader.cols(), cols);
           const std::vector<float> values = DecodedValues(view);
           const DecodedCodes decoded = DecodeCodes(view);
-          for (uint64_t row = rows; row-- > 0;) {  // in no need of an order
+          for (uint64_t row = rows; row-- > 0;) {  // rows may be read in any order
             std::vector<float> reals(cols);
             reader.Reals(row, reals.data());
             for (uint64_t i = 0; i < cols; ++i) ASSERT_EQ(reals[i], values[row * cols + i]);
@@ -71,7 +71,7 @@ TEST(RowReader, NamesTheIntegersThatProductsMayUse) {
   EXPECT_EQ(bits(Storage::kDivided), 0);
 }
 
-// The view with all bytes outside `memory` gone.
+// The view with all bytes outside `memory` overwritten.
 TensorView Only(const TensorView& view, const std::vector<std::span<const std::byte>>& memory,
                 std::vector<std::vector<std::byte>>& storage) {
   const auto keep = [&](std::span<const std::byte>& bytes) {

@@ -1,4 +1,4 @@
-#include "format/unpack.h"
+#include "tests/support/unpack.h"
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ ModelDraft UnpackedFrom(const std::vector<std::byte>& bytes) {
   return file.ok() ? UnpackModel(**file) : ModelDraft();
 }
 
-// The writer is the judge: every encoding, mask, scale, word and number of the description must
-// come out of its bytes as it went in.
+// Unpacking and writing again gives the same bytes, so unpacking loses no encoding, mask, scale,
+// word or number of the description.
 TEST(UnpackModel, PacksToTheSameBytes) {
   for (const bool quantised : {false, true}) {
     for (const int bits : {0, 2, 9, 16}) {
@@ -90,7 +90,7 @@ TEST(UnpackModel, HalvesComeBackWordForWord) {
     EXPECT_EQ(unpacked.tensors.front().pruned, pruned);
     const auto* found = std::get_if<DenseF16>(&unpacked.tensors.front().values);
     ASSERT_NE(found, nullptr);
-    // A mask stores no zeros, so the negative one loses its sign.
+    // A mask stores no zeros, so the negative zero loses its sign.
     if (pruned) {
       for (uint16_t& word : half.words) word = word == 0x8000 ? 0 : word;
     }

@@ -30,7 +30,7 @@ TEST(ValidateDecoders, Decoder) {
       {"block decoder, window", [](EditableFile& file) { file.Decoder().window = 0; }},
       {"block decoder, layers", [](EditableFile& file) { file.Decoder().layers.clear(); }},
       {"layer 0, qkv_weight", [](EditableFile& file) { file.Decoder().heads = 3; }},
-      // The largest extents there may be: their products must not wrap.
+      // The largest extents that are allowed: their products must not overflow.
       {"layer 0, qkv_weight",
        [](EditableFile& file) {
          file.Decoder().heads = 1 << 20;
@@ -40,7 +40,7 @@ TEST(ValidateDecoders, Decoder) {
       {"block decoder, heads", [](EditableFile& file) { file.Decoder().heads = (1 << 20) + 1; }},
       {"block decoder, window", [](EditableFile& file) { file.Decoder().window = 0x7FFFFFFF; }},
       {"layer 0, positions", [](EditableFile& file) { file.Decoder().window = 7; }},
-      // 2 (2 * 3 + 5) rows are also 2 (2 * 2 + 7), which the other tensors contradict.
+      // The 2 (2 * 3 + 5) rows also fit sizes 2 and 7: 2 (2 * 2 + 7). The other tensors do not.
       {"layer 0, out_weight",
        [](EditableFile& file) {
          file.Decoder().key_size = 2;
@@ -64,7 +64,7 @@ TEST(ValidateDecoders, Decoder) {
        [](EditableFile& file) { file.Decoder().layers[0]->inner_norm_bias = 0; }},
       {"layer 0, inner_weight",
        [](EditableFile& file) { file.Decoder().layers[0]->inner_weight = 1000; }},
-      // A vector where a matrix must be.
+      // A vector in place of a matrix.
       {"layer 0, inner_weight",
        [](EditableFile& file) {
          file.Decoder().layers[0]->inner_weight = file.Decoder().layers[0]->inner_bias;
@@ -134,7 +134,7 @@ TEST(ValidateDecoders, Transformers) {
        [](EditableFile& file) { file.Decoder().start = editable::StreamStart::Masked; }},
       {"layer 0, start",
        [](EditableFile& file) { file.Decoder().norm_order = editable::NormOrder::Post; }},
-      // Width 8 and 4 columns a head: the largest there may be does not wrap.
+      // Width 8 and 4 columns per head: the largest extent must not overflow.
       {"layer 0, qkv_weight", [](EditableFile& file) { file.Decoder().heads = 1 << 20; }},
   };
   ExpectRefused(edits, GoodTransformerFile());
@@ -154,8 +154,8 @@ TEST(ValidateDecoders, Positions) {
        [](EditableFile& file) {
          file.Decoder().position_table = std::make_unique<editable::PositionTableT>();
        }},
-      // 2^20 slots with 12 columns in two layers would take 2^30.6 multiplications: allowed; as
-      // many heads would not be.
+      // 2^20 slots with 12 columns in two layers take 2^30.6 multiplications, which is allowed;
+      // with 2^20 heads it is not.
       {"block decoder, window",
        [](EditableFile& file) {
          file.Decoder().relative_sinusoids->clamp = flatbuffers::nullopt;
@@ -172,7 +172,7 @@ TEST(ValidateDecoders, Positions) {
        }},
       {"block decoder, frequency 1", set_frequency(-0.5f)},
       {"block decoder, frequency 1", set_frequency(4.5f)},
-      // Not finite: refused as any tensor's.
+      // Not finite: refused as in every tensor.
       {"tensor pos_emb.inv_freq", set_frequency(kNanFloat)},
       {"layer 0, positions",
        [&](EditableFile& file) { layer(file, 0).positions = flatbuffers::nullopt; }},
@@ -188,7 +188,7 @@ TEST(ValidateDecoders, Positions) {
        [&](EditableFile& file) { layer(file, 0).position_bias = 0xFFFFFFFF; }},
       // Columns of window slots are [key_size, window].
       {"layer 0, positions", [](EditableFile& file) { file.Decoder().relative_sinusoids.reset(); }},
-      // Absolute positions need none of what the layers have, and a masked start.
+      // With absolute positions layers have none of these tensors, and the start is masked.
       {"block decoder, start",
        [](EditableFile& file) {
          const uint32_t frequencies = file.Decoder().relative_sinusoids->frequencies;

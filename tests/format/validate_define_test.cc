@@ -1,4 +1,4 @@
-// Files with DeFINE units: what they say comes back, and every rule they can break is refused.
+// Files with DeFINE units: they read back as written, and every broken rule is refused.
 #include "format/validate_define.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace kinglet::validate_define_test {
 namespace {
 
-// A shuffled unit with both norms, between an adaptive Map of two bands and a recurrent decoder.
+// A shuffled unit with both norms, between a Map of two bins and a recurrent decoder.
 ModelDraft GoodDraft() { return TinyDefine({.unit = DefineUnits()[2].unit, .cache_rows = 7}); }
 
 editable::DefineUnitT& Unit(EditableFile& file) { return *file.Embedding().define; }
@@ -45,7 +45,7 @@ TEST(DefineUnitInFile, IsRefusedWhereItDoesNotFit) {
       {"block embedding, unit, map width", [](EditableFile& f) { Unit(f).map_width = UINT32_MAX; }},
       {"block embedding, bin 0, table",
        [](EditableFile& f) {
-         // A unit that is sound in itself, for a wider Map.
+         // A unit that is consistent, but for a wider Map.
          Unit(f).map_width = 18;
          Unit(f).layers.erase(Unit(f).layers.begin());
        }},
@@ -117,7 +117,7 @@ TEST(DefineUnitInFile, EnumeratorsAreInRange) {
   ExpectRefused(edits, EditableFile::FromDraft(GoodDraft()));
 }
 
-// What a file cannot say but a draft can.
+// Rules that a draft can break and no file can.
 TEST(DefineUnitInDraft, IsRefusedWithoutItsTensors) {
   ModelDraft draft = GoodDraft();
   auto& embedding = std::get<AdaptiveEmbedding>(draft.description.blocks[0]);

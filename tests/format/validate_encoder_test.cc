@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "format/unpack.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/model_builder.h"
 #include "tests/support/transformer_builder.h"
 #include "tests/support/translation_builder.h"
+#include "tests/support/unpack.h"
 
 namespace kinglet::validate_encoder_test {
 namespace {
@@ -184,7 +184,7 @@ TEST(ValidateEncoder, WhatMayNotBe) {
   ExpectRefused(edits, GoodTranslationFile());
 }
 
-// Without an encoder there is nothing to attend to, and nothing to encode.
+// Without an encoder, cross-attention and source ids are refused.
 TEST(ValidateEncoder, PartsOfOneWithoutTheOther) {
   const auto refused = [](const ModelDraft& draft, const std::string& where) {
     const auto bytes = SerialiseModel(draft);

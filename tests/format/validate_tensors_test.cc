@@ -62,7 +62,7 @@ TEST(ValidateTensorsTest, Masks) {
       {"tensor layers.0.qkv.weight, mask", [](EditableFile& file) { file.Mask(kMatrix).clear(); }},
       {"tensor layers.0.qkv.weight, mask",
        [](EditableFile& file) { file.Mask(kMatrix)[0] ^= std::byte{1}; }},
-      // More bits set, and counted: now codes are missing.
+      // More bits set and counted, so that codes are missing.
       {"tensor layers.0.qkv.weight, codes",
        [](EditableFile& file) {
          file.Mask(kMatrix)[0] = std::byte{0xFF};

@@ -117,7 +117,7 @@ TEST(ValidateTest, Softmax) {
        [](EditableFile& file) {
          file.Softmax().head_projection = file.Softmax().tails[0]->projection;
        }},
-      // Of a head without words the cluster rows decide.
+      // Without words in the head, the cluster rows give the number of columns.
       {"block loss, head, projection",
        [](EditableFile& file) {
          file.Softmax().head_size = 0;
@@ -165,7 +165,7 @@ TEST(ValidateTest, Softmax) {
       {"block loss, tail 0, table", [](EditableFile& file) { file.Softmax().tails[0]->rows = 0; }},
       {"block loss, tail 0, table",
        [](EditableFile& file) { file.Softmax().tails[0]->projection = flatbuffers::nullopt; }},
-      // The embedding's projection is the other way round.
+      // The embedding's projection has the transposed shape.
       {"block loss, tail 0, projection",
        [](EditableFile& file) {
          file.Softmax().tails[0]->projection = file.Embedding().bins[1]->projection;
@@ -272,7 +272,7 @@ TEST(ValidateTest, StartToken) {
   const HostileEdit edits[] = {
       {"start token", [](EditableFile& file) { file.header.start_token = 23; }},
       {"start token", [](EditableFile& file) { file.header.start_token = UINT32_MAX; }},
-      // Behind it every id has an answer.
+      // With a start token every id has a log-probability.
       {"golden vector, log-probabilities", [](EditableFile& file) { file.header.start_token = 2; }},
       {"golden vector, ids",
        [](EditableFile& file) {

@@ -56,7 +56,7 @@ TEST(VocabularyTest, FindsEveryWordBothWays) {
 
 TEST(VocabularyTest, LongWordsAndLongPrefixes) {
   std::vector<std::string> words;
-  // Around every length at which the stored form changes.
+  // Lengths around those at which the stored form changes.
   for (size_t length : {1, 14, 15, 16, 17, 30, 31, 142, 143, 144, 16398, 16399, 16400, 65535}) {
     words.push_back(std::string(length, 'x'));
     if (length > 1) words.push_back(std::string(length - 1, 'x') + "y");
@@ -128,7 +128,7 @@ TEST(VocabularyTest, RefusesHostileWords) {
     return out;
   };
   EXPECT_EQ(message(text({0x00, 'a', 0x00, 'b'})), "");
-  // Not sorted, repeated, or with less than the whole shared prefix.
+  // Not sorted, repeated, or with a shared prefix that is not the longest.
   EXPECT_NE(message(text({0x00, 'b', 0x00, 'a'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x00, 'a'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x01, 'a', 'b'})), "");
@@ -142,7 +142,7 @@ TEST(VocabularyTest, RefusesHostileWords) {
   EXPECT_NE(message(text({0x00, 'a', 0x01, 'b'})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x00, 'b', 'c'})), "");
   EXPECT_NE(message(text({0x02, 'a', 'b', 'c'})), "");
-  // A length that goes on for ever, that is too long, or that is not written the shortest way.
+  // A length that does not end, is too long, or is not in its shortest form.
   EXPECT_NE(message(text({0x00, 'a', 0x0F, 0x80, 0x80, 0x80, 0x80})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x0F, 0xFF, 0xFF, 0x03})), "");
   EXPECT_NE(message(text({0x00, 'a', 0x0F, 0x80, 0x00}) + std::string(16, 'b')), "");

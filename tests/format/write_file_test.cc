@@ -47,7 +47,7 @@ class WriteFileTest : public ::testing::Test {
   fs::path folder_;
 };
 
-// Until it takes its place a new file can be read and changes nothing; unless it does, it vanishes.
+// Before Commit a new file can be read and has changed nothing; without Commit it is removed.
 TEST_F(WriteFileTest, AFileIsWholeBeforeItIsInPlace) {
   const std::string path = Path("model.kgl");
   ASSERT_TRUE(Write("old", path).ok());
@@ -118,9 +118,9 @@ TEST_F(WriteFileTest, RefusesWhatIsNoFile) {
             Path("folder") + ": output: expected the name of a file, found a folder");
 }
 
-// Runs in a child process; its exit status is the answer.
+// Runs in a child process, whose exit status is the result.
 int WriteInReadOnlyFolder(const fs::path& folder) {
-  // Permissions do not bind the superuser.
+  // Permissions do not restrict the superuser.
   if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) return 10;
   const std::string text = "new";
   const Status status =

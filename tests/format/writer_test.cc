@@ -43,7 +43,7 @@ EncodedTensor MakeQuantised(int bits, ScaleRule rule, const Shape& shape, Fill f
   const bool per_row = rule == ScaleRule::kMultiplyPerRow;
   for (uint64_t row = 0; row < (per_row ? Rows(shape) : 1); ++row) {
     const bool zero = fill == Fill::kZeros && rule != ScaleRule::kDividePerTensor;
-    // Full 24-bit mantissas, so that products and quotients do round.
+    // Full 24-bit mantissas, so that products and quotients need rounding.
     quantised.scales.push_back(zero ? 0.0f : 1.5f + 0.5f * random.Signed());
   }
   return {"", shape, quantised, false};
@@ -154,7 +154,7 @@ TEST(WriterTest, APrunedNegativeZeroBecomesZero) {
 }
 
 TEST(WriterTest, TruncatedScalesTakeFewBits) {
-  // MicroNet clears as many low mantissa bits as the codes have: 9 of 9-bit scales' 23.
+  // MicroNet clears as many low mantissa bits as codes have: with 9-bit codes 9 of 23.
   ModelDraft draft = TinyMicronet();
   TestRandom random(4);
   Quantised values{9, ScaleRule::kMultiplyPerRow, std::vector<int16_t>(100, 1), {}};
@@ -169,11 +169,11 @@ TEST(WriterTest, TruncatedScalesTakeFewBits) {
   ASSERT_TRUE(model.ok());
   const auto& packed = std::get<PackedView>((*model)->tensors().back().values);
   EXPECT_EQ(packed.scales.shift, 9);
-  // Below 1.0 the two highest of 31 bits are 0 and 1: 30 bits less the 9.
+  // Below 1.0 the two highest of the 31 bits are 0 and 1, which leaves 30 bits less those 9.
   EXPECT_EQ(packed.scales.bits, 21);
 }
 
-// The draft a file came from, as far as the file tells.
+// The draft that a file was packed from.
 ModelDraft DraftOf(const ModelFile& model) {
   ModelDraft draft;
   draft.description = model.description();

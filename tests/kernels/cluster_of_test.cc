@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace kinglet {
+namespace kinglet::cluster_of_test {
 namespace {
 
 uint32_t Find(const std::vector<uint32_t>& firsts, uint32_t word) {
@@ -30,4 +30,4 @@ TEST(ClusterOf, SkipsClustersWithoutWords) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::cluster_of_test

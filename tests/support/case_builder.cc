@@ -76,7 +76,7 @@ BufferId CaseBuilder::Codes(const std::string& name, uint64_t count, int bits, F
   for (int32_t& code : codes) {
     const int64_t random = int64_t{random_.Below(static_cast<uint64_t>(2 * largest + 1))};
     code = static_cast<int32_t>(random - largest);
-    // Of one sign, so that sums grow as large as they can.
+    // All of one sign, so that sums grow as large as possible.
     if (fill == Fill::kExtreme) code = static_cast<int32_t>(-largest);
     if (fill == Fill::kZero) code = 0;
   }
@@ -125,7 +125,7 @@ WeightId CaseBuilder::Matrix(uint64_t rows, uint64_t cols, Storage storage, int 
     if (pruned && random_.Below(3) != 0) code = 0;
     quantised.codes.push_back(static_cast<int16_t>(code));
   }
-  // So short that a code times it is exact, as rule 1 has it.
+  // A scale with few mantissa bits, so that code * scale is exact (NUMERICS, rule 1).
   const auto scale = [&] {
     const float random = (1.5f + random_.Signed()) / static_cast<float>(-smallest);
     return std::bit_cast<float>(std::bit_cast<uint32_t>(random) & 0xFFFF0000u);

@@ -1,4 +1,4 @@
-// Puts an OpCase together from random operands. Used by the two tables of cases only.
+// Builds an OpCase from random operands. Only the tables of cases use it (op_cases.h).
 #ifndef KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_CASE_BUILDER_H_
 
@@ -17,19 +17,19 @@ namespace kinglet {
 // How operands are filled.
 enum class Fill {
   kRandom,   // reals in [-limit, limit), codes over their whole range
-  kExtreme,  // every real +-limit, every code as large as it gets
+  kExtreme,  // every real +-limit, every code as large as possible
   kSpecial,  // a few NaN, infinities, denormals, signed zeros and huge values among random ones
   kZero,
-  kTiny,  // the smallest denormals: a fixed-point step of 0
+  kTiny,  // the smallest denormals, which give a fixed-point step of 0
 };
 
 // How a matrix is stored.
 enum class Storage { kF32, kF16, kPerRow, kPerTensor, kDivided };
 
-// MicroNet's quantiser of that many bits: the largest code is 2^(bits-1) - 1.
+// MicroNet's activation quantiser of `bits` bits: the largest code is 2^(bits-1) - 1.
 ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
 
-// An OpCase's ref64_tolerance where ref and ref64 cannot be compared.
+// OpCase::ref64_tolerance of a case in which ref and ref64 cannot be compared.
 inline constexpr double kNotComparable = -1;
 
 // Around the lengths where rule 4 changes: 16 chains, 32 elements, blocks of 1,024.
@@ -46,22 +46,22 @@ class CaseBuilder {
   std::vector<float> RandomReals(uint64_t count, Fill fill, float limit = 4.0f);
   BufferId Reals(const std::string& name, uint64_t count, Fill fill, bool state = false);
   BufferId Given(const std::string& name, std::vector<float> values);
-  // Codes of a quantiser of `bits` bits; over 16 bits they are 32-bit codes.
+  // Codes of a quantiser of `bits` bits, stored in 32 bits where `bits` is above 16.
   BufferId Codes(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
   BufferId Words(uint64_t count);
   BufferId GivenWords(const std::string& name, std::vector<int32_t> words);
-  // `bits` 0: reals, else codes of that many bits.
+  // `bits` 0: reals; otherwise codes of that many bits.
   BufferId Vector(const std::string& name, uint64_t count, int bits, Fill fill, bool state = false);
 
   WeightId Matrix(uint64_t rows, uint64_t cols, Storage storage, int bits, bool pruned = false,
                   Fill fill = Fill::kRandom);
   WeightId Tensor(const EncodedTensor& tensor) { return pool_->Add(tensor); }
   WeightId DenseVector(uint64_t count);
-  // A bias as MicroNet stores it.
+  // A bias as MicroNet stores it: codes with one divisor.
   WeightId DividedVector(uint64_t count, int bits);
 
   uint32_t Below(uint32_t n) { return random_.Below(n); }
-  // What is there already: a tensor, and the numbers that a buffer's elements stand for.
+  // A tensor that was added, and the numbers that a buffer's initial elements stand for.
   const TensorView& View(WeightId id) const { return pool_->views()[id]; }
   std::vector<double> Values(BufferId id) const;
 

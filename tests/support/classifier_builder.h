@@ -1,5 +1,5 @@
-// A small embedding, alone or with a classifier of word lists, for tests of every layer of the
-// library. All weights come from a fixed integer generator.
+// A small embedding, alone or with a classifier of word lists, for tests of every folder. All
+// weights come from a fixed integer generator.
 #ifndef KINGLET_TESTS_SUPPORT_CLASSIFIER_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_CLASSIFIER_BUILDER_H_
 
@@ -13,7 +13,7 @@ namespace kinglet {
 struct TinyClassifierOptions {
   uint32_t vocabulary_size = 23;
   uint32_t width = 6;
-  uint32_t positions = 0;  // 0: a float32 table; otherwise coded, 5 sub-vectors for each position
+  uint32_t positions = 0;  // 0: a float32 table; otherwise coded, a pool of 5 for each position
   uint32_t classes = 4;    // 0: no classifier
   uint32_t hidden = 0;     // units; 0: no hidden layer
   bool max_pool = false;

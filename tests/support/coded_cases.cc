@@ -12,15 +12,15 @@ namespace {
 
 constexpr uint64_t kSeed = 0x5EED;
 constexpr uint64_t kRows = 33, kCols = 42;
-constexpr uint32_t kPositions = 6;  // sub-vectors of 7: an odd last column in each
+constexpr uint32_t kPositions = 6;  // sub-vectors have 7 entries, an odd number
 
-// A coded table and what its rows are.
+// A coded table and the codebook rows that its codes choose.
 struct CodedTable {
   WeightId id;
   std::vector<uint32_t> codebook_rows;  // [rows, positions]
 };
 
-// Random codes, or hashed ones, over a codebook that is there already.
+// A coded table with random or hashed codes over a given codebook.
 CodedTable AddCoded(CaseBuilder& builder, const Shape& shape, const CodingScheme& scheme,
                     bool hashed) {
   CodedTable table;
@@ -160,7 +160,7 @@ TableCase MakeProductCase(CaseBuilder& builder, const EncodingLine& line, TableU
   return made;
 }
 
-// --- edges
+// --- edge cases ---
 
 struct PartialShape {
   uint32_t positions;
@@ -225,7 +225,7 @@ void AddPartialEdges(std::vector<OpCase>& cases) {
         cases.push_back(PartialCase({2, 1030, 5, coding, Storage::kPerRow, 9, 0, input, fill}));
       }
     }
-    // Longer than a kernel's own memory.
+    // Longer than a kernel's fixed-size scratch.
     cases.push_back(PartialCase({2, 8193, 3, coding, Storage::kF32}));
   }
 }
@@ -248,7 +248,8 @@ OpCase SumsCase(const SumsShape& shape) {
                 shape.bias, shape.relu, shape.y_offset, static_cast<int>(shape.fill)}),
       shape.words + shape.positions);
   CodingScheme scheme = SchemeOf(shape.coding, shape.positions, shape.pool);
-  // So many columns that hashed codes are few beside the codebook, but for large pools.
+  // Many columns, so that the hashed codes are fewer than the codebook's entries unless pools are
+  // large.
   const uint64_t length = shape.coding.hashed ? 64 : 1;
   scheme.codebook = builder.Matrix(scheme.PoolTotal(), length, Storage::kF32, 0);
   const uint64_t cols = scheme.combine == Combine::kConcatenate ? shape.positions * length : length;
@@ -272,11 +273,11 @@ void AddSumsEdges(std::vector<OpCase>& cases) {
     cases.push_back(SumsCase({words, 5, 90, {Combine::kConcatenate, false, true}}));
     cases.push_back(SumsCase({words, 2, 40, kOwnPools, true, false, 0, Fill::kSpecial}));
   }
-  // Codes of every number of bits up to 20.
+  // Codes of 1 to 20 bits.
   for (int bits = 1; bits <= 20; ++bits) {
     cases.push_back(SumsCase({550, 3, 1u << bits, {Combine::kSum, true, false}, bits % 2 == 0}));
   }
-  // Hashed codes that would outgrow their codebook.
+  // More hashed codes than codebook entries.
   cases.push_back(SumsCase({5000, 7, 3, {Combine::kSum, true, true}}));
   // More blocks than share a position.
   cases.push_back(SumsCase({70000, 3, 1000, kOwnPools}));

@@ -1,5 +1,5 @@
-// Every way a table is stored against everything a model does with a table, and the coded tables'
-// share of the edge cases (tests/support/op_cases.h).
+// Every encoding of a table combined with everything that a model does with a table, and the edge
+// cases of coded tables (tests/support/op_cases.h).
 #ifndef KINGLET_TESTS_SUPPORT_CODED_CASES_H_
 #define KINGLET_TESTS_SUPPORT_CODED_CASES_H_
 
@@ -15,11 +15,11 @@ namespace kinglet {
 
 struct CodingLine {
   Combine combine = Combine::kConcatenate;
-  bool one_pool = true;  // else a pool for each position, of different sizes
+  bool one_pool = true;  // false: a pool for each position, of different sizes
   bool hashed = false;
 };
 
-// One encoding. Of a coded table the storage is the codebook's.
+// One encoding. For a coded table storage, bits and pruned are the codebook's.
 struct EncodingLine {
   std::string name;
   Storage storage;
@@ -31,23 +31,22 @@ struct EncodingLine {
 // What is done with the table.
 enum class TableUse {
   kEmbeddingRow,
-  kProjectedRow,         // a real projection
-  kProjectedByIntegers,  // a 9-bit one
+  kProjectedRow,         // by a matrix of floats
+  kProjectedByIntegers,  // by a 9-bit matrix
   kProductWithReals,
   kProductWithCodes,
   kProductWithFixedPoint,
 };
 
-// A plan of one or two steps, and the answer by a textbook formula over the expanded table, in
+// A plan of one or two steps, and its result by the textbook formula over the decoded table, in
 // double.
 struct TableCase {
   OpCase op_case;
   BufferId out;
   std::vector<double> expected;
-  // By element: the sum of the magnitudes of what is added up, which rounding errors are relative
-  // to.
+  // For each element the sum of its terms' magnitudes; rounding errors are relative to it.
   std::vector<double> magnitude;
-  bool exact = false;  // a copied row: float backends give `expected` bit for bit
+  bool exact = false;  // the row is copied: float backends give `expected` bit for bit
 };
 
 const std::vector<EncodingLine>& EncodingLines();

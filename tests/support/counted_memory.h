@@ -1,5 +1,5 @@
-// Counts the bytes that a program holds through operator new: a test that links this library can
-// bound what a function needs.
+// Counts the bytes that a program holds through operator new, so that a test can bound what a
+// function allocates.
 #ifndef KINGLET_TESTS_SUPPORT_COUNTED_MEMORY_H_
 #define KINGLET_TESTS_SUPPORT_COUNTED_MEMORY_H_
 
@@ -7,12 +7,12 @@
 
 namespace kinglet {
 
-// Measures from its construction on; one at a time.
+// Measures from its construction on. REQUIRES: one object at a time.
 class CountedMemory {
  public:
   CountedMemory();
-  // The most bytes held at a time beyond those that were held at the start, allocators' rounding
-  // included. Memory mapped by other means does not count.
+  // The largest number of bytes held at once, less those held at construction. Includes the
+  // allocator's rounding; memory mapped by other means does not count.
   uint64_t Peak() const;
 
  private:

@@ -37,7 +37,7 @@ class DefineModelBuilder {
     embedding.name = "embedding";
     embedding.width = static_cast<uint32_t>(OutputWidth(unit_));
     embedding.scale = 1.5;
-    // The first band's table takes the place of the one that was there.
+    // The first bin's table replaces the builder's.
     const TensorId table = Matrix("map.0", 10, unit_.map_width);
     std::swap(draft_.tensors[0], draft_.tensors[table]);
     draft_.tensors.pop_back();
@@ -78,7 +78,7 @@ class DefineModelBuilder {
       const auto code = static_cast<int>(random_.Below(2 * static_cast<uint64_t>(largest) + 1));
       quantised.codes.push_back(static_cast<int16_t>(code - largest));
     }
-    // A power of two, so that decoding is exact.
+    // The scale is a power of two, so that decoding is exact.
     quantised.scales.assign(rows, std::exp2(-static_cast<float>(options_.bits)));
     return Add({name, {rows, columns}, std::move(quantised), false});
   }

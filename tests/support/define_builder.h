@@ -11,16 +11,16 @@
 namespace kinglet {
 
 struct TinyDefineOptions {
-  DefineUnit unit = {};  // map_width 0: the mixing HGT of DefineUnits
+  DefineUnit unit = {};  // map_width 0: the HGT with mixing of DefineUnits
   uint32_t cache_rows = 4;
-  bool decoder = true;  // none: an embedding alone
+  bool decoder = true;  // false: an embedding alone
   int bits = 0;         // of every matrix; 0: dense float32
   uint32_t vocabulary_size = 23;
   uint64_t seed = 1;
 };
 
-// Map has two bands: 10 words as wide as the unit takes them, and the others 3 wide, projected and
-// doubled. The embedding's scale is 1.5.
+// Map has two bins: 10 words of map_width columns, and the others of 3 columns, which are projected
+// and scaled by 2. The embedding's scale is 1.5.
 ModelDraft TinyDefine(const TinyDefineOptions& options = {});
 
 }  // namespace kinglet

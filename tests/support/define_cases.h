@@ -1,4 +1,4 @@
-// Embeddings with DeFINE units: their share of the tables of cases (tests/support/op_cases.h).
+// Cases of embeddings with DeFINE units for the tables of cases (tests/support/op_cases.h).
 #ifndef KINGLET_TESTS_SUPPORT_DEFINE_CASES_H_
 #define KINGLET_TESTS_SUPPORT_DEFINE_CASES_H_
 
@@ -11,17 +11,18 @@
 
 namespace kinglet {
 
-// The values of one layer, of ShapesOf; empty where it has none.
+// The values of one layer's tensors (ShapesOf); empty: it has no such tensor.
 struct LayerValues {
   std::vector<float> weight, bias, norm_gain, norm_offset;
 };
-// One step: the row of `token` by a unit of these values on a Map [words, map_width], with an empty
-// cache of `cache_rows`. The output is EmbedRow::out, scaled by 1.
+// One step that makes the row of `token` with a unit of these values over a Map of
+// [words, map_width], with an empty cache of `cache_rows` rows. The output is EmbedRow::out with
+// scale 1.
 OpCase DefineRowCase(const NamedUnit& named, const std::vector<float>& map,
                      std::span<const LayerValues> layers, uint32_t cache_rows, uint32_t token);
 
 void AddDefineEdges(std::vector<OpCase>& cases);
-// The paper's largest LSTM unit: n 512, k 1024, N 11.
+// The largest unit of the paper's LSTM models: n 512, k 1024, N 11.
 void AddRealisticDefineCases(std::vector<OpCase>& cases);
 
 }  // namespace kinglet

@@ -1,5 +1,5 @@
-// The units that tests/data/define/make_define.py evaluates: every choice that the paper leaves
-// open, in at least one of them.
+// The DeFINE units that tests/data/define/make_define.py evaluates. Together they contain every
+// choice that the paper leaves open.
 #ifndef KINGLET_TESTS_SUPPORT_DEFINE_UNITS_H_
 #define KINGLET_TESTS_SUPPORT_DEFINE_UNITS_H_
 
@@ -11,11 +11,11 @@
 
 namespace kinglet {
 
-// Of every unit's Map.
+// Rows and columns of every unit's Map.
 inline constexpr uint64_t kDefineWords = 35, kDefineMapWidth = 12;
 
 struct NamedUnit {
-  std::string name;  // unit_NAME.npy
+  std::string name;  // its outputs are in unit_NAME.npy
   DefineUnit unit;
   double map_scale = 1;
 };

@@ -1,5 +1,6 @@
-// Devices for tests that need none: CUDA kernels on the emulated device, and reference kernels
-// behind memory that only the device's interface reaches, which can be told to fail.
+// Backends with a device for tests on machines without one: CUDA kernels on the emulated device;
+// and a pretended device, which runs reference kernels on memory of its own and can be told to
+// fail.
 #ifndef KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 #define KINGLET_TESTS_SUPPORT_DEVICE_BACKENDS_H_
 
@@ -11,15 +12,15 @@
 
 namespace kinglet {
 
-// ModelOptions::own_backend.
+// For ModelOptions::own_backend.
 Backend EmulatedCuda(const cuda::Emulation& emulation = {});
 
 struct PretendedDevice {
   uint64_t memory_bytes = uint64_t{1} << 30;
-  // Calls that succeed; all later ones fail. Set while tests run.
+  // Calls that succeed from now on; all later ones fail. A test may set it at any time.
   uint64_t calls_left = UINT64_MAX;
 };
-// `device` outlives models and sessions.
+// `device` outlives models and sessions that use the backend.
 Backend PretendedBackend(PretendedDevice& device);
 
 }  // namespace kinglet

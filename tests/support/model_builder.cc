@@ -1,4 +1,3 @@
-// How the small MicroNet of the tests is put together.
 #include "tests/support/model_builder.h"
 
 #include <algorithm>
@@ -162,7 +161,7 @@ class PlainModelBuilder {
     const auto bins = static_cast<uint32_t>(options_.bins);
     uint32_t first = 0;
     for (uint32_t i = 0; i < bins; ++i) {
-      // Later bins are larger; the last one takes what is left.
+      // Later bins are larger; the last one takes the remaining words.
       const uint32_t share = options_.vocabulary_size * (i + 1) / (bins * (bins + 1) / 2);
       const uint32_t size = i + 1 == bins ? options_.vocabulary_size - first : share;
       const uint32_t cols = options_.width >> i;

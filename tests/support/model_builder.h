@@ -1,5 +1,5 @@
-// A small, complete MicroNet model for tests of every layer of the library. All weights come from a
-// fixed integer generator, so a draft is the same on every machine and the serialised bytes too.
+// A small, complete MicroNet model for tests of every folder. All weights come from a fixed integer
+// generator, so a draft and its serialised bytes are the same on every machine.
 #ifndef KINGLET_TESTS_SUPPORT_MODEL_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_MODEL_BUILDER_H_
 
@@ -11,13 +11,13 @@
 namespace kinglet {
 
 struct TinyOptions {
-  // Activation quantisers in every layer, zeros before the stream's start and fixed-point tails, as
-  // in MicroNet's quantised network. Needs integer weights: bits 0 counts as 9.
+  // As in MicroNet's quantised network: activation quantisers in every layer, StreamStart::kZeros
+  // and fixed-point tails. Needs integer weights, so bits 0 counts as 9.
   bool quantised = false;
-  // 0: dense float32. Otherwise matrices are packed with a scale per row and biases with one
-  // divisor; norms and positions stay float32, as in MicroNet.
+  // 0: dense float32. Otherwise matrices have a scale per row and biases one divisor; norms and
+  // positions stay float32, as in MicroNet.
   int bits = 0;
-  // Matrices and biases of the tails and the decoder store a mask; about 60 % of their entries and
+  // Matrices and biases of the tails and the decoder have a mask; about 60 % of their entries and
   // the whole last row of matrices with more than 4 rows are zero.
   bool pruned = false;
   bool vocabulary = true;       // words "the", "<eos>", "<unk>", "w3", "w4", ...
@@ -38,7 +38,7 @@ struct TinyOptions {
 // tables; cluster rows are in reverse order of the tails. There is no golden vector.
 ModelDraft TinyMicronet(const TinyOptions& options = {});
 
-// The integer generator behind it.
+// The integer generator that weights come from.
 using TestRandom = SplitMix64;
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// The two tables of cases.
+// The two tables of cases: edge cases and realistic ones.
 #include "tests/support/op_cases.h"
 
 #include <array>
@@ -15,9 +15,9 @@
 namespace kinglet {
 namespace {
 
-// ref64 keeps the fixed-point input exact; half a step of 1/16383 in each element.
+// ref64 does not round the fixed-point input: up to half a step of 1/16383 in each element.
 constexpr double kFixedPointTolerance = 1e-7;
-// A weight or code that lands on the other side of a rounding boundary is a whole step away.
+// A value that falls on the other side of a rounding boundary is off by a whole step.
 constexpr double kRoundingTolerance = 1e-3;
 
 // --- matrix-vector products
@@ -102,11 +102,11 @@ void AddMatVecEdges(std::vector<OpCase>& cases) {
       }
     }
   }
-  // No row at all, and vectors longer than a kernel's own memory.
+  // No row at all, and vectors longer than a kernel's fixed-size scratch.
   cases.push_back(MatVecCase("MatVec", {0, 5}));
   cases.push_back(MatVecCase("MatVec", {2, 9001, Storage::kF32, 0}));
   cases.push_back(MatVecCase("MatVec", {2, 9001, Storage::kPerRow, 9, false, 9}));
-  // Every width, beside every end of a block of four columns.
+  // Every number of bits with every remainder of columns modulo four.
   for (int bits = 2; bits <= 16; ++bits) {
     for (const uint64_t cols : {1u, 2u, 3u, 4u, 29u, 30u, 31u, 60u}) {
       const uint64_t rows = 16 + static_cast<uint64_t>(bits) * 11;
@@ -114,7 +114,7 @@ void AddMatVecEdges(std::vector<OpCase>& cases) {
       cases.push_back(MatVecCase("MatVec", {rows, cols, Storage::kPerRow, bits, true, 9}));
     }
   }
-  // Sums that leave 31 bits: alone, and only when columns are many.
+  // Sums that exceed 31 bits, with few columns and only with many.
   for (const uint64_t cols : {2u, 3u, 511u, 512u, 513u, 2049u, 8192u}) {
     for (const int bits : {8, 9, 10, 16}) {
       for (const int x_bits : {0, 9, 16}) {
@@ -218,7 +218,7 @@ OpCase AddCase(const std::string& prefix, uint64_t n, int x_bits, Fill fill) {
   return builder.Finish(Add{x, y}, fill == Fill::kRandom ? 1e-9 : kNotComparable);
 }
 
-// To the middle third of y.
+// Writes to the middle third of y.
 OpCase AddScalarCase(const std::string& prefix, uint64_t n, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
   const BufferId x = builder.Reals("x", 3, fill), y = builder.Reals("y", n, fill);
@@ -262,7 +262,7 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
     tied.plan.buffers[1].quantiser = ActivationQuantiser{4.0f, 1.0f};
     cases.push_back(std::move(tied));
   }
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
   for (const size_t n : {5u, 40u, 1030u, 25000u}) {
     const auto with = [&](float common, size_t at, float odd) {
@@ -277,9 +277,9 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
       with(-0.0f, at, 0.0f);  // of equal zeros the first is the maximum
       with(0.0f, at, -0.0f);
       with(-90.0f, at, 12.0f);  // exponentials that are denormal
-      with(-kInfinity, at, 1.0f);
-      with(1.0f, at, kInfinity);
-      with(-kInfinity, at, -kInfinity);
+      with(-kInf, at, 1.0f);
+      with(1.0f, at, kInf);
+      with(-kInf, at, -kInf);
     }
   }
   // A chunk that begins with a NaN and has the largest number.
@@ -374,7 +374,7 @@ OpCase CacheWeightsCase(const std::string& prefix, uint64_t width, uint32_t capa
   return builder.Finish(op, fill == Fill::kRandom ? 1e-9 : kNotComparable, position);
 }
 
-// A query before and after the first position at which it is asked.
+// A query at a position before, or from, the first position at which the cache answers.
 OpCase LateCacheCase(uint64_t position) {
   OpCase late = CacheWeightsCase("CacheWeights/late", 20, 6, 0, position, Fill::kRandom);
   std::get<CacheWeights>(late.plan.steps[0].op).first_position = 7;

@@ -1,5 +1,5 @@
-// Operations with operands, for comparing backends step by step: the conformance test runs every
-// case on every backend, bench/op_bench.cc times the realistic ones. All values come from a fixed
+// Operations with operands, to compare backends step by step. The conformance tests run every case
+// on every backend; bench/op_bench.cc times the realistic ones. All values come from a fixed
 // integer generator, so a case is the same on every machine.
 #ifndef KINGLET_TESTS_SUPPORT_OP_CASES_H_
 #define KINGLET_TESTS_SUPPORT_OP_CASES_H_
@@ -19,7 +19,7 @@
 
 namespace kinglet {
 
-// Packed tensors in memory of their own, as views a plan can use.
+// Owns packed tensors and gives the views that a plan needs.
 class TensorPool {
  public:
   WeightId Add(const EncodedTensor& tensor);
@@ -52,13 +52,14 @@ struct OpCase {
   double ref64_tolerance = 1e-9;
 };
 
-// Shapes from empty to several summation blocks, odd and misaligned; 2 to 16 bits; codes as large
-// as they get; NaN, infinities, denormals and zeros; both starts of a stream.
+// Shapes from empty to several summation blocks, odd and misaligned; 2 to 16 bits; the largest
+// codes; NaN, infinities, denormals and zeros; both kinds of StreamStart.
 std::vector<OpCase> EdgeOpCases();
 // The operations of the demo model and of the published best MicroNet, at their sizes.
 std::vector<OpCase> RealisticOpCases();
 
-// A case bound to kernels, with memory of its own. Between buffers lie bytes of 0xA5.
+// One run of a case on memory of its own. Bytes between buffers are 0xA5, so that stray writes
+// show.
 class OpRun {
  public:
   OpRun(const OpCase& op_case, size_t real_bytes);
@@ -71,8 +72,8 @@ class OpRun {
 
   // The buffer's elements now.
   std::vector<double> Values(BufferId id) const;
-  // Empty if this and `other`, of the same case and real size, hold the same bits everywhere,
-  // inside buffers and between them, any NaN being equal to any other; else the first difference.
+  // The first difference between the memory of this run and of `other`, inside buffers or between
+  // them; empty if there is none. All NaNs count as equal. REQUIRES: same case and real size.
   std::string Difference(const OpRun& other) const;
 
  private:

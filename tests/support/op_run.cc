@@ -1,4 +1,4 @@
-// Packing tensors in memory and running one step on memory of its own.
+// Packs tensors in memory and runs one step.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -177,7 +177,7 @@ std::string OpRun::Difference(const OpRun& other) const {
       if (!SameBits(a, b)) return differ(buffer.name, i, a, b);
     }
   }
-  // Everything that is not a real: codes, words and the bytes between buffers.
+  // Everything else: codes, words and the bytes between buffers.
   const auto compare = [&](const std::vector<Line>& mine, const std::vector<Line>& others,
                            bool state) {
     std::vector<bool> real(mine.size() * sizeof(Line));

@@ -1,5 +1,5 @@
-// A small, complete recurrent model for tests of every layer of the library. All weights come from
-// a fixed integer generator.
+// A small, complete recurrent model (LSTM, GRU, QRNN) for tests of every folder. All weights come
+// from a fixed integer generator.
 #ifndef KINGLET_TESTS_SUPPORT_RECURRENT_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_RECURRENT_BUILDER_H_
 
@@ -12,23 +12,24 @@
 
 namespace kinglet {
 
-// A coded table: concatenated sub-vectors, positions dividing the columns.
+// A coded table of concatenated sub-vectors. REQUIRES: `positions` divides the columns.
 struct TinyCoding {
   uint32_t positions = 1;
-  std::vector<uint32_t> pools;  // as CodingScheme has them
+  std::vector<uint32_t> pools;  // as CodingScheme::pools
 };
 
 struct TinyRecurrentOptions {
-  // From the embedding on. A QRNN as the first layer has a window of two tokens.
+  // The layers' cells, the embedding's side first. A QRNN as first layer has a window of two
+  // tokens.
   std::vector<RecurrentCell> cells = {RecurrentCell::kLstm, RecurrentCell::kLstm};
   uint32_t inputs = 6;
-  uint32_t units = 8;  // of layer i: units + i
-  // Activation quantisers on the embedding and every output. Needs bits.
+  uint32_t units = 8;  // layer i has units + i
+  // Activation quantisers on the embedding and every output. REQUIRES: bits > 0.
   bool quantised = false;
   int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row
   uint32_t vocabulary_size = 23;
-  uint32_t tails = 2;  // 0: full softmax; rows of clusters in reverse order
-  // Of the embedding and of the head; the codebooks are stored as matrices are.
+  uint32_t tails = 2;  // 0: full softmax; cluster rows are in reverse order of the tails
+  // Codes the embedding's table and the head's; the codebooks are stored as other matrices.
   std::optional<TinyCoding> input_coding = {}, head_coding = {};
   uint32_t cache_capacity = 0;  // 0: no neural cache
   CacheStart cache_start = CacheStart::kPastCapacity;

@@ -1,4 +1,4 @@
-// The recurrent cells' share of the two tables of cases (tests/support/op_cases.h).
+// Cases of recurrent cells for the tables of cases (tests/support/op_cases.h).
 #ifndef KINGLET_TESTS_SUPPORT_RECURRENT_CASES_H_
 #define KINGLET_TESTS_SUPPORT_RECURRENT_CASES_H_
 

@@ -63,7 +63,7 @@ class TransformerModelBuilder {
       quantised.codes.push_back(static_cast<int16_t>(code - largest));
     }
     for (uint64_t row = 0; row < rows; ++row) {
-      // As passes/quantise leaves them, so that code * scale is exact.
+      // Low mantissa bits are cleared, as passes/quantise does, so that code * scale is exact.
       const float scale = limit * (1 + 0.5f * random_.Signed()) / static_cast<float>(largest);
       quantised.scales.push_back(
           std::bit_cast<float>(std::bit_cast<uint32_t>(scale) & (~uint32_t{0} << options_.bits)));
@@ -71,12 +71,12 @@ class TransformerModelBuilder {
     return Add({name, {rows, cols}, std::move(quantised), false});
   }
 
-  // A power of two steps up to the maximum, so that steps are exact.
+  // The maximum is a power of two times the step, so that steps are exact.
   ActivationQuantiser Quantiser(float max_abs) const {
     return {max_abs, max_abs / static_cast<float>(1 << (options_.bits - 1))};
   }
 
-  // 100^(-2 j / width): at most 1, of different sizes even in a narrow model.
+  // 100^(-2 j / width): at most 1, and clearly different even in a narrow model.
   TensorId Frequencies() {
     DenseF32 values;
     for (uint32_t j = 0; j < options_.width / 2; ++j) {

@@ -1,5 +1,5 @@
-// A small, complete Transformer language model of any form that format/blocks.h knows, for tests of
-// every layer of the library. All weights come from a fixed integer generator.
+// A small, complete Transformer language model of any form that format/blocks.h has, for tests of
+// every folder. All weights come from a fixed integer generator.
 #ifndef KINGLET_TESTS_SUPPORT_TRANSFORMER_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_TRANSFORMER_BUILDER_H_
 
@@ -18,12 +18,12 @@ struct TinyTransformerOptions {
   NormOrder norm_order = NormOrder::kPost;
   StreamStart start = StreamStart::kMasked;
   std::optional<uint32_t> clamp = {};  // of relative positions
-  uint32_t first = 2;                  // of absolute ones
-  bool start_rows = false;             // REQUIRES what TransformerLayer::start does
+  uint32_t first = 2;                  // of absolute positions
+  bool start_rows = false;             // REQUIRES: what TransformerLayer::start requires
   bool biases = false;                 // of qkv and out
   bool final_norm = false;
   bool tied_position_biases = false;  // one content_bias and one position_bias for all layers
-  // Activation quantisers, as after calibration. Needs bits.
+  // Activation quantisers, as after calibration. REQUIRES: bits > 0.
   bool quantised = false;
   int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row
   uint32_t vocabulary_size = 17;

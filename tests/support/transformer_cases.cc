@@ -100,7 +100,7 @@ void AddAttention(std::vector<OpCase>& cases) {
       }
     }
   }
-  // Several blocks of slots, whose results fold unevenly; heads that take two passes.
+  // Several blocks of slots, whose partial results combine unevenly; heads that take two passes.
   for (const uint64_t position : {uint64_t{900}, uint64_t{3000}}) {
     for (const int bits : {0, 9}) {
       cases.push_back(AttentionCase("StreamedAttention", {1, 2, 3, 5200}, position,
@@ -209,11 +209,11 @@ void AddTransformerEdges(std::vector<OpCase>& cases) {
 }
 
 void AddRealisticTransformerCases(std::vector<OpCase>& cases) {
-  // transfo-xl-wt103, but for the width that its rows are made from.
+  // The sizes of transfo-xl-wt103, except the width that its relative rows are computed from.
   for (const int bits : {0, 9}) {
     cases.push_back(AttentionCase("attention.transfo_xl", {16, 64, 64, 1600}, 5000,
                                   {.bits = bits, .clamp = 1000}));
-    // A Transformer's decoder for a sentence of 30 words.
+    // A Transformer decoder attending to a source of 30 words.
     cases.push_back(SourceAttentionCase("attention.source", {8, 64, 64, 100, 30}, bits));
   }
 }

@@ -1,5 +1,5 @@
-// Cases of what Transformers add to other operations: relative and absolute positions, and
-// attention with them.
+// Cases of relative and absolute positions, and of attention with them, for the tables of cases
+// (tests/support/op_cases.h).
 #ifndef KINGLET_TESTS_SUPPORT_TRANSFORMER_CASES_H_
 #define KINGLET_TESTS_SUPPORT_TRANSFORMER_CASES_H_
 

@@ -25,7 +25,7 @@ TinyTransformerOptions StackOptions(const TinyTranslationOptions& options) {
   return stack;
 }
 
-// Tensor ids of a draft whose tensors follow `offset` others.
+// Adds `offset` to the tensor ids of a draft whose tensors are appended behind so many others.
 class Renumbering {
  public:
   explicit Renumbering(TensorId offset) : offset_(offset) {}

@@ -1,5 +1,5 @@
-// A small, complete translation model for tests of every layer of the library: two stacks of
-// tests/support/transformer_builder.h and cross-attention between them.
+// A small, complete translation model for tests of every folder: an encoder and a decoder made by
+// tests/support/transformer_builder.h, with cross-attention.
 #ifndef KINGLET_TESTS_SUPPORT_TRANSLATION_BUILDER_H_
 #define KINGLET_TESTS_SUPPORT_TRANSLATION_BUILDER_H_
 
@@ -10,9 +10,11 @@
 namespace kinglet {
 
 struct TinyTranslationOptions {
-  int bits = 0;            // 0: dense float32; otherwise matrices are packed with a scale per row
-  bool quantised = false;  // activations of both stacks, as after calibration. Needs bits
-  bool vocabulary = true;  // "s0", "s1", .. and "t0", "t1", .., but for "<s>" (2) and "</s>" (3)
+  int bits = 0;  // 0: dense float32; otherwise matrices are packed with a scale per row
+  // Activation quantisers in encoder and decoder, as after calibration. REQUIRES: bits > 0.
+  bool quantised = false;
+  // Source words "s0", "s1", .., target words "t0", "t1", ..; ids 2 and 3 are "<s>" and "</s>".
+  bool vocabulary = true;
   uint32_t source_words = 13;
   uint32_t target_words = 17;
   uint32_t encoder_layers = 2;

@@ -63,17 +63,18 @@ TEST_F(RecipeTableTest, EveryFormExpandsToWhatItsEquationSays) {
       {codes + R"("codes": "each", "pools": "each", "combine": "sum"}})", {30, 32, 40, 42, 20, 22}},
       {codes + R"("codes": "each", "pools": "each", "combine": "mean"}})",
        {15, 16, 20, 21, 10, 11}},
-      // The first of equal logits.
+      // Of equal logits the first one counts.
       {codes + R"("logits": "logits", "pools": "each"}})", {0, 1, 30, 31, 0, 1, 30, 31}},
       {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each"}})",
        {15, 16, 20, 21, 10, 11}},
-      {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each", "kernel": "kernel", "bias": "bias"}})",
+      {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each",
+                 "kernel": "kernel", "bias": "bias"}})",
        {115, 216, 331, 120, 221, 341, 110, 211, 321}},
-      // Responses are the query's own numbers; the larger one chooses.
+      // The keys are unit vectors, so the query's larger number chooses.
       {R"({"dpq": {"query": "query", "keys": "keys", "values": "values", "positions": 2,
                    "batch_norm": "none"}})",
        {1, 2, 3, 4, 5, 6, 4, 5, 6, 4, 5, 6}},
-      // Less 10, the second choice never wins.
+      // The batch norm subtracts 10 from the second choice, which never wins.
       {R"({"dpq": {"query": "query", "keys": "keys", "values": "values", "positions": 2,
                    "mean": "mean", "variance": "variance", "epsilon": 0.5, "combine": "mean"}})",
        {1, 2, 3, 1, 2, 3}},
@@ -83,9 +84,11 @@ TEST_F(RecipeTableTest, EveryFormExpandsToWhatItsEquationSays) {
       {R"({"define": {"map": [{"table": {"tensor": "dense", "columns": [0, 2]}, "scale": 2}],
                       "layers": [{"weight": "weight"}]}})",
        {2, 4, 6, 8, 10, 18}},
-      {R"({"define": {"map": [{"table": {"codes": {"codebook": "book", "codes": "each", "pools": "each",
+      {R"({"define": {"map": [{"table": {"codes": {"codebook": "book", "codes": "each",
+                                                       "pools": "each",
                                                    "combine": "sum"}}}],
-                      "layers": [{"weight": "weight_rows", "layout": "out_in", "activation": "relu"}]}})",
+                      "layers": [{"weight": "weight_rows", "layout": "out_in",
+                                   "activation": "relu"}]}})",
        {32, 60, 42, 80, 22, 40}},
   };
   for (const auto& [json, values] : cases) EXPECT_EQ(Full(json), values) << json;
@@ -101,7 +104,7 @@ TEST_F(RecipeTableTest, HashedCodesAreXxh64) {
   EXPECT_EQ(table->shape, (Shape{2, 2}));
   // XXH64 of eight zero bytes is 0x34c96acdcadb1bbb, which is 3 modulo 4.
   EXPECT_EQ(FullTable(*table)[0], 30);
-  // Pools may be larger than what draws from them.
+  // A pool may have more sub-vectors than codes select.
   EXPECT_EQ(Full(R"({"hashed": {"codebook": "book", "words": 1, "positions": 2, "seed": 7,
                                 "pools": [1, 3]}})")
                 .size(),
@@ -147,14 +150,13 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
       {R"({"codes": {"codebook": "book", "logits": "dense"}})",
        "tensor 'dense': expected logits [words, positions, choices], found [2, 3]"},
       {hashed + R"("words": 0, "positions": 1}})",
-       "tensor 'book': expected words and positions in bounds"},
-      {hashed + R"("words": 18446744073709551615, "positions": 1}})",
-       "words and positions in bounds"},
-      {hashed + R"("words": 1, "positions": 18446744073709551615}})",
-       "words and positions in bounds"},
+       "tensor 'book': expected 1 to 2147483647 words and 1 to "},
+      {hashed + R"("words": 18446744073709551615, "positions": 1}})", "2147483647 words and 1 to "},
+      {hashed + R"("words": 1, "positions": 18446744073709551615}})", "2147483647 words and 1 to "},
       {hashed + R"("words": 9, "positions": 3, "pools": "each"}})",
        "an equal share of sub-vectors"},
-      {R"({"define": {"map": [{"table": {"hashed": {"codebook": "book", "seed": 1, "words": 2147483647,
+      {R"({"define": {"map": [{"table": {"hashed": {"codebook": "book", "seed": 1,
+                                                        "words": 2147483647,
           "positions": 1048576}}}], "layers": []}})",
        "tensor 'book': expected a table of at most 2147483647 entries"},
       {dpq + R"("positions": 3}})", "dpq"},
@@ -171,7 +173,8 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
        "tensor 'vector': expected query vectors [words, width], found [3]"},
       {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each", "kernel": "dense"}})",
        "tensor 'dense': expected [width, 2], found [2, 3]"},
-      {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each", "kernel": "kernel", "bias": "mean"}})",
+      {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each",
+                 "kernel": "kernel", "bias": "mean"}})",
        "tensor 'mean': expected shape [3], found [2]"},
       {R"({"kd": {"codebook": "book", "codes": "sizes", "pools": [1, 3], "kernel": "kernel"}})",
        "kd"},
@@ -180,9 +183,11 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
        "tensor 'weight_rows': expected [width, 3], found [2, 2]"},
       {R"({"define": {"map": [{"table": "dense"}], "layers": [{"weight": "vector"}]}})",
        "tensor 'vector': expected 1 matrices [3, outputs] for 3 inputs in 1 groups, found [3]"},
-      {R"({"define": {"map": [{"table": "dense"}], "layers": [{"weight": "weight", "groups": 0}]}})",
+      {R"({"define": {"map": [{"table": "dense"}],
+                      "layers": [{"weight": "weight", "groups": 0}]}})",
        "tensor 'weight': expected 0 matrices"},
-      {R"({"define": {"map": [{"table": "dense"}], "layers": [{"weight": "weight", "groups": 2}]}})",
+      {R"({"define": {"map": [{"table": "dense"}],
+                      "layers": [{"weight": "weight", "groups": 2}]}})",
        "for 3 inputs in 2 groups"},
       {R"({"define": {"map": [{"table": {"tensor": "dense", "columns": [0, 2]}}], "entry_layers": 3,
                       "layers": [{"weight": "weight", "bias": "mean"}]}})",

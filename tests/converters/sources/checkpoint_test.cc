@@ -13,7 +13,7 @@
 namespace kinglet::checkpoint_test {
 namespace {
 
-// Every tensor an object reaches.
+// All tensors that an object refers to.
 std::vector<const PickleTensor*> TensorsOf(const PickleNode& root) {
   std::vector<const PickleTensor*> tensors;
   std::unordered_set<const PickleNode*> seen;
@@ -97,7 +97,7 @@ TEST_P(Containers, RefusesOrReadsEveryPrefix) {
   TemporaryFile file("");
   for (size_t length = 0; length < content.size(); ++length) {
     file.Replace(std::string_view(content).substr(0, length));
-    // Each container ends with what it cannot do without: the last storage, or the directory.
+    // The last bytes are needed: the last storage, or the zip archive's directory.
     const auto checkpoint = Checkpoint::Open(file.path());
     EXPECT_EQ(checkpoint.status().code(), KINGLET_INVALID_CHECKPOINT) << length;
   }
@@ -180,7 +180,7 @@ TEST(Checkpoint, RefusesTensorsThatDoNotFitTheirStorage) {
             ": storage '10': expected a tensor of fewer than 2^64 entries, found more");
   EXPECT_EQ(refusal({ElementType::kF64, "10", 24, 0, {1}, {1}}),
             ": storage '10': expected 24 elements of 8 bytes as in the pickle, found 96 bytes");
-  // Overlapping strides inside the storage are what a tensor may have.
+  // A tensor may have overlapping strides inside its storage.
   EXPECT_EQ(*(*checkpoint)->ReadFloats({f32, "10", 24, 1, {3}, {0}}),
             (std::vector<float>{-2.5F, -2.5F, -2.5F}));
 }

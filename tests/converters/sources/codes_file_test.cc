@@ -72,7 +72,7 @@ TEST(Codes, RefusalsNameLineAndColumn) {
 }
 
 TEST(Codes, AreRecognisedByContent) {
-  // To be refused for what is wrong with it.
+  // Recognised, so that reading it can say what is wrong.
   const TemporaryFile negative("-1 4\n");
   EXPECT_TRUE(LooksLikeCodes(*OpenInput(negative.path())));
   for (const std::string& content : {std::string(), std::string("the 3\n"), Fixture("zip.pt"),

@@ -134,7 +134,7 @@ TEST(ConfigFile, SurvivesHostileText) {
   EXPECT_NE(ReadRefusal(std::string(100000, '[')), "accepted");
   EXPECT_NE(ReadRefusal("a: " + std::string(100000, '{')), "accepted");
   EXPECT_NE(ReadRefusal(std::string((size_t{1} << 20) + 1, ' ')), "accepted");
-  // References to references: 2^64 leaves for who follows them as a tree.
+  // Aliases of aliases: as a tree, this has 2^64 leaves.
   std::string laughs = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 64; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);

@@ -1,4 +1,4 @@
-// Opening the files of the containers' tests, and reading everything that they say they have.
+// For tests of containers: opens files and reads all of their tensors.
 #ifndef KINGLET_TESTS_CONVERTERS_SOURCES_CONTAINER_FILES_H_
 #define KINGLET_TESTS_CONVERTERS_SOURCES_CONTAINER_FILES_H_
 
@@ -22,7 +22,7 @@ inline std::shared_ptr<const InputFile> OpenInput(const std::string& path) {
   return std::make_shared<const InputFile>(std::move(file).value());
 }
 
-// What a reader of a container says about bytes: the text of its refusal, or "accepted".
+// The error text of a container's reader for a file of these bytes, or "accepted".
 template <class Reader>
 std::string RefusalOf(Reader reader, const std::string& content) {
   const TemporaryFile file(content);
@@ -53,7 +53,7 @@ inline std::vector<int64_t> IntegersOf(const SourceWeights& weights, const std::
   return values.ok() ? *values : std::vector<int64_t>();
 }
 
-// Every tensor either gives as many values as its shape says, no more than `most`, or a refusal.
+// Expects of each tensor either an error or as many values as its shape says, at most `most`.
 inline void ReadEverything(const SourceWeights& weights, uint64_t most) {
   for (const SourceTensor& tensor : weights) {
     const Result<std::vector<float>> values = tensor.values();
@@ -70,7 +70,7 @@ inline void ReadEverything(const SourceWeights& weights, uint64_t most) {
   }
 }
 
-// What make_fixtures.py's named_arrays() describes.
+// Expects the arrays of named_arrays() in make_fixtures.py.
 inline void ExpectNamedArrays(const SourceWeights& weights) {
   using Shape = std::vector<uint64_t>;
   using Floats = std::vector<float>;

@@ -40,7 +40,7 @@ TEST(Elements, FloatTypesBecomeFloat32) {
 }
 
 TEST(Elements, IntegersAreExact) {
-  const int64_t odd = (int64_t{1} << 31) + 1;  // float32 has no such number
+  const int64_t odd = (int64_t{1} << 31) + 1;  // not exact in float32
   const auto longs = Elements<int64_t>(ElementType::kI64, {odd, -odd, INT64_MIN});
   EXPECT_EQ(Integers(longs), (std::vector<int64_t>{odd, -odd, INT64_MIN}));
   EXPECT_EQ(Floats(longs)[0], 2147483648.0F);
@@ -82,7 +82,7 @@ TEST(Elements, ViewsPickTheirEntries) {
   EXPECT_EQ(*ReadIntegers(ramp, {99, {0, 5}, {5, 1}}), Values());
 }
 
-// Whatever the order of the strides and the gaps between them, and wherever a piece ends.
+// For all orders of the strides, gaps between them, and ends of pieces.
 TEST(Elements, StridedViewsComeInPieces) {
   std::vector<uint16_t> stored(4000);
   for (size_t i = 0; i < stored.size(); ++i) stored[i] = static_cast<uint16_t>(i);
@@ -98,7 +98,7 @@ TEST(Elements, StridedViewsComeInPieces) {
     for (const StridedView& view :
          {StridedView{5, {6, 7, 8}, {8, 48, 1}}, StridedView{0, {6, 7, 8}, {1, 500, 6}},
           StridedView{3, {9, 1, 5}, {2, 77, 100}}, StridedView{0, {1, 40}, {0, 3}},
-          // Dimensions that interleave, and elements that are there twice.
+          // Dimensions that interleave, and elements that belong to two entries.
           StridedView{0, {4, 5}, {3, 2}}, StridedView{1, {3, 4}, {0, 1}},
           StridedView{0, {10, 10}, {7, 7}}}) {
       std::vector<int64_t> expected;
@@ -123,7 +123,7 @@ TEST(Elements, RowsOfAView) {
   EXPECT_EQ(*ReadIntegers(ramp, RowsOf(columns, 1, 2)), (std::vector<int64_t>{1, 4, 2, 5}));
   EXPECT_EQ(*ReadIntegers(ramp, RowsOf(columns, 3, 0)), std::vector<int64_t>());
   EXPECT_EQ(*ReadIntegers(ramp, RowsOf(WholeView({6}), 4, 1)), std::vector<int64_t>{4});
-  // A stride that overflows does not come round to an element.
+  // A stride that overflows must not wrap around to an element.
   EXPECT_FALSE(ReadIntegers(ramp, RowsOf({0, {3, 1}, {uint64_t{1} << 63, 1}}, 2, 1)).ok());
 }
 
@@ -153,6 +153,15 @@ TEST(Elements, CountsOverflowIntoTheLargestNumber) {
   EXPECT_EQ(CountEntries({3, 5}), 15U);
   EXPECT_EQ(CountEntries({uint64_t{1} << 40, uint64_t{1} << 40}), UINT64_MAX);
   EXPECT_EQ(CountEntries({uint64_t{1} << 40, uint64_t{1} << 40, 0}), 0U);
+}
+
+TEST(ElementTypes, AreFoundByTheNamesOfAContainer) {
+  const std::vector<NamedElementType> types = {
+      {"F64", ElementType::kF64}, {"F32", ElementType::kF32}, {"BOOL", ElementType::kBool}};
+  EXPECT_EQ(FindElementType(types, "BOOL"), ElementType::kBool);
+  EXPECT_EQ(FindElementType(types, "bool"), std::nullopt);
+  EXPECT_EQ(ListNames(types), "F64, F32 or BOOL");
+  EXPECT_EQ(ListNames(std::span(types).first(1)), "F64");
 }
 
 }  // namespace

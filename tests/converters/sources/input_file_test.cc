@@ -98,7 +98,7 @@ TEST(ReadWholeFile, ReadsEveryByte) {
   EXPECT_EQ(*ReadWholeFile(file.path()), content);
 }
 
-// What a shell's process substitution or /dev/stdin names; longer than a pipe holds at once.
+// As a shell's process substitution or /dev/stdin gives it; more than a pipe's buffer holds.
 TEST(ReadWholeFileOrPipe, ReadsAPipeToItsEnd) {
   const std::string content(3 * kPieceBytes + 7, 'x');
   int ends[2] = {};

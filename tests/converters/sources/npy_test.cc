@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// The fixtures are numpy.save's.
+// numpy.save wrote the fixtures.
 NpyArray Read(const std::string& name) {
   const Result<NpyArray> array = ReadNpy(FixturePath(name));
   if (array.ok()) return *array;

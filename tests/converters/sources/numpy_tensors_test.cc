@@ -21,7 +21,7 @@ TEST_P(Archives, GiveEveryArray) {
   for (int i = 0; i < 24; ++i) ramp.push_back(static_cast<float>(i));
   EXPECT_EQ(Named(*weights, "fortran").shape, (std::vector<uint64_t>{2, 3, 4}));
   EXPECT_EQ(FloatsOf(*weights, "fortran"), ramp);
-  // Words may lie beside the tables; only reading them is refused.
+  // An archive may hold words; only reading them as numbers is refused.
   EXPECT_EQ(Named(*weights, "words").shape, (std::vector<uint64_t>{2}));
   const std::string refusal = FixturePath(GetParam()) +
                               ": array 'words': expected |i1, |u1, |b1, <i2, <u2, <i4, <u4, <i8, "
@@ -30,7 +30,7 @@ TEST_P(Archives, GiveEveryArray) {
   EXPECT_EQ(Named(*weights, "words").integers().status().message(), refusal);
 }
 
-// Values are guarded by checksums: what is not refused is the same.
+// A changed byte either fails a checksum or does not change the values.
 TEST_P(Archives, EveryChangedBitIsRefusedOrChangesNothing) {
   const std::string content = Fixture(GetParam());
   const Result<SourceWeights> original = NpzTensors(OpenInput(FixturePath(GetParam())));
@@ -71,7 +71,7 @@ TEST_P(Archives, EveryPrefixIsRefused) {
   }
 }
 
-// Longer than one piece of reading.
+// An array longer than one piece.
 TEST(Npz, ReadsLargeArrays) {
   const SourceWeights weights = NpzTensors(OpenInput(FixturePath("large.npz"))).value();
   const std::vector<int64_t> ramp = IntegersOf(weights, "ramp");
@@ -87,7 +87,7 @@ TEST(Npz, RefusesEntriesThatAreNoArrays) {
             "npz archive: entry 'tiny model/version': expected a name NAME.npy, found another");
 }
 
-// Two directory entries of one name, as a program that appends may leave them.
+// Two directory entries of one name, as a program that appends to an archive may write them.
 TEST(Npz, RefusesNamesThatComeTwice) {
   std::string content = Fixture("tensors.npz");
   for (size_t at = content.find("I16.npy"); at != std::string::npos;

@@ -48,7 +48,7 @@ TEST_F(PickleBuilderTest, MakesTensors) {
   EXPECT_EQ(value->shape, (std::vector<uint64_t>{2, 3}));
   EXPECT_EQ(value->strides, (std::vector<uint64_t>{3, 1}));
 
-  // A parameter is its tensor; the older function has four arguments.
+  // A parameter is read as its tensor; the older _rebuild_tensor has four arguments.
   const Result<PickleNode*> parameter =
       build.Call(Class("torch._utils", "_rebuild_parameter"),
                  Tuple({*tensor, build.boolean(true), build.none()}));
@@ -104,7 +104,7 @@ TEST_F(PickleBuilderTest, RefusesTensorsThatLeaveTheirStorage) {
             "expected a tensor size of at most 16 dimensions, found 17");
   EXPECT_EQ(Refusal(build.Call(Class("torch._utils", "_rebuild_tensor_v2"), Tuple({storage}))),
             "expected 4 or more arguments of torch._utils._rebuild_tensor_v2, found 1");
-  // Nothing is read of an empty tensor, wherever it claims to be.
+  // An empty tensor reads nothing, so its offset may be any.
   EXPECT_TRUE(Tensor(storage, most, Tuple({Int(0)}), Tuple({Int(most)})).ok());
 }
 
@@ -149,12 +149,12 @@ TEST_F(PickleBuilderTest, KeepsUnknownClassesAndIdsOpaque) {
   EXPECT_EQ(object->items[1].first, nullptr);
   EXPECT_EQ(object->items[1].second, arguments);
 
-  // Calling what a call gave is opaque too; calling a number is an error.
+  // Calling the result of a call is opaque too; calling a number is an error.
   EXPECT_EQ((*build.Call(*call, Tuple({})))->Describe(), "object of class 'os.system'");
   EXPECT_EQ(Refusal(build.Call(Int(1), Tuple({}))),
             "expected a class or function to call, found int");
 
-  // A tensor of a storage class nobody knows.
+  // A tensor of an unknown storage class.
   const Result<PickleNode*> storage = build.Resolve(
       Tuple({Str("storage"), Class("torch", "QInt8Storage"), Str("1"), Str("cpu"), Int(1)}));
   ASSERT_TRUE(storage.ok());

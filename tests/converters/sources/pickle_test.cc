@@ -39,7 +39,7 @@ std::string Repeated(std::string_view text, size_t times) {
   return out;
 }
 
-// What make_fixtures.py put into the files, as every protocol of Python's pickler wrote it.
+// The same objects (make_fixtures.py), as each protocol of Python's pickler wrote them.
 class Protocols : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Pickle, Protocols, testing::Range(0, 6));
 
@@ -91,7 +91,7 @@ TEST_P(Protocols, ReadsWhatPythonWrote) {
 TEST_P(Protocols, RefusesEveryPrefix) {
   const std::string bytes = Fixture("objects_protocol" + std::to_string(GetParam()) + ".pkl");
   for (size_t length = 0; length < bytes.size(); ++length) {
-    // A copy of just this size, so that a sanitizer sees every byte behind the end.
+    // A copy of exactly this size, so that a sanitizer notices reads past its end.
     const std::vector<char> prefix(bytes.begin(),
                                    bytes.begin() + static_cast<std::ptrdiff_t>(length));
     const Result<PickleGraph> graph =
@@ -171,8 +171,8 @@ TEST(Pickle, ReadsAFileOnlyToTheEndOfThePickle) {
 TEST(Pickle, NamesTheOffsetAndTheOperation) {
   EXPECT_EQ(Refusal(""), "pickle: byte 1000: expected 1 more bytes, found the end at byte 1000");
   EXPECT_EQ(Refusal("\x80\x02}\xfe."),
-            "pickle: byte 1003, opcode 0xfe: expected an operation of pickle protocols 0 to 5, "
-            "found none of them");
+            "pickle: byte 1003, opcode 0xfe: expected an opcode of pickle protocols 0 to 5, "
+            "found another byte");
   EXPECT_EQ(Refusal("\x80\x06N."),
             "pickle: byte 1000, opcode 0x80: expected protocol 0 to 5, found 6");
   EXPECT_EQ(Refusal("."),
@@ -201,7 +201,7 @@ TEST(Pickle, RefusesWhatIsNoPickle) {
        {"Np-1\n."sv, "Npx\n."sv, "g0\n."sv, "h"sv, "j\0\0\0"sv, "j\xff\xff\xff\xff."sv, "q\0."sv}) {
     EXPECT_EQ(Refusal(bad).substr(0, 8), "pickle: ") << bad;
   }
-  // Classes by number and buffers outside of the file.
+  // Classes by number, and buffers outside the file.
   for (const std::string_view bad :
        {"\x82\x01."sv, "\x83\x01\0."sv, "\x84\x01\0\0\0."sv, "\x97."sv, "N\x98."sv}) {
     EXPECT_EQ(Refusal(bad).substr(0, 8), "pickle: ") << bad;
@@ -221,7 +221,7 @@ TEST(Pickle, TakesLargeMemoNumbersWithoutLargeMemory) {
   EXPECT_TRUE(ReadPickle(Bytes("Np9223372036854775807\n."sv), 0).ok());
 }
 
-// Each nests a million deep: reading and freeing must not recurse.
+// Each nests a million levels deep: reading and freeing must not recurse.
 TEST(Pickle, SurvivesDeepNesting) {
   constexpr size_t kDepth = 1000000;
   const std::string pickles[] = {
@@ -240,8 +240,8 @@ TEST(Pickle, SurvivesDeepNesting) {
   EXPECT_FALSE(ReadPickle(Bytes(Repeated("]", kDepth)), 0).ok());
 }
 
-// A list of two references to a list of two references and so on: 2^100000 leaves for who walks it
-// as a tree, 100000 nodes here.
+// A list of two references to a list of two references and so on: 100,000 nodes, but 2^100000
+// leaves as a tree.
 TEST(Pickle, SharesWhatIsShared) {
   const std::string laughs = "]" + Repeated("2\x86", 100000) + ".";
   const Result<PickleGraph> graph = ReadPickle(Bytes(laughs), 0);
@@ -251,7 +251,7 @@ TEST(Pickle, SharesWhatIsShared) {
   EXPECT_EQ(pair.at(0), pair.at(1));
 }
 
-// Copies of copies: each call of a few bytes copies what the call before made.
+// Copies of copies: each call takes a few bytes and copies the result of the call before.
 TEST(Pickle, RefusesCopiesThatGrowWithoutBound) {
   // x = list(x); x.extend([x] * 16) again and again is linear, but a million copies of one long
   // list, and of one long class name, are not.

@@ -5,25 +5,27 @@
 #include <cmath>
 #include <limits>
 
+#include "converters/sources/parse_number.h"
+
 namespace kinglet::pickle_text_test {
 namespace {
 
 TEST(PickleText, ParsesIntegersOf64Bits) {
-  EXPECT_EQ(ParsePickleInteger("0"), 0);
-  EXPECT_EQ(ParsePickleInteger("-9223372036854775808"), std::numeric_limits<int64_t>::min());
-  EXPECT_EQ(ParsePickleInteger("9223372036854775807"), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ParseNumber<int64_t>("0"), 0);
+  EXPECT_EQ(ParseNumber<int64_t>("-9223372036854775808"), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(ParseNumber<int64_t>("9223372036854775807"), std::numeric_limits<int64_t>::max());
   for (const char* bad : {"", "-", "1 ", " 1", "1.0", "0x1", "9223372036854775808", "1L"}) {
-    EXPECT_FALSE(ParsePickleInteger(bad)) << bad;
+    EXPECT_FALSE(ParseNumber<int64_t>(bad)) << bad;
   }
 }
 
 TEST(PickleText, ParsesFloatsAsPythonPrintsThem) {
-  EXPECT_EQ(ParsePickleFloat("5e-324"), std::numeric_limits<double>::denorm_min());
-  EXPECT_EQ(ParsePickleFloat("-0.1"), -0.1);
-  EXPECT_EQ(ParsePickleFloat("1e+300"), 1e300);
-  EXPECT_EQ(ParsePickleFloat("-inf"), -std::numeric_limits<double>::infinity());
-  EXPECT_TRUE(std::isnan(*ParsePickleFloat("nan")));
-  for (const char* bad : {"", "x", "1,5", "1e400"}) EXPECT_FALSE(ParsePickleFloat(bad)) << bad;
+  EXPECT_EQ(ParseNumber<double>("5e-324"), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(ParseNumber<double>("-0.1"), -0.1);
+  EXPECT_EQ(ParseNumber<double>("1e+300"), 1e300);
+  EXPECT_EQ(ParseNumber<double>("-inf"), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(*ParseNumber<double>("nan")));
+  for (const char* bad : {"", "x", "1,5", "1e400"}) EXPECT_FALSE(ParseNumber<double>(bad)) << bad;
 }
 
 TEST(PickleText, ParsesQuotedStrings) {

@@ -12,7 +12,7 @@ namespace {
 using Opcode = PickleOpcode;
 
 struct ValuesTest : testing::Test {
-  // What `argument` behind `opcode` stands for; its node lives as long as the test.
+  // The value of `opcode` with `argument`; its node lives as long as the test.
   Result<PickleNode*> Read(Opcode opcode, std::string_view argument) {
     PickleInput input(Bytes(argument), 0);
     build.SetPlace(0, opcode);

@@ -26,5 +26,10 @@ TEST(Quoted, TakesEveryKindOfText) {
   EXPECT_EQ(QuotedName("a"), "'a'");
 }
 
+TEST(HexByte, HasTwoDigits) {
+  EXPECT_EQ(HexByte(std::byte{0}), "00");
+  EXPECT_EQ(HexByte(std::byte{0xa5}), "a5");
+}
+
 }  // namespace
 }  // namespace kinglet::quoted_test

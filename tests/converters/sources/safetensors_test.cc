@@ -39,7 +39,7 @@ TEST(Safetensors, ReadsWhatTheFormatAllows) {
   EXPECT_EQ(Refusal(File("{}", "")), "accepted");
   EXPECT_EQ(Refusal(File("{}      ", "")), "accepted");
   EXPECT_EQ(Refusal(File("{\"__metadata__\":{\"a\":\"b\"}}", "")), "accepted");
-  // In any order, and with empty tensors anywhere.
+  // Data in any order, and empty tensors anywhere.
   EXPECT_EQ(
       Refusal(File("{" + Entry("a", "U8", "[2]", "[1,3]") + "," + Entry("b", "U8", "[1]", "[0,1]") +
                        "," + Entry("c", "F64", "[0,9]", "[1,1]") + "}",

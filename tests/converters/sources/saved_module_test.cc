@@ -122,7 +122,7 @@ TEST(SavedModule, NestingWithoutEnd) {
   EXPECT_NE(Refused(*root).message().find("at most 64 levels"), std::string::npos);
 }
 
-// 2^60 paths through 60 modules.
+// Shared modules: 60 of them make 2^60 paths.
 TEST(SavedModule, SharingWithoutEnd) {
   ModuleNodes nodes;
   PickleNode* inner = nodes.Module();

@@ -35,7 +35,7 @@ TEST_P(SourceContainers, AreRecognisedByContent) {
   ExpectNamedArrays(source->tensors);
 }
 
-// Tensors read from the file that was opened, whatever happens to its name.
+// Tensors are read from the opened file, even after it was renamed or removed.
 TEST_P(SourceContainers, TensorsKeepTheirFile) {
   SourceWeights weights;
   {
@@ -142,7 +142,7 @@ TEST(SourceFile, RefusalsNameTheFile) {
             std::string::npos);
 }
 
-// Views of one storage are cheap to write down and expensive to read.
+// Views of one storage take few bytes in the file and much memory when read.
 TEST(SourceFile, RefusesMoreEntriesThanTheFileCanMean) {
   SyntheticMicronet model;
   uint64_t others = 0;

@@ -15,6 +15,14 @@ Result<std::vector<float>> Read(std::vector<float> values, std::vector<uint64_t>
       {"w", std::move(shape), [&]() -> Result<std::vector<float>> { return values; }});
 }
 
+TEST(HasTensor, FindsNamesAndPrefixes) {
+  const SourceWeights weights = {{"layers.0.weight", {}, {}}, {"bias", {}, {}}};
+  EXPECT_TRUE(HasTensor(weights, "bias"));
+  EXPECT_FALSE(HasTensor(weights, "layers.0"));
+  EXPECT_TRUE(HasTensorUnder(weights, "layers.0"));
+  EXPECT_FALSE(HasTensorUnder(weights, "weight"));
+}
+
 TEST(ReadFinite, GivesTheValues) {
   const auto values = Read({1, -2, 3, 4, 5, 6}, {2, 3});
   ASSERT_TRUE(values.ok());
@@ -44,7 +52,7 @@ TEST(ReadFiniteRows, WithOrWithoutTheOthers) {
   SourceTensor tensor{"w", {3, 2}, []() -> Result<std::vector<float>> {
                         return {{0, 1, 2, 3, 4, NAN}};
                       }};
-  // Without a reader of rows all values are read, and one of another row is refused too.
+  // Without `rows` all values are read, so a bad value in another row is refused too.
   EXPECT_FALSE(ReadFiniteRows(tensor, 0, 2).ok());
   uint64_t rows = 2;
   tensor.rows = [&](uint64_t first, uint64_t count) -> Result<std::vector<float>> {
@@ -118,7 +126,7 @@ TEST(StoredTensor, ReadsItsView) {
   EXPECT_EQ(ReadFiniteRows(tensor, 1, 1).value(), (std::vector<float>{2, 4}));
 }
 
-// Of tensors that are read in parts, and of those that can only be read whole.
+// For tensors that can be read in parts, and for those that cannot.
 TEST(ReadFiniteTransposed, PutsPartsTogether) {
   for (const uint64_t rows : {1U, 7U, 8U, 9U, 33U}) {
     for (const bool in_parts : {true, false}) {
@@ -146,6 +154,12 @@ TEST(ReadFiniteTransposed, PutsPartsTogether) {
   const SourceTensor broken = {
       "t", {2, 2}, [] { return Result<std::vector<float>>(Status(KINGLET_IO_ERROR, "no disk")); }};
   EXPECT_EQ(ReadFiniteTransposed(broken).status().message(), "no disk");
+}
+
+TEST(SourceWeights, AreFoundByName) {
+  const SourceWeights weights = {{"a", {1}, {}}, {"b", {}, {}}};
+  EXPECT_TRUE(HasTensor(weights, "b"));
+  EXPECT_FALSE(HasTensor(weights, "c"));
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(TorchLegacyArchive, NamesWhatIsWrong) {
 
 TEST(TorchLegacyArchive, RefusesWrongKeys) {
   const std::string file = Fixture("legacy_protocol2.pth");
-  // X \x02 \0 \0 \0 30 is the key of the DoubleStorage: in the list it is the last of its kind.
+  // X \x02 \0 \0 \0 30 is the key of the DoubleStorage; its last occurrence is in the key list.
   const std::string key = "X\x02\0\0\0"s + "30";
   const size_t in_list = file.rfind(key);
   ASSERT_NE(in_list, std::string::npos);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/session.h"
 #include "tests/converters/files.h"
 #include "tests/support/translation_builder.h"
 
@@ -61,7 +62,7 @@ TEST(FeedPair, ExpectsEachWordAfterItsSteps) {
     positions.push_back(session->position());
     return Status();
   };
-  for (int i = 0; i < 2; ++i) {  // each time anew
+  for (int i = 0; i < 2; ++i) {  // the second time on a used session
     expected.clear();
     positions.clear();
     ASSERT_TRUE(FeedPair(pair, *session, record).ok());

@@ -106,7 +106,7 @@ TEST(ReadText, SplitsLikePython) {
 }
 
 TEST(ReadText, DoesNotCutWordsWhereItCutsTheFile) {
-  // Words of 7 letters lie across the borders between pieces, as does one word of three pieces.
+  // Words of 7 letters span two pieces, and one word spans three.
   std::string text;
   while (text.size() < 2 * kPieceBytes) text += "letters ";
   const size_t count = text.size() / 8;

@@ -26,7 +26,7 @@ std::string Refusal(std::string_view content, const std::string& suffix = "") {
 TEST(ReadVocabularyFile, ReadsOneWordPerLine) {
   EXPECT_EQ(Words("the\n<eos>\n,"), (Strings{"the", "<eos>", ","}));
   EXPECT_EQ(Words("the\n<eos>\n,\n"), (Strings{"the", "<eos>", ","}));
-  // Every byte but the newline belongs to the word.
+  // All bytes but the newline belong to the word.
   EXPECT_EQ(Words("a\r\n b \n\xff\n"), (Strings{"a\r", " b ", "\xff"}));
 }
 
@@ -37,14 +37,13 @@ TEST(ReadVocabularyFile, NamesAnEmptyLine) {
   EXPECT_EQ(Refusal(""), ": line 1: expected a word, found an empty file");
 }
 
-// fairseq's Dictionary: indices 0 to 3 are <s>, <pad>, </s>, <unk>; the count is behind the last
-// space.
+// fairseq's Dictionary: ids 0 to 3 are <s>, <pad>, </s>, <unk>; the count follows the last space.
 TEST(ReadVocabularyFile, RecognisesFairseqsDictionary) {
   EXPECT_EQ(Words("the 38337\n, 33629\nmadeupword0000 0\n"),
             (Strings{"<s>", "<pad>", "</s>", "<unk>", "the", ",", "madeupword0000"}));
   EXPECT_EQ(Words("<unk> 5 #fairseq:overwrite\na b 3"),
             (Strings{"<s>", "<pad>", "</s>", "<unk>", "<unk>", "a b"}));
-  // One line of another form, and it is a list of words.
+  // With one line of another form, the file is a list of words.
   EXPECT_EQ(Words("the 38337\nx\n"), (Strings{"the 38337", "x"}));
   EXPECT_EQ(Words("the 38337\n 7\n"), (Strings{"the 38337", " 7"}));
   EXPECT_EQ(Words("the -1\n"), (Strings{"the -1"}));
@@ -61,7 +60,7 @@ TEST(ReadVocabularyFile, ReadsArraysOfStrings) {
   EXPECT_EQ(ReadVocabularyFile(FixturePath("f8.npy")).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
-// Whatever it is called; the words are those of tests/data/transformer-xl-variants.
+// Under any file name; the words are those of tests/data/transformer-xl-variants.
 TEST(ReadVocabularyFile, ReadsPickledVocabularies) {
   const std::string folder = KINGLET_TEST_DATA "/transformer-xl-variants/";
   EXPECT_EQ(Words("the\n", ".bin"), Strings{"the"});

@@ -12,7 +12,7 @@ namespace {
 
 using Found = std::vector<std::pair<std::string, uint64_t>>;
 
-// Splits `text` handed over in pieces of `piece` bytes.
+// Splits `text`, which comes in pieces of `piece` bytes.
 Found Split(std::string_view text, size_t piece) {
   Found found;
   const WordSink sink = [&found](std::string_view word, uint64_t line) {

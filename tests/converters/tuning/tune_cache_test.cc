@@ -6,7 +6,7 @@
 
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
-#include "format/unpack.h"
+#include "tests/support/unpack.h"
 #include "format/writer.h"
 #include "runtime/model.h"
 #include "runtime/session.h"

@@ -1,4 +1,4 @@
-// Which steps have a kernel of their own.
+// Which kinds of steps have a kernel of their own.
 #include "kernels/cuda/alone_kernels.h"
 
 #include <gtest/gtest.h>

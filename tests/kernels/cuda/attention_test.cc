@@ -1,5 +1,5 @@
-// Attention over many tokens with rings that stay on the device, and of many lanes at places of
-// their own; single tokens are the conformance test's.
+// Attention over many tokens, with rings that stay on the device, and for many lanes at positions
+// of their own. The conformance test has single tokens.
 #include "kernels/cuda/attention.h"
 
 #include <gtest/gtest.h>
@@ -63,8 +63,8 @@ Streams WindowStreams(const Shape& shape) {
   return {builder.Finish(op), input};
 }
 
-// Runs so many tokens on a stream for each entry of `begins`, which starts there with an empty
-// ring.
+// For each entry of `begins`, a stream that starts at this position with an empty ring. Runs
+// `tokens` tokens on each.
 void ExpectSameAsRef(const Shape& shape, const std::vector<uint64_t>& begins, uint64_t tokens,
                      Order order = Order::kForward) {
   const Streams streams = WindowStreams(shape);
@@ -101,7 +101,7 @@ TEST(CudaWindowAttention, LanesAtPlacesOfTheirOwn) {
   }
 }
 
-// Windows that several units share.
+// Windows whose heads are divided among several units.
 TEST(CudaWindowAttention, LongWindows) {
   for (const int bits : {0, 9}) {
     ExpectSameAsRef({2, 8, 36, 257, bits, Positions::kRows}, {0, 200, 255, 256, 500}, 20);
@@ -111,7 +111,7 @@ TEST(CudaWindowAttention, LongWindows) {
   }
 }
 
-// So many heads that none of them is divided.
+// Long windows, but so many heads that none is divided.
 TEST(CudaWindowAttention, LongWindowsOfManyLanes) {
   std::vector<uint64_t> begins;
   for (uint64_t i = 0; i < 33; ++i) begins.push_back(i * 19);

@@ -1,4 +1,4 @@
-// The backend as the rest of the library binds it.
+// The backend as the rest of the library uses it.
 #include "kernels/cuda/backend.h"
 
 #include <gtest/gtest.h>

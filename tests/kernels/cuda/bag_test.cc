@@ -1,4 +1,4 @@
-// Lists of words of several lanes, token by token, and the element-wise part of their classifier.
+// Bags of words of several lanes, token by token, and the element-wise part of their classifier.
 #include "kernels/cuda/bag.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The best of many numbers and the union of many sets, in both orders of a block's threads.
+// The best of many values and the union of many sets, in both orders of a block's threads.
 #include "kernels/cuda/best_words.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST_P(BestWordsTest, WordsJoinThoseThatAreThereAndSomeAreLeftOut) {
   std::vector<RankedWord> of_warps(kMaxWarps);
   constexpr uint32_t kWords = 150, kBest = 12;
   for (int round = 0; round < 5; ++round) {
-    // Known words from two sides of the new ones' ids, so that ties go either way.
+    // Known words with ids below and above those of the new words, so that ties go either way.
     std::vector<RankedWord> all;
     BestWords best{};
     for (uint32_t i = 0; i < 8; ++i) {

@@ -1,4 +1,4 @@
-// Where the bytes of a tile lie, and products that one thread makes of them.
+// The places of a tile's entries, and products that one thread computes from them.
 #include "kernels/cuda/byte_matrix.h"
 
 #include <gtest/gtest.h>

@@ -20,36 +20,36 @@ int32_t ValueOf(uint8_t byte) {
   return kSigned ? int32_t{static_cast<int8_t>(byte)} : int32_t{byte};
 }
 
-// Places as the comment of byte_product.h gives them, written out once more.
+// Which entries a thread holds is written out here again, as the comment of byte_product.h says it.
 template <bool kSignedA, bool kSignedB>
 void Check(const Tiles& tiles, int32_t start) {
   PerThread<TileA> a;
   PerThread<TileB> b;
   PerThread<TileD> d;
-  for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
-    const uint32_t g = lane / 4, t = lane % 4;
-    a[lane] = {};
-    b[lane] = {};
+  for (uint32_t thread = 0; thread < kWarpThreads; ++thread) {
+    const uint32_t g = thread / 4, t = thread % 4;
+    a[thread] = {};
+    b[thread] = {};
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t at = 8 * i;
-      a[lane].words[0] |= uint32_t{tiles.a[g][4 * t + i]} << at;
-      a[lane].words[1] |= uint32_t{tiles.a[g + 8][4 * t + i]} << at;
-      a[lane].words[2] |= uint32_t{tiles.a[g][16 + 4 * t + i]} << at;
-      a[lane].words[3] |= uint32_t{tiles.a[g + 8][16 + 4 * t + i]} << at;
-      b[lane].words[0] |= uint32_t{tiles.b[4 * t + i][g]} << at;
-      b[lane].words[1] |= uint32_t{tiles.b[16 + 4 * t + i][g]} << at;
-      d[lane].sums[i] = start;
+      a[thread].words[0] |= uint32_t{tiles.a[g][4 * t + i]} << at;
+      a[thread].words[1] |= uint32_t{tiles.a[g + 8][4 * t + i]} << at;
+      a[thread].words[2] |= uint32_t{tiles.a[g][16 + 4 * t + i]} << at;
+      a[thread].words[3] |= uint32_t{tiles.a[g + 8][16 + 4 * t + i]} << at;
+      b[thread].words[0] |= uint32_t{tiles.b[4 * t + i][g]} << at;
+      b[thread].words[1] |= uint32_t{tiles.b[16 + 4 * t + i][g]} << at;
+      d[thread].sums[i] = start;
     }
   }
   MultiplyTiles<kSignedA, kSignedB>(Warp(0), a, b, d);
-  for (uint32_t lane = 0; lane < kWarpThreads; ++lane) {
+  for (uint32_t thread = 0; thread < kWarpThreads; ++thread) {
     for (uint32_t i = 0; i < 4; ++i) {
-      const uint32_t row = TileRow(lane, i), stream = TileStream(lane, i);
+      const uint32_t row = TileRow(thread, i), stream = TileStream(thread, i);
       int32_t sum = start;
       for (uint32_t k = 0; k < kTileDepth; ++k) {
         sum += ValueOf<kSignedA>(tiles.a[row][k]) * ValueOf<kSignedB>(tiles.b[k][stream]);
       }
-      EXPECT_EQ(d[lane].sums[i], sum) << "row " << row << ", stream " << stream;
+      EXPECT_EQ(d[thread].sums[i], sum) << "row " << row << ", stream " << stream;
     }
   }
 }

@@ -1,5 +1,5 @@
-// The neural cache over many tokens, filled, full and overwritten; single tokens are the
-// conformance test's.
+// The neural cache over many tokens: while it fills, full, and overwritten. The conformance test
+// has single tokens.
 #include "kernels/cuda/cache.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Shape {
   uint64_t first_position = 1;
 };
 
-// A step that appends and one that asks.
+// A plan with a step that appends a pair and a step that computes the weights.
 OpCase CacheOfSteps(const Shape& shape, BufferId& hidden) {
   CaseBuilder builder("cache ", shape.width);
   CacheAppend append{};
@@ -63,7 +63,7 @@ TEST(CudaCache, FilledFullAndOverwritten) {
   }
 }
 
-// Several blocks of a sum.
+// More pairs than a sum block has terms.
 TEST(CudaCache, LargeCaches) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};
@@ -77,7 +77,7 @@ TEST(CudaCache, LargeCaches) {
   }
 }
 
-// Many lanes, whose units are larger.
+// Many lanes have larger units.
 TEST(CudaCache, OfManyLanes) {
   for (const int bits : {0, 9}) {
     BufferId hidden{};

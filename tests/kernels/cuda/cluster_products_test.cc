@@ -1,5 +1,5 @@
-// The two passes over the logits of a product that nothing stores, against the same over stored
-// logits: whole tiles and ragged ones, and both ways to divide them among warps.
+// The two passes over logits that are not stored, against the steps over stored logits: whole and
+// partial tiles, and both ways to divide them among warps.
 #include "kernels/cuda/cluster_products.h"
 
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@ namespace {
 constexpr uint32_t kThreads = 256;
 
 struct Shape {
-  uint32_t rows, stored, cols, lanes;  // of all logits, `stored` ones come after the product's
+  uint32_t rows, stored, cols, lanes;  // `stored` logits follow those of the product's rows
   int bits;
   bool bytes, fits_int32, biased, rectifies;
 };
 
-// A product, its lanes, and a copy of them whose logits are stored.
+// A product and its lanes; and the same lanes with stored logits, for comparison.
 class Cluster {
  public:
   explicit Cluster(const Shape& shape) : shape_(shape) {
@@ -153,7 +153,8 @@ TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
   ExpectSame({80, 0, 40, 64, 9, false, true, true, true});
 }
 
-// A head of 8 blocks at 4,096 lanes would leave half of a large device idle in units of 8 blocks.
+// A head of 8 sum blocks and 4,096 lanes: units of 8 sum blocks would leave half of a large device
+// idle.
 TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
   ClusterProduct head{};
   head.logits.count = 8 * kSumBlock;

@@ -1,4 +1,4 @@
-// Packed codes, and lanes that share them.
+// Packed codes of a coded table, and lanes that share them.
 #include "kernels/cuda/coded.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace kinglet::cuda::coded_test {
 namespace {
 
-// A table of so many rows whose codes have as many bits as the pool needs.
+// A table whose codes have as many bits as the pool needs.
 WeightId AddTable(CaseBuilder& builder, uint32_t rows, uint32_t positions, uint32_t pool,
                   bool hashed) {
   CodingScheme scheme;

@@ -1,5 +1,5 @@
 // Every operation of the CUDA backend against `ref`, one at a time: on the emulated device, in both
-// orders of its threads and blocks, and on a real one where there is one.
+// orders of its threads and blocks, and on the machine's device if there is one.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -28,7 +28,7 @@ std::vector<OpCase> AllCases() {
   return cases;
 }
 
-// The program's only step as a kernel of the host; each frame is `copies` lanes.
+// The program's only plan step as a kernel of the host. It runs on `copies` equal lanes per frame.
 Kernel AsKernel(std::shared_ptr<const Program> program, const BufferLayout& layout,
                 uint32_t copies) {
   return {EachFrame([program, layout, copies](const StreamFrame& frame) {

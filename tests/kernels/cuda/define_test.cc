@@ -1,4 +1,4 @@
-// Caches of several lanes: rows that are found, computed and given up, token after token.
+// The row caches of several lanes: rows that are found, computed and evicted, token after token.
 #include "kernels/cuda/define.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST(CudaDefine, TheCacheHoldsWhatTheHostsDoes) {
 TEST(CudaDefine, LanesComputeAndKeepTheirOwnRows) {
   std::vector<OpCase> cases;
   AddDefineEdges(cases);
-  // The second time all of them are found; the last two are in no bin.
+  // In the second run the cache holds every row. The last two tokens are in no bin.
   const std::vector<TokenAt> tokens = {{0}, {8}, {3}, {5}, {9}, {1000}};
   for (const OpCase& op_case : cases) ExpectLanesSameAsRef(op_case, tokens, 2);
 }

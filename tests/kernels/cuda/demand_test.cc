@@ -1,4 +1,4 @@
-// What steps make a device do, against sizes counted by hand.
+// The demand of steps, against sizes counted by hand.
 #include "kernels/cuda/demand.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::vector<StreamFrame> Lanes(size_t count, uint64_t position = 0, uint32_t tok
   return std::vector<StreamFrame>(count, frame);
 }
 
-// A product with a matrix of 9 bits, whose rows fill 7 tiles of 16 and its columns 3 of 32.
+// A product with a matrix of 9 bits: 100 rows are 7 tiles of 16, 70 columns are 3 tiles of 32.
 IntegerProduct NineBits() {
   IntegerProduct product{};
   product.matrix.rows = 100;
@@ -56,7 +56,7 @@ TEST(CudaDemand, LanesWhoseTokensAreElsewhereAskForNothing) {
   std::vector<StreamFrame> lanes = Lanes(70, 0, 3);
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).weight_bytes, 0u);
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 0u);
-  lanes[69].token = 12;  // in the second group of 64
+  lanes[69].token = 12;  // in the second group of 64 lanes
   EXPECT_EQ(DemandOf(MakeStep(product), lanes).byte_products, 7u * 16 * 3 * 32 * 4 * 64);
 }
 

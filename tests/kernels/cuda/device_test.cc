@@ -1,4 +1,4 @@
-// How steps become launches.
+// How device steps are divided into launches.
 #include "kernels/cuda/device.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Products with rows of every length, against sums made one by one.
+// Dot products with rows of every length, against plain sums.
 #include "kernels/cuda/dots.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ void ExpectExact(int32_t largest) {
   TestRandom random(2);
   for (const uint64_t n : kLengths) {
     for (const uint64_t count : kCounts) {
-      // All as large as they get, of one sign: the largest sum there is.
+      // Codes of the largest magnitude, mostly of one sign, for sums near the largest possible.
       std::vector<int16_t> q(n, static_cast<int16_t>(largest)), rows(n * count);
       for (int16_t& x : rows) {
         x = static_cast<int16_t>(random.Below(5) == 0 ? -largest : largest);

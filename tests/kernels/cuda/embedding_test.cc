@@ -1,4 +1,4 @@
-// Lanes whose tokens lie in different bins, and in none.
+// Lanes whose tokens are in different bins, and in no bin.
 #include "kernels/cuda/embedding.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ OpCase BinsCase(uint32_t width) {
 TEST(CudaEmbedding, LanesOfDifferentBinsAreAsEachAlone) {
   for (const uint32_t width : {1u, 33u, 64u}) {
     std::vector<TokenAt> tokens;
-    // Every word twice, those of a bin apart, and five of none.
+    // Every word twice, and five ids that are in no bin, in an order that mixes the bins.
     for (uint32_t i = 0; i < 66; ++i) tokens.push_back({i * 7 % 33});
     ExpectLanesSameAsRef(BinsCase(width), tokens);
   }

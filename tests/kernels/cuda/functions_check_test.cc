@@ -1,5 +1,5 @@
-// The proof that one sequence of operations gives one set of bits on host and device: exp, log,
-// sigmoid and tanh over floats of every kind. Skipped, with the reason, where there is no device.
+// exp, log, sigmoid and tanh have the same bits on host and device, for floats of every kind.
+// Skipped, with the reason, where there is no device.
 #include "kernels/cuda/functions_check.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace kinglet::cuda::functions_check_test {
 namespace {
 
-// Floats of every sign, exponent and kind, 257 apart in their bits.
+// Every 257th float by its bits: all signs, exponents, denormals, infinities and NaNs.
 std::vector<float> Floats() {
   std::vector<float> floats;
   for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 257) {

@@ -1,4 +1,5 @@
-// Runs what a plan's first step became, on lanes whose memory is copied from the host's and back.
+// Runs the device steps of a plan's first step on lanes whose memory is copied from the host and
+// back.
 #ifndef KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_
 #define KINGLET_TESTS_KERNELS_CUDA_LANE_RUNS_H_
 
@@ -19,7 +20,7 @@
 
 namespace kinglet::cuda {
 
-// Memory of the device that is a copy of the host's.
+// A copy of some host memory on the device.
 class Mirror {
  public:
   Mirror(const std::shared_ptr<Device>& device, Queue& queue, std::byte* host, uint64_t bytes)
@@ -37,7 +38,7 @@ class Mirror {
   DeviceMemory memory_;
 };
 
-// All frames are lanes of one run. Of frames that share memory the last counts.
+// All frames are lanes of one run. Where frames share host memory, it gets the last one's result.
 inline void RunOnLanes(const Program& program, const BufferLayout& layout,
                        std::span<const StreamFrame> frames) {
   const std::unique_ptr<Queue> queue = std::move(program.device()->CreateQueue()).value();
@@ -61,12 +62,13 @@ inline void RunOnLanes(const Program& program, const BufferLayout& layout,
   for (Mirror& memory : state) memory.Fetch();
 }
 
-// Runs a case at several tokens and positions as lanes of one run, in both orders of the emulated
-// device, `times` times, and expects of each lane what `ref` makes of it alone.
 struct TokenAt {
   uint32_t token = 0;
   uint64_t position = 0;
 };
+
+// Runs a case `times` times, with a lane for each of `tokens`, in both orders of the emulated
+// device. Expects each lane to be as `ref` leaves it when it runs alone.
 inline void ExpectLanesSameAsRef(const OpCase& op_case, std::span<const TokenAt> tokens,
                                  uint32_t times = 1) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();

@@ -1,5 +1,5 @@
-// Streams whose memory stays on an emulated device from token to token, and the same streams under
-// `ref`.
+// Streams whose memory stays on an emulated device from token to token, compared with the same
+// streams run by `ref`.
 #ifndef KINGLET_TESTS_KERNELS_CUDA_LANES_H_
 #define KINGLET_TESTS_KERNELS_CUDA_LANES_H_
 
@@ -21,7 +21,7 @@
 
 namespace kinglet::cuda {
 
-// Where a stream is.
+// The position of a stream, and its next token.
 struct StreamPlace {
   uint64_t position = 0, source_length = 0;
   uint32_t token = 0;
@@ -29,8 +29,8 @@ struct StreamPlace {
 
 class Lanes {
  public:
-  // Of the case's plan, which may have several steps; its contents do not matter: memory begins as
-  // zeros.
+  // `count` streams of the case's plan, which may have several steps. Memory begins as zeros,
+  // whatever the case's contents are.
   Lanes(const OpCase& op_case, size_t count, const Emulation& emulation = {})
       : op_case_(op_case),
         device_(EmulatedDevice(emulation)),
@@ -48,8 +48,8 @@ class Lanes {
     }
   }
 
-  // Gives a buffer of every stream new random elements: codes over their whole range, reals around
-  // zero.
+  // Fills a buffer of every stream with random elements: codes over their whole range, reals within
+  // [-4, 4].
   void Randomise(BufferId id) {
     const BufferSpec& buffer = op_case_.plan.buffer(id);
     for (Stream& stream : streams_) {
@@ -75,7 +75,7 @@ class Lanes {
     }
   }
 
-  // Runs the plan on all streams, and compares all of their memory with what `ref` leaves.
+  // Runs the plan on all streams, and compares all of their memory with what `ref` leaves there.
   void RunAt(const std::vector<StreamPlace>& places) {
     std::vector<Lane> lanes;
     for (size_t i = 0; i < streams_.size(); ++i) {

@@ -42,7 +42,7 @@ class CudaLanes : public testing::Test {
   std::shared_ptr<const DeviceProgram> Bind(const std::shared_ptr<Device>& device) {
     return BindTo(device, plan_, layout_, {}).value();
   }
-  // What the lane's sum is.
+  // The lane's buffer `sum`.
   static Reals Sum(DeviceLanes& lanes, uint32_t lane, const BufferLayout& layout) {
     std::vector<std::byte> scratch(layout.scratch_bytes), state(layout.state_bytes);
     StreamFrame frame{scratch.data(), state.data(), 0, 0};
@@ -122,7 +122,7 @@ TEST_F(CudaLanes, MemoryIsTheDevices) {
   EXPECT_EQ(program->FreeBytes(), before);
 }
 
-// A device whose queues do nothing, and fail from some call on.
+// A device whose queues do nothing, and fail at one call.
 class BrokenDevice : public Device {
  public:
   explicit BrokenDevice(int calls) : calls_(calls) {}
@@ -148,7 +148,7 @@ class BrokenDevice : public Device {
 
    private:
     Status Call() {
-      // Once: that later calls fail too is not the queue's doing.
+      // Only once: it is DeviceLanes that makes all later calls fail.
       return calls_-- == 0 ? Status(KINGLET_INTERNAL, "cuda: broken") : Status();
     }
     int calls_;

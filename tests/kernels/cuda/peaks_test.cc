@@ -1,4 +1,4 @@
-// Against what the makers' data sheets print.
+// Peak rates against those on NVIDIA's data sheets.
 #include "kernels/cuda/peaks.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(CudaPeaks, AreThePublishedOnes) {
 }
 
 TEST(CudaPeaks, AreUnknownWhereNothingIsPublishedOrTensorCoresRest) {
-  // T4: 320 gigabytes a second. Its tensor cores do without these kernels.
+  // T4: 320 gigabytes a second. The kernels do not use its tensor cores.
   const DevicePeaks old = PeaksOf({7, 5, 40, 1'590'000, 5'001'000, 256});
   EXPECT_NEAR(old.bytes_per_second, 320e9, 1e9);
   EXPECT_EQ(old.byte_products_per_second, 0);

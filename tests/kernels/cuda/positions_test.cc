@@ -1,5 +1,5 @@
-// Rows by position, of many lanes at places of their own, over a whole source; single tokens are
-// the conformance test's.
+// Rows by position, for lanes at positions of their own, and over a whole source. The conformance
+// test has single tokens.
 #include "kernels/cuda/positions.h"
 
 #include <gtest/gtest.h>

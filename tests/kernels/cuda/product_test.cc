@@ -1,5 +1,5 @@
-// Integer products of the largest codes and the longest rows there may be, against 64-bit sums; and
-// the parts that lanes are taken in.
+// Integer products with the largest codes and the longest rows, against 64-bit sums, and for every
+// way in which the work is divided.
 #include "kernels/cuda/product.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kThreads = 256;
 
-// Every row and vector of one value; y as the kernel gives it.
+// y of the kernel for one row, where all weights are equal, and all codes.
 float ProductOfConstants(uint32_t cols, int bits, int16_t weight, int16_t code, bool fits_int32,
                          uint32_t lanes) {
   const BytePlanes planes = LayOutPlanes(std::vector<int16_t>(cols, weight), 1, cols, bits);
@@ -70,13 +70,12 @@ TEST(IntegerProduct, OfTheLargestCodesIsExact) {
   }
 }
 
-// A product of random codes on some lanes, in both orders of threads and units, against sums made
-// one by one.
+// A product of random codes on some lanes, in both orders of threads and units, against plain sums.
 struct Shape {
   uint32_t rows, cols, lanes;
   int bits;
   bool bytes, fits_int32;
-  uint32_t misplaced = 0;  // codes before x: what 8 bytes are aligned to it is not
+  uint32_t misplaced = 0;  // codes before x, so that it is not aligned to 8 bytes
 };
 void ExpectPlainSums(const Shape& shape, Order order) {
   const auto [rows, cols, lanes, bits, bytes, fits_int32, misplaced] = shape;
@@ -131,8 +130,8 @@ void ExpectPlainSums(const Shape& shape, Order order) {
   }
 }
 
-// Warps that divide the columns among them: more of them than column tiles, as many, and tiles that
-// are no multiple of the warps; several rows of tiles to a unit.
+// Warps share the columns: more warps than column tiles, as many, and a number of tiles that is no
+// multiple of the warps. Some units have several tiles of rows.
 TEST(IntegerProduct, OfFewLanesIsTheSameHoweverItsColumnsAreDivided) {
   for (const Order order : {Order::kForward, Order::kBackward}) {
     for (const uint32_t cols : {1u, 33u, 63u, 256u, 257u, 1001u}) {
@@ -150,8 +149,9 @@ TEST(IntegerProduct, OfFewLanesIsTheSameHoweverItsColumnsAreDivided) {
       }
     }
   }
-  ExpectPlainSums({40, 1100, 8, 8, false, true}, Order::kBackward);  // more than 8 lanes' room
-  ExpectPlainSums({16, 9001, 1, 8, false, false}, Order::kForward);  // more than one lane's
+  ExpectPlainSums({40, 1100, 8, 8, false, true},
+                  Order::kBackward);  // more columns than fit for 8 lanes
+  ExpectPlainSums({16, 9001, 1, 8, false, false}, Order::kForward);  // more than fit for one lane
   ExpectPlainSums({8200, 70, 1, 8, false, true}, Order::kBackward);  // a launch of its own
 }
 
@@ -165,8 +165,7 @@ TEST(IntegerProduct, OfManyLanesIsThatOfEach) {
   }
 }
 
-// The units of a product that shares a launch of few blocks are one for each block, where its
-// rows are few enough for that; how many rows share such a launch does not depend on it.
+// A product with few rows has about one unit for each block of a small launch.
 TEST(IntegerProduct, HasAUnitForEveryBlockOfASmallLaunch) {
   const auto units = [](uint32_t rows, uint32_t cols, uint32_t lanes) {
     IntegerProduct product{};
@@ -183,7 +182,7 @@ TEST(IntegerProduct, HasAUnitForEveryBlockOfASmallLaunch) {
   EXPECT_EQ(units(8208, 1024, 1), 129u);
 }
 
-// 255 * 16383 * 512 is just below 2^31: the parts of the sum, times their powers, are not.
+// 255 * 16383 * 512 is just below 2^31, but the planes' sums times their powers of 256 are not.
 TEST(IntegerProduct, SumsThatFit32BitsStayThere) {
   for (const int16_t code : {int16_t{16383}, int16_t{-16383}}) {
     EXPECT_EQ(ProductOfConstants(512, 9, 255, code, true, 1),

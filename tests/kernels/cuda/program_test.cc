@@ -1,5 +1,5 @@
-// Plans of several steps on the emulated device against `ref`: what runs as one launch, and steps
-// that are joined.
+// Plans of several steps on the emulated device against `ref`: steps that share a launch, and steps
+// that are merged.
 #include "kernels/cuda/program.h"
 
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ TEST(CudaProgram, AProductQuantisesWhatTheNextStepWould) {
   const auto bound = Program::Bind(chain.plan, chain.layout, EmulatedDevice(), {});
   ASSERT_TRUE(bound.ok());
   EXPECT_EQ((*bound)->List({1, 2}).count, 0u);
-  EXPECT_EQ((*bound)->List({5, 6}).count, 1u);  // what quantises a normalised vector stays
+  EXPECT_EQ((*bound)->List({5, 6}).count, 1u);  // the quantiser after the layer norm stays
 }
 
 TEST(CudaProgram, StepsOfALaneFollowWithoutWaiting) {

@@ -1,4 +1,4 @@
-// Which steps answer a query, for few lanes and for many. What they answer is ranking_test's.
+// Which steps answer a query, for few lanes and for many. ranking_test.cc checks the answers.
 #include "kernels/cuda/queries.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace kinglet::cuda::queries_test {
 namespace {
 
-// A MicroNet with a head and two tails, of so many columns, and a cache of so many pairs.
+// A MicroNet with a head and two tails, and a neural cache of so many pairs.
 std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   TinyOptions options;
   options.quantised = true;
@@ -26,11 +26,11 @@ std::shared_ptr<const Model> ModelOf(uint32_t width, uint32_t pairs) {
   options.vocabulary_size = 400;
   options.width = width;
   ModelOptions on_ref;
-  on_ref.backend = "ref";  // which reads the weights where they lie
+  on_ref.backend = "ref";  // it keeps the file's weights, which BindWith reads
   return Model::FromBytes(SerialiseModel(TinyMicronet(options)).value(), on_ref).value();
 }
 
-// On a device whose blocks have so much shared memory.
+// Binds to a device whose blocks have so much shared memory.
 Result<std::shared_ptr<const Program>> BindWith(const Model& model, uint64_t shared_bytes) {
   Emulation emulation;
   emulation.shared_bytes = shared_bytes;
@@ -44,9 +44,9 @@ class QueriesTest : public ::testing::Test {
     program_ =
         std::move(Program::Bind(model_->plan(), model_->layout(), EmulatedDevice(), {})).value();
   }
-  static bool Has(const StepList& list, uint32_t kind) {
-    return std::any_of(list.steps, list.steps + list.count,
-                       [kind](const Step& step) { return step.kind == kind; });
+  template <class T>
+  static bool Has(const StepList& list) {
+    return std::any_of(list.steps, list.steps + list.count, IsKind<T>);
   }
   std::shared_ptr<const Model> model_;
   std::shared_ptr<const Program> program_;
@@ -56,27 +56,27 @@ TEST_F(QueriesTest, ManyLanesMakeLogitsTwiceAndFewStoreThem) {
   const Queries& queries = program_->queries();
   ASSERT_TRUE(queries.can_rank());
   ASSERT_EQ(queries.clusters(), model_->plan().clusters.size());
-  const uint32_t stored = MakeStep(LargestOfBlocks{}).kind;
-  const uint32_t fused = MakeStep(LargestOfProducts{}).kind;
   const StepList few = queries.AllClusterSteps(kLanesWorthFusing - 1);
   const StepList many = queries.AllClusterSteps(kLanesWorthFusing);
-  EXPECT_TRUE(Has(few, stored));
-  EXPECT_FALSE(Has(few, fused));
-  EXPECT_TRUE(Has(many, fused));
+  EXPECT_TRUE(Has<LargestOfBlocks>(few));
+  EXPECT_FALSE(Has<LargestOfProducts>(few));
+  EXPECT_TRUE(Has<LargestOfProducts>(many));
   uint32_t steps = 0;
   for (size_t i = 0; i < queries.clusters(); ++i) steps += queries.ClusterSteps(i, 1).count;
   EXPECT_EQ(steps, few.count);
 }
 
-// As on compute capability 7.5, which has less than a head of so many columns would take.
+// As on compute capability 7.5, whose blocks have less shared memory than this head needs.
 TEST_F(QueriesTest, LogitsAreNotMadeTwiceWhereABlockHasTooLittleSharedMemory) {
   constexpr uint64_t kLittle = 65536;
   const auto model = ModelOf(512, 9);
   const auto ample = BindWith(*model, 98304).value(), scarce = BindWith(*model, kLittle).value();
-  const uint32_t fused = MakeStep(LargestOfProducts{}).kind;
-  EXPECT_TRUE(Has(ample->queries().ClusterSteps(0, kLanesWorthFusing), fused));
-  EXPECT_FALSE(Has(scarce->queries().ClusterSteps(0, kLanesWorthFusing), fused));
-  EXPECT_TRUE(Has(scarce->queries().ClusterSteps(1, kLanesWorthFusing), fused));
+  const auto fused = [](const Program& program, size_t cluster) {
+    return Has<LargestOfProducts>(program.queries().ClusterSteps(cluster, kLanesWorthFusing));
+  };
+  EXPECT_TRUE(fused(*ample, 0));
+  EXPECT_FALSE(fused(*scarce, 0));
+  EXPECT_TRUE(fused(*scarce, 1));
   const StepList all = scarce->queries().AllClusterSteps(kLanesWorthFusing);
   for (const Step& step : std::span(all.steps, all.count)) EXPECT_LE(SharedBytesOf(step), kLittle);
 }

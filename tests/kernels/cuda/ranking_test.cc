@@ -1,6 +1,7 @@
-// The most probable words and single words' log-probabilities, ranked on the (emulated) device from
-// stored logits and from products made twice, at once and tail by tail as they are needed, against
-// every word's number computed plainly from the reference kernels' logits.
+// The most probable words and the log-probabilities of single words, from the emulated device: from
+// stored logits and from products that are computed twice, of all clusters at once and of the head
+// first. They are compared with every word's log-probability, computed plainly from the reference
+// kernels' logits.
 #include "kernels/cuda/ranking.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,8 @@ struct Shape {
   int bits = 9;
 };
 
-// A softmax over clusters and a neural cache's numbers, behind a hidden state of codes.
+// A plan with only the output part of a model: a softmax over clusters, and the buffers of a neural
+// cache. The hidden state is codes.
 class Network {
  public:
   Network(const Shape& shape, uint64_t seed) : random_(seed) {
@@ -128,7 +130,7 @@ class Network {
   TensorPool pool_;
 };
 
-// A lane's memory on the host.
+// The memory of a lane on the host.
 struct HostLane {
   std::vector<std::byte> scratch, state;
   StreamFrame frame;
@@ -136,7 +138,7 @@ struct HostLane {
 
 class RankingTest : public ::testing::Test {
  protected:
-  // Random hidden states and caches; every lane as far as its number says.
+  // Lanes with random hidden states and caches; lane n is at position 7 n.
   static std::vector<HostLane> MakeLanes(const Network& network, uint32_t count, uint64_t seed) {
     TestRandom random(seed);
     std::vector<HostLane> lanes(count);
@@ -155,7 +157,7 @@ class RankingTest : public ::testing::Test {
       const uint64_t pairs = CachePairs(lane.frame.position, cache.capacity, 1);
       float total = 0;
       for (uint64_t i = 0; i < pairs; ++i) {
-        // A few words again and again, and some weights that underflowed.
+        // Some words often, and some weights 0, as after an underflow.
         const uint32_t range = random.Below(2) == 0 ? 5 : network.plan.vocabulary_size;
         network.layout[cache.words].At<uint32_t>(lane.frame)[i] = random.Below(range);
         const float weight =
@@ -168,7 +170,7 @@ class RankingTest : public ::testing::Test {
     return lanes;
   }
 
-  // log p of every word, from the reference kernels.
+  // The log-probability of every word, from the logits of the reference kernels.
   static std::vector<float> Expected(const Network& network, const HostLane& original,
                                      bool empty_is_normalised) {
     HostLane lane = original;
@@ -241,7 +243,7 @@ class RankingTest : public ::testing::Test {
     return on;
   }
 
-  // What nobody may read of a cluster that was not computed: no numbers.
+  // Fills the logits of a cluster with NaNs: nobody may read them before they are computed.
   static void Spoil(const Network& network, size_t index, const OnDevice& on, Queue& queue) {
     const ClusterPlan& cluster = network.plan.clusters[index];
     for (const BufferId id : {cluster.logits, cluster.normaliser}) {
@@ -268,7 +270,7 @@ class RankingTest : public ::testing::Test {
     const std::unique_ptr<Queue> queue = std::move(device->CreateQueue()).value();
     const OnDevice on = ToDevice(program, *queue, lanes);
     const auto* array = reinterpret_cast<const Lane*>(on.array.data());
-    // Of exactly as much memory as is needed: a sanitizer sees what goes beyond it.
+    // Exactly as much memory as is needed, so that a sanitizer sees accesses beyond it.
     const uint64_t bytes_each = RankedWords::BytesFor(k);
     std::vector<std::byte> ranked(lane_count * bytes_each), lazily = ranked;
     std::vector<WordAnswer> single(lane_count);
@@ -289,7 +291,7 @@ class RankingTest : public ::testing::Test {
       std::memcpy(&found, answers.data() + lane * bytes_each, bytes_each);
       return found;
     };
-    // The head first, then only the tails that it asks for, each lane's by themselves.
+    // The head first, then for each lane only the tails that it asks for.
     std::vector<uint64_t> tails(lane_count, ~uint64_t{0});
     const size_t clusters = network.plan.clusters.size();
     for (size_t i = 1; i < clusters; ++i) Spoil(network, i, on, *queue);
@@ -307,7 +309,7 @@ class RankingTest : public ::testing::Test {
       }
     }
     ASSERT_TRUE(rank(RankedPart::kTails, lazily, tails));
-    // And all of them at once.
+    // All clusters at once.
     for (size_t i = 0; i < clusters; ++i) {
       ASSERT_TRUE(
           queue->Run(program.queries().ClusterSteps(i, lane_count), array, lane_count).ok());
@@ -338,7 +340,7 @@ class RankingTest : public ::testing::Test {
     }
   }
 
-  uint32_t tails_left_out_ = 0;  // over all lanes: never computed for the lazy answer
+  uint32_t tails_left_out_ = 0;  // tails of all lanes that were not computed for the lazy answer
 };
 
 TEST_F(RankingTest, StoredLogitsAndOnesMadeTwiceGiveThePlainAnswer) {

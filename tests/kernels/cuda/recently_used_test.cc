@@ -1,4 +1,4 @@
-// What is remembered of the launches of a queue.
+// The least-recently-used cache.
 #include "kernels/cuda/recently_used.h"
 
 #include <gtest/gtest.h>

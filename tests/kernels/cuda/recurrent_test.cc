@@ -1,4 +1,4 @@
-// States of several lanes that go on from token to token.
+// The states of several lanes over some tokens.
 #include "kernels/cuda/recurrent.h"
 
 #include <gtest/gtest.h>

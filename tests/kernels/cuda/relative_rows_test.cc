@@ -1,4 +1,4 @@
-// The rows that the device makes of a projection, against `ref`'s and against the formula.
+// The position rows that the device computes, against those of `ref` and against the formula.
 #include "kernels/cuda/relative_rows.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// Logits block by block: the three steps' own results, which the conformance test sees only
-// together.
+// The results of each of the three steps; the conformance test sees only the last.
 #include "kernels/cuda/softmax.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +48,8 @@ TEST(CudaSoftmax, EachStepLeavesWhatTheNextReads) {
   }
 }
 
-// Every 97th float from -0 to minus infinity, all about where results become denormal and 0.
+// Every 97th float from -0 to minus infinity, and all floats where the result becomes denormal and
+// 0.
 TEST(CudaSoftmax, ExponentialsOfAtMostZeroAreTheSameWithoutABranch) {
   const auto expect_same = [](uint32_t bits) {
     const float x = kinglet::internal::FloatFromBits(bits);

@@ -1,5 +1,4 @@
-// Sums of one number with many, part by part; the other operations on vectors are the conformance
-// test's.
+// AddOne over several units, and rounding. The conformance test has the other steps on vectors.
 #include "kernels/cuda/vectors.h"
 
 #include <gtest/gtest.h>

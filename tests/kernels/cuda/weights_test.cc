@@ -1,4 +1,4 @@
-// Quantised matrices in tiles of bytes: every entry comes back, and the file's bytes are given up.
+// Quantised matrices in tiles of bytes: every entry comes back, and the file's bytes are released.
 #include "kernels/cuda/weights.h"
 
 #include <gtest/gtest.h>

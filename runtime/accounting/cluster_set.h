@@ -1,7 +1,7 @@
-// Which clusters of a softmax: the head is 0, tail i is i + 1. A value of fixed size, so that
-// queries keep account of what they open without allocating.
-#ifndef KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
-#define KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
+// A set of clusters of an adaptive softmax: the head is 0, tail i is i + 1. Its size is fixed, so
+// that queries can record what they compute without allocating.
+#ifndef KINGLET_RUNTIME_ACCOUNTING_CLUSTER_SET_H_
+#define KINGLET_RUNTIME_ACCOUNTING_CLUSTER_SET_H_
 
 #include <array>
 #include <bit>
@@ -38,17 +38,17 @@ class ClusterSet {
     return *this;
   }
 
-  // How many there are.
+  // The number of clusters in the set.
   size_t Count() const {
     size_t count = 0;
     for (const uint64_t word : words_) count += static_cast<size_t>(std::popcount(word));
     return count;
   }
-  // The first 64, a bit each.
+  // Bit i is 1 if cluster i < 64 is in the set.
   uint64_t LowBits() const { return words_[0]; }
 
   bool operator==(const ClusterSet&) const = default;
-  // Any strict order, for maps.
+  // Some strict order, for maps.
   bool operator<(const ClusterSet& other) const { return words_ < other.words_; }
 
  private:
@@ -58,4 +58,4 @@ class ClusterSet {
 
 }  // namespace kinglet
 
-#endif  // KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
+#endif  // KINGLET_RUNTIME_ACCOUNTING_CLUSTER_SET_H_

@@ -1,0 +1,320 @@
+#include "converters/recipe/apply_passes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "converters/passes/low_rank.h"
+#include "converters/passes/product_quantise.h"
+#include "converters/passes/prune.h"
+#include "converters/passes/quantise.h"
+#include "converters/passes/reconstruction.h"
+#include "converters/passes/slim_mapping.h"
+#include "converters/passes/sub_vectors.h"
+#include "converters/passes/summed_codes.h"
+#include "converters/recipe/project_table.h"
+#include "converters/sources/quoted.h"
+#include "format/overloaded.h"
+
+namespace kinglet {
+namespace {
+
+std::string NumberAs(double number, const char* format) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, number);
+  return text;
+}
+
+std::string BytesReport(const Reconstruction& found) {
+  return std::to_string(found.bytes_before) + " -> " + std::to_string(found.bytes_after) +
+         " bytes, ratio " + NumberAs(found.Ratio(), "%.2f");
+}
+
+std::string Report(const std::string& tensor, const std::string& what,
+                   const Reconstruction& found) {
+  return tensor + ": " + what + ", relative error " + NumberAs(found.relative_error, "%.4g") +
+         ", mean squared error " + NumberAs(found.mean_squared_error, "%.4g") + ", " +
+         BytesReport(found);
+}
+
+// What a pass did to its tensors. Up to three tensors have a note each, more have one together.
+class PassReports {
+ public:
+  void Add(std::string tensor, std::string what, const Reconstruction& found) {
+    reports_.push_back({std::move(tensor), std::move(what), found});
+  }
+
+  std::vector<std::string> Notes() const {
+    constexpr size_t kMaxNotes = 3;
+    std::vector<std::string> notes;
+    if (reports_.size() <= kMaxNotes) {
+      for (const auto& [tensor, what, found] : reports_) {
+        notes.push_back(Report(tensor, what, found));
+      }
+      return notes;
+    }
+    Reconstruction sum;
+    const auto* worst = &reports_[0];
+    for (const TensorReport& report : reports_) {
+      sum.bytes_before += report.found.bytes_before;
+      sum.bytes_after += report.found.bytes_after;
+      if (report.found.relative_error > worst->found.relative_error) worst = &report;
+    }
+    notes.push_back(std::to_string(reports_.size()) + " tensors: " + reports_[0].what +
+                    ", relative error up to " + NumberAs(worst->found.relative_error, "%.4g") +
+                    " (" + worst->tensor + "), " + BytesReport(sum));
+    return notes;
+  }
+
+ private:
+  struct TensorReport {
+    std::string tensor, what;
+    Reconstruction found;
+  };
+  std::vector<TensorReport> reports_;
+};
+
+bool HoldsFloats(const EncodedTensor& tensor) {
+  return std::visit(
+      Overloaded{[](const DenseF32&) { return true; }, [](const DenseF16&) { return true; },
+                 [](const Quantised&) { return false; }, [](const Coded&) { return false; }},
+      tensor.values);
+}
+
+// One pass over a model; a visitor of its step.
+class PassRunner {
+ public:
+  PassRunner(const PassRecipe& pass, size_t index, const PassSurroundings& around,
+             LoadedModel& model)
+      : pass_(pass), where_("pass " + std::to_string(index)), around_(around), model_(model) {}
+
+  Status operator()(const PruneStep& step) {
+    return ForEach(model_.prunable, "prune", [&](TensorId id) -> Status {
+      EncodedTensor& tensor = model_.draft.tensors[id];
+      const std::vector<float> before = DecodedValues(tensor);
+      PruneTensor(step.fraction, tensor);
+      tensor.pruned = true;
+      Note(tensor, "pruned", before);
+      return {};
+    });
+  }
+
+  Status operator()(const QuantiseStep& step) {
+    return ForEach(model_.quantisable, "quantise", [&](TensorId id) -> Status {
+      EncodedTensor& tensor = model_.draft.tensors[id];
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
+      if (tensor.shape.size() == 1) {
+        tensor.values = QuantiseDivided(before, step.bits);
+      } else if (step.per_tensor) {
+        tensor.values = QuantiseWhole(before, step.bits);
+      } else {
+        tensor.values = QuantiseRows(before, tensor.shape, step.bits);
+      }
+      Note(tensor, std::to_string(step.bits) + " bits", before);
+      return {};
+    });
+  }
+
+  Status operator()(const HalveStep&) {
+    return ForEach({}, "half", [&](TensorId id) -> Status {
+      EncodedTensor& tensor = model_.draft.tensors[id];
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
+      DenseF16 half;
+      for (const float value : before) half.words.push_back(FloatToHalf(value));
+      const auto infinite = [](uint16_t word) { return (word & 0x7C00) == 0x7C00; };
+      if (std::any_of(half.words.begin(), half.words.end(), infinite)) {
+        return Refuse(tensor.name, "values that float16 can hold", "larger ones");
+      }
+      tensor.values = std::move(half);
+      Note(tensor, "float16", before);
+      return {};
+    });
+  }
+
+  Status operator()(const CodeStep& step) {
+    return ForEach({}, "code", [&](TensorId id) -> Status {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
+      Result<CodedTable> made = MakeCodes(step, tensor.name, before, tensor.shape);
+      if (!made.ok()) return Placed(tensor.name, made.status());
+      CodedTable coded = std::move(made).value();
+      const bool hashed = step.mapping == CodeStep::Mapping::kHashed;
+      Reconstruction found = Compare(before, tensor.shape, coded);
+      if (hashed) found.bytes_after -= BytesOfCodes(coded);
+      model_.notes.push_back(Report(
+          tensor.name,
+          std::to_string(coded.positions) + (hashed ? " hashed codes" : " codes") + " a row, " +
+              std::to_string(coded.codebook.size() / coded.length) + " sub-vectors",
+          found));
+      Replace(id, std::move(coded), hashed ? std::optional(step.seed) : std::nullopt);
+      return {};
+    });
+  }
+
+  Status operator()(const LowRankStep& step) {
+    return ForEach({}, "low_rank", [&](TensorId id) -> Status {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      if (tensor.shape.size() != 2) return Refuse(tensor.name, "a matrix", "a vector");
+      KINGLET_ASSIGN_OR_RETURN(const std::vector<float> before, Float32Values(tensor));
+      Result<LowRank> made =
+          step.rank ? FactoriseToRank(before, tensor.shape, *step.rank, around_.threads)
+                    : FactoriseToError(before, tensor.shape, step.error, around_.threads);
+      if (!made.ok()) return Placed(tensor.name, made.status());
+      Reconstruction found = Compare(before, tensor.shape, *made);
+      const std::string name = tensor.name;
+      const std::string what = "rank " + std::to_string(made->rank);
+      KINGLET_RETURN_IF_ERROR(ProjectTable(id, *std::move(made), where_, model_, found));
+      model_.notes.push_back(Report(name, what, found));
+      return {};
+    });
+  }
+
+  Status operator()(const CalibrateStep& step) {
+    for (const TensorId id : model_.quantisable) {
+      const EncodedTensor& tensor = model_.draft.tensors[id];
+      if (HoldsFloats(tensor)) {
+        return Refuse("calibrate, " + tensor.name, "integers, by a quantise pass before", "floats");
+      }
+    }
+    const auto path = std::filesystem::path(around_.folder) / step.text;
+    model_.calibration = LoadedModel::Calibration{path.string(), step.bits};
+    return {};
+  }
+
+ private:
+  // The error of a pass, with pass and tensor in front.
+  Status Placed(const std::string& tensor, const Status& status) const {
+    return Status(status.code(), "recipe: " + where_ + ", " + tensor + ": " + status.message());
+  }
+  Status Refuse(const std::string& where, const std::string& expected,
+                const std::string& found) const {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", where_ + ", " + where, expected,
+                           found);
+  }
+
+  Result<std::vector<float>> Float32Values(const EncodedTensor& tensor) const {
+    const auto* dense = std::get_if<DenseF32>(&tensor.values);
+    if (dense == nullptr) return Refuse(tensor.name, "a float32 tensor", "another");
+    return dense->values;
+  }
+
+  // Runs `apply` on the tensors that the patterns name, or on `otherwise` if there are no patterns.
+  template <class Apply>
+  Status ForEach(const std::vector<TensorId>& otherwise, const char* what, Apply apply) {
+    std::vector<TensorId> chosen;
+    if (pass_.tensors.empty()) chosen = otherwise;
+    for (const std::string& pattern : pass_.tensors) {
+      bool any = false;
+      for (TensorId id = 0; id < model_.draft.tensors.size(); ++id) {
+        if (!MatchesPattern(pattern, model_.draft.tensors[id].name)) continue;
+        any = true;
+        if (std::find(chosen.begin(), chosen.end(), id) == chosen.end()) chosen.push_back(id);
+      }
+      if (!any) return Refuse(what, "a tensor that " + QuotedName(pattern) + " names", "none");
+    }
+    if (chosen.empty()) return Refuse(what, "tensors", "none named");
+    for (const TensorId id : chosen) {
+      if (model_.draft.tensors[id].coded() && pass_.tensors.empty()) continue;
+      if (model_.draft.tensors[id].coded()) {
+        return Refuse(model_.draft.tensors[id].name, "a tensor that is not coded", "codes");
+      }
+      KINGLET_RETURN_IF_ERROR(apply(id));
+    }
+    for (std::string& note : reports_.Notes()) model_.notes.push_back(std::move(note));
+    return {};
+  }
+
+  void Note(const EncodedTensor& tensor, const std::string& what, std::span<const float> before) {
+    reports_.Add(tensor.name, what, Compare(before, tensor));
+  }
+
+  Result<CodedTable> MakeCodes(const CodeStep& step, const std::string& tensor,
+                               std::span<const float> values, const Shape& shape) const {
+    KMeansOptions clustering;
+    clustering.seed = step.seed;
+    clustering.iterations = step.iterations;
+    clustering.restarts = step.restarts;
+    clustering.threads = around_.threads;
+    if (step.sum) {
+      SumQuantisation options;
+      options.positions = step.positions;
+      options.choices = step.sub_vectors / step.positions;
+      options.sweeps = step.sweeps;
+      options.clustering = std::move(clustering);
+      options.progress = ClusteringProgress(step, tensor, step.positions);
+      return QuantiseToSums(values, shape, options);
+    }
+    std::vector<uint32_t> pools = step.pools == CodeStep::Pools::kOne
+                                      ? std::vector{static_cast<uint32_t>(step.sub_vectors)}
+                                      : EvenPools(step.sub_vectors, step.positions);
+    if (step.mapping == CodeStep::Mapping::kClustered) {
+      ProductQuantisation options;
+      options.positions = step.positions;
+      options.pools = std::move(pools);
+      options.clustering = std::move(clustering);
+      options.progress = ClusteringProgress(step, tensor, options.pools.size());
+      return ProductQuantise(values, shape, options);
+    }
+    const auto mapping = step.mapping == CodeStep::Mapping::kHashed ? HashedCodes : ShuffledCodes;
+    KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> codes,
+                             mapping(shape, step.positions, pools, step.seed));
+    return FitSubVectors(values, shape, step.positions, std::move(pools), std::move(codes),
+                         around_.threads);
+  }
+
+  std::function<void(uint64_t, const KMeansStep&)> ClusteringProgress(const CodeStep& step,
+                                                                      const std::string& tensor,
+                                                                      uint64_t pools) const {
+    if (!around_.progress) return {};
+    return [this, step, tensor, pools](uint64_t pool, const KMeansStep& done) {
+      const auto of = [](uint64_t number, uint64_t total) {
+        return std::to_string(number + 1) + " of " + std::to_string(total);
+      };
+      around_.progress(where_ + ", " + tensor + ": pool " + of(pool, pools) + ", restart " +
+                       of(done.restart, step.restarts) + ", iteration " +
+                       of(done.iteration, step.iterations) + ", squared error " +
+                       NumberAs(done.error, "%.6g"));
+    };
+  }
+
+  // The tensor becomes coded. Later passes find its codebook as NAME.codebook.
+  void Replace(TensorId id, CodedTable coded, std::optional<uint64_t> seed) {
+    std::vector<EncodedTensor>& tensors = model_.draft.tensors;
+    const auto codebook = static_cast<TensorId>(tensors.size());
+    DraftTable made = ForDraft(std::move(coded), seed);
+    made.table.scheme.codebook = codebook;
+    tensors.push_back(
+        {tensors[id].name + ".codebook", made.codebook_shape, std::move(made.codebook), false});
+    tensors[id].values = std::move(made.table);
+    tensors[id].pruned = false;
+    for (std::vector<TensorId>* list : {&model_.quantisable, &model_.prunable}) {
+      std::replace(list->begin(), list->end(), id, codebook);
+    }
+  }
+
+  const PassRecipe& pass_;
+  std::string where_;
+  const PassSurroundings& around_;
+  LoadedModel& model_;
+  PassReports reports_;  // of tensors whose encoding alone changed
+};
+
+}  // namespace
+
+Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
+                         LoadedModel& model) {
+  for (size_t i = 0; i < passes.size(); ++i) {
+    if (model.calibration) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe", "pass " + std::to_string(i),
+                             "none after calibrate, which runs the finished model", "one");
+    }
+    KINGLET_RETURN_IF_ERROR(std::visit(PassRunner(passes[i], i, around, model), passes[i].step));
+  }
+  return {};
+}
+
+}  // namespace kinglet

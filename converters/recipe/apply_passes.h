@@ -1,0 +1,31 @@
+// Applies the passes of a recipe to a loaded model.
+#ifndef KINGLET_CONVERTERS_RECIPE_APPLY_PASSES_H_
+#define KINGLET_CONVERTERS_RECIPE_APPLY_PASSES_H_
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "converters/families/families.h"
+#include "converters/recipe/recipe_pass.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct PassSurroundings {
+  std::string folder;  // where the passes find their files
+  size_t threads = 1;
+  std::function<void(const std::string& text)> progress;  // as ConvertOptions::progress
+};
+
+// Applies the passes in order. A calibrate pass only sets LoadedModel::calibration, for the caller
+// to run once the model is packed. Notes tell the user what each pass did to each tensor: error,
+// bytes, ratio. Errors: KINGLET_INVALID_ARGUMENT naming pass and tensor, and those of the passes.
+// REQUIRES: all tensors of the model are read.
+Status ApplyRecipePasses(const std::vector<PassRecipe>& passes, const PassSurroundings& around,
+                         LoadedModel& model);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_APPLY_PASSES_H_

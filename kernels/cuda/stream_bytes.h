@@ -1,0 +1,108 @@
+// Vectors of codes of several lanes in shared memory, as the bytes that tensor cores multiply
+// (product.h). C++17.
+#ifndef KINGLET_KERNELS_CUDA_STREAM_BYTES_H_
+#define KINGLET_KERNELS_CUDA_STREAM_BYTES_H_
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cuda/byte_product.h"
+#include "kernels/cuda/dots.h"
+#include "kernels/cuda/step.h"
+
+namespace kinglet::cuda::internal {
+
+// Columns of x of some lanes in shared memory, as two planes of bytes: x = 256 high + low with an
+// unsigned low; or, where all codes are bytes, a signed low alone. A word has four columns.
+struct StreamBytes {
+  uint32_t* low;
+  uint32_t* high;
+  uint32_t stride;  // bytes from one lane's row to the next
+
+  KINGLET_HOST_DEVICE StreamBytes(SharedMemory& shared, uint32_t streams, uint64_t its_stride)
+      : low(shared.Take<uint32_t>(streams * its_stride / 4)),
+        high(shared.Take<uint32_t>(streams * its_stride / 4)),
+        stride(static_cast<uint32_t>(its_stride)) {}
+
+  // A thread's words of the tile that begins at `column`; `stream` is the stream that it loads.
+  KINGLET_HOST_DEVICE TileB Load(const uint32_t* plane, uint32_t stream, uint32_t column,
+                                 uint32_t thread) const {
+    const uint32_t* from = plane + (stream * stride + column) / 4 + thread % 4;
+    return {{from[0], from[4]}};
+  }
+};
+
+// Bytes 0 and 2 of a, then of b.
+KINGLET_HOST_DEVICE inline uint32_t EvenBytes(uint32_t a, uint32_t b) {
+#if KINGLET_CUDA_ON_DEVICE
+  return __byte_perm(a, b, 0x6420);
+#else
+  return (a & 0xffu) | (a >> 8 & 0xff00u) | (b & 0xffu) << 16 | (b << 8 & 0xff000000u);
+#endif
+}
+
+// Four codes of a vector that has `left` more; codes beyond its end are zeros.
+struct FourCodes {
+  uint32_t words[2];
+  KINGLET_HOST_DEVICE static FourCodes Load(const int16_t* from, uint32_t left) {
+    FourCodes loaded{};
+    if (left >= 4 && reinterpret_cast<uintptr_t>(from) % sizeof loaded == 0) {
+      const auto codes = Codes<4>::Load(from);
+      memcpy(&loaded, &codes, sizeof loaded);
+      return loaded;
+    }
+    const auto code = [&](uint32_t i) {
+      return i < left ? uint32_t{static_cast<uint16_t>(from[i])} : 0u;
+    };
+    loaded.words[0] = code(0) | code(1) << 16;
+    loaded.words[1] = code(2) | code(3) << 16;
+    return loaded;
+  }
+};
+
+// Block-wide: copies columns [begin, begin + padded) of x of lanes [first, first + lanes) to shared
+// memory. Columns beyond `cols` are zeros. Rows of `to` beyond these lanes stay as they are: nobody
+// reads their products.
+KINGLET_HOST_DEVICE inline void StageStreams(const Work& work, const Vector& x, bool bytes_alone,
+                                             uint32_t first, uint32_t lanes, uint32_t begin,
+                                             uint32_t cols, uint32_t padded,
+                                             const StreamBytes& to) {
+  // An item is four columns of a lane. Items per lane are a power of 2, so that no thread divides.
+  uint32_t shift = 0;
+  while ((4u << shift) < padded) ++shift;
+  const uint32_t items = lanes << shift;
+  // Loads of a thread that are in flight together.
+  constexpr uint32_t kTogether = 4;
+  const uint32_t threads = work.block.threads();
+  work.block.ForEach(threads, [&](uint64_t thread) {
+    for (uint32_t item = static_cast<uint32_t>(thread); item < items; item += kTogether * threads) {
+      FourCodes codes[kTogether]{};
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+      for (uint32_t u = 0; u < kTogether; ++u) {
+        const uint32_t stream = (item + u * threads) >> shift;
+        const uint32_t column = begin + ((item + u * threads) & ((1u << shift) - 1)) * 4;
+        if (stream >= lanes || column >= cols) continue;
+        const int16_t* from = work.At<int16_t>(work.lanes[first + stream], x.place);
+        codes[u] = FourCodes::Load(from + column, cols - column);
+      }
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+      for (uint32_t u = 0; u < kTogether; ++u) {
+        const uint32_t stream = (item + u * threads) >> shift;
+        const uint32_t column = ((item + u * threads) & ((1u << shift) - 1)) * 4;
+        if (stream >= lanes || column >= padded) continue;
+        const uint32_t* words = codes[u].words;
+        const uint32_t at = (stream * to.stride + column) / 4;
+        to.low[at] = EvenBytes(words[0], words[1]);
+        if (!bytes_alone) to.high[at] = EvenBytes(words[0] >> 8, words[1] >> 8);
+      }
+    }
+  });
+}
+
+}  // namespace kinglet::cuda::internal
+
+#endif  // KINGLET_KERNELS_CUDA_STREAM_BYTES_H_

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The picture and the sentence in README.md say what docs/figures.json and docs/TECHNIQUES.md say.
+
+    figures_test.py ROOT
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+ROOT = os.path.abspath(sys.argv[1])
+
+
+def draw(root, *arguments):
+    return subprocess.run([sys.executable, "-B", os.path.join(root, "bench", "peers", "draw.py"), *arguments], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+
+
+class Figures(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.root = os.path.join(self.folder.name, "copy")
+        for name in ("README.md", "docs/figures.json", "docs/TECHNIQUES.md", "docs/peers.svg", "bench/peers/draw.py"):
+            os.makedirs(os.path.dirname(os.path.join(self.root, name)), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, name), os.path.join(self.root, name))
+
+    def text(self, name):
+        with open(os.path.join(self.root, name), encoding="utf-8") as file:
+            return file.read()
+
+    def replace(self, name, old, new):
+        text = self.text(name)
+        self.assertIn(old, text)
+        with open(os.path.join(self.root, name), "w", encoding="utf-8") as file:
+            file.write(text.replace(old, new, 1))
+
+    def test_nothing_is_stale(self):
+        found = draw(ROOT, "--check")
+        self.assertEqual((found.returncode, found.stdout, found.stderr), (0, "", ""))
+
+    def test_a_new_time_makes_picture_and_readme_stale_until_they_are_written(self):
+        figures = json.loads(self.text("docs/figures.json"))
+        figures["cases"]["demo"]["rows"][0]["us"] = 12345.0
+        with open(os.path.join(self.root, "docs", "figures.json"), "w") as file:
+            json.dump(figures, file)
+        found = draw(self.root, "--check")
+        self.assertEqual(found.returncode, 1)
+        self.assertEqual([line.split(":")[1].strip() for line in found.stdout.splitlines()], ["docs/peers.svg", "README.md"])
+        self.assertNotIn("12,345", self.text("README.md"))
+        self.assertEqual(draw(self.root).returncode, 0)
+        self.assertIn("12,345", self.text("README.md"))
+        self.assertIn("12,345", self.text("docs/peers.svg"))
+        self.assertEqual(draw(self.root, "--check").returncode, 0)
+
+    def test_a_number_changed_by_hand_is_found(self):
+        for name, old, new in (("docs/peers.svg", " MB<", " GB<"), ("README.md", " times)", " times or so)"),
+                               ("docs/TECHNIQUES.md", "| 10-bit scalar", "| 11-bit scalar")):
+            with self.subTest(name):
+                self.setUp()
+                self.replace(name, old, new)
+                self.assertEqual(draw(self.root, "--check").returncode, 1)
+
+    def test_a_readme_without_the_place_for_it_is_refused(self):
+        self.replace("README.md", "<!-- end of figures -->", "")
+        found = draw(self.root)
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("draw: README.md: expected the lines", found.stderr)
+
+    def test_the_picture_is_small_and_needs_nothing_from_elsewhere(self):
+        text = self.text("docs/peers.svg")
+        xml.etree.ElementTree.fromstring(text)
+        self.assertLess(len(text), 10000)
+        self.assertEqual(text.count("http"), 1)  # the name of SVG itself
+        self.assertIn("prefers-color-scheme: dark", text)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
