@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 from xml.sax.saxutils import escape
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -19,6 +20,7 @@ RUNTIMES = {"kinglet, 9 bits": "kinglet", "LiteRT, int8 weights": "LiteRT with i
             "ONNX Runtime, float32": "ONNX Runtime in float32"}  # a row's name, and the sentence's
 BEGIN, END = "<!-- figures: bench/peers/draw.py writes these lines -->", "<!-- end of figures -->"
 WIDTH, ROW, TOP = 860, 25, 92
+COLUMNS = 120  # of README.md
 STYLE = """
   .page { fill: #ffffff; stroke: #d0d7de } text { fill: #1f2328; font: 13px system-ui, sans-serif }
   .title { font-size: 16px; font-weight: 600 } .group { font-weight: 600 } .note { fill: #59636e; font-size: 12px }
@@ -115,7 +117,8 @@ def sentence() -> list:
         ours, others = measured["cases"][case][0][1], measured["cases"][case][1:]
         beside = " and ".join(f"{RUNTIMES[name]} takes {us:,.0f} ({us / ours:.1f} times)" for name, us in others)
         lines.append(f"On {what} a token takes kinglet {ours:,.0f} us, where {beside}.")
-    return lines + [f"Measured on {measured['machine']}, one thread, {measured['date']}."]
+    lines.append(f"Measured on {measured['machine']}, one thread, {measured['date']}.")
+    return textwrap.wrap(" ".join(lines), COLUMNS, break_on_hyphens=False)
 
 
 def with_sentence(readme: str) -> str:
