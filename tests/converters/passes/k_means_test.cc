@@ -142,8 +142,9 @@ TEST(KMeans, MoreRestartsAreNeverWorse) {
 }
 
 TEST(KMeans, TheSeedAndNotTheThreadsDecide) {
-  const std::vector<float> values = RandomValues(5000 * 5, 2);
-  const std::vector<float> weights(5000, 0.5F);
+  // More than two of the blocks of 1024 vectors that threads take.
+  const std::vector<float> values = RandomValues(2500 * 5, 2);
+  const std::vector<float> weights(2500, 0.5F);
   KMeansOptions options = Options(7, 2);
   const Result<Clustering> one = KMeans(Adjacent(values, 5), 33, weights, options);
   ASSERT_TRUE(one.ok());
