@@ -3,6 +3,7 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#undef XXH_INLINE_ALL
 
 #include <array>
 #include <cstddef>

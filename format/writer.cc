@@ -66,45 +66,33 @@ bool ReadsAs(std::span<const float> values, const TensorView& view) {
   return true;
 }
 
-// `codes_of(row)`, [cols], and `scale_of(row)` give what was packed, in this order.
-template <class CodesOf, class ScaleOf>
-bool ReadsAs(const CodesOf& codes_of, const ScaleOf& scale_of, const TensorView& view) {
-  const RowReader reader(view);
-  std::vector<int16_t> row(reader.cols());
-  for (uint64_t i = 0; i < reader.rows(); ++i) {
-    reader.Codes(i, row.data());
-    const std::span<const int16_t> codes = codes_of(i);
-    if (!std::equal(row.begin(), row.end(), codes.begin()) || reader.Scale(i) != scale_of(i)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool ReadsAs(const Quantised& quantised, const TensorView& view) {
-  const std::span<const int16_t> codes = quantised.codes;
-  const uint64_t cols = Cols(view.shape);
-  return ReadsAs(
-      [&](uint64_t row) { return codes.subspan(row * cols, cols); },
-      [&](uint64_t row) { return quantised.scales[quantised.scales.size() == 1 ? 0 : row]; }, view);
+// The codes of a quantised tensor, row by row. REQUIRES: `quantised` outlives them.
+RowCodes RowsOf(const Quantised& quantised, uint64_t cols) {
+  return {quantised.bits, [&quantised, cols](uint64_t row, std::span<int16_t> codes) {
+            const std::span<const int16_t> all = quantised.codes;
+            std::copy_n(all.subspan(row * cols).begin(), cols, codes.begin());
+            return quantised.scales[quantised.scales.size() == 1 ? 0 : row];
+          }};
 }
 
 bool ReadsAs(const RowCodes& rows, const TensorView& view) {
-  std::vector<int16_t> codes(Cols(view.shape));
-  float scale = 0;
-  return ReadsAs(
-      [&](uint64_t row) {
-        scale = rows.make(row, codes);
-        return std::span<const int16_t>(codes);
-      },
-      [&](uint64_t) { return scale; }, view);
+  const RowReader reader(view);
+  std::vector<int16_t> packed(reader.cols()), read(reader.cols());
+  for (uint64_t i = 0; i < reader.rows(); ++i) {
+    const float scale = rows.make(i, packed);
+    reader.Codes(i, read.data());
+    if (read != packed || reader.Scale(i) != scale) return false;
+  }
+  return true;
 }
 
 bool ReadsAs(const EncodedTensor& tensor, const TensorView& view) {
   return std::visit(
       Overloaded{[&](const DenseF32& dense) { return ReadsAs(dense.values, view); },
                  [&](const DenseF16&) { return ReadsAs(DecodedValues(tensor), view); },
-                 [&](const Quantised& quantised) { return ReadsAs(quantised, view); },
+                 [&](const Quantised& quantised) {
+                   return ReadsAs(RowsOf(quantised, Cols(view.shape)), view);
+                 },
                  [&](const Coded& coded) { return ReadsAs(coded, view); }},
       tensor.values);
 }
@@ -133,11 +121,8 @@ class TensorPacker {
     view.name = tensor.name;
     view.shape = tensor.shape;
     view.derived = tensor.derived;
-    if (rows) {
-      KINGLET_RETURN_IF_ERROR(PackRows(tensor, *rows, view));
-    } else {
-      PackValues(tensor, view);
-    }
+    KINGLET_RETURN_IF_ERROR(rows ? PackCodes(tensor, *rows, ScaleRule::kMultiplyPerRow, view)
+                                 : PackValues(tensor, view));
     KINGLET_RETURN_IF_ERROR(CheckPacked(tensor, rows, view));
     return view;
   }
@@ -204,7 +189,7 @@ class TensorPacker {
                            std::to_string(quantised.codes[i]));
       }
     }
-    return CheckScales(tensor, quantised.scales);
+    return {};
   }
 
   static Status CheckScales(const EncodedTensor& tensor, std::span<const float> scales) {
@@ -279,65 +264,57 @@ class TensorPacker {
     view.values = DenseView{type, Keep(std::move(bytes))};
   }
 
-  void PackValues(const EncodedTensor& tensor, TensorView& view) {
-    std::visit(
-        Overloaded{[&](const DenseF32& dense) {
-                     PackDense<uint32_t, float>(
-                         tensor, FloatType::kF32, dense.values,
-                         [](float value) { return value == 0.0F; }, view);
-                   },
-                   [&](const DenseF16& half) {
-                     PackDense<uint16_t, uint16_t>(
-                         tensor, FloatType::kF16, half.words,
-                         [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
-                   },
-                   [&](const Quantised& quantised) { PackQuantised(tensor, quantised, view); },
-                   [&](const Coded& coded) { PackCoded(coded, view); }},
-        tensor.values);
+  Status PackValues(const EncodedTensor& tensor, TensorView& view) {
+    return std::visit(Overloaded{[&](const DenseF32& dense) {
+                                   PackDense<uint32_t, float>(
+                                       tensor, FloatType::kF32, dense.values,
+                                       [](float value) { return value == 0.0F; }, view);
+                                   return Status();
+                                 },
+                                 [&](const DenseF16& half) {
+                                   PackDense<uint16_t, uint16_t>(
+                                       tensor, FloatType::kF16, half.words,
+                                       [](uint16_t word) { return (word & 0x7FFF) == 0; }, view);
+                                   return Status();
+                                 },
+                                 [&](const Quantised& quantised) {
+                                   return PackCodes(tensor, RowsOf(quantised, Cols(tensor.shape)),
+                                                    quantised.rule, view);
+                                 },
+                                 [&](const Coded& coded) {
+                                   PackCoded(coded, view);
+                                   return Status();
+                                 }},
+                      tensor.values);
   }
 
-  // `for_each(visit)` calls visit(code) for each entry in order.
-  template <class ForEach>
-  void PackCodes(const EncodedTensor& tensor, int bits, ScaleRule rule, const ForEach& for_each,
-                 std::span<const float> scales, TensorView& view) {
+  Status PackCodes(const EncodedTensor& tensor, const RowCodes& rows, ScaleRule rule,
+                   TensorView& view) {
+    std::vector<int16_t> row_codes(Cols(tensor.shape));
+    std::vector<float> scales(Rows(tensor.shape));
+    const auto for_each = [&](const auto& visit) {
+      for (uint64_t row = 0; row < scales.size(); ++row) {
+        scales[row] = rows.make(row, row_codes);
+        for (const int16_t code : row_codes) visit(code);
+      }
+    };
     const uint64_t count = PackMask(
         tensor, [&](const auto& visit) { for_each([&](int16_t code) { visit(code == 0); }); },
         view);
-    BitPacker codes(bits, count);
+    BitPacker codes(rows.bits, count);
     for_each([&](int16_t code) {
       if (code != 0 || !tensor.pruned) codes.Append(static_cast<uint32_t>(code));
     });
     const std::span<const std::byte> packed = Keep(codes.Finish());
 
+    if (rule != ScaleRule::kMultiplyPerRow) scales.resize(1);
+    KINGLET_RETURN_IF_ERROR(CheckScales(tensor, scales));
     const auto [scale_bits, shift] = PackingOfScales(scales);
     BitPacker words(scale_bits, scales.size());
     for (const float scale : scales) words.Append(std::bit_cast<uint32_t>(scale) >> shift);
-    view.values = PackedView{bits, rule, packed,
+    view.values = PackedView{rows.bits, rule, packed,
                              ScalesView{scales.size(), scale_bits, shift, Keep(words.Finish())}};
-  }
-
-  void PackQuantised(const EncodedTensor& tensor, const Quantised& quantised, TensorView& view) {
-    PackCodes(
-        tensor, quantised.bits, quantised.rule,
-        [&](const auto& visit) {
-          for (const int16_t code : quantised.codes) visit(code);
-        },
-        quantised.scales, view);
-  }
-
-  Status PackRows(const EncodedTensor& tensor, const RowCodes& rows, TensorView& view) {
-    std::vector<int16_t> codes(Cols(tensor.shape));
-    std::vector<float> scales(Rows(tensor.shape));
-    PackCodes(
-        tensor, rows.bits, ScaleRule::kMultiplyPerRow,
-        [&](const auto& visit) {
-          for (uint64_t row = 0; row < scales.size(); ++row) {
-            scales[row] = rows.make(row, codes);
-            for (const int16_t code : codes) visit(code);
-          }
-        },
-        scales, view);
-    return CheckScales(tensor, scales);
+    return {};
   }
 
   void PackCoded(const Coded& coded, TensorView& view) {

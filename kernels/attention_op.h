@@ -65,23 +65,25 @@ struct SlotColumns {
   WeightId columns;  // [key_size, window]
 };
 
-// score[s] += q . r[h, D] + (position_bias[h] - content_bias[h]) . r[h, D], for D = window - 1 - s,
-// or `clamp` where that is less, and r[h, D] = projection[h] R(D) (format/blocks.h,
-// RelativeSinusoids), made when bound. q has the content bias already.
+// Relative positions of Transformer-XL (Dai et al. 2019):
+//   score[s] += q . r[h, D] + (position_bias[h] - content_bias[h]) . r[h, D]
+// for the distance D = min(window - 1 - s, clamp), where r[h, D] = projection[h] R(D)
+// (format/blocks.h, RelativeSinusoids) is computed when the step is bound. q has the content bias
+// already (AddQueryBias).
 struct RelativeRows {
   WeightId projection;                   // [heads * key_size, width]
   WeightId frequencies;                  // [width / 2]
   WeightId content_bias, position_bias;  // [heads, key_size]
   std::optional<uint32_t> clamp;
 
-  // Distances that differ.
+  // How many distances differ.
   uint64_t Count(uint32_t window) const {
     return clamp ? std::min<uint64_t>(window, uint64_t{*clamp} + 1) : window;
   }
 };
 
 // One token of sliding-window attention. For each head h:
-//   score[s] = (q . k[s] + what `positions` says) * key_size^-1/2, s = window slot, oldest first
+//   score[s] = (q . k[s] + the term of `positions`) * key_size^-1/2, s = window slot, oldest first
 //   weights = softmax(score); out = sum_s weights[s] v[s]
 // The token's own k and v are first stored in ring slot position mod window.
 struct WindowAttention {
@@ -92,13 +94,14 @@ struct WindowAttention {
   std::variant<std::monostate, SlotColumns, RelativeRows> positions;
   uint32_t heads, key_size, value_size, window;
   StreamStart start;
-  // With kZeros: what slots before the stream hold in place of zeros, quantised as qkv is.
+  // With kZeros: the key and value of slots before the stream, quantised like qkv. Nothing: zeros.
   std::optional<WeightId> start_row;  // [heads * key_size + heads * value_size]
-  // Every `window` tokens a stream starts anew: no slot older than position mod window is seen.
+  // Every `window` tokens the window empties: a token sees only slots since the last multiple of
+  // `window`.
   bool restarts = false;
   std::optional<ActivationQuantiser> weights_quantiser;
-  // [heads, window] of reals: softmax output, before its quantiser. What slots that are not visible
-  // hold says nothing.
+  // [heads, window] of reals: softmax output, before its quantiser. Elements of slots that are not
+  // visible have no meaning.
   BufferId weights;
   BufferId out;  // [heads, value_size] of reals
 
@@ -127,7 +130,7 @@ struct WindowAttention {
 inline RingWindow WindowOf(const WindowAttention& op, uint64_t position) {
   return RingWindow(position, op.window, op.restarts);
 }
-// Window slots [FirstVisible, window) take part.
+// Window slots [FirstVisible, window) are visible: they take part in the softmax.
 inline uint64_t FirstVisible(const WindowAttention& op, uint64_t position) {
   return op.start == StreamStart::kZeros ? 0 : WindowOf(op, position).FirstFilled();
 }
@@ -137,9 +140,9 @@ T AttentionScale(uint32_t key_size) {
   return static_cast<T>(1.0 / std::sqrt(static_cast<double>(key_size)));
 }
 
-// The rest is of models with an encoder (kernels/plan.h, EncoderPlan). In an encoder's pass
-// StreamFrame::position is the index of a source token; everywhere StreamFrame::source_length is
-// how many there are, which is at least 1 and at most the window.
+// The following operations are for models with an encoder (kernels/plan.h, EncoderPlan). In an
+// encoder's pass StreamFrame::position is the index of a source token. StreamFrame::source_length
+// is the number of source tokens, at least 1 and at most the window.
 
 // rows[position] = x.
 struct StoreRow {
@@ -167,15 +170,15 @@ struct LoadRow {
 
 // Attention to all tokens s of the source. For each head:
 //   score[s] = (q . k[s]) * key_size^-1/2; weights = softmax(score); out = sum_s weights[s] v[s]
-// A head's part of the query begins with q, and its part of a slot ends with k and then v, so that
-// rows of queries, keys and values together serve as either.
+// A head's part of the query begins with q, and its part of a slot ends with k and then v. So a row
+// of query, key and value together can be both.
 struct SourceAttention {
   static constexpr std::string_view kName = "SourceAttention";
   BufferId query;   // [heads, key_size or more]: reals or codes
   BufferId memory;  // [window, heads, key_size + value_size or more]: reals, or codes as the query
   uint32_t heads, key_size, value_size, window;
   std::optional<ActivationQuantiser> weights_quantiser;  // present iff query and memory are codes
-  BufferId weights;  // [heads, window] of reals; those of slots beyond the source are left alone
+  BufferId weights;  // [heads, window] of reals; slots beyond the source keep their values
   BufferId out;      // [heads, value_size] of reals
 
   void Operands(auto&& visit) const {

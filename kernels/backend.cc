@@ -16,15 +16,15 @@ namespace {
 
 ClusterFunctions<float> ClusterFunctionsRef() { return ref::kClusterFunctions<float>; }
 
-// The reference decodes what it needs and gives nothing back.
+// The reference keeps the file's bytes: it never calls ReleaseBytes.
 template <Result<std::vector<Kernel>> (*kBind)(const Plan&, const BufferLayout&)>
 Result<std::vector<Kernel>> BindRef(const Plan& plan, const BufferLayout& layout,
                                     const ReleaseBytes&) {
   return kBind(plan, layout);
 }
 
-// Without Highway there are no vectors; `cpu` is then the reference kernels, which give the same
-// bits.
+// A build without Highway has no vector functions. `cpu` then runs the reference kernels, which
+// give the same bits.
 #if defined(KINGLET_HAVE_CPU_BACKEND)
 constexpr auto kBindCpu = cpu::BindCpu;
 constexpr auto kClusterFunctionsCpu = cpu::ClusterFunctionsCpu;

@@ -1,11 +1,11 @@
-// By whom it is computed: a backend turns each step of a plan into a kernel, once, at load. A
-// kernel owns (or shares) its weights in the layout it likes and touches nothing but the frames it
-// is given, so one bound program may run on many frames in many threads at once. It says which of
-// its weights a run reads, so that what a token costs can be compared with reading that memory.
+// Backends: who computes. A backend turns each step of a plan into a kernel, once, at load. A
+// kernel owns (or shares) its weights in a layout of its own and writes only to the frames it is
+// given, so the same kernels may run on many frames in many threads at once. It says which of its
+// weights a run reads, so that a token's time can be compared with the time to read that memory.
 //
-// A kernel is a list of phases, and a phase a number of chunks: whoever runs it may divide the
-// chunks among threads, and hands over all frames that take the step together, so that a kernel can
-// fetch its weights once for all of them.
+// A kernel is a list of phases, and a phase is a number of chunks. Its caller may divide the chunks
+// among threads, and passes all frames that take the step together, so that a kernel can fetch its
+// weights once for all of them.
 #ifndef KINGLET_KERNELS_BACKEND_H_
 #define KINGLET_KERNELS_BACKEND_H_
 
@@ -26,8 +26,8 @@
 
 namespace kinglet {
 
-// One stream's memory while a step runs. Not owned. Of a stream on a device: the host's copy of
-// what was fetched, or null.
+// One stream's memory while a step runs. Not owned. For a stream on a device, the memory is the
+// host's copy of the buffers that were fetched, or null.
 struct StreamFrame {
   std::byte* scratch;          // 64-byte aligned, layout.scratch_bytes; layout.token_scratch_bytes
                                // where no step of a query runs
@@ -35,30 +35,31 @@ struct StreamFrame {
   uint64_t position;           // index of the token being processed, from 0
   uint32_t token;              // its id, < vocabulary size
   uint64_t source_length = 0;  // tokens of the encoded source; 0 without an encoder
-  uint32_t lane = 0;           // its number on a device
+  uint32_t lane = 0;           // the stream's index in its session's batch, on a device
 };
 
 using MemoryRange = std::span<const std::byte>;
 
-// Numbers begin, .., end - 1 of a phase's chunks.
+// Chunks [begin, end) of a phase.
 struct Chunks {
   size_t begin, end;
 };
 
-// A part of a step that begins once the phase before it has ended. Its chunks are independent: run
-// once each on every frame, in any order, divided among frames and threads in any way, they give
-// the same bits.
+// A part of a step, which begins once the phase before it has ended. Its chunks are independent:
+// each runs once on every frame; the bits do not depend on the order or on how chunks and frames
+// are divided among threads.
 struct Phase {
   std::function<void(std::span<StreamFrame> frames, Chunks chunks)> run;
-  // Of about equal cost each. Several of them touch kPhaseChunkBytes or more each, which takes a
-  // third of a microsecond: less would not be worth handing over.
+  // Of about equal cost. Where there are several, each touches kPhaseChunkBytes or more, which
+  // takes a third of a microsecond: handing a smaller one to another thread would cost more than it
+  // saves.
   size_t chunks = 1;
-  // What a chunk reads is mostly the same on all frames: better fetched once for all of them.
+  // A chunk reads mostly the same memory on all frames, so it should run on all of them at once.
   bool frames_share_memory = false;
 };
 inline constexpr uint64_t kPhaseChunkBytes = 16384;
 
-// The phase of what knows one frame at a time: run(frame), or run(frame, chunks).
+// The phase of a function of one frame: run(frame), or run(frame, chunks).
 template <class Run>
 Phase FramePhase(Run run) {
   return {[run = std::move(run)](std::span<StreamFrame> frames, Chunks) {
@@ -72,28 +73,29 @@ Phase FramePhase(Run run, size_t chunks) {
           },
           chunks};
 }
-// The only phase, of one chunk, of such a kernel.
+// The phases of a kernel that is run(frame) alone, in one chunk.
 template <class Run>
 std::vector<Phase> EachFrame(Run run) {
   return {FramePhase(std::move(run))};
 }
 
-// A step bound to its weights. A kernel without phases is none.
+// A step bound to its weights. Without phases it is empty: there is no kernel.
 struct Kernel {
   std::vector<Phase> phases;
-  // Weight memory that every run reads, as laid out by the backend, padding included. Lies in what
-  // the phases own, as the rows below do.
+  // Weight memory that every run reads, as the backend laid it out, padding included. The phases
+  // own it, and the rows below.
   std::vector<MemoryRange> weights = {};
-  // What the run for one token reads besides; empty where that is nothing.
+  // Weight memory that the run for one token reads in addition; may be empty.
   std::function<std::vector<MemoryRange>(uint32_t token)> token_weights = {};
-  // And what the run at one position of a stream reads.
+  // The same for a run at one position of a stream.
   std::function<std::vector<MemoryRange>(uint64_t position)> position_weights = {};
-  // A reference kernel, slower, because the backend has none of its own for this step.
+  // A reference kernel, which is slower: the backend has no kernel of its own for this step.
   bool is_substitute = false;
 
   explicit operator bool() const { return !phases.empty(); }
-  // All of it, on every frame; on one after the other where they share no memory, so that what a
-  // phase leaves is in the processor's caches when the next one reads it.
+  // Runs all chunks on every frame. Where frames share no memory, all phases run on one frame
+  // before the next, so that a phase's results are still in the processor's caches for the phase
+  // after it.
   void Run(std::span<StreamFrame> frames) const {
     const bool together = phases.size() == 1 ||
                           std::any_of(phases.begin(), phases.end(),
@@ -123,8 +125,8 @@ struct StateRegion {
   uint64_t slot_bytes;
   Ring ring;
 
-  // The slots that the tokens at positions 0 .. tokens - 1 have written behind a source of so many
-  // tokens: the first ones.
+  // How many slots the tokens at positions 0 .. tokens - 1 have written, after a source of
+  // `source_length` tokens. They are the first slots.
   uint64_t SlotsWritten(uint64_t tokens, uint64_t source_length) const {
     return ring.of_source ? source_length : ring.SlotsWritten(tokens);
   }
@@ -133,7 +135,7 @@ struct StateRegion {
 struct BufferLayout {
   std::vector<Slot> slots;  // by BufferId
   uint64_t scratch_bytes = 0;
-  uint64_t token_scratch_bytes = 0;  // the first of them; the others are BufferSpec::of_queries
+  uint64_t token_scratch_bytes = 0;  // the first of these; the others are BufferSpec::of_queries
   uint64_t state_bytes = 0;
   std::vector<StateRegion> state_regions;  // of the state buffers, in order of offset
   const Slot& operator[](BufferId id) const { return slots[static_cast<size_t>(id)]; }
@@ -143,15 +145,15 @@ size_t ElementBytes(Element element, size_t real_bytes);
 // Refuses sizes whose sum overflows.
 Result<BufferLayout> LayOut(const Plan& plan, size_t real_bytes);
 
-// Takes back stored bytes of a weight that a backend has laid out in memory of its own and will not
-// read again; nobody may read the tensor from the first call on. Empty: the bytes stay, for they
-// have other readers.
+// A backend calls this for stored bytes of a weight that it has copied to memory of its own and
+// will not read again. After the first call nobody may read the tensor. An empty function: the
+// bytes stay, because they have other readers.
 using ReleaseBytes = std::function<void(WeightId weight, MemoryRange bytes)>;
 
 class DeviceProgram;  // kernels/device_program.h
 using DeviceBinding = Result<std::shared_ptr<const DeviceProgram>>;
 
-// Computes on the host, by `bind`, or on a device, by `bind_device`; the other one is empty.
+// Computes on the host (`bind` is set) or on a device (`bind_device` is set).
 struct Backend {
   std::string_view name;
   size_t real_bytes;  // 4: float; 8: double
@@ -159,24 +161,23 @@ struct Backend {
   // step.
   Result<std::vector<Kernel>> (*bind)(const Plan& plan, const BufferLayout& layout,
                                       const ReleaseBytes& release);
-  // How it goes over a cluster's words, on the host; null where reals are double:
-  // ref::kClusterFunctions<double>.
+  // How the host computes the log-probabilities of a cluster's words. Null where reals are double,
+  // which use ref::kClusterFunctions<double>.
   ClusterFunctions<float> (*cluster_functions)();
   // Refuses as `bind` does; KINGLET_OUT_OF_MEMORY of the device. The layout outlives the program.
   std::function<DeviceBinding(const Plan& plan, const BufferLayout& layout,
                               const ReleaseBytes& release)>
       bind_device = {};
-  // What the device is called, or why there is none: KINGLET_UNSUPPORTED.
+  // The device's name, or KINGLET_UNSUPPORTED and why there is none.
   std::function<Result<std::string>()> device_name = {};
 };
 
-// Every backend of this build that computes on the host, best first for a user who does not choose:
-// cpu, ref, ref64.
+// Every backend of this build that computes on the host, the default first: cpu, ref, ref64.
 std::span<const Backend> Backends();
-// Every one that computes on a device, whether or not this build and this machine can: cuda.
+// Every backend that computes on a device: cuda. This build or this machine may not support it.
 std::span<const Backend> DeviceBackends();
-// Of either kind. KINGLET_UNSUPPORTED, listing what there is, if `name` is not among them, or
-// saying what is missing, if its device is.
+// A backend of either kind. KINGLET_UNSUPPORTED if there is none of this name (the text lists those
+// that there are), or if its device is missing.
 Result<const Backend*> FindBackend(std::string_view name);
 
 }  // namespace kinglet

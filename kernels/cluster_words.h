@@ -1,6 +1,6 @@
-// From the logits of an open cluster to its words' log-probabilities: rule 5 of docs/NUMERICS.md,
-// the inner loops of runtime/distribution. Not steps of the plan, since they write to the caller's
-// memory or to none.
+// From the logits of a head or tail cluster to its words' log-probabilities: rule 5 of
+// docs/NUMERICS.md, the inner loops of runtime/queries. They are no steps of the plan, because they
+// write to the memory of whoever asks.
 #ifndef KINGLET_KERNELS_CLUSTER_WORDS_H_
 #define KINGLET_KERNELS_CLUSTER_WORDS_H_
 
@@ -13,20 +13,19 @@
 
 namespace kinglet {
 
-// What turns a logit into a log-probability: ((logit - largest) - log_sum), at most 0, + parent,
-// + keep.
+// log p of a word = min((logit - largest) - log_sum, 0) + parent + keep.
 template <class T>
 struct ClusterTerms {
   T largest, log_sum;  // of the cluster's logits: max, log sum exp(x - max)
   T parent;            // log p of the cluster itself; 0 for the head
-  T keep;              // what a neural cache leaves to words it does not hold; -0, which changes
-                       // nothing, where none is mixed in
+  T keep;              // log of the share that a neural cache leaves to the softmax; where none is
+                       // mixed in, -0, which changes no bit
 };
 
-// No word of a smaller logit is as probable as the threshold. Each of the four operations that make
-// a log-probability of a logit is off by at most 2^-24 of numbers no larger than those added up
-// here, as are those that make the logit of the threshold, and none of them is decreasing. Minus
-// infinity where nothing can be said.
+// A lower bound of the logits whose words reach the threshold: no word with a smaller logit is as
+// probable. Minus infinity where there is no bound. Why: log p is made of four operations, none of
+// them decreasing in the logit. Each is off by at most 2^-24 of numbers no larger than `sizes`, and
+// so are the operations that make the bound.
 template <class T>
 T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   const T logit = threshold - terms.keep - terms.parent + terms.log_sum + terms.largest;
@@ -36,25 +35,25 @@ T LeastLogit(const ClusterTerms<T>& terms, T threshold) {
   return std::isfinite(least) ? least : -std::numeric_limits<T>::infinity();
 }
 
-// No word of a block of logits whose exp(x - max) sum up to less than this is as probable as the
-// threshold: a sum of numbers that are not negative, however rounded, is at least the largest of
-// them, and exp's own error is far below a hundredth where it is a normal number. 0 where nothing
-// can be said.
+// A lower bound of the sums of exp(x - max) over a block of logits that has a word as probable as
+// the threshold: a block with a smaller sum has none. 0 where there is no bound. Why: a sum of
+// numbers that are not negative, however rounded, is at least the largest of them, and the error of
+// exp is far below a hundredth where the result is a normal number.
 template <class T>
 T LeastBlockSum(const ClusterTerms<T>& terms, T threshold) {
   const T sum = Exp(LeastLogit(terms, threshold) - terms.largest) * T(0.99);
   return sum > T(1e-30) ? sum : T{0};
 }
 
-// What mixes a neural cache into the words it holds: log(keep * exp(log p) + lambda * (weight /
-// total)), keep = 1 - lambda.
+// Mixes a neural cache into the log-probabilities of words that it holds:
+// log(keep * exp(log p) + lambda * (weight / total)), keep = 1 - lambda.
 template <class T>
 struct CacheTerms {
   T keep, lambda;
   T total;  // sum of the weights of all stored pairs, > 0
 };
 
-// A backend's way to do it; all give the same bits. Logits are finite.
+// A backend's functions for this; all backends give the same bits. Logits are finite.
 template <class T>
 struct ClusterFunctions {
   // out[i] = log p of word i.

@@ -1,12 +1,12 @@
 // The elementary functions of docs/NUMERICS.md, rule 6: exponential, logarithm, logistic sigmoid,
 // hyperbolic tangent and Gaussian error linear unit from additions, multiplications, fused
-// multiply-adds and (but for the exponential) one IEEE division, so that every backend gets the
-// same bits from the same sequence. This file is C++17 and device-clean: it is compiled by nvcc
-// too.
+// multiply-adds and (except for the exponential) one IEEE division, so that every backend gets the
+// same bits from the same sequence. C++17: nvcc compiles this file too.
 //
 // float: our own, checked by tests/kernels/functions_test.cc: error at most 1.1 ulp (exp), 0.9 ulp
 // (log), 1.6 ulp (sigmoid) and 1.4 ulp (tanh); exp and log are monotone, exp(0) = 1 and
-// log(1) = 0 exactly. double (ref64 only) is the C library's: ref64 promises 1e-6, not bits.
+// log(1) = 0 exactly. For double, which only ref64 uses, the C library's functions: ref64 promises
+// an error of 1e-6, not bits.
 #ifndef KINGLET_KERNELS_FUNCTIONS_H_
 #define KINGLET_KERNELS_FUNCTIONS_H_
 
@@ -49,8 +49,8 @@ struct LogConstants {
 
 struct TanhConstants {
   static constexpr float kSmall = 0.625f;  // below: a polynomial; above: the exponential
-  // tanh(x) = x + x^3 (c0 + c1 x^2 + ... + c4 x^8) on [0, 0.625], the least largest relative error
-  // (Remez's exchange in 40 digits): 4.4e-9, before the coefficients are rounded to float.
+  // tanh(x) = x + x^3 (c0 + c1 x^2 + ... + c4 x^8) on [0, 0.625]. Minimax coefficients (the Remez
+  // algorithm in 40 digits): a relative error of 4.4e-9 before they are rounded to float.
   static constexpr float kC0 = -0.333332807f;
   static constexpr float kC1 = 0.133314416f;
   static constexpr float kC2 = -0.0537397154f;
@@ -70,7 +70,7 @@ KINGLET_HOST_DEVICE inline uint32_t BitsFromFloat(float value) {
   return bits;
 }
 
-// e^x = y * 2^n, y from 0.7 to 1.5, for every x that is neither too large nor too small for it.
+// e^x = y * 2^n with y from 0.7 to 1.5, for x in [kUnderflow, kOverflow].
 struct ExpFactors {
   float y, n;
   float shifted;  // kRound + n: n is in its low bits, where kRound has zeros
@@ -154,8 +154,8 @@ KINGLET_HOST_DEVICE inline float Sigmoid(float x) {
   const float numerator = negative ? e : 1.0f;
   const float sum = 1.0f + e;
   const float quotient = numerator / sum;
-  // What rounding took from the sum and from the quotient is put back, to first order; 1 / sum is
-  // the quotient's own other half where x is negative.
+  // Corrects the rounding errors of the sum and of the quotient, to first order. 1 / sum is the
+  // quotient, or 1 - quotient where x is negative.
   const float lost = e - (sum - 1.0f);
   const float remainder = fmaf(-quotient, sum, numerator);
   const float inverse = negative ? 1.0f - quotient : quotient;
@@ -182,7 +182,7 @@ KINGLET_HOST_DEVICE inline float Tanh(float x) {
 
 namespace internal {
 // e^-y for 0 <= y <= 40 in double, from the same operations everywhere: a Taylor series of the
-// remainder |r| <= ln 2 / 2, whose first term left out is below 1e-17.
+// remainder |r| <= ln 2 / 2; the first term that it omits is below 1e-17.
 KINGLET_HOST_DEVICE inline double ExpOfNegative(double y) {
   const double n = floor(y * 1.4426950408889634 + 0.5);
   // ln 2 in two parts; n times the first is exact.
@@ -207,8 +207,9 @@ KINGLET_HOST_DEVICE inline double Erf(double z) {
 }
 }  // namespace internal
 
-// x Phi(x), Phi the normal distribution's (Hendrycks & Gimpel 2016), within 1e-15 |x| before the
-// one rounding to float: in double throughout, as nothing calls it for every token. NaN stays NaN.
+// Gaussian error linear unit: x Phi(x), Phi being the normal distribution function (Hendrycks &
+// Gimpel 2016), within 1e-15 |x| before the one rounding to float. All in double, because nothing
+// calls it for every token. NaN stays NaN.
 KINGLET_HOST_DEVICE inline float Gelu(float x) {
   const double exact = x;
   return static_cast<float>(exact * (0.5 + 0.5 * internal::Erf(exact * 0.70710678118654752)));

@@ -20,9 +20,9 @@
 
 namespace kinglet {
 
-// Before a token is processed: remembers (hidden state of the previous step, this token) in the
-// neural cache. Does nothing at position 0. Slot (position - 1) mod capacity of `keys` [capacity,
-// width] gets `hidden`, and of `words` [capacity] gets the token.
+// The neural cache (Grave et al. 2017) stores the pair (hidden state of the previous token, this
+// token), before the token is processed. Does nothing at position 0. Slot (position - 1) mod
+// capacity of `keys` gets `hidden`, the same slot of `words` gets the token.
 struct CacheAppend {
   static constexpr std::string_view kName = "CacheAppend";
   BufferId hidden;  // [width], the previous step's: reals, or codes
@@ -37,14 +37,15 @@ struct CacheAppend {
   }
 };
 
-// The layers of a DeFINE unit, and where a stream keeps the rows it has computed.
+// The layers of a DeFINE unit (Mehta et al. 2020), and where a stream keeps the rows it has
+// computed.
 struct DefineRows {
   DefineUnit unit;
   std::vector<DefineTensors> tensors;  // of the unit's layers
   RowCacheShape cache;
-  BufferId work;  // [DefineWork(unit).total] of reals: vectors on their way through the layers
-  BufferId rows;  // [cache.rows(), width] of reals; with `words` what a token leaves for later ones
-  BufferId words;  // [cache.memory_words()] of kWord: RowCache's
+  BufferId work;   // [DefineWork(unit).total] of reals: vectors between the layers
+  BufferId rows;   // [cache.rows(), width] of reals: cached rows, for later tokens
+  BufferId words;  // [cache.memory_words()] of kWord: the memory of RowCache
 
   void Operands(auto&& visit) const {
     for (const DefineTensors& layer : tensors) {
@@ -61,8 +62,9 @@ struct DefineRows {
   }
 };
 
-// Where a row's vectors lie in DefineRows::work: Map's output at 0, then what skips bring back, the
-// joined input of a layer, and three that the layers' outputs alternate between.
+// Where vectors lie in DefineRows::work: the output of the Map layer at 0, then the vector of skip
+// connections, the joined input of a layer, and three vectors that the layers' outputs alternate
+// between.
 struct DefineWork {
   explicit DefineWork(const DefineUnit& unit)
       : skip(unit.map_width),
@@ -74,8 +76,9 @@ struct DefineWork {
 };
 
 // out = scale * row, where row = bin scale * (projection * table[token - first]) for the bin that
-// holds the token, or what the DeFINE unit makes of that. The row of a coded table is made of
-// reals, from the first position to the last. A row that a cache holds is not computed again.
+// holds the token. With a DeFINE unit, that row is its input and its output is the row. The row of
+// a coded table is computed in reals, from the first position to the last. A cached row is not
+// computed again.
 struct EmbedRow {
   static constexpr std::string_view kName = "EmbedRow";
   std::vector<EmbeddingBin> bins;
@@ -121,8 +124,8 @@ struct MatVec {
   BufferId y;                    // reals; rows go to y[y_offset, y_offset + rows)
   uint32_t y_offset = 0;
   bool relu = false;
-  // kFixedPoint15: x (reals) is rounded to 15-bit fixed point first, so a quantised weight gives
-  // integer products; ref64 alone keeps x exact.
+  // kFixedPoint15: x (reals) is rounded to 15-bit fixed point first, so that products with a
+  // quantised weight are integer products. Only ref64 keeps x exact.
   TailInput input = TailInput::kAsIs;
 
   void Operands(auto&& visit) const {
@@ -133,11 +136,13 @@ struct MatVec {
   }
 };
 
-// What the rows of a coded table have in common in a product with x: for each position j and each
-// sub-vector m of its pool, partial[PartialFirsts(scheme)[j] + m] = codebook[PoolFirsts()[j] + m] .
-// x_j, where x_j is the j-th of D equal parts of x for concatenated rows, and x itself for sums and
-// means. Products are integer where MatVec's would be, by the codebook's own encoding. Source of
-// the factoring: Li et al. 2018, "Slim Embedding Layers", section 3.
+// The products with x that the rows of a coded table share, one for each sub-vector of the
+// codebook:
+//   partial[PartialFirsts(scheme)[j] + m] = codebook[PoolFirsts()[j] + m] . x_j
+// for each position j and each sub-vector m of its pool. x_j is the j-th of D equal parts of x
+// where the table concatenates sub-vectors, and x itself where it adds or averages them. Products
+// are integer where MatVec's would be with the codebook as its weight. Source of the factoring: Li
+// et al. 2018, "Slim Embedding Layers", section 3.
 struct PartialProducts {
   static constexpr std::string_view kName = "PartialProducts";
   WeightId table;    // coded [rows, cols]
@@ -153,8 +158,8 @@ struct PartialProducts {
 };
 
 // y[row] = sum over positions j of partial[PartialFirsts(scheme)[j] + code(row, j)], added in order
-// of position and for means divided by D, + bias, then max(., 0) where `relu`: with the partial
-// products, what MatVec says of a table that is not coded.
+// of position, divided by D for means, + bias, then max(., 0) where `relu`. After PartialProducts
+// this is MatVec with a coded table.
 struct CodedSums {
   static constexpr std::string_view kName = "CodedSums";
   WeightId table;                // coded [rows, cols]
@@ -173,7 +178,7 @@ struct CodedSums {
   }
 };
 
-// Whether positions that share a pool multiply it with parts of x of their own.
+// Whether all positions share one pool, but each multiplies it with its own part of x.
 inline bool SharesPoolOfParts(const CodingScheme& scheme) {
   return scheme.combine == Combine::kConcatenate && scheme.pools.size() == 1;
 }
@@ -215,7 +220,7 @@ struct Add {
   }
 };
 
-// y[first, first + count) += x[index]: a cluster's logit to those of its words.
+// y[first, first + count) += x[index]: adds a cluster's logit to the logits of its words.
 struct AddScalar {
   static constexpr std::string_view kName = "AddScalar";
   BufferId x;  // reals
@@ -245,19 +250,19 @@ struct LogSumExp {
 };
 
 // Over the m = min(position, capacity) stored pairs, in storage order:
-//   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max); total[0] = sum of
-//   weights
-// Slots >= m are left alone. Before token `first_position` of a stream, total[0] = 0 and the
-// weights are left alone; it is at least 1.
+//   logit[i] = theta * (hidden . key[i]); weights[i] = exp(logit[i] - max)
+//   total[0] = sum of weights
+// Slots >= m keep their values. Before token `first_position` of a stream, total[0] = 0 and all
+// weights keep their values.
 struct CacheWeights {
   static constexpr std::string_view kName = "CacheWeights";
   BufferId hidden;  // [width]: reals or codes
   BufferId keys;    // state, [capacity, width]
   uint32_t capacity;
   double theta;
-  BufferId weights;  // [capacity] of reals
-  BufferId total;    // [1] of reals
-  uint64_t first_position = 1;
+  BufferId weights;             // [capacity] of reals
+  BufferId total;               // [1] of reals
+  uint64_t first_position = 1;  // at least 1
 
   void Operands(auto&& visit) const {
     visit.Reads(hidden);
@@ -280,6 +285,7 @@ template <class Visit>
 void VisitOperands(const Op& op, Visit&& visit) {
   std::visit([&](const auto& each) { each.Operands(visit); }, op);
 }
+
 }  // namespace kinglet
 
 #endif  // KINGLET_KERNELS_OP_H_

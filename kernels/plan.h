@@ -1,5 +1,5 @@
-// A plan: the model lowered to steps over named buffers. Made once per model by runtime/lower,
-// bound to kernels by a backend, run by the session's one loop. Plain values; immutable once made.
+// A plan: the model as steps over named buffers. runtime/lower makes it once per model, a backend
+// binds its steps to kernels, and the session's loop runs them. Plain values; immutable once made.
 #ifndef KINGLET_KERNELS_PLAN_H_
 #define KINGLET_KERNELS_PLAN_H_
 
@@ -27,12 +27,12 @@ struct BufferSpec {
   std::string name;
   Element element;
   uint64_t count;
-  // Kept from token to token. Every buffer starts as zeros; what a token leaves in one that is no
-  // state may save a later token work, but changes none of its bits.
+  // Kept from token to token. Every buffer starts as zeros. A buffer that is no state may hold what
+  // saves a later token work (cached rows), but never changes a bit of its results.
   bool state = false;
   std::optional<ActivationQuantiser> quantiser = std::nullopt;  // present iff the element is a code
   Ring ring = {};                                               // of a state buffer
-  // Scratch that only the steps of queries about a token touch, neither context nor encoder.
+  // Scratch of the steps that answer queries; the steps of context and encoder do not touch it.
   bool of_queries = false;
 };
 
@@ -47,10 +47,9 @@ struct StepRange {
 
 // A group of words that share one softmax: the head (cluster 0) or a tail.
 struct ClusterPlan {
-  StepRange steps;       // fill logits and normaliser from the hidden state
-  uint32_t first, size;  // words
-  uint32_t
-      parent_logit;     // tails: index into the head's logits of this cluster; unused for the head
+  StepRange steps;        // fill logits and normaliser from the hidden state
+  uint32_t first, size;   // words
+  uint32_t parent_logit;  // of a tail: the index of its logit in the head; unused for the head
   BufferId logits;      // [size] of reals; the head's also hold one logit per tail after its words
   BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
   BufferId blocks;      // of reals: the sum of exp(x - max) over each kSumBlock logits
@@ -59,8 +58,8 @@ struct ClusterPlan {
 struct CachePlan {
   StepRange steps;  // fill weights and total
   uint32_t capacity;
-  // The total is 0 before this token of a stream. Above 1, the distribution there is the softmax's
-  // alone; at 1, what an empty cache does is the session's choice.
+  // The total is 0 before this token of a stream. If it is above 1, the softmax alone gives the
+  // distribution of earlier tokens; if it is 1, the session chooses what an empty cache does.
   uint64_t first_position;
   double lambda;
   BufferId words;    // state, [capacity] of kWord
@@ -68,7 +67,7 @@ struct CachePlan {
   BufferId total;    // [1] of reals
 };
 
-// What makes class scores of a list of words, once its last word went through the context steps.
+// Computes the class scores of a list of words, after the context steps of its last word.
 struct ClassifierPlan {
   StepRange steps;  // fill logits and normaliser from the bag
   std::optional<uint32_t> padding;
@@ -76,8 +75,8 @@ struct ClassifierPlan {
   BufferId normaliser;  // [2] of reals: max, log sum exp(x - max)
 };
 
-// What turns the source of a translation into what the decoder's cross-attention reads. Every pass
-// runs for each source token in turn before the next pass begins.
+// Encodes the source of a translation into the buffers that the decoder's cross-attention reads. A
+// pass runs for every source token before the next pass begins.
 struct EncoderPlan {
   std::vector<StepRange> passes;
   uint32_t vocabulary_size;  // of the source
@@ -90,7 +89,7 @@ struct Plan {
   std::vector<BufferSpec> buffers;
   std::vector<Step> steps;  // context steps, then each query group's, then the encoder's
   StepRange context;        // run for every token
-  BufferId hidden{};        // what they leave and all queries read: reals, or codes
+  BufferId hidden{};        // the context's result, which all queries read: reals, or codes
   std::vector<ClusterPlan>
       clusters;  // head first, then tails in word order; no language model: none
   std::optional<CachePlan> cache;
@@ -101,8 +100,8 @@ struct Plan {
   const BufferSpec& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }
 };
 
-// The step that makes a token's vector: the first EmbedRow, of which every plan has one. An encoder
-// has another, for the words of the source.
+// The step that makes a token's vector: the first EmbedRow. Every plan has one; a model with an
+// encoder has another, for the words of the source.
 size_t EmbeddingStep(const Plan& plan);
 
 }  // namespace kinglet

@@ -16,7 +16,7 @@ constexpr size_t kLine = 64;
 // Exclusive or of the 64-bit words of `lines` lines.
 using ReadLines = uint64_t (*)(const std::byte* lines, size_t count);
 
-uint64_t ReadLinesPlainly(const std::byte* lines, size_t count) {
+uint64_t ReadLinesWithoutVectors(const std::byte* lines, size_t count) {
   uint64_t sums[kLine / sizeof(uint64_t)] = {};
   for (size_t i = 0; i < count; ++i) {
     uint64_t words[kLine / sizeof(uint64_t)];
@@ -33,7 +33,7 @@ ReadLines FastestReadLines() {
   const auto* functions = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
   if (functions != nullptr) return functions->read_lines;
 #endif
-  return ReadLinesPlainly;
+  return ReadLinesWithoutVectors;
 }
 
 uint8_t ReadBytes(MemoryRange range) {

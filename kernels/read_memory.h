@@ -1,4 +1,4 @@
-// Reading memory and doing nothing else with it: no kernel that needs the same bytes is faster.
+// Reads memory and does nothing else with it: no kernel that needs the same bytes can be faster.
 #ifndef KINGLET_KERNELS_READ_MEMORY_H_
 #define KINGLET_KERNELS_READ_MEMORY_H_
 

@@ -10,9 +10,9 @@
 
 namespace kinglet {
 
-// The element-wise halves of recurrent cells, one token each. `input` and `recurrent` are the two
-// products of the cell, biases included, a block of n rows for each gate; s is the logistic
-// sigmoid. Sums and products are rounded one by one, from left to right.
+// The element-wise part of recurrent cells, after their matrix products, for one token. `input` and
+// `recurrent` are the two products of the cell, biases included: a block of n rows for each gate. s
+// is the logistic sigmoid. Sums and products are rounded one by one, from left to right.
 
 // Blocks i, f, g, o with a = input + recurrent:
 //   cell = s(a_f) * cell + s(a_i) * tanh(a_g); hidden = s(a_o) * tanh(cell)
@@ -79,9 +79,10 @@ struct QrnnGates {
   }
 };
 
-// Adds the vector of one word of a list to what a bag of words is made of; position 0 of a list
-// starts anew. The padding word is not in the sum and the count, and a vector of zeros to the
-// maximum. The sum is one chain in list order.
+// Adds the vector of one word of a list to the features of a bag of words: the sum, the number of
+// words and the element-wise maximum. Position 0 of a list resets them first. The padding word
+// counts as a vector of zeros for the maximum, and not at all for the sum and the number. The sum
+// is one chain in list order.
 struct BagAppend {
   static constexpr std::string_view kName = "BagAppend";
   BufferId embedded;                // [n] of reals
@@ -101,7 +102,8 @@ struct BagAppend {
   }
 };
 
-// out = sum / words, then, where there is one, the largest. At least one word was not padding.
+// out = sum / words, followed by the maximum where there is one. REQUIRES: at least one word was
+// not padding.
 struct BagFeatures {
   static constexpr std::string_view kName = "BagFeatures";
   BufferId sum, words;

@@ -1,6 +1,6 @@
-// Which rows a cache of bounded size holds. Its memory is the caller's and only words: the rows lie
-// elsewhere, row i of the cache in slot i. What it holds follows from the tokens that were asked
-// for and nothing else.
+// The index of a cache of rows: which token's row each slot holds. Its memory, which is only 32-bit
+// words, belongs to the caller; the rows themselves lie elsewhere. Its contents depend on nothing
+// but the sequence of tokens that were asked for.
 #ifndef KINGLET_KERNELS_ROW_CACHE_H_
 #define KINGLET_KERNELS_ROW_CACHE_H_
 
@@ -11,22 +11,22 @@
 
 namespace kinglet {
 
-// The token's set is token mod sets; of the `ways` slots of a set the one gives way whose row was
-// asked for the longest ago. So looking a row up takes no more than `ways` comparisons, however
-// large the cache.
+// A set-associative cache: token t belongs to set t mod `sets`, which has `ways` slots. A new row
+// evicts the least recently used of its set. So a look-up takes at most `ways` comparisons, however
+// large the cache is.
 struct RowCacheShape {
   static constexpr uint32_t kWays = 8;
   uint32_t sets = 0, ways = 0;
 
-  // At most `rows` of them: as many sets of 8 as fit, or a slot for each word if there is room for
-  // all. REQUIRES: both at least 1.
+  // A cache of at most `rows` rows: as many sets of 8 as fit, or a slot for each word if there is
+  // room for all. REQUIRES: both at least 1.
   static RowCacheShape Of(uint32_t rows, uint32_t words) {
     if (rows >= words) return {words, 1};
     const uint32_t ways = std::min(rows, kWays);
     return {rows / ways, ways};
   }
   uint64_t rows() const { return uint64_t{sets} * ways; }
-  // That the cache keeps about its rows: two for each. All zero: it is empty.
+  // Words of memory that the cache needs: two for each row. All zeros: it is empty.
   uint64_t memory_words() const { return 2 * rows(); }
 };
 
@@ -35,7 +35,7 @@ class RowCache {
   // `memory` holds shape.memory_words() and outlives it.
   RowCache(const RowCacheShape& shape, uint32_t* memory) : shape_(shape), memory_(memory) {}
 
-  // The slot of the token's row, which thereby is the one asked for last.
+  // The slot of the token's row, which becomes the most recently used.
   std::optional<uint64_t> Find(uint32_t token) {
     const uint64_t first = FirstSlot(token);
     for (uint64_t slot = first; slot < first + shape_.ways; ++slot) {
@@ -46,7 +46,8 @@ class RowCache {
     return std::nullopt;
   }
 
-  // A slot that is the token's from now on. REQUIRES: Find has not found it.
+  // Gives the token a slot: an empty one, or the least recently used of its set. REQUIRES: Find has
+  // not found the token.
   uint64_t Take(uint32_t token) {
     const uint64_t first = FirstSlot(token);
     uint64_t taken = first;
@@ -64,12 +65,12 @@ class RowCache {
 
  private:
   uint64_t FirstSlot(uint32_t token) const { return uint64_t{token % shape_.sets} * shape_.ways; }
-  // The token that has the slot, plus 1; 0: none.
+  // The token whose row is in the slot, plus 1; 0: the slot is empty.
   uint32_t& Holder(uint64_t slot) const { return memory_[2 * slot]; }
-  // How many of the set's other rows were asked for since this one was.
+  // How many of the set's other rows have been used since this one was.
   uint32_t& Age(uint64_t slot) const { return memory_[2 * slot + 1]; }
 
-  // Rows of the set younger than `age` grow older; the slot's is the youngest.
+  // Makes the slot the most recently used: rows of the set younger than `age` grow older by one.
   void Touch(uint64_t first, uint64_t touched, uint32_t age) {
     for (uint64_t slot = first; slot < first + shape_.ways; ++slot) {
       if (Holder(slot) != 0 && Age(slot) < age) ++Age(slot);

@@ -20,7 +20,7 @@ Reduced Reduce(double x) {
   constexpr double kPart3 = 0x1.313198a000000p-61;
   constexpr double kPart4 = 0x1.701b839a25205p-92;
   const double quarters = std::floor(x * kTwoOverPi + 0.5);
-  // Each difference with what it lost.
+  // Each difference, and its rounding error.
   const double first = x - quarters * kPart1;  // exact: both are near each other, or quarters is 0
   const double part2 = quarters * kPart2, part3 = quarters * kPart3;
   const double second = first - part2;

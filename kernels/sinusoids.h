@@ -1,5 +1,5 @@
-// Sines and cosines of positions, the same bits on every machine, and the rows of numbers that
-// sinusoidal positions are (Vaswani et al. 2017; Dai et al. 2019).
+// Sinusoidal position encodings (Vaswani et al. 2017; Dai et al. 2019), from sines and cosines that
+// have the same bits on every machine.
 #ifndef KINGLET_KERNELS_SINUSOIDS_H_
 #define KINGLET_KERNELS_SINUSOIDS_H_
 
@@ -9,7 +9,7 @@
 
 namespace kinglet {
 
-// From additions, multiplications and a rounding only; error below 1 ulp. REQUIRES: |x| < 2^23.
+// Made of additions, multiplications and a rounding only; error below 1 ulp. REQUIRES: |x| < 2^23.
 double Sine(double x);
 double Cosine(double x);
 
@@ -26,7 +26,7 @@ void RelativeSinusoidRow(std::span<const float> frequencies, uint32_t distance, 
 }
 
 // y += the row of fairseq's table for `position` (format/blocks.h, AbsoluteSinusoids). Angles and
-// entries are float32 there, so in all backends.
+// entries are float32 in all backends, as in fairseq.
 template <class T>
 void AddAbsoluteSinusoids(std::span<const float> frequencies, uint32_t position, T* y) {
   const size_t half = frequencies.size();

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "kinglet/status.h"
+#include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
 #include "runtime/queries/best_candidates.h"
 #include "runtime/queries/query_options.h"
-#include "runtime/queries/query_work.h"
 #include "runtime/state.h"
 #include "runtime/step_observer.h"
 

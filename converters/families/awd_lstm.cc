@@ -1,6 +1,5 @@
 #include "converters/families/awd_lstm.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,15 +16,8 @@ class Names {
  public:
   explicit Names(std::span<const SourceTensor> weights) : weights_(weights) {}
 
-  bool Has(const std::string& name) const {
-    return std::any_of(weights_.begin(), weights_.end(),
-                       [&name](const SourceTensor& tensor) { return tensor.name == name; });
-  }
-  bool HasPrefix(const std::string& prefix) const {
-    return std::any_of(weights_.begin(), weights_.end(), [&prefix](const SourceTensor& tensor) {
-      return tensor.name.starts_with(prefix);
-    });
-  }
+  bool Has(const std::string& name) const { return HasTensor(weights_, name); }
+  bool HasPrefix(const std::string& prefix) const { return HasTensorUnder(weights_, prefix); }
   // The prefix of the module inside a weight drop, or `prefix` if there is no weight drop.
   std::string Inside(const std::string& prefix) const {
     return HasPrefix(prefix + "module.") ? prefix + "module." : prefix;

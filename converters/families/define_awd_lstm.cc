@@ -1,6 +1,5 @@
 #include "converters/families/define_awd_lstm.h"
 
-#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -168,11 +167,8 @@ class Loader {
 }  // namespace
 
 bool LooksLikeDefineAwdLstm(std::span<const SourceTensor> weights) {
-  const auto has = [&](std::string_view name) {
-    return std::any_of(weights.begin(), weights.end(),
-                       [name](const SourceTensor& tensor) { return tensor.name == name; });
-  };
-  return has("embeddings.embeds.0.weight") && has(kReduce) && has("lstms.0.module.weight_ih_l0");
+  return HasTensor(weights, "embeddings.embeds.0.weight") && HasTensor(weights, kReduce) &&
+         HasTensor(weights, "lstms.0.module.weight_ih_l0");
 }
 
 Result<LoadedModel> LoadDefineAwdLstm(const FamilyInput& input) {

@@ -177,12 +177,8 @@ class FairseqLoader {
 }  // namespace
 
 bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
-  const auto any = [weights](std::string_view prefix) {
-    return std::any_of(weights.begin(), weights.end(), [prefix](const SourceTensor& tensor) {
-      return tensor.name.starts_with(prefix);
-    });
-  };
-  return any("decoder.layers.0.self_attn.") && any("decoder.embed_tokens.") && !any("encoder.");
+  return HasTensorUnder(weights, "decoder.layers.0.self_attn.") &&
+         HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
 }
 
 Result<LoadedModel> FairseqDraft(const FairseqConfig& config,

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "converters/families/pickled_options.h"
 #include "converters/sources/quoted.h"
 #include "format/limits.h"
 
@@ -17,12 +18,9 @@ namespace {
 // The longest block of tokens, for checkpoints that give none.
 constexpr uint32_t kDefaultPositions = 1024;
 
-// An entry of a dict or an attribute of an object; null where it is absent or None.
-const PickleNode* Entry(const PickleNode* node, std::string_view name) {
-  if (node == nullptr) return nullptr;
-  const auto* object = node->As<PickleObject>();
-  const PickleNode* holder = object != nullptr ? object->state : node;
-  const PickleNode* found = holder == nullptr ? nullptr : holder->Find(name);
+// The option, or null if it is absent or None, or `options` is null.
+const PickleNode* Entry(const PickleNode* options, std::string_view name) {
+  const PickleNode* found = options == nullptr ? nullptr : PickledOption(*options, name);
   return found == nullptr || found->As<PickleNone>() != nullptr ? nullptr : found;
 }
 

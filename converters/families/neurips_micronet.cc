@@ -293,15 +293,10 @@ class MicronetLoader {
 }  // namespace
 
 bool LooksLikeMicronet(std::span<const SourceTensor> weights) {
-  const auto has = [&](auto matches) {
-    return std::any_of(weights.begin(), weights.end(),
-                       [&](const SourceTensor& tensor) { return matches(tensor.name); });
-  };
-  return has([](const std::string& name) {
-           return name == "loss.layers.0.weight" || name == "embed.layers.0.weight";
-         }) &&
-         has([](const std::string& name) {
-           return name.starts_with("layers.") && name.ends_with(".qkv.weight");
+  const bool tables =
+      HasTensor(weights, "loss.layers.0.weight") || HasTensor(weights, "embed.layers.0.weight");
+  return tables && std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
+           return tensor.name.starts_with("layers.") && tensor.name.ends_with(".qkv.weight");
          });
 }
 

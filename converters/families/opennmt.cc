@@ -1,6 +1,5 @@
 #include "converters/families/opennmt.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -300,9 +299,8 @@ class OpenNmtLoader {
 
 bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
   const std::string module = std::string("encoder.") + kWordsModule;
-  return std::any_of(weights.begin(), weights.end(), [&](const SourceTensor& tensor) {
-    return tensor.name == module + "weight" || tensor.name == module + "embeddings.embeds.0.weight";
-  });
+  return HasTensor(weights, module + "weight") ||
+         HasTensor(weights, module + "embeddings.embeds.0.weight");
 }
 
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <string_view>
 
+#include "converters/families/pickled_options.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/refuse_checkpoint.h"
 #include "format/limits.h"
 
 namespace kinglet {
 namespace {
-
-// An entry of a dict or an attribute of an object, or null.
-NodeRef Attribute(const PickleNode& node, std::string_view name) {
-  const auto* object = node.As<PickleObject>();
-  if (object == nullptr) return node.Find(name);
-  return object->state == nullptr ? nullptr : object->state->Find(name);
-}
 
 // The second element of a pair whose first is a name; null for anything else.
 NodeRef SecondOf(const PickleNode& pair, std::string_view* name = nullptr) {
@@ -42,7 +36,7 @@ Status CheckOptions(const PickleNode& options) {
   for (const Text& text : {Text{"encoder_type", "transformer"}, Text{"decoder_type", "transformer"},
                            Text{"model_type", "text"}, Text{"self_attn_type", "scaled-dot"},
                            Text{"generator_function", "softmax"}}) {
-    const NodeRef found = Attribute(options, text.name);
+    const NodeRef found = PickledOption(options, text.name);
     if (found == nullptr) continue;
     const auto* value = found->As<std::string>();
     if (value == nullptr || *value != text.expected) {
@@ -56,7 +50,7 @@ Status CheckOptions(const PickleNode& options) {
   };
   for (const Truth& truth : {Truth{"position_encoding", true}, Truth{"copy_attn", false},
                              Truth{"coverage_attn", false}, Truth{"aan_useffn", false}}) {
-    const NodeRef found = Attribute(options, truth.name);
+    const NodeRef found = PickledOption(options, truth.name);
     if (found == nullptr) continue;
     const auto* value = found->As<bool>();
     if (value == nullptr || *value != truth.expected) {
@@ -64,7 +58,7 @@ Status CheckOptions(const PickleNode& options) {
                               truth.expected ? "True" : "False", ValueText(*found));
     }
   }
-  if (const NodeRef distance = Attribute(options, "max_relative_positions")) {
+  if (const NodeRef distance = PickledOption(options, "max_relative_positions")) {
     const auto* value = distance->As<int64_t>();
     if (value == nullptr || *value != 0) {
       return RefuseCheckpoint("option max_relative_positions", "0, positions of tokens",
@@ -75,7 +69,7 @@ Status CheckOptions(const PickleNode& options) {
 }
 
 Result<uint32_t> ReadHeads(const PickleNode& options) {
-  const NodeRef found = Attribute(options, "heads");
+  const NodeRef found = PickledOption(options, "heads");
   const auto* heads = found == nullptr ? nullptr : found->As<int64_t>();
   if (heads == nullptr || *heads < 1 || *heads > static_cast<int64_t>(kMaxExtent)) {
     return RefuseCheckpoint("option heads", "1 to " + std::to_string(kMaxExtent),
@@ -105,7 +99,7 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
   NodeRef node = SideOf(vocabularies, side);
   constexpr int kDeepest = 4;
   for (int depth = 0; node != nullptr && depth < kDeepest; ++depth) {
-    if (const NodeRef words = Attribute(*node, "itos")) {
+    if (const NodeRef words = PickledOption(*node, "itos")) {
       const auto* list = words->As<PickleList>();
       if (list == nullptr)
         return RefuseCheckpoint(where, "a list of words as itos", words->Describe());
@@ -121,11 +115,11 @@ Result<std::vector<std::string>> ReadWords(const PickleNode& vocabularies, std::
       }
       return texts;
     }
-    if (const NodeRef vocabulary = Attribute(*node, "vocab")) {
+    if (const NodeRef vocabulary = PickledOption(*node, "vocab")) {
       node = vocabulary;
       continue;
     }
-    const NodeRef inside = Attribute(*node, "fields");
+    const NodeRef inside = PickledOption(*node, "fields");
     const auto* fields = (inside != nullptr ? inside : node)->As<PickleList>();
     if (fields == nullptr || fields->items.empty()) break;
     if (fields->items.size() > 1) {

@@ -1,6 +1,5 @@
 #include "converters/families/transfo_xl_hf.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -75,9 +74,7 @@ Result<TransformerXlNetwork> NetworkOfConfig(const ConfigFile& file) {
 }  // namespace
 
 bool LooksLikeTransfoXl(std::span<const SourceTensor> weights) {
-  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
-    return tensor.name.starts_with("transformer.layers.0.dec_attn.");
-  });
+  return HasTensorUnder(weights, "transformer.layers.0.dec_attn.");
 }
 
 Result<LoadedModel> LoadTransfoXl(const FamilyInput& input) {

@@ -1,6 +1,5 @@
 #include "converters/families/transformer_xl.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -116,9 +115,7 @@ Result<TransformerXlNetwork> NetworkOfSettings(const Settings& settings,
 }  // namespace
 
 bool LooksLikeTransformerXl(std::span<const SourceTensor> weights) {
-  return std::any_of(weights.begin(), weights.end(), [](const SourceTensor& tensor) {
-    return tensor.name.starts_with("layers.0.dec_attn.");
-  });
+  return HasTensorUnder(weights, "layers.0.dec_attn.");
 }
 
 Result<LoadedModel> LoadTransformerXl(const FamilyInput& input) {

@@ -275,7 +275,7 @@ Result<DefineRecipe::Band> TableParser::Band(const RecipeNode& node) {
   // The band's vectors, in any form but another DeFINE unit.
   KINGLET_ASSIGN_OR_RETURN(TableRecipe table, Table(node, "table"));
   if (table.define() != nullptr) {
-    return node.Find("table")->Refuse("a table that is not DeFINE's itself", "another unit");
+    return node.Find("table")->Refuse("a table of another form than \"define\"", "\"define\"");
   }
   band.table.push_back(std::move(table));
   // A matrix that widens them to the Map layer's width.

@@ -232,7 +232,7 @@ class RecipeParser {
     KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceOr("reads", kClusterInputs, 0));
     softmax.clusters_read_hidden = reads == 1;
     if (softmax.clusters_read_hidden && !(softmax.head && softmax.head->projection)) {
-      return clusters.Refuse("\"reads\" where the head has a projection", "none");
+      return clusters.Refuse("a head with a projection, as clusters read \"hidden\"", "none");
     }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, tails->Items());
     for (const RecipeNode& tail : items) {

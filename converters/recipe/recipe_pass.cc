@@ -92,7 +92,7 @@ Result<PassStep> ParseCode(const RecipeNode& node) {
   // Of sums: how often every position chooses its code anew.
   if (!step.sum) {
     if (const auto sweeps = node.Find("sweeps")) {
-      return sweeps->Refuse("sums to sweep over", "none");
+      return sweeps->Refuse("none without \"combine\": \"sum\"", sweeps->Outline());
     }
     return PassStep(step);
   }

@@ -132,7 +132,9 @@ class TableMaker {
     if (recipe.positions == 0 || recipe.positions > kMaxExtent || recipe.words == 0 ||
         recipe.words > kMaxDimension) {
       return RefuseTensor(
-          recipe.codebook, "words and positions in bounds",
+          recipe.codebook,
+          "1 to " + std::to_string(kMaxDimension) + " words and 1 to " +
+              std::to_string(kMaxExtent) + " positions",
           std::to_string(recipe.words) + " and " + std::to_string(recipe.positions));
     }
     KINGLET_ASSIGN_OR_RETURN(
@@ -246,7 +248,7 @@ class TableMaker {
   Result<RecipeTable> operator()(const DefineRecipe& recipe) const {
     if (recipe.cache_rows) {
       return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", "define, cache_rows",
-                             "none, but for the embedding's one table, without a projection",
+                             "none, unless the unit makes all vectors of the embedding",
                              std::to_string(*recipe.cache_rows));
     }
     DefineMap map;

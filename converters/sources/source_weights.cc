@@ -35,6 +35,12 @@ bool HasTensor(std::span<const SourceTensor> weights, std::string_view name) {
                      [name](const SourceTensor& tensor) { return tensor.name == name; });
 }
 
+bool HasTensorUnder(std::span<const SourceTensor> weights, std::string_view prefix) {
+  return std::any_of(weights.begin(), weights.end(), [prefix](const SourceTensor& tensor) {
+    return tensor.name.starts_with(prefix);
+  });
+}
+
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
   SourceTensor tensor = {std::move(name), view.shape, {}, {}, {}};
   tensor.values = [elements, view] { return ReadFloats(elements, view); };

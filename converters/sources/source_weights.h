@@ -32,6 +32,8 @@ struct SourceTensor {
 using SourceWeights = std::vector<SourceTensor>;
 
 bool HasTensor(std::span<const SourceTensor> weights, std::string_view name);
+// Whether any name starts with `prefix`.
+bool HasTensorUnder(std::span<const SourceTensor> weights, std::string_view prefix);
 
 // A tensor whose entries are a view of elements in a file.
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view);

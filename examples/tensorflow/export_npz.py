@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the variables of a TensorFlow checkpoint (TF 1 or 2) into one .npz, under the names that they have.
+"""Writes the variables of a TensorFlow checkpoint (TF 1 or 2) into one .npz, under their own names.
 
     python3 export_npz.py CHECKPOINT OUT.npz
 
@@ -21,7 +21,7 @@ def main(checkpoint, output):
     variables = {}
     for name in sorted(reader.get_variable_to_shape_map()):
         value = numpy.asarray(reader.get_tensor(name))
-        if value.dtype.kind not in "fiub":  # texts that TensorFlow 2 writes about its objects
+        if value.dtype.kind not in "fiub":  # TensorFlow 2's descriptions of its objects
             print("left out:", name, value.dtype)
             continue
         if name.endswith(TF2_SUFFIX):

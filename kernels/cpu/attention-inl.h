@@ -1,5 +1,5 @@
-// All heads against rows that lie one after the other, [rows, heads, size], so that memory is read
-// from front to back: kernels/ref/attention.h in vectors.
+// kernels/ref/attention.h in vectors: all heads with rows that lie one after the other, [rows,
+// heads, size], so that memory is read from front to back.
 #if defined(KINGLET_KERNELS_CPU_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_ATTENTION_INL_H_
 #undef KINGLET_KERNELS_CPU_ATTENTION_INL_H_
@@ -67,16 +67,16 @@ void ShiftAndScale(float shift, float scale, size_t n, float* x) {
 }
 
 void AddWeightedReals(const HeadRows<float>& values, const float* weights, size_t weight_stride,
-                      size_t first, size_t lanes, float* sums) {
+                      size_t first, size_t chains, float* sums) {
   const size_t columns = values.heads * values.size;
   for (size_t r = 0; r < values.count; ++r) {
     const float* row = values.data + r * values.stride;
-    float* lane = sums + (first + r) % lanes * columns;
+    float* chain = sums + (first + r) % chains * columns;
     for (size_t h = 0; h < values.heads; ++h) {
       const float weight = weights[h * weight_stride + r];
       ForEach(h * values.size, (h + 1) * values.size, [&](auto d, size_t i) HWY_ATTR {
-        const auto sum = hn::LoadU(d, lane + i);
-        hn::StoreU(hn::MulAdd(hn::LoadU(d, row + i), hn::Set(d, weight), sum), d, lane + i);
+        const auto sum = hn::LoadU(d, chain + i);
+        hn::StoreU(hn::MulAdd(hn::LoadU(d, row + i), hn::Set(d, weight), sum), d, chain + i);
       });
     }
   }

@@ -13,7 +13,7 @@
 namespace kinglet::cpu {
 namespace {
 
-// With a column for each window slot. T is what the buffers hold: int16_t codes, or float.
+// Attention with SlotColumns. T is the element type of the buffers: int16_t codes, or float.
 template <class T>
 class WindowAttentionKernel {
  public:
@@ -100,7 +100,7 @@ class WindowAttentionKernel {
     }
   }
 
-  // out = sum over slots of weight * value; `values` is the head's in ring slot 0.
+  // out = sum over slots of weight * value; `values` is the head's value in ring slot 0.
   void Combine(const T* values, const float* weights, size_t oldest, float* out) const {
     const size_t stride = op_.heads * op_.value_size, older = op_.window - oldest;
     if constexpr (std::is_same_v<T, float>) {
@@ -113,7 +113,7 @@ class WindowAttentionKernel {
       int16_t codes[kMaxWindow];
       const ActivationQuantiser& quantiser = *op_.weights_quantiser;
       vector_->quantise(weights, op_.window, quantiser.max_abs, quantiser.step, codes);
-      // The order in which integers are added does not matter: that of the ring.
+      // Integers may be added in any order, so in the order of the ring.
       int16_t ring_codes[kMaxWindow];
       std::memcpy(ring_codes + oldest, codes, older * sizeof(int16_t));
       std::memcpy(ring_codes, codes + older, oldest * sizeof(int16_t));
@@ -143,7 +143,7 @@ class CacheWeightsKernel {
         first_position_(op.first_position),
         theta_(static_cast<float>(op.theta)) {}
 
-  // The slots that have nothing stored yet are the last chunks'.
+  // Slots that hold no pair yet are in the last chunks.
   std::vector<Phase> Phases() && {
     const size_t chunks = (capacity_ + kChunkSlots - 1) / kChunkSlots;
     return {FramePhase(

@@ -1,6 +1,6 @@
-// Inside the `cpu` backend: how each operation becomes a kernel. A function returns an empty kernel
-// where the vectorised form does not serve (32-bit codes, sums that need more than 31 bits, vectors
-// longer than the stack arrays below); the reference kernel then takes the step.
+// Inside the `cpu` backend: makes a kernel of each operation. A function returns an empty kernel
+// where the vector functions cannot be used (32-bit codes, sums that need more than 31 bits,
+// vectors longer than the stack arrays below); the reference kernel then takes the step.
 #ifndef KINGLET_KERNELS_CPU_BIND_H_
 #define KINGLET_KERNELS_CPU_BIND_H_
 
@@ -27,7 +27,7 @@ inline constexpr uint64_t kMaxColumns = 8192;
 inline constexpr uint64_t kMaxWindow = 2048;
 inline constexpr uint64_t kMaxKeySize = 1024;
 
-// A buffer and, for codes, what they stand for.
+// A buffer and, for codes, their step and largest code.
 struct Operand {
   Slot slot;
   Element element;
@@ -49,7 +49,7 @@ Kernel BindOp(const Quantise& op, const BindContext& context);
 Kernel BindOp(const Add& op, const BindContext& context);
 Kernel BindOp(const AddScalar& op, const BindContext& context);
 Kernel BindOp(const WindowAttention& op, const BindContext& context);
-// With relative positions or none.
+// For relative positions, or none.
 Kernel BindStreamedAttention(const WindowAttention& op, const BindContext& context);
 Kernel BindOp(const AddPositionRow& op, const BindContext& context);
 Kernel BindOp(const AddSinusoids& op, const BindContext& context);
@@ -60,11 +60,11 @@ Kernel BindOp(const LstmGates& op, const BindContext& context);
 Kernel BindOp(const GruGates& op, const BindContext& context);
 Kernel BindOp(const RnnGates& op, const BindContext& context);
 Kernel BindOp(const QrnnGates& op, const BindContext& context);
-// A few passes over one vector for each list of words: the reference kernels do.
+// A few passes over one vector for each list of words: the reference kernels are fast enough.
 inline Kernel BindOp(const BagAppend&, const BindContext&) { return {}; }
 inline Kernel BindOp(const BagFeatures&, const BindContext&) { return {}; }
 inline Kernel BindOp(const ScaleShiftRelu&, const BindContext&) { return {}; }
-// The same for a row that is copied.
+// The same holds for copying a row.
 inline Kernel BindOp(const StoreRow&, const BindContext&) { return {}; }
 inline Kernel BindOp(const LoadRow&, const BindContext&) { return {}; }
 Kernel BindOp(const SourceAttention& op, const BindContext& context);

@@ -1,4 +1,4 @@
-// Integer weights as they come out of panels.
+// Reads integer weights from panels.
 #if defined(KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_
 #undef KINGLET_KERNELS_CPU_BLOCK_CODES_INL_H_
@@ -20,8 +20,8 @@ using Sums = hn::CappedTag<int32_t, kPanelRows>;
 using Codes = hn::Repartition<int16_t, Sums>;
 
 // The codes of kWidth rows, from `row` of their panel on, in one block: a vector of pairs for each
-// pair of columns. The interleaving instructions stay within 128 bits, as the order of entries
-// does.
+// pair of columns. The order of entries suits interleaving instructions, which work within 128
+// bits.
 template <CodeForm kForm>
 struct BlockCodes;
 

@@ -49,7 +49,7 @@ size_t WordsAtLeast(const float* logits, size_t n, const ClusterTerms<float>& te
   return found;
 }
 
-// Log of kernels/functions.h, lane by lane. REQUIRES: x >= 0 or NaN.
+// Log of kernels/functions.h, element by element. REQUIRES: x >= 0 or NaN.
 template <class D>
 HWY_INLINE hn::Vec<D> LogVector(D d, hn::Vec<D> x) {
   using C = LogConstants;

@@ -18,11 +18,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Blocks whose words take one position after the other together: a position's partial products then
-// stay in the second-level cache while they are picked from.
+// How many blocks are processed together, position by position, so that a position's partial
+// products stay in the second-level cache.
 constexpr size_t kBlocksTogether = 128;
 
-// The codes of kWidth words, which begin at bit `bit` of their lanes' streams.
+// The codes of kWidth words, which begin at bit `bit` of their columns (CodeBlocks).
 HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* streams, size_t bit,
                                                           int bits) {
   const hn::RebindToUnsigned<Reals> d32;
@@ -36,8 +36,8 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<Reals>> UnpackCodes(const uint32_t* stream
   return hn::BitCast(hn::RebindToSigned<Reals>(), hn::And(codes, mask));
 }
 
-// Adds one position of one block's words to y, or begins with it. Words beyond the last whole
-// panel are summed in `tail`.
+// Adds the partial products of one position to the sums of one block's words in y; position 0 sets
+// them. The sums of words beyond the last whole panel are in `tail`.
 HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t position,
                             const float* partial, float divisor, const Finish& finish, float* y,
                             float* tail) {
@@ -50,15 +50,15 @@ HWY_INLINE void AddPosition(const CodeBlocks& codes, size_t block, size_t positi
   size_t bit = 0;
   for (size_t word = first; word < end; word += kPanelRows) {
     float* sums = word + kPanelRows <= codes.words ? y + word : tail;
-    for (size_t lane = 0; lane < kPanelRows; lane += kWidth) {
-      auto sum = hn::GatherIndex(d, partial, UnpackCodes(streams + lane, bit, codes.bits));
-      if (position != 0) sum = hn::Add(hn::LoadU(d, sums + lane), sum);
+    for (size_t column = 0; column < kPanelRows; column += kWidth) {
+      auto sum = hn::GatherIndex(d, partial, UnpackCodes(streams + column, bit, codes.bits));
+      if (position != 0) sum = hn::Add(hn::LoadU(d, sums + column), sum);
       if (!is_last) {
-        hn::StoreU(sum, d, sums + lane);
+        hn::StoreU(sum, d, sums + column);
         continue;
       }
       if (divisor != 1.0f) sum = hn::Div(sum, hn::Set(d, divisor));
-      FinishRows(finish, sum, word + lane, codes.words, y);
+      FinishRows(finish, sum, word + column, codes.words, y);
     }
     bit += static_cast<size_t>(codes.bits);
   }

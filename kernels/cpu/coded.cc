@@ -1,4 +1,5 @@
-// Products with coded tables: a product for each pool, then sums of what words pick from them.
+// Products with coded tables: partial products of each pool, then for each word the sum of those
+// that its codes select.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -54,7 +55,7 @@ class PartialProductsKernel {
       }
     }
   }
-  // Positions, or rows of the codebook where all positions share one vector.
+  // Positions; where all positions share one vector, rows of the codebook.
   size_t chunks() const {
     if (parts_.size() == 1) return ProductChunks(*parts_[0].pool).count();
     return (parts_.size() + parts_of_chunk_ - 1) / parts_of_chunk_;
@@ -73,7 +74,7 @@ class PartialProductsKernel {
  private:
   struct Part {
     SharedPanels pool;
-    uint64_t x_first;  // of its part of x
+    uint64_t x_first;  // where its part of x begins
     uint64_t partial_first;
   };
 
@@ -132,7 +133,7 @@ class CodedSumsKernel {
   const VectorFunctions* vector_;
   SharedCodes codes_;
   SharedVector bias_;
-  std::vector<uint64_t> firsts_;  // of each position's partial products
+  std::vector<uint64_t> firsts_;  // by position: its first partial product
   Slot partial_, y_;
   size_t y_offset_;
   float divisor_ = 1.0f;
@@ -140,8 +141,9 @@ class CodedSumsKernel {
   size_t blocks_of_chunk_ = 1;
 };
 
-// Hashed codes are kept, as if they were stored, where they are few beside the codebook's entries;
-// otherwise they would be what the model's memory is full of, and are computed for each token.
+// Hashed codes are computed once and kept where they are few compared with the entries of the
+// codebook. Otherwise they would take most of the model's memory, so they are computed for each
+// token.
 bool KeepsHashedCodes(const TensorView& table, const TensorView& codebook) {
   const CodingScheme& scheme = table.coded()->scheme;
   const int entry_bits = RowReader::IntegerBits(codebook);
@@ -172,7 +174,8 @@ Kernel BindOp(const CodedSums& op, const BindContext& context) {
   if (table.coded()->seed && !KeepsHashedCodes(table, context.plan.weights[scheme.codebook])) {
     return {};
   }
-  // Rounding few rows of many codes up to a block would take far more memory than the file has.
+  // A few rows with many codes each, padded to a whole block, would take far more memory than in
+  // the file.
   constexpr uint32_t kFewPositions = 64;
   if (Rows(table.shape) < kBlockWords && scheme.positions > kFewPositions) return {};
   CodedSumsKernel kernel(op, context);

@@ -19,11 +19,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// One sum of all lanes for each of four vectors, in order.
+// The sum of all elements of each of four vectors, in order.
 template <class D32, class V = hn::Vec<D32>>
-HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfLanes(D32 d, const V (&rows)[4]) {
+HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfElements(D32 d, const V (&rows)[4]) {
   const hn::RepartitionToWide<D32> d64;
-  // Within each 128 bits: of two rows every second lane added up, then of all four.
+  // Within each 128 bits: pairs of two rows are added up, then of all four.
   const auto first =
       hn::Add(hn::InterleaveLower(d, rows[0], rows[1]), hn::InterleaveUpper(d, rows[0], rows[1]));
   const auto second =
@@ -45,9 +45,8 @@ HWY_INLINE hn::Vec<hn::FixedTag<int32_t, 4>> SumsOfLanes(D32 d, const V (&rows)[
   }
 }
 
-// A vector of at least one D16, cut into what rows are multiplied with. The last part of a row
-// overlaps the one before, and is multiplied with zeros where it does, so that nothing outside the
-// row is read.
+// x in parts of one SIMD vector, for products with rows. The last part of a row overlaps the one
+// before it; x is zero in the overlap. So nothing outside the row is read.
 template <class Products, class D16>
 class DotParts {
  public:
@@ -57,8 +56,8 @@ class DotParts {
   HWY_INLINE DotParts(const int16_t* x, size_t n) : x_(x), n_(n), whole_(n / kCodes * kCodes) {
     std::memcpy(tail_ + kCodes - (n - whole_), x + whole_, (n - whole_) * sizeof(int16_t));
   }
-  // sums[r] = rows[r] . x, spread over the lanes.
-  // `ahead`: fetches what lies so many codes after what is multiplied; 0: nothing.
+  // The elements of sums[r] add up to rows[r] . x.
+  // `ahead`: prefetches the row this many codes ahead; 0: does not prefetch.
   template <size_t kRows>
   HWY_INLINE void Multiply(const int16_t* const (&rows)[kRows], size_t ahead,
                            hn::Vec<D32> (&sums)[kRows]) const {
@@ -92,7 +91,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int
   const hn::FixedTag<float, 4> four;
   const DotParts<Products, D16> parts(x, n);
   const typename DotParts<Products, D16>::D32 d32;
-  // Rows of a neural cache, which follow one another, may come from memory.
+  // The rows of a neural cache lie one after the other and may not be in the processor's cache.
   const size_t ahead = rows.stride == n && n >= kLongRow ? kFetchRows * n : 0;
   size_t row = 0;
   for (; row + 4 <= rows.count; row += 4) {
@@ -101,7 +100,7 @@ HWY_INLINE void LongIntegerDots(D16, const StridedRows<int16_t>& rows, const int
                                   first + 3 * rows.stride};
     hn::Vec<decltype(d32)> sums[4];
     parts.Multiply(at, ahead, sums);
-    const auto products = hn::ConvertTo(four, SumsOfLanes(d32, sums));
+    const auto products = hn::ConvertTo(four, SumsOfElements(d32, sums));
     const auto scaled = hn::Mul(products, hn::Set(four, scale));
     hn::StoreU(hn::Mul(hn::Set(four, factor), scaled), four, out + row);
   }
@@ -138,8 +137,8 @@ void IntegerDots(const StridedRows<int16_t>& rows, const int16_t* x, size_t n, f
   IntegerDotsWith<PairProducts>(rows, x, n, scale, factor, out);
 }
 
-// Columns [c, c + lanes of D16) of a weighted sum of rows. Two rows at a time lie interleaved, so
-// that a pair of products is of one column.
+// The weighted sum of rows in the columns from c on, as many as D16 has elements. Two rows at a
+// time are interleaved, so that a pair of products belongs to one column.
 template <class Products, class D16>
 HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
                                 float scale, size_t c, float* out) {
@@ -162,7 +161,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
     const int16_t last[2] = {codes[r], 0};
     add(rows.data + r * rows.stride + c, hn::Zero(d16), LoadPair(last));
   }
-  // Interleaving keeps to 128 bits: of eight neighbouring columns four are in each.
+  // Interleaving works within 128 bits: each result has four of eight neighbouring columns.
   alignas(64) float sums[2][hn::MaxLanes(reals)];
   hn::Store(hn::Mul(hn::ConvertTo(reals, lower), hn::Set(reals, scale)), reals, sums[0]);
   hn::Store(hn::Mul(hn::ConvertTo(reals, upper), hn::Set(reals, scale)), reals, sums[1]);
@@ -172,7 +171,7 @@ HWY_INLINE void WeightedColumns(D16 d16, const StridedRows<int16_t>& rows, const
   }
 }
 
-// All columns, the last vector overlapping the one before. REQUIRES: width is at least a vector's.
+// All columns; the last vector overlaps the one before. REQUIRES: width is at least one vector.
 template <class Products, class D16>
 HWY_INLINE void WideWeightedCodes(D16 d16, const StridedRows<int16_t>& rows, const int16_t* codes,
                                   float scale, size_t width, float* out) {

@@ -41,7 +41,7 @@ HWY_INLINE V Clamped(D d, V x, float limit) {
   return hn::IfThenElse(hn::Ge(x, low), hn::IfThenElse(hn::Le(x, high), x, high), low);
 }
 
-// Stores round_half_even(x), which fits.
+// Stores round_half_even(x). REQUIRES: it fits in 16 bits.
 template <class D, class V>
 HWY_INLINE void StoreCodes([[maybe_unused]] D d, V x, int16_t* codes) {
   const hn::Rebind<int16_t, D> d16;
@@ -55,7 +55,7 @@ void QuantiseReals(const float* x, size_t n, float max_abs, float step, int16_t*
   });
 }
 
-// NaN never wins; no element: 0.
+// NaN never wins a comparison. 0 if n is 0.
 float LargestMagnitude(const float* x, size_t n) {
   const Reals d;
   auto best = hn::Zero(d);
@@ -64,10 +64,10 @@ float LargestMagnitude(const float* x, size_t n) {
     const auto magnitude = hn::Abs(hn::LoadU(d, x + i));
     best = hn::IfThenElse(hn::Gt(magnitude, best), magnitude, best);
   }
-  alignas(64) float lanes[kWidth];
-  hn::Store(best, d, lanes);
+  alignas(64) float elements[kWidth];
+  hn::Store(best, d, elements);
   float largest = 0.0f;
-  for (const float lane : lanes) largest = lane > largest ? lane : largest;
+  for (const float element : elements) largest = element > largest ? element : largest;
   for (; i < n; ++i) {
     const float magnitude = hn::GetLane(hn::Abs(hn::Set(Real(), x[i])));
     largest = magnitude > largest ? magnitude : largest;

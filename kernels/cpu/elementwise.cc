@@ -1,4 +1,4 @@
-// Operations that touch each element of a vector a few times.
+// Element-wise operations, and the neural cache's CacheAppend.
 #include <cstring>
 #include <span>
 
@@ -41,7 +41,8 @@ Kernel BindOp(const Add& op, const BindContext& context) {
   })};
 }
 
-// One addition for each logit that a product of many has just made: the compiler's loop serves.
+// One addition for each logit, which has just cost a whole product: the reference's loop is fast
+// enough.
 Kernel BindOp(const AddScalar&, const BindContext&) { return {}; }
 
 Kernel BindOp(const CacheAppend& op, const BindContext& context) {

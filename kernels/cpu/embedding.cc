@@ -1,5 +1,5 @@
-// The embedding's row of a token. Tables are read where they lie in the model file, a row at a
-// time; only one that is a product's weight too is read from that weight's panels.
+// The embedding's row of a token. Rows are read from the model file's memory. Only a table that is
+// also the weight of a product (tied embeddings) is read from that weight's panels.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -66,7 +66,7 @@ class TableRows {
     context.weights.Keep(id);
   }
 
-  // Whether the vectors serve it.
+  // Whether this backend can read it.
   static bool Served(const TensorView& table) {
     const CodedView* coded = table.coded();
     return Cols(table.shape) <= kMaxColumns &&
@@ -74,7 +74,7 @@ class TableRows {
   }
 
   size_t cols() const { return cols_; }
-  // Of integers that products may use; 0: reals.
+  // Bits of the integers for integer products; 0: reals.
   int integer_bits() const { return codes_ ? 0 : stored_.integer_bits(); }
   const StoredRows& stored() const { return stored_; }  // REQUIRES: integer_bits() != 0
 
@@ -122,7 +122,7 @@ class TableRows {
   Combine combine_ = Combine::kConcatenate;
 };
 
-// Of a row of integers on its way into a projection of integers.
+// A row of integers that is multiplied with a projection of integers.
 size_t RowChunkPairs(int table_bits, int projection_bits) {
   return ChunkPairs(projection_bits, int64_t{1} << (table_bits - 1));
 }
@@ -130,7 +130,7 @@ size_t RowChunkPairs(int table_bits, int projection_bits) {
 // Rows of an embedding's bins.
 class BinRows {
  public:
-  // `scale` multiplies every row beside its bin's own.
+  // Every row is multiplied by `scale` and by its bin's own scale.
   BinRows(std::span<const EmbeddingBin> bins, double scale, const BindContext& context)
       : vector_(&context.vector) {
     for (const EmbeddingBin& bin : bins) {
@@ -140,7 +140,7 @@ class BinRows {
     }
   }
 
-  // False where no bin has the word.
+  // Returns false if no bin has the word.
   bool Row(uint32_t token, float* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;
@@ -153,7 +153,7 @@ class BinRows {
     vector_->scale(bin->scale, bin->projection ? bin->projection->rows() : bin->table.cols(), out);
     return true;
   }
-  // The token's row, and all of its bin's projection.
+  // The memory of the token's row and of its bin's projection.
   std::vector<MemoryRange> TokenMemory(uint32_t token) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return {};
@@ -221,8 +221,8 @@ Kernel BindOp(const EmbedRow& op, const BindContext& context) {
     if (bits != 0 && RowChunkPairs(table_bits, bits) == 0) return {};
   }
   if (op.define) {
-    // The layers run on first use only, and as the reference has them; rows of Map are read from
-    // the file's form all the same.
+    // The layers run only when a row is first used, so the reference's code serves. Rows of Map are
+    // still read from the file's memory.
     const ref::DefineRowKernel<float, BinRows> kernel(op, context.layout, context.plan.weights,
                                                       BinRows(op.bins, 1, context));
     return {EachFrame(kernel), kernel.WeightMemory(),

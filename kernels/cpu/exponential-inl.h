@@ -26,8 +26,8 @@ template <class V>
 HWY_INLINE V ScaleByPower(V y, V n) {
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> d32;
-  // Two factors, of which both are normal numbers; the halves may differ from the reference's by
-  // one each (rounded down, not towards zero), but only the last multiplication rounds.
+  // Two factors, both normal numbers. Each exponent may differ from the reference's by one (rounded
+  // down, not towards zero), but only the last multiplication rounds, so the result is the same.
   const auto k = hn::ConvertTo(d32, n);
   const auto k1 = hn::ShiftRight<1>(k);
   const auto k2 = hn::Sub(k, k1);
@@ -41,8 +41,8 @@ HWY_INLINE V ScaleByPower(V y, V n) {
 // From here on exp(x) = y * 2^n is a normal number: y >= 0.7, n >= -125.
 constexpr float kSmallestNormal = -86.0f;
 
-// exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, lane by
-// lane.
+// exp(x) for x that is not above zero, or is NaN: the sequence of kernels/functions.h, element
+// by element.
 template <class D>
 HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
   using C = ExpConstants;
@@ -66,7 +66,7 @@ HWY_INLINE hn::Vec<D> ExpAtMostOne(D d, hn::Vec<D> x) {
     return hn::BitCast(d, hn::Add(hn::BitCast(d32, y), power));
   }
   const auto result = ScaleByPower(y, n);
-  // NaN came through unharmed; beyond the end everything computed so far is nonsense.
+  // NaN is still NaN. Below kUnderflow the result has no meaning and is replaced by 0.
   return hn::IfThenElse(hn::Lt(x, hn::Set(d, C::kUnderflow)), hn::Zero(d), result);
 }
 

@@ -1,4 +1,4 @@
-// What happens to every product on its way out.
+// Bias and relu of every product, and storing it (Finish in kernels/cpu/vector.h).
 #if defined(KINGLET_KERNELS_CPU_FINISH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_FINISH_INL_H_
 #undef KINGLET_KERNELS_CPU_FINISH_INL_H_
@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Bias, rectifier and store of kWidth rows from `row` on.
+// Adds the bias, applies relu and stores kWidth rows from `row` on.
 template <class V>
 HWY_INLINE void FinishRows(const Finish& finish, V value, size_t row, size_t rows, float* y) {
   const Reals d;

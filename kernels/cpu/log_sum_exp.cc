@@ -1,4 +1,4 @@
-// The normaliser of a softmax over few or very many logits.
+// The normaliser of a softmax over any number of logits.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace kinglet::cpu {
 namespace {
 
-// Elements of a chunk: blocks of a sum are not divided.
+// Elements of a chunk: whole blocks of a rule-4 sum.
 constexpr size_t kChunkElements = 2 * kSumBlock;
 
 class LogSumExpKernel {
@@ -24,15 +24,15 @@ class LogSumExpKernel {
 
   size_t chunks() const { return chunks_; }
 
-  // The first block of each chunk holds its largest element for a while.
+  // Until the sums are computed, the first block of each chunk holds the chunk's largest element.
   void FindLargest(StreamFrame& frame, Chunks chunks) const {
     for (size_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
       const Part part = PartOf(frame, chunk);
       *part.blocks = vector_->largest(part.x, part.count);
     }
   }
-  // The largest of all: NaN never wins a comparison, so it is taken only from x[0] (as
-  // kernels/ref/softmax.h has it), and a chunk that begins with one is looked at again.
+  // The largest of all. NaN never wins a comparison, so as in kernels/ref/softmax.h it is returned
+  // only from x[0]; a chunk that begins with a NaN is searched again.
   void CombineLargest(StreamFrame& frame) const {
     float largest = *PartOf(frame, 0).blocks;
     for (size_t chunk = 1; chunk < chunks_; ++chunk) {
@@ -64,8 +64,8 @@ class LogSumExpKernel {
     size_t count;
     float* blocks;
   };
-  // The last chunk takes what is left, so that none is shorter than a sum in blocks, but where all
-  // is.
+  // The last chunk takes the remainder, so that no chunk is shorter than kShortSum unless the whole
+  // vector is.
   Part PartOf(const StreamFrame& frame, size_t chunk) const {
     const size_t begin = chunk * kChunkElements;
     return {x_.At<float>(frame) + begin,

@@ -21,7 +21,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// A vector of an integer product, cut into what blocks of kCols columns are multiplied with.
+// The vector of an integer product in parts of kCols columns, one for each block.
 template <size_t kCols>
 struct BlockInput {
   void Cut(const CodeVector& vector, size_t cols) {
@@ -35,25 +35,25 @@ struct BlockInput {
   float step;
   float* y;
   size_t whole;              // blocks that lie in x
-  int16_t last[kCols] = {};  // of the block after them
+  int16_t last[kCols] = {};  // the part of the last block, padded with zeros
 };
 
-// A product's share of some neighbouring panels and of some vectors: panels share a broadcast of x,
-// vectors share decoded codes, and together they hide the latency of additions.
+// The product of kPanels neighbouring panels with kInputs vectors. Panels share the broadcast of x,
+// vectors share the decoded codes, and together they hide the latency of additions.
 template <class Products, CodeForm kForm, size_t kPanels, size_t kInputs>
 struct IntegerPanels {
   static constexpr size_t kPairs = BlockCodes<kForm>::kPairs;
   static constexpr size_t kCols = 2 * kPairs;
   static constexpr size_t kVectors = kPanels * kGroups;
-  // Blocks ahead that are fetched: a line has then come from the third-level cache when it is
-  // needed.
+  // How many blocks ahead to prefetch, so that a line has arrived from the third-level cache when
+  // it is needed.
   static constexpr size_t kAhead = 16;
   using Inputs = const BlockInput<kCols>*;  // kInputs of them
   static constexpr size_t kSums = kInputs * kVectors;
   using Accumulators = hn::Vec<Sums>[kSums];  // those of one input after those of another
 
-  // `codes` and `signs` are of one block of the first panel; the next panel's lie `stride` blocks
-  // on. Fetches what lies `ahead` blocks on.
+  // `codes` and `signs` point to a block of the first panel; the next panel's block lies `stride`
+  // blocks further. Prefetches `ahead` blocks further.
   static HWY_INLINE void AddBlock(const std::byte* codes, const uint64_t* signs, size_t stride,
                                   size_t ahead, const int16_t* const (&x)[kInputs],
                                   Accumulators& sums) {
@@ -86,7 +86,7 @@ struct IntegerPanels {
     const std::byte* codes = weight.codes + panel * stride * kBlockBytes;
     const uint64_t* signs = weight.signs + panel * stride;
     const size_t whole = end < inputs->whole ? end : inputs->whole;
-    // After the last blocks of these panels come the first of the panels after them.
+    // After the last blocks of these panels, the first blocks of the next panels are needed.
     const size_t beyond = kAhead + (kPanels - 1) * stride;
     const size_t turn = stride > kAhead ? stride - kAhead : 0;
     for (size_t block = begin; block < whole; ++block) {
@@ -111,17 +111,17 @@ struct IntegerPanels {
     for (size_t begin = 0; begin < blocks; begin += chunk) {
       Sum(weight, panel, inputs, begin, blocks - begin < chunk ? blocks : begin + chunk, sums);
       for (size_t v = 0; v < kSums; ++v) {
-        alignas(64) int32_t lanes[kWidth];
-        hn::Store(sums[v], Sums(), lanes);
-        for (size_t lane = 0; lane < kWidth; ++lane) totals[v * kWidth + lane] += lanes[lane];
+        alignas(64) int32_t rows[kWidth];
+        hn::Store(sums[v], Sums(), rows);
+        for (size_t row = 0; row < kWidth; ++row) totals[v * kWidth + row] += rows[row];
       }
     }
     for (size_t v = 0; v < kSums; ++v) {
-      alignas(64) float lanes[kWidth];
-      for (size_t lane = 0; lane < kWidth; ++lane) {
-        lanes[lane] = static_cast<float>(totals[v * kWidth + lane]);
+      alignas(64) float rows[kWidth];
+      for (size_t row = 0; row < kWidth; ++row) {
+        rows[row] = static_cast<float>(totals[v * kWidth + row]);
       }
-      products[v] = hn::Load(Reals(), lanes);
+      products[v] = hn::Load(Reals(), rows);
     }
   }
 
@@ -150,16 +150,18 @@ struct IntegerPanels {
   }
 };
 
-// Vectors of a group, which take turns with a few panels while those are in the first-level cache.
+// Vectors of a group, which are all multiplied with a few panels while those are in the first-level
+// cache.
 constexpr size_t kGroupInputs = 16;
-// Where there are several groups, they take turns with so many panels, in the second-level cache.
+// Several groups are all multiplied with this many panels while those are in the second-level
+// cache.
 constexpr size_t kTurnPanels = 32;
 
 template <class Products, CodeForm kForm>
 struct FormProduct {
   static constexpr size_t kCols = 2 * BlockCodes<kForm>::kPairs;
 
-  // The share of kPanels panels from `panel` on.
+  // kPanels panels from `panel` on.
   template <size_t kPanels>
   static HWY_INLINE void Multiply(const CodePanels& weight, size_t panel,
                                   const BlockInput<kCols>* inputs, size_t count, size_t chunk,
@@ -180,8 +182,8 @@ struct FormProduct {
     }
   }
 
-  // Panels [panel, end). One vector and several have functions of their own, so that neither keeps
-  // registers from the other.
+  // Panels [panel, end). One vector and several vectors have separate functions, so that the
+  // compiler allocates registers for each alone.
   static HWY_NOINLINE void MultiplyOne(const CodePanels& weight, size_t panel, size_t end,
                                        const CodeVector& vector, size_t chunk,
                                        const Finish& finish) {
@@ -203,7 +205,7 @@ struct FormProduct {
   static HWY_NOINLINE void MultiplyMany(const CodePanels& weight, size_t panel, size_t end,
                                         const CodeVector* vectors, size_t count, size_t chunk,
                                         const Finish& finish) {
-    // As many sums as 32 registers leave room for, or 16.
+    // As many sums as 32 registers have room for, or 16 registers.
     constexpr size_t kTogether = kGroups == 1 ? kPanelsTogether : 1;
     BlockInput<kCols> inputs[kGroupInputs];
     for (size_t i = 0; i < count; ++i) inputs[i].Cut(vectors[i], weight.cols);

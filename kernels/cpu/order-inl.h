@@ -1,6 +1,7 @@
 // Rule 4 of docs/NUMERICS.md for vectors of any width, and the loops every other -inl.h file uses.
-// Included once per target by kernels/cpu/vector.cc. Functions here take and return plain values
-// only: nothing that another translation unit could share is instantiated for a target.
+// The -inl.h files are included once per instruction set (target) by kernels/cpu/vector_*.cc. Their
+// functions take and return plain values only. Otherwise a template, std::vector for example, would
+// be compiled for one instruction set and linked into code that runs on every machine.
 #if defined(KINGLET_KERNELS_CPU_ORDER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_ORDER_INL_H_
 #undef KINGLET_KERNELS_CPU_ORDER_INL_H_
@@ -19,7 +20,7 @@ namespace kinglet::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most as wide as the rule's 16 lanes; kGroups of them make 16.
+// A vector of at most 16 floats, the chains of rule 4. kGroups of them hold all 16 chains.
 using Reals = hn::CappedTag<float, kSumChains>;
 using Real = hn::CappedTag<float, 1>;
 constexpr size_t kWidth = hn::MaxLanes(Reals());
@@ -33,18 +34,18 @@ HWY_INLINE void ForEach(size_t begin, size_t n, const Body& body) {
   for (; i < n; ++i) body(Real(), i);
 }
 
-// The 16 lanes fold j += j + 8, + 4, + 2, + 1. `lanes` is 64-byte aligned.
-HWY_INLINE float FoldChains(const float* lanes) {
+// Rule 4: the 16 chains fold j += j + 8, + 4, + 2, + 1. `chains` is 64-byte aligned.
+HWY_INLINE float FoldChains(const float* chains) {
   const hn::FixedTag<float, 4> d;
-  const auto low = hn::Add(hn::Load(d, lanes), hn::Load(d, lanes + 8));
-  const auto high = hn::Add(hn::Load(d, lanes + 4), hn::Load(d, lanes + 12));
+  const auto low = hn::Add(hn::Load(d, chains), hn::Load(d, chains + 8));
+  const auto high = hn::Add(hn::Load(d, chains + 4), hn::Load(d, chains + 12));
   const auto four = hn::Add(low, high);
   const auto two = hn::Add(four, hn::Shuffle1032(four));
   return hn::GetLane(hn::Add(two, hn::Shuffle2301(two)));
 }
 
 // Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
-// set bit of n. Lanes are independent sums.
+// set bit of n. Each element of the vectors is a sum of its own.
 template <class D>
 class PairwiseFold {
  public:
@@ -70,10 +71,10 @@ class PairwiseFold {
   size_t count_ = 0;
 };
 
-// The sums over the blocks of i < n, of n < 32 elements the only one, one after the other to
-// use(sum). accumulate(d, partial, i) adds terms to a partial sum; d is Reals for elements
-// i .. i + kWidth, or Real for one element. Elements before `first`, a multiple of 16, would add +0
-// and are left out.
+// Calls use(sum) for each block of a rule-4 sum over i < n, in order; fewer than 32 elements are
+// one block. accumulate(d, partial, i) adds terms to a partial sum; d is Reals for elements
+// [i, i + kWidth), or Real for one element. Elements before `first`, a multiple of 16, would add +0
+// and are skipped.
 template <class Accumulate, class Use>
 HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumulate,
                                 const Use& use) {
@@ -96,12 +97,12 @@ HWY_INLINE void ForEachBlockSum(size_t first, size_t n, const Accumulate& accumu
         sums[g] = accumulate(Reals(), sums[g], i + g * kWidth);
       }
     }
-    alignas(64) float lanes[kSumChains];
-    for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), lanes + g * kWidth);
+    alignas(64) float chains[kSumChains];
+    for (size_t g = 0; g < kGroups; ++g) hn::Store(sums[g], Reals(), chains + g * kWidth);
     for (size_t j = 0; i + j < end; ++j) {
-      lanes[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), lanes[j]), i + j));
+      chains[j] = hn::GetLane(accumulate(Real(), hn::Set(Real(), chains[j]), i + j));
     }
-    use(FoldChains(lanes));
+    use(FoldChains(chains));
   }
 }
 
@@ -132,42 +133,42 @@ HWY_INLINE float SumFrom(const float* x, size_t first, size_t n) {
 
 HWY_INLINE float Sum(const float* x, size_t n) { return SumFrom(x, 0, n); }
 
-// Adds x[i] * column(i), fused, to the 16 lanes of a rule-4 sum for i in [begin, end), of which
-// begin is a multiple of 16. column(base, offset) gives the vector of element base + offset, where
+// Adds x[i] * column(i), fused, to the 16 chains of a rule-4 sum for i in [begin, end); begin is a
+// multiple of 16. column(base, offset) gives the vector of element base + offset, where
 // base is a multiple of 16 and offset below 16; prepare(base, count) is called before the first of
 // the `count` columns from base on.
 template <class D, class Prepare, class Column>
 HWY_INLINE void AddColumns(D d, const float* x, size_t begin, size_t end, const Prepare& prepare,
-                           const Column& column, hn::Vec<D> (&lanes)[kSumChains]) {
+                           const Column& column, hn::Vec<D> (&chains)[kSumChains]) {
   size_t i = begin;
   for (; i + kSumChains <= end; i += kSumChains) {
     prepare(i, kSumChains);
     for (size_t j = 0; j < kSumChains; ++j) {
-      lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
+      chains[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), chains[j]);
     }
   }
   prepare(i, end - i);
   for (size_t j = 0; j < kSumChains; ++j) {
     if (i + j >= end) continue;
-    lanes[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), lanes[j]);
+    chains[j] = hn::MulAdd(column(i, j), hn::Set(d, x[i + j]), chains[j]);
   }
 }
 template <class V>
-HWY_INLINE V FoldColumns(V (&lanes)[kSumChains]) {
-  for (size_t j = 0; j < 8; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 8]);
-  for (size_t j = 0; j < 4; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 4]);
-  for (size_t j = 0; j < 2; ++j) lanes[j] = hn::Add(lanes[j], lanes[j + 2]);
-  return hn::Add(lanes[0], lanes[1]);
+HWY_INLINE V FoldColumns(V (&chains)[kSumChains]) {
+  for (size_t j = 0; j < 8; ++j) chains[j] = hn::Add(chains[j], chains[j + 8]);
+  for (size_t j = 0; j < 4; ++j) chains[j] = hn::Add(chains[j], chains[j + 4]);
+  for (size_t j = 0; j < 2; ++j) chains[j] = hn::Add(chains[j], chains[j + 2]);
+  return hn::Add(chains[0], chains[1]);
 }
 
-// Per lane, the rule-4 sum over i < n of x[i] * column(i).
+// The rule-4 sum over i < n of x[i] * column(i), for each element of the column vectors.
 template <class D, class Prepare, class Column>
 HWY_INLINE hn::Vec<D> ColumnBlock(D d, const float* x, size_t begin, size_t end,
                                   const Prepare& prepare, const Column& column) {
-  hn::Vec<D> lanes[kSumChains];
-  for (auto& lane : lanes) lane = hn::Zero(d);
-  AddColumns(d, x, begin, end, prepare, column, lanes);
-  return FoldColumns(lanes);
+  hn::Vec<D> chains[kSumChains];
+  for (auto& chain : chains) chain = hn::Zero(d);
+  AddColumns(d, x, begin, end, prepare, column, chains);
+  return FoldColumns(chains);
 }
 
 template <class D, class Prepare, class Column>

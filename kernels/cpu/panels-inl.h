@@ -1,4 +1,4 @@
-// Integer weights on their way from the file's rows to panels.
+// Writes integer weights from the file's rows to panels.
 #if defined(KINGLET_KERNELS_CPU_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_PANELS_INL_H_
 #undef KINGLET_KERNELS_CPU_PANELS_INL_H_
@@ -47,7 +47,7 @@ void SpreadCodes(const std::byte* mask, uint64_t first, size_t n, const int16_t*
   const auto shift = static_cast<unsigned>(first % 8);
   const std::byte* at = mask + first / 8;
   for (size_t i = 0; i < n; i += 8, ++at) {
-    // The byte behind is read only where bits of it are wanted.
+    // The next byte is read only if some of its bits are needed.
     unsigned kept = std::to_integer<unsigned>(*at) >> shift;
     const size_t wanted = std::min<size_t>(n - i, 8);
     if (wanted > 8 - shift) kept |= std::to_integer<unsigned>(at[1]) << (8 - shift);
@@ -62,7 +62,7 @@ void SpreadCodes(const std::byte* mask, uint64_t first, size_t n, const int16_t*
 void InterleaveCodes(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs) {
   const hn::FixedTag<uint8_t, 16> bytes;
   const hn::FixedTag<uint64_t, 2> rows;
-  // Four rows' first pairs of columns, then their second ones.
+  // The first two columns of four rows, then their last two.
   alignas(16) constexpr uint8_t kOrder[16] = {0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15};
   const auto order = hn::Load(bytes, kOrder);
   for (size_t col = 0; col < cols; col += 4, blocks += kBlockBytes) {

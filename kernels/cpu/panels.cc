@@ -9,11 +9,11 @@ namespace {
 
 uint64_t PanelsOf(uint64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
 
-// Where a column of row r of its panel lies in its block: the number of the entry.
+// The entry (kernels/cpu/vector.h) of a row and a column of a block.
 uint64_t EntryOf(CodeForm form, uint64_t r, uint64_t col) {
   const uint64_t entry = r % kPanelRows * 2 + col % 2;
   if (form == CodeForm::kWords) return entry;
-  // Eight entries of the first pair, then the same four rows' of the second.
+  // Eight entries of the first two columns, then eight of the last two, for the same four rows.
   return entry / 8 * 16 + col / 2 % 2 * 8 + entry % 8;
 }
 
@@ -45,7 +45,7 @@ Panels Panels::OfReals(uint64_t rows, uint64_t cols) {
 Panels Panels::FromCodes(uint64_t rows, uint64_t cols, int bits, std::span<const int16_t> codes,
                          std::span<const float> scales, const VectorFunctions& vector) {
   Panels panels = OfIntegers(rows, cols, bits);
-  // WriteCodes wants whole panels, and may read beyond them.
+  // WriteCodes reads whole panels and may read beyond them.
   std::vector<int16_t> padded(codes.begin(), codes.end());
   padded.resize(panels.panels() * kPanelRows * cols + BlockCols(panels.form_));
   std::vector<float> padded_scales(scales.begin(), scales.end());

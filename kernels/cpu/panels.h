@@ -1,4 +1,4 @@
-// A matrix in panels, as the `cpu` kernels read it (kernels/cpu/vector.h says how entries lie).
+// A matrix in panels, the layout that the `cpu` kernels read (described in kernels/cpu/vector.h).
 #ifndef KINGLET_KERNELS_CPU_PANELS_H_
 #define KINGLET_KERNELS_CPU_PANELS_H_
 
@@ -13,7 +13,7 @@
 
 namespace kinglet::cpu {
 
-// Memory for numbers, not touched until they are written.
+// Aligned memory for numbers, which is not initialised.
 template <class T>
 struct AlignedAllocator {
   using value_type = T;
@@ -41,8 +41,8 @@ struct PanelRange {
   size_t begin, end;
 };
 
-// Either integers with one scale per row, or reals. Its size and place in memory are set when it is
-// made, its contents in order of rows. Making one throws std::bad_alloc.
+// Integers with one scale per row, or reals. The constructor allocates its memory, and throws
+// std::bad_alloc; its contents are written later, in order of rows.
 class Panels {
  public:
   static Panels OfIntegers(uint64_t rows, uint64_t cols, int bits);
@@ -60,24 +60,24 @@ class Panels {
   CodePanels code_panels(PanelRange part) const;
   RealPanels real_panels() const { return real_panels({0, panels()}); }
   RealPanels real_panels(PanelRange part) const;
-  // What a product reads and writes for one panel, about.
+  // About how many bytes a product reads and writes for one panel.
   uint64_t PanelBytes() const;
 
   // The rows of panel `panel` from codes [kPanelRows][cols], of which three more may be read, and
   // scales [kPanelRows]; rows that the matrix does not have are zeros. REQUIRES: integer().
   void WriteCodes(uint64_t panel, const int16_t* codes, const float* scales,
                   const VectorFunctions& vector);
-  // Row `row` from values [cols], row after row. The last one brings the padding with it.
+  // Row `row` from values [cols]. Rows are written in order; the last one writes the padding too.
   // REQUIRES: !integer().
   void WriteReals(uint64_t row, const float* values);
-  // The way back, to out[cols].
+  // Reads a row back, to out[cols].
   void CopyCodes(uint64_t row, int16_t* out) const;
   void CopyReals(uint64_t row, float* out) const;
   float scale(uint64_t row) const { return scales_[row]; }  // REQUIRES: integer()
 
-  // All of it, padding included.
+  // The memory of the whole matrix, padding included.
   std::vector<MemoryRange> Memory() const;
-  // What a row shares its cache lines with: its whole panel, and its scale.
+  // The memory of one row: its panel, with which it shares its cache lines, and its scale.
   std::vector<MemoryRange> RowMemory(uint64_t row) const;
 
  private:

@@ -1,5 +1,5 @@
-// Inside the `cpu` backend: a vector on its way into products with panels (rules 2 to 4 of
-// docs/NUMERICS.md), as kernels/ref/product.h has it for the reference.
+// Inside the `cpu` backend: products of vectors with panels (rules 2 to 4 of docs/NUMERICS.md),
+// like kernels/ref/product.h for the reference.
 #ifndef KINGLET_KERNELS_CPU_PRODUCT_H_
 #define KINGLET_KERNELS_CPU_PRODUCT_H_
 
@@ -10,8 +10,8 @@
 
 namespace kinglet::cpu {
 
-// Pairs of columns of `bits`-bit weights whose products with codes up to largest_code certainly add
-// up below 2^31; 0 where even one pair may not, and the vectors do not serve.
+// How many pairs of columns of `bits`-bit weights can be multiplied with codes up to largest_code
+// so that the sum stays below 2^31. 0: not even one pair, so the vector functions cannot be used.
 size_t ChunkPairs(int bits, int64_t largest_code);
 
 // The vector of one frame: codes with a step, or reals where codes is null.
@@ -27,7 +27,7 @@ struct ProductVector {
   }
 };
 
-// A product's rows in chunks (kernels/backend.h) of whole panels.
+// Divides a product's rows into chunks (kernels/backend.h) of whole panels.
 class ProductChunks {
  public:
   explicit ProductChunks(const Panels& weight);
@@ -43,12 +43,12 @@ class ProductBatch {
  public:
   static constexpr size_t kMost = 32;
 
-  // REQUIRES: fewer than kMost so far. `y` is where the product's first row goes.
+  // `y` takes the product, from its first row on. REQUIRES: fewer than kMost vectors so far.
   void Add(const ProductVector& x, float* y);
   size_t count() const { return count_; }
-  // The panels' rows of y = weight * x and the finish, for each: integer products where both sides
-  // are integers, `chunk_pairs` at a time. REQUIRES: a weight of reals has reals; y is of the first
-  // row of these panels.
+  // y = finish(weight * x) for each vector, in the rows of these panels. Products are integer where
+  // weight and x both are, `chunk_pairs` at a time. REQUIRES: x is real if the weight is; each y
+  // begins at the first row of these panels.
   void Multiply(const VectorFunctions& vector, const Panels& weight, PanelRange panels,
                 size_t chunk_pairs, const Finish& finish) const;
 
@@ -63,23 +63,23 @@ class ProductBatch {
 void Multiply(const VectorFunctions& vector, const Panels& weight, const ProductVector& x,
               size_t chunk_pairs, const Finish& finish, float* y);
 
-// Where the vector comes from, bound at load.
+// Reads the vectors of frames; bound to their buffer at load.
 class ProductInput {
  public:
   // The first `count` elements of the buffer.
   ProductInput(const BindContext& context, BufferId x, TailInput input, uint64_t count);
 
-  // Whether the vectors serve products of it with weights of that many bits (0: reals).
+  // Whether the vector functions can multiply it with weights of that many bits (0: reals).
   bool ServedWith(int weight_bits) const;
   size_t ChunkPairsWith(int weight_bits) const;
 
-  // Holds what reading vectors has to compute; large, so it is a caller's, on its stack.
+  // Memory for vectors that reading computes. Large; the caller keeps it on its stack.
   struct Memory {
     float reals[kMaxColumns];
     int16_t codes[kMaxColumns];
   };
-  // Vectors that one such memory has places for, at most ProductBatch::kMost. `integers`: of the
-  // weight.
+  // How many vectors one such memory has room for, at most ProductBatch::kMost. `integers`: whether
+  // the weight is integer.
   size_t Together(bool integers) const;
   ProductVector Read(const StreamFrame& frame, bool integers, Memory& memory, size_t place) const;
 

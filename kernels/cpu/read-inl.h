@@ -1,4 +1,4 @@
-// Reading memory as fast as the loads go: the floor that bench compares times with.
+// Reads memory as fast as possible: bench compares times with this lower bound.
 #if defined(KINGLET_KERNELS_CPU_READ_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_READ_INL_H_
 #undef KINGLET_KERNELS_CPU_READ_INL_H_
@@ -19,7 +19,7 @@ uint64_t ReadLines(const std::byte* lines, size_t count) {
   const hn::CappedTag<uint64_t, 8> d;
   constexpr size_t kVectorWords = hn::MaxLanes(d), kLineWords = 8, kTogether = 4;
   const auto* words = reinterpret_cast<const uint64_t*>(lines);
-  // One sum for each vector of four lines, so that loads wait for nothing but memory.
+  // One sum for each vector of four lines, so that loads do not wait for sums.
   hn::Vec<decltype(d)> sums[kTogether * kLineWords / kVectorWords];
   for (auto& sum : sums) sum = hn::Zero(d);
   size_t line = 0;
@@ -35,10 +35,10 @@ uint64_t ReadLines(const std::byte* lines, size_t count) {
     total = hn::Xor(total, hn::Load(d, words + at));
   }
   for (const auto& sum : sums) total = hn::Xor(total, sum);
-  alignas(64) uint64_t lanes[kVectorWords];
-  hn::Store(total, d, lanes);
+  alignas(64) uint64_t elements[kVectorWords];
+  hn::Store(total, d, elements);
   uint64_t folded = 0;
-  for (const uint64_t lane : lanes) folded ^= lane;
+  for (const uint64_t element : elements) folded ^= element;
   return folded;
 }
 

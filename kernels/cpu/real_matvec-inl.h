@@ -19,13 +19,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// Several vectors take turns with a part of the columns of kWidth rows, which they find in the
-// first-level cache; there the sums of a vector wait for its next turn.
+// Several vectors take turns with a part of the columns of kWidth rows, which stays in the
+// first-level cache. Between turns the sums of a vector are kept in memory.
 constexpr size_t kGroupReals = 8;
 constexpr size_t kPartColumns = 128;  // a multiple of 16, of which a block of 1,024 is one
 
-// done(i, sums) for each of the vectors: what OrderedColumns gives for it. prepare(base, count)
-// is called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
+// Calls done(i, sums) for each vector, with the result of OrderedColumns. prepare(base, count) is
+// called before the first of `count` <= kPartColumns columns from base on. REQUIRES: count <=
 // kGroupReals.
 template <class D, class Prepare, class Column, class Done>
 HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t count, size_t n,
@@ -38,8 +38,8 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
     }
     return;
   }
-  constexpr size_t kLane = hn::MaxLanes(D());
-  alignas(64) float waiting[kGroupReals][kSumChains * kLane];
+  constexpr size_t kVectorSize = hn::MaxLanes(D());
+  alignas(64) float waiting[kGroupReals][kSumChains * kVectorSize];
   PairwiseFold<D> blocks[kGroupReals];
   for (size_t begin = 0; begin < n; begin += kSumBlock) {
     const size_t end = n - begin < kSumBlock ? n : begin + kSumBlock;
@@ -47,16 +47,17 @@ HWY_INLINE void OrderedColumnsOfMany(D d, const RealVector* vectors, size_t coun
       const size_t part_end = end - part < kPartColumns ? end : part + kPartColumns;
       prepare(part, part_end - part);
       for (size_t v = 0; v < count; ++v) {
-        hn::Vec<D> lanes[kSumChains];
+        hn::Vec<D> chains[kSumChains];
         for (size_t j = 0; j < kSumChains; ++j) {
-          lanes[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kLane);
+          chains[j] = part == begin ? hn::Zero(d) : hn::Load(d, waiting[v] + j * kVectorSize);
         }
         AddColumns(
-            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, lanes);
+            d, vectors[v].x, part, part_end, [](size_t, size_t) {}, column, chains);
         if (part_end == end) {
-          blocks[v].Push(FoldColumns(lanes));
+          blocks[v].Push(FoldColumns(chains));
         } else {
-          for (size_t j = 0; j < kSumChains; ++j) hn::Store(lanes[j], d, waiting[v] + j * kLane);
+          for (size_t j = 0; j < kSumChains; ++j)
+            hn::Store(chains[j], d, waiting[v] + j * kVectorSize);
         }
       }
     }
@@ -148,8 +149,8 @@ void DecodedProduct(const CodePanels& weight, const RealVector* vectors, size_t 
   }
 }
 
-// Rows of fewer columns than make blocks are one chain each; this many chains take turns, so that
-// additions do not wait for each other.
+// Rows of fewer than 32 columns are one chain each. Several chains take turns, so that additions do
+// not wait for each other.
 HWY_INLINE void ShortRealProduct(const RealPanels& weight, const RealVector* vectors, size_t count,
                                  const Finish& finish) {
   const Reals d;

@@ -1,5 +1,5 @@
-// Sigmoid, hyperbolic tangent and the element-wise halves of recurrent cells:
-// kernels/ref/recurrent.h in vectors.
+// kernels/ref/recurrent.h in vectors: sigmoid, hyperbolic tangent and the element-wise part of
+// recurrent cells.
 #if defined(KINGLET_KERNELS_CPU_RECURRENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_RECURRENT_INL_H_
 #undef KINGLET_KERNELS_CPU_RECURRENT_INL_H_
@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace kinglet::cpu::HWY_NAMESPACE {
 
-// The sequences of kernels/functions.h, lane by lane.
+// The sequences of kernels/functions.h, element by element.
 template <class D>
 HWY_INLINE hn::Vec<D> SigmoidVector(D d, hn::Vec<D> x) {
   const auto one = hn::Set(d, 1.0f);

@@ -1,4 +1,4 @@
-// The element-wise halves of recurrent cells.
+// The element-wise part of recurrent cells.
 #include <optional>
 
 #include "kernels/cpu/bind.h"

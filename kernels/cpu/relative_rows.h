@@ -1,5 +1,5 @@
-// The rows of relative attention (kernels/op.h, RelativeRows) for the vectors: kernels/ref's, made
-// with blocked products.
+// The rows of relative attention (kernels/op.h, RelativeRows), equal to those of kernels/ref but
+// computed with vector functions.
 #ifndef KINGLET_KERNELS_CPU_RELATIVE_ROWS_H_
 #define KINGLET_KERNELS_CPU_RELATIVE_ROWS_H_
 
@@ -12,7 +12,7 @@
 namespace kinglet::cpu {
 
 struct RelativeTable {
-  size_t rows = 0;                 // the largest distance first, the query's own last
+  size_t rows = 0;                 // the largest distance first, distance 0 last
   AlignedVector<float> keys;       // [rows, heads, key_size]
   AlignedVector<float> constants;  // [rows, heads]: (position bias - content bias) . key
 

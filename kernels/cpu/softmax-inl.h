@@ -1,4 +1,4 @@
-// Exponentials, their sums, and attention's weighted sums: rules 4 and 5 of docs/NUMERICS.md.
+// Softmax, sums of exponentials, and attention's weighted sums: rules 4 and 5 of docs/NUMERICS.md.
 #if defined(KINGLET_KERNELS_CPU_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_SOFTMAX_INL_H_
 #undef KINGLET_KERNELS_CPU_SOFTMAX_INL_H_

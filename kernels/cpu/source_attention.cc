@@ -12,7 +12,7 @@
 namespace kinglet::cpu {
 namespace {
 
-// T is what the buffers hold: int16_t codes, or float.
+// T is the element type of the buffers: int16_t codes, or float.
 template <class T>
 class SourceAttentionKernel {
  public:

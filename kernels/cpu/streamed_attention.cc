@@ -1,6 +1,6 @@
-// Attention over long windows: relative positions, or none. Keys, values and the rows of distances
-// are read from front to back, all heads of a slot together; what a slot adds to the sums of values
-// stays in the cache.
+// Attention over long windows, with relative positions or none. Keys, values and the rows of
+// distances are read from front to back, all heads of a slot together, while the sums of values
+// stay in the processor's cache.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -19,10 +19,10 @@
 namespace kinglet::cpu {
 namespace {
 
-// Elements of values that are summed in one pass: their lanes fit in the first cache.
+// Elements of values that are summed in one pass: their chains fit in the first-level cache.
 constexpr size_t kPassColumns = 512;
 
-// A run of window slots whose rows lie one after the other: `stride` 0 repeats one row.
+// A run of window slots whose rows lie one after the other, or which all have the same row.
 template <class T>
 struct Run {
   size_t first, count;  // window slots
@@ -31,7 +31,7 @@ struct Run {
   bool repeated;
 };
 
-// T is what the buffers hold: int16_t codes, or float.
+// T is the element type of the buffers: int16_t codes, or float.
 template <class T>
 class StreamedAttentionKernel {
  public:
@@ -95,8 +95,8 @@ class StreamedAttentionKernel {
   size_t KeyRow() const { return size_t{op_.heads} * op_.key_size; }
   size_t ValueRow() const { return size_t{op_.heads} * op_.value_size; }
 
-  // What is visible, oldest first: the start row again and again, and two chunks of the ring.
-  // Without a start row the ring's own zeros are read.
+  // The visible slots, oldest first: slots that hold the start row, then two parts of the ring.
+  // Without a start row the zeros of the ring are read.
   std::array<Run<T>, 3> Runs(const StreamFrame& frame) const {
     const T* keys = keys_.slot.At<T>(frame);
     const T* values = values_.slot.At<T>(frame);
@@ -128,7 +128,7 @@ class StreamedAttentionKernel {
     }
   }
 
-  // Adds what positions say to the scores of slots [first, window) and scales them.
+  // Adds the terms of positions to the scores of slots [first, window) and scales them.
   void PositionScores(const StreamFrame& frame, size_t first, float* weights) const {
     const size_t window = op_.window, heads = op_.heads, key_size = op_.key_size;
     if (!table_) {
@@ -165,8 +165,8 @@ class StreamedAttentionKernel {
         table_->constants.data() + row * heads, queries, scale_, window, weights + from);
   }
 
-  // out[h] = sum over slots of weight * value for heads [head, head + count). What is not visible,
-  // the slots before `first`, is not looked at.
+  // out[h] = sum over slots of weight * value for heads [head, head + count). Slots before `first`
+  // are not visible and not read.
   void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                  size_t count, float* out) const {
     if constexpr (kReals) {
@@ -176,7 +176,7 @@ class StreamedAttentionKernel {
     }
   }
 
-  // Calls use(rows, first slot) for what of the runs lies in window slots [begin, end).
+  // Calls use(rows, first slot) for the parts of the runs in window slots [begin, end).
   template <class Use>
   void ForEachChunk(const std::array<Run<T>, 3>& runs, size_t begin, size_t end, size_t head,
                     size_t count, const Use& use) const {
@@ -193,7 +193,7 @@ class StreamedAttentionKernel {
   void SumReals(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
                 size_t count, float* out) const {
     const size_t window = op_.window, columns = count * op_.value_size;
-    const size_t lanes = window < kShortSum ? 1 : kSumChains;
+    const size_t chains = window < kShortSum ? 1 : kSumChains;
     alignas(64) float sums[kSumChains * kPassColumns];
     // Results of blocks, folded pairwise as they come.
     constexpr size_t kDepth = 12;  // 2^20 slots are 2^10 blocks
@@ -201,11 +201,11 @@ class StreamedAttentionKernel {
     size_t depth = 0, blocks = 0;
     for (size_t begin = 0; begin < window; begin += kSumBlock, ++blocks) {
       const size_t end = std::min(window, begin + kSumBlock);
-      // A block of zeros sums to +0, in whatever lanes.
-      const size_t used = end <= first ? 1 : lanes;
+      // A block of zeros sums to +0 with any number of chains.
+      const size_t used = end <= first ? 1 : chains;
       std::fill_n(sums, used * columns, 0.0f);
       ForEachChunk(runs, begin, end, head, count, [&](const HeadRows<T>& rows, size_t from) {
-        vector_->add_weighted_reals(rows, weights + from, window, from - begin, lanes, sums);
+        vector_->add_weighted_reals(rows, weights + from, window, from - begin, chains, sums);
       });
       for (size_t half = used / 2; half > 0; half /= 2) {
         vector_->add(sums + half * columns, half * columns, sums);

@@ -1,4 +1,4 @@
-// Hands out the tables of functions, which the groups of kernels/cpu/vector_groups-inl.h fill.
+// Makes the table of each instruction set from the groups of kernels/cpu/vector_groups-inl.h.
 #include "kernels/cpu/vector.h"
 
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector.cc"

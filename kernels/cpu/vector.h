@@ -1,9 +1,10 @@
-// The vectorised inner loops of the `cpu` backend: one table of functions per instruction set, from
-// one source (kernels/cpu/*-inl.h). They know nothing of plans and frames: plain pointers in, plain
-// results out, and every result equals kernels/ref for float bit for bit (NaN payloads excepted).
+// The vectorised inner loops of the `cpu` backend (SIMD, with Google Highway): one table of
+// functions per instruction set, compiled from the same source (kernels/cpu/*-inl.h). They take
+// pointers and know nothing of plans and frames. Every result equals kernels/ref for float bit for
+// bit, except for the payloads of NaNs.
 //
-// "Panel" means 16 matrix rows interleaved so that a vector lane is a row: nothing is ever summed
-// across lanes, and rule 4 of docs/NUMERICS.md becomes sixteen independent accumulators.
+// A panel is 16 matrix rows, interleaved so that each element of a vector belongs to a row of its
+// own. Nothing is summed across the elements of a vector.
 #ifndef KINGLET_KERNELS_CPU_VECTOR_H_
 #define KINGLET_KERNELS_CPU_VECTOR_H_
 
@@ -17,10 +18,11 @@ namespace kinglet::cpu {
 inline constexpr size_t kPanelRows = 16;
 inline constexpr size_t kPanelsTogether = 4;  // which products best take at once
 
-// How integer weights lie: codes[panel][block] of 64 bytes each, a block being two or four columns
-// of 16 rows. Padding, of rows and of columns, is zero. An entry (row r of its panel, column c) of
-// two columns is number 2 r + c; of four columns, four rows of the first pair of columns take turns
-// with the same four of the second: entries 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
+// The layout of integer weights: codes[panel][block], a block being 64 bytes with two or four
+// columns of 16 rows. Rows and columns are padded with zeros. In a block of two columns, row r and
+// column c are entry 2 r + c. In a block of four columns, four rows of the first two columns
+// alternate with the same four rows of the last two: entry
+// 16 (r / 4) + 8 (c / 2) + 2 (r mod 4) + c mod 2.
 enum class CodeForm : uint8_t {
   kBytes,   // 2 to 8 bits: int8, four columns
   kPlanes,  // 9 bits: the low 8 of them, four columns; the sign of entry i is bit i of
@@ -52,9 +54,9 @@ struct RealPanels {
   const float* values;
 };
 
-// Codes of a coded table in blocks of 512 words: codes[block][position][word of 32 bits][lane].
-// Lane l of 16 holds, packed at `bits` bits, the codes of words l, l + 16, ... of the block, so
-// that a vector of codes takes one shift; the last block is padded with zeros. 64-byte aligned.
+// Codes of a coded table in blocks of 512 words: codes[block][position][word of 32 bits][column].
+// Column l of 16 holds, packed at `bits` bits, the codes of words l, l + 16, ... of the block, so
+// that one shift unpacks a vector of codes. The last block is padded with zeros. 64-byte aligned.
 inline constexpr size_t kBlockWords = 32 * kPanelRows;
 struct CodeBlocks {
   uint64_t words;
@@ -63,7 +65,7 @@ struct CodeBlocks {
   const uint32_t* codes;
 };
 
-// What happens to each row's product on its way to y[row].
+// What is added to each row's product, and whether it is rectified, before it is stored in y[row].
 struct Finish {
   const float* bias = nullptr;  // [rows], padded to a whole panel; null: nothing is added
   bool relu = false;
@@ -88,8 +90,7 @@ struct StridedRows {
   size_t count;
 };
 
-// For each of `count` places in a stream a row of `heads` vectors of `size` elements; rows lie
-// `stride` elements apart.
+// `count` rows, each of `heads` vectors of `size` elements; rows lie `stride` elements apart.
 template <class T>
 struct HeadRows {
   const T* data;
@@ -103,12 +104,12 @@ struct HeadVectors {
 };
 
 struct VectorFunctions {
-  // Products of one matrix with `count` vectors, whose results are those of as many calls; the
-  // matrix is fetched and decoded once for several. No y overlaps another or an x.
+  // Products of one matrix with `count` vectors, with the same results as a call for each vector;
+  // the matrix is fetched and decoded once for several. No y overlaps another y or an x.
   //
   // y[row] = float(sum of integer products) * (scale[row] * step) and the finish. Sums are held in
-  // 32 bits for `chunk_pairs` pairs of columns (>= 1, and >= 2 up to 9 bits), which the caller
-  // knows cannot overflow; with fewer than the matrix has, chunks are added in 64 bits.
+  // 32 bits for `chunk_pairs` pairs of columns (>= 1, and >= 2 up to 9 bits), where the caller
+  // knows that they cannot overflow. If the matrix has more columns, chunks are added in 64 bits.
   void (*integer_product)(const CodePanels& weight, const CodeVector* vectors, size_t count,
                           size_t chunk_pairs, const Finish& finish);
   // Float products (rule 4) of decoded integer weights, or of real weights.
@@ -141,10 +142,10 @@ struct VectorFunctions {
                               const HeadVectors<float>& queries, float scale, size_t score_stride,
                               float* scores);
   void (*shift_and_scale)(float shift, float scale, size_t n, float* x);  // x = (x + shift) * scale
-  // Row r is number first + r of a sum in `lanes` lanes (rule 4):
-  // sums[lane][h, c] += values[r][h, c] * weights[h * weight_stride + r], fused.
+  // Row r is element first + r of a sum of `chains` chains (rule 4):
+  // sums[chain][h, c] += values[r][h, c] * weights[h * weight_stride + r], fused.
   void (*add_weighted_reals)(const HeadRows<float>& values, const float* weights,
-                             size_t weight_stride, size_t first, size_t lanes, float* sums);
+                             size_t weight_stride, size_t first, size_t chains, float* sums);
   // sums[h, c] += the same products of integers. REQUIRES: the sums fit in 31 bits.
   void (*add_weighted_codes)(const HeadRows<int16_t>& values, const int16_t* weights,
                              size_t weight_stride, int32_t* sums);
@@ -152,7 +153,7 @@ struct VectorFunctions {
 
   // scores[i] = (scores[i] + positions[i]) * scale.
   void (*combine_scores)(const float* positions, float scale, size_t n, float* scores);
-  // In place over [first, n); the elements before count as 0, and may be made so.
+  // In place over [first, n). Elements before `first` count as 0, and may be overwritten with 0.
   void (*softmax)(float* x, size_t first, size_t n);
   // out[c] = float(sum over rows r of codes[r] * rows[r][c]) * scale, c < width. REQUIRES: the sums
   // fit in 31 bits.
@@ -199,19 +200,19 @@ struct VectorFunctions {
   void (*mix)(const float* weights, size_t n, const CacheTerms<float>& terms,
               float* log_probabilities);
 
-  // The next of `stored` where bit first + i of the mask is set, else 0, to out[i], i < n. Eight
-  // numbers more than the mask has set bits are read, and up to seven more than n written.
+  // out[i], i < n, is the next number of `stored` where bit first + i of the mask is set, else 0.
+  // Reads eight numbers more than the mask has set bits, and writes up to seven more than n.
   void (*spread_codes)(const std::byte* mask, uint64_t first, size_t n, const int16_t* stored,
                        int16_t* out);
-  // A panel's rows, codes [16][cols] and up to three numbers more, to blocks of four columns; of
-  // kPlanes the signs too, else `signs` is null.
+  // A panel's rows, codes [16][cols] and up to three numbers more, to blocks of four columns.
+  // `signs` is null unless the form is kPlanes.
   void (*interleave_codes)(const int16_t* codes, size_t cols, std::byte* blocks, uint64_t* signs);
 
   // Exclusive or of the 64-bit words of `count` 64-byte lines, 64-byte aligned.
   uint64_t (*read_lines)(const std::byte* lines, size_t count);
 };
 
-// An instruction set this source is compiled for. kScalar is the reference kernels.
+// The instruction sets of KINGLET_CPU. kScalar runs the reference kernels.
 enum class Target : uint8_t { kScalar, kNeon, kAvx2, kAvx512, kAvx512Vnni };
 
 // Null where this build or this machine lacks the target, and for kScalar.

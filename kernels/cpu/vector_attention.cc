@@ -1,4 +1,4 @@
-// What attention and caches do with rows of a frame's buffers: dot products, softmax, weighted sums.
+// Attention and caches: dot products with rows of a frame's buffers, softmax, weighted sums.
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector_attention.cc"
 #include "kernels/cpu/vector_targets.h"
 

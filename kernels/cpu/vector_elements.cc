@@ -1,4 +1,4 @@
-// Functions of each element alone, and what only moves numbers.
+// Element-wise functions, and functions that only move numbers.
 #define HWY_TARGET_INCLUDE "kernels/cpu/vector_elements.cc"
 #include "kernels/cpu/vector_targets.h"
 

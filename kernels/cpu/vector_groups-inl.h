@@ -1,5 +1,5 @@
-// The groups of functions of VectorFunctions. Each is compiled in a file of its own, so that they
-// compile beside each other, and puts its functions into the table of an instruction set.
+// The groups of VectorFunctions. Each is a file of its own, so that they compile in parallel, and
+// puts its functions into the table of an instruction set.
 #if defined(KINGLET_KERNELS_CPU_VECTOR_GROUPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef KINGLET_KERNELS_CPU_VECTOR_GROUPS_INL_H_
 #undef KINGLET_KERNELS_CPU_VECTOR_GROUPS_INL_H_

@@ -1,13 +1,13 @@
-// Compiles the file that HWY_TARGET_INCLUDE names once per instruction set: the first of Highway's
-// headers that it includes.
+// Compiles the file that HWY_TARGET_INCLUDE names once per instruction set. Include it before any
+// other header of Highway.
 #ifndef KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_
 #define KINGLET_KERNELS_CPU_VECTOR_TARGETS_H_
 
 #include "hwy/detect_compiler_arch.h"
 
-// The instruction sets of kernels/cpu/vector.h that have vectors and fused multiply-add. The file is
-// also compiled for what every machine has, and then holds nothing: the reference kernels serve
-// those that have none of these.
+// The instruction sets of kernels/cpu/vector.h, which have vectors and fused multiply-add. Highway
+// also compiles the file for the instructions that every machine has; it is empty then, as other
+// machines run the reference kernels.
 #if HWY_ARCH_ARM_A64
 #define KINGLET_VECTOR_TARGETS (HWY_NEON)
 #else

@@ -14,7 +14,7 @@ namespace {
 uint64_t RoundedUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 uint64_t PaddedRows(uint64_t rows) { return RoundedUp(rows, kPanelRows); }
 
-// Rows of the tensor to their places in the panels.
+// Writes rows of a tensor to their places in the panels.
 class PanelWriter {
  public:
   PanelWriter(const RowReader& reader, const VectorFunctions& vector, Panels& panels)
@@ -25,8 +25,7 @@ class PanelWriter {
         codes_(stored_.size()),
         values_(panels.integer() ? 0 : panels.cols()) {}
 
-  // Row `row` of the panels, a panel's first, and those after it in the panel, `count` in all, are
-  // the tensor's from `from` on.
+  // Writes `count` rows of the tensor, from row `from` on, to the panel whose first row is `row`.
   void WritePanel(uint64_t from, uint64_t row, uint64_t count) {
     if (!panels_.integer()) {
       for (uint64_t i = 0; i < count; ++i) {
@@ -43,7 +42,7 @@ class PanelWriter {
                            codes_.data());
       codes = &codes_;
     }
-    // Rows that the matrix does not have.
+    // Padding.
     std::fill(codes->begin() + static_cast<ptrdiff_t>(entries), codes->end(), int16_t{0});
     float scales[kPanelRows] = {};
     for (uint64_t i = 0; i < count; ++i) scales[i] = reader_.Scale(from + i);
@@ -59,7 +58,7 @@ class PanelWriter {
   std::vector<float> values_;
 };
 
-// Gives a tensor's bytes back in chunks large enough to be worth a call to the system.
+// Releases a tensor's bytes in chunks large enough to be worth a call to the system.
 class Releaser {
  public:
   Releaser(const ReleaseBytes* release, WeightId id, uint64_t row_bytes)
@@ -72,7 +71,7 @@ class Releaser {
     const uint64_t done = last ? row : row / RowReader::kMaskRows * RowReader::kMaskRows;
     if (done < released_ || (!last && done - released_ < step_)) return;
     for (const MemoryRange& range : memory(released_, done)) {
-      // The next row may begin in the last byte.
+      // The last byte may hold the beginning of the next row.
       (*release_)(id_, last || range.empty() ? range : range.first(range.size() - 1));
     }
     released_ = done;
@@ -165,7 +164,7 @@ void WeightStore::LayOutMatrix(WeightId id) {
   const bool gives_back = release_ && kept_.count(id) == 0;
   Releaser releaser(gives_back ? &release_ : nullptr, id, reader.cols() * sizeof(float));
   const auto memory = [&](uint64_t begin, uint64_t end) { return reader.Memory(begin, end); };
-  // In order of their first rows, so that rows below that of the next are done with.
+  // In order of their first rows, so that rows below the next one's first are not needed again.
   const auto end = matrices_.upper_bound({id, UINT64_MAX, UINT64_MAX});
   for (auto at = matrices_.lower_bound({id, 0, 0}); at != end; ++at) {
     const uint64_t first = std::get<1>(at->first);
@@ -194,11 +193,11 @@ void WeightStore::LayOutCodes(WeightId id, BlockedCodes& blocked) {
       std::fill_n(&blocked.codes[word / kBlockWords * block_size], block_size, 0u);
     }
     rows.Codes(word, codes.data());
-    const uint64_t lane = word % kPanelRows;
-    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the lane's stream
+    const uint64_t column = word % kPanelRows;
+    const uint64_t bit = word % kBlockWords / kPanelRows * bits;  // of the column
     for (uint32_t j = 0; j < blocked.positions; ++j) {
       const uint64_t stream = (word / kBlockWords * blocked.positions + j) * bits;
-      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + lane];
+      uint32_t* at = &blocked.codes[(stream + bit / 32) * kPanelRows + column];
       const uint64_t field = uint64_t{codes[j]} << (bit % 32);
       *at |= static_cast<uint32_t>(field);
       if (bit % 32 + bits > 32) at[kPanelRows] |= static_cast<uint32_t>(field >> 32);

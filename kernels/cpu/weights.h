@@ -1,9 +1,9 @@
-// Weights as the `cpu` kernels want them: matrices in 16-row panels (kernels/cpu/panels.h), vectors
-// padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per bound
-// program, however many steps use it, and shared by their kernels.
+// Weights in the layout of the `cpu` kernels: matrices in 16-row panels (kernels/cpu/panels.h),
+// vectors padded to whole panels, codes of coded tables in blocks. Each tensor is laid out once per
+// plan, and all kernels that use it share it.
 //
-// Matrices and codes are laid out last, after every step is bound, row by row, and the model file's
-// own copy is given back as they grow: a model is never in memory twice.
+// Matrices and codes are laid out row by row after every step is bound, and the file's bytes are
+// released at the same time, so that a model is never in memory twice.
 #ifndef KINGLET_KERNELS_CPU_WEIGHTS_H_
 #define KINGLET_KERNELS_CPU_WEIGHTS_H_
 
@@ -51,23 +51,22 @@ class WeightStore {
   WeightStore(const Plan& plan, const VectorFunctions& vector, ReleaseBytes release = {});
 
   // Integers where the tensor is quantised with multiplying scales, as in kernels/ref/weights.h.
-  // What these two return has its size and its place in memory, but its contents only after
-  // LayOut().
+  // The memory of these two is allocated at once, but has its contents only after LayOut().
   SharedPanels Matrix(WeightId id) { return MatrixRows(id, 0, Rows(plan_.weights[id].shape)); }
   SharedPanels MatrixRows(WeightId id, uint64_t first, uint64_t count);
   SharedCodes Codes(WeightId id);  // of a coded table
-  // The real transpose: panel rows are the tensor's columns.
+  // The transpose as reals: panel rows are the tensor's columns.
   SharedPanels TransposedReals(WeightId id);
   SharedVector Vector(WeightId id);
 
-  // Whether some step multiplies with the whole matrix, so that it is laid out in any case.
+  // Whether some step multiplies with the whole matrix, so that its panels exist in any case.
   bool Multiplied(WeightId id) const { return multiplied_.count(id) != 0; }
-  // Somebody reads the tensor where it lies in the file: its bytes stay.
+  // A kernel reads the tensor in the file's memory: its bytes are not released.
   void Keep(WeightId id) { kept_.insert(id); }
-  // A step has made what it needs of the tensor, and reads it no more.
+  // A step has computed what it needs from the tensor and will not read it again.
   void Consume(WeightId id) { consumed_.insert(id); }
 
-  // Fills everything asked for so far. Called once, after all steps are bound.
+  // Fills all matrices and codes. Called once, after all steps are bound.
   void LayOut();
 
  private:

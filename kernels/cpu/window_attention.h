@@ -1,5 +1,5 @@
-// What the kernels of window attention have in common: which forms they serve, and how a token's
-// key and value are stored.
+// Shared by the kernels of window attention: which operations they can run, and how a token's key
+// and value are stored.
 #ifndef KINGLET_KERNELS_CPU_WINDOW_ATTENTION_H_
 #define KINGLET_KERNELS_CPU_WINDOW_ATTENTION_H_
 
@@ -30,9 +30,9 @@ void StoreKeysAndValues(const WindowAttention& op, const Operand& qkv, const Ope
   }
 }
 
-// Brings one of `parts` equal parts of what will be read soon to the second-level cache. With many
-// lanes their keys and values are in none when their turn comes, and lie in too many short rows for
-// the processor to see it coming.
+// Brings one of `parts` equal parts of memory that will be read soon to the second-level cache.
+// With many streams, a stream's keys and values are in no cache when its turn comes, and they lie
+// in too many short rows for the processor's own prefetching.
 inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
   constexpr size_t kLine = 64, kSecondLevel = 2;
   const size_t lines = (memory.size() + kLine - 1) / kLine;
@@ -42,7 +42,7 @@ inline void FetchPart(MemoryRange memory, size_t part, size_t parts) {
 }
 
 // Attention<float> for reals, Attention<int16_t> for codes whose sums fit in 31 bits; otherwise an
-// empty kernel. An Attention has its phases and says what weights it reads.
+// empty kernel. Attention has the functions Phases() and WeightMemory().
 template <template <class> class Attention>
 Kernel BindWindowAttention(const WindowAttention& op, const BindContext& context) {
   const auto bound = [](auto kernel) -> Kernel {

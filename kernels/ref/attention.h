@@ -61,7 +61,7 @@ class WindowAttentionKernel {
  private:
   size_t QueryAt(size_t head) const { return head * (2 * op_.key_size + op_.value_size); }
 
-  // What the start row stands for: reals, or the codes that the quantiser of qkv makes of it.
+  // The start row as reals, and as codes of the quantiser of qkv.
   struct Start {
     std::vector<T> reals;
     std::vector<int32_t> codes;
@@ -75,8 +75,8 @@ class WindowAttentionKernel {
     return start;
   }
 
-  // Ring slot of window slot s. The ring starts as zeros, so slots before the stream's first token
-  // hold zero keys and values where there is no start row.
+  // Ring slot of window slot s. The ring starts as zeros: without a start row, slots before the
+  // stream's first token hold zero keys and values.
   size_t SlotOf(const StreamFrame& frame, size_t s) const {
     return WindowOf(op_, frame.position).Slot(static_cast<uint32_t>(s));
   }
@@ -163,7 +163,7 @@ class WindowAttentionKernel {
            rows_->Constant(row, head);
   }
 
-  // Slots that are not visible have weight 0, and what their ring slots hold is not read.
+  // Slots that are not visible have weight 0, and their values are not read.
   T WeightedValue(const StreamFrame& frame, size_t head, size_t c, const T* weights) const {
     const size_t first = FirstVisible(op_, frame.position);
     if (op_.weights_quantiser) {

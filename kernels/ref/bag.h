@@ -89,7 +89,7 @@ class ScaleShiftReluKernel {
     for (size_t i = 0; i < x_.count; ++i) {
       const T scaled = x[i] * static_cast<T>(scale_->values[i]);
       const T shifted = scaled + static_cast<T>(shift_->values[i]);
-      y[i] = shifted < T{0} ? T{0} : shifted;  // NaN stays, and is seen
+      y[i] = shifted < T{0} ? T{0} : shifted;  // NaN stays NaN
     }
   }
   std::vector<MemoryRange> WeightMemory() const {

@@ -1,4 +1,4 @@
-// Rows that a DeFINE unit makes, and the cache that keeps them.
+// Embedding rows of a DeFINE unit (Map layer, group linear transformations), and their cache.
 #ifndef KINGLET_KERNELS_REF_DEFINE_H_
 #define KINGLET_KERNELS_REF_DEFINE_H_
 
@@ -19,8 +19,8 @@
 
 namespace kinglet::ref {
 
-// The layers of a unit, by format/define_unit.h. Every matrix is real: decoded values times reals
-// in the order of rule 4, as one product for each row and group.
+// The layers of a unit (format/define_unit.h). Products are float products of decoded values, in
+// the order of rule 4, one for each row and group.
 template <class T>
 class DefineLayers {
  public:
@@ -35,7 +35,8 @@ class DefineLayers {
     }
   }
 
-  // The unit's output, somewhere in `work` [DefineWork(unit).total], which begins with Map's.
+  // Returns the unit's output, which lies in `work` [DefineWork(unit).total]. The output of Map
+  // lies at the start of `work`.
   const T* Apply(T* work) const {
     const T* e = work;
     const T* previous = work;
@@ -47,7 +48,7 @@ class DefineLayers {
         std::copy_n(previous, width, work + work_.skip);
         e = work + work_.skip;
       }
-      // The third holds what the layer before left.
+      // The third vector holds the previous layer's output.
       ApplyLayer(unit_.layers[i], values_[i], e, previous, width, work + work_.joined, outputs[0],
                  outputs[1]);
       previous = outputs[1];
@@ -69,12 +70,12 @@ class DefineLayers {
   }
 
  private:
-  // Exact; empty where the layer has none.
+  // Exact values; empty where the layer has no such tensor.
   struct Values {
     std::vector<float> weight, bias, norm_gain, norm_offset;
   };
 
-  // `first`'s chunks, each followed by the one of `second`.
+  // The chunks of `first`, each followed by the same chunk of `second`.
   static void Interleave(const T* first, uint64_t first_width, const T* second,
                          uint64_t second_width, uint64_t chunks, T* joined) {
     const uint64_t a = first_width / chunks, b = second_width / chunks;
@@ -173,11 +174,12 @@ class DefineLayers {
   std::vector<Values> values_;
 };
 
-// `Map` gives a word's vector: bool Row(uint32_t token, T* out), false where there is no such word.
+// `Map` gives a word's vector: bool Row(uint32_t token, T* out), which returns false if there is no
+// such word.
 template <class T, class Map>
 class DefineRowKernel {
  public:
-  // REQUIRES: op.define. `map` holds its bins.
+  // REQUIRES: op.define; `map` has the rows of op.bins.
   DefineRowKernel(const EmbedRow& op, const BufferLayout& layout,
                   std::span<const TensorView> weights, Map map)
       : map_(std::move(map)),
@@ -202,7 +204,7 @@ class DefineRowKernel {
     if (!map_.Row(frame.token, work)) return;
     const T* row = layers_->Apply(work);
     for (size_t i = 0; i < width; ++i) out[i] = row[i] * scale_;
-    // Nothing below can fail: the cache never holds half a row.
+    // Nothing below can fail, so the cache never holds half a row.
     std::copy_n(out, width, rows + cache.Take(frame.token) * width);
   }
   std::vector<MemoryRange> WeightMemory() const { return layers_->Memory(); }

@@ -12,9 +12,9 @@
 
 namespace kinglet::ref {
 
-// y = (x - mean) / sqrt(variance + epsilon) * gain + bias over n numbers; a gain or bias that is
-// null is left out. Two passes, a division and a square root (no reciprocal root): rule 4. y may be
-// x.
+// y = (x - mean) / sqrt(variance + epsilon) * gain + bias over n numbers, without gain or bias
+// where they are null. Two passes, a division and a square root (no reciprocal root): rule 4. y may
+// be x.
 template <class T>
 void NormaliseVector(const T* x, size_t n, T epsilon, const float* gain, const float* bias, T* y) {
   const T mean = Sum(x, n) / static_cast<T>(n);

@@ -28,7 +28,7 @@ class TableRows {
   }
 
   size_t cols() const { return cols_; }
-  // The integers that products may use; null where there are none.
+  // The integers of the table, for integer products; null where it has none.
   const Weights* integers() const { return !codes_ && values_->integer ? values_.get() : nullptr; }
 
   template <class T>
@@ -79,7 +79,7 @@ class TableRows {
 template <class T>
 class BinRows {
  public:
-  // `scale` multiplies every row beside its bin's own.
+  // Every row is multiplied by `scale` and by its bin's own scale.
   BinRows(std::span<const EmbeddingBin> bins, double scale, const Plan& plan, WeightStore& store) {
     for (const EmbeddingBin& bin : bins) {
       bins_.push_back({bin.first, bin.size, TableRows(bin.table, plan, store),
@@ -88,7 +88,7 @@ class BinRows {
     }
   }
 
-  // False where no bin has the word.
+  // Returns false if no bin has the word.
   bool Row(uint32_t token, T* out) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return false;
@@ -98,7 +98,7 @@ class BinRows {
     for (size_t i = 0; i < values.size(); ++i) out[i] = values[i] * bin->scale;
     return true;
   }
-  // The token's row, and all of its bin's projection.
+  // The memory of the token's row and of its bin's projection.
   std::vector<MemoryRange> TokenMemory(uint32_t token) const {
     const Bin* bin = BinOf(token);
     if (bin == nullptr) return {};
@@ -152,7 +152,7 @@ class BinRows {
 template <class T>
 class EmbedRowKernel {
  public:
-  // REQUIRES: no unit.
+  // REQUIRES: !op.define.
   EmbedRowKernel(const EmbedRow& op, const Plan& plan, const BufferLayout& layout,
                  WeightStore& store)
       : rows_(op.bins, op.scale, plan, store), out_(layout[op.out]) {}

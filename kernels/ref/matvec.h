@@ -12,7 +12,7 @@
 
 namespace kinglet::ref {
 
-// What a row's product becomes on its way to y.
+// Bias and relu, between a row's product and y.
 template <class T>
 T Finished(T value, const Weights* bias, size_t row, bool relu) {
   if (bias != nullptr) value += static_cast<T>(bias->values[row]);
@@ -130,7 +130,7 @@ class CodedSumsKernel {
   TensorView view_;
   CodedRows codes_;
   SharedWeights bias_;
-  std::vector<uint64_t> firsts_;  // of each position's partial products
+  std::vector<uint64_t> firsts_;  // by position: its first partial product
   Slot partial_, y_;
   size_t y_offset_;
   bool relu_;

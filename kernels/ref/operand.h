@@ -36,12 +36,12 @@ class Operand {
   }
   // REQUIRES: !integer().
   T* Reals(const StreamFrame& frame) const { return slot_.At<T>(frame); }
-  // The number element i stands for.
+  // Element i as a real; a code is multiplied by the step.
   T Value(const StreamFrame& frame, size_t i) const {
     return integer() ? static_cast<T>(Code(frame, i)) * step() : Reals(frame)[i];
   }
 
-  // Copies elements of another operand of the same kind of buffer.
+  // Copies elements of an operand whose buffer has the same element type.
   void CopyFrom(const StreamFrame& frame, size_t at, const Operand& other, size_t from,
                 size_t n) const {
     for (size_t i = 0; i < n; ++i) {

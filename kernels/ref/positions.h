@@ -24,7 +24,7 @@ class AddPositionRowKernel {
     const uint64_t row = RingSlot(frame.position, window_);
     for (size_t i = 0; i < y_.count; ++i) y[i] += static_cast<T>(table_->Value(row, i));
   }
-  // Row `position` alone.
+  // The memory of the position's row.
   std::vector<MemoryRange> PositionMemory(uint64_t position) const {
     const uint64_t row = RingSlot(position, window_);
     return table_->Memory(false, row, row + 1);

@@ -1,4 +1,4 @@
-// A vector on its way into products with rows of a matrix: rules 2 and 3 of docs/NUMERICS.md.
+// Products of a vector with rows of a matrix: rules 2 and 3 of docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_REF_PRODUCT_H_
 #define KINGLET_KERNELS_REF_PRODUCT_H_
 
@@ -43,13 +43,14 @@ struct ProductVector {
   }
 };
 
-// Where the vector comes from, bound at load.
+// Reads the vector of a frame; bound to its buffer at load.
 template <class T>
 class ProductInput {
  public:
   ProductInput(const Plan& plan, const BufferLayout& layout, BufferId x, TailInput input)
       : x_(plan, layout, x),
-        // ref64 is the sharp reference: it alone keeps the projected hidden state exact.
+        // Only ref64 keeps the projected hidden state exact: its results are compared with the
+        // original training code.
         fixed_point_(input == TailInput::kFixedPoint15 && !std::is_same_v<T, double>) {}
 
   // Whether products with this weight are integer.

@@ -1,6 +1,6 @@
-// The element-wise halves of recurrent cells: LSTM, GRU, the plain cell and QRNN. The products are
-// MatVec's; the gate order and the place of the biases are those of PyTorch's nn.LSTM and nn.GRU,
-// and of torchqrnn.
+// The element-wise part of recurrent cells: LSTM, GRU, the plain cell and QRNN. Their products are
+// MatVec steps. The order of gates and the biases follow PyTorch's nn.LSTM and nn.GRU, and
+// torchqrnn.
 #ifndef KINGLET_KERNELS_REF_RECURRENT_H_
 #define KINGLET_KERNELS_REF_RECURRENT_H_
 

@@ -25,7 +25,7 @@ Kernel WithWeights(K kernel) {
   return {EachFrame(std::move(kernel)), std::move(weights)};
 }
 
-// A kernel that reads others, or others besides, by the token.
+// A kernel that reads weights that depend on the token, and perhaps others for every token.
 template <class K>
 Kernel WithTokenWeights(const K& kernel) {
   Kernel made = {

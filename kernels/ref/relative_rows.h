@@ -1,5 +1,5 @@
-// What relative attention multiplies queries with (kernels/op.h, RelativeRows): a row for each
-// distance, made once.
+// The rows that relative attention multiplies queries with (kernels/op.h, RelativeRows): one for
+// each distance, computed once, when the step is bound.
 #ifndef KINGLET_KERNELS_REF_RELATIVE_ROWS_H_
 #define KINGLET_KERNELS_REF_RELATIVE_ROWS_H_
 
@@ -51,7 +51,7 @@ class RelativeTable {
     }
   }
 
-  // The largest distance comes first, as the oldest slot does; larger ones count as that.
+  // The largest distance comes first, like the oldest slot; larger distances have the same row.
   size_t RowOfDistance(size_t distance) const {
     return count_ - 1 - std::min(distance, count_ - 1);
   }

@@ -19,8 +19,8 @@ T Largest(const T* x, size_t n) {
   return largest;
 }
 
-// x = exp(x - max) / sum over [first, n). REQUIRES: first < n; the entries before `first` are +0,
-// and stay so.
+// x = exp(x - max) / sum over [first, n). REQUIRES: first < n; the elements before `first` are +0,
+// and stay +0.
 template <class T>
 void SoftmaxInPlace(T* x, size_t first, size_t n) {
   const T largest = Largest(x + first, n - first);

@@ -1,4 +1,5 @@
-// What encoders and cross-attention are made of (kernels/op.h, StoreRow, LoadRow, SourceAttention).
+// The operations of encoders and cross-attention (kernels/op.h, StoreRow, LoadRow,
+// SourceAttention).
 #ifndef KINGLET_KERNELS_REF_SOURCE_H_
 #define KINGLET_KERNELS_REF_SOURCE_H_
 
@@ -60,7 +61,7 @@ class SourceAttentionKernel {
     for (size_t head = 0; head < op_.heads; ++head) Attend(frame, head);
   }
 
-  // One head of it.
+  // Computes one head.
   void Attend(const StreamFrame& frame, size_t head) const {
     const size_t n = frame.source_length;
     T* weights = weights_.At<T>(frame) + head * op_.window;

@@ -1,5 +1,5 @@
-// Rule 4 of docs/NUMERICS.md: the one order in which floats are added, whatever the vector width,
-// the thread count or the device.
+// Rule 4 of docs/NUMERICS.md: floats are added in one order, which does not depend on the vector
+// width, the number of threads or the device.
 //
 //   n < 32    one chain in index order
 //   n >= 32   blocks of 1,024 consecutive elements; within a block chain j (0..15) takes elements
@@ -26,8 +26,8 @@ T FoldChains(std::array<T, kSumChains>& chains) {
   return chains[0];
 }
 
-// Block results, folded pairwise as they come: after n blocks the stack holds one partial sum per
-// set bit of n, so no memory grows with n.
+// Folds block results pairwise as they come: after n blocks the stack holds one partial sum per set
+// bit of n.
 template <class T>
 class PairwiseFold {
  public:
@@ -48,7 +48,7 @@ class PairwiseFold {
   size_t count_ = 0;
 };
 
-// The result of one block after the other, to use(result); of n < 32 elements the only one.
+// Calls use(result) for each block in order; n < 32 elements are one block.
 // `accumulate(partial, i)` adds the term of element i to a partial sum.
 template <class T, class Accumulate, class Use>
 void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
@@ -68,7 +68,7 @@ void ForEachBlockSum(size_t n, Accumulate accumulate, Use use) {
   }
 }
 
-// The sum over i of terms that `accumulate(partial, i)` adds to a partial sum.
+// The sum of n terms, which `accumulate(partial, i)` adds to a partial sum.
 template <class T, class Accumulate>
 T OrderedSum(size_t n, Accumulate accumulate) {
   PairwiseFold<T> blocks;

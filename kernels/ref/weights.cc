@@ -26,7 +26,7 @@ SharedWeights WeightStore::Get(WeightId id) {
       weights->integer = true;
       weights->codes = std::move(decoded.codes);
       weights->scales = std::move(decoded.scales);
-      // One scale for the tensor is the same scale for each row.
+      // A tensor with one scale: repeat it for every row.
       if (weights->scales.size() == 1) weights->scales.resize(weights->rows, weights->scales[0]);
     }
   }

@@ -7,12 +7,12 @@ OperationTally ActivationOf(DefineLayer::Activation activation, double n) {
   switch (activation) {
     case DefineLayer::Activation::kNone:
       return {};
-    // One function of one number each.
+    // One function of each number.
     case DefineLayer::Activation::kRelu:
     case DefineLayer::Activation::kTanh:
     case DefineLayer::Activation::kSigmoid:
       return {0, 0, n};
-    // And the number times it.
+    // The same, and the number times it.
     case DefineLayer::Activation::kGelu:
     case DefineLayer::Activation::kSwish:
       return {n, 0, n};
@@ -32,7 +32,7 @@ DefineOperations OperationsOf(const DefineLayer& layer) {
   if (layer.norm != DefineLayer::Norm::kNone) {
     const bool whole = layer.norm == DefineLayer::Norm::kWhole;
     const double parts = whole ? 1 : static_cast<double>(layer.groups);
-    // As LayerNorm, part by part; a gain or an offset that there is not takes nothing.
+    // As LayerNorm for each part, without the operations of a gain or an offset that is missing.
     operations.norm = {(layer.norm_gain ? 2 : 1) * out, (layer.norm_offset ? 5 : 4) * out - parts,
                        out + 3 * parts};
   }

@@ -1,5 +1,6 @@
-// What one layer of a DeFINE unit takes for one word, as the definition in kernels/ref/define.h
-// computes it.
+// The operations of one layer of a DeFINE unit (a GLT, group linear transformation) for one word,
+// as kernels/ref/define.h computes it. Source: Mehta et al. 2020, "DeFINE: Deep Factorized Input
+// Token Embeddings".
 #ifndef KINGLET_RUNTIME_ACCOUNTING_DEFINE_OPERATIONS_H_
 #define KINGLET_RUNTIME_ACCOUNTING_DEFINE_OPERATIONS_H_
 
@@ -9,7 +10,7 @@
 namespace kinglet {
 
 struct DefineOperations {
-  OperationTally products;  // with the groups' matrices, and the bias
+  OperationTally products;  // with the matrices of the groups, and the sums with the bias
   OperationTally norm;
   OperationTally activation;
   OperationTally residual;

@@ -1,4 +1,4 @@
-// Sums of many doubles that are good to the last digit shown.
+// Sums of many doubles without visible rounding errors.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_EXACT_SUM_H_
 #define KINGLET_RUNTIME_ACCOUNTING_EXACT_SUM_H_
 
@@ -6,8 +6,8 @@
 
 namespace kinglet {
 
-// A sum whose rounding errors are carried along (Neumaier 1974), so that the mean of any number of
-// tokens is good to the last digit shown.
+// A sum that carries its rounding error along (Neumaier 1974), so that the mean over any number of
+// tokens is right to the last digit that is printed.
 class ExactSum {
  public:
   void Add(double value) {

@@ -21,7 +21,7 @@ bool IsInteger(const TensorView& tensor) {
                     tensor.values);
 }
 
-// Appends the components of one step of one token.
+// Appends the components of one step for one token.
 class StepMeter {
  public:
   StepMeter(const Plan& plan, std::span<const uint64_t> nonzeros, const BackendTraits& traits,
@@ -35,7 +35,7 @@ class StepMeter {
 
   void operator()(const CacheAppend&) const {}  // copies only
 
-  // A row that the cache holds takes nothing.
+  // A row that the DeFINE unit's cache holds takes no operations.
   void operator()(const EmbedRow& op) const {
     const double made = path_.row_is_cached ? 0 : 1;
     const double width = Real(plan_.buffer(op.out).count);
@@ -98,7 +98,7 @@ class StepMeter {
     if (op.relu) Add(".relu", {0, 0, rows});
   }
 
-  // One product for each partial sum, however many rows use it.
+  // One dot product for each partial sum, however many rows use it.
   void operator()(const PartialProducts& op) const {
     const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
     const double cols = Real(Cols(plan_.weights[op.table].shape));
@@ -110,7 +110,7 @@ class StepMeter {
     const TensorView& table = plan_.weights[op.table];
     const double rows = Real(Rows(table.shape));
     OperationTally sums = SumOfSubVectors(*table.coded(), rows);
-    // Rows that are concatenated are sums of products all the same.
+    // Also for concatenated sub-vectors, a logit is the sum of its positions' partial products.
     sums.additions = rows * (Real(table.coded()->scheme.positions) - 1) + (op.bias ? rows : 0);
     Add("", sums);
     if (op.relu) Add(".relu", {0, 0, rows});
@@ -131,7 +131,7 @@ class StepMeter {
   void operator()(const AddPositionRow& op) const {
     Add("", {0, Real(plan_.buffer(op.y).count), 0});
   }
-  // An angle for each sine and its cosine.
+  // One angle for each sine and its cosine.
   void operator()(const AddSinusoids& op) const {
     const double n = Real(plan_.buffer(op.y).count);
     Add("", {n / 2, n, n});
@@ -188,12 +188,12 @@ class StepMeter {
     const double pairs = Real(stored), width = Real(plan_.buffer(op.hidden).count);
     Add("", DotProducts(width, pairs));
     const double scales = plan_.buffer(op.hidden).quantiser ? kRescale : 0;
-    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // theta, and the integer sums
+    Add(".rescale", {(1 + scales) * pairs, 0, 0});  // by theta, and integer sums to reals
     Add(".softmax", stored == 0 ? OperationTally{} : Exponentials(pairs));
   }
 
-  // The sums of both products, a function for each gate and for the cell, and the products and sums
-  // of kernels/op.h. A sigmoid or tangent counts as one.
+  // The sums of both products, one function for each gate and for the cell, and the products and
+  // sums in the definition of kernels/op.h. A sigmoid or tanh counts as one operation.
   void operator()(const LstmGates& op) const {
     const double n = Real(plan_.buffer(op.hidden).count);
     Add("", {3 * n, 5 * n, 5 * n});
@@ -257,8 +257,8 @@ class StepMeter {
       add_some(".residual", operations.residual);
     }
   }
-  // `outputs` sums of `inputs` products with x, of which `cols` elements are read, and `additions`
-  // more.
+  // `outputs` dot products of `inputs` elements each, with `cols` elements of x in all, and
+  // `additions` more.
   void AddProducts(WeightId weight, double inputs, double outputs, double additions, BufferId x,
                    double cols, TailInput input) const {
     const bool codes = plan_.buffer(x).quantiser.has_value();
@@ -266,7 +266,7 @@ class StepMeter {
     OperationTally products = DotProducts(inputs, outputs);
     products.additions += additions;
     AddProducts("", weight, products);
-    // The largest magnitude, the step, and each element rounded.
+    // Finding the largest magnitude, the step, and rounding each element.
     if (fixed_point) Add(".fixed_point", {0, 0, cols + 1 + kRoundToCode * cols});
     const bool integer = IsInteger(plan_.weights[weight]);
     if (codes || fixed_point) {
@@ -279,7 +279,7 @@ class StepMeter {
       Add(".decode", {outputs * inputs, 0, 0});
     }
   }
-  // `elements` sums over the positions of a coded row, and the division of a mean.
+  // Makes `elements` elements of a coded row: sums over its positions, and the division of a mean.
   static OperationTally SumOfSubVectors(const CodedView& coded, double elements) {
     const CodingScheme& scheme = coded.scheme;
     OperationTally tally;
@@ -337,7 +337,7 @@ std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors) {
   std::vector<uint64_t> counts;
   counts.reserve(tensors.size());
   for (const TensorView& tensor : tensors) {
-    if (tensor.coded() != nullptr) {  // its codebook has the entries
+    if (tensor.coded() != nullptr) {
       counts.push_back(0);
       continue;
     }
@@ -365,7 +365,7 @@ ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros
   ExecutedCount result;
   std::map<std::string, size_t> index_of;
   const double tokens = Real(trace.tokens());
-  // Sums over all tokens are integers, and exact; the division comes last.
+  // Sums over all tokens are integers and so exact; the division comes last.
   for (const auto& [path, count] : trace.paths) {
     for (const Component& component : ComponentsOf(plan, nonzeros, traits, path)) {
       const auto [at, fresh] = index_of.emplace(component.name, result.components.size());

@@ -1,7 +1,7 @@
-// What a plan really runs, counted: operations per token, component by component, from the plan's
-// own steps and the paths that tokens took through them. There is no second description of the
-// model. docs/ACCOUNTING.md says what counts as an operation; published rules of counting are
-// functions of their own beside this one (runtime/accounting/micronet.h).
+// Counts the operations that a plan runs for a token, component by component, from the plan's own
+// steps and the paths that tokens took through them, so that no second description of the model can
+// disagree. docs/ACCOUNTING.md defines an operation. Published rules of counting are functions of
+// their own (runtime/accounting/micronet.h).
 #ifndef KINGLET_RUNTIME_ACCOUNTING_METER_H_
 #define KINGLET_RUNTIME_ACCOUNTING_METER_H_
 
@@ -14,51 +14,52 @@
 #include "kernels/backend.h"
 #include "kernels/plan.h"
 #include "runtime/accounting/operations.h"
+#include "runtime/accounting/query_work.h"
 #include "runtime/accounting/trace.h"
-#include "runtime/queries/query_work.h"
 
 namespace kinglet {
 
-// A step of the plan, or a named part of one: "layers.0.attention.values".
+// The operations of one step of the plan, or of a named part of one ("layers.0.attention.values").
 struct Component {
   std::string name;
   OperationTally operations;
-  // Of the multiplications, those whose weight is not zero; all of them where there is no weight.
+  // The multiplications by weights that are not zero; all of them in a component without weights.
   double useful_multiplications = 0;
-  // Share of the component's weights that are not zero; 1 where there is no weight.
+  // The share of the component's weights that are not zero; 1 in a component without weights.
   double density = 1;
 };
 
-// The non-zero entries of each tensor, in the order of the directory. An integer is zero when its
-// code is.
+// The number of non-zero entries of each tensor; 0 for a coded table, whose codebook has its
+// entries. A quantised entry is zero if its code is.
 std::vector<uint64_t> CountNonzeros(std::span<const TensorView> tensors);
 
-// What backends do differently on the same plan.
+// How backends differ in what they compute for the same plan.
 struct BackendTraits {
-  bool real64 = false;               // tails take the projected hidden state as it is
-  bool decodes_in_products = false;  // integer weights become reals in every real product
-  bool decodes_rows = false;         // and rows of tables when they are looked up
-  bool scores_masked_slots = false;  // window slots before the stream are scored, then masked
+  bool real64 = false;               // tails use the projected hidden state without rounding it
+  bool decodes_in_products = false;  // every real product makes integer weights real
+  bool decodes_rows = false;         // looking up a row of a table makes its integers real
+  bool scores_masked_slots = false;  // window slots without a token are scored and then masked
 };
 BackendTraits TraitsOf(const Backend& backend);
 
 struct ExecutedCount {
-  // Plan order, then the distribution's own arithmetic; of an encoder's trace its passes alone.
+  // In the plan's order, then the queries' own arithmetic ("distribution"); of an encoder's trace
+  // only the encoder's passes.
   std::vector<Component> components;
   OperationTally operations;  // their sum
   double useful_multiplications = 0;
 };
 
-// The mean over the trace's tokens. `nonzeros` belongs to plan.weights.
+// The mean over the trace's tokens. `nonzeros`: CountNonzeros(plan.weights).
 ExecutedCount CountExecuted(const Plan& plan, std::span<const uint64_t> nonzeros,
                             const BackendTraits& traits, const Trace& trace);
 
-// The same operations by step of the plan.
+// The same operations for each step of the plan.
 std::vector<OperationTally> CountSteps(const Plan& plan, const BackendTraits& traits,
                                        const Trace& trace);
 
-// What a query about the token after `position` did (Session::last_work), as if no weight were
-// zero.
+// The operations of a query about the token after `position`, whose work Session::last_work
+// reports. Products with weights that are zero count too.
 OperationTally QueryOperations(const Plan& plan, const BackendTraits& traits, uint64_t position,
                                const QueryWork& work);
 

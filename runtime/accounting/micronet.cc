@@ -18,11 +18,11 @@ constexpr int kWordBits = 32;
 
 // --- operations. Sources: the notebook's functions of the same names. ---
 
-// n_in products for each of n_out sums; the notebook adds `bias` terms where it says so.
+// n_out sums of n_in products each.
 OperationTally Matmul(double n_in, double n_out) { return {n_in * n_out, (n_in - 1) * n_out, 0}; }
 
-// A linear layer: the dense count times the density, so a product is charged for each non-zero
-// weight and an addition for each non-zero bias.
+// A linear layer: the dense count times the density, so that each non-zero weight costs a product
+// and each non-zero bias an addition.
 OperationTally LinearLayer(double n_in, double weight_nonzeros, double bias_nonzeros) {
   return {weight_nonzeros, weight_nonzeros * (n_in - 1) / n_in + bias_nonzeros, 0};
 }
@@ -61,8 +61,8 @@ class StepRules {
         name_(name),
         components_(components) {}
 
-  // Looking rows up, coded ones too, and scaling them is free; sums of sub-vectors and a projection
-  // run for the tokens of their bin. The notebook has no cache of rows: a DeFINE unit runs for
+  // Looking up and scaling a row is free, coded or not. Sums of sub-vectors and a projection count
+  // for the tokens of their bin. The notebook has no cache of rows, so a DeFINE unit counts for
   // every token.
   void operator()(const EmbedRow& op) const {
     for (size_t i = 0; i < op.bins.size(); ++i) {
@@ -82,13 +82,13 @@ class StepRules {
     Add("", LayerNormalisation(Real(plan_.buffer(op.x).count)));
   }
 
-  // Every bin's tables are charged for every token, whichever bin its word is in.
+  // A token is charged for every product, whichever cluster its word is in.
   void operator()(const MatVec& op) const {
     AddLinear("", op.weight, op.bias, 1);
     if (op.relu) Add(".relu", Relu(Real(Rows(plan_.weights[op.weight].shape))));
   }
 
-  // A linear layer with the codebook's weights; positions that share a pool each run it.
+  // A linear layer with the codebook's weights, run once for each position that shares the pool.
   void operator()(const PartialProducts& op) const {
     const CodingScheme& scheme = plan_.weights[op.table].coded()->scheme;
     AddLinear("", scheme.codebook, std::nullopt, SharesPoolOfParts(scheme) ? scheme.positions : 1);
@@ -108,11 +108,11 @@ class StepRules {
     Add("", Residual(Real(plan_.buffer(op.y).count)));
   }
 
-  // The notebook knows no class logits: sums, as in its residual.
+  // The notebook has no class logits: sums, as in its residual.
   void operator()(const AddScalar& op) const { Add("", Residual(Real(op.count))); }
 
-  // The scale key_size^-1/2 is free, and the window counts as full from the first token on; a
-  // translation is too short for that.
+  // The scale key_size^-1/2 is free. The window counts as full from the first token on, except in a
+  // translation, which is too short for that.
   void operator()(const WindowAttention& op) const {
     const double window = means_ == nullptr ? op.window : means_->targets_seen, heads = op.heads;
     Add(".query_keys", Matmul(op.key_size, window * heads));
@@ -123,8 +123,8 @@ class StepRules {
       Add(".query_positions", products);
       return scored;
     };
-    // The notebook knows MicroNet's positions alone, and counts one product with the query and one
-    // softmax for all heads. Others are counted for each head.
+    // The notebook has MicroNet's positions only, and counts one product with the query and one
+    // softmax for all heads together. Other positions count for each head.
     const double scored = std::visit(
         Overloaded{
             [&](const std::monostate&) { return window * heads; },
@@ -134,7 +134,7 @@ class StepRules {
     Add(".softmax", Softmax(window) * (scored / window));
     Add(".values", Matmul(window, heads * op.value_size));
   }
-  // Sums, as in the residual; a stored table of sinusoids would be free to make.
+  // Sums, as in the residual; making the positions is free.
   void operator()(const AddPositionRow& op) const {
     Add("", Residual(Real(plan_.buffer(op.y).count)));
   }
@@ -147,27 +147,28 @@ class StepRules {
 
   void operator()(const LogSumExp& op) const { Add("", Softmax(Real(plan_.buffer(op.x).count))); }
 
-  // Remembering is free; so are theta, the mixture with lambda and all logarithms. The cache counts
-  // as full.
+  // Storing a pair is free, as are theta, the mixture with lambda and all logarithms. The cache
+  // counts as full.
   void operator()(const CacheAppend&) const {}
   void operator()(const CacheWeights& op) const {
     Add("", Matmul(Real(plan_.buffer(op.hidden).count), op.capacity));
     Add(".softmax", Softmax(op.capacity));
   }
 
-  // The notebook has no recurrent cell. By its own formulas: a product is a multiplication, a sum
-  // an addition (as in its residual), a function of one number one other (as in its ReLU).
+  // The notebook has no recurrent cells. By its formulas for other layers, a product is one
+  // multiplication, a sum one addition (as in its residual), a function of one number one other
+  // operation (as in its ReLU).
   void operator()(const LstmGates& op) const { AddGates(op.hidden, 3, 5, 5); }
   void operator()(const GruGates& op) const { AddGates(op.hidden, 3, 5, 3); }
   void operator()(const RnnGates& op) const { AddGates(op.hidden, 0, 1, 1); }
   void operator()(const QrnnGates& op) const { AddGates(op.hidden, 3, op.previous ? 5 : 2, 3); }
 
-  // Nor bags of words, of which the same is said; the maximum is a function.
+  // Bags of words are counted in the same way; the maximum is a function.
   void operator()(const BagAppend& op) const { AddGates(op.embedded, 0, 1, op.largest ? 1 : 0); }
   void operator()(const BagFeatures& op) const { AddGates(op.sum, 0, 0, 1); }
   void operator()(const ScaleShiftRelu& op) const { AddGates(op.x, 1, 1, 1); }
 
-  // The notebook has no encoder either: its products and its softmax, for each head.
+  // Attention to the source is not in the notebook: its matrix products and softmax, for each head.
   void operator()(const StoreRow&) const {}
   void operator()(const LoadRow&) const {}
   void operator()(const SourceAttention& op) const {
@@ -178,7 +179,7 @@ class StepRules {
   }
 
  private:
-  // The share of tokens whose words are in the bin.
+  // The share of tokens whose word is in the bin.
   double Frequency(size_t bin) const {
     if (bin_counts_.empty()) return 1;  // one bin (NeedsBinCounts)
     const uint64_t tokens = std::accumulate(bin_counts_.begin(), bin_counts_.end(), uint64_t{0});
@@ -191,8 +192,8 @@ class StepRules {
     const double units = Real(plan_.buffer(hidden).count);
     Add("", OperationTally{products, sums, functions} * units);
   }
-  // Its groups are linear layers, which may share a matrix or a bias; the notebook has no sigmoid
-  // or tangent, so those are functions of one number.
+  // The groups of a DeFINE layer are linear layers, which may share a matrix or a bias. A sigmoid
+  // or tanh is a function of one number.
   void AddUnit(const DefineRows& define) const {
     for (size_t i = 0; i < define.unit.layers.size(); ++i) {
       const DefineLayer& layer = define.unit.layers[i];
@@ -232,8 +233,8 @@ class StepRules {
 
 // --- storage ---
 
-// What one step keeps. Tensors are marked, not added, so that a table that two steps share counts
-// once.
+// Marks the tensors that a step keeps, and counts its quantisers. Marked, not added up, so that a
+// table that two steps share counts once.
 class StorageRules {
  public:
   StorageRules(std::span<const TensorView> tensors, std::vector<bool>& charged,
@@ -265,7 +266,7 @@ class StorageRules {
   void operator()(const Quantise&) const { ++quantisers_; }
   void operator()(const kinglet::Add&) const {}
   void operator()(const AddScalar&) const {}
-  // A table of what a formula gives is free.
+  // A table that a formula could compute is free.
   void operator()(const AddPositionRow& op) const {
     if (!tensors_[op.table].derived) Charge(op.table);
   }
@@ -284,7 +285,7 @@ class StorageRules {
     if (op.weights_quantiser) ++quantisers_;
   }
   void operator()(const LogSumExp&) const {}
-  // theta and lambda are constants of the configuration, which the notebook does not charge.
+  // theta and lambda are constants of the configuration, which are free.
   void operator()(const CacheWeights&) const {}
   void operator()(const LstmGates&) const {}
   void operator()(const GruGates&) const {}
@@ -313,17 +314,17 @@ class StorageRules {
   uint64_t& quantisers_;
 };
 
-// A quantiser keeps a word for max_abs and, for its step, a word without the bits that are always
-// zero.
+// A quantiser takes a 32-bit word for max_abs and, for its step, a word without its bits that are
+// always zero.
 double QuantiserWords(int bits) { return 1.0 + static_cast<double>(kWordBits - bits) / kWordBits; }
 
-// The notebook has no codes; a code of b bits is b bits.
+// The notebook has no codes; a code counts with its bits.
 double CodeWords(const Shape& shape, const CodingScheme& scheme) {
   return Real(Rows(shape) * scheme.positions) * scheme.CodeBits() / kWordBits;
 }
 
-// The bits of the model: those of its quantised tensors, or 32. The notebook knows one number,
-// which the positions are charged at too, although they are not quantised.
+// The bits of the model: those of its quantised tensors, or 32. The notebook has one number for all
+// tensors, and counts the positions with it too, although they are not quantised.
 Result<int> BitsOf(const Plan& plan, const std::vector<bool>& charged) {
   int bits = kWordBits;
   for (size_t i = 0; i < charged.size(); ++i) {
@@ -363,7 +364,6 @@ Status CheckBinCounts(const Plan& plan, std::span<const uint64_t> bin_counts) {
 double MicronetCount::Weighted(double multiplications) const {
   return multiplications * bits / kWordBits;
 }
-// Additions and all others are charged at 32 bits.
 double MicronetCount::Total(const OperationTally& tally) const {
   return Weighted(tally.multiplications) + tally.additions + tally.others;
 }
@@ -431,8 +431,8 @@ Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64
     storage.nonzero += nonzeros[i];
     storage.total += Count(plan.weights[i].shape);
   }
-  storage.size = Real(storage.nonzero) * count.bits / kWordBits;  // the scales of rows are free
-  storage.mask = Real(storage.total) / kWordBits;  // dense tensors are charged a mask as well
+  storage.size = Real(storage.nonzero) * count.bits / kWordBits;  // row scales are free
+  storage.mask = Real(storage.total) / kWordBits;                 // dense tensors count a mask too
   storage.quantisation = Real(quantisers) * QuantiserWords(count.bits);
   return count;
 }

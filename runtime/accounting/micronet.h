@@ -1,7 +1,8 @@
 // The rules by which MicroNet's entry to the 2019 MicroNet challenge was counted: those of
-// micronet_evaluate.ipynb in mit-han-lab/neurips-micronet (commit a85bd0e), omissions included.
-// A pure function from a plan, the non-zero entries of its tensors and the frequencies of its bins;
-// docs/ACCOUNTING.md has every rule beside what really runs.
+// micronet_evaluate.ipynb in mit-han-lab/neurips-micronet (commit a85bd0e; "the notebook" below),
+// with everything that it leaves out. A pure function of a plan, the non-zero entries of its
+// tensors and the frequencies of its bins. docs/ACCOUNTING.md compares every rule with what really
+// runs.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_MICRONET_H_
 #define KINGLET_RUNTIME_ACCOUNTING_MICRONET_H_
 
@@ -17,48 +18,49 @@ namespace kinglet {
 
 // Sizes are in 32-bit words.
 struct MicronetStorage {
-  uint64_t nonzero = 0;     // parameters that are not zero
-  uint64_t total = 0;       // parameters
+  uint64_t nonzero = 0;     // number of parameters that are not zero
+  uint64_t total = 0;       // number of parameters
   double size = 0;          // of the non-zero parameters
-  double mask = 0;          // one bit for each parameter
+  double mask = 0;          // of one bit for each parameter
   double quantisation = 0;  // of the activation quantisers
-  double codes = 0;         // of coded tables; hashed ones have none
+  double codes = 0;         // of coded tables; hashed codes take nothing
   double TotalSize() const { return size + mask + quantisation + codes; }
 };
 
 struct MicronetCount {
   int bits = 32;  // of parameters and of the operands of multiplications
   MicronetStorage storage;
-  std::vector<Component> components;  // plan order, without an encoder's
+  std::vector<Component> components;  // in the plan's order, without the encoder's
   OperationTally operations;          // their sum
-  std::vector<Component> encoder;     // of a source token, where there is an encoder
+  std::vector<Component> encoder;     // for a source token; empty without an encoder
   OperationTally encoder_operations;  // their sum
-  // With multiplications weighted by the bits.
+  // Multiplications count bits / 32 each, additions and others 1.
   double Weighted(double multiplications) const;
   double Total(const OperationTally& tally) const;
   double WeightedMultiplications() const { return Weighted(operations.multiplications); }
   double TotalOperations() const { return Total(operations); }
-  // Of a language model: size and operations beside the challenge's baseline.
+  // The challenge's score of a language model: size and operations relative to its baseline.
   double Score() const;
 };
 
-// What the tokens of translations see, on average; a language model's window counts as full.
+// How much the tokens of translations see, on average. (A language model's window counts as full.)
 struct TranslationMeans {
-  double targets_seen = 0;       // target tokens, by a target token, itself included
-  double sources_seen = 0;       // source tokens, by a target token
-  double sources_of_source = 0;  // and by a source token
+  double targets_seen = 0;       // target tokens that a target token sees, itself included
+  double sources_seen = 0;       // source tokens that a target token sees
+  double sources_of_source = 0;  // source tokens that a source token sees
   std::vector<uint64_t> source_bin_counts;
 };
-// REQUIRES: traces of a plan with an encoder, neither empty.
+// The means over the tokens of two traces, which are not empty. REQUIRES: the plan has an encoder.
 TranslationMeans MeansOf(const Plan& plan, const Trace& encoder, const Trace& decoder);
 
-// Whether the rules ask how often the words of each bin occur: there are several, and one has a
-// projection or adds up sub-vectors.
+// Whether the count depends on how often the words of each bin of the embedding occur: there are
+// several bins, and one has a projection or adds up sub-vectors.
 bool NeedsBinCounts(const Plan& plan);
 
-// `nonzeros` belongs to plan.weights; `bin_counts` may be empty unless NeedsBinCounts. Refuses
-// counts that do not match the bins, and tensors of different bits, for which there is no rule.
-// REQUIRES: means iff the plan has an encoder.
+// `nonzeros`: CountNonzeros(plan.weights). `bin_counts`: how many tokens are in each bin; may be
+// empty unless NeedsBinCounts. Errors: KINGLET_INVALID_ARGUMENT for counts that do not match the
+// bins; KINGLET_UNSUPPORTED for tensors of different bits, for which there is no rule. REQUIRES:
+// `means` is null iff the plan has no encoder.
 Result<MicronetCount> CountMicronet2019(const Plan& plan, std::span<const uint64_t> nonzeros,
                                         std::span<const uint64_t> bin_counts,
                                         const TranslationMeans* means = nullptr);

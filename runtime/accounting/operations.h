@@ -1,4 +1,4 @@
-// A number of arithmetic operations. docs/ACCOUNTING.md says what counts as one.
+// Numbers of arithmetic operations. docs/ACCOUNTING.md defines what counts as one.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_OPERATIONS_H_
 #define KINGLET_RUNTIME_ACCOUNTING_OPERATIONS_H_
 
@@ -6,10 +6,10 @@
 
 namespace kinglet {
 
-// A count on its way into a tally.
+// A count as a term of a tally.
 inline double Real(uint64_t count) { return static_cast<double>(count); }
 
-// Of one token or one query, or a mean over many.
+// The operations of one token or one query, or a mean over many.
 struct OperationTally {
   double multiplications = 0;
   double additions = 0;  // and subtractions
@@ -30,9 +30,9 @@ struct OperationTally {
   }
 };
 
-// --- what parts of many operations take
+// --- the operations of common parts
 
-// What rounding a real to a code takes: two comparisons of the clamp, a division, a rounding.
+// Others that round a real to a code: two comparisons of the clamp, a division, a rounding.
 inline constexpr double kRoundToCode = 4;
 // Multiplications that turn an integer sum into a real: the two scales, then the sum
 // (docs/NUMERICS.md, rule 3).

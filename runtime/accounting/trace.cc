@@ -17,10 +17,10 @@ size_t BinOf(const EmbedRow& embedding, uint32_t id) {
   return static_cast<size_t>(after - embedding.bins.begin()) - 1;
 }
 
-// log p of every class, two differences each, or of every word (runtime/queries/distribution.cc
-// counts the same as it goes): two differences, a comparison and the cluster's own log p, itself
-// two differences for each tail, and the share that the cache leaves. The cache's pairs are added
-// up word by word.
+// The arithmetic of a full distribution, as runtime/queries counts it for a query. Of words: two
+// differences, a comparison and the sum with the cluster's own log p, which takes two differences
+// for each tail, and the share that the cache leaves; the cache's pairs are added up word by word.
+// Of classes: two differences each.
 OperationTally FullDistribution(const Plan& plan, uint64_t position) {
   OperationTally tally;
   for (size_t i = 0; i < plan.clusters.size(); ++i) {

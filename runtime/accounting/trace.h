@@ -1,6 +1,6 @@
-// Which paths tokens take through a plan: where the path of one can part from another's, and how
-// many took each. What is counted and what memory is touched follow from that
-// (runtime/accounting/meter.h, runtime/accounting/traffic.h).
+// The paths that tokens take through a plan, and how many tokens took each. Tokens of one path run
+// the same operations (runtime/accounting/meter.h) and touch the same amount of memory
+// (runtime/accounting/traffic.h).
 #ifndef KINGLET_RUNTIME_ACCOUNTING_TRACE_H_
 #define KINGLET_RUNTIME_ACCOUNTING_TRACE_H_
 
@@ -12,28 +12,28 @@
 #include <vector>
 
 #include "kernels/plan.h"
+#include "runtime/accounting/cluster_set.h"
 #include "runtime/accounting/operations.h"
-#include "runtime/queries/cluster_set.h"
 
 namespace kinglet {
 
-// The plan's embedding. REQUIRES: a plan of Lower, which always has one.
+// The operation that embeds a token. REQUIRES: a plan of Lower, which always has one.
 const EmbedRow& EmbeddingOf(const Plan& plan);
-// The encoder's. REQUIRES: the plan has an encoder.
+// The same for a token of the source. REQUIRES: the plan has an encoder.
 const EmbedRow& SourceEmbeddingOf(const Plan& plan);
-// Whether a step is one of the encoder's, which come last; never without an encoder.
+// Whether a step is one of the encoder's, which come last in the plan.
 bool IsOfEncoder(const Plan& plan, size_t step);
-// How many of `ids` lie in each bin of the embedding. REQUIRES: each id < vocabulary size.
+// How many of `ids` are in each bin of the embedding. REQUIRES: each id < vocabulary size.
 std::vector<uint64_t> BinCounts(const Plan& plan, std::span<const uint32_t> ids);
 
-// Where the path of a token can part from another token's.
+// Everything that can make the path of one token differ from another's.
 struct TokenPath {
-  uint64_t position = 0;       // tokens before it: how full the window and the cache are
-  size_t bin = 0;              // of the embedding, or, of a source token, the encoder's
-  ClusterSet clusters;         // that were computed
-  bool row_is_cached = false;  // the embedding's row was computed for an earlier token
+  uint64_t position = 0;       // tokens before it, which fill the window and the cache
+  size_t bin = 0;              // of the token's embedding
+  ClusterSet clusters;         // computed by the queries about it
+  bool row_is_cached = false;  // its row of the embedding is in the DeFINE unit's cache
   uint64_t source_length = 0;  // tokens of the encoded source
-  bool encodes = false;        // a source token, which runs all passes of the encoder
+  bool encodes = false;        // a token of the source, which runs all passes of the encoder
 
   bool operator==(const TokenPath&) const = default;
   bool operator<(const TokenPath& other) const {
@@ -42,36 +42,36 @@ struct TokenPath {
                     other.source_length, other.encodes);
   }
 };
-// Positions from this one on take the same path: every window and cache is full.
+// The position from which on every window and cache is full, so that paths are the same.
 uint64_t SteadyPosition(const Plan& plan);
 // The bin that holds a word. REQUIRES: id < vocabulary size.
 size_t BinOf(const Plan& plan, uint32_t id);
-// Whether a token on this path runs a step of the plan: a cluster's steps only if it is opened, and
-// an encoder's only if it is a token of the source, which runs no others.
+// Whether a token of this path runs a step of the plan: a cluster's steps only if the cluster is
+// computed, the encoder's only for a token of the source, which runs no others.
 bool RunsOn(const Plan& plan, const TokenPath& path, size_t step);
 
-// What tokens did together.
+// What a number of tokens did together.
 struct Trace {
   std::map<TokenPath, uint64_t> paths;  // how many tokens took each
-  OperationTally distribution;          // the distribution's own arithmetic, of all of them
+  OperationTally distribution;          // the queries' own arithmetic, for all tokens
 
   uint64_t tokens() const;
   Trace& operator+=(const Trace& more);
 };
 
-// The path of a token at `position`, after which these clusters were computed. CachedRows of the
-// stream says whether its row was there.
+// The path of token `id` at `position`, about which queries computed these clusters.
+// `row_is_cached`: what CachedRows of its stream returned for it.
 TokenPath PathOf(const Plan& plan, uint64_t position, uint32_t id, const ClusterSet& clusters,
                  bool row_is_cached = false, uint64_t source_length = 0);
-// `ids` from a fresh stream, the full distribution being asked for after each: without running it,
-// so that the distinct words a neural cache holds are not known: each costs 2 multiplications, 4
-// additions and 4 others that are not counted here. A translation's ids begin with the start token
-// and follow a source of so many tokens.
+// The trace of `ids` in a new stream with a query for the full distribution after each. The model
+// does not run, so the distinct words that a neural cache holds are unknown; each of them costs 2
+// multiplications, 4 additions and 4 others that are missing here. In a translation, ids begin with
+// the start token, and the source has `source_length` tokens.
 Trace FullTrace(const Plan& plan, std::span<const uint32_t> ids, uint64_t source_length = 0);
-// The tokens of a source through the encoder. REQUIRES: the plan has one; ids of its vocabulary.
+// The trace of a source's tokens in the encoder. REQUIRES: the plan has one; ids of its vocabulary.
 Trace EncoderTrace(const Plan& plan, std::span<const uint32_t> source);
-// The same far into a stream, window and neural cache full, for tokens of known bins; the words
-// being unknown, each row that a DeFINE unit makes counts as made.
+// As FullTrace, for tokens far into a stream, with window and neural cache full, of which only the
+// bins are known: bin_counts[i] tokens in bin i. A DeFINE unit computes the row of each.
 Trace SteadyFullTrace(const Plan& plan, std::span<const uint64_t> bin_counts);
 
 }  // namespace kinglet

@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// Where parts of buffers lie.
+// Finds where parts of buffers lie in a stream's memory.
 class BufferFinder {
  public:
   BufferFinder(const Plan& plan, const BufferLayout& layout, size_t real_bytes)
@@ -29,7 +29,7 @@ class BufferFinder {
   size_t real_bytes_;
 };
 
-// Adds the buffers of one step of one token, as far as they are used.
+// Adds the parts of buffers that one step uses for one token.
 class StepTracer {
  public:
   StepTracer(const Plan& plan, const BufferFinder& buffers, const TokenPath& path,
@@ -53,7 +53,7 @@ class StepTracer {
   void operator()(const EmbedRow& op) const {
     if (const auto& define = op.define) {
       const uint64_t width = buffers_.Size(op.out);
-      // Any set, and any of its slots: all are of one size.
+      // As if in the first set and slot of the row cache: all have the same size.
       Read(define->words, 0, 2 * define->cache.ways);
       Write(define->words, 0, 2 * define->cache.ways);
       if (path_.row_is_cached) {

@@ -1,9 +1,10 @@
-// The memory that one token makes the steps of a plan touch: weights as the backend laid them out,
-// and the stream's own state and scratch as far as the token's path uses them. A pure function of
-// plan, layout, kernels and path, so that a time can be compared with reading exactly that memory.
+// The memory that the steps of a plan touch for one token: the weights as the backend lays them
+// out, and the parts of the stream's state and scratch that the token's path uses. A pure function
+// of plan, layout, kernels and path, so that a measured time can be compared with that of reading
+// exactly this memory. Sizes are in bytes.
 //
-// Left out: the code, what a kernel keeps in registers and on the stack, the table in which a query
-// looks up a word's weight, and what keeps a half-run token undoable.
+// Not included: code, what a kernel keeps in registers and on the stack, the table in which a query
+// finds a word's weight in the neural cache, and the copies that make a token undoable.
 #ifndef KINGLET_RUNTIME_ACCOUNTING_TRAFFIC_H_
 #define KINGLET_RUNTIME_ACCOUNTING_TRAFFIC_H_
 
@@ -18,9 +19,9 @@
 
 namespace kinglet {
 
-// Part of a stream's state or scratch, in bytes.
+// A part of a stream's memory.
 struct FrameRange {
-  bool state, of_queries;  // of_queries: as BufferSpec's
+  bool state, of_queries;  // in state, not in scratch; as BufferSpec::of_queries
   uint64_t offset, bytes;
 };
 
@@ -29,27 +30,27 @@ struct StepTraffic {
   std::vector<FrameRange> read, written;
 };
 
-// By plan step; a step that the path does not run touches nothing. REQUIRES: kernels and layout are
-// the plan's, for reals of `real_bytes`. The token is the first of the path's bin: all words of a
-// bin touch the same amount.
+// The traffic of each step of the plan; empty for one that the path does not run. The token is the
+// first word of the path's bin; all words of a bin touch the same amount. REQUIRES: kernels and
+// layout are the plan's, for reals of `real_bytes` bytes.
 std::vector<StepTraffic> TrafficOf(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                                    std::span<const Kernel> kernels, const TokenPath& path);
 
-// What one step reads of a stream's own state and scratch and what it writes there, in bytes, for a
-// token of this path, which runs it.
+// The bytes of a stream's own state and scratch that one step reads and writes, for a token of this
+// path, which runs it.
 uint64_t OwnBytes(const Plan& plan, const BufferLayout& layout, size_t real_bytes, size_t step,
                   const TokenPath& path);
 
-// The words of opened clusters that a query looks at.
+// The words of computed clusters that a query looks at.
 enum class QueryWords : uint8_t {
-  kNamed,   // those that it names
-  kLikely,  // those of blocks whose sums say that they can be among the best
-  kEvery
+  kNamed,   // given words
+  kLikely,  // the words of blocks whose sums say that they can be among the best
+  kEvery    // all words
 };
 
-// What a query touches beyond its steps: the cached words with their weights and the sums of
-// blocks, or every logit, again. Of likely words only the sums count: what lies behind them depends
-// on the weights.
+// What a query touches besides its steps: the words of the neural cache with their weights, and the
+// sums of blocks or every logit once more. For kLikely only the sums count: which blocks are looked
+// at depends on the values of the weights.
 StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t real_bytes,
                          const TokenPath& path, QueryWords words);
 
@@ -57,13 +58,13 @@ StepTraffic QueryTraffic(const Plan& plan, const BufferLayout& layout, size_t re
 struct StreamMemory {
   const std::byte* scratch;
   const std::byte* state;
-  const std::byte* query_scratch;  // as `scratch`, for what is of queries; may be the same
+  const std::byte* query_scratch;  // `scratch` for the buffers of queries; may be the same
 };
-// What the steps of all streams touch together, each byte once however many steps, streams or
-// tensors share it: disjoint ranges in order of address, none empty.
+// The memory that the steps touch on all streams together: disjoint ranges in order of address,
+// none empty. A byte that several steps, streams or tensors share counts once.
 std::vector<MemoryRange> DistinctMemory(std::span<const StepTraffic> steps,
                                         std::span<const StreamMemory> streams);
-// Disjoint ranges of the same bytes, in order of address, none empty.
+// The same bytes as disjoint ranges in order of address, none empty.
 std::vector<MemoryRange> Merged(std::vector<MemoryRange> ranges);
 uint64_t TotalBytes(std::span<const MemoryRange> ranges);
 

@@ -1,6 +1,6 @@
-// What every function of the C interface is made of: a Guard, inside which there is C++ as
-// everywhere else in the project, and outside which there is a number and the thread's error text;
-// and the refusals and readings of arguments that the functions share.
+// What the functions of the C interface share. The body of each is one Guard: inside it is C++ with
+// Status, Result and exceptions, outside are a status number and the thread's error text. The rest
+// reads and checks arguments.
 #ifndef KINGLET_RUNTIME_C_API_GUARD_H_
 #define KINGLET_RUNTIME_C_API_GUARD_H_
 
@@ -17,16 +17,17 @@
 
 namespace kinglet {
 
-// Larger claims of a structure's size come from memory that was never initialised; believing them
-// would read beyond it.
+// The largest size that a structure may claim. A larger one comes from memory that was not
+// initialised, and would make the library read beyond the structure.
 inline constexpr uint32_t kLargestStructure = 4096;
 
-// The thread's error text. Static storage, so that reporting "out of memory" needs none.
+// The thread's error text. Its storage is static, so that reporting KINGLET_OUT_OF_MEMORY needs no
+// memory.
 const char* ErrorText() noexcept;
-// Sets it, as one line that is not too long, and returns `code`.
+// Sets the thread's error text to `message`, as one line that may be cut, and returns `code`.
 kinglet_status Fail(kinglet_status code, std::string_view message) noexcept;
 
-// Runs `body`, which returns a Status, and turns whatever happens into a kinglet_status.
+// Runs `body`, which returns a Status, and turns that or an exception into a kinglet_status.
 template <class Body>
 kinglet_status Guard(const Body& body) noexcept {
   try {
@@ -42,20 +43,25 @@ kinglet_status Guard(const Body& body) noexcept {
   }
 }
 
+// The refusals and checks of arguments. `function` and `argument` name the place in the error text.
+
 Status Invalid(const char* function, const char* argument, const std::string& expected,
                const std::string& found);
+// KINGLET_INVALID_ARGUMENT if the pointer is NULL.
 Status RequirePointer(const char* function, const char* argument, const void* pointer);
+// KINGLET_BUFFER_TOO_SMALL if capacity < wanted.
 Status RequireCapacity(const char* function, uint64_t wanted, uint64_t capacity);
-// `count` as a size of elements of `element_bytes` each that can lie in this machine's memory.
+// `count` as a size_t, if so many elements of `element_bytes` bytes can be in this machine's
+// memory; otherwise KINGLET_INVALID_ARGUMENT.
 Result<size_t> ReadCount(const char* function, const char* argument, uint64_t count,
                          size_t element_bytes);
 
-// Makes `options` all zeros but for its size.
+// Sets `struct_size` bytes of `options` to zero, and its first field to `struct_size`.
 kinglet_status InitOptions(const char* function, void* options, uint32_t struct_size) noexcept;
 
-// A caller's structure, of whatever size the caller was compiled with, as this library's: fields
-// the caller does not have are zero, the default; fields the library does not have must be.
-// `smallest` is the structure's size in its first version.
+// Reads a caller's structure, which may be of another version and size than this library's. Fields
+// that the caller does not have get zero, their default; bytes that the library does not know must
+// be zero. `given` may be NULL. `smallest` is the structure's size in its first version.
 template <class Options>
 Result<Options> ReadOptions(const char* function, const Options* given, uint32_t smallest) {
   Options options{};
@@ -80,8 +86,8 @@ Result<Options> ReadOptions(const char* function, const Options* given, uint32_t
   return options;
 }
 
-// Writes `answer` to a caller's structure, which holds its own size: the fields both know, and
-// zeros in those that only the caller does.
+// Writes `answer` to a caller's structure, which holds its own size. Fields that this library does
+// not know become zero.
 template <class Answer>
 Status WriteAnswer(const char* function, Answer answer, Answer* out, uint32_t smallest) {
   auto* bytes = reinterpret_cast<unsigned char*>(out);
@@ -99,11 +105,12 @@ Status WriteAnswer(const char* function, Answer answer, Answer* out, uint32_t sm
   return Status();
 }
 
-// The interface's rule for buffers: *needed is set where it may be, and the answer is whether there
-// is a buffer to write `size` bytes to; without one, only the size was asked for.
+// Prepares to write `size` bytes to a caller's buffer: sets *needed to `size` if it is not NULL,
+// and returns whether there is a buffer; without one the caller asks for the size only.
+// KINGLET_BUFFER_TOO_SMALL.
 Result<bool> PrepareBuffer(const char* function, uint64_t size, const void* buffer,
                            uint64_t capacity, uint64_t* needed);
-// Copies text and a NUL by that rule.
+// Copies the text and a NUL to a caller's buffer in this way.
 Status CopyText(const char* function, std::string_view text, char* buffer, uint64_t capacity,
                 uint64_t* needed);
 

@@ -1,4 +1,4 @@
-// What the C interface's handles point to, and what is asked of them everywhere.
+// What the C interface's handles point to, and functions on them that several files share.
 #ifndef KINGLET_RUNTIME_C_API_HANDLES_H_
 #define KINGLET_RUNTIME_C_API_HANDLES_H_
 
@@ -34,6 +34,7 @@ struct kinglet_state {
 
 namespace kinglet {
 
+// KINGLET_INVALID_ARGUMENT if the session is NULL or has no such lane.
 inline Status RequireLane(const char* function, const kinglet_session* session, uint32_t lane) {
   KINGLET_RETURN_IF_ERROR(RequirePointer(function, "session", session));
   const uint32_t lanes = session->session->lanes();
@@ -41,7 +42,7 @@ inline Status RequireLane(const char* function, const kinglet_session* session, 
   return Invalid(function, "lane", "a number below " + std::to_string(lanes), std::to_string(lane));
 }
 
-// *id of the word that is these `length` bytes.
+// Sets *id to the id of the word whose text is these `length` bytes. KINGLET_UNKNOWN_WORD.
 inline Status FindWord(const char* function, const Vocabulary& words, const char* text,
                        uint64_t length, uint32_t* id) {
   KINGLET_ASSIGN_OR_RETURN(const size_t bytes, ReadCount(function, "length", length, 1));

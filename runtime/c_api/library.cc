@@ -1,4 +1,4 @@
-// The library about itself.
+// The functions of the C interface that are about the library itself.
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
 

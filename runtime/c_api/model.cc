@@ -16,7 +16,7 @@ namespace {
 static_assert(static_cast<int32_t>(LogLevel::kInfo) == KINGLET_LOG_INFO &&
               static_cast<int32_t>(LogLevel::kWarning) == KINGLET_LOG_WARNING);
 
-// Of its first version, which this is.
+// The size of the structure's first version, which is this one.
 constexpr uint32_t kSmallestModelOptions = sizeof(kinglet_model_options);
 
 Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_options* given) {
@@ -38,7 +38,7 @@ Result<ModelOptions> ReadModelOptions(const char* function, const kinglet_model_
   return result;
 }
 
-// Hands `model` to the caller as a handle.
+// Gives the model to the caller as a handle.
 Status Publish(Result<std::shared_ptr<const Model>> model, kinglet_model** out) {
   if (!model.ok()) return model.status();
   *out = std::make_unique<kinglet_model>(kinglet_model{std::move(model).value()}).release();
@@ -55,7 +55,8 @@ Result<const Vocabulary*> WordsOf(const char* function, const kinglet_model* mod
   return vocabulary;
 }
 
-// A fact that not every model has.
+// Sets `out` to a property that not every model has. KINGLET_UNSUPPORTED, with `expected`, if the
+// model lacks it.
 Status CopyKnown(const char* function, const char* expected, const std::optional<uint32_t>& fact,
                  uint32_t& out) {
   if (!fact) return Status::Refusal(KINGLET_UNSUPPORTED, function, "model", expected, "another");

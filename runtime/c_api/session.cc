@@ -12,7 +12,7 @@
 namespace kinglet {
 namespace {
 
-// Of its first version, which this is.
+// The size of the structure's first version, which is this one.
 constexpr uint32_t kSmallestSessionOptions = sizeof(kinglet_session_options);
 
 Result<SessionOptions> ReadSessionOptions(const char* function,

@@ -18,7 +18,7 @@ using kinglet::Status;
 
 namespace {
 
-// Hands `state` to the caller as a handle.
+// Gives the state to the caller as a handle.
 Status Publish(kinglet::Result<State> state, kinglet_state** out) {
   if (!state.ok()) return state.status();
   *out = std::make_unique<kinglet_state>(kinglet_state{std::move(state).value()}).release();

@@ -7,7 +7,7 @@
 namespace kinglet {
 namespace {
 
-// Where the logits of a part of the vocabulary go.
+// Where the logits of a part of the vocabulary are written.
 struct LogitsPlace {
   BufferId buffer;
   uint32_t offset;
@@ -71,8 +71,8 @@ class SoftmaxLowering {
     builder_.plan().clusters.push_back(cluster);
   }
 
-  // What the products with a table read. A projected hidden state has no quantiser of its own in
-  // the training code; without a projection the hidden state's codes are used as they are.
+  // What the products with a table read: the hidden state as it is, or its projection, for which
+  // the training code has no quantiser and the block says how it is treated.
   struct TableInput {
     BufferId x;
     TailInput treatment;

@@ -1,5 +1,6 @@
-// One function per kind of block, each in a file of its own: what its steps are. The buffers passed
-// in and out are the seams between blocks.
+// A function for each kind of block, in a file of its own, that adds the block's steps to a plan.
+// Blocks are connected by the buffers that these functions take and return. Buffers of a layer are
+// named "layers.<i>.<what>".
 #ifndef KINGLET_RUNTIME_LOWER_BLOCKS_H_
 #define KINGLET_RUNTIME_LOWER_BLOCKS_H_
 
@@ -14,72 +15,78 @@
 
 namespace kinglet {
 
-// The quantiser that a layer, or its cross-attention, has at one point, if it is quantised at all.
+// The quantiser of a layer, or of its cross-attention, at one point; nothing if it is not
+// quantised.
 template <class Quantised, class Member>
 std::optional<ActivationQuantiser> At(const Quantised& layer, Member member) {
   if (!layer.quantisers) return std::nullopt;
   return (*layer.quantisers).*member;
 }
 
-// Rows of source tokens that attention reads: [window, ..] of reals or codes.
+// A buffer with one row for each source token, which attention reads: [window, ..], reals or codes.
 struct SourceMemory {
   BufferId rows;
   uint32_t window;
 };
 
-// token -> residual stream [width] of reals.
+// Adds the step that writes the token's vector to `residual`, [width] of reals.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
-// Adds absolute positions to the residual stream, then updates it in place, layer by layer. Buffers
-// carry the names "layers.<i>.<what>". `memories`: by layer what its cross-attention reads; empty
-// without an encoder.
+// Adds the steps that add absolute positions to the residual stream and then update it in place,
+// layer by layer. `memories`: what the cross-attention of each layer reads; empty without an
+// encoder.
 void LowerDecoder(const TransformerDecoder& block, BufferId residual,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
-// Adds the block's absolute positions, if it has any, to the residual stream: the step `name`.
+// Adds the step `name`, which adds absolute positions to the residual stream, if the block has any.
 void LowerPositions(const TransformerDecoder& block, const std::string& name, BufferId residual,
                     PlanBuilder& builder);
 
-// Parts of layers, each what its sublayer makes of the (normalised) input; buffers carry the names
-// "<name>.<what>". A feed-forward network; it ends [width].
+// Parts of layers. Each takes its (normalised) input and returns the sublayer's output; buffers are
+// named "<name>.<what>".
+
+// The feed-forward network. Returns [width].
 BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,
                           BufferId input, PlanBuilder& builder);
-// Attention to the encoded source.
+// Cross-attention: attention to the encoded source. Returns [block.width].
 BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
                              const SourceMemory& memory, const std::string& name, BufferId input,
                              PlanBuilder& builder);
-// Attention of `query` (kernels/op.h, SourceAttention) to `memory`, with the block's heads: the
-// weighted values. The quantisers are those of the weights and of the result.
+// Attention of `query` to the rows of `memory` (kernels/op.h, SourceAttention) with the block's
+// heads. Returns the sum of values, weighted. The quantisers are those of the weights and of that
+// sum.
 BufferId LowerSourceAttention(const TransformerDecoder& block, const SourceMemory& memory,
                               const std::string& name, BufferId query,
                               const std::optional<ActivationQuantiser>& weights_quantiser,
                               const std::optional<ActivationQuantiser>& attended_quantiser,
                               PlanBuilder& builder);
 
-// State for the keys and values of the source, a memory for each layer of the decoder.
+// Adds state buffers for the keys and values of the source, one for each layer of the decoder.
 std::vector<SourceMemory> MakeSourceMemories(const TransformerDecoder& decoder,
                                              const TransformerEncoder& encoder,
                                              PlanBuilder& builder);
-// Fills the memories. Sets plan.encoder.
+// Adds the encoder's passes, which fill the memories, and sets plan.encoder.
 void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& decoder,
                   std::span<const SourceMemory> memories, PlanBuilder& builder);
 
-// A recurrent decoder: what the previous token left is multiplied before anything of this token is
-// written, so that no state is held twice. Buffers carry the names "layers.<i>.<what>"; the last
-// layer's output is "hidden". REQUIRES: the block outlives it.
+// Lowers a recurrent decoder (LSTM, GRU, QRNN, ReLU or tanh cells). A token begins with all
+// products of the previous token's vectors, so that these can be overwritten and no state is held
+// twice. The last layer's output is named "hidden". REQUIRES: the block outlives it.
 class RecurrentLowering {
  public:
   // Makes the buffers between the layers.
   RecurrentLowering(const RecurrentDecoder& block, PlanBuilder& builder);
 
-  BufferId embedded() const { return input_.reals; }  // [inputs] of reals, to be filled
+  // The input of the first layer, [inputs] of reals, which the embedding fills.
+  BufferId embedded() const { return input_.reals; }
+  // The output of the last layer: reals or codes.
   BufferId hidden() const { return outputs_.back().codes; }
 
   void LowerPreviousProducts();  // before the embedding
   void LowerLayers();            // after it
 
  private:
-  // A vector between layers; without quantisers the codes are the reals.
+  // A vector between layers, as reals and as codes; without a quantiser both are the same buffer.
   struct Vector {
     BufferId reals, codes;
   };
@@ -92,29 +99,32 @@ class RecurrentLowering {
   const RecurrentDecoder& block_;
   PlanBuilder& builder_;
   Vector input_;
-  std::vector<Vector> outputs_;                    // by layer
-  std::vector<std::optional<BufferId>> previous_;  // by layer: product with what was left
+  std::vector<Vector> outputs_;  // by layer
+  std::vector<std::optional<BufferId>>
+      previous_;  // by layer: product of the previous token's vector
 };
 
-// hidden (reals or codes) -> one ClusterPlan per cluster, appended to the plan.
+// Adds the steps that compute each cluster of the softmax from `hidden` (reals or codes), and a
+// ClusterPlan for each to the plan.
 void LowerSoftmax(const AdaptiveSoftmax& block, BufferId hidden, PlanBuilder& builder);
 
-// The first step of a token: remember the previous step's hidden state with this token.
+// Adds a token's first step, which stores the pair (previous hidden state, this token) in the
+// neural cache.
 struct CacheBuffers {
   BufferId keys, words;
 };
 CacheBuffers LowerCacheAppend(const NeuralCache& block, BufferId hidden, PlanBuilder& builder);
-// The query: weights of the stored pairs. Sets plan.cache.
+// Adds the step of queries that computes the weights of the stored pairs, and sets plan.cache.
 void LowerCacheQuery(const NeuralCache& block, BufferId hidden, const CacheBuffers& buffers,
                      PlanBuilder& builder);
 
-// The last step of a token of a list to be classified: add its vector to the bag.
+// Adds the step that adds the vector of a word to the bag of its list.
 struct BagBuffers {
   BufferId sum, words;
   std::optional<BufferId> largest;
 };
 BagBuffers LowerBag(const BagClassifier& block, BufferId embedded, PlanBuilder& builder);
-// The query: class scores of the list. Sets plan.classifier.
+// Adds the steps that compute the class scores of a list, and sets plan.classifier.
 void LowerBagClassifier(const BagClassifier& block, const BagBuffers& bag, PlanBuilder& builder);
 
 }  // namespace kinglet

@@ -1,4 +1,4 @@
-// Collects a plan's buffers and steps while blocks are lowered.
+// Adds buffers and steps to a plan while its blocks are lowered.
 #ifndef KINGLET_RUNTIME_LOWER_BUILDER_H_
 #define KINGLET_RUNTIME_LOWER_BUILDER_H_
 
@@ -15,14 +15,15 @@ class PlanBuilder {
  public:
   explicit PlanBuilder(Plan& plan) : plan_(plan) {}
 
-  // Between these two, buffers are those of queries.
+  // Scratch buffers that are added between these two calls belong to queries
+  // (BufferSpec::of_queries).
   void BeginQueries() { of_queries_ = true; }
   void EndQueries() { of_queries_ = false; }
 
   BufferId Reals(std::string name, uint64_t count, bool state = false) {
     return AddBuffer({std::move(name), Element::kReal, count, state, std::nullopt});
   }
-  // One word in each slot of a state buffer.
+  // A state buffer with one word in each slot.
   BufferId Words(std::string name, const Ring& ring) {
     return AddBuffer({std::move(name), Element::kWord, ring.slots, true, std::nullopt, ring});
   }
@@ -35,7 +36,7 @@ class PlanBuilder {
         LargestCode(quantiser) <= INT16_MAX ? Element::kCode16 : Element::kCode32;
     return AddBuffer({std::move(name), element, count, state, quantiser});
   }
-  // Reals, or with a quantiser codes.
+  // A buffer of reals, or of codes if there is a quantiser.
   BufferId Vector(std::string name, uint64_t count,
                   const std::optional<ActivationQuantiser>& quantiser) {
     return quantiser ? Codes(std::move(name), count, *quantiser) : Reals(std::move(name), count);
@@ -68,8 +69,8 @@ class PlanBuilder {
     return codes;
   }
 
-  // The same where several vectors pass through one buffer of reals: codes and step are called
-  // after `name`.
+  // The same where several vectors use one buffer of reals in turn: the buffer of codes and the
+  // step are named after `name`.
   BufferId QuantisedAs(const std::string& name, BufferId reals,
                        const std::optional<ActivationQuantiser>& quantiser) {
     if (!quantiser) return reals;
@@ -78,7 +79,8 @@ class PlanBuilder {
     return codes;
   }
 
-  // The product as one step, or, where the weight is coded, as two: NAME.partial and NAME.
+  // Adds the product as the step NAME or, if the weight is coded, as the steps NAME.partial and
+  // NAME.
   void AddProduct(const std::string& name, const MatVec& product) {
     const CodedView* coded = plan_.weights[product.weight].coded();
     if (coded == nullptr) {
@@ -91,8 +93,8 @@ class PlanBuilder {
                             product.relu});
   }
 
-  // The normaliser of a softmax over `logits`: the step `name`. Returns the buffer `blocks`, for
-  // the sums of its blocks.
+  // Adds the step `name`, which computes the normaliser of a softmax over `logits`. Returns a new
+  // buffer named `blocks`, which holds the sums over blocks of logits.
   BufferId AddNormaliser(const std::string& name, const std::string& blocks, BufferId logits,
                          BufferId normaliser) {
     const BufferId sums = Reals(blocks, SumBlocks(plan_.buffer(logits).count));

@@ -8,8 +8,8 @@
 namespace kinglet {
 namespace {
 
-// What the context leaves for queries. The next token's CacheAppend reads the hidden state too, so
-// it, or its codes, is state.
+// The results of the context steps that queries read. The next token's CacheAppend reads the hidden
+// state too, so the buffer of the hidden state, or of its codes, is a state buffer.
 struct Context {
   BufferId hidden;
   std::optional<CacheBuffers> cache;
@@ -24,7 +24,7 @@ std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
 Context LowerContext(const TransformerDecoder& decoder, const AdaptiveEmbedding& embedding,
                      const NeuralCache* cache, std::span<const SourceMemory> memories,
                      PlanBuilder& builder) {
-  // The residual stream ends as the last hidden state.
+  // After the last layer the residual stream is the hidden state.
   const BufferId residual = builder.Reals("hidden", decoder.width, !decoder.output.has_value());
   const BufferId hidden = decoder.output
                               ? builder.Codes("hidden.codes", decoder.width, *decoder.output, true)

@@ -1,4 +1,5 @@
-// Blocks -> plan. One file per kind of block in this folder; lower.cc puts them together.
+// Lowering: turns the blocks of a model file into a plan, which is steps over named buffers. Each
+// kind of block has a file in this folder; lower.cc joins them.
 #ifndef KINGLET_RUNTIME_LOWER_LOWER_H_
 #define KINGLET_RUNTIME_LOWER_LOWER_H_
 
@@ -10,10 +11,11 @@
 
 namespace kinglet {
 
-// A description and the directory its tensor ids index, of which only shapes are read; the plan
-// refers to the directory.
+// Lowers a description. `tensors` is the directory that its tensor ids index; only shapes are read.
+// The plan refers to the directory, which must outlive it. Errors: KINGLET_INVALID_MODEL if a block
+// is missing.
 Result<Plan> Lower(const ModelDescription& description, std::span<const TensorView> tensors);
-// The plan refers to the file's tensors; the file must outlive it.
+// The same for a file, which must outlive the plan.
 Result<Plan> Lower(const ModelFile& file);
 
 }  // namespace kinglet

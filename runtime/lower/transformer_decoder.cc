@@ -45,7 +45,7 @@ class DecoderLowering {
     return {x, gain, bias, block_.epsilon, y};
   }
 
-  // x + f(norm(x)), or norm(x + f(x)). `function` takes the input and gives what f makes of it.
+  // x + f(norm(x)), or norm(x + f(x)). `function` takes f's input and returns its output.
   template <class Function>
   void LowerSublayer(const std::string& number, TensorId gain, TensorId bias,
                      const std::optional<ActivationQuantiser>& quantiser,

@@ -7,10 +7,10 @@
 namespace kinglet {
 namespace {
 
-// Layer l's attention needs the keys and values that all source tokens have in layer l, so it
-// begins a pass over them: pass l ends layer l - 1 and makes the queries, keys and values of layer
-// l. Between passes a token is a row of the residual stream and one of these, of which each pass
-// reads those of the pass before and writes its own.
+// The attention of layer l needs the keys and values of all source tokens in that layer. So the
+// encoder makes passes over the source: pass l runs the rest of layer l - 1 and computes the
+// attention queries, keys and values of layer l. Between passes, buffers hold two rows for each
+// token: its residual stream, and its attention queries, keys and values.
 class EncoderLowering {
  public:
   EncoderLowering(const TransformerEncoder& block, PlanBuilder& builder)
@@ -55,7 +55,7 @@ class EncoderLowering {
  private:
   using Q = TransformerLayerQuantisers;
 
-  // Two buffers for all layers in turn; but codes, whose quantiser is the layer's, have one each.
+  // Layers use two buffers in turn, except that codes have a buffer for each layer's quantiser.
   void MakeRows() {
     for (size_t i = 0; i < stack_.layers.size(); ++i) {
       const auto quantiser = At(stack_.layers[i], &Q::qkv);
@@ -72,7 +72,8 @@ class EncoderLowering {
     builder_.AddStep(name, LayerNorm{residual_, gain, bias, stack_.epsilon, norm_});
   }
 
-  // The queries, keys and values of a layer, which with the residual stream wait for the next pass.
+  // Computes and stores the attention queries, keys and values of a layer, and stores the residual
+  // stream, for the next pass.
   void LowerQkv(size_t index) {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
@@ -102,7 +103,7 @@ class EncoderLowering {
                      Add{LowerFeedForward(layer, stack_.width, name, input, builder_), residual_});
   }
 
-  // What the cross-attention of each layer of the decoder reads.
+  // Computes what the cross-attention of each layer of the decoder reads.
   void LowerMemories(const TransformerDecoder& decoder, std::span<const SourceMemory> memories) {
     AddNorm("encoder.final_norm", *stack_.final_norm_gain, *stack_.final_norm_bias);
     const BufferId encoded = builder_.QuantisedAs("encoder.final_norm", norm_, stack_.output);

@@ -19,11 +19,11 @@
 #include <initializer_list>
 #include <span>
 
+#include "runtime/accounting/query_work.h"
 #include "runtime/execute.h"
 #include "runtime/queries/cluster_view.h"
 #include "runtime/queries/neural_cache_mix.h"
 #include "runtime/queries/query_memory.h"
-#include "runtime/queries/query_work.h"
 
 namespace kinglet {
 

@@ -13,12 +13,12 @@
 #include <cstdint>
 
 #include "kernels/cluster_words.h"
+#include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
 #include "runtime/queries/cached_words.h"
 #include "runtime/queries/cluster_view.h"
 #include "runtime/queries/query_memory.h"
 #include "runtime/queries/query_options.h"
-#include "runtime/queries/query_work.h"
 
 namespace kinglet {
 

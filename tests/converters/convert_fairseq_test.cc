@@ -58,13 +58,18 @@ void ExpectNear(const std::vector<double>& found, const GoldenFile& golden, doub
   }
 }
 
+// The folder's model, converted once for all cases.
+const KeptConversion& Converted(const std::string& folder) {
+  const KeptConversion& kept = ConvertOnce(folder, OptionsFor(folder, ""));
+  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
+  return kept;
+}
+
 class ConvertFairseq : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  const auto summary = Convert(options);
-  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   EXPECT_EQ(summary->family, "fairseq");
   EXPECT_TRUE(summary->notes.empty());
   const auto ids = *ReadIds(options.ids);
@@ -80,25 +85,22 @@ TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
 
 // The first token past the longest block begins a new one: the golden values run over its end.
 TEST_P(ConvertFairseq, BlocksAndContextAreFairseqs) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  ASSERT_TRUE(Convert(options).ok());
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   const auto ids = *ReadIds(options.ids);
   const bool small = GetParam().starts_with(KINGLET_TEST_DATA);
   const auto golden = *ReadGolden(
       GetParam() + (small ? "/golden_context.tsv" : "/golden_block160.tsv"), options.ids);
-  const auto score = [&](const char* backend) {
-    return small ? ScoreBlocks(options.output, backend, ids, 16, 6)
-                 : ScoreBlocks(options.output, backend, ids, 160, 0);
+  const auto score = [&, &file = options.output](const char* backend) {
+    return small ? ScoreBlocks(file, backend, ids, 16, 6) : ScoreBlocks(file, backend, ids, 160, 0);
   };
   ExpectNear(score("ref64"), golden, options.tolerance);
   ExpectNear(score("cpu"), golden, 1e-4);
 }
 
 TEST_P(ConvertFairseq, StatesAndLanesKeepEveryBit) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  ASSERT_TRUE(Convert(options).ok());
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   std::vector<uint32_t> ids = *ReadIds(options.ids);
   ids.resize(45);
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
@@ -115,9 +117,9 @@ double MeanLossOf(const std::vector<double>& scores) {
 // One stream, as the text is calibrated: at the starts of blocks activations may be larger.
 TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
-  ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
+  ASSERT_TRUE(Converted(GetParam()).summary.ok());
+  ConvertOptions options = Converted(GetParam()).options;
   const auto ids = *ReadIds(options.ids);
-  ASSERT_TRUE(Convert(options).ok());
   const double expected = MeanLossOf(ScoreBlocks(options.output, "cpu", ids, ids.size(), 0));
   const auto model = *Model::Open(options.output, {});
   const auto vocabulary = model->vocabulary();

@@ -53,13 +53,18 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   return options;
 }
 
+// The folder's model, converted once for all cases.
+const KeptConversion& Converted(const std::string& folder) {
+  const KeptConversion& kept = ConvertOnce(folder, OptionsFor(folder, ""));
+  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
+  return kept;
+}
+
 class ConvertRecurrent : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  const auto summary = Convert(options);
-  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   EXPECT_EQ(summary->family, FamilyOf(GetParam()));
   const auto ids = ReadIds(options.ids);
   ASSERT_TRUE(ids.ok());
@@ -71,9 +76,8 @@ TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
 }
 
 TEST_P(ConvertRecurrent, StatesAndLanesKeepEveryBit) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  ASSERT_TRUE(Convert(options).ok());
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   std::vector<uint32_t> ids = *ReadIds(options.ids);
   ids.resize(40);
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
@@ -98,8 +102,8 @@ TEST(ConvertKeptUnit, IsAsExactAsTheOtherLayers) {
 // `cpu` still agree in every bit.
 TEST_P(ConvertRecurrent, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
-  ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
-  ASSERT_TRUE(Convert(options).ok());
+  ASSERT_TRUE(Converted(GetParam()).summary.ok());
+  ConvertOptions options = Converted(GetParam()).options;
   const auto ids = *ReadIds(options.ids);
   const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);
   const uint32_t words = (*Model::Open(options.output, {}))->vocabulary_size();

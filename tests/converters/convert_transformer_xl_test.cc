@@ -49,13 +49,18 @@ const TransformerDecoder& DecoderOf(const ModelFile& file) {
   return *FindBlock<TransformerDecoder>(file.description());
 }
 
+// The folder's model, converted once for all cases.
+const KeptConversion& Converted(const std::string& folder) {
+  const KeptConversion& kept = ConvertOnce(folder, OptionsFor(folder, ""));
+  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
+  return kept;
+}
+
 class ConvertTransformerXl : public testing::TestWithParam<std::string> {};
 
 TEST_P(ConvertTransformerXl, EqualsTheEquationsAndTheBackendsEachOther) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  const auto summary = Convert(options);
-  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   EXPECT_EQ(summary->family, FamilyOf(GetParam()));
   EXPECT_TRUE(summary->notes.empty());
   std::vector<uint32_t> ids = *ReadIds(options.ids);
@@ -64,9 +69,8 @@ TEST_P(ConvertTransformerXl, EqualsTheEquationsAndTheBackendsEachOther) {
 }
 
 TEST_P(ConvertTransformerXl, StatesAndLanesKeepEveryBit) {
-  const TemporaryFolder folder;
-  const ConvertOptions options = OptionsFor(GetParam(), folder.Path("model.kgl"));
-  ASSERT_TRUE(Convert(options).ok());
+  const auto& [options, summary] = Converted(GetParam());
+  ASSERT_TRUE(summary.ok());
   std::vector<uint32_t> ids = *ReadIds(options.ids);
   ids.resize(40);
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
@@ -76,8 +80,8 @@ TEST_P(ConvertTransformerXl, StatesAndLanesKeepEveryBit) {
 // `cpu` still agree in every bit.
 TEST_P(ConvertTransformerXl, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
-  ConvertOptions options = OptionsFor(GetParam(), folder.Path("float.kgl"));
-  ASSERT_TRUE(Convert(options).ok());
+  ASSERT_TRUE(Converted(GetParam()).summary.ok());
+  ConvertOptions options = Converted(GetParam()).options;
   std::vector<uint32_t> ids = *ReadIds(options.ids);
   ids.resize(60);
   const double expected = MeanLoss(Distributions(options.output, "cpu", ids), ids);

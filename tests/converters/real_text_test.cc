@@ -25,6 +25,7 @@
 #include "converters/texts/token_file.h"
 #include "runtime/session.h"
 #include "tests/converters/synthetic.h"
+#include "tests/converters/test_checkpoints.h"
 #include "tests/runtime/session_fixture.h"
 
 namespace kinglet::real_text_test {
@@ -61,18 +62,18 @@ std::vector<Trained> TrainedModels() {
   return models;
 }
 
-std::string ConvertTo(const TemporaryFolder& output, const Trained& trained) {
+// The path of the converted model.
+const std::string& Converted(const Trained& trained) {
   ConvertOptions options;
   options.checkpoint = trained.folder;
-  options.output = output.Path("model.kgl");
   options.vocabulary = trained.folder + "/vocab.txt";
   if (trained.to_nine_bits) {
     options.bits = 9;
     options.calibration_text = kDemo + "/passage.txt";
   }
-  const auto summary = Convert(options);
-  EXPECT_TRUE(summary.ok()) << summary.status().message();
-  return options.output;
+  const KeptConversion& kept = ConvertOnce(trained.name, options);
+  EXPECT_TRUE(kept.summary.ok()) << kept.summary.status().message();
+  return kept.options.output;
 }
 
 std::shared_ptr<const Model> OpenFile(const std::string& path, const std::string& backend) {
@@ -118,8 +119,7 @@ class Openings {
 class RealText : public testing::TestWithParam<Trained> {};
 
 TEST_P(RealText, EveryQueryEqualsBruteForce) {
-  const TemporaryFolder folder;
-  const auto model = OpenFile(ConvertTo(folder, GetParam()), "cpu");
+  const auto model = OpenFile(Converted(GetParam()), "cpu");
   const uint32_t size = model->vocabulary_size();
   const auto& clusters = model->plan().clusters;
   const auto ids = ReadRealText(*model->vocabulary());
@@ -207,7 +207,7 @@ std::vector<uint64_t> GoOn(Session& session, std::span<const uint32_t> ids, size
 // Run in a process of its own by the test below.
 TEST(AnotherProcess, DISABLED_GoesOnFromTheStatesInAFolder) {
   const std::string folder = std::getenv("KINGLET_STATES");
-  const auto model = OpenFile(folder + "/model.kgl", "cpu");
+  const auto model = OpenFile(std::getenv("KINGLET_STATES_MODEL"), "cpu");
   const auto ids = ReadRealText(*model->vocabulary());
   const auto session = Start(model);
   std::ofstream answers(folder + "/answers");
@@ -225,7 +225,8 @@ TEST(AnotherProcess, DISABLED_GoesOnFromTheStatesInAFolder) {
 
 TEST_P(RealText, SavedStatesGoOnInAnotherProcess) {
   const TemporaryFolder folder;
-  const auto model = OpenFile(ConvertTo(folder, GetParam()), "cpu");
+  const std::string& file_of_model = Converted(GetParam());
+  const auto model = OpenFile(file_of_model, "cpu");
   auto ids = ReadRealText(*model->vocabulary());
   ids.resize(kTokens + 1);
   const auto session = Start(model);
@@ -246,6 +247,7 @@ TEST_P(RealText, SavedStatesGoOnInAnotherProcess) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::setenv("KINGLET_STATES", folder.Path("").c_str(), 1);
+    ::setenv("KINGLET_STATES_MODEL", file_of_model.c_str(), 1);
     ::execl("/proc/self/exe", "real_text_test", "--gtest_also_run_disabled_tests",
             "--gtest_filter=AnotherProcess.*", "--gtest_brief=1", nullptr);
     ::_exit(127);
@@ -259,8 +261,7 @@ TEST_P(RealText, SavedStatesGoOnInAnotherProcess) {
 }
 
 TEST_P(RealText, SixtyFourLanesEqualSixtyFourStreams) {
-  const TemporaryFolder folder;
-  const auto model = OpenFile(ConvertTo(folder, GetParam()), "cpu");
+  const auto model = OpenFile(Converted(GetParam()), "cpu");
   const auto ids = ReadRealText(*model->vocabulary());
   constexpr uint32_t kLanes = 64;
   constexpr size_t kLength = kStates / 25;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 
 #include "tests/converters/synthetic.h"
 
@@ -25,6 +26,16 @@ std::vector<std::string> CheckpointFolders(const std::string& variants,
     if (fs::exists(folder)) folders.push_back(folder);
   }
   return folders;
+}
+
+const KeptConversion& ConvertOnce(const std::string& key, ConvertOptions options) {
+  static const TemporaryFolder folder;
+  static std::map<std::string, KeptConversion> kept;
+  const auto found = kept.find(key);
+  if (found != kept.end()) return found->second;
+  options.output = folder.Path(std::to_string(kept.size()) + ".kgl");
+  const Result<ConvertSummary> summary = Convert(options);
+  return kept.emplace(key, KeptConversion{options, summary}).first->second;
 }
 
 std::string FolderTestName(const testing::TestParamInfo<std::string>& instance) {

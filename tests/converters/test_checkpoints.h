@@ -18,6 +18,15 @@ namespace kinglet {
 std::vector<std::string> CheckpointFolders(const std::string& variants,
                                            const std::vector<std::string>& names = {});
 
+// A conversion and the file it made, which is gone when the process ends.
+struct KeptConversion {
+  ConvertOptions options;
+  Result<ConvertSummary> summary;
+};
+// Converts as `options` say, but for the output, which is options.output of what is returned. Cases
+// that give the same key share one conversion; the options must then be the same.
+const KeptConversion& ConvertOnce(const std::string& key, ConvertOptions options);
+
 // The last part of a path, as the name of a test.
 std::string FolderTestName(const testing::TestParamInfo<std::string>& instance);
 

@@ -1,6 +1,6 @@
-# Headers that tests can edit: what flatc makes of a copy of the schema, with its object API. The copy
-# has a namespace of its own, kinglet::editable, because a program that contains two different
-# definitions of kinglet::schema::Model would be no valid C++.
+# Headers that tests can edit: flatc generates its object API from a copy of the schema. The copy has
+# a namespace of its own, kinglet::editable, because no program may contain two different definitions
+# of kinglet::schema::Model.
 add_library(kinglet_editable_schema INTERFACE)
 target_include_directories(kinglet_editable_schema SYSTEM INTERFACE
   ${CMAKE_CURRENT_BINARY_DIR}/generated ${KINGLET_FLATBUFFERS})

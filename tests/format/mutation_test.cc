@@ -4,6 +4,7 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#undef XXH_INLINE_ALL
 
 #include <algorithm>
 #include <cstring>

@@ -172,8 +172,8 @@ std::vector<MemoryRange> WeightsRead(const Kernel& kernel, uint32_t token, uint6
   return ranges;
 }
 
-// A kernel bound to weights that are all zeros gets the bytes that the real kernel says it reads. It
-// then computes what ref does: so the real kernel reads no other weights.
+// A kernel bound to weights that are all zeros gets the bytes that the real kernel says it reads.
+// It then computes what ref does: so the real kernel reads no other weights.
 TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
   size_t reading = 0;
   for (const auto& [op_case, layout, expected] : AllExpected()) {

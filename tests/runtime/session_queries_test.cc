@@ -1,5 +1,5 @@
-// A query of several lanes: each answer, and the work that its lane reports, is that of a query of the
-// lane alone, and a cluster is computed for the lanes that need it and for no other.
+// A query of several lanes: each answer, and the work that its lane reports, is that of a query of
+// the lane alone, and a cluster is computed for the lanes that need it and for no other.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet::distribution_lanes_test {
+namespace kinglet::session_queries_test {
 namespace {
 
 constexpr uint32_t kLanes = 8 * kLanesTogether + 3;  // enough to share memory in any of the models
@@ -241,4 +241,4 @@ TEST(DistributionLanes, RefusalsChangeNothing) {
 }
 
 }  // namespace
-}  // namespace kinglet::distribution_lanes_test
+}  // namespace kinglet::session_queries_test

@@ -32,8 +32,7 @@ ActivationQuantiser QuantiserOf(int bits, float max_abs = 4.0f);
 // OpCase::ref64_tolerance of a case in which ref and ref64 cannot be compared.
 inline constexpr double kNotComparable = -1;
 
-// Lengths around those where the order of summation changes (NUMERICS, rule 4): 16 chains, 32, and
-// blocks of 1,024.
+// Around the lengths where rule 4 changes: 16 chains, 32 elements, blocks of 1,024.
 inline constexpr std::array<uint64_t, 14> kLengths = {1,  7,  15,  16,   17,   31,   32,
                                                       33, 63, 257, 1023, 1024, 1025, 2049};
 

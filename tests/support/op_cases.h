@@ -33,7 +33,7 @@ class TensorPool {
   uint64_t bytes_ = 0;
 };
 
-// What a buffer holds before the step, in the vector that fits its element type.
+// The contents of a buffer before the step; only the vector of its element type is filled.
 struct InitialBuffer {
   std::vector<float> reals;
   std::vector<int32_t> integers;
@@ -47,8 +47,8 @@ struct OpCase {
   uint64_t position = 0;
   uint64_t source_length = 0;
   uint32_t token = 0;
-  // Largest normalised mean square error between ref's and ref64's outputs. Negative: not
-  // comparable, because the case overflows floats or lies on rounding boundaries.
+  // The largest normalised mean square error between the outputs of ref64 and ref. Negative: the
+  // case overflows floats or lies on rounding boundaries, so that the two cannot be compared.
   double ref64_tolerance = 1e-9;
 };
 
@@ -70,7 +70,7 @@ class OpRun {
   // Runs the step on whatever the buffers hold.
   void RunAgain(const Kernel& kernel);
 
-  // The buffer's current elements.
+  // The buffer's elements now.
   std::vector<double> Values(BufferId id) const;
   // The first difference between the memory of this run and of `other`, inside buffers or between
   // them; empty if there is none. All NaNs count as equal. REQUIRES: same case and real size.

@@ -152,9 +152,8 @@ std::vector<double> OpRun::Values(BufferId id) const {
 
 namespace {
 
-// Whether the entry is an attention weight of a window slot that is not visible: its value is
-// unspecified.
-bool IsUnspecified(const OpCase& op_case, BufferId id, size_t entry) {
+// Attention's weights of window slots that are not visible.
+bool HasNoMeaning(const OpCase& op_case, BufferId id, size_t entry) {
   const auto* attention = std::get_if<WindowAttention>(&op_case.plan.steps.front().op);
   return attention != nullptr && attention->weights == id &&
          entry % attention->window < FirstVisible(*attention, op_case.position);
@@ -173,7 +172,7 @@ std::string OpRun::Difference(const OpRun& other) const {
     const Slot& slot = layout_.slots[id];
     if (buffer.element != Element::kReal || real_bytes_ != sizeof(float)) continue;
     for (size_t i = 0; i < slot.count; ++i) {
-      if (IsUnspecified(*op_case_, static_cast<BufferId>(id), i)) continue;
+      if (HasNoMeaning(*op_case_, static_cast<BufferId>(id), i)) continue;
       const float a = slot.At<float>(frame)[i], b = slot.At<float>(theirs)[i];
       if (!SameBits(a, b)) return differ(buffer.name, i, a, b);
     }

@@ -115,7 +115,7 @@ void AddAttention(std::vector<OpCase>& cases) {
           AttentionCase("StreamedAttention", {2, 24, 32, 97}, 70, {.bits = bits, .fill = fill}));
     }
   }
-  // Larger than the vectorised kernels handle.
+  // Too large for the vectorised kernels.
   cases.push_back(AttentionCase("StreamedAttention", {1, 2, 513, 3}, 1, {}));
   cases.push_back(AttentionCase("StreamedAttention", {2, 4097, 1, 2}, 1, {}));
 }

@@ -8,7 +8,7 @@
 namespace kinglet::awd_lstm_test {
 namespace {
 
-// One LSTM layer of 6 units as weight drop leaves it.
+// One LSTM layer of 6 units with weight drop.
 RecurrentSource Dropped() {
   RecurrentSource source;
   source.Add("encoder.weight", {20, 6});
@@ -92,7 +92,7 @@ TEST(AwdLstm, SplitsComeFromTheCriterion) {
   EXPECT_EQ(Load(source, {nullptr, criterion}).status().code(), KINGLET_INVALID_CHECKPOINT);
 }
 
-// Without splits the list is [0, 100000000], and without a criterion there is none.
+// Without splits the list is [0, 100000000]. Without a criterion there is no list.
 TEST(AwdLstm, APlainSoftmax) {
   ModuleNodes nodes;
   PickleNode* criterion = nodes.Module();

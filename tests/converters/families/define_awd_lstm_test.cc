@@ -1,4 +1,4 @@
-// That the numbers are right is tests/converters/convert_recurrent_test.cc's.
+// tests/converters/convert_recurrent_test.cc compares this family's answers with PyTorch's.
 #include "converters/families/define_awd_lstm.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(DefineAwdLstm, TheBlocks) {
   EXPECT_FALSE(softmax->tails[1].bias);
 }
 
-// The unit as it is, on the tables that the softmax has anyway.
+// The unit stays in the model and reads the tables that the softmax has too.
 TEST(DefineAwdLstm, AUnitThatIsKept) {
   const RecurrentSource source = Source();
   const SourceWeights weights = source.Weights();
@@ -153,7 +153,7 @@ TEST(DefineAwdLstm, FaultsAreReportedTogether) {
   EXPECT_TRUE(Contains(message, "define.finalProj.weight"));
   EXPECT_TRUE(Contains(message, "lstms.1.module.weight_ih_l0"));
   EXPECT_TRUE(Contains(message, "unused"));
-  // It cannot be known without the unit's last layer.
+  // The width is unknown without the unit's last layer.
   EXPECT_FALSE(Contains(message, "lstms.0.module.weight_ih_l0"));
 }
 

@@ -12,7 +12,7 @@
 namespace kinglet::define_source_test {
 namespace {
 
-// A state dict that tests/data/define/make_define.py saved, and the table it amounts to.
+// A state dict that tests/data/define/make_define.py saved, and the unit's outputs for all words.
 class Saved {
  public:
   explicit Saved(const std::string& name)
@@ -33,7 +33,7 @@ class Saved {
     const auto table = DefineTable(input->map, input->unit, input->weights, 2);
     EXPECT_TRUE(table.ok()) << table.status().message();
     if (!table.ok()) return {};
-    // One rounding to float32.
+    // The difference of one rounding to float32.
     EXPECT_LT(LargestDifference(*table, expected_), 6.1e-8);
     return source.unit;
   }
@@ -52,7 +52,7 @@ TEST(DefineSource, AwdEqualsPyTorch) {
   EXPECT_EQ(unit.layers[2].groups, 2U);
 }
 
-// The same input as a module of a larger network.
+// The same unit as a module of a larger network.
 TEST(DefineSource, BehindAPrefix) {
   auto opened = OpenSourceFile(std::string(KINGLET_TEST_DATA) + "/define/awd.pt");
   ASSERT_TRUE(opened.ok());
@@ -69,7 +69,7 @@ TEST(DefineSource, BehindAPrefix) {
   EXPECT_LT(LargestDifference(*table.values(), expected), 6.1e-8);
 }
 
-// Tensors with shapes alone: nothing reads their values.
+// Tensors with shapes only; nothing reads their values.
 class Shapes {
  public:
   void Add(const std::string& name, const Shape& shape) { weights_.push_back({name, shape, {}}); }
@@ -131,8 +131,8 @@ TEST(DefineSource, CountsOfTheWikiText103SettingFollowFromShapes) {
     map += Count(band.table->shape) + Count(band.projection->shape);
   }
   EXPECT_EQ(words, 267'735U);
-  // The paper's adaptive input and output of this size: it has rows for three clusters, and no
-  // projection of the first band.
+  // The paper's adaptive input and output of this size; they also have rows for three clusters and
+  // no projection in the first band.
   EXPECT_EQ(map - 256 * 256 + 3 * 256, 9'253'212U);
 }
 
@@ -160,7 +160,7 @@ TEST(DefineSource, NamesWhatIsMissingOrMisshaped) {
               shapes.Replace("define.finalProj.weight", {256, 1023});
             }).find("shape define.finalProj.weight: expected [out, 1024], found [256, 1023]"),
             std::string::npos);
-  // Nothing divides by a size of 0, and nothing is sized by what a shape claims.
+  // A size of 0 divides nothing, and no memory is allocated for what a shape claims.
   for (const uint64_t size : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {
     for (const char* name : {"embeddings.embeds.0.weight", "define.weights.0.weight",
                              "define.weights.2.weight", "define.finalProj.weight"}) {

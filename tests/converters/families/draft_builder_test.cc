@@ -53,7 +53,7 @@ TEST(DraftBuilder, MakesTensorsOfOthers) {
   EXPECT_EQ(builder.ReadValues().code(), KINGLET_IO_ERROR);
 }
 
-// Neither is a parameter of the training code.
+// Neither tensor is a parameter of the training code.
 TEST(DraftBuilder, TransposedAndComputedTensorsAreDerived) {
   RecurrentSource source;
   source.Add("matrix", {2, 3});

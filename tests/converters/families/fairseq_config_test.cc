@@ -60,7 +60,7 @@ TEST(FairseqConfig, WithoutHyperParameters) {
   nothing.items.emplace_back(nodes.Add(std::string("cfg")), nodes.Add(PickleDict{}));
   EXPECT_NE(ReadFairseqConfig(*nodes.Add(nothing)).status().message().find("'cfg' without 'model'"),
             std::string::npos);
-  // `args` that is no object has no hyper-parameters; nothing crashes.
+  // `args` that is not an object has no hyper-parameters.
   for (const FairseqNodes::Value& value :
        {FairseqNodes::Value(int64_t{3}), FairseqNodes::Value(PickleObject{})}) {
     PickleDict dict;
@@ -71,7 +71,7 @@ TEST(FairseqConfig, WithoutHyperParameters) {
   EXPECT_FALSE(ReadFairseqConfig(*nodes.Add(int64_t{3})).ok());
 }
 
-// fairseq's two rules for names of older versions, one after the other.
+// fairseq's two rules for the names of older versions, in the order in which it applies them.
 TEST(FairseqConfig, FinalNorm) {
   const struct {
     std::vector<std::pair<const char*, bool>> given;

@@ -144,7 +144,7 @@ TEST(FairseqTables, TiedBands) {
                 "decoder.embed_tokens.embeddings.1.1.weight");
 }
 
-// gbw: the words' tables are tied, the projections the softmax's own.
+// As the published model of the Google Billion Word corpus: tables are tied, projections are not.
 TEST(FairseqTables, TiedWordsAlone) {
   FairseqConfig config = Adaptive();
   config.tied_tables = true;

@@ -81,7 +81,7 @@ TEST(Fairseq, SaysHowTheNetworkRuns) {
   EXPECT_FALSE(decoder.layers[0].positions.has_value());
 }
 
-// What torch.exp gives in float32 for width 16.
+// The values that torch.exp gives in float32 for width 16.
 TEST(Fairseq, FrequenciesOfTheSinusoids) {
   const auto model = Load(Network());
   ASSERT_TRUE(model.ok());
@@ -114,7 +114,7 @@ TEST(Fairseq, TrainedPositionsBeginBehindThePadding) {
   ExpectRefused(Load(source, config), "shape decoder.embed_positions.weight: expected [12, 16]");
 }
 
-// Row r of head h's query is row h * size + r of q_proj, and so on.
+// Row r of head h's attention query is row h * size + r of q_proj; keys and values likewise.
 TEST(Fairseq, RowsAreAHeadsQueryKeyAndValue) {
   const RecurrentSource source = Network();
   const auto model = Load(source);
@@ -174,7 +174,7 @@ TEST(Fairseq, OlderNamesGiveTheSameNetwork) {
   }
 }
 
-// Decoders up to version 2 have none, whatever the hyper-parameters say.
+// Decoders up to version 2 have no final norm, even if the hyper-parameters ask for one.
 TEST(Fairseq, TheFinalNorm) {
   RecurrentSource with = Network();
   with.Add("decoder.layer_norm.weight", {kWidth});

@@ -78,7 +78,7 @@ TEST(MicronetConfig, NoCache) {
 }
 
 TEST(MicronetConfig, BinWidthsFromTheRatio) {
-  // n_embed // ratio ** i, each time from the whole width.
+  // Bin i has n_embed // ratio ** i.
   const MicronetConfig config =
       Read(With({"n_embeds:", "adaptive_ratio: 3", "n_embed: 28", "cutoffs: [3, 6, 10]"}));
   ASSERT_EQ(config.bins.size(), 4U);

@@ -289,21 +289,21 @@ TEST(Micronet, PrecedenceOfCacheNumbers) {
   SyntheticMicronet model({.trained_cache = true});
   const SourceWeights weights = model.Weights();
   MicronetConfig config = model.Config().value();
-  // Trained before fixed.
+  // A trained number counts before a fixed one.
   config.cache->theta.fixed = 5.0;
   EXPECT_NE(BlockOf<NeuralCache>(MicronetDraft(config, weights).value()).theta, 5.0);
-  // A search file's numbers come as fixed ones: the parameters are left alone, and noted.
+  // The numbers of a search file are fixed ones. The parameters are not used, which a note tells.
   config.cache->theta = {false, 5.0};
   config.cache->lambda = {false, 0.5};
   const LoadedModel searched = MicronetDraft(config, weights).value();
   EXPECT_EQ(BlockOf<NeuralCache>(searched).theta, 5.0);
   EXPECT_EQ(BlockOf<NeuralCache>(searched).lambda, 0.5);
   EXPECT_EQ(searched.notes.size(), 2U);
-  // No cache at all.
+  // Without a cache.
   config.cache.reset();
   const LoadedModel none = MicronetDraft(config, weights).value();
   EXPECT_EQ(FindBlock<NeuralCache>(none.draft.description), nullptr);
-  // A configuration without starting values has no parameters.
+  // Without starting values in the configuration, the parameters are unused tensors.
   config.trains_cache = false;
   EXPECT_NE(MicronetDraft(config, weights).status().message().find("loss.cache_theta_inv_softplus"),
             std::string::npos);

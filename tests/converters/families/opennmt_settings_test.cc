@@ -11,7 +11,7 @@
 namespace kinglet::opennmt_settings_test {
 namespace {
 
-// Nodes made by hand, as the pickle reader makes them of a checkpoint.
+// Nodes as the pickle reader makes them of a checkpoint.
 class Nodes {
  public:
   template <class T>
@@ -132,7 +132,7 @@ TEST_F(OpenNmtSettingsTest, WhatIsMissingOrOfAnotherKind) {
   ExpectRefused(Options(),
                 nodes_.Dict({{"src", nodes_.Words({"a"})}, {"tgt", nodes_.Words({"a", "</s>"})}}),
                 "vocab, tgt: expected a word <s>");
-  // Objects that contain themselves end somewhere.
+  // Objects that contain themselves do not make the reader loop forever.
   PickleNode* field = nodes_.Object("Field", {});
   PickleNode* inner = nodes_.Dict({{"vocab", field}});
   std::get<PickleObject>(field->value).state = inner;

@@ -1,7 +1,7 @@
-// Conversion of OpenNMT-py's Transformers against answers that PyTorch computed in float64:
-// tests/data/opennmt (make_fixtures.py there says how), and the folder opennmt-transformer, written
-// by the original training code, in the folder that the environment variable KINGLET_CHECKPOINTS
-// names.
+// Conversion of OpenNMT-py's Transformers against answers that PyTorch computed in float64
+// (tests/data/opennmt; make_fixtures.py there made them). If the environment variable
+// KINGLET_CHECKPOINTS names a folder, its folder opennmt-transformer, which the original training
+// code wrote, is converted too.
 #include "converters/families/opennmt.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::vector<Golden> Goldens() {
   }
   if (const char* more = std::getenv("KINGLET_CHECKPOINTS"); more != nullptr && *more != '\0') {
     const std::string folder = std::string(more) + "/opennmt-transformer";
-    // Attention scores pass through float32 in the original.
+    // The original rounds attention scores to float32.
     if (fs::exists(folder)) {
       goldens.push_back({folder, folder + "/model_step_900.pt", folder + "/tokens.txt", 2e-5});
     }
@@ -93,7 +93,7 @@ TEST(OpenNmt, TheAnswersOfTheOriginal) {
     EXPECT_EQ(summary->golden_positions, answers.size());
     EXPECT_LE(summary->golden_largest_difference, golden.tolerance);
 
-    // The first sentence's answers are in the file, for `kinglet verify`.
+    // The model file holds the first sentence's answers, for `kinglet verify`.
     const auto file = ModelFile::Open(path);
     ASSERT_TRUE((*file)->description().golden.has_value());
     EXPECT_FALSE((*file)->description().golden->source_ids.empty());
@@ -155,7 +155,7 @@ TEST(OpenNmt, TranslationsEqualAnotherProgramsSearch) {
   }
 }
 
-// Of either language; rounded to no table, the vectors are those of the unit in float64.
+// Units of either language. They stay in the model, so their vectors are not rounded to a table.
 TEST(OpenNmt, UnitsThatAreKept) {
   const Golden golden = Goldens()[2];
   const TemporaryFolder folder;
@@ -193,7 +193,7 @@ TEST(OpenNmt, UnitsThatAreKept) {
   EXPECT_NE(Convert(options).status().message().find("keep-define"), std::string::npos);
 }
 
-// A unit under names of its own is declared by a recipe; what it amounts to is the family's table.
+// A recipe declares a unit with other names; its outputs for all words are the family's table.
 TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
   const Golden golden = Goldens()[2];
   const TemporaryFolder folder;
@@ -304,7 +304,7 @@ TEST(OpenNmt, FewerBitsStillTranslate) {
   EXPECT_TRUE(Translate(std::vector<uint32_t>{1, 2, 3}, {kEnd, 9, 0}, *session).ok());
 }
 
-// log p of every word after each word of every target.
+// The log-probability of every word after each word of every target.
 std::vector<double> AllAnswers(const std::string& model, const std::string& backend,
                                const std::vector<SentencePair>& pairs) {
   const auto session = *Session::Create(OpenOn(model, backend));
@@ -319,7 +319,7 @@ std::vector<double> AllAnswers(const std::string& model, const std::string& back
   return answers;
 }
 
-// Weights and activations as another program rounds them: of both stacks and between them.
+// Another program rounded weights and activations of encoder, decoder and cross-attention.
 TEST(OpenNmt, CalibratedModelsEqualTheRulesInFloat64) {
   const Golden golden = Goldens()[0];
   const TemporaryFolder folder;
@@ -374,7 +374,7 @@ TEST(OpenNmt, FewerPositionsTakeLessMemory) {
   const auto session = *Session::Create(OpenOn(options.output, "ref64"));
   EXPECT_EQ(session->Encode(std::vector<uint32_t>(10, 1)).code(), KINGLET_INVALID_ARGUMENT);
   ASSERT_TRUE(session->Encode(std::vector<uint32_t>(9, 1)).ok());
-  // The positions are the first ones.
+  // The first positions are kept.
   const auto pairs = *ReadPairs(KINGLET_TEST_DATA "/opennmt/plain/pairs.txt", kStart);
   ASSERT_TRUE(session->Encode(pairs[2].source).ok());
   ASSERT_TRUE(session->StepToken(kStart).ok());
@@ -390,7 +390,7 @@ TEST(OpenNmt, FewerPositionsTakeLessMemory) {
       << refused.message();
 }
 
-// Tensors of the fixture with one edit, by the family alone.
+// The tensors of the fixture with one edit; the family converts them without the rest of `convert`.
 Status LoadEdited(const std::function<void(SourceWeights&)>& edit) {
   const auto source = OpenSourceFile(KINGLET_TEST_DATA "/opennmt/plain/model_step_7.pt");
   EXPECT_TRUE(source.ok());

@@ -55,13 +55,13 @@ TEST(PytorchExamples, TheModuleTellsItsCell) {
     PickleNode* network = nodes.Module();
     nodes.Set(network, "rnn_type", nodes.Add(std::string(type)));
     EXPECT_EQ(CellOf(Load(source, network)), cell);
-    // Only the inner module says so.
+    // Only the inner module names the cell.
     PickleNode* outer = nodes.Module();
     PickleNode* rnn = nodes.Module();
     nodes.Set(outer, "_modules", "rnn", rnn);
     nodes.Set(rnn, "mode", nodes.Add(std::string(type)));
     EXPECT_EQ(CellOf(Load(source, outer)), cell);
-    // A configuration says so.
+    // A configuration names the cell.
     const TemporaryFolder folder;
     const std::string config = folder.Write("c.yaml", "rnn_type: " + std::string(type) + "\n");
     EXPECT_EQ(CellOf(Load(source, nullptr, config)), cell);

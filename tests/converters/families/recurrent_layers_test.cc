@@ -9,7 +9,7 @@ namespace {
 
 constexpr RecurrentCell kLstm = RecurrentCell::kLstm;
 
-// Tensors i, h, bi and bh of a layer.
+// Weights "i" and "h" and biases "bi" and "bh" of a layer.
 RecurrentLayerNames Names(const std::string& layer) {
   return {layer + ".i", layer + ".bi", layer + ".h", layer + ".bh", {layer + ".old"}};
 }

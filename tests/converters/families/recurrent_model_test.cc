@@ -67,12 +67,12 @@ TEST(LoadRecurrent, BlocksOfAnUntiedNetwork) {
   const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
   EXPECT_NE(embedding->bins[0].table, softmax->head_table);
   EXPECT_TRUE(softmax->tails.empty());
-  // Every tensor once, with the checkpoint's values.
+  // Every tensor is there once, with the checkpoint's values.
   EXPECT_EQ(loaded.draft.tensors.size(), 11u);
   for (const EncodedTensor& tensor : loaded.draft.tensors) {
     EXPECT_EQ(DecodedValues(tensor), source.Values(tensor.name)) << tensor.name;
   }
-  // Everything is quantised, matrices are pruned.
+  // All tensors are quantisable, matrices also prunable.
   EXPECT_EQ(loaded.quantisable.size(), 11u);
   EXPECT_EQ(loaded.prunable.size(), 6u);
   EXPECT_TRUE(SerialiseModel(loaded.draft).ok());
@@ -86,7 +86,7 @@ TEST(LoadRecurrent, EqualTablesAreOneParameter) {
   EXPECT_EQ(FindBlock<AdaptiveEmbedding>(description)->bins[0].table,
             FindBlock<AdaptiveSoftmax>(description)->head_table);
   EXPECT_EQ(tied.draft.tensors.size(), 10u);
-  // One bit makes two of them; so does the sign of a zero.
+  // Tables that differ in one bit, even in the sign of a zero, are two tables.
   source.Values("decoder.weight")[7] = -0.0f;
   source.Values("encoder.weight")[7] = 0.0f;
   EXPECT_EQ(Loaded(TwoNames(), source).draft.tensors.size(), 11u);
@@ -192,7 +192,8 @@ TEST(LoadRecurrent, EveryFaultIsNamedAtOnce) {
   EXPECT_NE(message.find("shape l1.wi: expected [24, 8], found [24, 9]"), std::string::npos);
 }
 
-// Each tensor in turn missing, scalar, of rank three, empty, transposed: one line, no crash.
+// Each tensor in turn is missing, a scalar, of rank three, empty or transposed. The message is one
+// line.
 TEST(LoadRecurrent, AnyTensorMayBeWrong) {
   const SourceWeights good = TwoLayers().Weights();
   for (size_t i = 0; i < good.size(); ++i) {

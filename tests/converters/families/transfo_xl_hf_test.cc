@@ -64,7 +64,7 @@ TEST(TransfoXl, TheConfigurationCounts) {
   EXPECT_EQ(std::get<RelativeSinusoids>(decoder.positions).clamp, std::nullopt);
 }
 
-// What is tied may be left out at either end; what is not may not.
+// Of tied tensors either one may be missing; of others neither.
 TEST(TransfoXl, TiedTablesMayBeLeftOut) {
   for (const char* name :
        {"crit.out_layers.0.weight", "transformer.word_emb.emb_layers.0.weight"}) {

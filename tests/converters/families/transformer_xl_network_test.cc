@@ -59,7 +59,7 @@ TEST(TransformerXlNetwork, QueriesKeysAndValuesLieHeadByHead) {
                                       3, 4, 5, 9, 10, 11, 15, 16, 17}));
 }
 
-// A zero slot of a network whose norm comes first holds the norm's bias.
+// If the norm comes first, a memory of zeros enters attention as the norm's bias.
 TEST(TransformerXlNetwork, AZeroMemoryBeforeANorm) {
   RecurrentSource source = TransformerXlSource("");
   TransformerXlNetwork network = Small();
@@ -94,7 +94,7 @@ TEST(TransformerXlNetwork, QueryBiasesOfAllLayersOrOfEach) {
   EXPECT_EQ(layers[0].content_bias, layers[1].content_bias);
   EXPECT_EQ(ValuesOf(shared, *layers[0].content_bias), source.Values("r_w_bias"));
   EXPECT_EQ(ValuesOf(shared, *layers[1].position_bias), source.Values("r_r_bias"));
-  // Where both are there, as where the library saves a shared pair, a layer's own counts.
+  // If the file has both, as when the library saves a shared pair, the layer's own counts.
   for (const char* name : {"r_w_bias", "r_r_bias"}) {
     for (const char* layer : {"layers.0.dec_attn.", "layers.1.dec_attn."}) {
       source.Add(layer + std::string(name), {2, 3});

@@ -33,7 +33,7 @@ TransformerXlNetwork Network(int64_t divisor, int64_t embedding_width) {
   return network;
 }
 
-// Everything untied.
+// Nothing is tied.
 RecurrentSource Divided() {
   RecurrentSource source;
   const uint64_t sizes[] = {3, 4, 3};
@@ -116,7 +116,7 @@ TEST(TransformerXlTables, ATiedTableIsSplitForBothEnds) {
   EXPECT_EQ(ends->tensors.size(), 8u);  // three tables, three biases, two of the clusters
 }
 
-// One projection at the input; each bin of the output may have it or one of its own.
+// The embedding has one projection; each bin of the softmax may share it or have its own.
 TEST(TransformerXlTables, ProjectionsOfOneTable) {
   RecurrentSource source = Undivided(6);
   source.Add("p.word_emb.emb_projs.0", {4, 6});
@@ -148,7 +148,7 @@ TEST(TransformerXlTables, ProjectionsOfOneTable) {
   EXPECT_NE(Refusal(network, source).find("missing crit.out_projs.2"), std::string::npos);
 }
 
-// Every bin has a projection, also one whose rows are as wide as the model.
+// Every bin has a projection, even if its rows are as wide as the model.
 TEST(TransformerXlTables, DividedTables) {
   RecurrentSource source = Divided();
   source.Copy("p.word_emb.emb_layers.1.weight", "crit.out_layers.1.weight");

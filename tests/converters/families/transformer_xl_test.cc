@@ -11,7 +11,7 @@
 namespace kinglet::transformer_xl_test {
 namespace {
 
-// The attributes of the pickled objects, as the training code leaves them; tests replace some.
+// The attributes of the pickled objects, as the training code saves them; tests replace some.
 class TransformerXlFamily : public testing::Test {
  protected:
   TransformerXlFamily() {

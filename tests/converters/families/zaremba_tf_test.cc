@@ -1,4 +1,4 @@
-// The golden networks of this family are in tests/converters/convert_recurrent_test.cc.
+// tests/converters/convert_recurrent_test.cc compares this family's answers with golden values.
 #include "converters/families/zaremba_tf.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ std::vector<float> Values(const LoadedModel& model, TensorId id) {
 TEST(ZarembaTf, TurnsKernelsIntoGates) {
   RecurrentSource source = Network(1);
   EXPECT_TRUE(LooksLikeZaremba(source.Weights()));
-  // An entry says where it is: 100 * row + column.
+  // Entry (row, column) is 100 * row + column.
   std::vector<float>& kernel = source.Values(Cell(0) + "kernel");
   for (size_t i = 0; i < kernel.size(); ++i) {
     kernel[i] = static_cast<float>(100 * (i / 12) + i % 12);
@@ -97,7 +97,8 @@ TEST(ZarembaTf, ForgetBiasesBecomePartOfTheBias) {
             KINGLET_INVALID_CHECKPOINT);
 }
 
-// Totals of the paper's networks at 10,000 words: h^2 * 8 * 2 + 8 h + 2 * 10,000 h + 10,000.
+// Parameters of the paper's networks of 10,000 words and two layers of h units:
+// h^2 * 8 * 2 + 8 h + 2 * 10,000 h + 10,000.
 TEST(ZarembaTf, HasTheParametersOfThePaper) {
   RecurrentSource source;
   source.Add("Model/full_emb/embedding", {10'000, 200});

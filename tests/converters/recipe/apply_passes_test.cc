@@ -16,7 +16,7 @@
 namespace kinglet::apply_passes_test {
 namespace {
 
-// 12 words; an embedding with a projection, a softmax of a head and a tail with one.
+// 12 words; an embedding with a projection, and a softmax of a head and a tail with a projection.
 LoadedModel Model() {
   const SourceWeights weights = {RandomTensor("emb", {12, 4}),
                                  RandomTensor("widen", {6, 4}),
@@ -119,7 +119,7 @@ TEST(RecipePasses, QuantiseWithoutNamesTakesEverything) {
       EXPECT_NEAR(after[row * 3 + i], before[row * 3 + i], largest / 255 * 0.51);
     }
   }
-  // One note for all: the bytes of every tensor, and which lost most.
+  // One note for all tensors: their bytes together, and the tensor with the largest error.
   ASSERT_EQ(model.notes.size(), 1u);
   uint64_t bytes = 0;
   for (const EncodedTensor& tensor : model.draft.tensors) bytes += 4 * Count(tensor.shape);
@@ -154,7 +154,7 @@ TEST(RecipePasses, HalvesAreTheNearestFloat16) {
             "ones");
 }
 
-// With a sub-vector for every part of every row nothing is lost.
+// With one sub-vector for every part of every row, the codes are exact.
 TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
   LoadedModel model = Model();
   const std::vector<float> before = Values(model, "embedding.table");
@@ -174,7 +174,7 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
   }
   EXPECT_TRUE(model.notes[0].starts_with("embedding.table: 2 codes a row, 24 sub-vectors, "));
   EXPECT_TRUE(SerialiseModel(model.draft).ok());
-  // The codebook is quantisable in the table's place.
+  // The codebook takes the table's place among the quantisable tensors.
   LoadedModel again = Model();
   ASSERT_TRUE(Apply(R"([{"pass": "code", "tensors": ["embedding.table"], "positions": 2,
                          "sub_vectors": 4, "mapping": "hashed", "seed": 5, "pools": "one"},
@@ -186,8 +186,7 @@ TEST(RecipePasses, CodesWithAsManySubVectorsAsRowsLoseNothing) {
             5u);
 }
 
-// Rows of 4 numbers as sums of 2 vectors of that length; with a vector for every row nothing is
-// lost.
+// Rows of 4 numbers as sums of 2 vectors of 4 numbers; with a vector for every row they are exact.
 TEST(RecipePasses, CodesOfSumsStandForWholeRows) {
   LoadedModel model = Model();
   const std::vector<float> before = Values(model, "embedding.table");
@@ -316,7 +315,7 @@ TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "mean"})",
        "/0/combine: expected \"concatenate\" or \"sum\", found"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "sweeps": 3})",
-       "/0/sweeps: expected sums to sweep over, found none"},
+       "/0/sweeps: expected none without \"combine\": \"sum\", found 3"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum", "pools": "one"})",
        "/0: expected sums, or \"pools\", found both"},
       {R"({"pass": "code", "positions": 2, "sub_vectors": 8, "combine": "sum",

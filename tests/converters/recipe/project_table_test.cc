@@ -29,7 +29,7 @@ LoadedModel Tied(const std::string& embedding, const std::string& softmax, uint6
   return *std::move(model);
 }
 
-// Entry [i, j] of A B, B [inner, columns], or of A B^T, B [columns, inner].
+// Entry [i, j] of A B with B [inner, columns], or of A B^T with B [columns, inner].
 double Entry(const EncodedTensor& a, const EncodedTensor& b, bool transposed, size_t i, size_t j) {
   const std::vector<float> left = DecodedValues(a), right = DecodedValues(b);
   const size_t inner = Cols(a.shape), columns = Cols(b.shape);
@@ -40,7 +40,7 @@ double Entry(const EncodedTensor& a, const EncodedTensor& b, bool transposed, si
   return sum;
 }
 
-// Rank 4 of 4 loses nothing: what table and projections stand for stays.
+// Rank 4 of 4 is exact: table times projection stays the same.
 TEST(ProjectTable, FactorsOfATiedTableServeBothPlaces) {
   const struct {
     const char *embedding, *softmax;

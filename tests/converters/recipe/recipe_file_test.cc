@@ -87,7 +87,7 @@ TEST_F(ChosenRecipe, IsRefusedByTheNameOfItsFile) {
             std::string::npos);
   EXPECT_EQ(ChooseRecipe(checkpoint_, folder_.Path("missing.json")).status().code(),
             KINGLET_NOT_FOUND);
-  // What is there is read, not skipped.
+  // A recipe that exists and cannot be read is not skipped.
   std::filesystem::remove(folder_.Path("models/small.recipe.json"));
   std::filesystem::create_directory(folder_.Path("models/small.recipe.json"));
   EXPECT_FALSE(Choose("").ok());

@@ -29,7 +29,7 @@ const std::string kLstm = R"("recurrent": {"torch": "lstm", "layers": 1})";
 Result<LoadedModel> Made(const std::string& json, const SourceWeights& weights) {
   return WithValues(ModelFromRecipe(RecipeOf(json), weights, 2));
 }
-// What a file says of the model, or the refusal on the way.
+// The model as its file describes it, or the error on the way.
 Status Filed(const std::string& json, const SourceWeights& weights) {
   const auto model = Made(json, weights);
   if (!model.ok()) return model.status();
@@ -101,7 +101,7 @@ TEST(ModelFromRecipe, CodedTablesHaveTheirCodebookAsATensor) {
   EXPECT_EQ(std::count(model->quantisable.begin(), model->quantisable.end(), 1u), 0);
 }
 
-// [E 0] and [0 I] on [P; C] h.
+// The words take [E 0], the clusters [0 I] of [P; C] h.
 TEST(ModelFromRecipe, ClustersMayReadWhatTheHeadsProjectionDoesNot) {
   SourceWeights weights = Small();
   weights.push_back(FloatTensor("narrow", {1, 3}, {1, 2, 3}));

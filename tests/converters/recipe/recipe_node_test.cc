@@ -157,7 +157,7 @@ TEST(RecipeNode, KeysAndChoicesAreThoseThatAreKnown) {
             "recipe: r, /'b\\x0ab'/c/1/d: expected a text, found 1");
 }
 
-// Texts near a recipe: whatever comes out, it comes out, and a refusal is one line.
+// Mutated recipes: parsing ends without a crash, and every message is one line.
 TEST(RecipeNodeParse, BrokenTextsAreRefusedInOneLine) {
   const std::string sound = R"({"comment": "x", "sources": {"a": "b"},
     "embedding": {"scale": 2e1, "bins": [{"table": {"hashed": {"codebook": "t", "words": 9,

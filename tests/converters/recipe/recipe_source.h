@@ -20,7 +20,7 @@ inline SourceTensor FloatTensor(std::string name, std::vector<uint64_t> shape,
   return {std::move(name), std::move(shape),
           [values = std::move(values)]() -> Result<std::vector<float>> { return values; }};
 }
-// Random values, each name its own.
+// Random values, which depend on the name.
 inline SourceTensor RandomTensor(const std::string& name, std::vector<uint64_t> shape) {
   uint64_t count = 1;
   for (const uint64_t dimension : shape) count *= dimension;
@@ -49,7 +49,7 @@ inline Recipe RecipeOf(const std::string& json) {
   EXPECT_TRUE(recipe.ok()) << recipe.status().message() << "\n" << json;
   return *std::move(recipe);
 }
-// A table's recipe, through the embedding of a whole one.
+// The recipe of a table, parsed as the table of an embedding.
 inline TableRecipe TableOf(const std::string& json) {
   return RecipeOf(R"({"embedding": {"table": )" + json +
                   R"(}, "recurrent": {"torch": "lstm", "layers": 1}, "softmax": {"table": "s"}})")

@@ -63,18 +63,18 @@ TEST_F(RecipeTableTest, EveryFormExpandsToWhatItsEquationSays) {
       {codes + R"("codes": "each", "pools": "each", "combine": "sum"}})", {30, 32, 40, 42, 20, 22}},
       {codes + R"("codes": "each", "pools": "each", "combine": "mean"}})",
        {15, 16, 20, 21, 10, 11}},
-      // The first of equal logits.
+      // Of equal logits the first one counts.
       {codes + R"("logits": "logits", "pools": "each"}})", {0, 1, 30, 31, 0, 1, 30, 31}},
       {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each"}})",
        {15, 16, 20, 21, 10, 11}},
       {R"({"kd": {"codebook": "book", "codes": "each", "pools": "each",
                  "kernel": "kernel", "bias": "bias"}})",
        {115, 216, 331, 120, 221, 341, 110, 211, 321}},
-      // Responses are the query's own numbers; the larger one chooses.
+      // The keys are unit vectors, so the query's larger number chooses.
       {R"({"dpq": {"query": "query", "keys": "keys", "values": "values", "positions": 2,
                    "batch_norm": "none"}})",
        {1, 2, 3, 4, 5, 6, 4, 5, 6, 4, 5, 6}},
-      // Less 10, the second choice never wins.
+      // The batch norm subtracts 10 from the second choice, which never wins.
       {R"({"dpq": {"query": "query", "keys": "keys", "values": "values", "positions": 2,
                    "mean": "mean", "variance": "variance", "epsilon": 0.5, "combine": "mean"}})",
        {1, 2, 3, 1, 2, 3}},
@@ -104,7 +104,7 @@ TEST_F(RecipeTableTest, HashedCodesAreXxh64) {
   EXPECT_EQ(table->shape, (Shape{2, 2}));
   // XXH64 of eight zero bytes is 0x34c96acdcadb1bbb, which is 3 modulo 4.
   EXPECT_EQ(FullTable(*table)[0], 30);
-  // Pools may be larger than what draws from them.
+  // A pool may have more sub-vectors than codes select.
   EXPECT_EQ(Full(R"({"hashed": {"codebook": "book", "words": 1, "positions": 2, "seed": 7,
                                 "pools": [1, 3]}})")
                 .size(),
@@ -150,11 +150,9 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
       {R"({"codes": {"codebook": "book", "logits": "dense"}})",
        "tensor 'dense': expected logits [words, positions, choices], found [2, 3]"},
       {hashed + R"("words": 0, "positions": 1}})",
-       "tensor 'book': expected words and positions in bounds"},
-      {hashed + R"("words": 18446744073709551615, "positions": 1}})",
-       "words and positions in bounds"},
-      {hashed + R"("words": 1, "positions": 18446744073709551615}})",
-       "words and positions in bounds"},
+       "tensor 'book': expected 1 to 2147483647 words and 1 to "},
+      {hashed + R"("words": 18446744073709551615, "positions": 1}})", "2147483647 words and 1 to "},
+      {hashed + R"("words": 1, "positions": 18446744073709551615}})", "2147483647 words and 1 to "},
       {hashed + R"("words": 9, "positions": 3, "pools": "each"}})",
        "an equal share of sub-vectors"},
       {R"({"define": {"map": [{"table": {"hashed": {"codebook": "book", "seed": 1,

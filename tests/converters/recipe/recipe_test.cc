@@ -16,7 +16,7 @@ Result<Recipe> Parsed(const std::string& text) {
   return ParseRecipe(*node);
 }
 
-// A recipe with these blocks and everything else sound.
+// A valid recipe with these blocks.
 std::string With(const std::string& embedding, const std::string& recurrent,
                  const std::string& softmax, const std::string& more = "") {
   return R"({"embedding": )" + embedding + R"(, "recurrent": )" + recurrent + R"(, "softmax": )" +
@@ -166,7 +166,7 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
       {WithTable(
            R"({"define": {"map": [{"table": {"define": {"map": [], "layers": []}}}],
                        "layers": []}})"),
-       "/define/map/0/table: expected a table that is not DeFINE's itself, found another unit"},
+       "/define/map/0/table: expected a table of another form than \"define\", found"},
       {WithTable(R"({"define": {"map": [], "layers": [{}]}})"),
        "/define/layers/0: expected \"weight\", found none"},
       {WithTable(R"({"define": {"map": [], "layers": [{"weight": "w", "skip": "mixer"}]}})"),

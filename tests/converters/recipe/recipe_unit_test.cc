@@ -48,7 +48,7 @@ DefineRecipe UnitOf(const std::string& layers) {
 class ReadUnitTest : public testing::Test {
  protected:
   const SourceWeights weights_ = {
-      // Two matrices [2, 3], and the same transposed.
+      // Two matrices [2, 3], and their transposes.
       FloatTensor("in_out", {2, 2, 3}, {1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}),
       FloatTensor("out_in", {2, 3, 2}, {1, 4, 2, 5, 3, 6, 10, 40, 20, 50, 30, 60}),
       FloatTensor("one", {2, 3}, {1, 2, 3, 4, 5, 6}),
@@ -108,8 +108,8 @@ TEST_F(ReadUnitTest, RefusalsNameTheTensor) {
             "accepted");
 }
 
-// Public implementations' checkpoints (tests/data/define/make_define.py) and their tables by
-// PyTorch, both as the table and as a unit that stays in the model.
+// Checkpoints of public implementations (tests/data/define/make_define.py), converted to a table
+// and to a unit that stays in the model, against tables that PyTorch computed.
 class PublicUnit : public testing::TestWithParam<const char*> {};
 
 TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
@@ -123,7 +123,7 @@ TEST_P(PublicUnit, EqualsPyTorchByARecipe) {
   const std::vector<double> expected = ReadDoubles("define/" + name + "_table.npy");
   const auto table = WithValues(ModelFromRecipe(*recipe, source->tensors, 1));
   ASSERT_TRUE(table.ok()) << table.status().message();
-  // One rounding to float32.
+  // The difference of one rounding to float32.
   EXPECT_LT(LargestDifference(DecodedValues(table->draft.tensors[0]), expected), 6.1e-8);
 
   KeepUnit(4, *recipe);
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(All, PublicUnit,
                                          "plain"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-// A unit stays only where it is the whole input.
+// A unit stays only if it makes all vectors of the embedding.
 TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   const SourceWeights weights = {RandomTensor("t", {5, 4}), RandomTensor("w", {4, 3}),
                                  RandomTensor("p", {2, 3})};
@@ -160,7 +160,7 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "0}}}}")
                 .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
             std::string::npos);
-  const std::string elsewhere = "define, cache_rows: expected none, but for the embedding's one";
+  const std::string elsewhere = "define, cache_rows: expected none, unless the unit makes all";
   EXPECT_NE(
       message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}").find(elsewhere),
       std::string::npos);

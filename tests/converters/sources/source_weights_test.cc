@@ -15,6 +15,14 @@ Result<std::vector<float>> Read(std::vector<float> values, std::vector<uint64_t>
       {"w", std::move(shape), [&]() -> Result<std::vector<float>> { return values; }});
 }
 
+TEST(HasTensor, FindsNamesAndPrefixes) {
+  const SourceWeights weights = {{"layers.0.weight", {}, {}}, {"bias", {}, {}}};
+  EXPECT_TRUE(HasTensor(weights, "bias"));
+  EXPECT_FALSE(HasTensor(weights, "layers.0"));
+  EXPECT_TRUE(HasTensorUnder(weights, "layers.0"));
+  EXPECT_FALSE(HasTensorUnder(weights, "weight"));
+}
+
 TEST(ReadFinite, GivesTheValues) {
   const auto values = Read({1, -2, 3, 4, 5, 6}, {2, 3});
   ASSERT_TRUE(values.ok());

@@ -1,5 +1,5 @@
-// Which forms of attention to a source the vectors serve. That they give the reference's bits is
-// conformance_test.cc's.
+// For which operations attention to a source has a vectorised kernel. conformance_test.cc compares
+// their results with ref.
 #include <gtest/gtest.h>
 
 #include <cstdint>

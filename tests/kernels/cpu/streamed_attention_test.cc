@@ -1,4 +1,4 @@
-// What attention over long windows looks at, and when the vectors serve it.
+// Which slots attention over long windows reads, and when it has a vectorised kernel.
 #include <gtest/gtest.h>
 
 #include <algorithm>

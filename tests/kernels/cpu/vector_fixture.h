@@ -1,4 +1,4 @@
-// For tests of the vector functions: of every instruction set that this machine has, or of the best.
+// For tests of vector functions, of every instruction set of this machine or of the best one.
 #ifndef KINGLET_TESTS_KERNELS_CPU_VECTOR_FIXTURE_H_
 #define KINGLET_TESTS_KERNELS_CPU_VECTOR_FIXTURE_H_
 

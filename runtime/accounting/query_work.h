@@ -1,10 +1,10 @@
 // What a query computed: reported with its answer, turned into operations by
 // runtime/accounting/meter.h.
-#ifndef KINGLET_RUNTIME_QUERIES_QUERY_WORK_H_
-#define KINGLET_RUNTIME_QUERIES_QUERY_WORK_H_
+#ifndef KINGLET_RUNTIME_ACCOUNTING_QUERY_WORK_H_
+#define KINGLET_RUNTIME_ACCOUNTING_QUERY_WORK_H_
 
+#include "runtime/accounting/cluster_set.h"
 #include "runtime/accounting/operations.h"
-#include "runtime/queries/cluster_set.h"
 
 namespace kinglet {
 
@@ -17,4 +17,4 @@ struct QueryWork {
 
 }  // namespace kinglet
 
-#endif  // KINGLET_RUNTIME_QUERIES_QUERY_WORK_H_
+#endif  // KINGLET_RUNTIME_ACCOUNTING_QUERY_WORK_H_

@@ -1,4 +1,4 @@
-#include "runtime/queries/cluster_set.h"
+#include "runtime/accounting/cluster_set.h"
 
 #include <gtest/gtest.h>
 

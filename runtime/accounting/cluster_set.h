@@ -1,7 +1,7 @@
 // A set of clusters of an adaptive softmax: the head is 0, tail i is i + 1. Its size is fixed, so
 // that queries can record what they compute without allocating.
-#ifndef KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
-#define KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
+#ifndef KINGLET_RUNTIME_ACCOUNTING_CLUSTER_SET_H_
+#define KINGLET_RUNTIME_ACCOUNTING_CLUSTER_SET_H_
 
 #include <array>
 #include <bit>
@@ -58,4 +58,4 @@ class ClusterSet {
 
 }  // namespace kinglet
 
-#endif  // KINGLET_RUNTIME_QUERIES_CLUSTER_SET_H_
+#endif  // KINGLET_RUNTIME_ACCOUNTING_CLUSTER_SET_H_
