@@ -106,8 +106,9 @@ TEST(RecipeMemory, TensorsAreReadOneByOne) {
   ConvertOptions options;
   options.checkpoint = WriteSafetensors(folder, {tensor("in", kWords), tensor("ih", 4 * kWidth),
                                                  tensor("hh", 4 * kWidth), tensor("out", kWords)});
-  options.recipe = folder.Write("recipe.json", R"({"embedding": {"table": "in"}, "recurrent":
-      {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]}, "softmax": {"table": "out"}})");
+  options.recipe = folder.Write("recipe.json", R"({"embedding": {"table": "in"},
+      "recurrent": {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
+      "softmax": {"table": "out"}})");
   options.output = folder.Path("model.kgl");
   options.bits = 9;
   const CountedMemory memory;
