@@ -1,11 +1,11 @@
-// Says how a text may go on: the most probable sequences of words after it, by beam search.
+// Prints the most probable continuations of a text, found by beam search.
 //
 //   beam MODEL.kgl WORD...         for example: beam model.kgl the war of
 //
-// Every hypothesis is a lane of one session. A step extends all of them together, so that each
-// weight of the model is fetched once for the whole beam; the lanes of hypotheses that die are
-// overwritten by copies of those that branch, by way of states, which share what they have in
-// common.
+// Each hypothesis is a stream in a lane of one session. One step extends all hypotheses together,
+// so that each weight of the model is read once for the whole beam. After each step, states copy
+// the streams of the hypotheses that are kept to lanes of their own; states share the memory in
+// which they are equal.
 #include <kinglet/kinglet.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { BEAM = 4, WORDS = 5, LONGEST_WORD = 4096 };
 
-// A continuation so far.
+// The words of a continuation, their log-probability and the lane that holds its stream.
 typedef struct {
   double log_probability;
   uint32_t lane;
@@ -34,8 +34,8 @@ static int more_probable_first(const void* a, const void* b) {
   return (x < y) - (x > y);
 }
 
-// Extends each of `count` hypotheses, which have `length` words, by its BEAM best next words, and
-// keeps the BEAM best of all. Returns how many there are.
+// Extends each of `count` hypotheses of `length` words by its BEAM most probable next words, and
+// keeps the BEAM best of all extensions. Returns how many are kept.
 static uint32_t extend(kinglet_session* session, hypothesis* beam, uint32_t count,
                        uint32_t length) {
   hypothesis all[BEAM * BEAM];
@@ -56,7 +56,7 @@ static uint32_t extend(kinglet_session* session, hypothesis* beam, uint32_t coun
   return count;
 }
 
-// Gives every hypothesis a lane of its own: i to the i-th.
+// Gives each hypothesis a lane of its own: lane i to hypothesis i.
 static void spread(kinglet_session* session, hypothesis* beam, uint32_t count) {
   kinglet_state* states[BEAM];
   for (uint32_t i = 0; i < count; ++i)

@@ -1,9 +1,9 @@
-// Streams a text through a model and says, after each word, which words it expects next.
+// Feeds a text to a model, word by word, and prints the most probable next words after each.
 //
 //   stream MODEL.kgl [TEXT]        TEXT is a file of words separated by white space; default: stdin
 //
-// Every line of the text ends with the token <eos>, and words the model does not know become <unk>,
-// as in WikiText-2.
+// As in WikiText-2, every line ends with the token <eos>, and words that are not in the model's
+// vocabulary become <unk>.
 #define _POSIX_C_SOURCE 200112L  // clock_gettime
 
 #include <kinglet/kinglet.h>
@@ -15,7 +15,7 @@
 
 enum { BEST = 3, LONGEST_WORD = 4096 };
 
-// A failing call ends this program; kinglet itself never would.
+// Ends this program if a call failed.
 static void check(kinglet_status status) {
   if (status != KINGLET_OK) {
     fprintf(stderr, "stream: %s: %s\n", kinglet_status_name(status), kinglet_error_message());
@@ -29,7 +29,8 @@ static double microseconds(void) {
   return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
 }
 
-// The next token: a word, or <eos> where a line ends. Returns its length, 0 at the end of the text.
+// Reads the next token to `word`: a word, or <eos> where a line ends. Returns its length; 0 at the
+// end of the text.
 static size_t next_token(FILE* text, int* in_line, char word[LONGEST_WORD]) {
   size_t length = 0;
   for (;;) {
@@ -114,7 +115,7 @@ int main(int argc, char** argv) {
     fprintf(stderr, "stream: cannot read the text\n");
     return 1;
   }
-  if (tokens > 1) {  // nothing foretells the first token
+  if (tokens > 1) {  // the first token has no prediction
     const double mean = negative_log_likelihood / (double)(tokens - 1);
     printf("\n%llu tokens, mean negative log-likelihood %.4f, perplexity %.2f, %.1f us per token\n",
            (unsigned long long)tokens, mean, exp(mean), busy / (double)tokens);

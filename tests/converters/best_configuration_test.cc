@@ -1,5 +1,6 @@
-// The published best MicroNet configuration, whose weights are not to be had: random ones of its
-// shapes and sparsities must not take more bytes than the rules of the 2019 challenge charge.
+// The published best MicroNet configuration. Its weights were not published, so random ones of the
+// same shapes and sparsities stand in: they must not take more bytes than the rules of the 2019
+// challenge charge.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -32,7 +33,7 @@ TEST(BestConfiguration, TakesNoMoreBytesThanTheRulesCharge) {
     nonzeros += CountNonzeros(tensor);
     total += Count(tensor.shape);
   }
-  // The 7,029,567.5 bytes that the rules charge: 32-bit words of parameters, masks and quantisers.
+  // The rules charge 7,029,567.5 bytes: 32-bit words of parameters, masks and quantisers.
   const double charged = 4 * published["published"]["total_size"].get<double>();
   EXPECT_EQ(total, published["published"]["total"].get<uint64_t>());
   // The published network has a few zeros more, from rounding.
@@ -57,7 +58,7 @@ TEST(BestConfiguration, TakesNoMoreBytesThanTheRulesCharge) {
     if (view.quantised() && view.mask) packed += view.mask->bytes.size();
   }
   EXPECT_LE(static_cast<double>(packed), charged);
-  // Nothing is forgotten either: nine bits for each entry that is not zero, positions apart.
+  // Nothing is left out: at least nine bits for each non-zero entry, positions not counted.
   const uint64_t positions = 8 * 24 * 97;
   EXPECT_GE(packed, (nonzeros - positions) * 9 / 8);
   uint64_t sum = 0;

@@ -85,8 +85,8 @@ TEST_P(ConvertEmbedding, GivesPyTorchsVectorsAndScores) {
   }
 }
 
-// Scales of rows keep 9 bits (docs/NUMERICS.md, rule 1). Norms stay as they are when everything
-// else becomes integers.
+// Row scales are exact at 9 bits (docs/NUMERICS.md, rule 1). Norms stay floats when everything else
+// becomes integers.
 TEST_P(ConvertEmbedding, QuantisedScoresStayNear) {
   ConvertOptions options = Options();
   options.bits = 14;
@@ -124,7 +124,7 @@ class RefusedEmbedding : public testing::Test {
     options.output = output.path();
     return Convert(options).status();
   }
-  // What a refusal says behind the file's name.
+  // The part of the message after the file's name.
   std::string Refusal(const std::string& recipe) const {
     const std::string message = ConvertBy(recipe).message();
     return message.substr(std::min(message.find(": "), message.size()));
@@ -237,8 +237,7 @@ TEST(ExampleRecipes, LuongsEncoderEmbedding) {
   }
 }
 
-// With fewer words than choices every sub-vector is stored: nothing is lost.
-// As many words as each position has choices, so that nothing is lost.
+// There are as many words as each position has choices, so nothing is lost.
 TEST(ExampleRecipes, BertsWordTable) {
   const auto table = RandomFloats(size_t{32} * 256, 5);
   TinyCheckpoint tensors;

@@ -26,13 +26,14 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   options.vocabulary = folder + "/dict.txt";
   options.golden = folder + "/golden_f64.tsv";
   options.ids = folder + "/tokens.txt";
-  // Position tables are of float32 on both sides, to a unit in the last place of exp, sin and cos.
+  // Position tables are float32 in both, and may differ by a unit in the last place of exp, sin,
+  // cos.
   options.tolerance = 1e-6;
   return options;
 }
 
-// log p of every token of the text, block by block: each starts afresh, with `context` tokens fed
-// before its first new one is predicted.
+// log p of every token of the text, block by block. Each block is a new stream that begins with
+// `context` tokens of the block before, which are not scored.
 std::vector<double> ScoreBlocks(const std::string& file, const std::string& backend,
                                 const std::vector<uint32_t>& ids, size_t block, size_t context) {
   const auto model = *Model::Open(file, {.backend = backend});
@@ -83,7 +84,7 @@ TEST_P(ConvertFairseq, EqualsTheEquationsAndTheBackendsEachOther) {
   ExpectNear(scores, *ReadGolden(options.golden, options.ids), 1e-4);
 }
 
-// The first token past the longest block begins a new one: the golden values run over its end.
+// The text is longer than one block, so the golden values also test that a new block begins.
 TEST_P(ConvertFairseq, BlocksAndContextAreFairseqs) {
   const auto& [options, summary] = Converted(GetParam());
   ASSERT_TRUE(summary.ok());
@@ -112,9 +113,9 @@ double MeanLossOf(const std::vector<double>& scores) {
   return sum / static_cast<double>(scores.size());
 }
 
-// Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
-// `cpu` still agree in every bit.
-// One stream, as the text is calibrated: at the starts of blocks activations may be larger.
+// Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
+// and `cpu` still agree in every bit. The text is scored in one stream, as it is calibrated: at the
+// start of a block activations may be larger.
 TEST_P(ConvertFairseq, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
   ASSERT_TRUE(Converted(GetParam()).summary.ok());
@@ -165,7 +166,7 @@ TEST(ConvertFairseqFiles, ParametersAreThoseOfTheTrainingCode) {
   EXPECT_EQ(summary->parameters, tables + projections + 2 * 16 + 2 * layer);
 }
 
-// Every cut is refused, without a crash and without a trace.
+// Every truncated file is refused, without a crash and without output.
 TEST(ConvertFairseqFiles, TruncatedCheckpoints) {
   for (const char* name : {"args-joined-fp16-legacy", "cfg-tied-words"}) {
     ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/fairseq-variants/") + name, "model.pt", 60,

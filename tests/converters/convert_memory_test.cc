@@ -1,6 +1,6 @@
-// What a conversion holds in memory: at most 1.2 times the largest tensor, as float32, and the
-// output. ModelFile's copy of the file that was written is not counted: all else is gone by then,
-// or, in calibration, takes the place of what that gives back.
+// Peak memory of a conversion: at most the output and 1.2 times the largest tensor as float32.
+// ModelFile's copy of the written file does not add to the peak: the packed tensors are freed
+// before it, and calibration releases the copy's bytes as it lays them out.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,7 +16,7 @@
 namespace kinglet::convert_memory_test {
 namespace {
 
-// Of words times width entries the largest tensor has: small enough for a quick test, large beside
+// The largest tensor has words * width entries: small enough for a quick test, large compared with
 // the pieces that files are read in.
 constexpr uint64_t kWords = 16384, kWidth = 256;
 constexpr uint64_t kLargest = kWords * kWidth * sizeof(float);
@@ -43,8 +43,8 @@ std::string WriteSafetensors(const TemporaryFolder& folder, const SourceWeights&
   return folder.Write("model.safetensors", length + header + data);
 }
 
-// A folder as Hugging Face's TransfoXL has it. Tied tables are there twice, as safetensors stores
-// them, or another as the output's.
+// A folder like those of Hugging Face's TransfoXL. Tied tables are stored twice, as safetensors
+// does it; otherwise the output has another table.
 std::string WriteCheckpoint(const TemporaryFolder& folder, bool tied) {
   folder.Write("config.json",
                R"({"vocab_size": 16384, "d_model": 256, "d_embed": 256, "n_head": 2, "d_head": 3,)"
@@ -84,7 +84,7 @@ TEST_P(ConvertMemory, IsALittleMoreThanTheLargestTensorAndTheOutput) {
   const uint64_t tables = (GetParam().tied ? 1 : 2) * kLargest / sizeof(float);
   EXPECT_GT(summary->parameters, tables);
   EXPECT_LE(peak, kLargest + kLargest / 5 + summary->file_bytes);
-  // The measure works.
+  // The measurement works.
   EXPECT_GT(peak, kLargest);
 }
 
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConvertMemory,
                                          Case{true, 9, {}, true}, Case{false, 9, 0.5, true},
                                          Case{false, 16, {}, true}));
 
-// A recipe's, where nothing is made of them.
+// The same for a recipe that computes nothing from its tensors.
 TEST(RecipeMemory, TensorsAreReadOneByOne) {
   const TemporaryFolder folder;
   const auto tensor = [](const char* name, uint64_t rows) {

@@ -31,7 +31,7 @@ struct Original {
   std::string Path(const std::string& name) const { return folder + "/" + name; }
 };
 
-// A converted folder, and the file it became.
+// A converted folder and its model file.
 struct Converted {
   TemporaryFolder output;
   ConvertSummary summary;
@@ -86,8 +86,8 @@ void CheckSummary(const Original& original, const Converted& converted) {
   EXPECT_EQ(converted.file->vocabulary()->size(), Lines(original.Path("vocab.txt")));
 }
 
-// Every weight is the checkpoint's, bit for bit but for the sign of zeros, and quantised ones are
-// stored as integers.
+// Every weight equals the checkpoint's, bit for bit except for the sign of zeros, and quantised
+// weights are stored as integers.
 void CheckWeights(const Original& original, const Converted& converted) {
   const auto checkpoint = Checkpoint::Open(FindCheckpoint(original.folder).value());
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status().message();
@@ -161,8 +161,9 @@ void CheckFloatBackends(const Original& original, const Converted& converted) {
   }
 }
 
-// Lines "position<TAB>rank<TAB>id<TAB>value". The original's float32 is what they come from in some
-// folders, so quantised networks agree roughly (a flipped activation moves a token by up to 0.1).
+// golden_topk.tsv has lines "position<TAB>rank<TAB>id<TAB>value". In some folders they come from
+// the original's float32 run, so quantised networks agree only roughly: an activation that rounds
+// differently moves a token by up to 0.1.
 void CheckTopK(const Original& original, const Converted& converted) {
   const auto golden = ReadGolden(original.Path("golden_f64.tsv"), original.Path("tokens.txt"));
   ASSERT_TRUE(golden.ok());
@@ -187,7 +188,7 @@ void CheckTopK(const Original& original, const Converted& converted) {
     ++checked;
   }
   EXPECT_GT(checked, 100U);
-  // Neighbours that are nearly equal may change places.
+  // Nearly equal neighbours may swap ranks.
   EXPECT_GE(same_id, converted.quantised ? checked * 8 / 10 : checked * 99 / 100);
 }
 
@@ -224,7 +225,7 @@ TEST(ConvertOriginal, MoreFolders) {
   EXPECT_GT(folders, 0U) << place;
 }
 
-// The same network at fewer and fewer bits moves away from what it was, slowly.
+// With fewer bits the same network moves away from the float one, slowly.
 TEST(ConvertOriginal, QuantisingTheFloatNetwork) {
   const Original original{std::string(KINGLET_TEST_DATA) + "/micronet-small-fp32"};
   const TemporaryFolder folder;

@@ -36,7 +36,7 @@ ConvertOptions OptionsFor(const std::string& folder, const std::string& output) 
   options.output = output;
   options.golden = folder + "/golden_f64.tsv";
   options.ids = folder + "/tokens.txt";
-  // A forget bias that became part of a float32 bias was rounded there, a computed table too.
+  // These families round: a forget bias is added to a float32 bias, a table is computed.
   const std::string family = FamilyOf(folder);
   const bool rounds = family == "zaremba-tf" || family == "define-awd-lstm";
   options.tolerance = rounds ? 1e-6 : 1e-9;
@@ -69,7 +69,7 @@ TEST_P(ConvertRecurrent, EqualsPyTorchAndTheBackendsEachOther) {
   const auto ids = ReadIds(options.ids);
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(summary->golden_positions, ids->size() - 1);
-  // A file of TensorFlow variables alone does not say the forget bias.
+  // TensorFlow variables alone do not contain the forget bias, which a note says.
   const bool unsaid = FamilyOf(GetParam()) == "zaremba-tf" && options.config.empty();
   EXPECT_EQ(summary->notes.size(), unsaid ? 1u : 0u);
   ExpectGolden(DistributionsOfEveryBackend(options.output, *ids), options.golden, 1e-4);
@@ -83,7 +83,7 @@ TEST_P(ConvertRecurrent, StatesAndLanesKeepEveryBit) {
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
 }
 
-// A DeFINE unit that stays a unit was never rounded to a table.
+// A DeFINE unit that is kept is not rounded to a table.
 TEST(ConvertKeptUnit, IsAsExactAsTheOtherLayers) {
   for (const char* name : {"define-awd-three-bands", "define-awd-one-band-dropped"}) {
     const TemporaryFolder folder;
@@ -98,8 +98,8 @@ TEST(ConvertKeptUnit, IsAsExactAsTheOtherLayers) {
   }
 }
 
-// Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
-// `cpu` still agree in every bit.
+// Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
+// and `cpu` still agree in every bit.
 TEST_P(ConvertRecurrent, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
   ASSERT_TRUE(Converted(GetParam()).summary.ok());
@@ -152,7 +152,7 @@ TEST(ConvertRecurrentFiles, AFolderIsItsModel) {
   EXPECT_TRUE(Convert(options).ok());
 }
 
-// Every cut of a whole module is refused, without a crash and without a trace.
+// Every truncated module is refused, without a crash and without output.
 TEST(ConvertRecurrentFiles, TruncatedModules) {
   for (const char* name : {"awd-qrnn", "examples-lstm-untied"}) {
     ExpectCutsRefused(std::string(KINGLET_TEST_DATA "/recurrent-variants/") + name, "model.pt", 90,
@@ -160,8 +160,7 @@ TEST(ConvertRecurrentFiles, TruncatedModules) {
   }
 }
 
-// The cache of this family starts past its capacity, whether or not a session wants the
-// `reference` behaviour of an empty one.
+// A cache added to this family has CacheStart::kPastCapacity, as its training code has.
 TEST(ConvertRecurrentFiles, TheCacheHasTheFamilysStart) {
   const TemporaryFolder folder;
   ConvertOptions options =

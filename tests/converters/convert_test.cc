@@ -261,7 +261,7 @@ TEST_F(ConvertTest, AnOutputThatIsAFolderIsRefusedBeforeAnyWork) {
   EXPECT_NE(ExpectRefused(KINGLET_INVALID_ARGUMENT).find("a folder"), std::string::npos);
 }
 
-// A limit on the size of files stands for a full disk.
+// A limit on file sizes stands in for a full disk.
 TEST_F(ConvertTest, AFullDisk) {
   Write(SyntheticMicronet());
   rlimit before{};
@@ -329,7 +329,7 @@ TEST_F(ConvertTest, NoConfiguration) {
   EXPECT_NE(ExpectRefused(KINGLET_NOT_FOUND).find("config.yaml"), std::string::npos);
 }
 
-// Every cut of the file is refused, without a crash and without a trace.
+// Every truncated file is refused, without a crash and without output.
 TEST_F(ConvertTest, TruncatedCheckpoints) {
   const SyntheticMicronet model;
   Write(model);

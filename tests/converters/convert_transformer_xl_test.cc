@@ -76,8 +76,8 @@ TEST_P(ConvertTransformerXl, StatesAndLanesKeepEveryBit) {
   ExpectStatesAndLanesKeepEveryBit(options.output, ids);
 }
 
-// Weights of 12 bits, and activations of 12 bits fitted to the very text, change little; `ref` and
-// `cpu` still agree in every bit.
+// Weights of 12 bits, and activations of 12 bits calibrated on the same text, change little; `ref`
+// and `cpu` still agree in every bit.
 TEST_P(ConvertTransformerXl, QuantisedFormsStayNear) {
   const TemporaryFolder folder;
   ASSERT_TRUE(Converted(GetParam()).summary.ok());
@@ -159,7 +159,7 @@ TEST(ConvertTransformerXlFiles, MemoryLength) {
   }
 }
 
-// Tables that are one parameter are in the file once.
+// Tied tables are one parameter and are stored once.
 TEST(ConvertTransformerXlFiles, TiedTablesAreStoredOnce) {
   const TemporaryFolder folder;
   const auto names = [&folder](const char* variant) {
@@ -212,7 +212,7 @@ TEST(ConvertTransformerXlFiles, WhatIsMissingOrWrongIsNamed) {
   EXPECT_NE(status.message().find("expected config.json there"), std::string::npos);
 }
 
-// Every cut of a checkpoint is refused, without a crash and without a trace.
+// Every truncated checkpoint is refused, without a crash and without output.
 TEST(ConvertTransformerXlFiles, Truncated) {
   for (const auto& [folder, name] :
        {std::pair("kimi-base", "model.pt"), std::pair("kimi-divided-pre-norm-zip", "model.pt"),

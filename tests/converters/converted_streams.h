@@ -1,4 +1,4 @@
-// What tests ask of a converted model's streams, whatever family it comes from.
+// Checks of a converted model's streams, for models of any family.
 #ifndef KINGLET_TESTS_CONVERTERS_CONVERTED_STREAMS_H_
 #define KINGLET_TESTS_CONVERTERS_CONVERTED_STREAMS_H_
 
@@ -8,30 +8,30 @@
 
 namespace kinglet {
 
-// By token, then by word.
+// [tokens][words]
 using LogProbabilitiesOfAll = std::vector<std::vector<float>>;
 
-// Every word's number after every token; expects that queries answered lazily give the same ones.
+// All log-probabilities after each token. Expects that lazy queries give the same numbers.
 LogProbabilitiesOfAll Distributions(const std::string& file, const std::string& backend,
                                     const std::vector<uint32_t>& ids);
-// The same from `ref`; expects `cpu`, and for the first tokens the CUDA kernels on the emulated
-// device, to give every bit of it.
+// The same on `ref`. Expects the same bits from `cpu` and, for the first tokens, from the CUDA
+// kernels on the emulated device.
 LogProbabilitiesOfAll DistributionsOfEveryBackend(const std::string& file,
                                                   const std::vector<uint32_t>& ids);
-// Of each token but the first, before it came: the mean of -log p.
+// The mean of -log p of each token but the first, given the tokens before it.
 double MeanLoss(const LogProbabilitiesOfAll& all, const std::vector<uint32_t>& ids);
-// Expects the known answers of a file of lines `position<TAB>id<TAB>log-probability`, of streams
-// that begin with their first token.
+// Expects the golden values of a file of lines `position<TAB>id<TAB>log-probability`, for a stream
+// without a start token.
 void ExpectGolden(const LogProbabilitiesOfAll& all, const std::string& golden, double tolerance);
 
-// Expects a stream to go on from a saved state as if nothing had been between, and a lane beside
-// others as if it were alone. REQUIRES: 26 ids or more.
+// Expects a stream restored from a saved state, and a stream beside another one, to give the same
+// bits as a single stream. REQUIRES: 26 ids or more.
 void ExpectStatesAndLanesKeepEveryBit(const std::string& file, const std::vector<uint32_t>& ids);
 
-// Expects half of the entries, or more, to be zeros in each matrix whose name `is_pruned` takes.
+// Expects at least half of the entries to be zero in each matrix with is_pruned(name).
 void ExpectHalfZeros(const std::string& file, bool (*is_pruned)(const std::string& name));
 
-// A vocabulary file's text, <eos>, w1, w2, .., and a text of such words: a line ends where 0 is.
+// The text of a vocabulary file, <eos>, w1, w2, .., and a text of its words; id 0 ends a line.
 std::string NumberedVocabulary(size_t words);
 std::string NumberedText(const std::vector<uint32_t>& ids);
 

@@ -1,4 +1,4 @@
-// The hyper-parameters of a fairseq language model as nodes of a pickle, in both of fairseq's ways.
+// The hyper-parameters of a fairseq language model as nodes of a pickle, in fairseq's two forms.
 #ifndef KINGLET_TESTS_CONVERTERS_FAIRSEQ_NODES_H_
 #define KINGLET_TESTS_CONVERTERS_FAIRSEQ_NODES_H_
 

@@ -1,4 +1,4 @@
-// Files for the converters' tests: committed ones, and ones a test writes.
+// Files for the converters' tests: committed fixtures, and files that a test writes.
 #ifndef KINGLET_TESTS_CONVERTERS_FILES_H_
 #define KINGLET_TESTS_CONVERTERS_FILES_H_
 
@@ -47,8 +47,8 @@ class TemporaryFile {
     std::ofstream file(path_, std::ios::binary | std::ios::trunc);
     file.write(content.data(), static_cast<std::streamsize>(content.size()));
   }
-  // The same under the same name as a new file: some file systems flush one that is cut to nothing
-  // and written again, which takes milliseconds.
+  // Like Write, but as a new file: some file systems flush a file that is truncated and written
+  // again, which takes milliseconds.
   void Replace(std::string_view content) {
     std::remove(path_.c_str());
     Write(content);

@@ -71,7 +71,7 @@ TEST_F(ReadGoldenTest, FilesThatAreNotThere) {
             KINGLET_NOT_FOUND);
 }
 
-// A float model's own answers, made by asking one id after the other.
+// The golden values of a float model, computed by this test token by token.
 class ReplayGoldenTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -149,7 +149,7 @@ TEST_F(ReplayGoldenTest, IdsOutOfTheVocabulary) {
   EXPECT_EQ(ReplayGolden(file_, golden_, 1).status().code(), KINGLET_ID_OUT_OF_RANGE);
 }
 
-// With a start token the same answers are one position earlier, and the first id has one too.
+// With a start token the same values belong to one position earlier, and the first id has one too.
 TEST_F(ReplayGoldenTest, BehindAStartToken) {
   ModelDraft draft = TinyMicronet({.cache_capacity = 4});
   draft.description.start_token = golden_.ids[0];

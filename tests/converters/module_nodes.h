@@ -1,4 +1,4 @@
-// Pickled modules put together node by node.
+// Pickled modules, built node by node.
 #ifndef KINGLET_TESTS_CONVERTERS_MODULE_NODES_H_
 #define KINGLET_TESTS_CONVERTERS_MODULE_NODES_H_
 

@@ -1,4 +1,4 @@
-// A draft as a model that computes in floats.
+// Opens a draft as a model that computes in floats.
 #ifndef KINGLET_TESTS_CONVERTERS_OPENED_H_
 #define KINGLET_TESTS_CONVERTERS_OPENED_H_
 

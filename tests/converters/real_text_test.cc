@@ -1,6 +1,6 @@
-// What the runtime promises, on trained models that read real text: every query equals brute force
-// at 1,000 states of each model, a state saved anywhere goes on in another process, lanes are
-// single streams. Models: the bundled one as float32 and at 9 bits, the two of tests/data, and
+// The runtime's promises on trained models and real text: at 1,000 states of each model every query
+// equals brute force; a saved state continues in another process; each lane of a batch equals a
+// single stream. Models: the bundled one as float32 and at 9 bits, the two of tests/data, and
 // every micronet-*, awd-lstm and pytorch-examples folder in the folder that the environment
 // variable KINGLET_CHECKPOINTS names.
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ std::shared_ptr<const Model> OpenFile(const std::string& path, const std::string
   return *model;
 }
 
-// Wikipedia's words as the model knows them.
+// Words of Wikipedia as ids of the model; unknown words become <unk>.
 std::vector<uint32_t> ReadRealText(const Vocabulary& vocabulary) {
   std::vector<uint32_t> ids;
   const Status read = ForEachWord(kDemo + "/calibration.txt", [&](std::string_view word) {
@@ -204,7 +204,7 @@ std::vector<uint64_t> GoOn(Session& session, std::span<const uint32_t> ids, size
   return bits;
 }
 
-// Run in a process of its own by the test below.
+// The test below runs this one in a process of its own.
 TEST(AnotherProcess, DISABLED_GoesOnFromTheStatesInAFolder) {
   const std::string folder = std::getenv("KINGLET_STATES");
   const auto model = OpenFile(std::getenv("KINGLET_STATES_MODEL"), "cpu");

@@ -1,5 +1,4 @@
-// Recurrent networks made up for tests of the families, in memory: names, shapes and values as a
-// checkpoint would have them.
+// Recurrent networks in memory for tests of the families: tensors as a checkpoint would have them.
 #ifndef KINGLET_TESTS_CONVERTERS_RECURRENT_SOURCE_H_
 #define KINGLET_TESTS_CONVERTERS_RECURRENT_SOURCE_H_
 
@@ -17,7 +16,7 @@ namespace kinglet {
 
 class RecurrentSource {
  public:
-  // Random values, each name its own; a name that is there already is replaced.
+  // Adds a tensor of random values that depend on its name; replaces a tensor of the same name.
   void Add(const std::string& name, const std::vector<uint64_t>& shape) {
     Remove(name);
     uint64_t count = 1;

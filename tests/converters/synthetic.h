@@ -1,5 +1,4 @@
-// Small MicroNet checkpoints made up for tests: in memory, and as files that torch.save could have
-// written.
+// Small synthetic MicroNet checkpoints for tests: in memory, and as files like those of torch.save.
 #ifndef KINGLET_TESTS_CONVERTERS_SYNTHETIC_H_
 #define KINGLET_TESTS_CONVERTERS_SYNTHETIC_H_
 
@@ -33,7 +32,7 @@ class SyntheticMicronet {
  public:
   explicit SyntheticMicronet(const SyntheticOptions& options = {});
 
-  // What the training code saves, in its order; tables twice. Tests edit it.
+  // What the training code saves, in its order; tied tables occur twice. Tests edit it.
   std::vector<SyntheticTensor> tensors;
   std::vector<std::string> config;  // lines of config.yaml; tests edit it
 
@@ -43,13 +42,13 @@ class SyntheticMicronet {
   // Refer to `tensors`.
   SourceWeights Weights() const;
   std::string ConfigText() const;
-  // Through a file and ReadMicronetConfig.
+  // Writes the config to a file and reads it with ReadMicronetConfig.
   Result<MicronetConfig> Config(std::optional<int64_t> step = std::nullopt) const;
   // torch.save's legacy stream of {"step": 7, "net": tensors}, or of the bare state dict.
   std::string LegacyFile(bool bare = false) const;
 };
 
-// A folder that is gone, with what is in it, when the test ends.
+// A folder that is removed, with its files, when this object ends.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -58,7 +57,7 @@ class TemporaryFolder {
   ~TemporaryFolder();
   const std::string& path() const { return path_; }
   std::string Path(const std::string& name) const { return path_ + "/" + name; }
-  // Writes a file, with its folders, and gives its path.
+  // Writes a file, creates its folders, and returns its path.
   std::string Write(const std::string& name, std::string_view content) const;
   std::vector<std::string> Names() const;  // sorted
 

@@ -10,7 +10,7 @@
 namespace kinglet::tensor_passes_test {
 namespace {
 
-// A model whose tensors are read when they are asked for, if at all.
+// A model whose tensors are read late, and then listed in `read`, or, if that is null, are present.
 LoadedModel Loaded(std::vector<TensorId>* read) {
   LoadedModel model;
   model.draft = TinyMicronet();
@@ -44,7 +44,8 @@ std::vector<std::byte> BytesOf(const Result<PackedModel>& packed) {
   return packed.ok() ? packed->layout.Bytes() : std::vector<std::byte>();
 }
 
-// Whatever is done early, every tensor is read once, in order, and the file is the same.
+// Read early (ReadAll), late, or present from the start: every tensor is read once, in order, and
+// the file is the same.
 TEST(TensorPasses, EarlyOrLateTheFileIsTheSame) {
   for (const TensorPasses::Options& options :
        {TensorPasses::Options{}, TensorPasses::Options{0.5, {}}, TensorPasses::Options{{}, 5},

@@ -1,5 +1,5 @@
-// Checkpoints that tests run through, one folder each: those of the tree, and those of the folder
-// that the environment variable KINGLET_CHECKPOINTS names.
+// Folders of checkpoints for tests: those in tests/data, and those in the folder that the
+// environment variable KINGLET_CHECKPOINTS names.
 #ifndef KINGLET_TESTS_CONVERTERS_TEST_CHECKPOINTS_H_
 #define KINGLET_TESTS_CONVERTERS_TEST_CHECKPOINTS_H_
 
@@ -18,21 +18,21 @@ namespace kinglet {
 std::vector<std::string> CheckpointFolders(const std::string& variants,
                                            const std::vector<std::string>& names = {});
 
-// A conversion and the file it made, which is gone when the process ends.
+// A conversion whose output is kept until the process ends.
 struct KeptConversion {
   ConvertOptions options;
   Result<ConvertSummary> summary;
 };
-// Converts as `options` say, but for the output, which is options.output of what is returned. Cases
-// that give the same key share one conversion; the options must then be the same.
+// Converts with `options`, except that it chooses the output path itself (KeptConversion::options).
+// Later calls with the same key return the same conversion and must give the same options.
 const KeptConversion& ConvertOnce(const std::string& key, ConvertOptions options);
 
 // The last part of a path, as the name of a test.
 std::string FolderTestName(const testing::TestParamInfo<std::string>& instance);
 
-// Expects a copy of a checkpoint's folder, converted as `options(copy)` says, to be refused and to
-// leave no output if the file `name` in it is cut short at any of about `cuts` places, but not if
-// it is whole.
+// Copies a checkpoint's folder and converts the copy with `options(copy)`. Expects success with the
+// whole file `name`, and a refusal without output when it is truncated at any of about `cuts`
+// places.
 void ExpectCutsRefused(const std::string& folder, const std::string& name, size_t cuts,
                        const std::function<ConvertOptions(const std::string& copy)>& options);
 

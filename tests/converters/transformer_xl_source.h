@@ -9,8 +9,8 @@
 
 namespace kinglet {
 
-// One layer with 2 heads of 3 and 7 inner units; words with cutoffs 6 and 11, tables tied and
-// undivided. `prefix` is before all names but the softmax's. REQUIRES: words > 11, an even width.
+// One layer with 2 heads of size 3 and 7 inner units; cutoffs 6 and 11; tied tables of full width.
+// All names but the softmax's begin with `prefix`. REQUIRES: words > 11, an even width.
 inline RecurrentSource TransformerXlSource(const std::string& prefix, uint64_t words = 20,
                                            uint64_t width = 8) {
   RecurrentSource source;

@@ -1,4 +1,4 @@
-// What a family loaded, with the values that a conversion reads later.
+// A loaded model with all tensors read, which a conversion does later.
 #ifndef KINGLET_TESTS_CONVERTERS_WITH_VALUES_H_
 #define KINGLET_TESTS_CONVERTERS_WITH_VALUES_H_
 

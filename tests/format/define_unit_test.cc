@@ -63,12 +63,12 @@ TEST(FaultsOf, NamesEachInconsistency) {
        },
        "layer 1, groups: expected a divisor of the 12 features of e, found 7"},
       {[](DefineUnit& unit) { unit.layers[0].skip = Layer::Skip::kMix; },
-       "layer 0, skip: expected none, for the previous output is e or comes before it, found mix"},
+       "layer 0, skip: expected none, as the previous output is e or comes before e, found mix"},
       {[](DefineUnit& unit) {
          unit.entry_layers = 1;
          unit.layers[1].skip = Layer::Skip::kConcatenate;
        },
-       "layer 1, skip: expected none, for the previous output is e or comes before it, found "
+       "layer 1, skip: expected none, as the previous output is e or comes before e, found "
        "concat"},
       {[](DefineUnit& unit) { unit.layers[2].residual = Layer::Residual::kAfterActivation; },
        "layer 2, out: expected 20, as the residual adds the previous output, found 6"},

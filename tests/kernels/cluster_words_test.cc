@@ -1,4 +1,4 @@
-// Every backend's way over a cluster's words against the reference, bit for bit.
+// The cluster functions of every backend against the reference, bit for bit.
 #include "kernels/cluster_words.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ std::vector<float> Logits(size_t n, uint64_t seed) {
   return logits;
 }
 
-// log sum may be below the largest shift's own rounding, so that the clamp is needed.
+// With the third, (logit - largest) - log_sum is above 0 for some logits, as rounding can make it.
 const std::vector<ClusterTerms<float>> kTerms = {{20.0f, 3.5f, 0.0f, -0.0f},
                                                  {20.0f, 0.0f, -1.25f, -0.1671f},
                                                  {19.0f, -1e-3f, -0.0f, -0.0f},
@@ -127,8 +127,7 @@ TEST(ClusterWords, NoPlaceIsLostToRounding) {
   }
 }
 
-// Thresholds as above: a word that reaches one lies in a block whose sum does, in the order of rule
-// 4 as in any other.
+// Thresholds as above: where a word reaches one, the sum of its block reaches LeastBlockSum.
 template <class T>
 void NoBlockIsLost() {
   TestRandom random(10);

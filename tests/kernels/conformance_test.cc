@@ -1,5 +1,5 @@
-// Every backend against the specification, one operation at a time: `ref` is what `cpu` equals bit
-// for bit on every instruction set this machine has, and `ref64` is `ref` with less rounding.
+// Every backend against the specification, one operation at a time. `cpu` equals `ref` bit for bit
+// on every instruction set of this machine; `ref64` is `ref` with less rounding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ OpRun RunOn(const OpCase& op_case, const BufferLayout& layout, size_t real_bytes
   return run;
 }
 
-// A case, where its buffers lie, and what ref makes of it.
+// A case, its layout, and its run on ref.
 struct Expected {
   explicit Expected(OpCase of)
       : op_case(std::move(of)),
@@ -95,7 +95,7 @@ TEST(Conformance, FloatBackendsOfThisBuildEqualRef) {
   }
 }
 
-// The kernel with the chunks of each phase run one by one, in an order that the seed shuffles, by
+// A kernel that runs the chunks of each phase one by one, in an order shuffled with the seed, on
 // two threads. `kernel` outlives it.
 Kernel Scattered(const Kernel& kernel, uint64_t seed) {
   Kernel scattered;
@@ -191,7 +191,7 @@ TEST(Conformance, KernelsReportAllTheWeightMemoryThatTheyRead) {
       reading += !from.empty();
       for (size_t i = 0; i < from.size(); ++i) {
         ASSERT_EQ(from[i].size(), to[i].size()) << op_case.name << " on " << backend.name;
-        // The kernel's own memory is not constant; only the view of it is.
+        // The kernel's memory is not constant; only the view of it is.
         std::copy(from[i].begin(), from[i].end(), const_cast<std::byte*>(to[i].data()));
       }
       const OpRun run = RunOn(op_case, layout, sizeof(float), blanks);
@@ -251,7 +251,7 @@ TEST(Conformance, Ref64IsRefWithLessRounding) {
 
 #ifdef KINGLET_HAVE_CPU_BACKEND
 
-// Where a case run with these functions differs from ref; empty: nowhere.
+// The first difference from ref of a case run with these functions; empty: none.
 std::string DifferenceOf(const cpu::VectorFunctions* functions, const Expected& expected) {
   const auto& [op_case, layout, ref_run] = expected;
   return RunOn(op_case, layout, sizeof(float), cpu::BindWith(functions, op_case.plan, layout))
@@ -291,8 +291,8 @@ TEST(Conformance, FunctionsOutsideOperationsEqualRef) {
   }
 }
 
-// The comparison itself is under test: a fast kernel that is off by one unit in the last place of
-// one element, or that writes one byte past its buffer, must be noticed.
+// Tests the comparison itself: it must notice a kernel that is off by one unit in the last place of
+// one element, or that writes beyond its buffer.
 const cpu::VectorFunctions* unbroken = nullptr;
 
 void OffByOneUnit(const cpu::CodePanels& weight, const cpu::CodeVector* vectors, size_t count,
@@ -327,7 +327,7 @@ TEST(Conformance, NoticesABrokenKernel) {
   EXPECT_EQ(first.substr(0, 9), "Quantise/");
 }
 
-// A member of the table that does what the real one does, and says that it was called.
+// Replaces a member of the table: Call does what the real one does and records that it was called.
 template <auto kMember>
 struct Spy;
 template <class R, class... A, R (*cpu::VectorFunctions::*kMember)(A...)>
@@ -338,14 +338,14 @@ struct Spy<kMember> {
     called = true;
     return (real->*kMember)(arguments...);
   }
-  // Does nothing, and returns nothing of use.
+  // Does nothing, and returns a wrong number.
   static R Omit(A...) {
     if constexpr (!std::is_void_v<R>) return static_cast<R>(0.5);
   }
 };
 
-// Each vector function in turn does nothing: were one not reached by any case, its equality with
-// ref would be untested.
+// Each vector function in turn does nothing, and cases must then differ from ref. So there is no
+// function whose equality with ref is not tested.
 TEST(Conformance, ReachesEveryVectorFunction) {
   const cpu::VectorFunctions* functions = cpu::FindVectorFunctions(cpu::SupportedTargets().front());
   if (functions == nullptr) GTEST_SKIP() << "this machine has no vector target";

@@ -1,5 +1,5 @@
-// Every encoding in everything that a model does with a table: `ref64` against a textbook formula
-// over the expanded table, and every instruction set against `ref`, bit for bit.
+// Every encoding in every use of a table by a model: `ref64` against a textbook formula over the
+// expanded table, and every instruction set against `ref`, bit for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace kinglet::encodings_test {
 namespace {
 
-// The bound between ref64 and the formula, relative to what is added up.
+// The bound between ref64 and the formula, relative to the sum of magnitudes.
 constexpr double kBound = 1e-12;
 
 OpRun RunSteps(const OpCase& op_case, size_t real_bytes,
@@ -29,7 +29,7 @@ OpRun RunSteps(const OpCase& op_case, size_t real_bytes,
   return run;
 }
 
-// A case, where its buffers lie, and what ref makes of it.
+// A case, its layout, and its run on ref.
 struct Expected {
   Expected(const EncodingLine& line, TableUse use)
       : made(MakeTableCase(line, use)),
@@ -78,7 +78,7 @@ TEST(Encodings, RefEqualsTheExpandedTableWithinFloatRounding) {
   ForEachLine([](const Expected& expected) {
     const TableCase& made = expected.made;
     const std::vector<double> values = expected.run.Values(made.out);
-    // Of fixed point, half a step of 1 / 16,383 in each element is lost.
+    // Fixed point loses half a step of 1 / 16,383 in each element.
     for (size_t i = 0; i < values.size(); ++i) {
       if (made.exact) {
         ASSERT_EQ(values[i], double{static_cast<float>(made.expected[i])}) << i;

@@ -10,7 +10,8 @@
 namespace kinglet::op_test {
 namespace {
 
-// The compiler's own name of a type ends with the struct's, behind its length: "15WindowAttention".
+// The compiler's name of a type ends with the length and the name of the struct:
+// "15WindowAttention".
 template <size_t kIndex>
 void ExpectNameOfStruct() {
   using Alternative = std::variant_alternative_t<kIndex, Op>;

@@ -18,7 +18,7 @@ struct alignas(64) Line {
   std::byte bytes[64];
 };
 
-// Bytes of a pattern without repetition in sight, at a known distance from a line's start.
+// Bytes without a short period, at a known offset from the start of a cache line.
 class Pattern {
  public:
   explicit Pattern(size_t size) : lines_(size / 64 + 2) {
@@ -67,7 +67,7 @@ TEST(ReadMemory, ReadsEveryByteOfALargeRange) {
 }
 
 TEST(ReadMemory, ReadsNothingBeyondItsRange) {
-  // The sanitisers watch the ends of an allocation of exactly this size.
+  // AddressSanitizer checks the ends of an allocation of exactly this size.
   for (const size_t size : {1u, 63u, 64u, 65u, 1000u}) {
     const auto memory = std::make_unique<std::byte[]>(size);
     for (size_t i = 0; i < size; ++i) memory[i] = static_cast<std::byte>(i);

@@ -9,7 +9,7 @@
 namespace kinglet {
 namespace {
 
-// Against a list of the last tokens and an array of slots, written as the comments say.
+// Compared with a list of the last tokens and an array of slots.
 TEST(RingWindow, IsWhereTheTokensAreStored) {
   for (const bool restarts : {false, true}) {
     for (uint32_t size = 1; size <= 5; ++size) {

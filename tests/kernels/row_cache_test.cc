@@ -1,4 +1,4 @@
-// The cache against a list of the rows asked for, set by set.
+// The cache against a list, for each set, of the rows in order of use.
 #include "kernels/row_cache.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Models that keep a DeFINE unit, from outside: their vectors against the converter's own double
-// evaluation of the same unit, their streams against each other, their counts against the sums
-// written out.
+// Models that keep a DeFINE unit, seen from outside: their vectors equal the converter's evaluation
+// of the same unit in double precision, their streams equal each other, and their counts equal sums
+// that are written out here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -59,7 +59,8 @@ TEST(DefineRows, VectorsAreTheUnitsOutputScaled) {
       for (const std::string backend : kBackends) {
         const auto embedder = *Embedder::Create(Open(draft, backend));
         ASSERT_EQ(embedder->width(), OutputWidth(named.unit));
-        // Twice over, and each word twice, so that rows come from the cache and are made again.
+        // The text twice, with each word twice, so that rows come from the cache and are computed
+        // again.
         for (uint32_t step = 0; step < 4 * 23; ++step) {
           const uint32_t word = step / 2 % 23;
           const std::vector<double> vector = Vector(*embedder, word);
@@ -98,7 +99,7 @@ TEST(DefineRows, StatesHoldNoRows) {
   const auto small = Open(TinyDefine({.cache_rows = 1}), "cpu");
   const auto large = Open(TinyDefine({.cache_rows = 23}), "cpu");
   EXPECT_EQ(small->layout().state_bytes, large->layout().state_bytes);
-  // Each lane has a cache of its own, which its memory counts.
+  // Each lane has a cache of its own, which counts as its memory.
   const uint64_t width = FindBlock<AdaptiveEmbedding>(small->file().description())->width;
   EXPECT_GE(Session::BytesPerLane(*large),
             Session::BytesPerLane(*small) + 22 * (width * sizeof(float)));
@@ -113,8 +114,8 @@ TEST(DefineRows, AMemoryLimitCoversTheCache) {
   EXPECT_EQ(Embedder::Create(model).status().code(), KINGLET_OUT_OF_MEMORY);
 }
 
-// A token that is cancelled at any of its steps leaves the stream as it was; that its row may stay
-// in the cache shows in no number.
+// A token that is cancelled at any of its steps leaves the stream as it was. Its row may stay in
+// the cache, which changes no number.
 TEST(DefineRows, ACancelledTokenChangesNothing) {
   const auto model = Open(TinyDefine({.cache_rows = 2}), "cpu");
   const std::vector<uint32_t> ids = Tokens(12, 23);
@@ -127,7 +128,7 @@ TEST(DefineRows, ACancelledTokenChangesNothing) {
       });
       const Status status = cancelled->StepToken((id + 7) % 23);
       cancelled->set_observer({});
-      // After the last step there is nothing left to stop: the flag waits for the next call.
+      // After the last step there is nothing left to cancel: the flag stays set for the next call.
       if (status.ok()) {
         FAIL() << "step " << stop;
       }
@@ -160,7 +161,7 @@ TEST(DefineRows, ExecutedCountsARowWhereItIsMade) {
   EXPECT_EQ(count({15}).operations.multiplications, 60 + 12 + 20 + 36);
   // Four tokens, one row.
   EXPECT_EQ(count({3, 3, 3, 3}).operations.multiplications, (60 + 12 + 20) / 4.0);
-  // Frequencies of bins do not tell words: every row counts.
+  // Bin counts do not say which words occur, so every row counts.
   const ExecutedCount steady =
       CountExecuted(plan, CountNonzeros(plan.weights), TraitsOf(model->backend()),
                     SteadyFullTrace(plan, std::vector<uint64_t>{3, 1}));

@@ -1,5 +1,5 @@
-// Vectors against the decoded table, class scores against the formula of the block written out in
-// double precision here.
+// Compares vectors with the decoded table, and class scores with the block's formula, which is
+// written out here in double precision.
 #include "runtime/embedder.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ Scores ScoresOf(Embedder& embedder, const std::vector<uint32_t>& ids) {
   return scores;
 }
 
-// Entry by entry from the draft, whatever its encoding.
+// Element by element from the draft, in any encoding.
 class DraftNumbers {
  public:
   explicit DraftNumbers(const ModelDraft& draft) : draft_(draft) {}
@@ -134,7 +134,8 @@ TEST(Embedder, VectorsAreTheScaledRows) {
   }
 }
 
-// A language model's: what its first layer is fed, bit for bit, whatever a session does meanwhile.
+// The vectors of a language model are the input of its first layer, bit for bit, whatever a session
+// does in the meantime.
 TEST(Embedder, LanguageModelsGiveWhatTheirEmbeddingStepLeaves) {
   ModelDraft drafts[] = {TinyMicronet({.quantised = true, .cache_capacity = 4}), TinyMicronet(),
                          TinyRecurrent({.quantised = true, .bits = 9})};
@@ -189,7 +190,7 @@ TEST(Embedder, ClassScoresFollowTheFormula) {
             EXPECT_NEAR(rounded.log_probabilities[i], expected[i] - std::log(total), 1e-4);
           }
           EXPECT_EQ(ScoresOf(*cpu, ids), rounded);  // the same bits
-          EXPECT_EQ(ScoresOf(*ref, ids), rounded);  // nothing is left of other lists
+          EXPECT_EQ(ScoresOf(*ref, ids), rounded);  // other lists leave no trace
         }
       }
     }

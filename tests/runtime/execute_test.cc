@@ -1,4 +1,4 @@
-// Phases divided among threads: each chunk runs once on each frame, whichever way they are cut.
+// Phases divided among threads: each chunk runs once on each frame, however the work is divided.
 #include "runtime/execute.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@
 namespace kinglet::float_environment_test {
 namespace {
 
-// Divides at run time, whatever the optimiser thinks of it.
+// Divides at run time; the optimiser cannot do it at compile time.
 float Divide(float a, float b) {
   volatile float x = a, y = b;
   return x / y;
@@ -55,7 +55,7 @@ TEST(FloatEnvironment, TheCallersRoundingDoesNotChangeAModelsBits) {
   std::vector<std::vector<double>> answers;
   for (int rounding : {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO}) {
     std::vector<double> all;
-    // From opening on: weights are decoded and constants computed before the first token.
+    // Opening a model computes too: it decodes weights and computes constants.
     std::fesetround(rounding);
     const auto model = Model::FromBytes(bytes, {});
     ASSERT_TRUE(model.ok()) << model.status().message();

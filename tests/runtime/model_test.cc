@@ -70,7 +70,7 @@ TEST(Model, TheMemoryLimitCoversFileWeightsAndSessions) {
     auto two = Session::Create(*model, {.lanes = 2});
     ASSERT_TRUE(two.ok());
     EXPECT_EQ(Session::Create(*model, {.lanes = 2}).status().code(), KINGLET_OUT_OF_MEMORY);
-    EXPECT_TRUE(Session::Create(*model).ok());  // and gone again
+    EXPECT_TRUE(Session::Create(*model).ok());  // and destroyed
     *two = nullptr;
     EXPECT_TRUE(Session::Create(*model, {.lanes = 3}).ok());
   }
@@ -91,8 +91,8 @@ TEST(Model, TellsWhoeverListensWhatItOpenedAndWhatIsSlow) {
   EXPECT_TRUE(warnings.empty());
 }
 
-// Weights that the vector kernels lay out leave the file's memory, unless somebody else has the
-// file; both models compute the same.
+// The file's memory releases weights that the vector kernels copy into their own layout, unless the
+// file has other users. Both models compute the same.
 TEST(Model, HoldsTheWeightsOfAFloatModelOnce) {
   TinyRecurrentOptions tiny;
   tiny.vocabulary_size = 3000;

@@ -80,8 +80,8 @@ struct Evaluation {
     return Normalise(x, Get(gain), Get(bias), decoder.epsilon);
   }
 
-  // The place of a token where positions are absolute, and whether a token that many places back is
-  // of the same run of them.
+  // The position of a token where positions are absolute, and whether a token that many positions
+  // earlier belongs to the same run of positions.
   size_t Place(size_t t) const { return t % decoder.window; }
   bool SameRun(size_t t, size_t distance) const {
     return !IsAbsolute(decoder.positions) || distance <= Place(t);
@@ -120,7 +120,7 @@ struct Evaluation {
     return keys;
   }
 
-  // What one head's query gains from where a key is, for every distance.
+  // What the position of a key adds to the score of one head, for every distance.
   Vector PositionScores(const TransformerLayer& layer, const Vector& query, size_t head,
                         const std::vector<Vector>& relative) const {
     const size_t dk = decoder.key_size, window = decoder.window;

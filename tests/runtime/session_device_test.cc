@@ -1,5 +1,5 @@
-// Sessions whose streams live on a device: the same answers and states, to the last bit, as on the
-// host; what fails leaves nothing half done.
+// Sessions whose streams are on a device: the same answers and states as on the host, to the last
+// bit; a call that fails changes nothing.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -76,7 +76,7 @@ class SessionDevice : public testing::TestWithParam<const char*> {
   PretendedDevice pretended_;
   Backend backend_ = BackendHere();
 };
-// By name, so that bench/gpu_check can leave all but the machine's own device out.
+// By name, so that bench/gpu_check can select the machine's own device.
 INSTANTIATE_TEST_SUITE_P(Devices, SessionDevice, testing::Values("pretended", "emulated", "cuda"),
                          [](const auto& device) { return std::string(device.param); });
 
@@ -89,7 +89,7 @@ std::vector<double> Numbers(const std::vector<Candidate>& words) {
   return numbers;
 }
 
-// Asks everything that can be asked.
+// Makes every query.
 void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_t seed) {
   const uint32_t vocabulary = expected.model().vocabulary_size();
   const auto ids = Tokens(4, vocabulary, seed);
@@ -107,11 +107,11 @@ void ExpectSameAnswers(Session& found, Session& expected, uint32_t lane, uint64_
         return Full(session, lane);
     }
   };
-  // Any of them may be the first about a token.
+  // In any order, so that any of them may be the first about a token.
   for (int i = 0; i < 4; ++i) {
     const int query = (static_cast<int>(seed % 4) + i) % 4;
     ASSERT_EQ(ask(found, query), ask(expected, query)) << query;
-    // What a device ranked by itself is not remembered.
+    // The session does not remember what a device ranked by itself.
     if (found.ranks_on_device(5)) continue;
     ASSERT_EQ(found.clusters_opened(lane), expected.clusters_opened(lane));
   }
@@ -153,7 +153,7 @@ TEST_P(SessionDevice, LanesAtDifferentPositionsEqualThoseOfTheHost) {
   }
 }
 
-// So many that a device makes their logits twice and stores none.
+// So many words that a device computes their logits twice and stores none.
 TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
   for (const Family& family : LanguageModels()) {
     SCOPED_TRACE(family.name);
@@ -182,12 +182,12 @@ TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
   }
 }
 
-// How many tails top-k queries computed, of how many.
+// How many tails there were in top-k queries, and how many of them were computed.
 struct TailsSeen {
   size_t opened = 0, all = 0;
 };
 
-// Two sessions of as many lanes are fed the same and asked for the k most probable words.
+// Steps the same tokens in two sessions and queries both for the k most probable words.
 class TopKOfLanes {
  public:
   TopKOfLanes(std::shared_ptr<const Model> model, const ModelDraft& draft, uint32_t lanes)
@@ -208,7 +208,7 @@ class TopKOfLanes {
     ASSERT_TRUE(found_->Fork(from, to).ok());
     ASSERT_TRUE(expected_->Fork(from, to).ok());
   }
-  // The answers are the host's; a device has computed what the host had to, and whatever it says.
+  // The answers are the host's. The device computed at least the clusters that the host did.
   void Compare(uint32_t k, Computing computing, TailsSeen& seen) {
     const auto best = found_->TopKLanes(lanes_, k, computing);
     const auto wanted = expected_->TopKLanes(lanes_, k, computing);
@@ -260,7 +260,7 @@ TEST_P(SessionDevice, TailsThatHoldNoneOfTheBestAreSkipped) {
           TailsSeen many, all;
           ASSERT_NO_FATAL_FAILURE(both.Compare(1 + step % 5, Computing::kNeeded, few));
           ASSERT_NO_FATAL_FAILURE(both.Compare(6 + step, Computing::kNeeded, many));
-          // More than the head has words: no tail can be left out.
+          // More words than the head has: no tail can be skipped.
           if (6 + step > model->plan().clusters[0].size) {
             EXPECT_EQ(many.opened, many.all);
           }
@@ -275,8 +275,8 @@ TEST_P(SessionDevice, TailsThatHoldNoneOfTheBestAreSkipped) {
   }
 }
 
-// The host does not look into a tail that earlier words have made useless: what lies there is
-// nobody's error, also if the device has computed it.
+// The host skips a tail that cannot hold any of the best words. An overflow in it is then no error,
+// even if the device has computed it.
 TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
   const ModelDraft finite = TinyMicronet(WholeOptions(false));
   ModelDraft draft = finite;
@@ -294,7 +294,7 @@ TEST_P(SessionDevice, ATailThatOverflowsIsAnErrorOnlyWhereItIsNeeded) {
       ASSERT_NO_FATAL_FAILURE(both.Step(both.vocabulary()));
       for (const uint32_t k : {2u, 5u, 8u, 12u, 17u, 25u}) {
         for (const uint32_t lane : both.lanes()) {
-          // Asked one by one: an error of one lane would be all lanes' answer.
+          // One by one: an error of one lane is the answer to all lanes of a query.
           const auto best = both.found().TopK(k, lane);
           const auto wanted = both.expected().TopK(k, lane);
           ASSERT_EQ(best.ok(), wanted.ok()) << best.status().message();
@@ -346,7 +346,7 @@ TEST_P(SessionDevice, StatesMoveToTheHostAndBack) {
     step(*host, 40, 60);
     EXPECT_EQ(Full(*host), Full(*straight));
     ASSERT_TRUE(device->Fork(1, 0).ok());
-    step(*device, 0, 30, 1);  // which is nothing to its copy
+    step(*device, 0, 30, 1);  // which does not change its copy
     step(*device, 40, 60, 0);
     EXPECT_EQ(Full(*device, 0), Full(*straight));
     EXPECT_TRUE(*device->Save(0) == *straight->Save());
@@ -376,7 +376,7 @@ TEST_P(SessionDevice, SourcesAreEncoded) {
       ASSERT_EQ(Full(*found), Full(*expected));
     }
     EXPECT_EQ(found->Save()->Hash(), expected->Save()->Hash());
-    // Called off, the lane is as it was.
+    // After a cancelled call the lane is as it was.
     const State before = *found->Save();
     found->Cancel();
     EXPECT_EQ(found->Encode(std::vector<uint32_t>{1}).code(), KINGLET_CANCELLED);

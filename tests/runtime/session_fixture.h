@@ -1,4 +1,4 @@
-// What tests of sessions share: models opened, streams started, texts made up.
+// What the tests of sessions share: functions that open models, create sessions and make up texts.
 #ifndef KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
 #define KINGLET_TESTS_RUNTIME_SESSION_FIXTURE_H_
 

@@ -102,7 +102,7 @@ TEST(SessionLanes, RewindsToKeptStates) {
       ASSERT_TRUE(session->Restore(kept[t]).ok());
       ASSERT_EQ(session->position(), t + 1);
       ASSERT_EQ(Full(*session), answers[t]) << t;
-      if (t + 1 < ids.size()) {  // and on from there
+      if (t + 1 < ids.size()) {  // and continues from there
         ASSERT_TRUE(session->StepToken(ids[t + 1]).ok());
         ASSERT_EQ(Full(*session), answers[t + 1]);
       }
@@ -132,7 +132,7 @@ TEST(SessionLanes, CancellationInTheMiddleOfAStepLeavesNoTrace) {
     ASSERT_EQ(Full(*session, 1), answers) << stop;
   }
   session->set_observer({});
-  // Set while nothing runs: the next call that computes stops, and only that one.
+  // Cancel while nothing runs: it cancels the next call that computes, and only that one.
   session->Cancel();
   ASSERT_EQ(session->StepToken(5).code(), KINGLET_CANCELLED);
   ASSERT_TRUE(session->StepToken(5).ok());

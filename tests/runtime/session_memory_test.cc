@@ -6,7 +6,7 @@
 #include "runtime/session.h"
 #include "tests/runtime/session_fixture.h"
 
-namespace kinglet {
+namespace kinglet::session_memory_test {
 namespace {
 
 TEST(SessionLanes, CreationRefusesLanesThatAreNoneOrTooMany) {
@@ -48,4 +48,4 @@ TEST(SessionLanes, ManyLanesTakeLessMemoryThanAsManySessions) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::session_memory_test

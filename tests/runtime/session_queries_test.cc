@@ -22,7 +22,7 @@ constexpr uint32_t kWords = 40;                      // of WholeOptions
 
 using Lanes = std::vector<uint32_t>;
 
-// Both sessions feed every lane a token of its own.
+// Steps a random token on every lane of both sessions.
 void StepAll(Session& a, Session& b, TestRandom& random) {
   Lanes lanes(kLanes), ids(kLanes);
   std::iota(lanes.begin(), lanes.end(), 0);
@@ -30,7 +30,7 @@ void StepAll(Session& a, Session& b, TestRandom& random) {
   ASSERT_TRUE(a.StepLanes(lanes, ids).ok() && b.StepLanes(lanes, ids).ok());
 }
 
-// None, some or all, in any order.
+// None, some or all lanes, in any order.
 Lanes SomeLanes(TestRandom& random) {
   Lanes lanes(kLanes);
   std::iota(lanes.begin(), lanes.end(), 0);
@@ -51,7 +51,7 @@ void ExpectSameWork(const Session& a, const Session& b) {
   }
 }
 
-// Asks each query of several lanes in one session and lane by lane in another.
+// Makes each query for several lanes in one session and lane by lane in another.
 void CompareWithSingles(Session& together, Session& alone, TestRandom& random) {
   for (int token = 0; token < 12; ++token) {
     StepAll(together, alone, random);
@@ -101,7 +101,7 @@ void CompareWithSingles(Session& together, Session& alone, TestRandom& random) {
     for (const uint32_t lane : lanes) {
       ASSERT_TRUE(alone.ComputeAll(lane).ok());
       ASSERT_EQ(Full(together, lane), Full(alone, lane));
-      EXPECT_EQ(together.last_work(lane).clusters, ClusterSet());  // they were open
+      EXPECT_EQ(together.last_work(lane).clusters, ClusterSet());  // they were computed before
     }
   }
 }
@@ -119,7 +119,7 @@ TEST(DistributionLanes, AnswersAndWorkAreThoseOfLanesAskedAlone) {
   }
 }
 
-// The others' answers cost what they did the first time, and are the same.
+// Other lanes' answers take the same work as the first time, and are the same.
 TEST(DistributionLanes, OfManyLanesThoseThatWereAskedLastAreRemembered) {
   for (const bool quantised : {false, true}) {
     const auto model = Open(TinyMicronet(WholeOptions(quantised)), "cpu");

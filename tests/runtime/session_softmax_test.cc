@@ -1,5 +1,5 @@
-// Every kind of output layer through sessions: its numbers against double precision by formulas of
-// their own (reference_network), and lazy queries against the full distribution, bit for bit.
+// Sessions of every kind of output layer: compares their numbers with an independent evaluation in
+// double precision (reference_network), and queries with the full distribution, bit for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

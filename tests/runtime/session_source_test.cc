@@ -1,4 +1,4 @@
-// Models with an encoder: a source is encoded, then target tokens stream behind it.
+// Models with an encoder: a source is encoded, then target tokens are stepped.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ TEST(SessionSource, BackendsAgreeAndTheSourceMatters) {
       for (size_t id = 0; id < 17; ++id) EXPECT_NEAR(found[t][id], expected[t][id], 1e-4);
     }
   }
-  // Each of its tokens, also the first and the last, and their order.
+  // Every token of the source matters, the first and the last too, and so does their order.
   for (const std::vector<uint32_t>& other :
        {std::vector<uint32_t>{2, 12, 0, 7}, {1, 12, 0, 8}, {1, 0, 12, 7}, {1, 12, 0}}) {
     EXPECT_GT(std::fabs(Answers(*sharp, other, target)[0][4] - expected[0][4]), 1e-6);
@@ -50,7 +50,7 @@ TEST(SessionSource, QuantisedModelsGiveTheSameBitsEverywhere) {
   const auto reference = Start(Open(draft, "ref")), fast = Start(Open(draft, "cpu"));
   const auto expected = Answers(*reference, kSource, target);
   EXPECT_EQ(Answers(*fast, kSource, target), expected);
-  // Codes of the source are state as reals are: forks and other backends go on with them.
+  // An encoded source is state, whether codes or reals: forks and other backends continue from it.
   const auto lanes = Start(Open(draft, "cpu"), {.lanes = 2});
   ASSERT_TRUE(lanes->Encode(kSource, 1).ok());
   const State encoded = *lanes->Save(1);
@@ -66,9 +66,9 @@ TEST(SessionSource, ALongSourceLeavesNothingForTheNext) {
   const auto session = Start(Open(TinyTranslation(), "cpu"));
   const std::vector<uint32_t> target = {2, 5, 16, 5};
   const auto expected = Answers(*session, kSource, target);
-  Answers(*session, {3, 4, 5, 6, 7, 8, 9}, target);  // as long as there is room
+  Answers(*session, {3, 4, 5, 6, 7, 8, 9}, target);  // the longest source
   EXPECT_EQ(Answers(*session, kSource, target), expected);
-  EXPECT_EQ(Answers(*session, {6}, target).size(), 4u);  // as short as may be
+  EXPECT_EQ(Answers(*session, {6}, target).size(), 4u);  // the shortest source
 }
 
 TEST(SessionSource, RefusalsLeaveTheLaneAsItWas) {
@@ -149,7 +149,7 @@ TEST(SessionSource, ForksAndSavedStatesHaveTheSource) {
   }
 }
 
-// The same bytes of memory behind sources of other lengths are other states.
+// States with the same bytes of memory and sources of different lengths differ.
 TEST(SessionSource, StatesDifferByTheSourcesLength) {
   const auto model = Open(TinyTranslation(), "ref");
   const auto session = Start(model);

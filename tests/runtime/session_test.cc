@@ -100,7 +100,8 @@ TEST_P(SessionShapes, FloatIsCloseToDouble) {
     const auto a = Full(*ref), b = Full(*ref64);
     for (size_t w = 0; w < a.size(); ++w) largest = std::max(largest, std::fabs(a[w] - b[w]));
   }
-  // Quantised activations may round to the other side of a boundary; float networks may not.
+  // Quantised activations may be rounded across a boundary, those of float networks are not
+  // rounded.
   EXPECT_LT(largest, GetParam().options.quantised ? 0.2 : 1e-4);
 }
 
@@ -277,7 +278,7 @@ TEST(Session, ObserversSurroundTheStepsOfTokensAndOfQueries) {
   expect(plan.clusters[0].steps);
   expect(plan.cache->steps);
   EXPECT_EQ(runs, expected);
-  // What is known by now is not computed again.
+  // What was computed before is not computed again.
   ASSERT_TRUE(session->ComputeAll().ok());
   for (size_t i = 1; i < plan.clusters.size(); ++i) expect(plan.clusters[i].steps);
   EXPECT_EQ(runs, expected);
@@ -361,7 +362,7 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
       ASSERT_TRUE(full->StepToken(id).ok());
       const std::vector<double> all = Full(*full);
       for (const double temperature : {1e-3, 0.3, 1.0, 2.5, 1e6}) {
-        // From a state, so that nothing is open yet.
+        // Restored from a state, so that no cluster is computed yet.
         ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
         const uint64_t position = full->position() - 1;
         const uint64_t seed = 77 + position;
@@ -375,12 +376,12 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
         ASSERT_EQ(*sample, expected) << backend.name << " " << temperature;
         ASSERT_EQ(*full->Sample(seed, temperature), expected);
       }
-      // Once an empty cache at the first token made the bounds on closed tails too high.
+      // A past bug: with an empty cache, at the first token, the bounds of tails were too high.
       for (uint64_t seed = 0; seed < 40; ++seed) {
         ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
         ASSERT_EQ(*lazy->Sample(seed, 1), *full->Sample(seed, 1)) << seed;
       }
-      for (const double temperature : {6e-309, 1e-308, 1e-307}) {  // once without end
+      for (const double temperature : {6e-309, 1e-308, 1e-307}) {  // a past bug: an endless loop
         ASSERT_TRUE(lazy->Restore(*full->Save()).ok());
         ASSERT_EQ(*lazy->Sample(1, temperature), (*lazy->TopK(1))[0].id);
       }
@@ -394,7 +395,8 @@ TEST_P(SessionShapes, SamplesAreTheDefinitionsWhateverWasOpened) {
 INSTANTIATE_TEST_SUITE_P(All, SessionShapes, testing::ValuesIn(Shapes()),
                          [](const auto& instance) { return instance.param.name; });
 
-// The first token of a stream with an empty cache, by many seeds: closed tails against open ones.
+// The first token of a stream, with an empty cache and many seeds: sampling before and after the
+// tails are computed.
 TEST(Session, FirstSamplesAreTheSameWhateverWasOpened) {
   for (const EmptyCache empty : {EmptyCache::kReference, EmptyCache::kNormalised}) {
     const auto session =

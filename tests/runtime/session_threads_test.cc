@@ -1,4 +1,4 @@
-// Sessions whose calls are divided among threads: no number changes by a bit.
+// Sessions whose threads share the work of a call: no answer changes by a bit.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace kinglet::session_threads_test {
 namespace {
 
-// So many words that each query wakes the workers up.
+// Enough words for each query to wake the workers.
 TinyOptions ManyWords(bool quantised) {
   TinyOptions options;
   options.quantised = quantised;
@@ -24,7 +24,7 @@ TinyOptions ManyWords(bool quantised) {
   return options;
 }
 
-// What a session answers about a few tokens.
+// The answers of a session about a few tokens.
 std::vector<double> Answers(Session& session, const std::vector<uint32_t>& ids) {
   std::vector<double> answers;
   for (const uint32_t id : ids) {

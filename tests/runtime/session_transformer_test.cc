@@ -1,5 +1,5 @@
-// Every form of Transformer through sessions: its numbers against double precision by formulas of
-// their own (reference_network); backends, lanes and saved states against each other.
+// Sessions of every form of Transformer: compares their numbers with an independent evaluation in
+// double precision (reference_network), and backends, lanes and saved states with each other.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -65,7 +65,7 @@ class Transformers : public ::testing::TestWithParam<Form> {};
 INSTANTIATE_TEST_SUITE_P(Forms, Transformers, ::testing::ValuesIn(kForms),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
-// Three windows and some.
+// More than three windows.
 std::vector<uint32_t> Text(const TinyTransformerOptions& options) {
   return Tokens(3 * options.window + 4, options.vocabulary_size);
 }
@@ -112,7 +112,7 @@ TEST_P(Transformers, LanesAndSavedStatesAreTheSameBits) {
   }
 }
 
-// A stream that starts anew forgets everything.
+// After the last position the stream starts again and remembers nothing.
 TEST(TransformerSession, AfterTheLastAbsolutePositionAStreamStartsAnew) {
   const TinyTransformerOptions options{.positions = TP::kAbsolute, .norm_order = kPre};
   const auto model = Open(TinyTransformer(options), "cpu");

@@ -20,7 +20,7 @@ std::vector<std::byte> Blob(const State& state) {
   return blob;
 }
 
-// A blob that was changed on purpose, with the checksum made right again.
+// Corrects the checksum of a blob that was changed on purpose.
 std::vector<std::byte> Resealed(std::vector<std::byte> blob) {
   const uint64_t digest = Digest64(std::span<const std::byte>(blob).first(blob.size() - 8));
   std::memcpy(blob.data() + blob.size() - 8, &digest, 8);
@@ -79,7 +79,7 @@ TEST(State, EqualHistoriesGiveEqualStatesAndOthersDoNot) {
   EXPECT_TRUE(start == State(model));
   EXPECT_EQ(start.Hash(), State(model).Hash());
   const State first = After(*a, ids);
-  // The other stream saves on its way: its pages are cut differently in time.
+  // The other stream is saved on the way, so that its pages are copied at other times.
   for (const uint32_t id : ids) {
     ASSERT_TRUE(b->StepToken(id).ok());
     ASSERT_TRUE(b->Save().ok());
@@ -191,11 +191,11 @@ TEST(State, ForgedContentIsRefusedWhereItWouldBeUsed) {
   refuses(blob, KINGLET_CORRUPT, "size");
 
   blob = good;
-  Put(blob, 24, uint64_t{1});  // a source where there is no encoder
+  Put(blob, 24, uint64_t{1});  // a source, in a model without an encoder
   refuses(blob, KINGLET_CORRUPT, "tokens of the source");
 
   blob = Blob(State(model));
-  Put(blob, 12, uint32_t{1});  // a last token where there was none
+  Put(blob, 12, uint32_t{1});  // a last token, in a stream without tokens
   refuses(blob, KINGLET_CORRUPT, "last token");
 
   // Each state buffer in turn, in its last written entry.

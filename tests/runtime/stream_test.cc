@@ -1,5 +1,5 @@
-// A stream's memory: that a token writes what its plan says and nothing else, and that a token
-// given up leaves no trace.
+// A stream's memory: a token writes what the plan says and nothing else, and a token that is undone
+// leaves no trace.
 #include "runtime/stream.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(Stream, RestoreGivesTheSameBytesWhateverWasThere) {
     if (at > 0) {
       EXPECT_EQ(StateBytes(b.LastFrame(), *model), bytes[at]);
     }
-    run(b, random.Below(40));  // so that the next one finds other bytes there
+    run(b, random.Below(40));  // leaves other bytes for the next token
   }
   ASSERT_TRUE(b.Reset().ok());
   EXPECT_TRUE(*b.Save(model) == State(model));

@@ -1,5 +1,5 @@
-// Plans of published shapes whose weights are gone: counting needs only the shapes of
-// tensors and how many of their entries are not zero, which tests change here one by one.
+// Plans of published shapes without weights: counting needs only the shapes of tensors and how many
+// of their entries are not zero, which tests change here one by one.
 #ifndef KINGLET_TESTS_RUNTIME_SYNTHETIC_PLAN_H_
 #define KINGLET_TESTS_RUNTIME_SYNTHETIC_PLAN_H_
 

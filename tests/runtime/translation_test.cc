@@ -22,7 +22,7 @@ struct Sequence {
   double log_probability = 0;
 };
 
-// log p of every word behind a sequence, from a fresh stream.
+// log p of every word after a sequence, from a new stream.
 std::vector<double> After(Session& session, const std::vector<uint32_t>& source,
                           const std::vector<uint32_t>& ids) {
   EXPECT_TRUE(session.Encode(source).ok());
@@ -31,8 +31,8 @@ std::vector<double> After(Session& session, const std::vector<uint32_t>& source,
   return Full(session);
 }
 
-// The definition in runtime/translation.h without forks and top-k: every sequence is fed again from
-// its start, and all of its extensions are sorted.
+// The definition in runtime/translation.h without forks and top-k: steps every sequence again from
+// its start and sorts all of its extensions.
 std::vector<Translation> BeamByBruteForce(Session& session, const std::vector<uint32_t>& source,
                                           size_t beam, const TranslationOptions& options) {
   std::vector<Sequence> live = {{}};
@@ -88,7 +88,7 @@ std::vector<Translation> BeamByBruteForce(Session& session, const std::vector<ui
   return finished;
 }
 
-// A model whose sentences do end now and then.
+// A model that sometimes predicts the end token.
 std::shared_ptr<const Model> EndingModel(uint64_t seed, const std::string& backend) {
   ModelDraft draft = TinyTranslation({.seed = seed});
   for (EncodedTensor& tensor : draft.tensors) {
@@ -125,7 +125,7 @@ TEST(Translation, EqualsABeamByBruteForce) {
       }
     }
   }
-  // All of it was tested.
+  // Every kind of end occurred.
   EXPECT_GT(finished, 0u);
   EXPECT_GT(cut, 0u);
   EXPECT_GT(several, 0u);
@@ -147,7 +147,7 @@ TEST(Translation, ABeamOfOneIsGreedy) {
 
 TEST(Translation, EquallyProbableWordsComeByLowerId) {
   ModelDraft draft = TinyTranslation();
-  for (EncodedTensor& tensor : draft.tensors) {  // every word is as probable as any other
+  for (EncodedTensor& tensor : draft.tensors) {  // all words are equally probable
     auto* dense = std::get_if<DenseF32>(&tensor.values);
     if (dense != nullptr && (tensor.name == "word_emb" || tensor.name == "crit.bias")) {
       std::fill(dense->values.begin(), dense->values.end(), 0.0f);

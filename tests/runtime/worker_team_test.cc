@@ -1,4 +1,5 @@
-// Threads that divide chunks: each chunk once, nobody waited for in vain, silence between calls.
+// Threads that share chunks: each chunk runs once, no thread waits in vain, workers sleep between
+// calls.
 #include "runtime/worker_team.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ TEST(PieceTeam, RunsEveryPieceOnce) {
     for (const size_t count : {0u, 1u, 2u, 3u, 7u, 64u, 1000u}) {
       for (int round = 0; round < 40; ++round) {
         team->Wake();
-        // Not atomic: what a worker has written is the caller's when Run returns.
+        // Not atomic: the caller sees what workers wrote when Run returns.
         std::vector<int> runs(count);
         team->Run(count, [&](Chunks chunks) {
           for (size_t i = chunks.begin; i < chunks.end; ++i) ++runs[i];
@@ -34,7 +35,7 @@ TEST(PieceTeam, RunsEveryPieceOnce) {
   }
 }
 
-// Works that come one after the other at once, so that workers are late for most of them.
+// Pieces of work in quick succession, so that workers are late for most of them.
 TEST(PieceTeam, ALateHelperTakesNothingOfAnOldWork) {
   const auto team = *WorkerTeam::Create(4);
   team->Wake();
@@ -57,7 +58,7 @@ TEST(PieceTeam, HelpersTakePartOnlyWhileTheyAreAwake) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
   });
   team->Wake();
-  // Whoever has the first chunk waits until another has come for the second.
+  // The thread with the first chunk waits until another one has taken the second.
   std::atomic<int> there{0};
   team->Run(2, [&](Chunks) {
     ++there;

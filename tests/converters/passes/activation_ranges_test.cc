@@ -46,7 +46,7 @@ ModelDraft TransparentModel() {
   return draft;
 }
 
-// With the norm last, a sublayer reads the residual stream; queries count with their content bias.
+// With post-norm, a sublayer reads the residual stream. Attention queries include the content bias.
 TEST(MeasureRanges, FindsThePointsOfEveryForm) {
   using TP = TinyPositions;
   for (const TP positions : {TP::kRelative, TP::kAbsolute}) {
@@ -118,7 +118,7 @@ TEST(MeasureRanges, FindsEachPoint) {
   EXPECT_EQ(ranges->layers[0].outer, 0.0F);
   EXPECT_FLOAT_EQ(ranges->output, static_cast<float>(std::max(3.0 * scale, 4.5)));
 
-  // Without word 4 only the bias is left.
+  // A text without word 4 leaves only the bias.
   const auto others = MeasureRanges(Opened(draft), std::vector<uint32_t>{1, 2});
   ASSERT_TRUE(others.ok());
   EXPECT_EQ(others->output, 4.5F);
@@ -168,7 +168,7 @@ TEST(MeasureRanges, IdsOutOfTheVocabulary) {
             KINGLET_ID_OUT_OF_RANGE);
 }
 
-// As with the transparent model, every activation of an encoder-decoder is a bias of the test's.
+// The same for an encoder-decoder: every activation is a bias that the test has chosen.
 TEST(MeasureTranslationRanges, FindsEachPoint) {
   ModelDraft draft = TinyTranslation();
   for (EncodedTensor& tensor : draft.tensors) {

@@ -21,7 +21,7 @@
 namespace kinglet::calibrate_test {
 namespace {
 
-// As a conversion does it: the draft is written, run and described anew.
+// Calibrates as a conversion does: writes the draft, runs it and takes the new description.
 Status Calibrate(const std::string& path, int bits, ModelDraft& draft) {
   KINGLET_ASSIGN_OR_RETURN(const CalibrationInput input,
                            ReadCalibration(path, draft.description, draft.vocabulary));
@@ -163,8 +163,8 @@ std::vector<double> LogProbabilities(const ModelDraft& draft, std::span<const ui
   return result;
 }
 
-// Activation quantisers fitted to a text leave what the model says about it as it was, more closely
-// the more bits they have.
+// Activation quantisers that are calibrated on a text change log-probabilities of that text little,
+// and less the more bits they have.
 TEST(Calibrate, QuantisedModelsApproachTheFloatModel) {
   const TemporaryFolder folder;
   const std::string text = folder.Write("text", "the w3 w4\nw7 w22 the w15\n\nw9 unheard-of w5\n");
@@ -222,8 +222,8 @@ TEST(ReadCalibrationText, LinesOfADictionaryOfFairseq) {
             (std::vector<uint32_t>{4, 3, 2, 2}));
 }
 
-// The start token's activations are in the ranges: alone in a text it gives what the same token
-// gives as the text.
+// The ranges include the activations of the start token: a text behind a start token gives the same
+// ranges as a text that begins with that token.
 TEST(Calibrate, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet({.bits = 9});
   const std::vector<uint32_t> text = {4, 7, 22};

@@ -91,7 +91,7 @@ TEST(AssignDpqCodes, EqualsPyTorchInDoublePrecision) {
   }
 }
 
-// The axis and the epsilon matter: what a file means is declared, not guessed.
+// Codes depend on batch norm's axis and epsilon, so both must be given, not guessed.
 TEST(AssignDpqCodes, WithoutBatchNormCodesDiffer) {
   const Example example = ReadExample("sx_shared_choice", SharedDot());
   DpqTraining training = example.training;
@@ -114,7 +114,7 @@ TEST(AssignDpqCodes, TheFirstOfEqualResponsesWinsAndIsReported) {
   training.keys = keys;
   const auto result = AssignDpqCodes(training, 1);
   ASSERT_TRUE(result.ok()) << result.status().message();
-  // -1 comes nearest with keys 0 and 2, which nearly tie; 0 ties with all.
+  // For query -1, keys 0 and 2 are the nearest and nearly tie; for query 0, all keys tie.
   EXPECT_EQ(result->table.codes, (std::vector<uint32_t>{1, 0, 0, 1}));
   EXPECT_EQ(result->near_ties, 4U);
 

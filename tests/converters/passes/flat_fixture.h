@@ -1,5 +1,5 @@
-// Fixtures of passes: one flat array of doubles from which a test takes what its generator put in,
-// in the same order.
+// Fixtures of passes: one flat array of doubles. A test takes values from it in the order in which
+// the generator wrote them.
 #ifndef KINGLET_TESTS_CONVERTERS_PASSES_FLAT_FIXTURE_H_
 #define KINGLET_TESTS_CONVERTERS_PASSES_FLAT_FIXTURE_H_
 
@@ -45,7 +45,7 @@ class FlatFixture {
   size_t at_ = 0;
 };
 
-// The largest difference, relative to 1 or the expected magnitude where that is larger.
+// The largest difference, relative to max(1, |expected|).
 template <class Number>
 double LargestDifference(const std::vector<Number>& found, const std::vector<double>& expected) {
   if (found.size() != expected.size()) return INFINITY;

@@ -24,8 +24,8 @@ VectorsView Adjacent(const std::vector<float>& values, uint64_t length) {
   return {values.data(), values.size() / length, length, length};
 }
 
-// The sum of weighted squared distances from the weighted means of the clusters that `codes` make:
-// sum w x^2 - (sum w x)^2 / sum w for each, with no centroid in sight.
+// The weighted squared error of a clustering, computed without centroids: for each cluster and
+// entry, sum w x^2 - (sum w x)^2 / sum w.
 double ErrorOf(const VectorsView& vectors, const std::vector<uint32_t>& codes, uint64_t clusters,
                const std::vector<float>& weights = {}) {
   double error = 0;
@@ -50,7 +50,7 @@ double ErrorOf(const VectorsView& vectors, const std::vector<uint32_t>& codes, u
   return error;
 }
 
-// The smallest error of all assignments.
+// The smallest error of all possible clusterings.
 double Optimum(const VectorsView& vectors, uint32_t clusters,
                const std::vector<float>& weights = {}) {
   std::vector<uint32_t> codes(vectors.count);
@@ -105,8 +105,8 @@ TEST(KMeans, CentroidsAreTheMeansOfTheirVectors) {
 }
 
 TEST(KMeans, FindsClustersThatAreThere) {
-  // 20 tight clusters on a grid, whatever the offset and the magnitude: 1e6 + 10 has 4 bits left
-  // below 1.
+  // 20 tight clusters on a grid, with several offsets and magnitudes; float32 leaves 1e6 + 10 only
+  // 4 bits below 1.
   SplitMix64 random(9);
   for (const double offset : {0.0, 1e6}) {
     for (const double unit : {1.0, 1e-38, 1e30}) {
@@ -142,8 +142,9 @@ TEST(KMeans, MoreRestartsAreNeverWorse) {
 }
 
 TEST(KMeans, TheSeedAndNotTheThreadsDecide) {
-  const std::vector<float> values = RandomValues(5000 * 5, 2);
-  const std::vector<float> weights(5000, 0.5F);
+  // More than two of the blocks of 1024 vectors that threads take.
+  const std::vector<float> values = RandomValues(2500 * 5, 2);
+  const std::vector<float> weights(2500, 0.5F);
   KMeansOptions options = Options(7, 2);
   const Result<Clustering> one = KMeans(Adjacent(values, 5), 33, weights, options);
   ASSERT_TRUE(one.ok());
@@ -161,8 +162,8 @@ TEST(KMeans, TheSeedAndNotTheThreadsDecide) {
   EXPECT_NE(other->codes, one->codes);
 }
 
-// Too many for k-means++. The second half of the vectors repeats the first, so some draws are in
-// vain and their clusters taken by vectors that are far from all centroids.
+// Too many clusters for k-means++. The second half of the vectors repeats the first, so some start
+// centroids are equal; their clusters run empty and take vectors that are far from all centroids.
 TEST(KMeans, ManyClusters) {
   std::vector<float> values = RandomValues(4500, 3);
   values.insert(values.end(), values.begin(), values.begin() + 4500);
@@ -187,7 +188,7 @@ TEST(KMeans, ManyClusters) {
 }
 
 TEST(KMeans, AWeightCountsAsManyVectors) {
-  // Three points on a line: once all alike, once the first ten times and the third not at all.
+  // Three points on a line: with equal weights, then with weights 10, 1 and 0.
   const std::vector<float> line = {0, 1, 2.5F};
   const Result<Clustering> plain = KMeans(Adjacent(line, 1), 2, {}, Options(1, 20));
   const std::vector<float> weights = {10, 1, 0};
@@ -196,7 +197,7 @@ TEST(KMeans, AWeightCountsAsManyVectors) {
   EXPECT_EQ(plain->codes[0], plain->codes[1]);
   EXPECT_NE(plain->codes[0], plain->codes[2]);
   EXPECT_NEAR(plain->error, 0.5, 1e-6);
-  // The third does not count: the first two get a centroid each, and it the nearer one.
+  // The third has weight 0: the first two get a centroid each, and it gets the nearer one.
   EXPECT_NE(weighted->codes[0], weighted->codes[1]);
   EXPECT_EQ(weighted->codes[1], weighted->codes[2]);
   EXPECT_EQ(weighted->error, 0);
@@ -210,7 +211,7 @@ TEST(KMeans, FewVectorsAndManyEqualOnes) {
   EXPECT_EQ(own->centroids, three);
   EXPECT_EQ(own->codes, (std::vector<uint32_t>{0, 1, 2}));
   EXPECT_EQ(own->error, 0);
-  // 90 vectors, two different ones, five clusters: three stay empty.
+  // 90 vectors of which two are distinct, five clusters: three stay empty.
   std::vector<float> two;
   for (int v = 0; v < 90; ++v) two.push_back(v % 3 == 0 ? 0.1F : 0.7F);
   const Result<Clustering> repeated = KMeans(Adjacent(two, 1), 5, {}, Options(1, 2));
@@ -226,7 +227,7 @@ TEST(KMeans, FewVectorsAndManyEqualOnes) {
 }
 
 TEST(KMeans, VectorsOfAWiderMatrix) {
-  // Columns 1 and 2 of four; what lies outside is not looked at.
+  // Columns 1 and 2 of four; the others must not be read.
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> matrix = {nan, 1, 2, nan, nan, 1, 2, nan, nan, 9, 8, nan};
   const VectorsView middle = {matrix.data() + 1, 3, 2, 4};

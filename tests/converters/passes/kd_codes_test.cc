@@ -93,7 +93,7 @@ TEST(KdEmbedding, BatchNormAndDenseLayerFoldIntoTheProjection) {
   const Example example = ReadExample("mean_linear", false, 5, 7);
   const auto embedding = KdEmbedding(example.Training());
   ASSERT_TRUE(embedding.ok()) << embedding.status().message();
-  // The constant's column is the sixth.
+  // Column 5 is the constant.
   EXPECT_EQ(embedding->table.length, 6U);
   EXPECT_EQ(embedding->projection.size(), 7U * 6);
   EXPECT_LT(LargestDifference(RowsOf(*embedding), example.rows), 1e-6);

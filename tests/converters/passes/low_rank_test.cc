@@ -18,7 +18,7 @@ struct Fixture {
   std::vector<float> values;
   std::vector<double> singular_values;
 
-  // What the best approximation of a rank leaves out, relative (Eckart & Young 1936).
+  // The relative error of the best approximation of a rank (Eckart & Young 1936).
   double ErrorOf(uint64_t rank) const {
     double all = 0, left_out = 0;
     for (uint64_t i = 0; i < singular_values.size(); ++i) {
@@ -141,7 +141,7 @@ TEST(FactoriseToRank, ZerosSingleEntriesAndExtremes) {
     EXPECT_NEAR(found->table[0], magnitude, magnitude * 1e-4);
     EXPECT_LT(Compare(values, {2, 2}, *found).relative_error, 1e-4);
   }
-  // The norm of a row is no float32.
+  // The norm of a row overflows float32.
   const std::vector<float> huge(4, std::numeric_limits<float>::max());
   EXPECT_EQ(FactoriseToRank(huge, {2, 2}, 1, 1).status().code(), KINGLET_NOT_FINITE);
 }
@@ -161,7 +161,7 @@ TEST(FactoriseToRank, RefusesWhatItCannotFactorise) {
               "cannot factorise: shape: expected a matrix of 1 to 4096 columns, found " +
                   ShapeText(shape));
   }
-  // Entries that are 6 modulo 2^64.
+  // The number of entries is 6 modulo 2^64.
   EXPECT_NE(refusal({(uint64_t{1} << 63) + 3, 2}, 1, 1), "");
   for (const double error : {-0.1, 1.1, std::nan("")}) {
     EXPECT_EQ(FactoriseToError(values, {2, 3}, error, 1).status().code(), KINGLET_INVALID_ARGUMENT);

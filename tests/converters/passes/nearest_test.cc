@@ -22,7 +22,7 @@ double SquaredDistance(const float* a, const float* b, uint64_t length) {
   return sum;
 }
 
-// Counts around the sizes of panels and blocks.
+// Numbers of centroids and vectors just below and above the sizes of panels and blocks.
 TEST(NearestCentroids, FindsWhatADoubleSearchFinds) {
   for (const uint64_t length : {1U, 2U, 7U, 16U, 33U}) {
     for (const uint64_t centroids : {1U, 2U, 15U, 16U, 17U, 50U}) {

@@ -37,7 +37,7 @@ TEST(BytesOfEntries, MaskAndNonzerosAgainstAll) {
 
 TEST(PackTensor, ChoosesWhatIsSmaller) {
   ModelDraft draft;
-  // At 9 bits a mask pays from one ninth of zeros on: of 900 entries, 100.
+  // At 9 bits a mask saves bytes if more than one ninth of the entries are zero: 100 of 900.
   draft.tensors = {QuantisedTensor(900, 801, 9), QuantisedTensor(900, 800, 9),
                    QuantisedTensor(900, 798, 9), QuantisedTensor(900, 0, 9)};
   draft.tensors[0].pruned = true;

@@ -44,8 +44,8 @@ double SquaredDistance(const float* a, const float* b, uint64_t length) {
   return sum;
 }
 
-// Nothing improves a converged table: every code is the nearest of its pool, and every sub-vector
-// the mean of what draws it (FitSubVectors changes nothing).
+// A converged table cannot be improved: every code is the nearest of its pool, and every sub-vector
+// is the mean of the parts that draw it (FitSubVectors changes nothing).
 TEST(ProductQuantise, IsALocalOptimum) {
   const Shape shape = {150, 12};
   const std::vector<float> values = RandomValues(150 * 12, 1);
@@ -77,7 +77,7 @@ TEST(ProductQuantise, IsALocalOptimum) {
   }
 }
 
-// Rows put together from few parts are found again exactly.
+// Rows that are made of few different parts are found exactly.
 TEST(ProductQuantise, FindsPartsThatAreThere) {
   const Shape shape = {400, 6};
   const std::vector<float> parts = RandomValues(2 * 5 * 3, 2);
@@ -110,7 +110,7 @@ TEST(ProductQuantise, BeatsAFixedMapping) {
   }
 }
 
-// K = 1 column a position, K = all of them, and one sub-vector.
+// As many positions as columns, one position, and a single sub-vector.
 TEST(ProductQuantise, TheExtremes) {
   const Shape shape = {20, 4};
   const std::vector<float> values = RandomValues(80, 5);
@@ -139,7 +139,7 @@ TEST(ProductQuantise, ThreadsDoNotMatter) {
   EXPECT_NE(Quantised(values, shape, options).codebook, one.codebook);
 }
 
-// A row of overwhelming weight is kept as it is, at all positions.
+// A row whose weight exceeds all others by far is kept exactly, at all positions.
 TEST(ProductQuantise, HeavyRowsAreKept) {
   const Shape shape = {100, 8};
   const std::vector<float> values = RandomValues(800, 7);
@@ -176,7 +176,7 @@ TEST(ProductQuantise, RefusesWhatDoesNotFit) {
             "cannot product-quantise: values: expected [3, 4] entries, found 8");
   EXPECT_EQ(refusal({2, 4}, Options(2, {2, 0})),
             "cannot product-quantise: pool 1: expected 1 to 2 sub-vectors, found 0");
-  // More than its positions' rows could draw.
+  // More sub-vectors than draws.
   EXPECT_EQ(refusal({2, 4}, Options(2, {2, 3})),
             "cannot product-quantise: pool 1: expected 1 to 2 sub-vectors, found 3");
   EXPECT_EQ(refusal({2, 4}, Options(2, {5})),

@@ -79,7 +79,7 @@ TEST(PruneTensor, HalfFloats) {
   EXPECT_EQ(DecodedValues(tensor), (std::vector<float>{0, -2}));
 }
 
-// Magnitudes that agree in their high halves, and the smallest and largest there are.
+// Magnitudes with equal upper 16 bits, and the smallest and largest float32.
 TEST(PruneTensor, TellsNeighbouringFloatsApart) {
   const float one = 1, above = std::nextafter(one, 2.0F), below = std::nextafter(one, 0.0F);
   EXPECT_EQ(Pruned(0.5, {above, -one, below, -above}), (std::vector<float>{above, 0, 0, -above}));

@@ -21,7 +21,7 @@ std::vector<float> RandomValues(uint64_t count, uint64_t seed) {
   return values;
 }
 
-// Half to even, in double, without the functions under test.
+// Rounds half to even in double, independently of the functions under test.
 double RoundHalfEven(double x) {
   const double down = std::floor(x), rest = x - down;
   if (rest != 0.5) return rest < 0.5 ? down : down + 1;
@@ -132,7 +132,7 @@ TEST(QuantiseDivided, ZerosHaveTheDivisorOne) {
   }
 }
 
-// A table decoded again: half a step away, and the truncated scale's part of the value by rows.
+// Decoded values differ by at most half a step, plus, by rows, the effect of the truncated scale.
 TEST(QuantiseRows, ErrorsOfATableAtEveryWidth) {
   const Shape shape = {200, 17};
   const std::vector<float> values = RandomValues(200 * 17, 9);
@@ -169,8 +169,8 @@ TEST(QuantiseDivided, ErrorsOfATableAtEveryWidth) {
   }
 }
 
-// Truncating leaves 23 - bits bits of a scale's mantissa, which from 13 bits on costs more than the
-// wider code gains: at 16 the error is larger than at 9.
+// Clearing low mantissa bits leaves 23 - bits of them in a scale. From 13 bits on that costs more
+// than the wider code gains: at 16 bits the error is larger than at 9.
 TEST(QuantiseRows, IsMostAccurateAtTwelveBits) {
   const Shape shape = {200, 64};
   const std::vector<float> values = RandomValues(200 * 64, 10);
@@ -193,7 +193,7 @@ TEST(QuantiseTensor, MatricesByRowsAndVectorsByOneDivisor) {
   EXPECT_TRUE(std::holds_alternative<DenseF16>(half.values));
 }
 
-// A row at a time gives what the matrix gives at once, also rows of zeros and of nearly nothing.
+// Codes made row by row equal those of the whole matrix, also for rows of zeros or tiny values.
 TEST(QuantisedRows, AreTheRowsOfTheMatrix) {
   std::vector<float> values = RandomValues(7 * 33, 11);
   std::fill_n(values.begin() + 33, 33, 0.0F);

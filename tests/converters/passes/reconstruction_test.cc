@@ -38,7 +38,7 @@ TEST(ExpandedTable, CombinesByTheRule) {
   EXPECT_EQ(ExpandedTable(shared), (std::vector<float>{11, 12, 1, 2, 11, 12, 3, 4, 5, 6, 7, 8}));
 }
 
-// In float32 and in order: 1e8 + 1 is 1e8 there.
+// Sums are float32, in order of position: 1e8 + 1 is 1e8.
 TEST(ExpandedTable, AddsInOrderInFloat) {
   CodedTable table;
   table.combine = Combine::kSum;
@@ -120,7 +120,7 @@ TEST(Compare, LowRankFactors) {
   EXPECT_EQ(report.bytes_after, 40U);
 }
 
-// Entries and scales as the writer lays them out.
+// Bytes of entries and scales equal those in the file.
 TEST(Compare, QuantisedTensorsTakeWhatTheFileTakes) {
   ModelDraft draft = TinyMicronet({.bits = 9});
   const auto bytes_of_file = SerialiseModel(draft);

@@ -60,7 +60,8 @@ TEST(RecoverRows, RowsOfZerosHaveNoScale) {
 }
 
 TEST(RecoverRows, TheLargestMagnitudeMayBeTheLowestCode) {
-  // -8 .. 7 at 4 bits with a scale of 0.25: with 7 for the largest, 2 would be no integer.
+  // Codes -8 .. 7 at 4 bits and scale 0.25: if the largest magnitude were code 7, other codes would
+  // not be integers.
   const std::vector<float> values = {-2.0F, 0.25F, 1.75F, -0.5F};
   const auto recovered = RecoverRows(values, {1, 4}, 4);
   ASSERT_TRUE(recovered.has_value());

@@ -28,14 +28,14 @@ std::vector<uint32_t> Shuffled(const Shape& shape, uint64_t positions,
   return codes.ok() ? *codes : std::vector<uint32_t>();
 }
 
-// A Python program that follows the header's description gives these. The first is the shape of
-// the paper's example: 4 words, 2 positions, 3 sub-vectors.
+// Expected codes come from a Python program that follows the header's description. The first case
+// has the shape of the paper's example: 4 words, 2 positions, 3 sub-vectors.
 TEST(ShuffledCodes, FollowTheDescription) {
   EXPECT_EQ(Shuffled({4, 6}, 2, {3}, 7), (std::vector<uint32_t>{1, 1, 0, 1, 2, 2, 0, 0}));
   EXPECT_EQ(Shuffled({5, 6}, 2, {3, 2}, 9), (std::vector<uint32_t>{2, 1, 1, 0, 0, 0, 1, 0, 0, 1}));
 }
 
-// Every sub-vector as often as every other, but for one.
+// All sub-vectors occur equally often, give or take one.
 void ExpectUniform(std::vector<uint32_t> codes, uint32_t pool) {
   std::vector<uint64_t> uses(pool);
   for (const uint32_t code : codes) {
@@ -66,7 +66,7 @@ TEST(ShuffledCodes, AreUniform) {
 TEST(ShuffledCodes, TheSeedDecides) {
   EXPECT_EQ(Shuffled({100, 8}, 4, {50}, 3), Shuffled({100, 8}, 4, {50}, 3));
   EXPECT_NE(Shuffled({100, 8}, 4, {50}, 3), Shuffled({100, 8}, 4, {50}, 4));
-  // Pools of one size do not repeat each other.
+  // Pools of equal size get different lists.
   const std::vector<uint32_t> codes = Shuffled({100, 8}, 2, {10, 10}, 3);
   uint64_t equal = 0;
   for (uint64_t row = 0; row < 100; ++row) equal += codes[2 * row] == codes[2 * row + 1];
@@ -85,7 +85,7 @@ TEST(HashedCodes, AreHashedCode) {
   }
 }
 
-// The derivative of the squared error by each sub-vector is 0 exactly at the least squares.
+// At the least squared error its derivative by each sub-vector is 0.
 TEST(FitSubVectors, LeavesNoGradient) {
   const Shape shape = {60, 12};
   const std::vector<float> values = RandomValues(60 * 12, 4);
@@ -118,7 +118,7 @@ TEST(FitSubVectors, LeavesNoGradient) {
   }
 }
 
-// A table that was made with a mapping is found again from its rows and the mapping.
+// FitSubVectors recovers a table from its rows and its mapping.
 TEST(FitSubVectors, FindsSubVectorsAgain) {
   CodedTable slim;
   slim.rows = 200;
@@ -173,7 +173,7 @@ TEST(FitSubVectors, RefusesWhatDoesNotFit) {
   hostile[5] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(refusal(hostile, {3}, {0, 1, 2, 0}, 1),
             "cannot map to sub-vectors: entry 5: expected a finite number, found inf");
-  // M < K in disjoint pools, and rows too many for memory.
+  // Fewer sub-vectors than positions in disjoint pools, and more rows than memory could hold.
   EXPECT_FALSE(ShuffledCodes({4, 4}, 4, EvenPools(3, 4), 1).ok());
   EXPECT_FALSE(HashedCodes({4, 4}, 3, std::vector<uint32_t>{2}, 1).ok());
   EXPECT_FALSE(HashedCodes({uint64_t{1} << 62, 4}, 4, std::vector<uint32_t>{2}, 1).ok());

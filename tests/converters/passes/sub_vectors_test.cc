@@ -14,7 +14,7 @@ TEST(EvenPools, DifferByOneAtMost) {
   EXPECT_EQ(EvenPools(14, 4), (std::vector<uint32_t>{4, 4, 3, 3}));
   EXPECT_EQ(EvenPools(1, 1), (std::vector<uint32_t>{1}));
   EXPECT_EQ(EvenPools(2, 3), (std::vector<uint32_t>{1, 1, 0}));
-  // BillionW's output layer.
+  // The output layer of the paper's One Billion Word model.
   const std::vector<uint32_t> pools = EvenPools(793471, 8);
   EXPECT_EQ(pools.front(), 99184U);
   EXPECT_EQ(pools.back(), 99183U);

@@ -59,8 +59,8 @@ TEST(QuantiseToSums, FillsTheTable) {
   EXPECT_LT(*std::max_element(table.codes.begin(), table.codes.end()), 5U);
 }
 
-// Once the sweeps change nothing more, no row has a better choice at any one position, and each
-// vector is the mean of what it stands for.
+// When sweeps change nothing more, no row can choose better at any single position, and each code
+// vector is the mean of the residuals that chose it.
 TEST(QuantiseToSums, EndsInALocalOptimum) {
   constexpr uint64_t kRows = 120, kCols = 6, kPositions = 3, kChoices = 4;
   const std::vector<float> values = RandomValues(kRows * kCols, 2);
@@ -104,7 +104,7 @@ TEST(QuantiseToSums, MorePositionsAndSweepsAreNeverWorse) {
   }
 }
 
-// With one position it is k-means of whole rows, which product quantisation of one position is too.
+// With one position it is k-means of whole rows, like product quantisation with one position.
 TEST(QuantiseToSums, OnePositionIsClustering) {
   const std::vector<float> values = RandomValues(90 * 5, 4);
   const CodedTable sums = Quantised(values, {90, 5}, Options(1, 9, 0));
@@ -116,7 +116,7 @@ TEST(QuantiseToSums, OnePositionIsClustering) {
   EXPECT_EQ(sums.codes, parts.codes);
 }
 
-// Rows that are sums of few vectors are found again: as many vectors as rows differ by.
+// Rows that are sums of few vectors are found exactly.
 TEST(QuantiseToSums, EveryRowItsOwnVectorIsExact) {
   const std::vector<float> values = RandomValues(9 * 4, 5);
   const CodedTable table = Quantised(values, {9, 4}, Options(2, 9, 3));

@@ -27,7 +27,7 @@ TextTrace RandomTrace(uint64_t tokens, uint64_t width, uint32_t vocabulary, bool
   return trace;
 }
 
-// Straight from Grave et al. 2016 and the reference's rule for an empty cache, in double:
+// The equations of Grave et al. 2016 and the reference's rule for an empty cache, in double:
 //   p = (1 - lambda) softmax + lambda sum over matching pairs of softmax(theta h . key)
 double ByDefinition(const TextTrace& trace, uint64_t capacity, const CacheParameters& at) {
   const uint64_t n = trace.log_probabilities.size();
@@ -95,7 +95,7 @@ TEST(CacheLikelihood, MemoryAndThreadsChangeNoBit) {
   }
 }
 
-// It remembers what it computed for a few thetas: the order of queries must not matter.
+// Shares of a few thetas are kept; the order in which thetas are asked for must not matter.
 TEST(CacheLikelihood, TheOrderOfQueriesChangesNoBit) {
   const TextTrace trace = RandomTrace(200, 5, 10, false);
   CacheLikelihood one(trace, 20, 1);
@@ -115,7 +115,7 @@ TEST(CacheLikelihood, ImpossibleTokens) {
   trace.log_probabilities.back() = -std::numeric_limits<double>::infinity();
   CacheLikelihood impossible(trace, 10, 1);
   EXPECT_EQ(impossible.MeanLoss({0.1, 0.1}), std::numeric_limits<double>::infinity());
-  // The cache can make possible what the network excludes.
+  // The cache can give a word probability that the network gives none.
   trace.ids.back() = trace.ids[28];
   CacheLikelihood rescued(trace, 10, 1);
   EXPECT_TRUE(std::isfinite(rescued.MeanLoss({0.1, 0.1})));

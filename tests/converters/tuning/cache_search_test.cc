@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What must hold of every search, whatever it searches.
+// Checks that hold for every search and objective.
 void ExpectSound(const CacheSearch& search, const CacheParameters& start,
                  const CacheObjective& objective) {
   ASSERT_FALSE(search.path.empty());
@@ -31,7 +31,7 @@ void ExpectSound(const CacheSearch& search, const CacheParameters& start,
     best = &point;
   }
   EXPECT_EQ(search.best, best->parameters);
-  // No point that was looked at is better than the one that is given.
+  // No evaluated point is better than the result.
   for (const SearchedPoint& point : search.path) EXPECT_FALSE(point.loss < search.loss);
 }
 
@@ -52,7 +52,7 @@ TEST(SearchCache, FindsTheMinimumOfAParabola) {
   }
 }
 
-// The first turns worked out by hand from the published rules: steps of 1/20, times 1.2 after a
+// The first turns, computed by hand from the published rules: steps of 1/20, times 1.2 after a
 // success and 0.5 after a failure, lambda before theta, the lower neighbour first.
 TEST(SearchCache, TakesThePublishedSteps) {
   const CacheSearch search = SearchCache({0.1, 0.016}, [](const CacheParameters& at) {
@@ -142,7 +142,7 @@ TEST(SearchCache, NothingButABetterNumberIsTaken) {
     };
     ExpectSound(SearchCache({0.25, 0.5}, objective), {0.25, 0.5}, objective);
   }
-  // From infinity to a number is an improvement.
+  // A finite loss is better than an infinite one.
   const CacheSearch search = SearchCache({0.25, 0.5}, [](const CacheParameters& at) {
     return at.lambda > 0.25 ? 1 + at.lambda : kInfinity;
   });

@@ -25,9 +25,8 @@ std::shared_ptr<const ModelFile> FileOf(const ModelDraft& draft) {
   return ModelFile::FromBytes(*bytes).value();
 }
 
-// With one bin, log p is the log-softmax of table * hidden + bias: computed here in double from the
-// draft's weights and the traced states, which must therefore be the right ones, in the right
-// units.
+// With one bin, log p is the log-softmax of table * hidden + bias. Computing that here in double
+// from the draft's weights and the traced states shows that the states and their scale are right.
 TEST(TraceText, TheStatesAreThoseOfTheProbabilities) {
   for (const bool quantised : {false, true}) {
     TinyOptions options;

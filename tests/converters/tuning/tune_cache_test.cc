@@ -6,11 +6,11 @@
 
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
-#include "tests/support/unpack.h"
 #include "format/writer.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "tests/support/model_builder.h"
+#include "tests/support/unpack.h"
 
 namespace kinglet::tune_cache_test {
 namespace {
@@ -27,7 +27,7 @@ std::shared_ptr<const ModelFile> FileOf(const std::vector<std::byte>& bytes) {
   return file.ok() ? *file : nullptr;
 }
 
-// Words that keep coming back for a while, which is what a cache is for.
+// Words that repeat for a while, so that a cache helps.
 std::vector<uint32_t> BurstyIds(uint64_t count) {
   TestRandom random(7);
   std::vector<uint32_t> ids;
@@ -52,7 +52,7 @@ TuneCacheOptions WithThreads(size_t threads) {
   return options;
 }
 
-// What the runtime says of the model with these numbers, one token after the other.
+// The loss that the runtime measures, token by token, for the model with this cache.
 double MeasuredLoss(ModelDraft draft, const NeuralCache& cache, const std::vector<uint32_t>& ids) {
   EXPECT_TRUE(ChangeCache({cache.capacity, cache.theta, cache.lambda}, draft.description).ok());
   const auto session =
@@ -94,7 +94,7 @@ TEST(TuneCache, EveryPointOfThePathIsWhatTheRuntimeMeasures) {
   }
 }
 
-// A start token is as if it stood before the text.
+// A start token acts like a first token of the text.
 TEST(TuneCache, BehindAStartToken) {
   ModelDraft draft = TinyMicronet({.cache_capacity = 20});
   const std::vector<uint32_t> ids = BurstyIds(200);
@@ -197,7 +197,7 @@ TEST_F(TuneCacheGoldenTest, TheAnswersAreThoseOfTheNewCache) {
   EXPECT_EQ(golden->tolerance, 1e-9);
   EXPECT_NE(golden->log_probabilities, old->description().golden->log_probabilities);
   EXPECT_TRUE(ReplayGolden(file, AsGoldenFile(*golden), 1e-12).ok());
-  // The old answers are not the new model's.
+  // The new model does not give the old golden values.
   EXPECT_EQ(ReplayGolden(file, AsGoldenFile(*old->description().golden), 1e-9).status().code(),
             KINGLET_MISMATCH);
 }

@@ -1,4 +1,4 @@
-// What attention and the neural cache look at, and when the vectors serve them.
+// Which slots attention and the neural cache read, and when they have vectorised kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST(WindowAttention, MaskedSlotsHaveNoWeightAndTheOthersShareIt) {
 
 TEST(WindowAttention, TheTokensOwnValueIsStoredAndSeen) {
   for (const Target target : SupportedTargets()) {
-    // Alone in its window: its zeros are the whole answer, whatever the ring held.
+    // The only token of its window: the result is its zeros, whatever the ring held.
     const OpCase op_case = EvenAttention(StreamStart::kMasked, 0);
     const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
     const auto kernels = BindWith(FindVectorFunctions(target), op_case.plan, layout);

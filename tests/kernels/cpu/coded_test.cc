@@ -1,4 +1,4 @@
-// Which coded products the vectors serve, and how codes lie in memory.
+// Which coded products have a vectorised kernel, and the layout of codes in memory.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TableShape {
   bool hashed = false;
 };
 
-// Both steps of a product, as cases of their own.
+// The two steps of a product as separate cases.
 struct Steps {
   OpCase partial, sums;
 };
@@ -96,7 +96,7 @@ TEST_F(CodedProductsTest, EachPoolIsLaidOutOnceInPanelsOfItsOwn) {
   EXPECT_EQ(bytes({.pools = {17}, .x_bits = 9}), 32u * 4 * 9 / 8 + 32 * 4);
 }
 
-// Lane l of 16 holds words l, l + 16, ..: the blocked form, read bit by bit.
+// Column l of 16 holds words l, l + 16, ...: the blocked form, read bit by bit.
 TEST_F(CodedProductsTest, CodesLieInBlocksOfLanes) {
   for (const uint32_t pool : {1u, 2u, 5u, 300u, 70000u}) {
     for (const uint64_t words : {1u, 16u, 17u, 511u, 513u, 1100u}) {

@@ -1,4 +1,4 @@
-// What vector functions that no operation calls make of some numbers, and what ref does.
+// Inputs for vector functions that no operation calls, with their results and those of ref.
 #ifndef KINGLET_TESTS_KERNELS_CPU_DIRECT_CASES_H_
 #define KINGLET_TESTS_KERNELS_CPU_DIRECT_CASES_H_
 

@@ -1,4 +1,4 @@
-// Where an embedding's rows are read.
+// From which memory an embedding's rows are read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST_F(EmbedRowTest, SharesThePanelsOfAProductWithTheSameTable) {
   EXPECT_EQ(row.data(), matrix.data() + 3 * 16 * 24);  // the low bytes of the fourth panel
 }
 
-// A projected table of integers whose products leave 31 bits even in pairs.
+// A projected table of integers: sums of even two products exceed 31 bits.
 TEST_F(EmbedRowTest, LeavesSumsThatDoNotFitToTheReference) {
   const auto substituted = [&](int table_bits, int projection_bits) {
     CaseBuilder builder("", 7);

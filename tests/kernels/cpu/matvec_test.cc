@@ -1,4 +1,4 @@
-// Where an integer sum leaves 31 bits, and which products the vectors serve.
+// Integer sums that exceed 31 bits, and which products have a vectorised kernel.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -81,8 +81,8 @@ TEST_F(MatVecTest, FramesTogetherGetWhatEachGetsAlone) {
     TailInput input;
     uint64_t cols;
   };
-  // Codes as they are, in fixed point and made real; few columns, and so many that frames take
-  // turns with the memory for them.
+  // Codes, fixed point, and dequantised codes; few columns, and so many that frames take turns with
+  // the memory for them.
   const std::vector<Form> forms = {{9, 9, Storage::kPerRow, TailInput::kAsIs, 77},
                                    {13, 9, Storage::kPerRow, TailInput::kAsIs, 40},
                                    {9, 0, Storage::kPerRow, TailInput::kAsIs, 77},

@@ -1,5 +1,4 @@
-// How matrices lie in memory, entry by entry, against the layout that kernels/cpu/vector.h
-// describes in words.
+// The layout of matrices in memory, entry by entry, as kernels/cpu/vector.h describes it.
 #include "kernels/cpu/panels.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +23,7 @@ uint64_t Total(const std::vector<MemoryRange>& ranges) {
   return bytes;
 }
 
-// The smallest, the largest and zero among them.
+// Includes the smallest, the largest and zero.
 int16_t Entry(int bits, uint64_t row, uint64_t col) {
   const auto span = int64_t{1} << bits;
   const auto value = static_cast<int64_t>((row * 7919 + col * 104729) * 31 % (span + 2));
@@ -42,7 +41,7 @@ Panels Filled(uint64_t rows, uint64_t cols, int bits, const VectorFunctions& vec
   return Panels::FromCodes(rows, cols, bits, codes, scales, vector);
 }
 
-// What lies behind the last row may be read, but means nothing.
+// Numbers behind the last row may be read, but have no meaning.
 TEST_F(PanelsTest, WhatIsReadBehindAPanelLeavesNoTrace) {
   for (const uint64_t cols : {1u, 2u, 3u, 5u, 6u, 7u}) {
     for (const int bits : {8, 9, 12}) {

@@ -1,4 +1,4 @@
-// When the vectors serve positions.
+// When positions have a vectorised kernel.
 #include <gtest/gtest.h>
 
 #include <cstdint>

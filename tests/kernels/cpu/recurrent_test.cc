@@ -1,5 +1,5 @@
 // Recurrent cells where the answer is known without computing it, on every instruction set of this
-// machine. That every element equals the reference's is the conformance test's.
+// machine. conformance_test.cc compares every element with ref.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace kinglet::cpu::recurrent_test {
 namespace {
 
-// Runs the case's step and gives the run.
+// Runs the case's step.
 OpRun After(OpCase&&, Target) = delete;  // the case outlives the run
 OpRun After(const OpCase& op_case, Target target) {
   const BufferLayout layout = LayOut(op_case.plan, sizeof(float)).value();
@@ -29,7 +29,7 @@ std::vector<float> Blocks(const std::vector<float>& values, size_t count) {
   return all;
 }
 
-constexpr float kOpen = 200, kShut = -200;  // a sigmoid of exactly 1 and 0
+constexpr float kOpen = 200, kClosed = -200;  // a sigmoid of exactly 1 and 0
 
 TEST(LstmGates, OpenAndShutGatesCopyAndClear) {
   for (const Target target : SupportedTargets()) {
@@ -38,8 +38,8 @@ TEST(LstmGates, OpenAndShutGatesCopyAndClear) {
       LstmGates op{};
       op.recurrent = builder.Given("recurrent", Blocks({0, 0, 0, 0}, n));
       op.hidden = builder.Reals("hidden", n, Fill::kRandom);
-      // Kept: input shut, forget open, output shut.
-      op.input = builder.Given("kept", Blocks({kShut, kOpen, 3, kShut}, n));
+      // The cell is kept: input closed, forget open, output closed.
+      op.input = builder.Given("kept", Blocks({kClosed, kOpen, 3, kClosed}, n));
       op.cell = builder.Given("cell", std::vector<float>(n, 0.75f));
       const OpCase op_case = builder.Finish(op);
       OpRun run = After(op_case, target);
@@ -55,8 +55,8 @@ TEST(GruGates, AShutUpdateTakesTheCandidateAndAnOpenOneKeeps) {
       constexpr size_t kUnits = 37;
       CaseBuilder builder("", 1);
       GruGates op{};
-      // The reset gate is shut: the recurrent product of the candidate does not count.
-      op.input = builder.Given("input", Blocks({kShut, keep ? kOpen : kShut, 50}, kUnits));
+      // The reset gate is closed: the recurrent product of the candidate has no effect.
+      op.input = builder.Given("input", Blocks({kClosed, keep ? kOpen : kClosed, 50}, kUnits));
       op.recurrent = builder.Given("recurrent", Blocks({0, 0, -900}, kUnits));
       op.hidden = builder.Given("hidden", std::vector<float>(kUnits, 0.25f));
       const OpCase op_case = builder.Finish(op);
@@ -91,7 +91,7 @@ TEST(QrnnGates, ThePreviousProductIsAdded) {
       constexpr size_t kUnits = 21;
       CaseBuilder builder("", 1);
       QrnnGates op{};
-      op.input = builder.Given("input", Blocks({80, kShut, kOpen}, kUnits));
+      op.input = builder.Given("input", Blocks({80, kClosed, kOpen}, kUnits));
       const BufferId before = builder.Given("previous", Blocks({0, 2 * kOpen, 0}, kUnits));
       if (previous) op.previous = before;
       op.cell = builder.Given("cell", std::vector<float>(kUnits, 0.375f));

@@ -84,7 +84,7 @@ TEST(RelativeRows, AreTheProjectedSinusoidsOldestFirst) {
           }
         }
       }
-      // The projection is in the rows now, and its bytes are not needed any more.
+      // The rows are made from the projection, whose bytes are not needed any more.
       EXPECT_EQ(released, 0u);
       weights.LayOut();
       EXPECT_GT(released, kHeads * kKeySize * kWidth);

@@ -1,5 +1,5 @@
-// On every instruction set of this machine, against numbers worked out by hand or by exact
-// arithmetic. tests/kernels/conformance_test.cc compares with ref.
+// Vector functions of attention on every instruction set of this machine, against numbers worked
+// out by hand or with exact arithmetic. tests/kernels/conformance_test.cc compares them with ref.
 #include <gtest/gtest.h>
 
 #include <algorithm>

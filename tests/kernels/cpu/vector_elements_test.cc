@@ -1,5 +1,5 @@
-// On every instruction set of this machine, against numbers worked out by hand.
-// tests/kernels/conformance_test.cc compares with ref.
+// Element-wise vector functions on every instruction set of this machine, against numbers worked
+// out by hand. tests/kernels/conformance_test.cc compares them with ref.
 #include <gtest/gtest.h>
 
 #include <cstdint>

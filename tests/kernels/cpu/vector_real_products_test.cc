@@ -15,7 +15,7 @@
 namespace kinglet::cpu::vector_real_products_test {
 namespace {
 
-// The dot product as rule 4 has it: 16 chains, folded, in blocks of 1,024 that fold pairwise.
+// The dot product by rule 4: 16 chains, folded, in blocks of 1,024 that fold pairwise.
 float OrderedDot(const float* a, const float* x, size_t n) {
   if (n < 32) {
     float sum = 0;

@@ -29,7 +29,7 @@ TEST(FindVectorFunctions, FillsEveryTableWhole) {
   EXPECT_EQ(FindVectorFunctions(Target::kScalar), nullptr);
 }
 
-// The list that other tests go through has each member once.
+// The list that other tests use has each member once.
 TEST(VectorMembers, NameEachFunctionOnce) {
   std::set<std::string> names;
   VectorMembers::ForEach([&]<auto kMember>() { names.insert(std::string(MemberName<kMember>())); });

@@ -13,7 +13,7 @@
 namespace kinglet::cpu::weights_test {
 namespace {
 
-// A case is the simplest owner of tensors and of the plan that names them.
+// An OpCase owns tensors and the plan that names them.
 OpCase CaseOf(uint64_t rows, uint64_t cols, Storage storage, bool pruned) {
   CaseBuilder builder("", rows * 100 + cols);
   MatVec op;
@@ -94,7 +94,7 @@ TEST_F(WeightStoreTest, PadsVectorsToWholePanels) {
   for (size_t i = 0; i < 32; ++i) EXPECT_EQ((*gain)[i], i < 17 ? values[i] : 0.0f);
 }
 
-// Releases a tensor's bytes; says which were, chunk by chunk.
+// A ReleaseBytes that records which bytes were released, chunk by chunk.
 struct Released {
   std::vector<MemoryRange> chunks;
   ReleaseBytes Function() {
@@ -150,7 +150,7 @@ TEST_F(WeightStoreTest, GivesBackWhatAStepHasConsumedUnlessSomebodyReadsIt) {
   }
 }
 
-// A byte that is given back before it is read for the last time shows as a wrong entry.
+// A byte that is released before it is read for the last time gives a wrong entry.
 TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
   for (const Storage storage : {Storage::kF32, Storage::kF16, Storage::kPerRow}) {
     for (const bool pruned : {false, true}) {
@@ -161,7 +161,7 @@ TEST_F(WeightStoreTest, ReadsNothingThatItHasGivenBack) {
       WeightStore store(op_case.plan, *functions_, [](WeightId, MemoryRange bytes) {
         std::fill_n(const_cast<std::byte*>(bytes.data()), bytes.size(), std::byte{0xFF});
       });
-      // Pools that cut panels, and overlap.
+      // Pools that do not begin at panels, and that overlap.
       const SharedPanels first = store.MatrixRows(0, 0, 1005),
                          rest = store.MatrixRows(0, 997, 1103);
       store.LayOut();

@@ -61,7 +61,7 @@ TEST(DefineRow, EqualsPyTorchInDoublePrecision) {
   }
 }
 
-// What the cache gives is what was computed, and what it holds is not computed again.
+// The cache returns what was computed, and a cached row is not computed again.
 TEST(DefineRow, IsTakenFromTheCache) {
   const NamedUnit named = DefineUnits()[4];
   const Example example = ReadExample(named);
@@ -75,7 +75,7 @@ TEST(DefineRow, IsTakenFromTheCache) {
   const std::vector<double> rows = run.Values(op.define->rows);
   EXPECT_TRUE(std::equal(computed.begin(), computed.end(), rows.begin()));
 
-  // The same cache with a row of another's.
+  // The same cache with another row's values.
   OpCase cached = op_case;
   std::vector<float> planted(rows.size(), 0.25F);
   cached.contents[static_cast<size_t>(op.define->rows)].reals = planted;

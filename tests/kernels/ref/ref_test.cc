@@ -243,12 +243,12 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
       one.Run(position);
       return static_cast<double>(one.template Values<TypeParam>(out)[0]);
     };
-    // The first token: alone, or beside a zero key with a zero value that takes weight.
+    // The first token: alone, or with a slot of zeros that has a share of the weight.
     const double alone = start == StreamStart::kMasked ? 10 : 10 * std::exp(1) / (std::exp(1) + 1);
     EXPECT_NEAR(feed(0, 1), alone, 1e-5);
     const double a = std::exp(2 * 1), b = std::exp(2 * 2);
     EXPECT_NEAR(feed(1, 2), (10 * a + 20 * b) / (a + b), 1e-5);
-    // Slot 0 is used again: the first token is gone.
+    // Slot 0 is used again: the first token is evicted.
     const double c = std::exp(0.5 * 2), d = std::exp(0.5 * 0.5);
     EXPECT_NEAR(feed(2, 0.5), (20 * c + 5 * d) / (c + d), 1e-5);
   }
@@ -363,8 +363,7 @@ TYPED_TEST(Ref, QrnnGatesWithAndWithoutThePreviousToken) {
   }
 }
 
-// Two heads; in the memory a query of 9s stands before each key, and the third slot is beyond the
-// source.
+// Two heads. In the memory a query of 9s lies before each key; the third slot is beyond the source.
 TYPED_TEST(Ref, SourceAttentionIsASoftmaxOverTheSource) {
   using T = TypeParam;
   OneStep<T> one;
@@ -437,7 +436,7 @@ TYPED_TEST(Ref, RowsOfASourceAreStoredAndLoaded) {
   EXPECT_EQ((std::vector<int16_t>(written, written + 4)), (std::vector<int16_t>{0, 0, -5, 9}));
 }
 
-// The one declared difference between ref and ref64 but for exp and log: docs/NUMERICS.md, rule 2.
+// The one difference between ref and ref64 apart from exp and log: docs/NUMERICS.md, rule 2.
 TEST(FixedPointInput, RoundsInFloatAndIsExactInDouble) {
   const auto run = [](auto scalar) {
     using T = decltype(scalar);

@@ -8,7 +8,8 @@
 namespace kinglet::ref::sum_test {
 namespace {
 
-// The rule written a second time from its words in docs/NUMERICS.md: levels of a tree, not a stack.
+// The rule implemented a second time from docs/NUMERICS.md, with levels of a tree instead of a
+// stack.
 float SumByTheWords(const std::vector<float>& x) {
   if (x.size() < 32) {
     float total = 0;
@@ -17,15 +18,15 @@ float SumByTheWords(const std::vector<float>& x) {
   }
   std::vector<float> level;
   for (size_t begin = 0; begin < x.size(); begin += 1024) {
-    std::vector<float> lanes(16, 0.0f);
-    for (size_t lane = 0; lane < 16; ++lane) {
-      for (size_t i = begin + lane; i < std::min(x.size(), begin + 1024); i += 16)
-        lanes[lane] += x[i];
+    std::vector<float> chains(16, 0.0f);
+    for (size_t chain = 0; chain < 16; ++chain) {
+      for (size_t i = begin + chain; i < std::min(x.size(), begin + 1024); i += 16)
+        chains[chain] += x[i];
     }
     for (size_t step : {8, 4, 2, 1}) {
-      for (size_t lane = 0; lane < step; ++lane) lanes[lane] += lanes[lane + step];
+      for (size_t chain = 0; chain < step; ++chain) chains[chain] += chains[chain + step];
     }
-    level.push_back(lanes[0]);
+    level.push_back(chains[0]);
   }
   while (level.size() > 1) {
     std::vector<float> next;

@@ -43,13 +43,13 @@ TEST(RatiosOf, AddedCodes) {
   EXPECT_DOUBLE_EQ(RatiosOf(shape).plain, 267735.0 * 384 * 4 / (267735.0 * 16 + 512.0 * 384 * 4));
 }
 
-// Slim's output pools: the larger ones decide about log2 K.
+// Slim's pools of different sizes: the largest one determines log2 K.
 TEST(RatiosOf, PoolsOfTwoSizes) {
   const CodedShape shape = {10, 4, 2, {4, 3}, 2};
   EXPECT_DOUBLE_EQ(RatiosOf(shape).plain, 32.0 * 40 / (10 * 2 * 2 + 32 * 7 * 2));
 }
 
-// What is left of a table of 10 x 4 floats are 6 floats.
+// A hashed table of 10 x 4 floats has 6 floats and no codes.
 TEST(RatiosOf, HashedCodesCostNothing) {
   EXPECT_DOUBLE_EQ(RatiosOf({10, 4, 2, {3}, 2, false}).plain, 40.0 / 6);
   EXPECT_DOUBLE_EQ(RatiosOf({10, 4, 2, {3}, 2, false}).published, 50.0 / 6);

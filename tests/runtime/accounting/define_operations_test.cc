@@ -1,4 +1,4 @@
-// Against the sums written out for small layers.
+// Compares with sums that are written out for small layers.
 #include "runtime/accounting/define_operations.h"
 
 #include <gtest/gtest.h>

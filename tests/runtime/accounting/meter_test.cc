@@ -64,7 +64,7 @@ TEST(Meter, BinsOfIds) {
   EXPECT_EQ(BinCounts(plan, {}), (std::vector<uint64_t>{0, 0, 0}));
 }
 
-// The paths say what a session really opens.
+// The paths say which clusters a session really computes.
 TEST(Meter, TheFullDistributionOpensEveryCluster) {
   TinyOptions options;
   options.cache_capacity = 5;
@@ -88,7 +88,7 @@ ModelDraft DraftWith(const TinySoftmax& softmax) {
   return draft;
 }
 
-// Past the 64th cluster too: only what was opened is counted.
+// Only computed clusters count, those beyond the 64th too.
 TEST(Meter, OneWordOfManyClasses) {
   const std::vector<uint32_t> sizes(200, 3);
   const auto bytes = *SerialiseModel(DraftWith({.head_size = 0, .tails = sizes}));
@@ -144,7 +144,8 @@ TEST(Meter, PathsOfAText) {
   EXPECT_EQ(PathOf(plan, 2, 0, ClusterSet::First(2)), (TokenPath{2, 0, ClusterSet::First(2)}));
 }
 
-// What sessions say they did, against the formula for the full distribution and against the plan.
+// Compares the work that sessions report with the formula for the full distribution and with the
+// plan.
 TEST(Meter, SessionsCountWhatTheyDo) {
   for (const uint32_t capacity : {0u, 4u}) {
     TinyOptions options;
@@ -169,7 +170,8 @@ TEST(Meter, SessionsCountWhatTheyDo) {
       expected += OperationTally{2, 4, 4} * static_cast<double>(cached.size());
       ExpectTally(full->last_work().arithmetic, expected);
 
-      // All clusters' steps, the cache's, and that arithmetic: what a token costs but its context.
+      // The steps of all clusters and the cache, and that arithmetic: a token without its context
+      // steps.
       const OperationTally query = QueryOperations(plan, kReference, t, full->last_work());
       Trace one;
       ++one.paths[PathOf(plan, t, kIds[t], kEvery)];
@@ -323,7 +325,7 @@ TEST(Meter, QuantisedStepsRescaleAndRound) {
   ExpectTally(Find(count, "layers.0.attention.rescale"), {2 * (12 + 10), 0, 0});
   ExpectTally(Find(count, "embed.rescale"), {16, 0, 0});
   ExpectTally(Find(count, "softmax.tail.1.fixed_point"), {0, 0, 4 + 1 + 16});
-  // ref64 leaves the projected hidden state as it is.
+  // ref64 does not round the projected hidden state.
   const ExecutedCount real64 =
       CountExecuted(plan, nonzeros, TraitsOf(**FindBackend("ref64")), steady);
   for (const Component& component : real64.components) {
@@ -346,7 +348,7 @@ TEST(Meter, IntegerWeightsWithRealInputsAreDecodedWhereTheyAreUsed) {
   }
 }
 
-// Dense planes multiply zeros: the products stay, the useful ones fall by one.
+// Dense planes multiply zeros too: the products stay the same, the useful ones are one fewer.
 TEST(Meter, OneWeightLess) {
   SyntheticConfig config;
   config.bits = 9;
@@ -359,7 +361,7 @@ TEST(Meter, OneWeightLess) {
   EXPECT_NEAR(before.useful_multiplications - after.useful_multiplications, 1, 1e-6);
 }
 
-// The published network: what the notebook left out is there (7 of 8 heads' query-position
+// The published network: what the notebook leaves out is counted (7 of 8 heads' query-position
 // products in 8 layers).
 TEST(Meter, EveryHeadMultipliesThePositions) {
   const SyntheticPlan model{SyntheticConfig()};
@@ -380,7 +382,7 @@ TEST(Meter, StepsHaveTheOperationsOfTheirParts) {
   options.cache_capacity = 4;
   const auto file = TinyFile(options);
   const Plan plan = *Lower(*file);
-  // Of four tokens one opens no tail.
+  // One of four tokens computes no tail.
   const Trace paths = {{{{6, 1, kEvery}, 3}, {{6, 1, {0}}, 1}}, {}};
   const ExecutedCount count = CountExecuted(plan, CountNonzeros(plan.weights), kReference, paths);
   const std::vector<OperationTally> steps = CountSteps(plan, kReference, paths);

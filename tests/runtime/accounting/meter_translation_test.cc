@@ -1,4 +1,4 @@
-// What translations take, by the formulas of docs/ACCOUNTING.md.
+// The operations of translations, by the formulas of docs/ACCOUNTING.md.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -100,8 +100,7 @@ TEST(Meter, TranslationsAreCountedByTheLengthsOfBothSides) {
   }
 }
 
-// Attention to the source takes rescaling of its sums and rounding of its weights where it is in
-// integers.
+// Attention to the source in integers also rescales its sums and rounds its weights.
 TEST(Meter, QuantisedAttentionToTheSource) {
   const auto file =
       *ModelFile::FromBytes(*SerialiseModel(TinyTranslation({.bits = 9, .quantised = true})));

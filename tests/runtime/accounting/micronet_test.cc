@@ -1,6 +1,6 @@
-// Every number that is compared with is published: in the paper (Yan et al. 2020), or printed by
-// the notebooks of mit-han-lab/neurips-micronet; the dense components are the notebook's formulas
-// worked out by hand.
+// Every expected number is published, in the paper (Yan et al. 2020) or printed by the notebooks of
+// mit-han-lab/neurips-micronet. The dense components are the notebook's formulas worked out by
+// hand.
 #include "runtime/accounting/micronet.h"
 
 #include <gtest/gtest.h>
@@ -117,8 +117,8 @@ Json Published() {
   return Json::parse(file);
 }
 
-// The published network's weights are not to be had; with the sparsities its training aimed at, the
-// counts come within 0.01 % of what the notebook printed.
+// The published network's weights are not available. With the sparsities that its training aimed
+// at, the counts are within 0.01 % of what the notebook printed.
 TEST(Micronet2019, TheBestConfiguration) {
   const Json json = Published();
   const SyntheticPlan model(FindPreset("best")->spec);
@@ -249,8 +249,8 @@ MicronetCount CodedCountOf(const SyntheticPlan& model) {
   return *CountMicronet2019(model.plan(), model.nonzeros, {});
 }
 
-// Li et al. 2018, section 3.2: M H / K products once, then K - 1 sums for each word. Looking the
-// input up is free, a code of b bits is b bits.
+// Li et al. 2018, section 3.2: M H / K products once, then K - 1 sums for each word. Looking up the
+// input is free; a code counts with its bits.
 TEST(Micronet2019, CodedTables) {
   const SyntheticPlan model(SmallCoded({5, 4, 4, 4}));
   const MicronetCount count = CodedCountOf(model);
@@ -290,7 +290,8 @@ TEST(Micronet2019, OneWeightOfACodebookLess) {
   EXPECT_EQ(output.storage.nonzero - input.storage.nonzero, 1u);
 }
 
-// A translation by the notebook's formulas: what it sees is a mean, and linear in it.
+// A translation by the notebook's formulas. The number of tokens seen is a mean; the count is
+// linear in it.
 TEST(MicronetRules, TranslationsByWhatTheirTokensSee) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyTranslation()));
   const Plan plan = *Lower(*file);

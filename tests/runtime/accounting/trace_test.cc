@@ -37,7 +37,7 @@ TEST(EncoderTrace, TokensOfASourceTakeOnePathForEachBin) {
     EXPECT_TRUE(path.encodes);
     EXPECT_EQ(path.source_length, 5u);
     EXPECT_EQ(count, path.bin == 0 ? 3u : 2u);
-    // All of the encoder's steps and nothing else.
+    // All steps of the encoder and no others.
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       EXPECT_EQ(RunsOn(plan, path, i), i >= plan.encoder->passes.front().begin);
     }

@@ -39,7 +39,7 @@ const StepTraffic& Find(const Model& model, const std::vector<StepTraffic>& traf
   return traffic[i];
 }
 
-// Memory of a stream that is never looked into.
+// Addresses of a stream's memory, which nothing reads.
 struct Blank {
   explicit Blank(const Model& model)
       : scratch(model.layout().scratch_bytes), state(model.layout().state_bytes) {}
@@ -54,7 +54,7 @@ uint64_t Distinct(const Model& model, const std::vector<StepTraffic>& traffic, s
   return TotalBytes(DistinctMemory(traffic, memory));
 }
 
-// The network of examples/wikitext2 but for its words: 6 layers of width 128, 4 heads of 32, inner
+// The network of examples/wikitext2 with fewer words: 6 layers of width 128, 4 heads of 32, inner
 // 512, window 97, cache 2,000; bins of 100, 200 and 300 words with rows of 128, 64 and 32.
 TinyOptions DemoShapes() {
   TinyOptions options;
@@ -82,7 +82,7 @@ struct WeightBytes {
   }
   uint64_t Vector(uint64_t rows) const { return Padded(rows) * 4; }
 
-  // A token of the first bin, whose embedding row lies in the head's matrix.
+  // A token of the first bin, whose embedding row is a row of the head's matrix.
   uint64_t FullStep() const {
     const uint64_t layer = Matrix(384, 128) + Vector(384) +  // qkv
                            Padded(97) * 32 * 4 +             // positions, transposed
@@ -97,7 +97,7 @@ struct WeightBytes {
   }
 };
 
-// Everything a stream holds: with window and cache full, a full step touches all of it.
+// With window and cache full, a full step touches all of a stream's memory.
 uint64_t StreamBytes() {
   const uint64_t state_of_layer = 2 * 97 * 4 * 32 * 2;  // keys and values, 16-bit codes
   const uint64_t layer = 128 * 4 + 128 * 2 +            // norm1 and its codes
@@ -226,7 +226,7 @@ TEST(TrafficOf, OnlyTheFilledPartOfWindowAndCacheIsRead) {
   EXPECT_EQ(bytes({50, 0, kEvery}, "cache.weights", true), 4u * (8 + 4 * 8));
   EXPECT_EQ(bytes({50, 0, kEvery}, "cache.weights", false), 4u * (4 + 1));
 
-  // Zeros before the stream's start take part where a model was trained so.
+  // In models trained with zeros before the stream's start, those take part.
   options.quantised = true;
   const auto zeros = Open(options, "ref");
   const auto traffic = Traffic(*zeros, {0, 0, kEvery});
@@ -276,8 +276,8 @@ TEST(Merged, JoinsWhatTouchesAndDropsWhatIsEmpty) {
   EXPECT_TRUE(Merged({}).empty());
 }
 
-// Streams of a session share the memory that queries work in (runtime/queries/query_frames.h):
-// nothing that a token left in scratch of its own may be read there.
+// Streams of a session share the memory of queries (runtime/queries/query_frames.h), so queries
+// must not read scratch that a token has written.
 TEST(QueryMemory, OnlyQueriesTouchItAndTheyTouchNothingElseButState) {
   TinyOptions quantised;
   quantised.quantised = true;

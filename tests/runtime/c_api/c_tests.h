@@ -1,5 +1,5 @@
-// The tests of the C interface that are strict C11 themselves, and the models they are given. Each
-// returns NULL, or where and what the first expectation was that did not hold.
+// The tests of the C interface that are written in strict C11, and the models that they use. Each
+// test returns NULL, or the place and text of the first expectation that failed.
 #ifndef KINGLET_TESTS_RUNTIME_C_API_C_TESTS_H_
 #define KINGLET_TESTS_RUNTIME_C_API_C_TESTS_H_
 
@@ -24,7 +24,7 @@ enum test_model {
   TEST_MODEL_OVERFLOWS,           // its own numbers are not finite
   TEST_MODEL_DAMAGED,             // a flipped bit
   TEST_MODEL_OF_ANOTHER_VERSION,  // format version 2
-  TEST_MODEL_SENSELESS,           // whole, but says what cannot be
+  TEST_MODEL_SENSELESS,           // undamaged, but its description is invalid
   TEST_MODEL_CLASSIFIER,          // no language model: vectors of 6 and 4 classes, padding word 0
   TEST_MODEL_POSITIONS,           // start token 2, five positions; 17 words
   TEST_MODEL_TRANSLATION,         // an encoder of 7 positions, words "s0", "s1", ..; "<s>" is 2
@@ -32,7 +32,7 @@ enum test_model {
 enum { TEST_WORDS = 23, TEST_SOURCE_WORDS = 13 };
 
 test_bytes TestModel(enum test_model which);
-// A file of these bytes, in a place for temporary files. The caller removes it.
+// Writes these bytes to a temporary file. The caller removes it.
 const char* TestFile(test_bytes bytes);
 
 const char* TestEmbeddings(void);

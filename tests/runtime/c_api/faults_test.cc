@@ -1,5 +1,5 @@
-// What the C interface does with arguments, options and files that are wrong, and when memory runs
-// out: it says so, changes nothing and goes on.
+// The C interface with wrong arguments, options and files, and when memory runs out: it returns an
+// error, changes nothing and continues to work.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 static thread_local int64_t allocations_left = -1;
 static thread_local uint64_t allocations_made = 0;
 
-// Whether the next one is to be had.
+// Whether the next allocation succeeds.
 static bool Allocate() {
   ++allocations_made;
   if (allocations_left == 0) return false;
@@ -33,7 +33,7 @@ static bool Allocate() {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-// What streams are made of.
+// The tokens of the streams.
 void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   const auto multiple = static_cast<size_t>(alignment);
   const size_t padded = (size / multiple + 1) * multiple;
@@ -99,8 +99,8 @@ TEST(CApi, ErrorTextIsOneShortLinePerThread) {
   }
 }
 
-// Lets the first, second, third... allocation of `call` fail until it succeeds; after each failure
-// `unchanged` looks whether anything changed.
+// Lets the first, second, third ... allocation of `call` fail until the call succeeds, and calls
+// `unchanged` after each failure.
 template <class Call, class Unchanged>
 void FailEachAllocation(const char* what, Call call, Unchanged unchanged) {
   for (int64_t limit = 0; limit < 100000; ++limit) {
@@ -156,7 +156,7 @@ TEST(CApi, RunningOutOfMemoryIsAnErrorLikeAnyOther) {
       "find_token", [&] { return kinglet_model_find_token(model, "w3", 2, &id); }, nothing);
   EXPECT_EQ(id, 3U);
 
-  // The text of an error comes without memory too.
+  // Reporting the error needs no memory.
   allocations_left = 0;
   EXPECT_EQ(kinglet_session_step(session, 0, 23), KINGLET_OUT_OF_MEMORY);
   allocations_left = -1;
@@ -191,7 +191,7 @@ TEST(CApi, RunningOutOfMemoryLeavesEmbeddingsAsTheyWere) {
   kinglet_model_close(model);
 }
 
-// All that can be seen of a session: positions, probabilities and states of its lanes.
+// Everything that a caller sees of a session: positions, probabilities and states of its lanes.
 std::vector<std::vector<unsigned char>> Picture(kinglet_session* session, uint32_t lanes) {
   std::vector<std::vector<unsigned char>> picture;
   for (uint32_t lane = 0; lane < lanes; ++lane) {
@@ -336,7 +336,7 @@ TEST_P(OutOfMemory, LeavesEveryLaneAndStateAsItWas) {
       "backend", [&] { return kinglet_model_backend(model, text, 40, nullptr); }, [] {});
   EXPECT_STREQ(text, GetParam());
 
-  // After all that, lane 1 goes on as one that never saw a failure.
+  // After all failures, lane 1 continues like a stream without any.
   kinglet_status status;
   kinglet_session* fresh = StartThree(model, &status);
   ASSERT_EQ(status, KINGLET_OK);

@@ -1,4 +1,4 @@
-// kinglet.h in a program of C++11, which has none of what the library's own C++ needs.
+// kinglet.h in a C++11 program.
 #include "kinglet/kinglet.h"
 
 static_assert(__cplusplus < 201402L, "compiled as C++11");

@@ -1,4 +1,4 @@
-// The library's own Model and Session, in the same program as the header's.
+// Uses the library's own Model and Session in one program with the classes of kinglet.hpp.
 #include <cmath>
 #include <span>
 

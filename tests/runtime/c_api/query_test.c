@@ -23,7 +23,7 @@ const char* TestQueries(void) {
     all[V] = probabilities[V] = 5;
     EXPECT_OK(kinglet_session_log_probabilities(session, lane, all, V + 1));
     EXPECT_OK(kinglet_session_probabilities(session, lane, probabilities, V + 1));
-    EXPECT(all[V] == 5 && probabilities[V] == 5);  // beyond the words nothing is written
+    EXPECT(all[V] == 5 && probabilities[V] == 5);  // elements beyond the words are left alone
     double sum = 0;
     for (uint32_t i = 0; i < V; ++i) {
       double one = 5;
@@ -41,7 +41,7 @@ const char* TestQueries(void) {
     EXPECT(some[6] == 5);
     EXPECT_OK(kinglet_session_log_probabilities_of(session, lane, NULL, 0, NULL));
 
-    // The best k: none of the others is before one of them.
+    // None of the other words is more probable than one of the k.
     const uint32_t ks[] = {0, 1, 5, V, V + 1, UINT32_MAX};
     for (int i = 0; i < 6; ++i) {
       uint32_t best[V + 1], count = 99;
@@ -110,7 +110,7 @@ const char* TestQueryErrors(void) {
   EXPECT_INVALID(kinglet_session_sample(session, 0, 1, 1, NULL));
   EXPECT(one == 5 && some[0] == 5 && all[0] == 5 && word == 99 && words[0] == 99 && count == 99);
 
-  // Too little room: the number needed, and nothing else.
+  // Too little room: only the number of words is written.
   EXPECT(kinglet_session_top_k(session, 0, 3, words, NULL, 2, &count) == KINGLET_BUFFER_TOO_SMALL);
   EXPECT(count == 3 && words[0] == 99);
   EXPECT(kinglet_session_top_k(session, 0, V + 1, NULL, some, 2, NULL) == KINGLET_BUFFER_TOO_SMALL);
@@ -206,7 +206,7 @@ const char* TestWork(void) {
   EXPECT_OK(kinglet_session_last_work(session, 0, &work));
   EXPECT(work.clusters_opened == 1 && work.cache_computed == 1);
   EXPECT(work.multiplications > 0 && work.additions > 0 && work.others > 0);
-  EXPECT_OK(kinglet_session_log_probability(session, 0, V - 1, &one));  // of the last tail
+  EXPECT_OK(kinglet_session_log_probability(session, 0, V - 1, &one));  // a word of the last tail
   EXPECT_OK(kinglet_session_last_work(session, 0, &work));
   EXPECT((work.clusters_opened & 1) == 0 && work.clusters_opened != 0 && work.cache_computed == 0);
   const uint64_t tail = work.clusters_opened;

@@ -22,7 +22,7 @@ TEST(LowerEmbedding, IsOneStepThatFillsTheResidualStream) {
   }
 }
 
-// One step too, with memory of its own that is no state.
+// A DeFINE unit is one step too; its memory is scratch, not state.
 TEST(LowerEmbedding, AUnitComesWithItsCache) {
   const auto file = *ModelFile::FromBytes(*SerialiseModel(TinyDefine({.cache_rows = 5})));
   const auto* block = FindBlock<AdaptiveEmbedding>(file->description());

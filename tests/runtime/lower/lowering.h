@@ -1,4 +1,5 @@
-// What the tests of this folder share: a tiny model's file and a way to look into plans.
+// What the tests of this folder share: a tiny model's file, and functions that find steps of a
+// plan.
 #ifndef KINGLET_TESTS_RUNTIME_LOWER_LOWERING_H_
 #define KINGLET_TESTS_RUNTIME_LOWER_LOWERING_H_
 

@@ -23,7 +23,7 @@ struct Lowered {
     ADD_FAILURE() << "no step " << name;
     return 0;
   }
-  // The buffer's name if it is kept from token to token.
+  // The buffer's name if it is state.
   std::set<std::string> States() const {
     std::set<std::string> names;
     for (const BufferSpec& buffer : plan.buffers) {
@@ -51,14 +51,14 @@ TEST(LowerRecurrent, WhatThePreviousTokenLeftIsMultipliedFirst) {
   }
 }
 
-// Saving a stream copies its state: nothing is kept that no later token reads.
+// Only what a later token reads is state, because saving a stream copies it.
 TEST(LowerRecurrent, StateIsWhatTheNextTokenReads) {
   using Names = std::set<std::string>;
   EXPECT_EQ(Lowered({.cells = {Cell::kLstm, Cell::kLstm}}).States(),
             (Names{"layers.0.hidden", "layers.0.cell", "hidden", "layers.1.cell"}));
   EXPECT_EQ(Lowered({.cells = {Cell::kTanh, Cell::kRelu}}).States(),
             (Names{"layers.0.hidden", "hidden"}));
-  // The first QRNN layer reads the embedding before; the others nothing but their own cells.
+  // The first QRNN layer reads the previous embedding; the others only their own cells.
   EXPECT_EQ(Lowered({.cells = {Cell::kQrnn, Cell::kQrnn}}).States(),
             (Names{"embedded", "layers.0.cell", "layers.1.cell", "hidden"}));
   // With quantisers products read codes; a GRU mixes its own output as reals.
@@ -77,7 +77,7 @@ TEST(LowerRecurrent, EveryProductOfACalibratedModelIsInteger) {
   for (const MatVec* product : products) {
     EXPECT_EQ(lowered.plan.buffer(product->x).element, Element::kCode16);
   }
-  // The embedding's, and one for each layer's output.
+  // One for the embedding, and one for each layer's output.
   EXPECT_EQ(OpsOf<Quantise>(lowered.plan).size(), 5u);
 }
 

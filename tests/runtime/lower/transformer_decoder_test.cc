@@ -12,7 +12,7 @@ TEST(LowerDecoder, AQuantisedLayerHasItsSevenQuantisersAndTheModelOneMore) {
   const auto file = TinyFile(options);
   const auto plan = Lower(*file);
   ASSERT_TRUE(plan.ok());
-  // Six are steps of their own, the attention weights' is part of the attention.
+  // Six quantisers are steps; that of the attention weights is part of the attention.
   EXPECT_EQ(OpsOf<Quantise>(*plan).size(), 3u * 6 + 1);
   EXPECT_EQ(OpsOf<WindowAttention>(*plan).size(), 3u);
   for (const Step& step : plan->steps) {

@@ -24,7 +24,7 @@ TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
   EXPECT_EQ(plan.encoder->vocabulary_size, 13u);
   EXPECT_EQ(plan.encoder->window, 7u);
   ASSERT_EQ(plan.encoder->passes.size(), 4u);
-  // One after the other, behind all other steps.
+  // The passes come one after the other, after all other steps.
   EXPECT_EQ(plan.encoder->passes.front().begin, plan.clusters.back().steps.end);
   for (size_t i = 1; i < 4; ++i) {
     EXPECT_EQ(plan.encoder->passes[i].begin, plan.encoder->passes[i - 1].end);
@@ -36,11 +36,11 @@ TEST(LowerEncoder, APassForEachLayerAndOneBeforeThem) {
   for (const BufferSpec& buffer : plan.buffers) {
     EXPECT_TRUE(buffers.insert(buffer.name).second) << buffer.name;
   }
-  // The words that the model predicts are embedded first.
+  // The embedding of the target comes first.
   EXPECT_EQ(plan.steps[EmbeddingStep(plan)].name, "embed");
 }
 
-// A pass may not read rows that it writes: a token would see its neighbours in two layers.
+// A pass must not read rows that it writes: a token would see other tokens in two different layers.
 TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
   const Lowered lowered({.encoder_layers = 4});
   const Plan& plan = lowered.plan;
@@ -59,7 +59,7 @@ TEST(LowerEncoder, PassesReadRowsOfThePassBefore) {
   }
 }
 
-// Codes of two layers have steps of their own, so no two layers share rows.
+// Each layer has a quantiser of its own, so codes of two layers do not share rows.
 TEST(LowerEncoder, QuantisedRowsAreCodesOfTheirLayer) {
   const Lowered lowered({.bits = 9, .quantised = true, .encoder_layers = 4});
   const Plan& plan = lowered.plan;

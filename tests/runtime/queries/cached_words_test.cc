@@ -26,7 +26,7 @@ TEST(CachedWords, WithoutRoomThereAreNone) {
   words.ForEachOf(1, [](uint32_t, float) { ADD_FAILURE(); });
 }
 
-// A ring of pairs, as a stream's cache is, against a map that is filled anew for each token.
+// Compares the table of a ring of pairs, like a stream's cache, with a map filled for each token.
 class Ring {
  public:
   Ring(uint32_t pairs, std::vector<uint32_t> firsts)
@@ -83,7 +83,7 @@ TEST(CachedWords, AddUpWeightsAsAMapDoes) {
   }
 }
 
-// Every token a word never seen before: more than there is room for.
+// Every token is a new word: more words than the table has room for.
 TEST(CachedWords, ManyMoreWordsThanPairs) {
   TestRandom random(2);
   Ring ring(5, {0});
@@ -93,7 +93,7 @@ TEST(CachedWords, ManyMoreWordsThanPairs) {
   }
 }
 
-// As after a stream has been reset, or its table was another stream's.
+// As after a reset of the stream, or when the table was another stream's.
 TEST(CachedWords, OtherPairsThanLastTime) {
   TestRandom random(3);
   Ring ring(40, {0, 50});

@@ -10,11 +10,11 @@
 #include "tests/runtime/queries/tiny_session.h"
 #include "tests/support/recurrent_builder.h"
 
-namespace kinglet {
+namespace kinglet::neural_cache_mix_test {
 namespace {
 
-// AWD-LSTM's neural cache: nothing of it shows until more pairs were seen than it holds, and then
-// it is all there.
+// AWD-LSTM's neural cache has no effect until the stream has more pairs than it holds; then all of
+// it takes part.
 TEST(Distribution, ACachePastItsCapacityStartsWhole) {
   constexpr uint32_t kCapacity = 5;
   TinyRecurrentOptions with{.cache_capacity = kCapacity}, without;
@@ -45,4 +45,4 @@ TEST(Distribution, ACachePastItsCapacityStartsWhole) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::neural_cache_mix_test

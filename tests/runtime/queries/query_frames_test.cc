@@ -1,4 +1,4 @@
-// A few places for the lanes that are asked.
+// A few places for the lanes that are queried.
 #include "runtime/queries/query_frames.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(QueryFrames, ALaneKeepsItsPlaceUntilAsManyOthersHaveTakenOne) {
     const bool had = frames.Take(frame);
     EXPECT_NE(frame.scratch, nullptr);
     EXPECT_NE(frame.state, nullptr);
-    // Who comes later finds what was there.
+    // The lane finds what it left there.
     if (!had) frame.scratch[0] = static_cast<std::byte>(lane);
     EXPECT_EQ(frame.scratch[0], static_cast<std::byte>(lane));
     return had;
@@ -30,7 +30,7 @@ TEST(QueryFrames, ALaneKeepsItsPlaceUntilAsManyOthersHaveTakenOne) {
   EXPECT_FALSE(take(7));
   EXPECT_FALSE(take(5));
   EXPECT_TRUE(take(0));   // three lanes, three places
-  EXPECT_FALSE(take(2));  // that of 7, which is longest ago
+  EXPECT_FALSE(take(2));  // takes the place of 7, which was taken the longest ago
   EXPECT_TRUE(take(5));
   EXPECT_TRUE(take(0));
   EXPECT_FALSE(take(7));

@@ -4,7 +4,7 @@
 
 #include "tests/runtime/queries/tiny_session.h"
 
-namespace kinglet {
+namespace kinglet::query_memory_test {
 namespace {
 
 TEST(QueryMemory, IsReservedForTheLargestQueryOfAtMostEightStreams) {
@@ -23,4 +23,4 @@ TEST(QueryMemory, IsReservedForTheLargestQueryOfAtMostEightStreams) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::query_memory_test

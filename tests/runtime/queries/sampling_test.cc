@@ -38,7 +38,7 @@ TEST(Sampling, UniformDrawsAreTheDocumentedDigest) {
   EXPECT_NE(UniformDraw(1, 2, 3), UniformDraw(1, 3, 2));
 }
 
-// The sum itself, of random words whose probabilities add up to `share`.
+// The mass itself, of random words whose probabilities add up to `share`.
 TEST(Sampling, BoundsHoldForEveryTemperature) {
   TestRandom random(3);
   for (int round = 0; round < 2000; ++round) {
@@ -101,7 +101,7 @@ TEST(Sampling, ExactMassesAreChosenByTheirCumulativeSum) {
   EXPECT_EQ(*DrawCluster(one, 0.999), 0u);
 }
 
-// Whatever the masses turn out to be within their bounds, an early choice is the one they give.
+// A cluster that is drawn from bounds is the one that all masses within these bounds give.
 TEST(Sampling, AnEarlyChoiceIsNeverTakenBack) {
   TestRandom random(11);
   int decided = 0, open = 0;

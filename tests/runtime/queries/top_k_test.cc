@@ -1,12 +1,12 @@
-// Which tails a top-k computes and which it skips. That its answers are right is
-// tests/runtime/session_test.cc's.
+// Which tails a top-k computes and which it skips. tests/runtime/session_test.cc checks its
+// answers.
 #include "runtime/queries/top_k.h"
 
 #include <gtest/gtest.h>
 
 #include "tests/runtime/queries/tiny_session.h"
 
-namespace kinglet {
+namespace kinglet::top_k_test {
 namespace {
 
 TEST(Distribution, TopKLeavesTailsThatCannotMatterAlone) {
@@ -48,4 +48,4 @@ TEST(Distribution, EqualWordsComeByLowerIdFirst) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::top_k_test

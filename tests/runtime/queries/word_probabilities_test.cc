@@ -5,7 +5,7 @@
 
 #include "tests/runtime/queries/tiny_session.h"
 
-namespace kinglet {
+namespace kinglet::word_probabilities_test {
 namespace {
 
 TEST(Distribution, OneWordNeedsTheHeadAndItsOwnTail) {
@@ -20,4 +20,4 @@ TEST(Distribution, OneWordNeedsTheHeadAndItsOwnTail) {
 }
 
 }  // namespace
-}  // namespace kinglet
+}  // namespace kinglet::word_probabilities_test
