@@ -240,7 +240,7 @@ TEST(ConvertTransformerXlFiles, WrongShards) {
   fs::rename(first, folder.Path("aside"));
   EXPECT_EQ(Convert(options).status().code(), KINGLET_NOT_FOUND);
   fs::copy_file(second, first);
-  EXPECT_NE(Convert(options).status().message().find("only tensors that the index has there"),
+  EXPECT_NE(Convert(options).status().message().find("only tensors that the index puts there"),
             std::string::npos);
   fs::remove(first);
   fs::rename(folder.Path("aside"), first);
