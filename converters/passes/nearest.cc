@@ -10,21 +10,21 @@
 namespace kinglet {
 namespace {
 
-constexpr uint64_t kPanel = 16;         // centroids of a panel: four SSE registers
-constexpr uint64_t kTogether = 2;       // vectors that share the loads of a panel
-constexpr uint64_t kNearestBlock = 64;  // vectors that stay in the L2 cache for all panels
+constexpr uint64_t kVectorsOfPanel = 16;  // centroids of a panel: four SSE registers
+constexpr uint64_t kTogether = 2;         // vectors that share the loads of a panel
+constexpr uint64_t kNearestBlock = 64;    // vectors that stay in the L2 cache for all panels
 
-using PanelScores = std::array<float, kPanel>;
+using PanelScores = std::array<float, kVectorsOfPanel>;
 // For one vector: the best score so far at each place in a panel, and the panel it came from.
 struct Best {
   PanelScores score;
-  std::array<uint32_t, kPanel> panel;
+  std::array<uint32_t, kVectorsOfPanel> panel;
 };
 
 // Four floats in one register, because GCC does not keep plain arrays of scores in registers. Each
 // score is summed on its own, so its bits do not depend on the width of the machine's vectors.
 using Quad = float __attribute__((vector_size(16)));
-constexpr uint64_t kQuads = kPanel / 4;
+constexpr uint64_t kQuads = kVectorsOfPanel / 4;
 
 Quad LoadQuad(const float* from) {
   Quad quad;
@@ -42,7 +42,8 @@ void VisitPanel(const float* vectors, uint64_t length, const float* panel,
   }
   for (uint64_t i = 0; i < length; ++i) {
     Quad entries[kQuads];
-    for (uint64_t q = 0; q < kQuads; ++q) entries[q] = LoadQuad(panel + i * kPanel + 4 * q);
+    for (uint64_t q = 0; q < kQuads; ++q)
+      entries[q] = LoadQuad(panel + i * kVectorsOfPanel + 4 * q);
     for (uint64_t v = 0; v < kCount; ++v) {
       const float x = vectors[v * length + i];
       for (uint64_t q = 0; q < kQuads; ++q) scores[v][q] -= x * entries[q];
@@ -51,7 +52,7 @@ void VisitPanel(const float* vectors, uint64_t length, const float* panel,
   for (uint64_t v = 0; v < kCount; ++v) {
     PanelScores score;
     std::memcpy(score.data(), scores[v], sizeof score);
-    for (uint64_t c = 0; c < kPanel; ++c) {
+    for (uint64_t c = 0; c < kVectorsOfPanel; ++c) {
       const bool nearer = score[c] < best[v].score[c];
       best[v].score[c] = nearer ? score[c] : best[v].score[c];
       best[v].panel[c] = nearer ? number : best[v].panel[c];
@@ -60,10 +61,10 @@ void VisitPanel(const float* vectors, uint64_t length, const float* panel,
 }
 
 uint32_t FirstOfBest(const Best& best) {
-  uint64_t code = best.panel[0] * kPanel;
+  uint64_t code = best.panel[0] * kVectorsOfPanel;
   float score = best.score[0];
-  for (uint64_t c = 1; c < kPanel; ++c) {
-    const uint64_t other = best.panel[c] * kPanel + c;
+  for (uint64_t c = 1; c < kVectorsOfPanel; ++c) {
+    const uint64_t other = best.panel[c] * kVectorsOfPanel + c;
     if (best.score[c] < score || (best.score[c] == score && other < code)) {
       score = best.score[c];
       code = other;
@@ -77,15 +78,15 @@ uint32_t FirstOfBest(const Best& best) {
 NearestCentroids::NearestCentroids(std::span<const float> centroids, uint64_t count,
                                    uint64_t length)
     : length_(length) {
-  const uint64_t panels = (count + kPanel - 1) / kPanel;
-  panels_.assign(panels * length * kPanel, 0.0F);
-  half_squares_.assign(panels * kPanel, std::numeric_limits<float>::infinity());
+  const uint64_t panels = (count + kVectorsOfPanel - 1) / kVectorsOfPanel;
+  panels_.assign(panels * length * kVectorsOfPanel, 0.0F);
+  half_squares_.assign(panels * kVectorsOfPanel, std::numeric_limits<float>::infinity());
   for (uint64_t c = 0; c < count; ++c) {
-    float* panel = panels_.data() + c / kPanel * length * kPanel;
+    float* panel = panels_.data() + c / kVectorsOfPanel * length * kVectorsOfPanel;
     double squares = 0;
     for (uint64_t i = 0; i < length; ++i) {
       const float entry = centroids[c * length + i];
-      panel[i * kPanel + c % kPanel] = entry;
+      panel[i * kVectorsOfPanel + c % kVectorsOfPanel] = entry;
       squares += double{entry} * double{entry};
     }
     half_squares_[c] = static_cast<float>(squares / 2);
@@ -93,7 +94,7 @@ NearestCentroids::NearestCentroids(std::span<const float> centroids, uint64_t co
 }
 
 void NearestCentroids::FindRange(const float* vectors, std::span<uint32_t> codes) const {
-  const uint64_t panels = half_squares_.size() / kPanel;
+  const uint64_t panels = half_squares_.size() / kVectorsOfPanel;
   std::array<Best, kNearestBlock> best;
   for (uint64_t begin = 0; begin < codes.size(); begin += kNearestBlock) {
     const uint64_t count = std::min(kNearestBlock, codes.size() - begin);
@@ -103,8 +104,8 @@ void NearestCentroids::FindRange(const float* vectors, std::span<uint32_t> codes
     }
     const float* block = vectors + begin * length_;
     for (uint64_t p = 0; p < panels; ++p) {
-      const float* panel = panels_.data() + p * length_ * kPanel;
-      const float* half_squares = half_squares_.data() + p * kPanel;
+      const float* panel = panels_.data() + p * length_ * kVectorsOfPanel;
+      const float* half_squares = half_squares_.data() + p * kVectorsOfPanel;
       const auto number = static_cast<uint32_t>(p);
       uint64_t v = 0;
       for (; v + kTogether <= count; v += kTogether) {
