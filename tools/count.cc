@@ -198,12 +198,12 @@ Result<CountInput> ReadInput(const CountOptions& options,
     input.bin_counts.front() = 1;  // all bins cost the same
   }
   // Sums of counts stay exact in double.
-  constexpr uint64_t kMaxTokens = uint64_t{1} << 53;
-  uint64_t left = kMaxTokens;
+  constexpr uint64_t kMaxCountedTokens = uint64_t{1} << 53;
+  uint64_t left = kMaxCountedTokens;
   for (const uint64_t count : input.bin_counts) {
     if (count > left) {
       return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--bin-counts",
-                             "at most " + std::to_string(kMaxTokens) + " tokens in all",
+                             "at most " + std::to_string(kMaxCountedTokens) + " tokens in all",
                              options.bin_counts);
     }
     left -= count;

@@ -7,9 +7,9 @@
 
 #include "format/limits.h"
 #include "format/model_file.h"
-#include "tests/support/unpack.h"
 #include "tests/format/hostile_edits.h"
 #include "tests/support/transformer_builder.h"
+#include "tests/support/unpack.h"
 
 namespace kinglet::block_reader_test {
 namespace {

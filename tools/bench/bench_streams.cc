@@ -9,10 +9,10 @@
 namespace kinglet {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using BenchClock = std::chrono::steady_clock;
 
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double SecondsSince(BenchClock::time_point start) {
+  return std::chrono::duration<double>(BenchClock::now() - start).count();
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
 }
 
 Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
-  const Clock::time_point start = observed_ ? Clock::now() : Clock::time_point();
+  const BenchClock::time_point start = observed_ ? BenchClock::now() : BenchClock::time_point();
   // Write the full distributions of a group while its logits are in the processor's caches. A
   // device that ranks words itself takes all lanes at once.
   const bool at_once = query.mode != BenchMode::kFull && RanksOnDevice(share, query);
@@ -161,7 +161,7 @@ Status BenchStreams::Feed(uint64_t tokens) {
 }
 
 Result<double> BenchStreams::Encode(std::span<const uint32_t> source) {
-  const Clock::time_point start = Clock::now();
+  const BenchClock::time_point start = BenchClock::now();
   const Status status = RunTogether([&](Share& share) -> Status {
     for (const uint32_t lane : share.lanes) {
       KINGLET_RETURN_IF_ERROR(share.session->Encode(source, lane));
@@ -181,7 +181,7 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
     KINGLET_RETURN_IF_ERROR(StepShare(share));
     return AskShare(share, query);
   };
-  const Clock::time_point start = Clock::now();
+  const BenchClock::time_point start = BenchClock::now();
   const Status status = RunTogether(work);
   const double seconds = SecondsSince(start);
   KINGLET_RETURN_IF_ERROR(status);
