@@ -18,7 +18,7 @@ namespace {
 std::vector<float> Floats() {
   std::vector<float> floats;
   for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 257) {
-    floats.push_back(internal::FloatFromBits(static_cast<uint32_t>(bits)));
+    floats.push_back(kinglet::internal::FloatFromBits(static_cast<uint32_t>(bits)));
   }
   return floats;
 }
