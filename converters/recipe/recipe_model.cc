@@ -1,7 +1,6 @@
 #include "converters/recipe/recipe_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -9,12 +8,12 @@
 #include <vector>
 
 #include "converters/passes/kd_codes.h"
+#include "converters/recipe/folded_parts.h"
 #include "converters/recipe/recipe_table.h"
 #include "converters/recipe/recipe_tensors.h"
 #include "converters/recipe/recipe_unit.h"
 #include "converters/sources/quoted.h"
 #include "format/limits.h"
-#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -78,9 +77,9 @@ class ModelMaker {
     return {};
   }
 
-  // What a tensor is to passes: matrices are pruned and quantised, vectors are quantised, and the
-  // parameters of norms stay as they are.
-  enum class Use : uint8_t { kMatrix, kVector, kNorm };
+  // What a tensor is to passes: tables and matrices are pruned and quantised, vectors are
+  // quantised, and the parameters of norms stay as they are.
+  enum class Use : uint8_t { kTable, kMatrix, kVector, kNorm };
 
   TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
                      Use use) {
@@ -88,32 +87,44 @@ class ModelMaker {
     model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
     const bool coded = model_.draft.tensors.back().coded();
     if (!coded && use != Use::kNorm) model_.quantisable.push_back(id);
-    if (!coded && use == Use::kMatrix) model_.prunable.push_back(id);
+    const bool prunable = use == Use::kTable || use == Use::kMatrix;
+    if (!coded && prunable) model_.prunable.push_back(id);
     return id;
   }
 
-  // A tensor of the checkpoint as it is. Its values are read later, and a tensor that is named
-  // twice is stored once.
-  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
-    const auto known = added_.equal_range(ref.name);
+  // A tensor of the checkpoint as it is, or changed. Its values are read later, and a tensor that
+  // is named twice is stored once.
+  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use,
+                          const GateChange& change = {}) {
+    const auto known = added_.equal_range(ref.name + change.name);
     for (auto at = known.first; at != known.second; ++at) {
       if (at->second.first == ref) return at->second.second;
     }
     KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
-    const size_t rank = use == Use::kMatrix ? 2 : 1;
+    const size_t rank = use == Use::kVector ? 1 : 2;
     if (part.shape.size() != rank) {
       return RefuseModel(name, rank == 2 ? "a matrix" : "a vector",
                          ShapeText(part.shape) + " of " + QuotedName(ref.name));
     }
+    if (use == Use::kMatrix) KINGLET_RETURN_IF_ERROR(CheckOriented(ref, part.shape));
     const TensorId id = AddTensor(name, std::move(part.shape), DenseF32{}, use);
+    if (change.apply) {
+      part.read = [read = std::move(part.read),
+                   apply = change.apply]() -> Result<std::vector<float>> {
+        KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, read());
+        apply(values);
+        return values;
+      };
+    }
     readers_.emplace(id, std::move(part.read));
-    added_.emplace(ref.name, std::pair(ref, id));
+    added_.emplace(ref.name + change.name, std::pair(ref, id));
     return id;
   }
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
-                                                 const std::optional<TensorRef>& ref, Use use) {
+                                                 const std::optional<TensorRef>& ref, Use use,
+                                                 const GateChange& change = {}) {
     if (!ref) return std::optional<TensorId>();
-    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use));
+    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use, change));
     return std::optional(id);
   }
 
@@ -129,14 +140,14 @@ class ModelMaker {
   // of the model has no projection, or another one.
   Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded) {
     if (const DenseRecipe* dense = recipe.dense()) {
-      KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kMatrix));
+      KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kTable));
       return CheckedTable(name, id, std::nullopt);
     }
     KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe, tensors_, threads_));
     if (!table.note.empty()) model_.notes.push_back(table.note);
     if (!table.coded) {
       return CheckedTable(
-          name, AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kMatrix),
+          name, AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kTable),
           std::nullopt);
     }
     CodedTable coded = std::move(*table.coded);
@@ -146,8 +157,8 @@ class ModelMaker {
     }
     DraftTable made = ForDraft(std::move(coded), table.seed);
     made.table.scheme.codebook =
-        AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kMatrix);
-    const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kMatrix);
+        AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kTable);
+    const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kTable);
     std::optional<TensorId> projection;
     if (!table.projection.empty()) {
       const Shape projected = {table.projection.size() / table.shape[1], table.shape[1]};
@@ -229,8 +240,8 @@ class ModelMaker {
                                  AddRef(name + "projection", *from.projection, Use::kMatrix));
       }
       if (i == 0) map_width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
-      embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection, 0,
-                                from.scale * recipe.map_scale});
+      embedding.bins.push_back(
+          {static_cast<uint32_t>(words), table.words, table.id, projection, 0, from.scale});
       words += table.words;
     }
     KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
@@ -267,26 +278,37 @@ class ModelMaker {
     decoder.name = "recurrent";
     decoder.inputs = inputs;
     if (recipe.layers.empty()) return RefuseModel("recurrent", "at least 1 layer", "0");
+    const GateChange arranged = ArrangedGates(recipe.gates, recipe.cell, false);
+    const GateChange biased = ArrangedGates(recipe.gates, recipe.cell, true);
     for (const RecurrentRecipe::Layer& from : recipe.layers) {
       const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
+      // Where a forget bias becomes a part of a bias.
+      const bool in_recurrent = !from.input_bias && from.recurrent_bias;
+      const auto add_bias = [&](const char* part, const std::optional<TensorRef>& ref,
+                                const GateChange& change) {
+        return AddOptionalRef(name + part, ref, Use::kVector, change);
+      };
       RecurrentLayer layer{};
       layer.cell = recipe.cell;
-      KINGLET_ASSIGN_OR_RETURN(layer.input_weight,
-                               AddRef(name + "input_weight", from.input_weight, Use::kMatrix));
-      KINGLET_ASSIGN_OR_RETURN(layer.input_bias,
-                               AddOptionalRef(name + "input_bias", from.input_bias, Use::kVector));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_weight, AddRef(name + "input_weight", from.input_weight,
+                                                          Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_bias, add_bias("input_bias", from.input_bias, biased));
       KINGLET_ASSIGN_OR_RETURN(
           layer.recurrent_weight,
-          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix));
-      KINGLET_ASSIGN_OR_RETURN(
-          layer.recurrent_bias,
-          AddOptionalRef(name + "recurrent_bias", from.recurrent_bias, Use::kVector));
+          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(layer.recurrent_bias, add_bias("recurrent_bias", from.recurrent_bias,
+                                                              in_recurrent ? biased : arranged));
       const uint64_t rows = Rows(ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
       if (rows % gates != 0 || rows / gates > kMaxExtent) {
         return RefuseModel(name + "input_weight", std::to_string(gates) + " rows for each unit",
                            ShapeText(ShapeOf(layer.input_weight)));
       }
       layer.units = static_cast<uint32_t>(rows / gates);
+      if (recipe.gates.forget_bias != 0 && !layer.input_bias && !layer.recurrent_bias) {
+        layer.input_bias =
+            AddTensor(name + "input_bias", {rows},
+                      DenseF32{ForgetBiasAlone(recipe.gates, layer.units)}, Use::kVector);
+      }
       decoder.layers.push_back(layer);
     }
     return decoder;
@@ -305,9 +327,7 @@ class ModelMaker {
     return part;
   }
 
-  // In the file format, the words and the clusters of a head multiply the same vector. Here the
-  // words' logits are E P h and the clusters' are C h. So the vector is [P; C] h, of which the
-  // words take [E 0] and the clusters [0 I].
+  // A head whose words read P h and whose clusters read h (JoinHead).
   Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
     const DenseRecipe* dense = recipe.head->table.dense();
     if (dense == nullptr) {
@@ -320,9 +340,10 @@ class ModelMaker {
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
                              tensors_.Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
-      if (matrix->shape.size() != 2)
+      if (matrix->shape.size() != 2 || matrix->shape[1] == 0)
         return RefuseModel("softmax.head", "matrices", "another tensor");
     }
+    KINGLET_RETURN_IF_ERROR(CheckOriented(*recipe.head->projection, projection.shape));
     const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
     const uint64_t width = softmax.width;
     if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
@@ -332,21 +353,15 @@ class ModelMaker {
                          ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
     }
     KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
+    JointHead head = JoinHead(table.values, projection.values, clusters.values, columns, rows);
     const uint64_t joint = columns + rows;
-    std::vector<float> words_part(words * joint, 0), clusters_part(rows * joint, 0);
-    for (uint64_t word = 0; word < words; ++word) {
-      std::copy_n(&table.values[word * columns], columns, &words_part[word * joint]);
-    }
-    for (uint64_t row = 0; row < rows; ++row) clusters_part[row * joint + columns + row] = 1;
-    std::vector<float> joint_projection = projection.values;
-    joint_projection.insert(joint_projection.end(), clusters.values.begin(), clusters.values.end());
     softmax.head_size = static_cast<uint32_t>(words);
     softmax.head_table = AddTensor("softmax.head.table", {words, joint},
-                                   DenseF32{std::move(words_part)}, Use::kMatrix);
+                                   DenseF32{std::move(head.words)}, Use::kMatrix);
     softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
-                                        DenseF32{std::move(joint_projection)}, Use::kMatrix);
+                                        DenseF32{std::move(head.projection)}, Use::kMatrix);
     softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
-                                       DenseF32{std::move(clusters_part)}, Use::kMatrix);
+                                       DenseF32{std::move(head.clusters)}, Use::kMatrix);
     KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
                              AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
     return {};
@@ -389,6 +404,11 @@ class ModelMaker {
     return softmax;
   }
 
+  Result<std::vector<float>> ReadOptional(const std::optional<TensorRef>& ref,
+                                          const Shape& shape) const {
+    return ref ? tensors_.Read(*ref, shape) : std::vector<float>();
+  }
+
   // A batch norm as y = x * scale + shift.
   struct FoldedNorm {
     TensorId scale, shift;
@@ -398,26 +418,16 @@ class ModelMaker {
     const Shape& shape = mean.shape;
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
                              tensors_.Read(norm.variance, shape));
-    std::vector<float> gain(mean.values.size(), 1.0F), offset(mean.values.size());
-    if (norm.gain) {
-      KINGLET_ASSIGN_OR_RETURN(gain, tensors_.Read(*norm.gain, shape));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> gain, ReadOptional(norm.gain, shape));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, ReadOptional(norm.offset, shape));
+    auto folded = FoldBatchNorm(mean.values, variance, gain, offset, norm.epsilon);
+    if (!folded) {
+      return RefuseModel(name, "variances that are above 0 with epsilon", "another");
     }
-    if (norm.offset) {
-      KINGLET_ASSIGN_OR_RETURN(offset, tensors_.Read(*norm.offset, shape));
-    }
-    std::vector<float> scale(gain.size()), shift(gain.size());
-    for (size_t i = 0; i < gain.size(); ++i) {
-      const double spread = double{variance[i]} + norm.epsilon;
-      if (!(spread > 0)) {
-        return RefuseModel(name, "a variance that is above 0 with epsilon", NumberText(spread));
-      }
-      const double exact = double{gain[i]} / std::sqrt(spread);
-      scale[i] = static_cast<float>(exact);
-      shift[i] = static_cast<float>(double{offset[i]} - double{mean.values[i]} * exact);
-    }
-    const TensorId id = AddTensor(name + ".scale", shape, DenseF32{std::move(scale)}, Use::kNorm);
-    return FoldedNorm{id,
-                      AddTensor(name + ".shift", shape, DenseF32{std::move(shift)}, Use::kNorm)};
+    const TensorId scale =
+        AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kNorm);
+    return FoldedNorm{
+        scale, AddTensor(name + ".shift", shape, DenseF32{std::move(folded->shift)}, Use::kNorm)};
   }
 
   Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {

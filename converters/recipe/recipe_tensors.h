@@ -25,6 +25,10 @@ struct TensorValues {
 // KINGLET_INVALID_CHECKPOINT, "checkpoint: tensor NAME: expected .., found ..".
 Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found);
 
+// Refuses a square matrix whose reference does not say which way round it is: frameworks store
+// [outputs, inputs] or [inputs, outputs], and both fit. `shape` is the referenced part's.
+Status CheckOriented(const TensorRef& ref, const Shape& shape);
+
 class RecipeTensors {
  public:
   // REQUIRES: the weights outlive it.

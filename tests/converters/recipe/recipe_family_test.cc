@@ -11,7 +11,8 @@ namespace kinglet::recipe_family_test {
 namespace {
 
 const std::string kRecipe = R"({"family": "f", "tables": {"words": {"define": {
-    "map": [{"table": "map"}], "layers": [{"weight": "w", "layout": "out_in"}]}}}})";
+    "map": [{"table": "map", "scale": 1}],
+    "layers": [{"weight": "w", "layout": "out_in", "activation": "none", "residual": "none"}]}}}})";
 
 SourceWeights Weights() {
   return {FloatTensor("map", {3, 2}, {1, 2, 3, 4, 5, 6}), FloatTensor("other", {1}, {7}),
@@ -51,7 +52,8 @@ TEST(WithTables, Refusals) {
   }
   for (const auto& [json, message] :
        {std::pair(R"({"family": "f", "tables": {"words": "map"}})", "a \"define\" table"),
-        std::pair(R"({"tables": {}, "embedding": {"table": "e"}})", "none without a family")}) {
+        std::pair(R"({"tables": {}, "embedding": {"scale": 1, "table": "e"}})",
+                  "none without a family")}) {
     const Status status = ParseRecipe(Node(json)).status();
     EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
   }
