@@ -77,6 +77,7 @@ TEST_F(TensorBundleTest, ReadsEveryTypeOfNumbers) {
   const SourceWeights& tensors = bundle->tensors;
   EXPECT_EQ(tensors.size(), 14u);
   EXPECT_EQ(bundle->files.size(), 2u);
+  using Shape = std::vector<uint64_t>;
   using Floats = std::vector<float>;
   using Integers = std::vector<int64_t>;
   EXPECT_EQ(Named(tensors, "f32").shape, (Shape{2, 1}));
