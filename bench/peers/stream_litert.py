@@ -13,9 +13,10 @@ import argparse
 import json
 import math
 import os
-import time
 
 import numpy
+
+import numpy_stream
 
 MASKED = -1e9  # LiteRT's softmax makes NaN of minus infinity
 SIZES = ("width", "heads", "key", "value", "window", "pairs")
@@ -136,36 +137,15 @@ def run(options: argparse.Namespace):
     weights = Weights(options.weights_file)
     model = converted(weights, options.weights == "int8")
     step, _owner, name = runner_of(model, options.threads)
-    with open(options.ids) as file:
-        ids = [int(token) for token in file.read().split()]
-    keys, values = weights.empty_memory()
-    cache_keys = numpy.zeros((weights.pairs, weights.width), numpy.float32)
-    cache_words = numpy.zeros(weights.pairs, numpy.int64)
-    hidden, stored, total, times = None, 0, 0.0, []
-    warm = max(0, min(weights.window + weights.pairs, len(ids) - 1 - options.tokens))
-    for t in range(min(len(ids) - 1, warm + options.tokens)):
-        start = time.perf_counter()
-        if weights.pairs and hidden is not None:
-            cache_keys[stored % weights.pairs], cache_words[stored % weights.pairs] = hidden, ids[t]
-            stored += 1
-        mask = numpy.zeros(weights.window, numpy.float32)
-        mask[:max(0, weights.window - 1 - t)] = MASKED
-        found = step(x=weights.embedding(ids[t]), keys=keys, values=values, mask=mask)
-        p, hidden, keys, values = found["p"][0], found["hidden"][0], found["new_keys"], found["new_values"]
-        held = min(stored, weights.pairs)
-        if weights.pairs:
-            p *= 1 - weights.share
-        if held:
-            logits = weights.theta * (cache_keys[:held] @ hidden)
-            shares = numpy.exp(logits - logits.max())
-            numpy.add.at(p, cache_words[:held], shares * (weights.share / shares.sum()))
-        if t >= warm:
-            times.append(time.perf_counter() - start)
-        total -= math.log(max(p[ids[t + 1]], 1e-45))
-    times.sort()
-    print(json.dumps({"peer": name, "weights": options.weights, "bytes": len(model), "threads": options.threads, "lanes": 1,
-                      "us_per_token": {"p50": times[len(times) // 2] * 1e6, "p90": times[len(times) * 9 // 10] * 1e6},
-                      "nll": total / (t + 1), "scored": t + 1}))
+
+    def advance(token, keys, values, mask) -> tuple:
+        found = step(x=weights.embedding(token), keys=keys, values=values, mask=mask)
+        return found["p"][0], found["hidden"][0], found["new_keys"], found["new_values"]
+
+    ids = numpy_stream.read_ids(options.ids)
+    result = numpy_stream.stream(weights, advance, ids, options.tokens, weights.empty_memory(), MASKED)
+    print(json.dumps({"peer": name, "weights": options.weights, "bytes": len(model), "threads": options.threads,
+                      "lanes": 1, **result}))
 
 
 def main():
