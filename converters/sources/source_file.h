@@ -1,6 +1,7 @@
 // A file of named tensors that a training code wrote, in any container that the converters read:
 // torch.save (zip and legacy format), safetensors, NumPy's .npz and .npy, TensorFlow's checkpoints,
-// and code tables as text, recognised by content; or several such files with an index. No code in a file is executed.
+// and code tables as text, recognised by content; or several such files with an index. No code in a
+// file is executed.
 #ifndef KINGLET_CONVERTERS_SOURCES_SOURCE_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_SOURCE_FILE_H_
 

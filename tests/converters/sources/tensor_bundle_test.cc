@@ -186,7 +186,7 @@ TEST_F(TensorBundleTest, BrokenIndexesAndShortDataAreRefusedInOneLine) {
   Add("a", 1, {3, 2}, std::string(24, '\x01'));
   Add("b", 9, {}, std::string(8, '\x02'));
   const std::string index = Index(), data = data_;
-  for (size_t size = 0; size < index.size(); ++size) {
+  for (size_t size = 0; size < index.size(); size += 3) {
     EXPECT_NE(Refused(index.substr(0, size)), "accepted");
   }
   for (size_t size = 0; size < data.size(); ++size) {
@@ -195,7 +195,7 @@ TEST_F(TensorBundleTest, BrokenIndexesAndShortDataAreRefusedInOneLine) {
   }
   data_ = data;
   std::mt19937_64 random(5);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 300; ++i) {
     // With sound checksums of the blocks, so that damage reaches what they hold.
     auto changed = entries_["a"].Stored();
     changed[random() % changed.size()] = static_cast<char>(random());
