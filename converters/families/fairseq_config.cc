@@ -49,7 +49,8 @@ std::optional<std::vector<std::vector<int64_t>>> ParsePairs(std::string text) {
   std::erase(text, ' ');
   std::replace(text.begin(), text.end(), '[', '(');
   std::replace(text.begin(), text.end(), ']', ')');
-  if (text.starts_with("((") && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+  const bool enclosed = text.starts_with("((") && text.ends_with(')');
+  if (enclosed) text = text.substr(1, text.size() - 2);
   std::vector<std::vector<int64_t>> pairs;
   std::string_view left = text;
   while (!left.empty()) {
@@ -64,6 +65,7 @@ std::optional<std::vector<std::vector<int64_t>>> ParsePairs(std::string text) {
     if (left.front() != ',') return std::nullopt;
     left.remove_prefix(1);
   }
+  if (!enclosed && pairs.size() == 1) return std::nullopt;  // "[1, 64]" is a pair, not a list
   return pairs;
 }
 

@@ -70,7 +70,9 @@ const KeptConversion& Converted(const std::string& folder) {
   return kept;
 }
 
-bool HasCharacters(const std::string& folder) { return folder.find("char") != std::string::npos; }
+bool HasCharacters(const std::string& folder) {
+  return std::filesystem::path(folder).filename().string().find("char") != std::string::npos;
+}
 
 class ConvertFairseq : public testing::TestWithParam<std::string> {};
 

@@ -110,6 +110,7 @@ TEST(FairseqCharacters, NamesWhatIsAtFault) {
     source.Remove(tensor.name);
     ExpectRefused(Load(source).status(), "missing " + tensor.name);
     for (const Shape& shape : {Shape{}, Shape{3}, Shape{0, 7}, Shape{2, 2, 2}}) {
+      if (shape == tensor.shape) continue;
       source.Add(tensor.name, shape);
       ExpectRefused(Load(source).status(), "shape " + tensor.name + ": expected [");
     }
