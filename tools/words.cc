@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/texts/token_file.h"
+#include "tools/console.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -29,6 +30,7 @@ WordLookup::WordLookup(const Vocabulary& vocabulary)
       end_of_line_(vocabulary.Find(kEndOfLine)),
       unknown_id_(vocabulary.Find(kUnknown)) {
   if (!end_of_line_) end_of_line_ = vocabulary.Find(kSentenceEnd);
+  if (!end_of_line_) end_of_line_ = vocabulary.Find("\n");  // a model of characters
 }
 
 Result<uint32_t> WordLookup::Find(std::string_view word, const std::string& source, uint64_t line) {
@@ -104,6 +106,9 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   if (status.ok()) status = splitter.Finish(add);
   if (!standard_input) ::close(descriptor);
   KINGLET_RETURN_IF_ERROR(status);
+  if (splitter.had_mark()) {
+    PrintNote(source + " begins with a byte order mark, which is left out");
+  }
   sequence.unknown = lookup.unknown();
   return sequence;
 }

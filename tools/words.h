@@ -16,7 +16,7 @@
 namespace kinglet {
 
 // The ids of words in a vocabulary. Unknown words become <unk> if the vocabulary has it; kEndOfLine
-// becomes kSentenceEnd if the vocabulary has only that.
+// becomes kSentenceEnd or a newline if the vocabulary has only that.
 class WordLookup {
  public:
   // `vocabulary` must outlive this.

@@ -35,6 +35,8 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
   if (!path.empty()) {
     recipe.passes = std::move(named.passes);
     recipe.folder = std::move(named.folder);
+    if (!named.state_dict.empty()) recipe.state_dict = std::move(named.state_dict);
+    if (!named.prefix.empty()) recipe.prefix = std::move(named.prefix);
   }
   return recipe;
 }
