@@ -89,7 +89,9 @@ std::string FamilyRows(const Readers& readers) {
   for (const NameMatch& match : readers.codes) {
     text += "  " + std::string(match.code->name) + ": ";
     text += match.fit == 1 ? "all names fit" : "nearly fits";
-    if (match.family == nullptr) text += "; the file " + std::string(match.code->unread);
+    if (match.family == nullptr) {
+      text += match.fit == 1 ? "; " + NoFamilyText(*match.code) : " (no family of this build)";
+    }
     text += "\n" + NameRow("misses ", match.missing) + NameRow("has no place for ", match.unused);
   }
   if (!readers.prefix && readers.codes.empty()) text += "  none\n";

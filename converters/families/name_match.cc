@@ -13,7 +13,7 @@ namespace kinglet {
 namespace {
 
 // The worst fit that is still worth showing.
-constexpr double kNearFit = 0.3;
+constexpr double kNearFit = 0.5;
 // Names of higher numbers do not make the numbers below them expected: no network has more layers.
 constexpr uint64_t kMaxSeries = 4096;
 constexpr size_t kMaxShownNames = 3;
@@ -220,6 +220,8 @@ std::string SomeNames(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::string NoFamilyText(const TrainingCode& code) { return "it " + std::string(code.unread); }
+
 NameMatch MatchNames(const TrainingCode& code, std::span<const SourceTensor> weights) {
   NameMatch match = Matcher(code, weights).Match();
   match.family = FamilyNamed(code.name);
@@ -273,8 +275,10 @@ std::string NearestText(std::span<const SourceTensor> weights) {
   const std::vector<NameMatch> matches = NearestCodes(weights);
   if (matches.empty()) return "";
   const NameMatch& nearest = matches.front();
-  std::string text = nearest.family == nullptr ? "it " + std::string(nearest.code->unread)
-                                               : "nearest is " + std::string(nearest.code->name);
+  const std::string name(nearest.code->name);
+  if (nearest.family == nullptr && nearest.fit == 1) return NoFamilyText(*nearest.code);
+  std::string text = "nearest is " + name;
+  if (nearest.family == nullptr) text += " (no family of this build)";
   if (!nearest.missing.empty()) text += ", which misses " + SomeNames(nearest.missing);
   if (!nearest.unused.empty()) {
     text += std::string(nearest.missing.empty() ? ", which" : " and") + " has no place for " +

@@ -37,6 +37,9 @@ struct PrefixMatch {
 };
 std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights);
 
+// "it is a BERT of Hugging Face: no family reads it": of a code without a family.
+std::string NoFamilyText(const TrainingCode& code);
+
 // The best match for a message: "nearest is transformer-xl, which misses 'a' and has no place for
 // 'b'". Empty where none is near.
 std::string NearestText(std::span<const SourceTensor> weights);

@@ -177,13 +177,13 @@ class Skeleton {
     const std::vector<DpqNames> coded = FindDpq();
     if (!coded.empty()) return Dpq(coded.front());
     const SourceTensor* table = TableNamed(kInputWords);
-    return table == nullptr ? Json(kToFill) : Json(Named(table->name));
+    return table == nullptr ? Json(kToFill) : TableOf(*table);
   }
 
   Json Softmax() {
     const SourceTensor* table = TableNamed(kOutputWords);
     if (table == nullptr) return {{"table", kToFill}};
-    Json softmax = {{"table", Named(table->name)}};
+    Json softmax = {{"table", TableOf(*table)}};
     for (const SourceTensor& tensor : weights_) {
       if (tensor.shape != std::vector<uint64_t>{table->shape[0]} ||
           tensor.name.find("bias") == std::string::npos || named_.contains(tensor.name)) {
@@ -195,7 +195,42 @@ class Skeleton {
     return softmax;
   }
 
-  // The matrix of most rows whose name has one of the words and that no key names yet.
+  static bool HasIntegers(const SourceTensor& tensor) {
+    return tensor.type && *tensor.type != ElementType::kF64 && *tensor.type != ElementType::kF32 &&
+           *tensor.type != ElementType::kF16 && *tensor.type != ElementType::kBF16;
+  }
+
+  // A dense table, or, for integers, a table of codes: a matrix of the same module is the codebook.
+  Json TableOf(const SourceTensor& tensor) {
+    if (!HasIntegers(tensor)) return Named(tensor.name);
+    const std::string module = tensor.name.substr(0, tensor.name.rfind('.') + 1);
+    Json codes = {{"codebook", kToFill}, {"codes", Named(tensor.name)}};
+    for (const SourceTensor& other : weights_) {
+      if (other.shape.size() != 2 || HasIntegers(other) || !other.name.starts_with(module))
+        continue;
+      codes["codebook"] = Named(other.name);
+      break;
+    }
+    for (const char* key : {"combine", "pools", "indices"}) codes[key] = kToFill;
+    return {{"codes", std::move(codes)}};
+  }
+
+  // Whether the tensor is one of several with numbers, as the bands of an adaptive table are.
+  bool IsBand(const std::string& name) const {
+    for (size_t at = name.find('.'); at != name.npos; at = name.find('.', at + 1)) {
+      const size_t end = name.find('.', at + 1);
+      const std::string part = name.substr(at + 1, end == name.npos ? end : end - at - 1);
+      if (part.empty() || part.find_first_not_of("0123456789") != part.npos) continue;
+      const char* other = part == "0" ? "1" : "0";
+      if (Find(name.substr(0, at + 1) + other + (end == name.npos ? "" : name.substr(end)))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // The matrix whose name has one of the words and that no key names yet: of several the one with
+  // codes, or else the one of most rows. None where that one is a band.
   const SourceTensor* TableNamed(std::span<const std::string_view> words) const {
     const SourceTensor* best = nullptr;
     for (const SourceTensor& tensor : weights_) {
@@ -203,9 +238,13 @@ class Skeleton {
       const bool fits = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
         return tensor.name.find(word) != std::string::npos;
       });
-      if (fits && (best == nullptr || tensor.shape[0] > best->shape[0])) best = &tensor;
+      if (!fits) continue;
+      const auto rank = [](const SourceTensor& candidate) {
+        return std::pair(HasIntegers(candidate), candidate.shape[0]);
+      };
+      if (best == nullptr || rank(tensor) > rank(*best)) best = &tensor;
     }
-    return best;
+    return best == nullptr || IsBand(best->name) ? nullptr : best;
   }
 
   // --- all ---

@@ -65,6 +65,10 @@ std::string KeysOf(const PickleNode& node, bool (*wanted)(const PickleNode& valu
 // Why a node is not a state dict: "list", "dict with list as 'layers'".
 std::string DescribeOther(const PickleNode& node) {
   std::string text = node.Describe();
+  const auto* object = node.As<PickleObject>();
+  if (object != nullptr && object->class_name.starts_with("__torch__.")) {
+    return "a TorchScript archive (save the model's state_dict() with torch.save)";
+  }
   const auto* dict = node.As<PickleDict>();
   if (dict == nullptr) return text;
   const std::string networks =
@@ -72,6 +76,9 @@ std::string DescribeOther(const PickleNode& node) {
   if (!networks.empty()) {
     return text + " with tensors in " + networks +
            " (a recipe's \"state_dict\" names the entry that is the network)";
+  }
+  if (node.Find("param_groups") != nullptr) {
+    return "the state of an optimiser alone (the network's state dict is another one)";
   }
   for (const auto& [key, value] : dict->items) {
     const auto* name = key->As<std::string>();
