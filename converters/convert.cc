@@ -10,6 +10,7 @@
 
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
@@ -71,8 +72,11 @@ Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& opt
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-  return family->load({source.path, options.config, source.step, tensors, source.modules, root,
-                       options.memory_length, options.define_cache_rows});
+  Result<LoadedModel> model =
+      family->load({source.path, options.config, source.step, tensors, source.modules, root,
+                    options.memory_length, options.define_cache_rows});
+  if (!model.ok()) return WithUnreadCode(model.status(), tensors);
+  return model;
 }
 
 bool HasUnit(const ModelDescription& description) {

@@ -52,6 +52,11 @@ Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& so
                          "a token id below " + std::to_string(vocabulary_size), std::to_string(id));
 }
 
+void NoteByteOrderMark(const WordSplitter& splitter, const std::string& source) {
+  if (!splitter.had_mark()) return;
+  PrintNote(source + " begins with a byte order mark, which is left out");
+}
+
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size) {
   KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ReadIds(path));
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -106,9 +111,7 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   if (status.ok()) status = splitter.Finish(add);
   if (!standard_input) ::close(descriptor);
   KINGLET_RETURN_IF_ERROR(status);
-  if (splitter.had_mark()) {
-    PrintNote(source + " begins with a byte order mark, which is left out");
-  }
+  NoteByteOrderMark(splitter, source);
   sequence.unknown = lookup.unknown();
   return sequence;
 }

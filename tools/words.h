@@ -37,6 +37,9 @@ struct TokenSequence {
   uint64_t unknown = 0;       // words that became <unk>
 };
 
+// Says once on standard error that the text of `source` began with a byte order mark.
+void NoteByteOrderMark(const WordSplitter& splitter, const std::string& source);
+
 // Ids from a file of numbers (converters/texts/token_file.h), each checked to be below
 // `vocabulary_size`.
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size);

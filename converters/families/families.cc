@@ -92,7 +92,7 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
   }
   if (chosen == families.end()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
-                           "a family that this build recognises (" + FamilyNames() + ")",
+                           "a family that this build recognises (" + FamiliesByFit(weights) + ")",
                            Outline(weights) + NextStep(weights));
   }
   if (!recognises(*chosen)) {

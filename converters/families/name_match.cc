@@ -241,6 +241,29 @@ std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
   return matches;
 }
 
+std::string FamiliesByFit(std::span<const SourceTensor> weights) {
+  std::vector<NameMatch> matches;
+  for (const TrainingCode& code : TrainingCodes()) {
+    NameMatch match = MatchNames(code, weights);
+    if (match.family != nullptr) matches.push_back(std::move(match));
+  }
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](const NameMatch& a, const NameMatch& b) { return a.fit > b.fit; });
+  std::string names;
+  for (const NameMatch& match : matches) {
+    names += (names.empty() ? "" : ", ") + std::string(match.family->name);
+  }
+  return names;
+}
+
+Status WithUnreadCode(const Status& refusal, std::span<const SourceTensor> weights) {
+  const std::vector<NameMatch> nearest = NearestCodes(weights);
+  if (nearest.empty() || nearest.front().family != nullptr || nearest.front().fit < 1) {
+    return refusal;
+  }
+  return Status(refusal.code(), refusal.message() + "; " + NoFamilyText(*nearest.front().code));
+}
+
 std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights) {
   if (const std::vector<NameMatch> whole = NearestCodes(weights);
       !whole.empty() && whole.front().fit == 1) {

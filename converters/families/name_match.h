@@ -40,6 +40,13 @@ std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights);
 // "it is a BERT of Hugging Face: no family reads it": of a code without a family.
 std::string NoFamilyText(const TrainingCode& code);
 
+// The names of all families, those whose training codes fit best first.
+std::string FamiliesByFit(std::span<const SourceTensor> weights);
+
+// The refusal of a family, or that of a code without a family where all names fit one: some codes
+// name tensors as a family's code does.
+Status WithUnreadCode(const Status& refusal, std::span<const SourceTensor> weights);
+
 // The best match for a message: "nearest is transformer-xl, which misses 'a' and has no place for
 // 'b'". Empty where none is near.
 std::string NearestText(std::span<const SourceTensor> weights);

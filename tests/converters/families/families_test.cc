@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "converters/families/name_match.h"
 #include "tests/converters/synthetic.h"
 
 namespace kinglet::families_test {
@@ -79,7 +80,7 @@ TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
   const Status none = ChooseFamily("", "m.pth", Named({})).status();
   EXPECT_EQ(none.code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(none.message(), "checkpoint: m.pth: expected a family that this build recognises (" +
-                                FamilyNames() +
+                                FamiliesByFit({}) +
                                 "), found a state dict of 0 tensors (`kinglet inspect` shows all "
                                 "names; a --recipe reads any)");
   const Status other =

@@ -70,6 +70,29 @@ TEST(NearestCodes, NamesWhatIsMissing) {
   EXPECT_EQ(NearestText(Weights({"x", "y"})), "");
 }
 
+TEST(FamiliesByFit, TheNearestFirst) {
+  const std::string none = FamiliesByFit({});
+  EXPECT_TRUE(none.starts_with("neurips-micronet, ")) << none;
+  const std::string lstm = FamiliesByFit(Weights({"encoder.weight", "rnn.weight_hh_l0"}));
+  EXPECT_TRUE(lstm.starts_with("pytorch-examples, ")) << lstm;
+  EXPECT_EQ(lstm.size(), none.size());
+}
+
+// A recurrent model of OpenNMT-py, which the family of its Transformers refuses.
+TEST(WithUnreadCode, NamesTheCode) {
+  Names names = {"generator.0.weight", "generator.0.bias"};
+  for (const char* side : {"encoder.", "decoder."}) {
+    names.push_back(std::string(side) + "embeddings.make_embedding.emb_luts.0.weight");
+    for (const char* part : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
+      names.push_back(std::string(side) + "rnn." + part);
+    }
+  }
+  const Status refusal(KINGLET_INVALID_CHECKPOINT, "no");
+  EXPECT_EQ(WithUnreadCode(refusal, Weights(names)).message(),
+            "no; it is a recurrent translation model of OpenNMT-py: no family reads it");
+  EXPECT_EQ(WithUnreadCode(refusal, Weights({"encoder.weight"})).message(), "no");
+}
+
 TEST(FittingPrefix, OfAFrameworksModule) {
   const Names inner = {"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
                        "rnn.bias_hh_l0", "decoder.weight",   "decoder.bias"};
