@@ -239,7 +239,7 @@ Command AddInspect(Arguments& program) {
   inspect.AddFlag("--json", options->json, "print JSON Lines");
   inspect.AddFlag("--recipe-skeleton", options->skeleton,
                   "print a recipe for the checkpoint, to be completed (docs/RECIPES.md)");
-  inspect.Footer("Examples:\n  kinglet inspect model.kgl\n  kinglet inspect model.pt");
+  inspect.Footer("Example:\n  kinglet inspect model.kgl\n  kinglet inspect model.pt");
   return {inspect, [] { return Status(); },
           [options](Console& console) { return Inspect(*options, console); }};
 }
