@@ -238,6 +238,9 @@ std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
     if (a.fit != b.fit) return a.fit > b.fit;
     return a.family != nullptr && b.family == nullptr;
   });
+  if (!matches.empty() && matches.front().fit == 1) {
+    std::erase_if(matches, [](const NameMatch& match) { return match.fit < 1; });
+  }
   return matches;
 }
 
