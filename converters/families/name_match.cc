@@ -18,6 +18,8 @@ constexpr double kNearFit = 0.5;
 constexpr uint64_t kMaxSeries = 4096;
 constexpr size_t kMaxShownNames = 3;
 constexpr size_t kMaxPrefixes = 8;
+// No network has more tensors; comparing the names of a hostile file would take long.
+constexpr size_t kMaxTensors = 100'000;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -230,6 +232,7 @@ NameMatch MatchNames(const TrainingCode& code, std::span<const SourceTensor> wei
 
 std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
   std::vector<NameMatch> matches;
+  if (weights.size() > kMaxTensors) return matches;
   for (const TrainingCode& code : TrainingCodes()) {
     NameMatch match = MatchNames(code, weights);
     if (match.fit >= kNearFit) matches.push_back(std::move(match));
@@ -246,6 +249,7 @@ std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
 
 std::string FamiliesByFit(std::span<const SourceTensor> weights) {
   std::vector<NameMatch> matches;
+  if (weights.size() > kMaxTensors) return FamilyNames();
   for (const TrainingCode& code : TrainingCodes()) {
     NameMatch match = MatchNames(code, weights);
     if (match.family != nullptr) matches.push_back(std::move(match));
@@ -268,6 +272,7 @@ Status WithUnreadCode(const Status& refusal, std::span<const SourceTensor> weigh
 }
 
 std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights) {
+  if (weights.size() > kMaxTensors) return std::nullopt;
   if (const std::vector<NameMatch> whole = NearestCodes(weights);
       !whole.empty() && whole.front().fit == 1) {
     return std::nullopt;

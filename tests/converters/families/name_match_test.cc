@@ -70,6 +70,13 @@ TEST(NearestCodes, NamesWhatIsMissing) {
   EXPECT_EQ(NearestText(Weights({"x", "y"})), "");
 }
 
+TEST(NearestCodes, LeaveOutWhatNoNetworkHas) {
+  Names names(100'001, "encoder.weight");
+  EXPECT_TRUE(NearestCodes(Weights(names)).empty());
+  EXPECT_FALSE(FittingPrefix(Weights(names)));
+  EXPECT_EQ(FamiliesByFit(Weights(names)), FamilyNames());
+}
+
 TEST(FamiliesByFit, TheNearestFirst) {
   const std::string none = FamiliesByFit({});
   EXPECT_TRUE(none.starts_with("neurips-micronet, ")) << none;
