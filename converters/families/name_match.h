@@ -26,8 +26,8 @@ inline constexpr size_t kMaxListedNames = 1000;
 
 NameMatch MatchNames(const TrainingCode& code, std::span<const SourceTensor> weights);
 
-// The codes that the names fit, or, where there is none, nearly fit. The best first; of equal ones a
-// code with a family.
+// The codes that the names fit, or, where there is none, nearly fit. The best first; of equal ones
+// a code with a family.
 std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights);
 
 // A part before the names, up to a dot, without which a family's names fit, as training frameworks
