@@ -103,7 +103,7 @@ Command AddConvert(Arguments& program) {
       .Add("--vocab-from", convert.vocabulary_texts,
            "make the vocabulary of the texts that the training code numbered its words by")
       .Excludes(vocabulary)
-      .Called("TEXTS...");
+      .Called("TEXTS");
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
       .Called("N");
