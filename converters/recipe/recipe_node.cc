@@ -13,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 
 // Far more than anyone writes by hand.
 constexpr uint64_t kMaxRecipeBytes = uint64_t{1} << 24;
@@ -93,14 +93,14 @@ class CountedChars {
 
 // Checks a text before it is parsed, without building anything. Refuses broken JSON, a name that
 // occurs twice in an object (the library would drop one of the two silently), and deep nesting.
-class TextCheck : public nlohmann::json_sax<Json> {
+class TextCheck : public nlohmann::json_sax<JsonValue> {
  public:
   TextCheck(const std::string& source, std::string_view text) : source_(source), text_(text) {}
 
   Status Check() {
     const char* begin = text_.data();
-    Json::sax_parse(CountedChars(begin, &taken_), CountedChars(begin + text_.size(), &taken_),
-                    this);
+    JsonValue::sax_parse(CountedChars(begin, &taken_), CountedChars(begin + text_.size(), &taken_),
+                         this);
     return status_;
   }
 
@@ -124,7 +124,7 @@ class TextCheck : public nlohmann::json_sax<Json> {
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
     // `position` counts the characters up to the one that could not be read.
-    const bool number = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
+    const bool number = dynamic_cast<const JsonValue::out_of_range*>(&error) != nullptr;
     const bool ended = position > text_.size();
     return Refuse(position == 0 ? 0 : std::min(position - 1, text_.size()),
                   number ? "numbers that a double can hold" : "JSON",
@@ -193,20 +193,20 @@ class TextCheck : public nlohmann::json_sax<Json> {
 // and values together, so no value has to keep its place.
 class PlaceFinder {
  public:
-  PlaceFinder(std::string_view text, const Json& wanted, bool its_name)
+  PlaceFinder(std::string_view text, const JsonValue& wanted, bool its_name)
       : text_(text), wanted_(wanted), its_name_(its_name) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
   }
 
   // The offset in the text. REQUIRES: `value` is what the text holds; `wanted` is in it.
-  size_t Find(const Json& value) {
+  size_t Find(const JsonValue& value) {
     Look(value);
     return at_;
   }
 
  private:
   // True if the wanted place was found, at at_.
-  bool Look(const Json& value) {
+  bool Look(const JsonValue& value) {
     SkipSpace();
     if (!its_name_ && &value == &wanted_) return true;
     if (value.is_object()) return LookInObject(value);
@@ -218,14 +218,15 @@ class PlaceFinder {
     }
     return false;
   }
-  bool LookInObject(const Json& object) {
+  bool LookInObject(const JsonValue& object) {
     for (size_t i = 0; i < object.size(); ++i) {
       ++at_;  // { or ,
       SkipSpace();
       const size_t begin = at_;
       SkipText();
-      const std::string name = Json::parse(text_.substr(begin, at_ - begin)).get<std::string>();
-      const Json& member = *object.find(name);
+      const std::string name =
+          JsonValue::parse(text_.substr(begin, at_ - begin)).get<std::string>();
+      const JsonValue& member = *object.find(name);
       if (its_name_ && &member == &wanted_) {
         at_ = begin;
         return true;
@@ -237,8 +238,8 @@ class PlaceFinder {
     }
     return Leave(object.empty());
   }
-  bool LookInArray(const Json& array) {
-    for (const Json& item : array) {
+  bool LookInArray(const JsonValue& array) {
+    for (const JsonValue& item : array) {
       ++at_;  // [ or ,
       if (Look(item)) return true;
       SkipSpace();
@@ -263,7 +264,7 @@ class PlaceFinder {
   }
 
   const std::string_view text_;
-  const Json& wanted_;
+  const JsonValue& wanted_;
   const bool its_name_;
   size_t at_ = 0;
 };
@@ -272,9 +273,9 @@ class PlaceFinder {
 
 struct RecipeNode::Document {
   std::string source, text;
-  Json root;
+  JsonValue root;
 
-  Status Refuse(const Json& value, bool its_name, const std::string& where,
+  Status Refuse(const JsonValue& value, bool its_name, const std::string& where,
                 const std::string& expected, const std::string& found) const {
     return RefuseAt(source, text, PlaceFinder(text, value, its_name).Find(root), where, expected,
                     found);
@@ -294,12 +295,12 @@ Result<RecipeNode> RecipeNode::Read(const std::string& path) {
 
 Result<RecipeNode> RecipeNode::Parse(const std::string& source, std::string_view text) {
   KINGLET_RETURN_IF_ERROR(TextCheck(source, text).Check());
-  const auto document = std::make_shared<const Document>(
-      Document{source, std::string(text), Json::parse(text, nullptr, /*allow_exceptions=*/false)});
+  const auto document = std::make_shared<const Document>(Document{
+      source, std::string(text), JsonValue::parse(text, nullptr, /*allow_exceptions=*/false)});
   return RecipeNode(document, document->root, "");
 }
 
-RecipeNode RecipeNode::Inner(const Json& value, const std::string& where) const {
+RecipeNode RecipeNode::Inner(const JsonValue& value, const std::string& where) const {
   return RecipeNode(document_, value, where);
 }
 
@@ -309,19 +310,19 @@ Status RecipeNode::Refuse(const std::string& expected, const std::string& found)
 
 std::string RecipeNode::Outline() const {
   switch (value_->type()) {
-    case Json::value_t::object:
+    case JsonValue::value_t::object:
       return "an object";
-    case Json::value_t::array:
+    case JsonValue::value_t::array:
       return "an array";
-    case Json::value_t::string:
+    case JsonValue::value_t::string:
       return QuotedName(value_->get_ref<const std::string&>());
-    case Json::value_t::null:
-    case Json::value_t::boolean:
-    case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned:
-    case Json::value_t::number_float:
-    case Json::value_t::binary:     // JSON text has none
-    case Json::value_t::discarded:  // Parse refuses what would give it
+    case JsonValue::value_t::null:
+    case JsonValue::value_t::boolean:
+    case JsonValue::value_t::number_integer:
+    case JsonValue::value_t::number_unsigned:
+    case JsonValue::value_t::number_float:
+    case JsonValue::value_t::binary:     // JSON text has none
+    case JsonValue::value_t::discarded:  // Parse refuses what would give it
       break;
   }
   return value_->dump();

@@ -75,7 +75,7 @@ class Skeleton {
   void AddBlocks(Json& recipe) {
     const std::optional<std::string> module = RecurrentModule();
     if (module) NameRecurrent(*module);
-    recipe["embedding"]["table"] = InputTable();
+    recipe["embedding"] = {{"scale", kToFill}, {"table", InputTable()}};
     recipe["recurrent"] = module ? Recurrent(*module) : Json(kToFill);
     recipe["softmax"] = Softmax();
   }

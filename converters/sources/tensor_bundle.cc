@@ -68,7 +68,7 @@ struct Variable {
   std::string Where() const { return "variable " + QuotedName(name); }
 };
 
-Result<uint64_t> ReadHeader(std::string_view message) {
+Result<uint64_t> ReadBundleHeader(std::string_view message) {
   const auto fields = ProtoFields(message);
   if (!fields) return RefuseBundle("header", "a message", "something else");
   uint64_t shards = 0;
@@ -170,8 +170,8 @@ Status CheckPlaces(const std::vector<Variable>& variables,
 }
 
 // The variable as a tensor, whose bytes are what was written.
-Result<SourceTensor> TensorOf(const Variable& variable,
-                              const std::shared_ptr<const InputFile>& file) {
+Result<SourceTensor> BundleTensor(const Variable& variable,
+                                  const std::shared_ptr<const InputFile>& file) {
   const std::optional<ElementType> type = TypeOf(variable.type);
   if (!type) {
     const Status status = RefuseBundle(variable.Where(), "numbers",
@@ -218,7 +218,7 @@ Result<TensorBundle> OpenTensorBundle(std::shared_ptr<const InputFile> index) {
   if (entries->empty() || !entries->front().key.empty()) {
     return in_index(RefuseBundle("header", "one", "none"));
   }
-  const Result<uint64_t> shards = ReadHeader(entries->front().value);
+  const Result<uint64_t> shards = ReadBundleHeader(entries->front().value);
   if (!shards.ok()) return in_index(shards.status());
   std::vector<Variable> variables;
   for (size_t i = 1; i < entries->size(); ++i) {
@@ -236,7 +236,7 @@ Result<TensorBundle> OpenTensorBundle(std::shared_ptr<const InputFile> index) {
   if (const Status status = CheckPlaces(variables, data); !status.ok()) return in_index(status);
   for (const Variable& variable : variables) {
     const auto& file = data[variable.shard];
-    Result<SourceTensor> tensor = TensorOf(variable, file);
+    Result<SourceTensor> tensor = BundleTensor(variable, file);
     if (!tensor.ok()) return in_index(tensor.status());
     bundle.tensors.push_back(std::move(tensor).value());
   }

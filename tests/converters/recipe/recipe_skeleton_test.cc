@@ -42,12 +42,14 @@ TEST(RecipeSkeleton, FillsInWhatNamesAndShapesTell) {
                                  {"out.weight", {90, 128}},
                                  {"out.bias", {90}},
                                  {"extra", {3}}});
-  const Json recipe = Skeleton(tensors);
+  Json recipe = Skeleton(tensors);
+  EXPECT_EQ(recipe["embedding"]["scale"], "?");
   EXPECT_EQ(recipe["embedding"]["table"], "words_emb.weight");
   EXPECT_EQ(recipe["recurrent"], Json({{"cell", "lstm"}, {"torch", "lstm"}, {"layers", 2}}));
   EXPECT_EQ(recipe["softmax"], Json({{"table", "out.weight"}, {"bias", "out.bias"}}));
   EXPECT_EQ(recipe["comment"]["tensors that no key names"], Json({{"extra", "f32 [3]"}}));
-  // It is a recipe: only the tensors have to exist.
+  // It is a recipe once a person fills in the scale: only the tensors have to exist.
+  recipe["embedding"]["scale"] = 1;
   const auto node = RecipeNode::Parse("r.json", recipe.dump());
   ASSERT_TRUE(node.ok()) << node.status().message();
   EXPECT_TRUE(ParseRecipe(*node).ok()) << ParseRecipe(*node).status().message();
