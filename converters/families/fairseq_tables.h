@@ -4,6 +4,7 @@
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_TABLES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,11 +50,15 @@ class FairseqTables {
   void DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails);
   SoftmaxTail DescribeTail(const Band& band, size_t index);
   void DescribePlainSoftmax(AdaptiveSoftmax& softmax);
+  TensorId SoftmaxTable(const std::string& copy, const Shape& shape, size_t band);
+  const SourceTensor* SoftmaxProjection(const std::string& copy, const Shape& shape, size_t band);
+  std::optional<uint64_t> OutputWords() const;
   void NoteTie(const std::string& copy, const Shape& shape, const SourceTensor* original);
 
   const FairseqConfig& config_;
   DraftBuilder& builder_;
   uint64_t words_ = 0;
+  bool replaced_ = false;  // a recipe makes the embedding
   // By bin of the embedding.
   std::vector<EmbeddingBin> bins_;
   std::vector<const SourceTensor*> tables_, projections_;
