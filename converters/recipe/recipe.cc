@@ -102,17 +102,17 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(recipe_.classifier, ParseClassifier(*classifier));
     }
     if (!predicts) return {};
-    if (transformer) {
-      if (const auto recurrent = root.Find("recurrent")) {
-        return recurrent->Refuse("none beside a transformer", recurrent->Outline());
-      }
-      KINGLET_ASSIGN_OR_RETURN(recipe_.transformer,
-                               ParseTransformer(*transformer, recipe_.references));
-    } else {
-      KINGLET_ASSIGN_OR_RETURN(const RecipeNode recurrent, root.Get("recurrent"));
-      KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(recurrent));
+    if (const auto recurrent = root.Find("recurrent"); recurrent && transformer) {
+      return recurrent->Refuse("none beside a transformer", recurrent->Outline());
     }
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers,
+                             root.Get(transformer ? "transformer" : "recurrent"));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode softmax, root.Get("softmax"));
+    if (transformer) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.transformer, ParseTransformer(layers, recipe_.references));
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(layers));
+    }
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
     // The word that training fed before every text.
     if (const auto start = root.Find("start_token")) {

@@ -32,7 +32,14 @@ class FormsMaker {
  public:
   FormsMaker(const std::string& side, const std::string& prefix, uint64_t words, uint64_t width,
              TinyTensors& tensors)
-      : side_(side), prefix_(prefix), words_(words), width_(width), tensors_(tensors) {}
+      : side_(side),
+        prefix_(prefix),
+        words_(words),
+        width_(width),
+        parts_(width % 4 == 0   ? 4
+               : width % 2 == 0 ? 2
+                                : 1),
+        tensors_(tensors) {}
 
   std::vector<TableForm> Make() {
     AddWhole("dense", Reals("dense", {words_, width_}));
@@ -67,13 +74,13 @@ class FormsMaker {
     AddWhole("product-quantised",
              Form("codes",
                   R"("combine": "concatenate", "pools": "each", "indices": "pool", "codebook": )" +
-                      Reals("pq.book", {20, width_ / 4}) +
-                      ", \"codes\": " + Integers("pq.codes", {words_, 4}, 5)));
+                      Reals("pq.book", {5 * parts_, width_ / parts_}) +
+                      ", \"codes\": " + Integers("pq.codes", {words_, parts_}, 5)));
     AddWhole("slim",
              Form("codes",
                   R"("combine": "concatenate", "pools": "one", "indices": "pool", "codebook": )" +
-                      Reals("slim.book", {13, width_ / 4}) +
-                      ", \"codes\": " + Integers("slim.codes", {words_, 4}, 13)));
+                      Reals("slim.book", {13, width_ / parts_}) +
+                      ", \"codes\": " + Integers("slim.codes", {words_, parts_}, 13)));
     AddWhole("shu",
              Form("codes", R"("combine": "sum", "pools": "each", "indices": "pool", "codebook": )" +
                                Reals("shu.book", {3, 6, width_}, 0.3) +
@@ -96,22 +103,22 @@ class FormsMaker {
 
   // DPQ as training leaves it.
   void AddTrained() {
-    const uint64_t part = width_ / 4;
-    AddWhole("dpq-sx",
-             Form("dpq", R"("method": "sx", "positions": 4, "combine": "concatenate", "query": )" +
-                             Reals("sx.query", {words_, width_}) +
-                             ", \"keys\": " + Reals("sx.keys", {4, 6, part}) +
-                             ", \"values\": " + Reals("sx.values", {4, 6, part}) +
-                             R"(, "batch_norm": "choices", "epsilon": 0.001, "mean": )" +
-                             Reals("sx.mean", {6}, 0.1) +
-                             ", \"variance\": " + Reals("sx.variance", {6}, 0.3, 1)));
+    const uint64_t part = width_ / parts_;
+    const std::string positions = ", \"positions\": " + std::to_string(parts_);
+    AddWhole("dpq-sx", Form("dpq", R"("method": "sx", "combine": "concatenate")" + positions +
+                                       ", \"query\": " + Reals("sx.query", {words_, width_}) +
+                                       ", \"keys\": " + Reals("sx.keys", {parts_, 6, part}) +
+                                       ", \"values\": " + Reals("sx.values", {parts_, 6, part}) +
+                                       R"(, "batch_norm": "choices", "epsilon": 0.001, "mean": )" +
+                                       Reals("sx.mean", {6}, 0.1) +
+                                       ", \"variance\": " + Reals("sx.variance", {6}, 0.3, 1)));
     AddWhole("dpq-vq-shared",
-             Form("dpq", R"("method": "vq", "positions": 4, "combine": "concatenate", "query": )" +
-                             Reals("vq.query", {words_, width_}) +
+             Form("dpq", R"("method": "vq", "combine": "concatenate")" + positions +
+                             ", \"query\": " + Reals("vq.query", {words_, width_}) +
                              ", \"keys\": " + Reals("vq.keys", {1, 6, part}) +
                              R"(, "batch_norm": "responses", "epsilon": 1e-5, "mean": )" +
-                             Reals("vq.mean", {24}, 0.1) +
-                             ", \"variance\": " + Reals("vq.variance", {24}, 0.3, 1)));
+                             Reals("vq.mean", {6 * parts_}, 0.1) +
+                             ", \"variance\": " + Reals("vq.variance", {6 * parts_}, 0.3, 1)));
     AddWhole("dpq-sx-mean",
              Form("dpq", R"("method": "sx", "positions": 3, "combine": "mean", "query": )" +
                              Reals("additive.query", {words_, 6}) +
@@ -122,9 +129,10 @@ class FormsMaker {
 
   void AddHashed() {
     const std::string words = ", \"words\": " + std::to_string(words_);
-    AddWhole("hashed", Form("hashed", R"("combine": "concatenate", "pools": "one", "codebook": )" +
-                                          Reals("hashed.book", {11, width_ / 2}) + words +
-                                          R"(, "positions": 2, "seed": 7)"));
+    AddWhole("hashed",
+             Form("hashed", R"("combine": "concatenate", "pools": "one", "codebook": )" +
+                                Reals("hashed.book", {11, width_ / parts_}) + words +
+                                ", \"positions\": " + std::to_string(parts_) + R"(, "seed": 7)"));
     AddWhole("hashnet",
              Form("hashed", R"("combine": "concatenate", "pools": "one", "codebook": )" +
                                 Reals("hashnet.book", {17, 1}) + words +
@@ -185,6 +193,7 @@ class FormsMaker {
 
   const std::string side_, prefix_;
   const uint64_t words_, width_;
+  const uint64_t parts_;  // into how many sub-vectors a row is cut
   TinyTensors& tensors_;
   std::vector<TableForm> forms_;
 };

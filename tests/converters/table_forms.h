@@ -38,7 +38,7 @@ struct TableForm {
 };
 
 // Adds tensors whose names begin with `side` and returns forms of tables [words, width], which name
-// them with `prefix` in front. REQUIRES: words >= 8, width a multiple of 4.
+// them with `prefix` in front. REQUIRES: words >= 8.
 std::vector<TableForm> AddTableForms(const std::string& side, const std::string& prefix,
                                      uint64_t words, uint64_t width, TinyTensors& tensors);
 
