@@ -199,6 +199,11 @@ class ModelMaker : private ModelParts {
       words += tail.table.words;
       KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
+    const uint64_t inputs = model.draft.description.vocabulary_size;
+    if (words != inputs) {
+      return RefuseModel("softmax", std::to_string(inputs) + " words, as many as the embedding has",
+                         std::to_string(words));
+    }
     return softmax;
   }
 

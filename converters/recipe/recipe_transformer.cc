@@ -76,6 +76,7 @@ class TransformerMaker {
   Result<TransformerDecoder> Make() {
     KINGLET_RETURN_IF_ERROR(CheckSize("heads", recipe_.heads));
     KINGLET_RETURN_IF_ERROR(CheckSize("window", recipe_.window));
+    KINGLET_RETURN_IF_ERROR(CheckWidth());
     decoder_.name = "transformer";
     decoder_.width = width_;
     decoder_.heads = static_cast<uint32_t>(recipe_.heads);
@@ -107,6 +108,18 @@ class TransformerMaker {
     if (value >= 1 && value <= kMaxExtent) return {};
     return RefuseModel(std::string("transformer, ") + what, "1 to " + std::to_string(kMaxExtent),
                        std::to_string(value));
+  }
+
+  // The first layer's norm tells how wide the network is.
+  Status CheckWidth() const {
+    const TensorRef& gain = recipe_.layers[0].attention_norm.gain;
+    KINGLET_ASSIGN_OR_RETURN(const RecipeTensors::Deferred norm, parts_.tensors().Defer(gain));
+    if (norm.shape == Shape{width_}) return {};
+    const std::string width = std::to_string(CountEntries(norm.shape));
+    return RefuseModel("embedding",
+                       "vectors of " + width + " numbers, as " + QuotedName(gain.name) +
+                           " has, or a projection [" + width + ", " + std::to_string(width_) + "]",
+                       std::to_string(width_));
   }
 
   // The first layer's tensors tell how wide a head is.

@@ -152,7 +152,8 @@ class FormsMaker {
     const std::string layers =
         R"(, "layers": [{"groups": 2, "activation": "relu", "weight": )" +
         Reals("unit.0.weight", {2, 2, 5}) + ", \"bias\": " + Reals("unit.0.bias", {10}) +
-        R"(}, {"groups": 1, "skip": "mix", "order": "input_first", "activation": "gelu", "weight": )" +
+        R"(}, {"groups": 1, "skip": "mix", "order": "input_first", "activation": "gelu",
+             "weight": )" +
         Reals("unit.1.weight", {14, 12}) + R"(}, {"layout": "out_in", "weight": )" +
         Reals("unit.2.weight", {width_, 12}) + ", \"bias\": " + Reals("unit.2.bias", {width_}) +
         "}]";
@@ -168,7 +169,8 @@ class FormsMaker {
     const std::string bands = Form(
         "define",
         "\"map\": [{\"table\": " + Reals("bands.0", {frequent, 4}, 1) +
-            R"(}, {"table": {"codes": {"combine": "concatenate", "pools": "each", "indices": "pool", "codebook": )" +
+            R"(}, {"table": {"codes": {"combine": "concatenate", "pools": "each", "indices": "pool",
+                 "codebook": )" +
             Reals("bands.1.book", {6, 1}, 1) +
             ", \"codes\": " + Integers("bands.1.codes", {rare, 2}, 3) + "}}, \"projection\": " +
             Reals("bands.1.projection", {4, 2}) + "}]" + layers + ", \"cache_rows\": 3");
@@ -180,7 +182,8 @@ class FormsMaker {
     const uint64_t frequent = words_ / 2, rare = words_ - frequent;
     const std::string head = "{\"table\": " + Reals("head", {frequent, width_});
     const std::string tail =
-        R"({"table": {"codes": {"combine": "concatenate", "pools": "each", "indices": "pool", "codebook": )" +
+        R"({"table": {"codes": {"combine": "concatenate", "pools": "each", "indices": "pool",
+             "codebook": )" +
         Reals("tail.book", {10, 2}, 1) + ", \"codes\": " + Integers("tail.codes", {rare, 2}, 5) +
         "}}, \"projection\": ";
     forms_.push_back(

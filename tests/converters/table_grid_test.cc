@@ -362,6 +362,8 @@ constexpr FamilyNetwork kNetworks[] = {
     {"family awd-lstm", "recurrent-variants/awd-qrnn", "awd-lstm", "encoder", "decoder.weight"},
     {"family pytorch-examples", "recurrent-variants/examples-lstm-untied", "pytorch-examples",
      "encoder", "decoder.weight"},
+    {"family zaremba-tf", "recurrent-variants/zaremba-block-2", "zaremba-tf",
+     "Model/full_emb/embedding", nullptr},
     {"family opennmt, source", "opennmt/plain", "opennmt",
      "encoder.embeddings.make_embedding.emb_luts.0", "generator.0.weight"},
     {"family opennmt, target", "opennmt/plain", "opennmt",
@@ -378,7 +380,7 @@ TEST_P(FamilyGrid, EveryFormInPlaceOfTheFamilysTables) {
   ConvertOptions plain;
   plain.checkpoint = folder.path();
   for (const std::string& name : folder.Names()) {
-    if (name.ends_with(".pt")) plain.checkpoint = folder.Path(name);
+    if (name.ends_with(".pt") || name.ends_with(".npz")) plain.checkpoint = folder.Path(name);
   }
   plain.output = folder.Path("plain.kgl");
   const auto converted = Convert(plain);
