@@ -59,8 +59,8 @@ Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t f
 Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor);
 
 // Whether two tensors of a checkpoint are one (tied) parameter: they have the same place, or equal
-// values. A table that a recipe makes is never another tensor too. Compares 128-bit digests of the values, so that memory holds one tensor at a time.
-// Errors: those of ReadFinite.
+// values. A table that a recipe makes is never another tensor too. Compares 128-bit digests of the
+// values, so that memory holds one tensor at a time. Errors: those of ReadFinite.
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
 
 // The values of a tensor of codes, indices or counts. Errors: KINGLET_INVALID_CHECKPOINT, also for

@@ -2,6 +2,8 @@
 // themselves, the answers that the training code's equations gave (tests/data) stay the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -114,6 +116,51 @@ TEST_P(OwnTables, ChangeNothing) {
 
 INSTANTIATE_TEST_SUITE_P(All, OwnTables, testing::ValuesIn(kOwn),
                          [](const auto& instance) { return std::string(instance.param.name); });
+
+// Networks that the original training code trained with other inputs, in the folder that
+// KINGLET_CHECKPOINTS names. tests/examples/table_recipes_test.cc has their golden values.
+class OriginalInput : public testing::TestWithParam<const char*> {};
+
+TEST_P(OriginalInput, StatesLanesAndForksKeepEveryBit) {
+  const char* place = std::getenv("KINGLET_CHECKPOINTS");
+  const std::string data = std::string(place == nullptr ? "" : place) + "/" + GetParam() + "/";
+  if (!std::filesystem::exists(data)) GTEST_SKIP() << "KINGLET_CHECKPOINTS has no " << GetParam();
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = data + "model.pt";
+  options.config = data + "config.yaml";
+  options.recipe = std::string(KINGLET_EXAMPLES "/recipes/") + GetParam() + ".json";
+  options.output = folder.Path("model.kgl");
+  std::vector<uint32_t> ids = *ReadIds(data + "tokens.txt");
+  ids.resize(120);
+  for (const bool quantised : {false, true}) {
+    if (quantised) {
+      const auto model = *ModelFile::Open(options.output);
+      options.vocabulary =
+          folder.Write("vocab.txt", NumberedVocabulary(model->description().vocabulary_size));
+      options.bits = 9;
+      options.calibration_text = folder.Write("text", NumberedText(ids));
+    }
+    const auto summary = Convert(options);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    DistributionsOfEveryBackend(options.output, ids);
+    ExpectStatesAndLanesKeepEveryBit(options.output, ids);
+  }
+  // The unit stays, in a cache smaller than the text's words.
+  if (std::string(GetParam()) != "reference-txl-define") return;
+  options.define_cache_rows = 7;
+  ASSERT_TRUE(Convert(options).ok());
+  DistributionsOfEveryBackend(options.output, ids);
+  ExpectStatesAndLanesKeepEveryBit(options.output, ids);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OriginalInput,
+                         testing::Values("reference-txl-define", "reference-txl-dpq"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // A Transformer-XL of 51 words, whose softmax shares the embedding's table.
 class Replaced : public testing::Test {

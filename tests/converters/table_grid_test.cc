@@ -385,7 +385,8 @@ TEST_P(FamilyGrid, EveryFormInPlaceOfTheFamilysTables) {
   plain.output = folder.Path("plain.kgl");
   const auto converted = Convert(plain);
   ASSERT_TRUE(converted.ok()) << converted.status().message();
-  const ModelDescription description = (*ModelFile::Open(plain.output))->description();
+  const auto plain_file = *ModelFile::Open(plain.output);
+  const ModelDescription& description = plain_file->description();
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   const bool source = encoder != nullptr && std::string(network.input).starts_with("encoder.");
   const uint32_t words = description.vocabulary_size;
