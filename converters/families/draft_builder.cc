@@ -24,6 +24,13 @@ std::string Joined(const std::string& what, const std::vector<std::string>& item
   return text;
 }
 
+// PyTorch's batch norms count the batches that they have seen; no network computes with that.
+bool IsBatchCounter(std::string_view name) {
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  return name.ends_with(kCounter) &&
+         (name.size() == kCounter.size() || name[name.size() - kCounter.size() - 1] == '.');
+}
+
 }  // namespace
 
 DraftBuilder::DraftBuilder(std::span<const SourceTensor> weights) : order_(weights) {
@@ -143,7 +150,7 @@ TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> v
 Status DraftBuilder::CheckNames(const std::string& network) const {
   std::vector<std::string> unused;
   for (const SourceTensor& tensor : order_) {
-    if (tensor.spare || claimed_.contains(tensor.name)) continue;
+    if (tensor.spare || claimed_.contains(tensor.name) || IsBatchCounter(tensor.name)) continue;
     unused.push_back(QuotedName(tensor.name));
   }
   std::vector<std::string> faults;

@@ -32,7 +32,6 @@ constexpr uint64_t kGates = 4;
 // Where the kernel has the column block of each gate in this project's order (i, f, candidate, o).
 constexpr std::array<uint64_t, kGates> kBlockOf = {0, 2, 1, 3};
 constexpr size_t kForget = 1;
-constexpr double kLargestForgetBias = 1000;
 
 // The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel. 0 if there is
 // neither, as in networks of one layer.

@@ -18,7 +18,8 @@ TensorId ModelParts::AddTensor(std::string name, Shape shape,
   model.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
   const bool coded = model.draft.tensors.back().coded();
   if (!coded && use != Use::kKept) model.quantisable.push_back(id);
-  if (!coded && use == Use::kMatrix) model.prunable.push_back(id);
+  const bool prunable = use == Use::kTable || use == Use::kMatrix;
+  if (!coded && prunable) model.prunable.push_back(id);
   return id;
 }
 
@@ -28,31 +29,42 @@ TensorId ModelParts::AddDeferred(std::string name, Shape shape, Read read, Use u
   return id;
 }
 
-std::optional<TensorId> ModelParts::Known(const TensorRef& ref, const Shape& shape) const {
-  const auto known = added_.equal_range(ref.name);
+std::optional<TensorId> ModelParts::Known(const TensorRef& ref, const Shape& shape,
+                                          const std::string& change) const {
+  const auto known = added_.equal_range(ref.name + change);
   for (auto at = known.first; at != known.second; ++at) {
     if (at->second.first == ref && ShapeOf(at->second.second) == shape) return at->second.second;
   }
   return std::nullopt;
 }
 
-Result<TensorId> ModelParts::AddRef(const std::string& name, const TensorRef& ref, Use use) {
+Result<TensorId> ModelParts::AddRef(const std::string& name, const TensorRef& ref, Use use,
+                                    const GateChange& change) {
   KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
-  const size_t rank = use == Use::kMatrix ? 2 : 1;
-  if (const auto known = Known(ref, part.shape)) return *known;
+  if (const auto known = Known(ref, part.shape, change.name)) return *known;
+  const size_t rank = use == Use::kTable || use == Use::kMatrix ? 2 : 1;
   if (part.shape.size() != rank) {
     return RefuseModel(name, rank == 2 ? "a matrix" : "a vector",
                        ShapeText(part.shape) + " of " + QuotedName(ref.name));
   }
+  if (use == Use::kMatrix) KINGLET_RETURN_IF_ERROR(CheckOriented(ref, part.shape));
+  if (change.apply) {
+    part.read = [read = std::move(part.read),
+                 apply = change.apply]() -> Result<std::vector<float>> {
+      KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, read());
+      apply(values);
+      return values;
+    };
+  }
   const TensorId id = AddDeferred(name, std::move(part.shape), std::move(part.read), use);
-  added_.emplace(ref.name, std::pair(ref, id));
+  added_.emplace(ref.name + change.name, std::pair(ref, id));
   return id;
 }
 
 Result<TensorId> ModelParts::AddRefAs(const std::string& name, const TensorRef& ref,
                                       const Shape& shape, Use use) {
   KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
-  if (const auto known = Known(ref, shape)) return *known;
+  if (const auto known = Known(ref, shape, "")) return *known;
   if (CountEntries(part.shape) != Count(shape)) {
     return RefuseModel(name, ShapeText(shape),
                        ShapeText(part.shape) + " of " + QuotedName(ref.name));
@@ -64,24 +76,24 @@ Result<TensorId> ModelParts::AddRefAs(const std::string& name, const TensorRef& 
 
 Result<std::optional<TensorId>> ModelParts::AddOptionalRef(const std::string& name,
                                                            const std::optional<TensorRef>& ref,
-                                                           Use use) {
+                                                           Use use, const GateChange& change) {
   if (!ref) return std::optional<TensorId>();
-  KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use));
+  KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use, change));
   return std::optional(id);
 }
 
 Result<ModelParts::AddedTable> ModelParts::AddTable(const std::string& name,
                                                     const TableRecipe& recipe, bool folded) {
   if (const DenseRecipe* dense = recipe.dense()) {
-    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kMatrix));
+    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kTable));
     return CheckedTable(name, id, std::nullopt);
   }
   KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe, tensors_, threads_));
   if (!table.note.empty()) model.notes.push_back(table.note);
   if (!table.coded) {
-    return CheckedTable(
-        name, AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kMatrix),
-        std::nullopt);
+    return CheckedTable(name,
+                        AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kTable),
+                        std::nullopt);
   }
   CodedTable coded = std::move(*table.coded);
   if (folded && !table.projection.empty()) {
@@ -90,8 +102,8 @@ Result<ModelParts::AddedTable> ModelParts::AddTable(const std::string& name,
   }
   DraftTable made = ForDraft(std::move(coded), table.seed);
   made.table.scheme.codebook =
-      AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kMatrix);
-  const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kMatrix);
+      AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kTable);
+  const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kTable);
   std::optional<TensorId> projection;
   if (!table.projection.empty()) {
     const Shape projected = {table.projection.size() / table.shape[1], table.shape[1]};

@@ -15,6 +15,7 @@
 #include "converters/families/families.h"
 #include "converters/recipe/recipe.h"
 #include "converters/recipe/recipe_tensors.h"
+#include "converters/recipe/recurrent_gates.h"
 #include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
@@ -32,20 +33,23 @@ class ModelParts {
 
   const RecipeTensors& tensors() const { return tensors_; }
 
-  // What a tensor is to passes: matrices are pruned and quantised, vectors are quantised, and what
-  // is kept (the parameters of norms, positions) stays as it is.
-  enum class Use : uint8_t { kMatrix, kVector, kKept };
+  // What a tensor is to passes: tables and matrices are pruned and quantised, vectors are
+  // quantised, and what is kept (the parameters of norms, positions) stays as it is.
+  enum class Use : uint8_t { kTable, kMatrix, kVector, kKept };
 
   TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
                      Use use);
   // A tensor whose values are read later.
   using Read = std::function<Result<std::vector<float>>()>;
   TensorId AddDeferred(std::string name, Shape shape, Read read, Use use);
-  // A tensor of the checkpoint as it is: a matrix, or of another use than kMatrix a vector. Its
-  // values are read later, and a tensor that is named twice is stored once.
-  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use);
+  // A tensor of the checkpoint as it is, or changed: a table or a matrix, which has to be oriented
+  // (CheckOriented), and for other uses a vector. Its values are read later, and a tensor that is
+  // named twice is stored once.
+  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use,
+                          const GateChange& change = {});
   Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
-                                                 const std::optional<TensorRef>& ref, Use use);
+                                                 const std::optional<TensorRef>& ref, Use use,
+                                                 const GateChange& change = {});
   // The same of any shape, stored with the shape given, which has as many entries.
   Result<TensorId> AddRefAs(const std::string& name, const TensorRef& ref, const Shape& shape,
                             Use use);
@@ -71,11 +75,13 @@ class ModelParts {
   Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
                                   std::optional<TensorId> projection) const;
   // The tensor that a part of the checkpoint is stored as already, if it is.
-  std::optional<TensorId> Known(const TensorRef& ref, const Shape& shape) const;
+  std::optional<TensorId> Known(const TensorRef& ref, const Shape& shape,
+                                const std::string& change) const;
 
   const RecipeTensors tensors_;
   size_t threads_;
-  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
+  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>>
+      added_;  // by name and change
   std::unordered_map<TensorId, Read> readers_;
 };
 

@@ -18,6 +18,7 @@ constexpr std::array kStreamStarts = {"masked"sv, "zeros"sv, "zero_memory"sv};
 constexpr std::array kNormOrders = {"pre"sv, "post"sv};
 constexpr std::array kDivisors = {"half"sv, "half_minus_one"sv};
 // The second one means true.
+constexpr std::array kMatrixLayouts = {"out_in"sv, "in_out"sv};
 constexpr std::array kRowOrders = {"parts"sv, "heads"sv};
 constexpr std::array kSlots = {"slots"sv};
 constexpr std::array kNone = {"none"sv};
@@ -49,8 +50,8 @@ class TransformerParser {
 
   Result<TransformerRecipe> Parse(const RecipeNode& node) {
     KINGLET_RETURN_IF_ERROR(
-        node.CheckKeys({"heads", "window", "start", "norm", "epsilon", "qkv_rows", "positions",
-                        "layers", "layer", "final_norm"}));
+        node.CheckKeys({"heads", "window", "start", "norm", "epsilon", "layout", "qkv_rows",
+                        "positions", "layers", "layer", "final_norm"}));
     // Into how many parts attention is divided.
     KINGLET_ASSIGN_OR_RETURN(recipe_.heads, node.CountAt("heads"));
     // How many tokens a token sees, itself among them; with absolute positions, how many there are.
@@ -63,7 +64,11 @@ class TransformerParser {
     KINGLET_ASSIGN_OR_RETURN(recipe_.epsilon, node.NumberAt("epsilon"));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode positions, node.Get("positions"));
     KINGLET_RETURN_IF_ERROR(ParsePositions(positions));
+    // Whether the checkpoint stores matrices as [outputs, inputs] or [inputs, outputs].
+    bool in_out = false;
+    KINGLET_RETURN_IF_ERROR(Enumerator(node, "layout", kMatrixLayouts, in_out));
     KINGLET_RETURN_IF_ERROR(ParseLayers(node));
+    for (TransformerRecipe::Layer& layer : recipe_.layers) Orient(in_out, layer);
     KINGLET_RETURN_IF_ERROR(ParseRowOrder(node));
     // The norm behind the last layer.
     if (node.Find("final_norm")) {
@@ -81,6 +86,17 @@ class TransformerParser {
     KINGLET_ASSIGN_OR_RETURN(const size_t index, member.Choice(names));
     value = static_cast<Enum>(index);
     return {};
+  }
+
+  // Says which way round the matrices are that do not say it themselves.
+  void Orient(bool in_out, TransformerRecipe::Layer& layer) const {
+    std::vector<TensorRef*> matrices = {&layer.out, &layer.inner, &layer.outer};
+    for (TensorRef& part : layer.qkv) matrices.push_back(&part);
+    const bool relative = std::holds_alternative<TransformerRecipe::Relative>(recipe_.positions);
+    if (relative && layer.positions) matrices.push_back(&*layer.positions);
+    for (TensorRef* matrix : matrices) {
+      if (!std::exchange(matrix->oriented, true)) matrix->transpose = in_out;
+    }
   }
 
   // "positions": "slots", or an object with one key.

@@ -142,9 +142,11 @@ class RecipeParser {
       const RecipeNode node = *tables->Find(name);
       TableInPlace table;
       if (node.Find("table") || node.Find("bins")) {
-        KINGLET_ASSIGN_OR_RETURN(table.input, ParseEmbedding(node));
+        KINGLET_ASSIGN_OR_RETURN(table.input.bins, ParseBins(node));
         // A number that multiplies the vectors, in place of the network's own.
-        if (node.Find("scale")) table.scale = std::exchange(table.input.scale, 1);
+        if (node.Find("scale")) {
+          KINGLET_ASSIGN_OR_RETURN(table.scale, ScaleAt(node));
+        }
       } else {
         EmbeddingRecipe::Bin bin;
         KINGLET_ASSIGN_OR_RETURN(bin.table, parse_.Table(node));
@@ -158,6 +160,14 @@ class RecipeParser {
   // "embedding": the vectors of the words.
   Result<EmbeddingRecipe> ParseEmbedding(const RecipeNode& node) {
     EmbeddingRecipe embedding;
+    KINGLET_ASSIGN_OR_RETURN(embedding.bins, ParseBins(node));
+    // A number that multiplies every vector.
+    KINGLET_ASSIGN_OR_RETURN(embedding.scale, ScaleAt(node));
+    return embedding;
+  }
+
+  Result<std::vector<EmbeddingRecipe::Bin>> ParseBins(const RecipeNode& node) {
+    std::vector<EmbeddingRecipe::Bin> parsed;
     std::vector<RecipeNode> bins = {node};
     // Tables of consecutive ranges of words; without the key, the embedding itself is the one bin.
     const auto listed = node.Find("bins");
@@ -167,8 +177,6 @@ class RecipeParser {
     } else {
       KINGLET_RETURN_IF_ERROR(node.CheckKeys({"scale", "table", "projection"}));
     }
-    // A number that multiplies every vector.
-    KINGLET_ASSIGN_OR_RETURN(embedding.scale, node.NumberOr("scale", 1));
     for (const RecipeNode& from : bins) {
       if (listed) KINGLET_RETURN_IF_ERROR(from.CheckKeys({"table", "projection"}));
       EmbeddingRecipe::Bin bin;
@@ -176,22 +184,27 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(bin.table, parse_.Table(from, "table"));
       // A matrix that makes vectors of the rows.
       KINGLET_ASSIGN_OR_RETURN(bin.projection, parse_.OptionalRef(from, "projection"));
-      embedding.bins.push_back(std::move(bin));
+      parsed.push_back(std::move(bin));
     }
-    return embedding;
+    return parsed;
   }
 
   // "recurrent": the layers between embedding and softmax.
   Result<RecurrentRecipe> ParseRecurrent(const RecipeNode& node) {
-    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"cell", "torch", "layers"}));
+    KINGLET_RETURN_IF_ERROR(
+        node.CheckKeys({"cell", "torch", "layers", "gates", "forget_bias", "weighs", "reset"}));
     RecurrentRecipe recurrent;
     // What every layer computes.
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "cell", kCellNames, recurrent.cell));
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "cell", kCellNames, recurrent.cell));
     // With "torch", how many layers there are; without it, the tensors of each layer.
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers, node.Get("layers"));
     // The name of a torch.nn module, from which the names of its parameters follow.
     if (const auto torch = node.Find("torch")) {
       KINGLET_ASSIGN_OR_RETURN(const std::string name, torch->Text());
+      KINGLET_RETURN_IF_ERROR(RefuseRecurrentGates(node));
+      if (recurrent.cell == RecurrentCell::kQrnn) {
+        return torch->Refuse("none for a QRNN, which torch.nn does not have", torch->Outline());
+      }
       KINGLET_ASSIGN_OR_RETURN(const uint64_t count, layers.Count());
       if (count == 0 || count > kMaxRecipeLayers) {
         return layers.Refuse("1 to " + std::to_string(kMaxRecipeLayers), layers.Outline());
@@ -199,6 +212,7 @@ class RecipeParser {
       for (uint64_t i = 0; i < count; ++i) recurrent.layers.push_back(TorchLayer(name, i));
       return recurrent;
     }
+    KINGLET_ASSIGN_OR_RETURN(recurrent.gates, ParseRecurrentGates(node, recurrent.cell));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, layers.Items());
     for (const RecipeNode& item : items) {
       KINGLET_RETURN_IF_ERROR(
@@ -225,7 +239,11 @@ class RecipeParser {
     const auto ref = [&](const char* part) {
       return parse_.Named(module + "." + part + "_l" + number);
     };
-    return {ref("weight_ih"), ref("bias_ih"), ref("weight_hh"), ref("bias_hh")};
+    TensorRef input = ref("weight_ih");
+    TensorRef input_bias = ref("bias_ih");
+    TensorRef recurrent = ref("weight_hh");
+    input.oriented = recurrent.oriented = true;
+    return {std::move(input), std::move(input_bias), std::move(recurrent), ref("bias_hh")};
   }
 
   Result<SoftmaxRecipe::Part> ParsePart(const RecipeNode& node) {
@@ -260,13 +278,14 @@ class RecipeParser {
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_weight, parse_.Ref(clusters, "weight"));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_bias, parse_.OptionalRef(clusters, "bias"));
     // Whether the first row is the first tail's or the last one's.
-    KINGLET_ASSIGN_OR_RETURN(const size_t order, clusters.ChoiceOr("order", kClusterOrders, 0));
+    KINGLET_ASSIGN_OR_RETURN(const size_t order, clusters.ChoiceAt("order", kClusterOrders));
     softmax.reversed = order == 1;
     // Whether the rows multiply the hidden state as the head projects it, or as it is.
-    KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceOr("reads", kClusterInputs, 0));
-    softmax.clusters_read_hidden = reads == 1;
-    if (softmax.clusters_read_hidden && !(softmax.head && softmax.head->projection)) {
-      return clusters.Refuse("a head with a projection, as clusters read \"hidden\"", "none");
+    if (softmax.head && softmax.head->projection) {
+      KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceAt("reads", kClusterInputs));
+      softmax.clusters_read_hidden = reads == 1;
+    } else if (const auto reads = clusters.Find("reads")) {
+      return reads->Refuse("none, as the head has no projection", reads->Outline());
     }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, tails->Items());
     for (const RecipeNode& tail : items) {
@@ -285,8 +304,20 @@ class RecipeParser {
     // The running mean and variance, and what is added to the variance.
     KINGLET_ASSIGN_OR_RETURN(norm.mean, parse_.Ref(member, "mean"));
     KINGLET_ASSIGN_OR_RETURN(norm.variance, parse_.Ref(member, "variance"));
-    KINGLET_ASSIGN_OR_RETURN(norm.epsilon, member.NumberOr("epsilon", norm.epsilon));
+    KINGLET_ASSIGN_OR_RETURN(norm.epsilon, BatchNormEpsilonAt(member));
     return norm;
+  }
+
+  static Result<std::optional<uint64_t>> PaddingAt(const RecipeNode& node) {
+    const std::string expected = "the number of the word that fills lists up, or \"none\"";
+    const auto padding = node.Find("padding");
+    if (!padding) return node.Refuse("\"padding\": " + expected, "none");
+    if (!padding->IsText()) {
+      KINGLET_ASSIGN_OR_RETURN(const uint64_t word, padding->Count());
+      return std::optional(word);
+    }
+    if (*padding->Text() != "none") return padding->Refuse(expected, padding->Outline());
+    return std::optional<uint64_t>();
   }
 
   // "classifier": classes of a list of words, from the mean of their vectors.
@@ -294,9 +325,7 @@ class RecipeParser {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"padding", "max_pool", "hidden", "weight", "bias"}));
     ClassifierRecipe classifier;
     // The word that fills lists up and is left out of the mean.
-    if (const auto padding = node.Find("padding")) {
-      KINGLET_ASSIGN_OR_RETURN(classifier.padding, padding->Count());
-    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.padding, PaddingAt(node));
     // Whether the largest entries of each dimension follow the mean.
     KINGLET_ASSIGN_OR_RETURN(classifier.max_pool, node.TruthOr("max_pool", false));
     // A layer before the classes, with batch norm and relu on both sides.
@@ -326,7 +355,7 @@ class RecipeParser {
     // Its share of the probability.
     KINGLET_ASSIGN_OR_RETURN(cache.lambda, node.NumberAt("lambda"));
     // Whether it takes part from its first pair on, or only after more pairs than it holds.
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "start", kStartNames, cache.start));
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "start", kStartNames, cache.start));
     return cache;
   }
 

@@ -16,6 +16,7 @@
 #include "converters/passes/dpq.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
+#include "converters/recipe/recurrent_gates.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -31,7 +32,14 @@ struct TensorRef {
   std::string name;
   std::optional<Range> rows, columns;
   bool transpose = false;
-  bool operator==(const TensorRef&) const = default;
+  // Whether the recipe says which way round the part is. A square matrix fits both ways.
+  bool oriented = false;
+
+  // Whether both mean the same part.
+  bool operator==(const TensorRef& other) const {
+    return name == other.name && rows == other.rows && columns == other.columns &&
+           transpose == other.transpose;
+  }
 };
 
 // --- tables: a vector for each word ---
@@ -79,7 +87,7 @@ struct HashedRecipe {
 struct DpqRecipe {
   DpqTraining::Response response = DpqTraining::Response::kDot;
   DpqTraining::BatchNorm batch_norm = DpqTraining::BatchNorm::kPerChoice;
-  double epsilon = 1e-3;  // of the batch norm
+  double epsilon = 0;     // of the batch norm
   bool additive = false;  // a row is the mean of its sub-vectors, not their concatenation
   uint64_t positions = 0;
   TensorRef query;                  // [words, positions * key length]
@@ -95,7 +103,7 @@ struct KdRecipe {
   TensorRef kernel;                                       // [width, length]
   std::optional<TensorRef> bias;                          // [width]
   std::optional<TensorRef> gain, offset, mean, variance;  // [length], of the batch norm
-  double epsilon = 1e-3;
+  double epsilon = 0;
 };
 
 struct TableRecipe;
@@ -114,7 +122,6 @@ struct DefineRecipe {
     std::optional<TensorRef> bias, norm_gain, norm_offset;
   };
   std::vector<Band> map;
-  double map_scale = 1;       // multiplies every band's scale
   uint64_t entry_layers = 0;  // the first layers, whose output is what later layers' skips read
   std::vector<Layer> layers;
   // The unit stays in the model, and each stream caches this many of its rows. None: conversion
@@ -150,6 +157,7 @@ struct RecurrentRecipe {
     std::optional<TensorRef> input_bias, recurrent_weight, recurrent_bias;
   };
   RecurrentCell cell = RecurrentCell::kLstm;
+  RecurrentGates gates;  // of every layer
   std::vector<Layer> layers;
 };
 
@@ -225,7 +233,7 @@ struct SoftmaxRecipe {
 struct BatchNormRecipe {
   std::optional<TensorRef> gain, offset;  // none: 1 and 0
   TensorRef mean, variance;
-  double epsilon = 1e-3;
+  double epsilon = 0;
 };
 
 // Classes of a list of words (format/blocks.h, BagClassifier).

@@ -87,8 +87,8 @@ class EmbeddingMaker {
       const DefineRecipe::Band& from = recipe.map[i];
       const std::string prefix =
           recipe.map.size() == 1 ? name_ + ".map" : name_ + ".map." + std::to_string(i);
-      KINGLET_ASSIGN_OR_RETURN(const uint64_t width, AddBin(prefix, from.table[0], from.projection,
-                                                            from.scale * recipe.map_scale));
+      KINGLET_ASSIGN_OR_RETURN(const uint64_t width,
+                               AddBin(prefix, from.table[0], from.projection, from.scale));
       if (i == 0) map_width = width;
     }
     KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, parts_.tensors()));

@@ -1,17 +1,16 @@
 #include "converters/recipe/recipe_model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "converters/recipe/folded_parts.h"
 #include "converters/recipe/model_parts.h"
 #include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
 #include "converters/recipe/recipe_transformer.h"
 #include "format/limits.h"
-#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
@@ -80,26 +79,37 @@ class ModelMaker : private ModelParts {
     decoder.name = "recurrent";
     decoder.inputs = inputs;
     if (recipe.layers.empty()) return RefuseModel("recurrent", "at least 1 layer", "0");
+    const GateChange arranged = ArrangedGates(recipe.gates, recipe.cell, false);
+    const GateChange biased = ArrangedGates(recipe.gates, recipe.cell, true);
     for (const RecurrentRecipe::Layer& from : recipe.layers) {
       const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
+      // Where a forget bias becomes a part of a bias.
+      const bool in_recurrent = !from.input_bias && from.recurrent_bias;
+      const auto add_bias = [&](const char* part, const std::optional<TensorRef>& ref,
+                                const GateChange& change) {
+        return AddOptionalRef(name + part, ref, Use::kVector, change);
+      };
       RecurrentLayer layer{};
       layer.cell = recipe.cell;
-      KINGLET_ASSIGN_OR_RETURN(layer.input_weight,
-                               AddRef(name + "input_weight", from.input_weight, Use::kMatrix));
-      KINGLET_ASSIGN_OR_RETURN(layer.input_bias,
-                               AddOptionalRef(name + "input_bias", from.input_bias, Use::kVector));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_weight, AddRef(name + "input_weight", from.input_weight,
+                                                          Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_bias, add_bias("input_bias", from.input_bias, biased));
       KINGLET_ASSIGN_OR_RETURN(
           layer.recurrent_weight,
-          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix));
-      KINGLET_ASSIGN_OR_RETURN(
-          layer.recurrent_bias,
-          AddOptionalRef(name + "recurrent_bias", from.recurrent_bias, Use::kVector));
+          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(layer.recurrent_bias, add_bias("recurrent_bias", from.recurrent_bias,
+                                                              in_recurrent ? biased : arranged));
       const uint64_t rows = Rows(ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
       if (rows % gates != 0 || rows / gates > kMaxExtent) {
         return RefuseModel(name + "input_weight", std::to_string(gates) + " rows for each unit",
                            ShapeText(ShapeOf(layer.input_weight)));
       }
       layer.units = static_cast<uint32_t>(rows / gates);
+      if (recipe.gates.forget_bias != 0 && !layer.input_bias && !layer.recurrent_bias) {
+        layer.input_bias =
+            AddTensor(name + "input_bias", {rows},
+                      DenseF32{ForgetBiasAlone(recipe.gates, layer.units)}, Use::kVector);
+      }
       decoder.layers.push_back(layer);
     }
     return decoder;
@@ -118,9 +128,7 @@ class ModelMaker : private ModelParts {
     return part;
   }
 
-  // In the file format, the words and the clusters of a head multiply the same vector. Here the
-  // words' logits are E P h and the clusters' are C h. So the vector is [P; C] h, of which the
-  // words take [E 0] and the clusters [0 I].
+  // A head whose words read P h and whose clusters read h (JoinHead).
   Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
     const DenseRecipe* dense = recipe.head->table.dense();
     if (dense == nullptr) {
@@ -133,9 +141,10 @@ class ModelMaker : private ModelParts {
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
                              tensors().Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
-      if (matrix->shape.size() != 2)
+      if (matrix->shape.size() != 2 || matrix->shape[1] == 0)
         return RefuseModel("softmax.head", "matrices", "another tensor");
     }
+    KINGLET_RETURN_IF_ERROR(CheckOriented(*recipe.head->projection, projection.shape));
     const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
     const uint64_t width = softmax.width;
     if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
@@ -145,21 +154,15 @@ class ModelMaker : private ModelParts {
                          ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
     }
     KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
+    JointHead head = JoinHead(table.values, projection.values, clusters.values, columns, rows);
     const uint64_t joint = columns + rows;
-    std::vector<float> words_part(words * joint, 0), clusters_part(rows * joint, 0);
-    for (uint64_t word = 0; word < words; ++word) {
-      std::copy_n(&table.values[word * columns], columns, &words_part[word * joint]);
-    }
-    for (uint64_t row = 0; row < rows; ++row) clusters_part[row * joint + columns + row] = 1;
-    std::vector<float> joint_projection = projection.values;
-    joint_projection.insert(joint_projection.end(), clusters.values.begin(), clusters.values.end());
     softmax.head_size = static_cast<uint32_t>(words);
     softmax.head_table = AddTensor("softmax.head.table", {words, joint},
-                                   DenseF32{std::move(words_part)}, Use::kMatrix);
+                                   DenseF32{std::move(head.words)}, Use::kMatrix);
     softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
-                                        DenseF32{std::move(joint_projection)}, Use::kMatrix);
+                                        DenseF32{std::move(head.projection)}, Use::kMatrix);
     softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
-                                       DenseF32{std::move(clusters_part)}, Use::kMatrix);
+                                       DenseF32{std::move(head.clusters)}, Use::kMatrix);
     KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
                              AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
     return {};
@@ -207,6 +210,11 @@ class ModelMaker : private ModelParts {
     return softmax;
   }
 
+  Result<std::vector<float>> ReadOptional(const std::optional<TensorRef>& ref,
+                                          const Shape& shape) const {
+    return ref ? tensors().Read(*ref, shape) : std::vector<float>();
+  }
+
   // A batch norm as y = x * scale + shift.
   struct FoldedNorm {
     TensorId scale, shift;
@@ -216,26 +224,16 @@ class ModelMaker : private ModelParts {
     const Shape& shape = mean.shape;
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
                              tensors().Read(norm.variance, shape));
-    std::vector<float> gain(mean.values.size(), 1.0F), offset(mean.values.size());
-    if (norm.gain) {
-      KINGLET_ASSIGN_OR_RETURN(gain, tensors().Read(*norm.gain, shape));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> gain, ReadOptional(norm.gain, shape));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, ReadOptional(norm.offset, shape));
+    auto folded = FoldBatchNorm(mean.values, variance, gain, offset, norm.epsilon);
+    if (!folded) {
+      return RefuseModel(name, "variances that are above 0 with epsilon", "another");
     }
-    if (norm.offset) {
-      KINGLET_ASSIGN_OR_RETURN(offset, tensors().Read(*norm.offset, shape));
-    }
-    std::vector<float> scale(gain.size()), shift(gain.size());
-    for (size_t i = 0; i < gain.size(); ++i) {
-      const double spread = double{variance[i]} + norm.epsilon;
-      if (!(spread > 0)) {
-        return RefuseModel(name, "a variance that is above 0 with epsilon", NumberText(spread));
-      }
-      const double exact = double{gain[i]} / std::sqrt(spread);
-      scale[i] = static_cast<float>(exact);
-      shift[i] = static_cast<float>(double{offset[i]} - double{mean.values[i]} * exact);
-    }
-    const TensorId id = AddTensor(name + ".scale", shape, DenseF32{std::move(scale)}, Use::kKept);
-    return FoldedNorm{id,
-                      AddTensor(name + ".shift", shape, DenseF32{std::move(shift)}, Use::kKept)};
+    const TensorId scale =
+        AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kKept);
+    return FoldedNorm{
+        scale, AddTensor(name + ".shift", shape, DenseF32{std::move(folded->shift)}, Use::kKept)};
   }
 
   Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {

@@ -75,6 +75,14 @@ bool LeavesOut(const Recipe& recipe, std::string_view name) {
                      [name](const std::string& pattern) { return MatchesPattern(pattern, name); });
 }
 
+Status CheckOriented(const TensorRef& ref, const Shape& shape) {
+  if (ref.oriented || shape.size() != 2 || shape[0] != shape[1]) return {};
+  return RefuseTensor(ref,
+                      "\"transpose\" true or false in its reference, as a square matrix fits both "
+                      "ways (true for TensorFlow's [inputs, outputs])",
+                      "none");
+}
+
 RecipeTensors::RecipeTensors(std::span<const SourceTensor> weights) : weights_(weights) {
   for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
 }

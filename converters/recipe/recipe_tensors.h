@@ -29,6 +29,10 @@ Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std
 // Whether the recipe leaves a tensor of this name out on purpose.
 bool LeavesOut(const Recipe& recipe, std::string_view name);
 
+// Refuses a square matrix whose reference does not say which way round it is: frameworks store
+// [outputs, inputs] or [inputs, outputs], and both fit. `shape` is the referenced part's.
+Status CheckOriented(const TensorRef& ref, const Shape& shape);
+
 class RecipeTensors {
  public:
   // REQUIRES: the weights outlive it.

@@ -32,9 +32,12 @@ struct Own {
 };
 
 constexpr const char* kBins = R"({"bins": [
-    {"table": "@.emb_layers.0.weight", "projection": "@.emb_projs.0"},
-    {"table": "@.emb_layers.1.weight", "projection": "@.emb_projs.1"},
-    {"table": "@.emb_layers.2.weight", "projection": "@.emb_projs.2"}]})";
+    {"table": "@.emb_layers.0.weight",
+     "projection": {"tensor": "@.emb_projs.0", "transpose": false}},
+    {"table": "@.emb_layers.1.weight",
+     "projection": {"tensor": "@.emb_projs.1", "transpose": false}},
+    {"table": "@.emb_layers.2.weight",
+     "projection": {"tensor": "@.emb_projs.2", "transpose": false}}]})";
 
 constexpr Own kOwn[] = {
     {"TransformerXl", "transformer-xl-variants/kimi-base/model.pt", "tokens.txt", "golden_f64.tsv",
@@ -45,7 +48,7 @@ constexpr Own kOwn[] = {
     {"TransformerXlNarrow", "transformer-xl-variants/kimi-projected/model.pt", "tokens.txt",
      "golden_f64.tsv", "transformer-xl",
      R"("word_emb": {"table": "word_emb.emb_layers.0.weight",
-                     "projection": "word_emb.emb_projs.0"})"},
+                     "projection": {"tensor": "word_emb.emb_projs.0", "transpose": false}})"},
     {"TransformerXlDivided", "transformer-xl-variants/kimi-divided-pre-norm-zip/model.pt",
      "tokens.txt", "golden_f64.tsv", "transformer-xl", "\"word_emb\": @"},
     {"TransformerXlOneBand", "transformer-xl-variants/kimi-divided-pre-norm-zip/model.pt",
@@ -60,21 +63,24 @@ constexpr Own kOwn[] = {
     {"FairseqAdaptive", "fairseq-variants/args-tied-legacy/model.pt", "tokens.txt",
      "golden_f64.tsv", "fairseq", R"("decoder.embed_tokens": {"bins": [
        {"table": "decoder.embed_tokens.embeddings.0.0.weight",
-        "projection": "decoder.embed_tokens.embeddings.0.1.weight"},
+        "projection": {"tensor": "decoder.embed_tokens.embeddings.0.1.weight", "transpose": false}},
        {"table": "decoder.embed_tokens.embeddings.1.0.weight",
-        "projection": "decoder.embed_tokens.embeddings.1.1.weight"},
+        "projection": {"tensor": "decoder.embed_tokens.embeddings.1.1.weight", "transpose": false}},
        {"table": "decoder.embed_tokens.embeddings.2.0.weight",
-        "projection": "decoder.embed_tokens.embeddings.2.1.weight"}]})"},
+        "projection": {"tensor": "decoder.embed_tokens.embeddings.2.1.weight",
+         "transpose": false}}]})"},
     {"FairseqShared", "fairseq-variants/cfg-plain-shared/model.pt", "tokens.txt", "golden_f64.tsv",
      "fairseq", R"("decoder.embed_tokens": {"table": "decoder.embed_tokens.weight"})"},
     {"FairseqProjected", "fairseq-variants/args-plain-projected/model.pt", "tokens.txt",
      "golden_f64.tsv", "fairseq",
      R"("decoder.embed_tokens": {"table": "decoder.embed_tokens.weight",
-       "projection": "decoder.project_in_dim.weight"})"},
+       "projection": {"tensor": "decoder.project_in_dim.weight", "transpose": false}})"},
     {"Micronet", "micronet-small-fp32", "tokens.txt", "golden_f64.tsv", "neurips-micronet",
      R"("embed": {"bins": [{"table": "loss.layers.0.weight"},
-       {"table": "loss.layers.1.weight", "projection": "embed.projections.0.weight"},
-       {"table": "loss.layers.2.weight", "projection": "embed.projections.1.weight"}]})"},
+       {"table": "loss.layers.1.weight",
+        "projection": {"tensor": "embed.projections.0.weight", "transpose": false}},
+       {"table": "loss.layers.2.weight",
+        "projection": {"tensor": "embed.projections.1.weight", "transpose": false}}]})"},
     {"MicronetTail", "micronet-small-fp32", "tokens.txt", "golden_f64.tsv", "neurips-micronet",
      R"("loss.layers.2.weight": "loss.layers.2.weight")"},
     {"AwdLstm", "recurrent-variants/awd-lstm-split/model.pt", "tokens.txt", "golden_f64.tsv",

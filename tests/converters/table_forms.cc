@@ -150,30 +150,34 @@ class FormsMaker {
   void AddDefine() {
     const std::string map = Reals("map.table", {words_, 4}, 1);
     const std::string layers =
-        R"(, "layers": [{"groups": 2, "activation": "relu", "weight": )" +
+        R"(, "entry_layers": 0, "every_layer": {"layout": "in_out", "residual": "none",
+             "activation": "relu", "order": "input_first"},
+           "layers": [{"groups": 2, "shuffle": "none", "weight": )" +
         Reals("unit.0.weight", {2, 2, 5}) + ", \"bias\": " + Reals("unit.0.bias", {10}) +
-        R"(}, {"groups": 1, "skip": "mix", "order": "input_first", "activation": "gelu",
+        R"(}, {"groups": 1, "skip": "mix", "activation": "gelu",
              "weight": )" +
-        Reals("unit.1.weight", {14, 12}) + R"(}, {"layout": "out_in", "weight": )" +
+        Reals("unit.1.weight", {14, 12}) +
+        R"(}, {"layout": "out_in", "activation": "none", "weight": )" +
         Reals("unit.2.weight", {width_, 12}) + ", \"bias\": " + Reals("unit.2.bias", {width_}) +
         "}]";
     const std::string output =
         "\"table\": " + map + ", \"projection\": " + Reals("map.out", {4, width_});
-    const std::string unit = "\"map\": [{\"table\": " + map + "}]" + layers;
+    const std::string unit = "\"map\": [{\"scale\": 1, \"table\": " + map + "}]" + layers;
     const std::string table = Form("define", unit);
     forms_.push_back({"define", "\"table\": " + table, output, table});
     const std::string kept = Form("define", unit + ", \"cache_rows\": 5");
     forms_.push_back({"define-kept", "\"table\": " + kept, output, ""});
     // A map in bands, one of them coded.
     const uint64_t frequent = words_ / 2, rare = words_ - frequent;
-    const std::string bands = Form(
-        "define",
-        "\"map\": [{\"table\": " + Reals("bands.0", {frequent, 4}, 1) +
-            R"(}, {"table": {"codes": {"combine": "concatenate", "pools": "each", "indices": "pool",
-                 "codebook": )" +
-            Reals("bands.1.book", {6, 1}, 1) +
-            ", \"codes\": " + Integers("bands.1.codes", {rare, 2}, 3) + "}}, \"projection\": " +
-            Reals("bands.1.projection", {4, 2}) + "}]" + layers + ", \"cache_rows\": 3");
+    const std::string bands =
+        Form("define",
+             "\"map\": [{\"scale\": 1, \"table\": " + Reals("bands.0", {frequent, 4}, 1) +
+                 R"(}, {"scale": 2, "table": {"codes": {"combine": "concatenate", "pools": "each",
+                 "indices": "pool", "codebook": )" +
+                 Reals("bands.1.book", {6, 1}, 1) +
+                 ", \"codes\": " + Integers("bands.1.codes", {rare, 2}, 3) +
+                 "}}, \"projection\": " + Reals("bands.1.projection", {4, 2}) + "}]" + layers +
+                 ", \"cache_rows\": 3");
     forms_.push_back({"define-kept-bands", "\"table\": " + bands, output, ""});
   }
 

@@ -236,7 +236,7 @@ struct Context {
 constexpr uint64_t kWords = 22, kWidth = 8;
 
 constexpr const char* kTransformer =
-    R"("heads": 2, "epsilon": 1e-5, "qkv_rows": "parts", "layers": 2, "layer": {
+    R"("heads": 2, "epsilon": 1e-5, "layout": "out_in", "qkv_rows": "parts", "layers": 2, "layer": {
        "attention_norm": {"gain": "{}.norm.gain", "offset": "{}.norm.offset"},
        "inner_norm": {"gain": "{}.norm2.gain", "offset": "{}.norm2.offset"},
        "inner": "{}.inner", "inner_bias": "{}.inner_bias",
@@ -266,8 +266,9 @@ constexpr Context kContexts[] = {
     {"gru", R"("recurrent": {"cell": "gru", "torch": "gru", "layers": 2})", nullptr},
     {"rnn tanh", R"("recurrent": {"cell": "rnn_tanh", "torch": "rnn", "layers": 2})", nullptr},
     {"rnn relu", R"("recurrent": {"cell": "rnn_relu", "torch": "rnn", "layers": 2})", nullptr},
-    {"qrnn", R"("recurrent": {"cell": "qrnn", "layers": [{"input_weight": "qrnn.w",
-        "input_bias": "qrnn.b", "recurrent_weight": "qrnn.u"}]})",
+    {"qrnn", R"("recurrent": {"cell": "qrnn", "gates": "zfo", "weighs": "new",
+        "layers": [{"input_weight": "qrnn.w", "input_bias": "qrnn.b",
+                    "recurrent_weight": "qrnn.u"}]})",
      nullptr}};
 
 void AddContexts(TinyTensors& tensors) {

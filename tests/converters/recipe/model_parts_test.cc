@@ -16,7 +16,7 @@ SourceWeights Weights() {
   return {FloatTensor("matrix", {2, 3}, {1, 2, 3, 4, 5, 6}), FloatTensor("vector", {3}, {7, 8, 9}),
           FloatTensor("book", {4, 2}, {0, 1, 2, 3, 4, 5, 6, 7})};
 }
-TensorRef Whole(const std::string& name) { return {name, {}, {}, false}; }
+TensorRef Whole(const std::string& name) { return {name, {}, {}, false, false}; }
 
 TEST(ModelParts, ATensorIsStoredOnceForEachShapeItIsReadAs) {
   const SourceWeights weights = Weights();
@@ -45,7 +45,8 @@ TEST(ModelParts, ACodedTableLeavesPassesItsCodebook) {
   const SourceWeights weights = Weights();
   ModelParts parts(weights, 1);
   const auto added = parts.AddTable(
-      "t", TableOf(R"({"hashed": {"codebook": "book", "words": 5, "positions": 1, "seed": 2}})"),
+      "t", TableOf(R"({"hashed": {"combine": "concatenate", "pools": "one", "codebook": "book",
+                         "words": 5, "positions": 1, "seed": 2}})"),
       /*folded=*/false);
   ASSERT_TRUE(added.ok()) << added.status().message();
   EXPECT_EQ(added->words, 5u);

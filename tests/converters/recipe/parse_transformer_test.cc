@@ -22,6 +22,7 @@ std::string With(const std::string& key, const std::string& json) {
                                                               {"start", "\"masked\""},
                                                               {"norm", "\"post\""},
                                                               {"epsilon", "1e-5"},
+                                                              {"layout", "\"out_in\""},
                                                               {"qkv_rows", "\"parts\""},
                                                               {"positions", "\"slots\""},
                                                               {"layers", "2"},
@@ -57,6 +58,22 @@ TEST(ParseTransformer, PutsTheLayersNumberIntoNames) {
   EXPECT_FALSE(recipe->by_head);
 }
 
+TEST(ParseTransformer, TheLayoutSaysWhichWayRoundMatricesAre) {
+  std::string layer = kLayer;
+  layer.replace(layer.find("\"{}.in\""), 7, R"({"tensor": "{}.in", "transpose": false})");
+  std::string json = With("layer", layer);
+  for (const bool in_out : {false, true}) {
+    if (in_out) json.replace(json.find("out_in"), 6, "in_out");
+    const auto recipe = Parsed(json);
+    ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+    const TransformerRecipe::Layer& parsed = recipe->layers[1];
+    EXPECT_EQ(parsed.qkv[0].transpose, in_out);
+    EXPECT_EQ(parsed.outer.transpose, in_out);
+    EXPECT_TRUE(parsed.out.oriented);
+    EXPECT_FALSE(parsed.inner.transpose);
+  }
+}
+
 TEST(ParseTransformer, EveryKindOfPositions) {
   const auto relative =
       Parsed(With("positions", R"({"relative": {"frequencies": "f", "clamp": 3}})"));
@@ -79,6 +96,7 @@ TEST(ParseTransformer, Refusals) {
       {With("start", ""), "expected \"start\", found none"},
       {With("norm", ""), "expected \"norm\", found none"},
       {With("epsilon", ""), "expected \"epsilon\", found none"},
+      {With("layout", ""), "expected \"layout\", found none"},
       {With("qkv_rows", ""), "expected \"qkv_rows\", found none"},
       {With("positions", ""), "expected \"positions\", found none"},
       {With("layers", ""), "expected \"layers\", found none"},

@@ -20,7 +20,7 @@ LoadedModel Tied(const std::string& embedding, const std::string& softmax, uint6
                                  RandomTensor("in", {4, 4}), RandomTensor("ih", {16, width}),
                                  RandomTensor("hh", {16, 4})};
   auto model = WithValues(ModelFromRecipe(
-      RecipeOf(R"({"embedding": {"table": "table")" + embedding +
+      RecipeOf(R"({"embedding": {"scale": 1, "table": "table")" + embedding +
                R"(}, "recurrent": {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
                    "softmax": {"table": "table")" +
                softmax + R"(}, "unused": ["*"]})"),

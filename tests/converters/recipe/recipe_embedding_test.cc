@@ -19,8 +19,8 @@ std::vector<std::string> TensorNames(const LoadedModel& model) {
   return names;
 }
 
-const std::string kUnit = R"({"table": {"define": {"map": [{"table": "e"}],
-    "layers": [{"layout": "out_in", "weight": "w"}]}}})";
+const std::string kUnit = R"({"scale": 1, "table": {"define": {"map": [{"table": "e", "scale": 1}],
+    "layers": [{"layout": "out_in", "weight": "w", "activation": "none", "residual": "none"}]}}})";
 
 SourceWeights Weights() {
   return {RandomTensor("e", {4, 3}), RandomTensor("f", {5, 2}), RandomTensor("p", {3, 2}),
@@ -57,7 +57,7 @@ TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
   EXPECT_EQ(embedding->define->cache_rows, 3u);
   EXPECT_EQ(TensorNames(kept.model), (std::vector<std::string>{"x.map.table", "x.unit.0.weight"}));
   // Not if it is a bin beside others.
-  EmbeddingRecipe bins = EmbeddingOf(R"({"bins": [{"table": "e"}]})");
+  EmbeddingRecipe bins = EmbeddingOf(R"({"scale": 1, "bins": [{"table": "e"}]})");
   KeepUnit(3, bins);
   EXPECT_EQ(bins.bins[0].table.define(), nullptr);
 }
@@ -65,8 +65,9 @@ TEST(MakeEmbedding, AUnitStaysOnlyIfItIsAskedFor) {
 TEST(MakeEmbedding, Refusals) {
   const SourceWeights weights = Weights();
   ModelParts parts(weights, 1);
-  EXPECT_EQ(MakeEmbedding(EmbeddingOf(R"({"bins": []})"), "x", parts).status().message(),
-            "recipe: x: expected 1 to 4096 bins, found 0");
+  EXPECT_EQ(
+      MakeEmbedding(EmbeddingOf(R"({"scale": 1, "bins": []})"), "x", parts).status().message(),
+      "recipe: x: expected 1 to 4096 bins, found 0");
   EmbeddingRecipe recipe = EmbeddingOf(kUnit);
   KeepUnit(0, recipe);
   EXPECT_EQ(MakeEmbedding(recipe, "x", parts).status().message(),

@@ -22,8 +22,10 @@ SourceWeights Weights() {
           IntegerTensor("codes", {3, 2}, {0, 1, 1, 1, 1, 0})};
 }
 const std::string kDefine = R"({"define": {
-    "map": [{"table": "map"}], "layers": [{"weight": "w", "layout": "out_in"}]}})";
-const std::string kCodes = R"({"codes": {"codebook": "book", "codes": "codes"}})";
+    "map": [{"table": "map", "scale": 1}], "layers": [
+      {"weight": "w", "layout": "out_in", "activation": "none", "residual": "none"}]}})";
+const std::string kCodes = R"({"codes": {"combine": "concatenate", "pools": "one",
+    "codebook": "book", "codes": "codes"}})";
 
 Recipe InPlace(const std::string& name, const std::string& table, const std::string& more = "") {
   return RecipeOf(R"({"family": "f", "tables": {")" + name + "\": " + table + "}" + more + "}");
@@ -108,7 +110,8 @@ TEST(FamilyTables, CodesStandWhereTheTableStood) {
 TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
   const std::string parts = R"({"scale": 5, "bins": [
       {"table": {"tensor": "map", "rows": [0, 1]}},
-      {"table": {"tensor": "map", "rows": [1, 3]}, "projection": "w"}]})";
+      {"table": {"tensor": "map", "rows": [1, 3]},
+       "projection": {"tensor": "w", "transpose": false}}]})";
   const auto tables = *FamilyTables::Make(InPlace("words", parts), Weights(), {}, 1);
   LoadedModel model = Cut(tables.weights(), "words", false);
   ASSERT_TRUE(tables.Place(model).ok());
@@ -127,7 +130,8 @@ TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
       tables.Place(cut).message(),
       "recipe: tables, 'words': expected no scale where it is not the whole input, found one");
   const auto unscaled = *FamilyTables::Make(
-      InPlace("words", R"({"table": "map", "projection": "w"})"), Weights(), {}, 1);
+      InPlace("words", R"({"table": "map", "projection": {"tensor": "w", "transpose": false}})"),
+      Weights(), {}, 1);
   cut = Cut(unscaled.weights(), "words", true);
   EXPECT_EQ(unscaled.Place(cut).message(),
             "recipe: tables, 'words': expected one table without parts where it is not the whole "

@@ -10,9 +10,9 @@
 namespace kinglet::recipe_file_test {
 namespace {
 
-const std::string kBlocks = R"({"embedding": {"table": "beside"},
+const std::string kBlocks = R"({"embedding": {"scale": 1, "table": "beside"},
                                 "passes": [{"pass": "prune", "fraction": 0.5}]})";
-const std::string kOtherBlocks = R"({"embedding": {"table": "named"}})";
+const std::string kOtherBlocks = R"({"embedding": {"scale": 1, "table": "named"}})";
 const std::string kPasses = R"({"passes": [{"pass": "quantise", "bits": 9}]})";
 
 std::string TableOf(const Recipe& recipe) {

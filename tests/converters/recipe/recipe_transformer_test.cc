@@ -41,8 +41,9 @@ SourceWeights Tensors() {
 }
 
 std::string Json(const std::string& qkv, const std::string& positions, const std::string& layer) {
-  return R"({"embedding": {"table": "e"}, "softmax": {"table": "e"}, "unused": ["*"],
-    "transformer": {"heads": 2, "window": 3, "norm": "pre", "epsilon": 1e-5, )" +
+  return R"({"embedding": {"scale": 1, "table": "e"}, "softmax": {"table": "e"}, "unused": ["*"],
+    "transformer": {"heads": 2, "window": 3, "norm": "pre", "epsilon": 1e-5,
+                    "layout": "out_in", )" +
          positions + R"(, "layers": [{"attention_norm": {"gain": "g", "offset": "o"}, "out": "out",
       "inner_norm": {"gain": "g", "offset": "o"}, "inner": "in", "inner_bias": "ib",
       "outer": "on", "outer_bias": "ob", "qkv": )" +
