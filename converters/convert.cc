@@ -82,7 +82,7 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   KINGLET_ASSIGN_OR_RETURN(
       LoadedModel model,
       family->load({source.path, options.config, source.step, tables.weights(), source.modules,
-                    root, options.memory_length, options.define_cache_rows}));
+                    root, options.memory_length, options.define_cache_rows, options.vocabulary}));
   KINGLET_RETURN_IF_ERROR(tables.Place(model));
   return model;
 }

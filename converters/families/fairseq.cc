@@ -24,8 +24,9 @@ constexpr double kFairseqEpsilon = 1e-5;  // PyTorch's default, of all norms
 
 class FairseqLoader {
  public:
-  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights)
-      : config_(config), builder_(weights), tables_(config, builder_) {}
+  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                const FairseqDictionary& dictionary)
+      : config_(config), builder_(weights), tables_(config, dictionary, builder_) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindVersion());
@@ -168,9 +169,9 @@ bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
          HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
 }
 
-Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
-                                 std::span<const SourceTensor> weights) {
-  return FairseqLoader(config, weights).Load();
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                                 const FairseqDictionary& dictionary) {
+  return FairseqLoader(config, weights, dictionary).Load();
 }
 
 Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
@@ -180,7 +181,11 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
                            "tensors without hyper-parameters");
   }
   KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config, ReadFairseqConfig(*input.root));
-  return FairseqDraft(config, input.weights);
+  FairseqDictionary dictionary;
+  if (config.characters) {
+    KINGLET_ASSIGN_OR_RETURN(dictionary, ReadFairseqDictionary(input));
+  }
+  return FairseqDraft(config, input.weights, dictionary);
 }
 
 }  // namespace kinglet
