@@ -78,7 +78,7 @@ class FormsMaker {
                       ", \"codes\": " + Integers("pq.codes", {words_, parts_}, 5)));
     AddWhole("slim",
              Form("codes",
-                  R"("combine": "concatenate", "pools": "one", "indices": "pool", "codebook": )" +
+                  R"("combine": "concatenate", "pools": "one", "codebook": )" +
                       Reals("slim.book", {13, width_ / parts_}) +
                       ", \"codes\": " + Integers("slim.codes", {words_, parts_}, 13)));
     AddWhole("shu",
