@@ -140,6 +140,17 @@ TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape
   return id;
 }
 
+TensorId DraftBuilder::AddCoded(const std::string& name, CodedTable table) {
+  const Shape shape = {table.rows, Cols(table)};
+  DraftTable made = ForDraft(std::move(table), std::nullopt);
+  made.table.scheme.codebook =
+      Add(name + ".codebook", made.codebook_shape, Role::kPrunedAlso, nullptr);
+  model.draft.tensors.back().values = std::move(made.codebook);
+  const TensorId id = Add(name, shape, Role::kKept, nullptr);
+  model.draft.tensors.back().values = std::move(made.table);
+  return id;
+}
+
 TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> values) {
   const TensorId id = Add(name, {values.size()}, Role::kKept, nullptr);
   model.draft.tensors[id].values = DenseF32{std::move(values)};

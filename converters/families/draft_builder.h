@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "converters/families/families.h"
+#include "converters/passes/coded_table.h"
 #include "converters/sources/source_weights.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
@@ -91,6 +92,8 @@ class DraftBuilder {
                          const SourceTensor* source);
   // Adds a vector that the training code computes and does not store. It stays float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
+  // Adds a coded table and its codebook, NAME.codebook, which passes prune and quantise.
+  TensorId AddCoded(const std::string& name, CodedTable table);
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
   void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
 

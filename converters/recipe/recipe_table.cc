@@ -204,11 +204,9 @@ class TableMaker {
     training.mean = mean.values;
     training.variance = variance.values;
     KINGLET_ASSIGN_OR_RETURN(DpqCodes codes, AssignDpqCodes(training, threads_));
+    std::string note = NearCodesNote(codes, recipe.query.name);
     RecipeTable table = FromCoded(std::move(codes.table));
-    if (codes.near_ties > 0) {
-      table.note = QuotedName(recipe.query.name) + ": " + std::to_string(codes.near_ties) +
-                   " words have a code that float32 arithmetic might choose otherwise";
-    }
+    table.note = std::move(note);
     return table;
   }
 

@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The checkpoint of the largest step among a folder's files.
-Result<std::optional<fs::path>> LargestStep(const fs::path& folder) {
+// The model-<step>EXTENSION of the largest step among a folder's files.
+Result<std::optional<fs::path>> LargestStep(const fs::path& folder, const std::string& extension) {
   std::optional<fs::path> largest;
   int64_t largest_step = -1;
   std::error_code error;
@@ -19,7 +19,7 @@ Result<std::optional<fs::path>> LargestStep(const fs::path& folder) {
     const fs::path& path = entry->path();
     const std::optional<int64_t> step = StepOf(path.string());
     std::error_code unknown;
-    if (!step || path.filename() != "model-" + std::to_string(*step) + ".pth" ||
+    if (!step || path.filename() != "model-" + std::to_string(*step) + extension ||
         !entry->is_regular_file(unknown) || *step <= largest_step) {
       continue;
     }
@@ -52,14 +52,18 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   if (!fs::is_directory(path, error)) return path;
   const fs::path models = fs::path(path) / "models";
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder));
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder, ".pth"));
   if (found) return found->string();
   std::string names = "model-<step>.pth";
-  for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors",
-                           "pytorch_model.bin.index.json", "model.safetensors.index.json"}) {
+  for (const char* name :
+       {"model.pt", "pytorch_model.bin", "model.safetensors", "pytorch_model.bin.index.json",
+        "model.safetensors.index.json", "model.npz"}) {
     if (fs::path model = folder / name; fs::is_regular_file(model, error)) return model.string();
     names += std::string(", ") + name;
   }
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> index, LargestStep(folder, ".index"));
+  if (index) return index->string();
+  names += ", model-<step>.index";
   return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(), "a file named " + names,
                          "none");
 }

@@ -16,6 +16,7 @@
 #include "converters/sources/quoted.h"
 #include "converters/sources/safetensors.h"
 #include "converters/sources/shard_index.h"
+#include "converters/sources/tensor_bundle.h"
 #include "format/digest.h"
 
 namespace kinglet {
@@ -181,7 +182,8 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& s
   }
   if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, source);
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
-                         "a file of torch.save, safetensors, numpy (.npz, .npy) or a text of codes",
+                         "a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
+                         "checkpoint's .index or a text of codes",
                          HeadText(*file));
 }
 
@@ -193,6 +195,23 @@ Result<SourceFile> OpenOneFile(InputFile opened) {
   source.step = StepOf(source.path);
   KINGLET_RETURN_IF_ERROR(ReadContainer(file, source));
   KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
+  return source;
+}
+
+Result<SourceFile> OpenBundle(InputFile index) {
+  SourceFile source;
+  source.path = index.path();
+  source.step = StepOf(source.path);
+  KINGLET_ASSIGN_OR_RETURN(TensorBundle bundle,
+                           OpenTensorBundle(std::make_shared<const InputFile>(std::move(index))));
+  source.tensors = std::move(bundle.tensors);
+  std::string digests;
+  for (const auto& file : bundle.files) {
+    source.bytes += file->size();
+    KINGLET_ASSIGN_OR_RETURN(const std::string digest, DigestOf(*file));
+    digests += digest;
+  }
+  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
   return source;
 }
 
@@ -229,7 +248,15 @@ Result<SourceFile> OpenShards(const InputFile& opened) {
 }  // namespace
 
 Result<SourceFile> OpenSourceFile(const std::string& path) try {
-  KINGLET_ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
+  Result<InputFile> named = InputFile::Open(path);
+  if (named.status().code() == KINGLET_NOT_FOUND) {
+    // The prefix of a TensorFlow checkpoint is the name of no file.
+    Result<InputFile> index = InputFile::Open(path + ".index");
+    if (index.ok() && LooksLikeTensorBundle(*index)) return OpenBundle(std::move(index).value());
+  }
+  if (!named.ok()) return named.status();
+  InputFile opened = std::move(named).value();
+  if (LooksLikeTensorBundle(opened)) return OpenBundle(std::move(opened));
   return LooksLikeShardIndex(opened) ? OpenShards(opened) : OpenOneFile(std::move(opened));
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");

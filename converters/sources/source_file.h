@@ -1,6 +1,7 @@
 // A file of named tensors that a training code wrote, in any container that the converters read:
-// torch.save (zip and legacy format), safetensors, NumPy's .npz and .npy, and code tables as text,
-// recognised by content; or several such files with an index. No code in a file is executed.
+// torch.save (zip and legacy format), safetensors, NumPy's .npz and .npy, TensorFlow's checkpoints,
+// and code tables as text, recognised by content; or several such files with an index. No code in a
+// file is executed.
 #ifndef KINGLET_CONVERTERS_SOURCES_SOURCE_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_SOURCE_FILE_H_
 
@@ -38,6 +39,9 @@ struct SourceFile {
 // "model" is OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share
 // storages, as tied tables do, but all tensors together may not have more entries than twice the
 // bytes of the file.
+//
+// A TensorFlow checkpoint (tensor_bundle.h) is named by its .index, or by its prefix, as TensorFlow
+// does.
 //
 // An index (shard_index.h) gives the tensors of all its files; each must be in the file that the
 // index names. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_INVALID_CHECKPOINT,

@@ -61,7 +61,7 @@ TEST(RecipeNodeParse, RefusesWhatIsNoJsonAndSaysWhere) {
       {"{\"a\": {\"b\": nul}}", "line 1, column 16, /a/b: expected JSON, found something else"},
       {"[1] 2", "line 1, column 5: expected JSON, found something else"},
       {"[1, // two\n2]", "line 1, column 5, /1: expected JSON, found something else"},
-      {"[1,\n\n  01]", "line 3, column 4, /1: expected JSON, found something else"},
+      {"[1,\n\n  01]", "line 3, column 4, /2: expected JSON, found something else"},
       {"\"\xff\"", "line 1, column 2: expected JSON, found something else"},
       {"\"\xc0\xaf\"", "line 1, column 2: expected JSON, found something else"},
       {"\"\\ud800\"", "line 1, column 8: expected JSON, found something else"},

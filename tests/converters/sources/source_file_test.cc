@@ -106,11 +106,34 @@ TEST(SourceFile, FindsTheStateDictInsideADict) {
   }
 }
 
+// TensorFlow names a checkpoint by the prefix of its files.
+TEST(SourceFile, OpensATensorFlowCheckpointByIndexAndByPrefix) {
+  const std::string prefix =
+      KINGLET_TEST_DATA "/recurrent-variants/zaremba-dpq-vq-bundle/model-1234";
+  const auto by_index = OpenSourceFile(prefix + ".index"), by_prefix = OpenSourceFile(prefix);
+  ASSERT_TRUE(by_index.ok()) << by_index.status().message();
+  ASSERT_TRUE(by_prefix.ok()) << by_prefix.status().message();
+  for (const SourceFile* source : {&*by_index, &*by_prefix}) {
+    EXPECT_EQ(source->path, prefix + ".index");
+    EXPECT_EQ(source->step, 1234);
+    EXPECT_EQ(source->digest, by_index->digest);
+    EXPECT_EQ(source->digest.size(), 32u);
+    EXPECT_EQ(FloatsOf(source->tensors, "Model/Variable"), std::vector<float>{0.25F});
+    EXPECT_EQ(Named(source->tensors, "Model/kdq_emb/query_wemb").shape,
+              (std::vector<uint64_t>{41, 12}));
+  }
+  EXPECT_EQ(by_index->bytes, by_prefix->bytes);
+  EXPECT_GT(by_index->bytes, 4u * 41 * 12);
+  // Without its .index, a prefix is nothing.
+  EXPECT_EQ(OpenSourceFile(prefix + "5").status().code(), KINGLET_NOT_FOUND);
+  EXPECT_NE(Refusal(prefix + ".data-00000-of-00002").find("a TensorFlow checkpoint's .index"),
+            std::string::npos);
+}
+
 TEST(SourceFile, RefusesFilesOfOtherKinds) {
   const std::string expected =
-      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy) or a text of "
-      "codes, "
-      "found ";
+      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
+      "checkpoint's .index or a text of codes, found ";
   for (const auto& [content, found] : {std::pair<std::string, std::string>{"", "an empty file"},
                                        {"hello", "bytes 68 65 6c 6c 6f"},
                                        {"\x80\x02}.", "bytes 80 02 7d 2e"},
