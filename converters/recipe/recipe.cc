@@ -32,9 +32,10 @@ class RecipeParser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
     // "comment" is for people: it is not read.
-    KINGLET_RETURN_IF_ERROR(root.CheckKeys({"comment", "sources", "family", "tables", "embedding",
-                                            "recurrent", "transformer", "softmax", "cache",
-                                            "classifier", "start_token", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(root.CheckKeys(
+        {"comment", "state_dict", "prefix", "sources", "family", "tables", "embedding", "recurrent",
+         "transformer", "softmax", "cache", "classifier", "start_token", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
     if (const auto family = root.Find("family")) {
@@ -58,6 +59,23 @@ class RecipeParser {
   }
 
  private:
+  // "state_dict" and "prefix": where a file of torch.save has the network, and what its names begin
+  // with.
+  Status ParsePlace(const RecipeNode& root) {
+    if (const auto keys = root.Find("state_dict")) {
+      if (keys->IsText()) {
+        KINGLET_ASSIGN_OR_RETURN(std::string key, keys->Text());
+        recipe_.state_dict = {std::move(key)};
+      } else {
+        KINGLET_ASSIGN_OR_RETURN(recipe_.state_dict, keys->Texts());
+      }
+    }
+    if (const auto prefix = root.Find("prefix")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.prefix, prefix->Text());
+    }
+    return {};
+  }
+
   // "sources": more files with tensors, each under a name.
   Status ParseSources(const RecipeNode& root) {
     const auto sources = root.Find("sources");
@@ -87,7 +105,7 @@ class RecipeParser {
     if (const auto tables = root.Find("tables")) {
       return tables->Refuse("none without a family, which asks for them", tables->Outline());
     }
-    if (HasPassesAlone(root)) return {};
+    if (LeavesBlocks(root)) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     const auto classifier = root.Find("classifier");
@@ -124,12 +142,12 @@ class RecipeParser {
     return {};
   }
 
-  static auto Given(const RecipeNode& root) {
-    return [&root](std::string_view key) { return root.Find(key).has_value(); };
-  }
-  static bool HasPassesAlone(const RecipeNode& root) {
-    return root.Find("passes") && std::none_of(kBlockKeys.begin(), kBlockKeys.end(), Given(root)) &&
-           std::none_of(kTensorKeys.begin(), kTensorKeys.end(), Given(root));
+  // Whether the recipe leaves the blocks to a family or to the recipe beside the weights.
+  static bool LeavesBlocks(const RecipeNode& root) {
+    const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
+    return (given("passes") || given("state_dict") || given("prefix")) &&
+           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) &&
+           std::none_of(kTensorKeys.begin(), kTensorKeys.end(), given);
   }
 
   // "tables": by the names of the family's tensors and modules, what stands in their place: a table

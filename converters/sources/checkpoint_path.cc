@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "converters/sources/quoted.h"
+
 namespace kinglet {
 namespace {
 
@@ -31,6 +33,45 @@ Result<std::optional<fs::path>> LargestStep(const fs::path& folder, const std::s
                          error.message());
 }
 
+// A file NAME_step_N.pt, as OpenNMT-py saves its checkpoints.
+struct NamedStep {
+  fs::path path;
+  std::string name;
+  int64_t step = 0;
+};
+
+std::optional<NamedStep> NamedStepOf(const fs::path& path) {
+  constexpr std::string_view kMark = "_step_", kExtension = ".pt";
+  const std::string file = path.filename().string();
+  const size_t at = file.rfind(kMark);
+  if (at == 0 || at == file.npos || !file.ends_with(kExtension)) return std::nullopt;
+  NamedStep named = {path, file.substr(0, at), 0};
+  const char* const end = file.data() + file.size() - kExtension.size();
+  const auto [last, error] = std::from_chars(file.data() + at + kMark.size(), end, named.step);
+  if (error != std::errc() || last != end || named.step < 0) return std::nullopt;
+  return named;
+}
+
+// The largest step of a folder's files NAME_step_N.pt. Files of two names are not chosen between.
+Result<std::optional<fs::path>> LargestNamedStep(const fs::path& folder) {
+  std::optional<NamedStep> largest;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unknown;
+    const std::optional<NamedStep> named = NamedStepOf(entry->path());
+    if (!named || !entry->is_regular_file(unknown)) continue;
+    if (largest && named->name != largest->name) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "checkpoint", folder.string(),
+                             "files of one name before _step_, or the path of one file",
+                             QuotedName(std::min(named->name, largest->name)) + " and " +
+                                 QuotedName(std::max(named->name, largest->name)));
+    }
+    if (!largest || named->step > largest->step) largest = named;
+  }
+  return largest ? std::optional(largest->path) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<int64_t> StepOf(std::string_view path) {
@@ -54,7 +95,9 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
   KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder, ".pth"));
   if (found) return found->string();
-  std::string names = "model-<step>.pth";
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> named, LargestNamedStep(folder));
+  if (named) return named->string();
+  std::string names = "model-<step>.pth, <name>_step_<n>.pt";
   for (const char* name :
        {"model.pt", "pytorch_model.bin", "model.safetensors", "pytorch_model.bin.index.json",
         "model.safetensors.index.json", "model.npz"}) {
@@ -65,7 +108,7 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   if (index) return index->string();
   names += ", model-<step>.index";
   return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(), "a file named " + names,
-                         "none");
+                         "none (give the path of the checkpoint's file)");
 }
 
 Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ struct SourceTensor {
   std::shared_ptr<const SourceTensor> replaced = {};
   // The recipe reads it, so a family may leave it out.
   bool spare = false;
+  std::optional<ElementType> type = {};  // of the entries in the file; none: unknown, or computed
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;

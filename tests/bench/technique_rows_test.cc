@@ -42,7 +42,9 @@ TEST(TechniqueRows, EachBaseBeginsWithWhatItIsComparedWith) {
     const bool same_base = i > 0 && rows[i - 1].base == rows[i].base;
     const bool of_its_own = rows[i].base == TechniqueBase::kTransformer;
     if (same_base && (!of_its_own || rows[i - 1].checkpoint == rows[i].checkpoint)) continue;
-    if (!same_base) EXPECT_TRUE(seen.insert(rows[i].base).second);
+    if (!same_base) {
+      EXPECT_TRUE(seen.insert(rows[i].base).second);
+    }
     if (rows[i].base == TechniqueBase::kTrained) continue;
     EXPECT_TRUE(rows[i].recipe.empty());
     EXPECT_EQ(rows[i].bits, 0);

@@ -33,7 +33,7 @@ SourceWeights Tensors() {
           part("q", 0, 2),
           part("k", 2, 2),
           part("v", 4, 4),
-          RandomTensor("f", {2}),
+          FloatTensor("f", {2}, {1, 0.5F}),
           RandomTensor("r", {2, 4}),
           RandomTensor("u", {2}),
           RandomTensor("slots", {1, 3}),
@@ -102,12 +102,14 @@ TEST(MakeTransformer, AZeroMemorySeesTheNormsBias) {
     const auto* decoder = FindBlock<TransformerDecoder>(model->draft.description);
     EXPECT_EQ(decoder->start, StreamStart::kZeros);
     const TransformerLayer& layer = decoder->layers[0];
+    ASSERT_TRUE(layer.start && layer.content_bias);
     EXPECT_EQ(DecodedValues(model->draft.tensors[*layer.start]),
               by_head ? (std::vector<float>{3, 15, 6, 9, 18, 21})
                       : (std::vector<float>{6, 9, 12, 15, 18, 21}));
     EXPECT_EQ(model->draft.tensors[*layer.content_bias].shape, (Shape{2, 1}));
     EXPECT_EQ(layer.content_bias, layer.position_bias);
     const auto bytes = SerialiseModel(model->draft);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
     EXPECT_TRUE(ModelFile::FromBytes(*bytes).ok())
         << ModelFile::FromBytes(*bytes).status().message();
   }
