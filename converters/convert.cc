@@ -39,8 +39,21 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// The blocks that a recipe describes, from the tensors of the checkpoint and of the recipe's
-// sources, files beside the checkpoint.
+// The tensors of the recipe's sources, files beside the checkpoint.
+Result<SourceWeights> ReadSources(const Recipe& recipe, const SourceFile& source) {
+  SourceWeights tensors;
+  for (const auto& [name, file] : recipe.sources) {
+    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
+    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
+    for (SourceTensor tensor : more.tensors) {
+      tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  return tensors;
+}
+
+// The blocks that a recipe describes.
 Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source) {
   if (options.memory_length) {
@@ -50,32 +63,29 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   }
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
-  for (const auto& [name, file] : recipe.sources) {
-    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
-    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
-    for (SourceTensor tensor : more.tensors) {
-      tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
-      tensors.push_back(std::move(tensor));
-    }
-  }
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
 // The blocks of the family that is named, or else of the one that recognises the tensors.
-Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& options,
+Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source, std::string& family_name) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
-                           WithTables(recipe, source.tensors, MachineThreads()));
-  KINGLET_ASSIGN_OR_RETURN(
-      const Family* family,
-      ChooseFamily(recipe.family.empty() ? options.family : recipe.family, source.path, tensors));
+  if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
+                           FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family,
+                           ChooseFamily(recipe.family.empty() ? options.family : recipe.family,
+                                        source.path, tables.weights()));
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
   Result<LoadedModel> model =
-      family->load({source.path, options.config, source.step, tensors, source.modules, root,
-                    options.memory_length, options.define_cache_rows, options.vocabulary});
-  if (!model.ok()) return WithUnreadCode(model.status(), tensors);
+      family->load({source.path, options.config, source.step, tables.weights(), source.modules,
+                    root, options.memory_length, options.define_cache_rows, options.vocabulary});
+  if (!model.ok()) return WithUnreadCode(model.status(), tables.weights());
+  KINGLET_RETURN_IF_ERROR(tables.Place(*model));
   return model;
 }
 

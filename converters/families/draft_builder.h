@@ -51,6 +51,14 @@ class DraftBuilder {
   }
   // The tensor of this name, with any shape.
   const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
+  // Whether a recipe makes a tensor of this name: a table, or a whole input.
+  bool IsMade(std::string_view name) const;
+  // What a softmax reads that shares this tensor with the embedding: the tensor, or the
+  // checkpoint's own one where a recipe makes the embedding's. Notes a shape that differs.
+  const SourceTensor* ForOutput(const SourceTensor* inward);
+  // Leaves the checkpoint's tensor of this name out, if there is one, because a recipe makes what
+  // it was for. The user gets a note.
+  void PutAside(const std::string& name);
   // Notes that the tensor's shape is not `expected`.
   void NoteMisshaped(const SourceTensor& tensor, const std::string& expected);
 
@@ -108,6 +116,8 @@ class DraftBuilder {
     Make make;  // empty: the values from the origin on
   };
   class Reader;
+
+  TensorId AddSource(const std::string& name, const Shape& shape, Role role, Source source);
 
   std::span<const SourceTensor> order_;
   std::unordered_map<std::string_view, const SourceTensor*> by_name_;

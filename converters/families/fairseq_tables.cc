@@ -12,7 +12,8 @@
 namespace kinglet {
 namespace {
 
-const std::string kInput = "decoder.embed_tokens.";
+const std::string kInputModule = "decoder.embed_tokens";
+const std::string kInput = kInputModule + ".";
 const std::string kSoftmax = "decoder.adaptive_softmax.";
 
 std::string TableName(size_t band) {
@@ -21,7 +22,6 @@ std::string TableName(size_t band) {
 std::string ProjectionName(size_t band) {
   return kInput + "embeddings." + std::to_string(band) + ".1.weight";
 }
-
 std::string TailName(size_t index) { return kSoftmax + "tail." + std::to_string(index) + "."; }
 
 // embed_out is an older name.
@@ -72,20 +72,10 @@ Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBan
   return found;
 }
 
-// How many words the softmax has; none if its tensors do not say.
-std::optional<uint64_t> FairseqTables::SoftmaxWords() const {
-  const std::vector<uint32_t>& cutoffs = config_.output.cutoffs;
-  const std::string name =
-      cutoffs.empty() ? PlainSoftmaxName(builder_) : TailName(cutoffs.size() - 1) + "2.weight";
-  const SourceTensor* table = builder_.Find(name);
-  if (table == nullptr || table->shape.size() != 2) return std::nullopt;
-  return table->shape[0] + (cutoffs.empty() ? 0 : cutoffs.back());
-}
-
 // The table of a character CNN has the dictionary's words.
 Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
   words_ = dictionary_.words.size();
-  if (const std::optional<uint64_t> words = SoftmaxWords(); words && *words != words_) {
+  if (const std::optional<uint64_t> words = OutputWords(); words && *words != words_) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "dictionary", dictionary_.path,
                            std::to_string(*words) +
                                " words as the softmax has, those of fairseq's "
@@ -99,6 +89,11 @@ Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
 
 // The number of words follows from the last band's table.
 Status FairseqTables::FindWords() {
+  if (replaced_) {
+    const Shape& shape = builder_.Find(kInputModule)->shape;
+    words_ = OutputWords().value_or(shape[0]);
+    return {};
+  }
   std::string name = kInput + "weight";
   uint64_t before = 0;
   if (const std::vector<uint32_t>& cutoffs = config_.input.cutoffs; !cutoffs.empty()) {
@@ -121,17 +116,43 @@ Status FairseqTables::FindWords() {
   return {};
 }
 
+// The number of words that the softmax has rows for, where it has tables of its own.
+std::optional<uint64_t> FairseqTables::OutputWords() const {
+  const std::vector<uint32_t>& cutoffs = config_.output.cutoffs;
+  std::vector<std::string> names = {"decoder.output_projection.weight", "decoder.embed_out",
+                                    kInput + "weight"};
+  uint64_t before = 0;
+  if (!cutoffs.empty()) {
+    const size_t tails = builder_.Has(TailName(cutoffs.size() - 1) + "2.weight")
+                             ? cutoffs.size()
+                             : cutoffs.size() - 1;
+    if (tails == 0) return std::nullopt;
+    names = {TailName(tails - 1) + "2.weight", TableName(tails)};
+    before = cutoffs[tails - 1];
+  }
+  for (const std::string& name : names) {
+    const SourceTensor* table = builder_.Find(name);
+    if (table != nullptr && table->shape.size() == 2) return before + table->shape[0];
+  }
+  return std::nullopt;
+}
+
 Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
   AdaptiveEmbedding embedding;
   embedding.name = "embed_tokens";
   embedding.width = config_.width;
   embedding.scale = config_.scaled ? std::sqrt(static_cast<double>(config_.width)) : 1;
-  if (config_.characters) {
+  replaced_ = builder_.IsMade(kInputModule);
+  if (config_.characters && !replaced_) {
     KINGLET_RETURN_IF_ERROR(DescribeCharacterEmbedding(embedding));
     return embedding;
   }
   KINGLET_RETURN_IF_ERROR(FindWords());
-  if (config_.input.cutoffs.empty()) {
+  if (replaced_) {
+    const Shape shape = {words_, config_.width};
+    embedding.bins.push_back(
+        {0, words(), builder_.Add(kInputModule, shape, Role::kPrunedAlso), std::nullopt});
+  } else if (config_.input.cutoffs.empty()) {
     DescribePlainEmbedding(embedding);
   } else {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveEmbedding(embedding));
@@ -181,6 +202,14 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
   } else {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveSoftmax(softmax));
   }
+  if (replaced_) {
+    builder_.PutAside(kInput + "weight");
+    builder_.PutAside("decoder.project_in_dim.weight");
+    for (size_t b = 0; b <= config_.input.cutoffs.size(); ++b) {
+      builder_.PutAside(TableName(b));
+      builder_.PutAside(ProjectionName(b));
+    }
+  }
   return softmax;
 }
 
@@ -203,8 +232,7 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
   softmax.head_size = static_cast<uint32_t>(size);
   const Shape clusters = {tails, width};
   if (config_.tied_tables) {
-    NoteTie(kSoftmax + "head.word_proj.weight", {size, width}, tables_[0]);
-    softmax.head_table = bins_[0].table;
+    softmax.head_table = SoftmaxTable(kSoftmax + "head.word_proj.weight", {size, width}, 0);
     const std::string name = kSoftmax + "head.class_proj.weight";
     if (tails > 0) {
       softmax.cluster_weight = builder_.Add(name, clusters, Role::kQuantised);
@@ -231,9 +259,9 @@ SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
   tail.size = static_cast<uint32_t>(band.size);
   tail.cluster_row = static_cast<uint32_t>(index);
   if (config_.tied_projections) {
-    const SourceTensor* original = projections_[index + 1];
-    NoteTie(projection, {width, band.columns}, original);
-    tail.projection = builder_.AddTransposed(projection, projected, Role::kQuantised, original);
+    tail.projection =
+        builder_.AddTransposed(projection, projected, Role::kQuantised,
+                               SoftmaxProjection(projection, {width, band.columns}, index + 1));
   } else if (width != config_.width) {
     // The tail reads the hidden state that project_out_dim makes.
     tail.projection =
@@ -248,8 +276,7 @@ SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
     tail.projection = builder_.Add(projection, projected, Role::kQuantised);
   }
   if (config_.tied_tables) {
-    NoteTie(table, rows, tables_[index + 1]);
-    tail.table = bins_[index + 1].table;
+    tail.table = SoftmaxTable(table, rows, index + 1);
   } else {
     tail.table = builder_.Add(table, rows, Role::kPrunedAlso);
   }
@@ -262,8 +289,7 @@ void FairseqTables::DescribePlainSoftmax(AdaptiveSoftmax& softmax) {
   const Shape shape = {words_, config_.output_width};
   const std::string name = PlainSoftmaxName(builder_);
   if (config_.tied_tables) {
-    NoteTie(name, shape, tables_[0]);
-    softmax.head_table = bins_[0].table;
+    softmax.head_table = SoftmaxTable(name, shape, 0);
   } else {
     softmax.head_table = builder_.Add(name, shape, Role::kPrunedAlso);
   }
@@ -276,6 +302,35 @@ void FairseqTables::DescribeProjectOut(AdaptiveSoftmax& softmax) {
   const Shape shape = {config_.output_width, config_.width};
   project_out_ = builder_.Claim(name, shape);
   softmax.head_projection = builder_.Add(name, shape, Role::kQuantised, project_out_);
+}
+
+// The table of a band that the embedding shares. Where a recipe makes the embedding's, the softmax
+// keeps the checkpoint's, under either name.
+TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape, size_t band) {
+  const SourceTensor* inward = replaced_ ? nullptr : tables_[band];
+  const bool made = inward != nullptr && !inward->made.empty();
+  if (!replaced_ && !made) {
+    NoteTie(copy, shape, inward);
+    return bins_[band].table;
+  }
+  if (made && !builder_.Has(copy)) {
+    const SourceTensor* own = builder_.ForOutput(inward);
+    return own == inward ? bins_[band].table : builder_.Add(copy, shape, Role::kPrunedAlso, own);
+  }
+  const std::string original = config_.input.cutoffs.empty() ? kInput + "weight" : TableName(band);
+  const bool shared = replaced_ && !builder_.Has(copy) && builder_.Has(original);
+  return builder_.Add(shared ? original : copy, shape, Role::kPrunedAlso);
+}
+
+// The same for a projection, which the softmax multiplies by transposed.
+const SourceTensor* FairseqTables::SoftmaxProjection(const std::string& copy, const Shape& shape,
+                                                     size_t band) {
+  if (!replaced_) {
+    NoteTie(copy, shape, projections_[band]);
+    return projections_[band];
+  }
+  const bool shared = !builder_.Has(copy) && builder_.Has(ProjectionName(band));
+  return builder_.Claim(shared ? ProjectionName(band) : copy, shape);
 }
 
 // A file may hold a tied tensor a second time, under the softmax's name.

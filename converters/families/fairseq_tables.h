@@ -47,7 +47,6 @@ class FairseqTables {
   Result<std::vector<Band>> BandsOf(const FairseqBands& bands, uint32_t width,
                                     const char* name) const;
   Status FindWords();
-  std::optional<uint64_t> SoftmaxWords() const;
   Status DescribeCharacterEmbedding(AdaptiveEmbedding& embedding);
   Status DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding);
   void DescribePlainEmbedding(AdaptiveEmbedding& embedding);
@@ -55,6 +54,9 @@ class FairseqTables {
   void DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails);
   SoftmaxTail DescribeTail(const Band& band, size_t index);
   void DescribePlainSoftmax(AdaptiveSoftmax& softmax);
+  TensorId SoftmaxTable(const std::string& copy, const Shape& shape, size_t band);
+  const SourceTensor* SoftmaxProjection(const std::string& copy, const Shape& shape, size_t band);
+  std::optional<uint64_t> OutputWords() const;
   void DescribeProjectOut(AdaptiveSoftmax& softmax);
   void NoteTie(const std::string& copy, const Shape& shape, const SourceTensor* original);
 
@@ -62,6 +64,7 @@ class FairseqTables {
   const FairseqDictionary& dictionary_;
   DraftBuilder& builder_;
   uint64_t words_ = 0;
+  bool replaced_ = false;  // a recipe makes the embedding
   // By bin of the embedding.
   std::vector<EmbeddingBin> bins_;
   std::vector<const SourceTensor*> tables_, projections_;

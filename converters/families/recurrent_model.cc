@@ -41,7 +41,10 @@ class RecurrentLoader {
       layers_.SetInputs(inputs_);
       return;
     }
-    encoder_ = builder_.ClaimUnshaped("encoder.weight");
+    // The name of the module stands for the same as that of its one tensor.
+    const bool replaced = builder_.IsMade("encoder");
+    encoder_ = builder_.ClaimUnshaped(replaced ? "encoder" : "encoder.weight");
+    if (replaced) builder_.PutAside("encoder.weight");
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
       builder_.NoteMisshaped(*encoder_, "[words, width]");

@@ -275,6 +275,7 @@ class ZarembaLoader {
     if (embedding_ != nullptr) {
       Add("encoder.weight", embedding_->shape,
           [embedding = *embedding_] { return ReadFinite(embedding); });
+      as_torch_.back().made = embedding_->made;
     }
     for (const Layer& layer : layers_) {
       const std::string suffix = "_l" + std::to_string(names_.layers.size());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "converters/recipe/parse_table.h"
+#include "converters/recipe/parse_transformer.h"
 
 namespace kinglet {
 namespace {
@@ -13,8 +14,10 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // The keys of a recipe that names its own blocks; a recipe with a family has none of them.
-constexpr std::array kBlockKeys = {"sources"sv, "embedding"sv,  "recurrent"sv, "softmax"sv,
-                                   "cache"sv,   "classifier"sv, "unused"sv};
+constexpr std::array kBlockKeys = {"embedding"sv, "recurrent"sv,  "transformer"sv, "softmax"sv,
+                                   "cache"sv,     "classifier"sv, "start_token"sv};
+// Keys that say more about a checkpoint's tensors, for blocks or tables that read them.
+constexpr std::array kTensorKeys = {"sources"sv, "unused"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
@@ -29,9 +32,9 @@ class RecipeParser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
     // "comment" is for people: it is not read.
-    KINGLET_RETURN_IF_ERROR(root.CheckKeys({"comment", "state_dict", "prefix", "sources", "family",
-                                            "tables", "embedding", "recurrent", "softmax", "cache",
-                                            "classifier", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(root.CheckKeys(
+        {"comment", "state_dict", "prefix", "sources", "family", "tables", "embedding", "recurrent",
+         "transformer", "softmax", "cache", "classifier", "start_token", "passes", "unused"}));
     KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
@@ -91,6 +94,12 @@ class RecipeParser {
           return found->Refuse("none beside a family, which names the blocks", found->Outline());
         }
       }
+      for (const std::string_view key : kTensorKeys) {
+        const auto found = root.Find(key);
+        if (found && !root.Find("tables")) {
+          return found->Refuse("none beside a family without \"tables\"", found->Outline());
+        }
+      }
       return ParseTables(root);
     }
     if (const auto tables = root.Find("tables")) {
@@ -100,18 +109,33 @@ class RecipeParser {
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     const auto classifier = root.Find("classifier");
-    const bool predicts = root.Find("recurrent") || root.Find("softmax") || root.Find("cache");
+    const auto transformer = root.Find("transformer");
+    const bool predicts = root.Find("recurrent") || transformer || root.Find("softmax") ||
+                          root.Find("cache") || root.Find("start_token");
     if (classifier) {
       if (predicts) {
-        return classifier->Refuse("none beside recurrent, softmax or cache", classifier->Outline());
+        return classifier->Refuse("none beside layers, softmax, cache or start token",
+                                  classifier->Outline());
       }
       KINGLET_ASSIGN_OR_RETURN(recipe_.classifier, ParseClassifier(*classifier));
     }
     if (!predicts) return {};
-    KINGLET_ASSIGN_OR_RETURN(const RecipeNode recurrent, root.Get("recurrent"));
+    if (const auto recurrent = root.Find("recurrent"); recurrent && transformer) {
+      return recurrent->Refuse("none beside a transformer", recurrent->Outline());
+    }
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers,
+                             root.Get(transformer ? "transformer" : "recurrent"));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode softmax, root.Get("softmax"));
-    KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(recurrent));
+    if (transformer) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.transformer, ParseTransformer(layers, recipe_.references));
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(layers));
+    }
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
+    // The word that training fed before every text.
+    if (const auto start = root.Find("start_token")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.start_token, start->Count());
+    }
     if (const auto cache = root.Find("cache")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.cache, ParseCache(*cache));
     }
@@ -120,20 +144,31 @@ class RecipeParser {
 
   // Whether the recipe leaves the blocks to a family or to the recipe beside the weights.
   static bool LeavesBlocks(const RecipeNode& root) {
-    return (root.Find("passes") || root.Find("state_dict") || root.Find("prefix")) &&
-           std::none_of(kBlockKeys.begin(), kBlockKeys.end(),
-                        [&root](std::string_view key) { return root.Find(key).has_value(); });
+    const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
+    return (given("passes") || given("state_dict") || given("prefix")) &&
+           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) &&
+           std::none_of(kTensorKeys.begin(), kTensorKeys.end(), given);
   }
 
-  // "tables": DeFINE units by the names of the tables that the family looks for.
+  // "tables": by the names of the family's tensors and modules, what stands in their place: a table
+  // of any form, or an input in parts, as "embedding" has it.
   Status ParseTables(const RecipeNode& root) {
     const auto tables = root.Find("tables");
     if (!tables) return {};
     KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> names, tables->Keys());
     for (const std::string& name : names) {
-      KINGLET_ASSIGN_OR_RETURN(TableRecipe table, parse_.Table(*tables, name));
-      if (table.define() == nullptr) {
-        return tables->Find(name)->Refuse("a \"define\" table", "another form");
+      const RecipeNode node = *tables->Find(name);
+      TableInPlace table;
+      if (node.Find("table") || node.Find("bins")) {
+        KINGLET_ASSIGN_OR_RETURN(table.input.bins, ParseBins(node));
+        // A number that multiplies the vectors, in place of the network's own.
+        if (node.Find("scale")) {
+          KINGLET_ASSIGN_OR_RETURN(table.scale, ScaleAt(node));
+        }
+      } else {
+        EmbeddingRecipe::Bin bin;
+        KINGLET_ASSIGN_OR_RETURN(bin.table, parse_.Table(node));
+        table.input.bins.push_back(std::move(bin));
       }
       recipe_.tables.emplace(name, std::move(table));
     }
@@ -143,6 +178,14 @@ class RecipeParser {
   // "embedding": the vectors of the words.
   Result<EmbeddingRecipe> ParseEmbedding(const RecipeNode& node) {
     EmbeddingRecipe embedding;
+    KINGLET_ASSIGN_OR_RETURN(embedding.bins, ParseBins(node));
+    // A number that multiplies every vector.
+    KINGLET_ASSIGN_OR_RETURN(embedding.scale, ScaleAt(node));
+    return embedding;
+  }
+
+  Result<std::vector<EmbeddingRecipe::Bin>> ParseBins(const RecipeNode& node) {
+    std::vector<EmbeddingRecipe::Bin> parsed;
     std::vector<RecipeNode> bins = {node};
     // Tables of consecutive ranges of words; without the key, the embedding itself is the one bin.
     const auto listed = node.Find("bins");
@@ -152,8 +195,6 @@ class RecipeParser {
     } else {
       KINGLET_RETURN_IF_ERROR(node.CheckKeys({"scale", "table", "projection"}));
     }
-    // A number that multiplies every vector.
-    KINGLET_ASSIGN_OR_RETURN(embedding.scale, ScaleAt(node));
     for (const RecipeNode& from : bins) {
       if (listed) KINGLET_RETURN_IF_ERROR(from.CheckKeys({"table", "projection"}));
       EmbeddingRecipe::Bin bin;
@@ -161,9 +202,9 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(bin.table, parse_.Table(from, "table"));
       // A matrix that makes vectors of the rows.
       KINGLET_ASSIGN_OR_RETURN(bin.projection, parse_.OptionalRef(from, "projection"));
-      embedding.bins.push_back(std::move(bin));
+      parsed.push_back(std::move(bin));
     }
-    return embedding;
+    return parsed;
   }
 
   // "recurrent": the layers between embedding and softmax.

@@ -1,70 +1,56 @@
 #include "converters/recipe/recipe_model.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "converters/passes/kd_codes.h"
 #include "converters/recipe/folded_parts.h"
-#include "converters/recipe/recipe_table.h"
+#include "converters/recipe/model_parts.h"
+#include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
-#include "converters/recipe/recipe_unit.h"
-#include "converters/sources/quoted.h"
+#include "converters/recipe/recipe_transformer.h"
 #include "format/limits.h"
 
 namespace kinglet {
 namespace {
 
-Status RefuseModel(const std::string& where, const std::string& expected,
-                   const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
-}
-
-// The DeFINE unit that makes all vectors of the embedding; null if another table or a projection
-// takes part. `Embedding` is an EmbeddingRecipe, const or not.
-template <class Embedding>
-auto* OnlyUnit(Embedding& recipe) {
-  const bool alone = recipe.bins.size() == 1 && !recipe.bins[0].projection;
-  return alone ? recipe.bins[0].table.define() : nullptr;
-}
-
-class ModelMaker {
+class ModelMaker : private ModelParts {
  public:
   ModelMaker(const Recipe& recipe, std::span<const SourceTensor> weights, size_t threads)
-      : recipe_(recipe), tensors_(weights), threads_(threads) {}
+      : ModelParts(weights, threads), recipe_(recipe) {}
 
   Result<LoadedModel> Make() {
-    KINGLET_RETURN_IF_ERROR(tensors_.CheckNames(recipe_));
+    KINGLET_RETURN_IF_ERROR(tensors().CheckNames(recipe_));
     KINGLET_RETURN_IF_ERROR(Describe());
-    model_.read = [readers = std::move(readers_)](TensorId id, EncodedTensor& tensor) -> Status {
-      const auto reader = readers.find(id);
-      if (reader == readers.end()) return {};
-      KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, reader->second());
-      tensor.values = DenseF32{std::move(values)};
-      return {};
-    };
-    return std::move(model_);
+    return Finish();
   }
 
  private:
   Status Describe() {
-    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, MakeEmbedding(*recipe_.embedding));
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
+                             MakeEmbedding(*recipe_.embedding, "embedding", *this));
     const uint32_t width = embedding.width;
-    std::vector<Block>& blocks = model_.draft.description.blocks;
+    std::vector<Block>& blocks = model.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
     if (recipe_.classifier) {
       KINGLET_ASSIGN_OR_RETURN(BagClassifier classifier, MakeClassifier(*recipe_.classifier));
       blocks.emplace_back(std::move(classifier));
     }
-    if (!recipe_.recurrent) return {};
-    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
-    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
-                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
-    blocks.emplace_back(std::move(decoder));
+    if (!recipe_.softmax) return {};
+    uint32_t hidden = width;
+    if (recipe_.transformer) {
+      KINGLET_ASSIGN_OR_RETURN(TransformerDecoder decoder,
+                               MakeTransformer(*recipe_.transformer, width, *this));
+      blocks.emplace_back(std::move(decoder));
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
+      hidden = decoder.layers.back().units;
+      blocks.emplace_back(std::move(decoder));
+    }
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, MakeSoftmax(*recipe_.softmax, hidden));
     blocks.emplace_back(std::move(softmax));
+    KINGLET_RETURN_IF_ERROR(SetStartToken());
     if (recipe_.cache) {
       const CacheRecipe& cache = *recipe_.cache;
       if (cache.capacity > kMaxCacheCapacity) {
@@ -77,199 +63,14 @@ class ModelMaker {
     return {};
   }
 
-  // What a tensor is to passes: tables and matrices are pruned and quantised, vectors are
-  // quantised, and the parameters of norms stay as they are.
-  enum class Use : uint8_t { kTable, kMatrix, kVector, kNorm };
-
-  TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
-                     Use use) {
-    const auto id = static_cast<TensorId>(model_.draft.tensors.size());
-    model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
-    const bool coded = model_.draft.tensors.back().coded();
-    if (!coded && use != Use::kNorm) model_.quantisable.push_back(id);
-    const bool prunable = use == Use::kTable || use == Use::kMatrix;
-    if (!coded && prunable) model_.prunable.push_back(id);
-    return id;
-  }
-
-  // A tensor of the checkpoint as it is, or changed. Its values are read later, and a tensor that
-  // is named twice is stored once.
-  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use,
-                          const GateChange& change = {}) {
-    const auto known = added_.equal_range(ref.name + change.name);
-    for (auto at = known.first; at != known.second; ++at) {
-      if (at->second.first == ref) return at->second.second;
+  Status SetStartToken() {
+    if (!recipe_.start_token) return {};
+    const uint64_t words = model.draft.description.vocabulary_size;
+    if (*recipe_.start_token >= words) {
+      return RefuseModel("start_token", "a word below " + std::to_string(words),
+                         std::to_string(*recipe_.start_token));
     }
-    KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
-    const size_t rank = use == Use::kVector ? 1 : 2;
-    if (part.shape.size() != rank) {
-      return RefuseModel(name, rank == 2 ? "a matrix" : "a vector",
-                         ShapeText(part.shape) + " of " + QuotedName(ref.name));
-    }
-    if (use == Use::kMatrix) KINGLET_RETURN_IF_ERROR(CheckOriented(ref, part.shape));
-    const TensorId id = AddTensor(name, std::move(part.shape), DenseF32{}, use);
-    if (change.apply) {
-      part.read = [read = std::move(part.read),
-                   apply = change.apply]() -> Result<std::vector<float>> {
-        KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, read());
-        apply(values);
-        return values;
-      };
-    }
-    readers_.emplace(id, std::move(part.read));
-    added_.emplace(ref.name + change.name, std::pair(ref, id));
-    return id;
-  }
-  Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
-                                                 const std::optional<TensorRef>& ref, Use use,
-                                                 const GateChange& change = {}) {
-    if (!ref) return std::optional<TensorId>();
-    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use, change));
-    return std::optional(id);
-  }
-
-  const Shape& ShapeOf(TensorId id) const { return model_.draft.tensors[id].shape; }
-
-  struct AddedTable {
-    TensorId id;
-    std::optional<TensorId> projection;  // [width, columns], of KD codes with a dense layer
-    uint32_t words;
-  };
-
-  // `folded`: a projection of the table's own is multiplied into its codebook, because this place
-  // of the model has no projection, or another one.
-  Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded) {
-    if (const DenseRecipe* dense = recipe.dense()) {
-      KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kTable));
-      return CheckedTable(name, id, std::nullopt);
-    }
-    KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe, tensors_, threads_));
-    if (!table.note.empty()) model_.notes.push_back(table.note);
-    if (!table.coded) {
-      return CheckedTable(
-          name, AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kTable),
-          std::nullopt);
-    }
-    CodedTable coded = std::move(*table.coded);
-    if (folded && !table.projection.empty()) {
-      coded = WithoutProjection({std::move(coded), std::exchange(table.projection, {})});
-      table.shape[1] = Cols(coded);
-    }
-    DraftTable made = ForDraft(std::move(coded), table.seed);
-    made.table.scheme.codebook =
-        AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kTable);
-    const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kTable);
-    std::optional<TensorId> projection;
-    if (!table.projection.empty()) {
-      const Shape projected = {table.projection.size() / table.shape[1], table.shape[1]};
-      projection = AddTensor(name + ".projection", projected, DenseF32{std::move(table.projection)},
-                             Use::kMatrix);
-    }
-    return CheckedTable(name, id, projection);
-  }
-
-  static Status CheckWords(const std::string& where, uint64_t words) {
-    if (words <= kMaxDimension) return {};
-    return RefuseModel(where, "at most " + std::to_string(kMaxDimension) + " words",
-                       std::to_string(words));
-  }
-
-  Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
-                                  std::optional<TensorId> projection) const {
-    const uint64_t words = Rows(ShapeOf(id));
-    KINGLET_RETURN_IF_ERROR(CheckWords(name, words));
-    return AddedTable{id, projection, static_cast<uint32_t>(words)};
-  }
-
-  Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe) {
-    AdaptiveEmbedding embedding;
-    embedding.name = "embedding";
-    embedding.scale = recipe.scale;
-    embedding.width = 0;
-    uint64_t words = 0;
-    if (recipe.bins.empty() || recipe.bins.size() > kMaxBins) {
-      return RefuseModel("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
-                         std::to_string(recipe.bins.size()));
-    }
-    const DefineRecipe* unit = OnlyUnit(recipe);
-    if (unit != nullptr && unit->cache_rows) {
-      KINGLET_RETURN_IF_ERROR(AddUnit(*unit, embedding));
-      return embedding;
-    }
-    for (size_t i = 0; i < recipe.bins.size(); ++i) {
-      const EmbeddingRecipe::Bin& from = recipe.bins[i];
-      const std::string name =
-          recipe.bins.size() == 1 ? "embedding" : "embedding." + std::to_string(i);
-      KINGLET_ASSIGN_OR_RETURN(const AddedTable table,
-                               AddTable(name + ".table", from.table, from.projection.has_value()));
-      std::optional<TensorId> projection = table.projection;
-      if (from.projection) {
-        KINGLET_ASSIGN_OR_RETURN(projection,
-                                 AddRef(name + ".projection", *from.projection, Use::kMatrix));
-      }
-      const uint64_t width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
-      if (width > kMaxExtent) {
-        return RefuseModel(name, "a width up to " + std::to_string(kMaxExtent),
-                           std::to_string(width));
-      }
-      if (i == 0) embedding.width = static_cast<uint32_t>(width);
-      embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
-      words += table.words;
-    }
-    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
-    model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
-    return embedding;
-  }
-
-  // A DeFINE unit that stays in the model. The bands of its Map layer become the embedding's bins.
-  Status AddUnit(const DefineRecipe& recipe, AdaptiveEmbedding& embedding) {
-    uint64_t words = 0, map_width = 0;
-    if (recipe.map.empty() || recipe.map.size() > kMaxBins) {
-      return RefuseModel("embedding, map", "1 to " + std::to_string(kMaxBins) + " bands",
-                         std::to_string(recipe.map.size()));
-    }
-    for (size_t i = 0; i < recipe.map.size(); ++i) {
-      const DefineRecipe::Band& from = recipe.map[i];
-      const std::string name =
-          recipe.map.size() == 1 ? "embedding.map." : "embedding.map." + std::to_string(i) + ".";
-      KINGLET_ASSIGN_OR_RETURN(const AddedTable table, AddTable(name + "table", from.table[0],
-                                                                from.projection.has_value()));
-      std::optional<TensorId> projection = table.projection;
-      if (from.projection) {
-        KINGLET_ASSIGN_OR_RETURN(projection,
-                                 AddRef(name + "projection", *from.projection, Use::kMatrix));
-      }
-      if (i == 0) map_width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
-      embedding.bins.push_back(
-          {static_cast<uint32_t>(words), table.words, table.id, projection, 0, from.scale});
-      words += table.words;
-    }
-    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
-    model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
-
-    KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, tensors_));
-    if (*recipe.cache_rows == 0 || *recipe.cache_rows > kMaxDimension) {
-      return RefuseModel("embedding, cache_rows", "1 to " + std::to_string(kMaxDimension),
-                         std::to_string(*recipe.cache_rows));
-    }
-    embedding.width = static_cast<uint32_t>(OutputWidth(read.unit));
-    embedding.define = KeptDefineUnit{read.unit, {}, static_cast<uint32_t>(*recipe.cache_rows)};
-    for (size_t i = 0; i < read.weights.size(); ++i) {
-      const DefineShapes shapes = ShapesOf(read.unit.layers[i]);
-      DefineWeights& values = read.weights[i];
-      const auto add = [&](const char* part, const Shape& shape, std::vector<float>& entries,
-                           Use use) -> std::optional<TensorId> {
-        if (shape.empty()) return std::nullopt;
-        return AddTensor("embedding.unit." + std::to_string(i) + "." + part, shape,
-                         DenseF32{std::move(entries)}, use);
-      };
-      DefineTensors tensors{};
-      tensors.weight = *add("weight", shapes.weight, values.weight, Use::kMatrix);
-      tensors.bias = add("bias", shapes.bias, values.bias, Use::kVector);
-      tensors.norm_gain = add("norm_gain", shapes.norm_gain, values.norm_gain, Use::kNorm);
-      tensors.norm_offset = add("norm_offset", shapes.norm_offset, values.norm_offset, Use::kNorm);
-      embedding.define->tensors.push_back(tensors);
-    }
+    model.draft.description.start_token = static_cast<uint32_t>(*recipe_.start_token);
     return {};
   }
 
@@ -334,11 +135,11 @@ class ModelMaker {
       return RefuseModel("softmax.head.table", "a tensor where clusters read the hidden state",
                          "codes");
     }
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors_.Read(dense->values));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors().Read(dense->values));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
-                             tensors_.Read(*recipe.head->projection));
+                             tensors().Read(*recipe.head->projection));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
-                             tensors_.Read(*recipe.cluster_weight));
+                             tensors().Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
       if (matrix->shape.size() != 2 || matrix->shape[1] == 0)
         return RefuseModel("softmax.head", "matrices", "another tensor");
@@ -401,12 +202,17 @@ class ModelMaker {
       words += tail.table.words;
       KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
+    const uint64_t inputs = model.draft.description.vocabulary_size;
+    if (words != inputs) {
+      return RefuseModel("softmax", std::to_string(inputs) + " words, as many as the embedding has",
+                         std::to_string(words));
+    }
     return softmax;
   }
 
   Result<std::vector<float>> ReadOptional(const std::optional<TensorRef>& ref,
                                           const Shape& shape) const {
-    return ref ? tensors_.Read(*ref, shape) : std::vector<float>();
+    return ref ? tensors().Read(*ref, shape) : std::vector<float>();
   }
 
   // A batch norm as y = x * scale + shift.
@@ -414,10 +220,10 @@ class ModelMaker {
     TensorId scale, shift;
   };
   Result<FoldedNorm> AddNorm(const std::string& name, const BatchNormRecipe& norm) {
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors_.Read(norm.mean));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors().Read(norm.mean));
     const Shape& shape = mean.shape;
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
-                             tensors_.Read(norm.variance, shape));
+                             tensors().Read(norm.variance, shape));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> gain, ReadOptional(norm.gain, shape));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, ReadOptional(norm.offset, shape));
     auto folded = FoldBatchNorm(mean.values, variance, gain, offset, norm.epsilon);
@@ -425,9 +231,9 @@ class ModelMaker {
       return RefuseModel(name, "variances that are above 0 with epsilon", "another");
     }
     const TensorId scale =
-        AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kNorm);
+        AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kKept);
     return FoldedNorm{
-        scale, AddTensor(name + ".shift", shape, DenseF32{std::move(folded->shift)}, Use::kNorm)};
+        scale, AddTensor(name + ".shift", shape, DenseF32{std::move(folded->shift)}, Use::kKept)};
   }
 
   Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {
@@ -435,7 +241,7 @@ class ModelMaker {
     classifier.name = "classifier";
     classifier.max_pool = recipe.max_pool;
     if (recipe.padding) {
-      const uint64_t words = model_.draft.description.vocabulary_size;
+      const uint64_t words = model.draft.description.vocabulary_size;
       if (*recipe.padding >= words) {
         return RefuseModel("classifier, padding", "a word below " + std::to_string(words),
                            std::to_string(*recipe.padding));
@@ -471,17 +277,13 @@ class ModelMaker {
   }
 
   const Recipe& recipe_;
-  const RecipeTensors tensors_;
-  size_t threads_;
-  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
-  std::unordered_map<TensorId, std::function<Result<std::vector<float>>()>> readers_;
-  LoadedModel model_;
 };
 
 }  // namespace
 
 void KeepUnit(uint32_t cache_rows, Recipe& recipe) {
-  if (DefineRecipe* unit = OnlyUnit(*recipe.embedding)) unit->cache_rows = cache_rows;
+  if (recipe.embedding) KeepUnit(cache_rows, *recipe.embedding);
+  for (auto& [name, table] : recipe.tables) KeepUnit(cache_rows, table.input);
 }
 
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,

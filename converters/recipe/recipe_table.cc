@@ -186,6 +186,7 @@ class TableMaker {
                               ", length], as the keys",
                           ShapeText(values.shape));
     }
+    KINGLET_RETURN_IF_ERROR(CheckStatistics(recipe, shape[1], mean));
     DpqTraining training;
     training.response = recipe.response;
     training.batch_norm = recipe.batch_norm;
@@ -280,6 +281,22 @@ class TableMaker {
   }
 
  private:
+  // As many statistics as the kind of batch norm has.
+  static Status CheckStatistics(const DpqRecipe& recipe, uint64_t choices,
+                                const TensorValues<float>& mean) {
+    const uint64_t responses = recipe.positions * choices, found = mean.values.size();
+    const bool per_choice = recipe.batch_norm == DpqTraining::BatchNorm::kPerChoice;
+    if (!recipe.mean || recipe.batch_norm == DpqTraining::BatchNorm::kNone ||
+        found == (per_choice ? choices : responses)) {
+      return {};
+    }
+    return RefuseTensor(
+        *recipe.mean,
+        std::to_string(choices) + " statistics with batch_norm \"choices\", " +
+            std::to_string(responses) + " with \"responses\"",
+        std::to_string(found) + " with " + (per_choice ? "\"choices\"" : "\"responses\""));
+  }
+
   // The codes of a table, checked against its codebook.
   Result<CodedTable> Coded(const CodesRecipe& recipe) const {
     KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, tensors_));

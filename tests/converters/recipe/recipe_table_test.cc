@@ -194,7 +194,7 @@ TEST_F(RecipeTableTest, RefusalsNameTheTensor) {
        "dpq"},
       {dpq + R"("positions": 2, "values": "values", "batch_norm": "choices", "epsilon": 0.001,
                 "mean": "vector", "variance": "variance"}})",
-       "batch norm mean"},
+       "statistics with batch_norm"},
       {dpq + R"("positions": 2, "values": "values4", "batch_norm": "none"}})",
        "tensor 'values4': expected values [1, 2, length], as the keys, found [1, 4, 3]"},
       {R"({"dpq": {"query": "query", "keys": "book", "positions": 2, "method": "vq",
