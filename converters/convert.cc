@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <system_error>
+#include <utility>
 #include <variant>
 
 #include "converters/convert_options.h"
@@ -112,6 +114,23 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   provenance.source_digest = source.digest;
   provenance.options = ShapingOptions(options);
   return model;
+}
+
+// The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
+// the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
+// of their own have read them already.
+Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft) {
+  if (!draft.vocabulary.empty()) return {};
+  for (const char* name : {"dict.txt", "vocab.pkl", "vocab.bin"}) {
+    const std::string path = (std::filesystem::path(FolderOf(checkpoint)) / name).string();
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(path, unknown)) continue;
+    KINGLET_ASSIGN_OR_RETURN(std::vector<std::string> words, ReadVocabularyFile(path));
+    if (words.size() != draft.description.vocabulary_size) continue;
+    draft.vocabulary = std::move(words);
+    return {};
+  }
+  return {};
 }
 
 Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
@@ -221,6 +240,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
+  if (path != options.checkpoint) KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));

@@ -27,12 +27,12 @@
 namespace kinglet {
 
 struct ConvertOptions {
-  // A file, or a folder with models/model-<step>.pth, of which the largest step is used.
+  // A file, or a folder with one (FindCheckpoint, converters/sources/checkpoint_path.h).
   std::string checkpoint;
   std::string output;
   std::string family;      // empty: recognised by the tensors' names
-  std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
-  std::string vocabulary;  // empty: the model has ids only
+  std::string config;      // empty: where the family's training code puts it, if anywhere
+  std::string vocabulary;  // empty: what the family's training code leaves beside it, or ids only
   std::optional<int> bits;
   std::string calibration_text;  // for ReadCalibration; needs bits
   // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside

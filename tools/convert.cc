@@ -79,7 +79,10 @@ Command AddConvert(Arguments& program) {
       .Add("--config", convert.config,
            "training configuration (default: the file beside the checkpoint)")
       .Called("FILE");
-  command.Add("--vocab", convert.vocabulary, "vocabulary: one token per line, in id order")
+  command
+      .Add("--vocab", convert.vocabulary,
+           "vocabulary: one token per line, in id order (default: the token list that the training "
+           "code left in the folder, if any)")
       .Called("FILE");
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
