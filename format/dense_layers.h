@@ -1,5 +1,5 @@
-// Dense layers between the embedding and the decoder, or between the decoder and the softmax, of the
-// language models of speech toolkits (ESPnet, SpeechBrain, icefall).
+// Dense layers between the embedding and the decoder, or between the decoder and the softmax, of
+// the language models of speech toolkits (ESPnet, SpeechBrain, icefall).
 #ifndef KINGLET_FORMAT_DENSE_LAYERS_H_
 #define KINGLET_FORMAT_DENSE_LAYERS_H_
 

@@ -22,8 +22,8 @@ struct SentenceFrame {
   std::optional<uint32_t> end;    // scored last
 };
 
-// The family's own tokens: the model's end token or else the vocabulary's <eos> or </s>; the model's
-// start token or else the end token. Either may be missing. `vocabulary` may be null.
+// The family's own tokens: the model's end token or else the vocabulary's <eos> or </s>; the
+// model's start token or else the end token. Either may be missing. `vocabulary` may be null.
 SentenceFrame FrameOf(const ModelDescription& description, const Vocabulary* vocabulary);
 
 // The stream of a sentence: its first token is input only, each other one is predicted.
@@ -40,8 +40,8 @@ class SentenceScorer {
   // Takes log p of each token of a stream but the first, streams in order from 0 on.
   using Sink = std::function<Status(uint64_t index, std::span<const double> values)>;
 
-  // Values do not depend on the number of lanes or on the streams beside. A stream of fewer than two
-  // tokens has none. Errors: those of stepping and querying a session, naming the stream by
+  // Values do not depend on the number of lanes or on the streams beside. A stream of fewer than
+  // two tokens has none. Errors: those of stepping and querying a session, naming the stream by
   // `name(index)`; those of `sink`.
   Status Run(const Next& next, const Sink& sink,
              const std::function<std::string(uint64_t index)>& name);

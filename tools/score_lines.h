@@ -21,9 +21,10 @@ struct ScoreLinesOptions {
   bool tokens = false;            // print each token too
 };
 
-// Scores run.lanes lines at once. Prints the lines in order, and a summary. Errors: those of reading
-// the file and of running the model, naming the line; KINGLET_UNSUPPORTED for a model without a
-// token that begins or ends a sentence; KINGLET_INVALID_ARGUMENT if nothing could be scored.
+// Scores run.lanes lines at once. Prints the lines in order, and a summary. Errors: those of
+// reading the file and of running the model, naming the line; KINGLET_UNSUPPORTED for a model
+// without a token that begins or ends a sentence; KINGLET_INVALID_ARGUMENT if nothing could be
+// scored.
 Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
                   const std::shared_ptr<const Model>& model, Console& console);
 

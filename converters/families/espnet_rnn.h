@@ -20,8 +20,8 @@ inline constexpr std::string_view kEspnetRnnFamily = "espnet-rnn-lm";
 
 bool LooksLikeEspnetRnn(std::span<const SourceTensor> weights);
 
-// "rnn_type" and "nlayers" of lm_conf say what the layers are; widths follow from the shapes. Errors:
-// those of ReadEspnetConfig, LoadRecurrent and SetEspnetTokens.
+// "rnn_type" and "nlayers" of lm_conf say what the layers are; widths follow from the shapes.
+// Errors: those of ReadEspnetConfig, LoadRecurrent and SetEspnetTokens.
 Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input);
 
 }  // namespace kinglet

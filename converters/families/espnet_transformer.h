@@ -26,8 +26,8 @@ inline constexpr std::string_view kEspnetTransformerFamily = "espnet-transformer
 
 bool LooksLikeEspnetTransformer(std::span<const SourceTensor> weights);
 
-// Errors: those of ReadEspnetConfig and SetEspnetTokens; KINGLET_INVALID_CHECKPOINT for options that
-// make another network, and for missing, unused and mis-shaped tensors, all in one message.
+// Errors: those of ReadEspnetConfig and SetEspnetTokens; KINGLET_INVALID_CHECKPOINT for options
+// that make another network, and for missing, unused and mis-shaped tensors, all in one message.
 Result<LoadedModel> LoadEspnetTransformer(const FamilyInput& input);
 
 }  // namespace kinglet

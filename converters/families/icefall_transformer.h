@@ -1,6 +1,6 @@
 // The family `icefall-transformer-lm`: a Transformer with relative positions.
-// Training code: icefall, transformer_lm (TransformerLM). Files: epoch-N.pt and others with the state
-// dict as "model" beside the optimiser's state; pretrained.pt.
+// Training code: icefall, transformer_lm (TransformerLM). Files: epoch-N.pt and others with the
+// state dict as "model" beside the optimiser's state; pretrained.pt.
 // Peculiarities:
 //   * linear layers are stored without their scales: weight and bias are multiplied by exp of
 //     "weight_scale" and "bias_scale", and rounded to float32 once

@@ -37,8 +37,9 @@ struct RecurrentNames {
 };
 
 // Reads the tables and the layers' tensors; with splits also "criterion.tail_vectors" and
-// "criterion.tail_bias". Tables with equal values become one. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors
-// (all in one message) and for values that are not finite, by tensor and index.
+// "criterion.tail_bias". Tables with equal values become one. Errors: KINGLET_INVALID_CHECKPOINT
+// for missing, unused and mis-shaped tensors (all in one message) and for values that are not
+// finite, by tensor and index.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
                                   std::span<const SourceTensor> weights);
 

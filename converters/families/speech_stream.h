@@ -23,8 +23,8 @@ struct SentenceTokens {
 Status SetSentenceTokens(const SentenceTokens& tokens, const std::string& where,
                          ModelDescription& description);
 
-// How many tokens a Transformer without a limit of its own attends to: the option's, or 1,024, which
-// a note for the user then says.
+// How many tokens a Transformer without a limit of its own attends to: the option's, or 1,024,
+// which a note for the user then says.
 uint32_t AttentionWindow(const FamilyInput& input, std::vector<std::string>& notes);
 
 // w_a = 10000^(-2a / width) for 2a < width, rounded as PyTorch rounds

@@ -34,7 +34,8 @@ struct SpeechbrainConfig {
 
 // Reads the file that --config names, or hyperparams.yaml in the checkpoint's folder or up to two
 // folders up. The object is the one tagged !new:`class_name`, under any key. Errors:
-// KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_CHECKPOINT for several such objects, or none.
+// KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_CHECKPOINT for several such objects, or
+// none.
 Result<SpeechbrainConfig> ReadSpeechbrainConfig(const FamilyInput& input,
                                                 const std::string& class_name);
 

@@ -4,83 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <deque>
 #include <limits>
 #include <optional>
 #include <vector>
 
+#include "tests/kernels/ref/one_step.h"
+
 namespace kinglet::ref::ref_test {
 namespace {
-
-// A plan of one step over float32 tensors, bound for T and run on memory of its own.
-template <class T>
-class OneStep {
- public:
-  WeightId Tensor(Shape shape, std::vector<float> values) {
-    storage_.push_back(std::move(values));
-    views_.push_back({"t" + std::to_string(views_.size()), std::move(shape),
-                      DenseView{FloatType::kF32, std::as_bytes(std::span(storage_.back()))},
-                      std::nullopt});
-    return static_cast<WeightId>(views_.size() - 1);
-  }
-  BufferId Reals(std::vector<T> values, bool state = false) {
-    const BufferId id = Buffer({"reals", Element::kReal, values.size(), state});
-    initial_.push_back({id, std::vector<std::byte>(values.size() * sizeof(T))});
-    std::memcpy(initial_.back().bytes.data(), values.data(), values.size() * sizeof(T));
-    return id;
-  }
-  BufferId Zeros(uint64_t count, bool state = false) { return Reals(std::vector<T>(count), state); }
-  BufferId Codes(uint64_t count, ActivationQuantiser quantiser, bool state = false) {
-    return Buffer({"codes", Element::kCode16, count, state, quantiser});
-  }
-  BufferId Words(uint64_t count) { return Buffer({"words", Element::kWord, count, true}); }
-
-  void Bind(Op op) {
-    plan_.weights = views_;
-    plan_.steps = {{"step", std::move(op)}};
-    layout_ = *LayOut(plan_, sizeof(T));
-    scratch_.resize(layout_.scratch_bytes / 8 + 8);
-    state_.resize(layout_.state_bytes / 8 + 8);
-    for (const Initial& initial : initial_) {
-      std::memcpy(layout_[initial.id].template At<std::byte>(FrameAt(0, 0)), initial.bytes.data(),
-                  initial.bytes.size());
-    }
-    WeightStore store(plan_);
-    kernel_ = BindStep<T>(plan_.steps[0], plan_, layout_, store);
-  }
-  void Run(uint64_t position = 0, uint32_t token = 0, uint64_t source_length = 0) {
-    StreamFrame frame = FrameAt(position, token);
-    frame.source_length = source_length;
-    kernel_.Run({&frame, 1});
-  }
-  template <class Element>
-  Element* Values(BufferId id) {
-    return layout_[id].template At<Element>(FrameAt(0, 0));
-  }
-
- private:
-  struct Initial {
-    BufferId id;
-    std::vector<std::byte> bytes;
-  };
-  BufferId Buffer(BufferSpec spec) {
-    plan_.buffers.push_back(std::move(spec));
-    return static_cast<BufferId>(plan_.buffers.size() - 1);
-  }
-  StreamFrame FrameAt(uint64_t position, uint32_t token) {
-    return {reinterpret_cast<std::byte*>(scratch_.data()),
-            reinterpret_cast<std::byte*>(state_.data()), position, token};
-  }
-
-  Plan plan_;
-  BufferLayout layout_;
-  std::deque<std::vector<float>> storage_;
-  std::vector<TensorView> views_;
-  std::vector<Initial> initial_;
-  std::vector<uint64_t> scratch_, state_;
-  Kernel kernel_;
-};
 
 template <class T>
 class Ref : public testing::Test {};
@@ -175,37 +106,6 @@ TYPED_TEST(Ref, LayerNormUsesTheBiasedVariance) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.template Values<TypeParam>(y)[i], expected[i]);
 }
 
-TYPED_TEST(Ref, RootMeanSquareNormKeepsTheMean) {
-  OneStep<TypeParam> one;
-  const BufferId x = one.Reals({1, -1, 3, 1});
-  one.Bind(RootMeanSquareNorm{x, 1, x});
-  one.Run();
-  // (1 + 1 + 9 + 1) / 4 + 1 = 4
-  const std::vector<TypeParam> expected = {0.5, -0.5, 1.5, 0.5};
-  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(one.template Values<TypeParam>(x)[i], expected[i]);
-}
-
-TYPED_TEST(Ref, ActivationsOfOneNumber) {
-  const double e = std::exp(1.0);
-  const std::pair<Activation, double> of_minus_one[] = {
-      {Activation::kNone, -1},
-      {Activation::kRelu, 0},
-      {Activation::kGelu, -0.5 * std::erfc(std::sqrt(0.5))},
-      {Activation::kSwish, -1 / (1 + e)},
-      {Activation::kTanh, std::tanh(-1.0)},
-      {Activation::kSigmoid, 1 / (1 + e)},
-      {Activation::kLeakyRelu, -0.01},
-      {Activation::kDoubleSwish, -1 / (1 + e * e)}};
-  for (const auto& [activation, expected] : of_minus_one) {
-    OneStep<TypeParam> one;
-    const BufferId x = one.Reals({-1, std::numeric_limits<float>::quiet_NaN()});
-    one.Bind(ApplyActivation{x, activation});
-    one.Run();
-    EXPECT_NEAR(double{one.template Values<TypeParam>(x)[0]}, expected, 1e-7);
-    EXPECT_TRUE(std::isnan(one.template Values<TypeParam>(x)[1]));  // an overflow stays visible
-  }
-}
-
 TYPED_TEST(Ref, QuantiseAndAddAreInverseUpToTheStep) {
   OneStep<TypeParam> one;
   const BufferId x = one.Reals({0.3f, -5, 1.26f}), codes = one.Codes(3, {2, 0.5f});
@@ -283,36 +183,6 @@ TYPED_TEST(Ref, WindowAttentionSeesOnlyItsWindow) {
     const double c = std::exp(0.5 * 2), d = std::exp(0.5 * 0.5);
     EXPECT_NEAR(feed(2, 0.5), (20 * c + 5 * d) / (c + d), 1e-5);
   }
-}
-
-// The same without positions, tokens 0 masked: what they hold is not seen, not even by themselves,
-// unless nothing else is.
-TYPED_TEST(Ref, WindowAttentionDoesNotSeeMaskedTokens) {
-  OneStep<TypeParam> one;
-  const BufferId qkv = one.Zeros(3), keys = one.Zeros(3, true), values = one.Zeros(3, true);
-  const BufferId weights = one.Zeros(3), out = one.Zeros(1), words = one.Words(3);
-  WindowAttention op{};
-  op.qkv = qkv;
-  op.keys = keys;
-  op.values = values;
-  op.heads = op.key_size = op.value_size = 1;
-  op.window = 3;
-  op.masked = MaskedToken{words, 0};
-  op.weights = weights;
-  op.out = out;
-  one.Bind(op);
-  const auto feed = [&](uint64_t position, uint32_t token, TypeParam value) {
-    TypeParam* z = one.template Values<TypeParam>(qkv);
-    z[0] = z[1] = 1;
-    z[2] = value;
-    one.Run(position, token);
-    return static_cast<double>(one.template Values<TypeParam>(out)[0]);
-  };
-  EXPECT_EQ(feed(0, 0, 8), 8);  // all that is visible is masked
-  EXPECT_EQ(feed(1, 5, 2), 2);
-  EXPECT_EQ(feed(2, 0, 16), 2);
-  EXPECT_EQ(feed(3, 7, 4), 3);  // the mean of 2 and 4
-  EXPECT_EQ(feed(4, 7, 0), 2);  // 2 has left the window
 }
 
 TYPED_TEST(Ref, TheNeuralCacheRemembersPairsAndForgetsTheOldest) {
