@@ -1,7 +1,7 @@
-// Measures the gain of factoring a coded output layer into partial products and sums: slim
-// embeddings' output layer (Li et al. 2018) at the size of the One Billion Word benchmark, against
-// the dense float32 layer of the same shape on oneDNN. One thread each, in turns, medians. Weights
-// are random: time depends on none of them.
+// Compares a coded output layer, computed as partial products and sums, with the dense float32
+// layer of the same shape on oneDNN: slim embeddings' output layer (Li et al. 2018) at the size of
+// the One Billion Word benchmark. One thread each, in turns, medians. Weights are random; time
+// does not depend on their values.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,7 +28,7 @@ struct Shape {
   uint64_t width = 2048;
 };
 
-// As many sub-vectors as words, divided among the pools as evenly as possible.
+// One sub-vector for each word, divided among the pools as evenly as possible.
 CodingScheme SchemeOf(const Shape& shape) {
   CodingScheme scheme;
   scheme.positions = shape.positions;
@@ -44,7 +44,7 @@ void FillWithReals(std::span<float> values, uint64_t seed) {
   for (float& value : values) value = 0.02f * random.Signed();
 }
 
-// The layer as a plan of two steps on the `cpu` backend. Weights are in memory once.
+// The layer as a plan of two steps on the `cpu` backend. Each weight is in memory once.
 class CodedLayer {
  public:
   // `bits` 0: pools of float32 and an x of reals. Otherwise pools of n-bit integers with a scale
@@ -103,7 +103,7 @@ class CodedLayer {
 
   void RunPartial() { Run(0); }
   void RunSums() { Run(1); }
-  // Only reads the kernels' weights.
+  // Reads the kernels' weights and computes nothing.
   uint8_t Read() const {
     uint8_t sum = 0;
     for (const Kernel& kernel : kernels_) {
@@ -148,7 +148,7 @@ class CodedLayer {
 
 struct Contender {
   std::string name;
-  uint64_t bytes;  // of weights that it reads
+  uint64_t bytes;  // of the weights that it reads
   std::function<void()> run;
   std::vector<double> milliseconds = {};
 

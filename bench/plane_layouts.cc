@@ -1,7 +1,7 @@
-// Ways to lay 9-bit weights out for products with 16-bit vectors, written for AVX-512 with VNNI
-// alone: the measurement behind CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md). Each
-// way is checked against the plain sums and timed over whole matrices, four panels of 16 rows at a
-// time.
+// Times several memory layouts of 9-bit weights in products with 16-bit vectors, with AVX-512
+// VNNI. This measurement settled CodeForm::kPlanes (kernels/cpu/vector.h, docs/PERFORMANCE.md).
+// Each layout is checked against plain sums and timed over whole matrices, four panels of 16 rows
+// at a time.
 //
 //   plane_layouts
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include <immintrin.h>
 
 #define PLANES_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
-// Inlined into functions of the same target, so that it is measured as the loop's own code.
+// Inlined into functions of the same target, so that no call is measured.
 #define PLANES_INLINE PLANES_AVX512 __attribute__((always_inline)) inline
 
 namespace kinglet {
@@ -27,7 +27,7 @@ namespace {
 constexpr size_t kTogether = 4;
 
 template <class T>
-class Lines {  // 64-byte aligned, readable some way beyond the end
+class Lines {  // aligned to 64 bytes; 64 bytes and more beyond the end may be read
  public:
   explicit Lines(size_t count) : storage_(count * sizeof(T) / 64 + 65) {}
   T* data() { return reinterpret_cast<T*>(storage_.data()); }
@@ -39,7 +39,7 @@ class Lines {  // 64-byte aligned, readable some way beyond the end
   std::vector<Line> storage_;
 };
 
-// One matrix in every layout. Columns come in fours.
+// One matrix in every layout. REQUIRES: cols is a multiple of 4.
 struct Matrix {
   size_t rows, cols;
   std::vector<int16_t> x, codes;  // x [cols], codes [rows, cols]
@@ -138,7 +138,8 @@ PLANES_AVX512 void Widened(Matrix& m, size_t panel) {
   Store(sums, m.sums.data() + panel * 16);
 }
 
-// kMaskedSums: signs add x to sums of 16 bits, which hold 256 columns of it, instead.
+// kMaskedSums: instead of widening a code with its sign, adds x of negative codes to 16-bit sums,
+// which can hold 256 columns.
 template <bool kVnni, bool kMaskedSums>
 PLANES_AVX512 void Halves(Matrix& m, size_t panel) {
   __m512i sums[kTogether] = {}, signed_x[kTogether] = {};
@@ -187,7 +188,7 @@ PLANES_AVX512 void Interleaved(Matrix& m, size_t panel) {
   Store(sums, m.sums.data() + panel * 16);
 }
 
-// The floor: all of both planes in, nothing done with it. Leaves the sums as they are.
+// The floor: reads both planes and computes nothing. Leaves `sums` unchanged.
 PLANES_AVX512 void ReadPlanes(Matrix& m) {
   __m512i seen[kTogether] = {};
   const auto read = [&seen](const void* data, size_t bytes) PLANES_AVX512 {

@@ -14,11 +14,11 @@
 
 namespace kinglet {
 
-// Bytes in the file of tables and their projections, codes and codebooks, including scales and
-// masks but without biases.
+// Bytes in the file of tables, projections, codes and codebooks, with scales and masks, without
+// biases.
 struct TableBytes {
   uint64_t input = 0, output = 0;
-  uint64_t both = 0;  // a table that embedding and softmax share counts once
+  uint64_t both = 0;  // input and output; a shared table counts once
 };
 TableBytes TableBytesOf(const Model& model);
 

@@ -1,5 +1,5 @@
-// Prints docs/TECHNIQUES.md's tables: every method of the papers' tables converted and measured by
-// this build. bench/README.md shows its use.
+// Prints the tables of docs/TECHNIQUES.md: converts and measures every compression method with this
+// build. bench/README.md shows its use.
 #include <unistd.h>
 
 #include <algorithm>

@@ -21,17 +21,17 @@ void RunShares(size_t threads, const std::function<void(size_t)>& work) {
       out_of_memory = true;
     }
   };
-  std::vector<std::thread> helpers;
-  helpers.reserve(threads - 1);
+  std::vector<std::thread> workers;
+  workers.reserve(threads - 1);
   for (size_t share = 1; share < threads; ++share) {
     try {
-      helpers.emplace_back(run, share);
+      workers.emplace_back(run, share);
     } catch (const std::system_error&) {  // the system has no more threads
       run(share);
     }
   }
   run(0);
-  for (std::thread& helper : helpers) helper.join();
+  for (std::thread& worker : workers) worker.join();
   if (out_of_memory) throw std::bad_alloc();
 }
 

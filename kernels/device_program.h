@@ -55,7 +55,7 @@ struct DeviceDemand {
 
 // How a device answers a query.
 struct DeviceQuery {
-  // EmptyCache::kNormalised of runtime/queries/distribution.h.
+  // EmptyCache::kNormalised of runtime/queries/query_options.h.
   bool empty_cache_is_normalised = false;
   bool computes_all = false;  // every cluster, needed or not
 };

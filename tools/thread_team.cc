@@ -7,16 +7,16 @@ namespace kinglet {
 
 Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
   std::unique_ptr<ThreadTeam> team(new ThreadTeam(threads));
-  team->helpers_.reserve(threads - 1);
+  team->workers_.reserve(threads - 1);
   for (size_t share = 1; share < threads; ++share) {
     try {
-      team->helpers_.emplace_back(&ThreadTeam::Help, team.get(), share);
+      team->workers_.emplace_back(&ThreadTeam::WorkAlong, team.get(), share);
     } catch (const std::system_error&) {
       // Take the threads that could not start out of the barrier; the destructor ends the others.
       for (; share < threads; ++share) team->barrier_.arrive_and_drop();
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, "threads", std::to_string(threads) + " threads",
                              "that many from the system",
-                             std::to_string(team->helpers_.size() + 1));
+                             std::to_string(team->workers_.size() + 1));
     }
   }
   return team;
@@ -24,11 +24,11 @@ Result<std::unique_ptr<ThreadTeam>> ThreadTeam::Create(size_t threads) {
 
 ThreadTeam::~ThreadTeam() {
   work_ = nullptr;
-  if (!helpers_.empty()) barrier_.arrive_and_wait();
-  for (std::thread& helper : helpers_) helper.join();
+  if (!workers_.empty()) barrier_.arrive_and_wait();
+  for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadTeam::Help(size_t share) {
+void ThreadTeam::WorkAlong(size_t share) {
   for (;;) {
     barrier_.arrive_and_wait();
     if (work_ == nullptr) return;
@@ -38,7 +38,7 @@ void ThreadTeam::Help(size_t share) {
 }
 
 void ThreadTeam::Run(const std::function<void(size_t)>& work) {
-  if (helpers_.empty()) return work(0);
+  if (workers_.empty()) return work(0);
   work_ = &work;
   barrier_.arrive_and_wait();
   work(0);

@@ -22,18 +22,18 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
   ~ThreadTeam();
 
-  size_t size() const { return helpers_.size() + 1; }
+  size_t size() const { return workers_.size() + 1; }
   // Calls work(0), ..., work(size() - 1), each in its own thread, and returns when all of them have
   // returned. `work` does not throw.
   void Run(const std::function<void(size_t share)>& work);
 
  private:
   explicit ThreadTeam(size_t threads) : barrier_(static_cast<std::ptrdiff_t>(threads)) {}
-  void Help(size_t share);
+  void WorkAlong(size_t share);
 
   std::barrier<> barrier_;                             // passed when work begins and when it ends
   const std::function<void(size_t)>* work_ = nullptr;  // null: the threads end
-  std::vector<std::thread> helpers_;
+  std::vector<std::thread> workers_;
 };
 
 }  // namespace kinglet

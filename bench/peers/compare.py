@@ -4,7 +4,7 @@
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER [--rounds 5] [--only best,demo]
     bench/peers/compare.py --kinglet build/release/bin/kinglet --work FOLDER --only demo,best --figures docs/figures.json
 
-Needs PyTorch. ONNX Runtime (pip install onnxruntime) and LiteRT (pip install tensorflow-cpu ai-edge-litert) take part where they are
+Needs PyTorch. ONNX Runtime (pip install onnxruntime) and LiteRT (pip install tensorflow-cpu) take part where they are
 installed; --litert-python names another Python for LiteRT, because TensorFlow and PyTorch often want different ones. Checkpoints with
 random weights are made in FOLDER once, the demo model is examples/wikitext2. Each figure is the median over the rounds of the median
 time of a token. Peers compute float32 unless the row says otherwise; "nll" is the mean negative log-probability that each gave to the

@@ -11,9 +11,8 @@ import json
 import math
 import os
 import tempfile
-import time
 
-import numpy
+import numpy_stream
 import onnxruntime
 import torch
 from micronet import Network
@@ -53,36 +52,15 @@ def main():
     torch.set_num_threads(options.threads)
     network = Network(options.folder)
     session = session_of(network, options.threads)
-    with open(options.ids) as file:
-        ids = [int(token) for token in file.read().split()]
-    keys, values = (memory.numpy() for memory in network.empty_memory())
-    cache_keys = numpy.zeros((network.pairs, network.width), numpy.float32)
-    cache_words = numpy.zeros(network.pairs, numpy.int64)
-    hidden, stored, total, times = None, 0, 0.0, []
-    warm = max(0, min(network.window + network.pairs, len(ids) - 1 - options.tokens))
-    for t in range(min(len(ids) - 1, warm + options.tokens)):
-        start = time.perf_counter()
-        if network.pairs and hidden is not None:
-            cache_keys[stored % network.pairs], cache_words[stored % network.pairs] = hidden, ids[t]
-            stored += 1
-        mask = numpy.zeros(network.window, numpy.float32)
-        mask[:max(0, network.window - 1 - t)] = -math.inf
-        found, hidden, keys, values = session.run(
-            None, {"x": network.embedding(ids[t]).numpy(), "keys": keys, "values": values, "mask": mask})
-        held = min(stored, network.pairs)
-        if network.pairs:
-            found *= 1 - network.share
-        if held:
-            logits = network.theta * (cache_keys[:held] @ hidden)
-            weights = numpy.exp(logits - logits.max())
-            numpy.add.at(found, cache_words[:held], weights * (network.share / weights.sum()))
-        if t >= warm:
-            times.append(time.perf_counter() - start)
-        total -= math.log(found[ids[t + 1]])
-    times.sort()
-    print(json.dumps({"peer": f"ONNX Runtime {onnxruntime.__version__}", "threads": options.threads, "lanes": 1,
-                      "us_per_token": {"p50": times[len(times) // 2] * 1e6, "p90": times[len(times) * 9 // 10] * 1e6},
-                      "nll": total / (t + 1), "scored": t + 1}))
+
+    def advance(token, keys, values, mask) -> tuple:
+        x = network.embedding(token).numpy()
+        return session.run(None, {"x": x, "keys": keys, "values": values, "mask": mask})
+
+    ids = numpy_stream.read_ids(options.ids)
+    memory = tuple(part.numpy() for part in network.empty_memory())
+    result = numpy_stream.stream(network, advance, ids, options.tokens, memory, -math.inf)
+    print(json.dumps({"peer": f"ONNX Runtime {onnxruntime.__version__}", "threads": options.threads, "lanes": 1, **result}))
 
 
 if __name__ == "__main__":

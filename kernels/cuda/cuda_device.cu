@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kernels/cuda/alone_kernels.h"
+#include "kernels/cuda/cluster_barrier.h"
 #include "kernels/cuda/cuda_calls.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/operations.h"
@@ -29,9 +30,13 @@ enum class LaunchBarrier { kNone, kGrid, kCluster };
 
 __device__ void SyncBlocks(LaunchBarrier barrier) {
   if (barrier == LaunchBarrier::kGrid) cooperative_groups::this_grid().sync();
+  if (barrier == LaunchBarrier::kCluster) {
 #if __CUDA_ARCH__ >= 900
-  if (barrier == LaunchBarrier::kCluster) cooperative_groups::this_cluster().sync();
+    cooperative_groups::this_cluster().sync();
+#else
+    __trap();  // never launched so: HasClusterBarrier
 #endif
+  }
 }
 
 // Runs device steps one after the other. The kind of barrier is no template parameter, since the
@@ -419,7 +424,7 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   if (count == 0) return NoDevice("no device");
   cudaDeviceProp properties{};
   KINGLET_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, 0), "device properties");
-  constexpr int kOldestMajor = 7, kOldestMinor = 5, kFirstMajorWithClusters = 9;
+  constexpr int kOldestMajor = 7, kOldestMinor = 5;
   if (properties.major * 10 + properties.minor < kOldestMajor * 10 + kOldestMinor) {
     return NoDevice(std::string(properties.name) + " of compute capability " +
                     std::to_string(properties.major) + "." + std::to_string(properties.minor) +
@@ -428,7 +433,9 @@ Result<std::shared_ptr<Device>> FirstCudaDevice() {
   Limits limits;
   limits.multiprocessors = properties.multiProcessorCount;
   limits.shared_bytes = properties.sharedMemPerBlockOptin;
-  limits.clusters = properties.major >= kFirstMajorWithClusters;
+  cudaFuncAttributes steps{};
+  KINGLET_CUDA_RETURN_IF_ERROR(cudaFuncGetAttributes(&steps, RunSteps), "kernel attributes");
+  limits.clusters = HasClusterBarrier(properties.major, steps.ptxVersion);
   int cooperative = 0;
   KINGLET_CUDA_RETURN_IF_ERROR(
       cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0), "device attributes");

@@ -1,4 +1,4 @@
-// From presets to published numbers, through real files and the command: synthesise, then count.
+// Synthesises each preset, counts it with the command, and compares with the published numbers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -56,9 +56,9 @@ TEST_F(PublishedCounts, DenseTotals) {
   }
 }
 
-// The best network's zeros are those that training aimed at, within 0.01 % of what came of it. The
-// submissions' are printed to five digits: at most half a unit of the fifth digit for each of their
-// 8,296,021 entries; and they charge the cache's two numbers.
+// The best network's zeros are the pruner's targets, which training met within 0.01 %. The
+// submissions' sparsities are printed to five digits, so each of their 8,296,021 entries may
+// contribute half a unit of the fifth digit; they also count the cache's two parameters.
 TEST_F(PublishedCounts, PrintedByTheNotebooks) {
   for (const PrintedCount& printed : kPrintedCounts) {
     const bool best = printed.preset == std::string("best");
@@ -109,8 +109,8 @@ TEST_F(PublishedCounts, Table2) {
 
 OperationTally TallyOf(const Json& json) { return {json["muls"], json["adds"], json["others"]}; }
 
-// Every difference has the very size that its reason gives it; the formulas are those of
-// docs/ACCOUNTING.md, worked out from the published shapes.
+// Each difference between the two rules equals the formula of its reason (docs/ACCOUNTING.md),
+// evaluated at the published shapes.
 void ExpectReason(const std::string& name, const std::string& why, const OperationTally& notebook,
                   const OperationTally& difference, double useful) {
   constexpr double kWindow = 97, kHeads = 8, kWidth = 256, kKey = 24, kCache = 3000;
@@ -136,7 +136,7 @@ void ExpectReason(const std::string& name, const std::string& why, const Operati
   } else if (name == "softmax.tail.2.normaliser") {
     expect(0, 2 * 242735 - 1, 1 - 242735);
   } else {
-    // What the notebook counts is what is useful of what runs.
+    // The notebook counts exactly the useful part of the executed multiplications.
     EXPECT_EQ(why, "dense planes multiply and add zeros too") << name;
     EXPECT_NEAR(useful, notebook.multiplications, 1e-6) << name;
     EXPECT_GT(difference.multiplications + difference.additions, 0) << name;
@@ -211,8 +211,8 @@ void ZeroOneEntry(EncodedTensor& tensor) {
   }
 }
 
-// What one entry less takes away: of the notebook's multiplications and additions, and of the
-// executed multiplications that are useful.
+// What each count loses when one more entry is zero: the notebook's multiplications and additions,
+// and the useful executed multiplications.
 struct Predicted {
   const char* tensor;
   double multiplications, additions, useful;
@@ -228,15 +228,15 @@ TEST_F(PublishedCounts, OneWeightLessTakesWhatIsPredicted) {
       {"layers.1.fc.3.weight", 1, 47.0 / 48, 1},
       {"layers.1.fc.3.bias", 0, 1, 0},
       {"layers.0.qkv.bias", 0, 1, 0},
-      // Every one of 4 heads multiplies with it; the notebook's product knows no zeros.
+      // All 4 heads multiply with it; the notebook ignores zeros in this product.
       {"layers.0.pos_emb", 0, 0, 4},
-      // Tables: the softmax multiplies with them, looking up is free.
+      // Tables: the softmax multiplies with them, a lookup is free.
       {"loss.layers.0.weight", 1, 31.0 / 32, 1},
       {"loss.layers.2.weight", 1, 3.0 / 4, 1},
       {"loss.layers.2.bias", 0, 1, 0},
       {"loss.projections.0.weight", 1, 31.0 / 32, 1},
       {"loss.clusters.weight", 1, 31.0 / 32, 1},
-      // For the words of their bins only.
+      // Used only for the words of their bins.
       {"embed.projections.0.weight", kBin1, kBin1 * 15 / 16, kBin1},
       {"embed.projections.1.weight", kBin2, kBin2 * 3 / 4, kBin2},
       {"layers.1.ln2.weight", 0, 0, 0, 0}};

@@ -1,4 +1,4 @@
-// From coded presets to published numbers: synthesise, then count.
+// Synthesises the coded presets, counts them, and compares with the published ratios.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -38,7 +38,7 @@ TEST_F(PublishedRatios, OfDifferentiableProductQuantisation) {
     // "With plain d the same rows come out 0.05 to 0.5 % lower."
     EXPECT_GT(ratio / plain, 1.0005) << row.preset;
     EXPECT_LT(ratio / plain, 1.0051) << row.preset;
-    // What the file stores is what the formula says: all numbers of choices are powers of two.
+    // The stored size equals the formula's, because all numbers of choices are powers of two.
     EXPECT_NEAR(tables[0]["stored_ratio"].get<double>() / plain, 1, 1e-4) << row.preset;
   }
 }
@@ -52,8 +52,8 @@ TEST_F(PublishedRatios, OfSlimTables) {
   }
 }
 
-// The networks are too large for a quick test, so this one counts plans of their shapes by the
-// functions that the command calls.
+// The networks are too large to synthesise in a quick test. This one counts plans of their shapes
+// with the functions that the command calls.
 TEST_F(PublishedRatios, TotalsOfSlimNetworks) {
   for (const SlimTotal& total : kSlimTotals) {
     const SyntheticPlan model(FindCodedPreset(total.preset)->spec);

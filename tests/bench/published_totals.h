@@ -1,12 +1,12 @@
-// What is published about the presets' networks, and nothing that kinglet computed.
+// Published numbers of the presets' networks. Nothing here was computed by kinglet.
 #ifndef KINGLET_TESTS_BENCH_PUBLISHED_TOTALS_H_
 #define KINGLET_TESTS_BENCH_PUBLISHED_TOTALS_H_
 
 namespace kinglet {
 
-// Operations of dense networks: Tables 4 to 6 of Yan et al. 2020 to three digits; worked out by
-// hand from the notebook's formulas to a thousandth; the last is an output that an older version of
-// the notebook (commit 9668d5b) has stored.
+// Operations of dense networks: as printed in Tables 4 to 6 of Yan et al. 2020, to three digits,
+// and worked out by hand from the notebook's formulas, to a thousandth. The last row is an output
+// stored in an older version of the notebook (commit 9668d5b).
 struct DenseTotal {
   const char* preset;
   double operations;
@@ -25,7 +25,7 @@ inline constexpr DenseTotal kDenseTotals[] = {{"8.3M", 17427386.758},
                                               {"teacher", 110859933.154},
                                               {"74M", 149019347}};
 
-// What the notebooks printed of the quantised networks.
+// Printed by the notebooks for the quantised networks.
 struct PrintedCount {
   const char* preset;
   int bits;
@@ -57,8 +57,8 @@ inline constexpr TableRow kTable2[] = {
     {"0.358-attn129-cache2000-9bit", 0, 8.6}, {"0.358-attn129-cache2000-10bit", 0, 8.8},
     {"0.358-attn129-cache3000-9bit", 0, 8.9}, {"0.358-attn257-cache2000-9bit", 0, 9.1}};
 
-// Compression ratios that Chen, Li & Sun 2020 print to one digit, with the two digits that their
-// formula gives: the table counts one column more than it has.
+// Compression ratios of Chen, Li & Sun 2020, which print one digit; here with two, from their
+// formula. Their table counts one column too many.
 struct CodedRatioRow {
   const char* preset;
   double printed, ratio;

@@ -68,7 +68,7 @@ TEST_F(SynthesiseTest, NumbersOfThePresetCanBeReplaced) {
   EXPECT_EQ(dense["params"]["nonzero"], dense["params"]["total"]);
 }
 
-// The published file of shapes and sparsities is one that can be given.
+// The program accepts the published file of shapes and sparsities.
 TEST_F(SynthesiseTest, SparsitiesComeFromAFile) {
   ASSERT_EQ(Run("--preset best -o best.kgl").exit_status, 0);
   ASSERT_EQ(

@@ -10,7 +10,7 @@
 namespace kinglet::technique_measure_test {
 namespace {
 
-// By hand: codes of 3 bits; codebooks of 7 x 3 and 17 x 2 floats.
+// Expected sizes worked out by hand: codes of 3 bits; codebooks of 7 x 3 and 17 x 2 floats.
 TEST(TechniqueMeasure, BytesOfCodedTables) {
   CodedSynthesisSpec spec;
   spec.vocabulary_size = 30;
@@ -26,7 +26,7 @@ TEST(TechniqueMeasure, BytesOfCodedTables) {
   EXPECT_EQ(found.both, found.input + found.output);
 }
 
-// A table that both use counts once; the input's bins have projections of their own.
+// A table that input and output share counts once; the input's bins have their own projections.
 TEST(TechniqueMeasure, BytesOfSharedTables) {
   const auto model = *Model::FromBytes(*SerialiseModel(TinyMicronet({})), {});
   const TableBytes found = TableBytesOf(*model);

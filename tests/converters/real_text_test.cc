@@ -35,7 +35,7 @@ const std::string kDemo = KINGLET_DEMO_DATA;
 
 // Sanitizers make every step some ten times slower.
 #if defined(KINGLET_SANITIZED)
-constexpr size_t kStates = 100;
+constexpr size_t kStates = 20;
 #else
 constexpr size_t kStates = 1000;
 #endif

@@ -12,8 +12,8 @@ namespace {
 
 enum class Sharing : uint8_t { kOnePool, kPoolEach };
 
-// The papers compress the embedding of a network and leave the rest of it as it was; here that
-// rest is one LSTM unit, so that a file is little more than the table.
+// The papers compress a network's embedding only. Here the rest of the network is one LSTM unit, so
+// that a file holds little more than the table.
 struct DpqRow {
   const char* name;
   const char* source;
@@ -33,8 +33,8 @@ constexpr auto kDpq = std::to_array<DpqRow>({
     {"dpq-bert", "BERT's words", 30522, 768, 32, 128, Sharing::kPoolEach},
 });
 
-// Sub-vectors are a share of those that rows are made of: M = positions * vocabulary / share. The
-// widths of embedding and LSTM are the same.
+// The pools hold M = positions * vocabulary / share sub-vectors. Embedding and LSTM have the same
+// width.
 struct SlimRow {
   const char* name;
   const char* source;

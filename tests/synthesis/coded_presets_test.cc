@@ -27,7 +27,7 @@ TEST(CodedPresets, NamesAreUniqueAndFound) {
   EXPECT_FALSE(FindCodedPreset(""));
 }
 
-// Pools of the benchmark shape: 793,471 sub-vectors in 8 of them.
+// The One Billion Word shape: 793,471 sub-vectors in 8 pools.
 TEST(CodedPresets, SlimPoolsAreEven) {
   const auto pools = FindCodedPreset("slim-billion-2")->spec.output->pools;
   EXPECT_EQ(pools.size(), 8u);

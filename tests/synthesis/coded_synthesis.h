@@ -1,5 +1,5 @@
-// Recurrent language models of random weights whose tables are made of shared sub-vectors: what DPQ
-// (Chen, Li & Sun 2020) and Slim Embedding (Li et al. 2018) publish of them are shapes.
+// Recurrent language models with random weights and coded tables, in the shapes that the papers on
+// DPQ (Chen, Li & Sun 2020) and Slim Embedding (Li et al. 2018) publish.
 #ifndef KINGLET_TESTS_SYNTHESIS_CODED_SYNTHESIS_H_
 #define KINGLET_TESTS_SYNTHESIS_CODED_SYNTHESIS_H_
 
@@ -31,9 +31,9 @@ struct CodedSynthesisSpec {
   uint64_t seed = 1;
 };
 
-// The model without its values: tensors have shapes, encodings and coding schemes, but no entries.
-// What counting needs, whatever the size. Errors: KINGLET_INVALID_ARGUMENT naming the number that
-// cannot be.
+// The model without its values: shapes, encodings and coding schemes. That is all that counting
+// needs, so a model may be larger than memory. Errors: KINGLET_INVALID_ARGUMENT, naming the number
+// out of range.
 Result<ModelDraft> OutlineCoded(const CodedSynthesisSpec& spec);
 
 // The same values on every machine, none of them zero; mappings are Slim Embedding's

@@ -53,9 +53,9 @@ struct Zeros {
 constexpr Zeros kDense = {"none", [] { return Sparsities(); }};
 constexpr Zeros k239 = {"0.239", [] { return PrunerTargets(PrunerLevel::k0239); }};
 constexpr Zeros k358 = {"0.358", [] { return PrunerTargets(PrunerLevel::k0358); }};
-// The pruner leaves nothing of the tails' biases. Table 2 fits only if they count as dense: the
-// optimiser step that comes with quantisation moves every entry of an all-zero bias by about the
-// same amount, so none of them rounds to zero again.
+// The pruner zeroes the tails' biases entirely, but Table 2 fits only if they count as dense. The
+// reason: the optimiser step after quantisation moves every entry of an all-zero bias by about the
+// same amount, so none rounds back to zero.
 constexpr Zeros k477 = {"0.477", [] {
                           Sparsities zeros = PrunerTargets(PrunerLevel::k0477);
                           zeros.erase("loss.layers.1.bias");
@@ -88,7 +88,7 @@ constexpr Cache k477With4000 = {4000, 0.16189475027483996, 0.019121508190512657}
 constexpr Cache kAttn129With2000 = {2000, 0.1319972891644481, 0.019079324387730363};
 constexpr Cache kAttn129With3000 = {3000, 0.1385294212513973, 0.019613149630808832};
 constexpr Cache kAttn257With2000 = {2000, 0.1300543469214323, 0.020070294283102266};
-// The submissions' trained numbers are not published; these are where their training started.
+// The submissions' trained cache parameters are not published; these are their initial values.
 constexpr Cache kSubmission = {2000, 0.07, 0.016};
 
 struct Row {

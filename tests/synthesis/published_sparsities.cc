@@ -36,8 +36,8 @@ constexpr NetworkSparsity kPrunerTargets = {
     }},
 };
 
-// What the submissions' notebooks print, to five digits: pruning, and what rounding to 9 or 8 bits
-// made zero.
+// Printed by the submissions' notebooks, to five digits: zeros from pruning and from rounding to 9
+// or 8 bits.
 constexpr NetworkSparsity kSubmission1 = {
     {0.1896, 0.34571, 0.40006, 0.0054286, 0.96088, 0.83063, 0.52264, 0.00097656, 0.40002, 0.0058594,
      0.011719, 0},

@@ -7,12 +7,13 @@
 
 namespace kinglet {
 
-// What the pruner aimed at. The paper names its three levels by what became of the network as a
-// whole.
+// The targets in the pruner's configuration. The paper names its three levels by the share of zeros
+// in the whole network after training.
 enum class PrunerLevel { k0239, k0358, k0477 };
 Sparsities PrunerTargets(PrunerLevel level);
 
-// What the notebooks of the challenge's submissions print. REQUIRES: 1 <= submission <= 3.
+// The sparsities that the notebooks of the challenge's submissions print. REQUIRES: 1 <=
+// submission <= 3.
 Sparsities SubmissionSparsities(int submission);
 
 }  // namespace kinglet

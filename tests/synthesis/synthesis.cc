@@ -114,9 +114,9 @@ MicronetConfig ConfigOf(const SynthesisSpec& spec) {
   return config;
 }
 
-// A state dict of random values, made when they are asked for. Scales keep activations near 1 and
-// logits within a few units: an embedding has half the root mean square of an activation, so that
-// the tied softmax favours a repeated word but is not sure of it.
+// A state dict whose random values are generated on reading. Scales keep activations near 1 and
+// logits within a few units. An embedding has half the root mean square of an activation, so the
+// tied softmax favours a repeated word without giving it all the probability.
 class RandomStateDict {
  public:
   RandomStateDict(const SynthesisSpec& spec, const MicronetConfig& config)
@@ -197,9 +197,9 @@ class RandomStateDict {
     Give(name + ".inv_scale", {}, {quantiser.step});
   }
 
-  // Logits by which a cluster is as probable as its bin is frequent, against a head of words with
-  // logits near 0. Rows are in reverse order of the bins. The library's own logarithm: the C
-  // library's may differ in the last bit from machine to machine.
+  // Cluster logits that give each cluster its bin's share, against head words with logits near 0.
+  // Rows are in reverse order of the bins. Uses kinglet's logarithm, because the last bit of the C
+  // library's differs between machines.
   void AddClusters() {
     const uint64_t clusters = config_.bins.size() - 1;
     AddMatrix("loss.clusters.weight", clusters, config_.width, 0.25F);

@@ -1,6 +1,6 @@
-// Models with random weights, for what only the shapes, bits and zeros of a network decide: sizes,
-// operations, time. MicroNet's architecture (Yan et al. 2020), through the same loader and passes
-// as a converted checkpoint, so that a synthesised file is what a conversion would have written.
+// MicroNet models (Yan et al. 2020) with random weights, to measure what depends only on shapes,
+// bits and zeros: sizes, operations, time. They go through the loader and the passes of a
+// converted checkpoint, so a synthesised file has the layout that a conversion writes.
 #ifndef KINGLET_TESTS_SYNTHESIS_SYNTHESIS_H_
 #define KINGLET_TESTS_SYNTHESIS_SYNTHESIS_H_
 
@@ -16,11 +16,10 @@
 
 namespace kinglet {
 
-// Of single tensors, by their names in the training code's state dict: the share of entries that
-// are zero, in [0, 1].
+// Tensor name in the training code's state dict -> share of its entries that are zero, in [0, 1].
 using Sparsities = std::map<std::string, double, std::less<>>;
 
-// The published 8.3 M network unless said otherwise.
+// The defaults are the published network of 8.3 million parameters.
 struct SynthesisSpec {
   std::string name = "micronet";  // goes into the file's provenance
   uint32_t vocabulary_size = 267735;
@@ -31,26 +30,25 @@ struct SynthesisSpec {
   uint32_t cache = 0;    // words that the neural cache remembers; 0: no cache
   double cache_theta = 0.016, cache_lambda = 0.07;  // where the training code starts
   int bits = 0;  // 0: float32; otherwise weights and activations are quantised
-  // Tensors that are not named here: `other_sparsity` if the training code prunes them, dense if
-  // not.
+  // A tensor that is not listed has `other_sparsity` if the training code prunes it; otherwise it
+  // is dense.
   Sparsities sparsities = {};
   double other_sparsity = 0;
-  // How many words of a text lie in each bin: the clusters get the probabilities of their bins. If
-  // empty, every cluster is about as probable as a word of the head.
+  // Number of a text's words in each bin; sets the clusters' probabilities. If empty, each cluster
+  // is about as probable as one word of the head.
   std::vector<uint64_t> bin_counts = {};
   uint64_t seed = 1;
 };
 
-// The name under which a model file keeps a tensor of the state dict: a table that embedding and
-// softmax share has the softmax's, whichever of its two names is given.
+// The name of a state dict's tensor in the model file. A table that embedding and softmax share has
+// two names in the state dict; both give the softmax's.
 std::string StoredName(std::string_view state_dict_name);
 
-// The same values on every machine. A tensor's values depend on the seed, its name and its shape
-// only, so specs that differ elsewhere share them; from 3 bits on no entry rounds to zero, so
-// what is zero is what was pruned. Activation quantisers have the ranges that these weights reach.
-// The model has ids only, no vocabulary. Peak memory is about three times the weights in float32,
-// with SerialiseModel.
-// Errors: KINGLET_INVALID_ARGUMENT naming the number that cannot be, or the tensor that is not.
+// A model with the same values on every machine. A tensor's values depend only on the seed, its
+// name and its shape. With 3 bits or more no entry rounds to zero, so exactly the pruned entries
+// are zero. Activation quantisers have the ranges that these weights reach. The model has no
+// vocabulary. Peak memory, with SerialiseModel, is about three times the weights in float32.
+// Errors: KINGLET_INVALID_ARGUMENT, naming the number out of range or the unknown tensor.
 Result<ModelDraft> Synthesise(const SynthesisSpec& spec);
 
 }  // namespace kinglet

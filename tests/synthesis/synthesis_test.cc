@@ -65,7 +65,7 @@ std::vector<uint32_t> RandomIds(size_t count, const SynthesisSpec& spec) {
   return ids;
 }
 
-// Probabilities after each token: they sum to 1 and no word has almost everything.
+// After each token the probabilities sum to 1, and no word has nearly all of it.
 void ExpectPlausible(const SynthesisSpec& spec, size_t tokens, double largest) {
   const auto model = Model::FromBytes(BytesOf(spec), {});
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -96,8 +96,8 @@ TEST(Synthesis, SameSeedSameBytes) {
   EXPECT_NE(BytesOf(spec), BytesOf(other));
 }
 
-// A digest of every value, once computed and kept: another machine, or a careless change of the
-// generator, would give another.
+// A digest of every value, kept from an earlier run. A machine that computes otherwise, or a
+// change of the generator, would change it.
 TEST(Synthesis, TheSameValuesOnEveryMachine) {
   SynthesisSpec spec = Small();
   spec.bin_counts = {50, 20, 3};
@@ -206,8 +206,8 @@ TEST(Synthesis, FilesSayHowOftenTheWordsOfEachBinOccur) {
   EXPECT_EQ(tokens(), (std::vector<uint64_t>{0, 0, 0}));
 }
 
-// The quantisers' ranges are what the same network reaches in floats: nothing is cut off, and few
-// codes are wasted.
+// The quantisers' ranges fit the activations of the same network in floats: nothing is clipped, and
+// few codes are unused.
 TEST(Synthesis, QuantisersHaveTheRangesTheNetworkReaches) {
   SynthesisSpec spec = FindPreset("best")->spec;
   const ModelDraft quantised = *Synthesise(spec);
@@ -291,7 +291,7 @@ TEST(Synthesis, RefusesWhatNoNetworkHas) {
       "sparsities: expected names of the network's tensors, found \"layers.9.qkv.weight\"");
   refused([](SynthesisSpec& spec) { spec.bin_counts = {1, 2}; }, "number of bin counts");
   refused([](SynthesisSpec& spec) { spec.bin_counts = {1, 0, 2}; }, "bin count");
-  // More than any machine of today would take.
+  // More memory than today's machines have.
   refused([](SynthesisSpec& spec) { spec.inner = spec.heads = 1 << 20; }, "entries of all tensors");
 }
 

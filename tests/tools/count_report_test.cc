@@ -58,8 +58,8 @@ TEST(CountReport, EveryDifferenceHasItsReason) {
   }
 }
 
-// Dense, products with weights agree but for the positions of 7 heads out of 8 in 8 layers; the
-// notebook's divided additions agree too.
+// In a dense model both rules agree on products with weights, except for the positions of 7 of 8
+// heads in 8 layers. They agree on the additions too.
 TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
   const Counts counts = CountsOf({}, false);
   double products = 0;
@@ -75,7 +75,7 @@ TEST(CountReport, DenseProductsDifferByThePositionsOnly) {
   EXPECT_NEAR(products, 130368, 1e-6);
 }
 
-// What the notebook left out stands in the text as one number for each reason.
+// The text report sums the differences, one number for each reason.
 TEST(CountReport, DifferencesAreSummedByReason) {
   const Counts counts = CountsOf(Quantised(), true);
   const auto compared = Compare(counts.micronet.components, counts.executed.components);
@@ -154,7 +154,7 @@ TEST(CountReport, TextHasALineForEachComponent) {
   const auto components = static_cast<std::ptrdiff_t>(counts.micronet.components.size());
   const std::string micronet = MicronetText(counts.micronet, kSource);
   EXPECT_EQ(lines(micronet), 7 + 3 + components);
-  // Without a cache the notebook's softmax takes one away.
+  // Without a cache the notebook's softmax counts one addition less.
   EXPECT_NE(micronet.find("              -1  "), std::string::npos) << micronet;
   EXPECT_NE(micronet.find("17,427,386.758"), std::string::npos) << micronet;
   const std::string executed = ExecutedText(counts.executed, {}, kSource);
@@ -170,7 +170,7 @@ TEST(CountReport, TextHasALineForEachComponent) {
   }
 }
 
-// Words of codes are a part of the size; tables follow the components in both forms.
+// The size includes the codes' words. Tables follow the components in text and in JSON.
 TEST(CountReport, CodesAndCodedTables) {
   CodedSynthesisSpec spec;
   spec.vocabulary_size = 32;

@@ -50,8 +50,8 @@ TEST_F(CountTest, LanesAndThreadsChangeNothing) {
   EXPECT_EQ(Report("m.kgl --ids ids.txt --lanes 3 --threads 2"), Report("m.kgl --ids ids.txt"));
 }
 
-// One weight set to zero: one parameter, one product and (n - 1)/n additions less in the notebook;
-// the dense plane's products stay, one of them useless.
+// One weight set to zero: the notebook counts one parameter, one product and (n - 1)/n additions
+// less. The dense product still runs, with one multiplication less that is useful.
 TEST_F(CountTest, OneWeightLess) {
   ModelDraft draft = TinyMicronet(options_);
   for (EncodedTensor& tensor : draft.tensors) {
@@ -77,8 +77,8 @@ TEST_F(CountTest, OneWeightLess) {
   EXPECT_NEAR(difference("executed", "ops", "useful_muls"), 1, 1e-9);
 }
 
-// Asked for less, a token costs less: one word opens its own cluster at most, the top k those that
-// could matter, and looks through those whose best word could.
+// Smaller queries cost less: one word opens at most its own cluster; the top k opens only the
+// clusters that may hold one of the k best words.
 TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
   const auto total = [this](const std::string& arguments) {
     return Report("m.kgl --ids ids.txt " + arguments)["ops"]["total"].get<double>();
@@ -86,7 +86,7 @@ TEST_F(CountTest, LazyQueriesCountWhatTheyOpened) {
   const double full = total(""), score = total("--mode score"), top = total("--mode topk --top 1");
   EXPECT_EQ(full, total("--mode full"));
   EXPECT_LT(score, full);
-  EXPECT_LE(top, full * 1.2);  // comparing words and mixing the cache's is not in the formula
+  EXPECT_LE(top, full * 1.2);  // the formula leaves out comparing words and mixing the cache
   EXPECT_LT(top, total("--mode topk --top 5"));
   for (const std::string arguments :
        {"--mode score", "--mode topk --bin-counts 3,1,1", "--mode none --ids ids.txt",
@@ -175,7 +175,7 @@ TEST_F(CountTranslationsTest, EncoderAndDecoderHaveTheirOwnTokens) {
   }
 }
 
-// Two pairs of the same lengths are one pair of these lengths, and longer ones take more.
+// Two pairs of equal lengths have the same mean as one of them; longer pairs cost more.
 TEST_F(CountTranslationsTest, LengthsStandForPairs) {
   folder_.Write("even.txt", "1 2 ||| 2 5 3\n7 9 ||| 2 4 3\n");
   for (const std::string rules : {" --rules executed", " --rules micronet-2019"}) {

@@ -116,9 +116,10 @@ TEST_F(EmbedTest, OtherCommandsKnowSuchModels) {
   EXPECT_EQ(blocks[1]["hidden"]["weight"], "hidden.weight");
 }
 
-// By hand, width 6: a vector is scaled; a bag adds and compares each entry; the mean divides; 12
-// features are multiplied, shifted and rectified, then 5 units; products with biases; and 4 classes
-// get a largest, differences, exponentials, their sum, a logarithm and two differences each.
+// Operations worked out by hand for width 6: scaling a vector; adding and comparing each entry of
+// a bag; the mean's division; for 12 features a product, a shift and relu, then 5 units; products
+// with biases; for 4 classes a maximum, differences, exponentials, their sum, a logarithm and two
+// differences each.
 TEST_F(EmbedTest, CountsOperationsOfEachWord) {
   const auto words = folder_.Run("count words.kgl --json").Json().at(0);
   EXPECT_EQ(words["ops"]["muls"], 6);

@@ -18,7 +18,7 @@ class PredictTest : public testing::Test {
   CommandFolder folder_;
 };
 
-// Behind a start token the predictions are those of the same model fed that token first.
+// A model with a start token predicts like the same model without one that is fed this token first.
 TEST_F(PredictTest, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet();
   draft.description.start_token = 4;
@@ -32,7 +32,7 @@ TEST_F(PredictTest, AStartTokenIsFedBeforeTheText) {
     EXPECT_EQ(found[i]["pos"], i + 1);
     EXPECT_EQ(found[i]["top"], expected[i + 1]["top"]);
   }
-  // With no text at all there is a first prediction.
+  // Empty text: the prediction of the first word.
   const Outcome silent = folder_.Run("predict start.kgl", "");
   EXPECT_EQ(silent.exit_status, 0) << silent.error;
   EXPECT_EQ(silent.Lines().size(), 1u) << silent.out;

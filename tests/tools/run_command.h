@@ -16,7 +16,8 @@ struct Outcome {
   std::string out, error;
 
   std::vector<std::string> Lines() const;  // of `out`
-  // Each line of `out` as JSON; key order is kept. A line that is none becomes a discarded value.
+  // Each line of `out` as JSON; key order is kept. A line that is not JSON becomes a discarded
+  // value.
   std::vector<nlohmann::ordered_json> Json() const;
   // Nothing on standard output, one line on standard error that starts with "kinglet: " and has the
   // form of a refusal.
@@ -30,8 +31,8 @@ class CommandFolder {
   CommandFolder& operator=(const CommandFolder&) = delete;
   ~CommandFolder();
 
-  // `arguments` is shell text ("score m.kgl --ids ids.txt > /dev/full") behind the command's name,
-  // run in the folder; `input` is standard input.
+  // Runs the command in the folder. `arguments` is shell text that follows the command's name
+  // ("score m.kgl --ids ids.txt > /dev/full"); `input` is standard input.
   Outcome Run(const std::string& arguments, const std::string& input = "") const;
   // A whole shell line in which "kinglet" is the command.
   Outcome RunShell(const std::string& line, const std::string& input = "") const;
@@ -47,7 +48,7 @@ class CommandFolder {
 
 // Ids separated by spaces.
 std::string IdText(const std::vector<uint32_t>& ids);
-// What the library says about the same tokens: log p(ids[i]) for i from 1, from a fresh stream.
+// The library's log p(ids[i]) for i from 1, from a fresh stream.
 std::vector<double> LibraryScores(const std::string& model_path, const std::string& backend,
                                   const std::vector<uint32_t>& ids);
 

@@ -141,8 +141,8 @@ TEST_F(ScoreTest, LongTextsCarryTheirState) {
   }
 }
 
-// Each block as fairseq cuts it: the first input is the token before the block, and the context is
-// part of the block's length.
+// Blocks are cut as fairseq cuts them: a block's first input is the token before it, and the
+// context is part of the block's length.
 TEST_F(ScoreTest, BlocksStartFresh) {
   for (const size_t context : {0, 1, 3, 4, 6}) {
     const size_t block = 7, scored = block - context;
@@ -192,13 +192,13 @@ TEST_F(ScoreTest, ABlockHasNoMorePositionsThanTheModel) {
   EXPECT_EQ(outcome.error,
             "kinglet: score: --block: expected at most 5, the model's positions, found 6\n");
   EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --block 5").exit_status, 0);
-  // Without blocks the positions begin anew after the fifth, with nothing before them.
+  // Without --block the text is cut after five positions, without context.
   EXPECT_EQ(folder_.Run("score p.kgl --ids ids.txt --json --tokens").Json()[9],
             folder_.Run("score p.kgl --ids ids.txt --json --block 5").Json()[9]);
 }
 
-// The same model with a start token says of a text what it says, without one, of that token and
-// the text; positions are those in the text.
+// A model with a start token scores a text like the same model without one scores the start token
+// and the text. Printed positions are those in the text.
 TEST_F(ScoreTest, AStartTokenIsFedBeforeTheText) {
   ModelDraft draft = TinyMicronet({.cache_capacity = 5});
   draft.description.start_token = 4;

@@ -19,7 +19,7 @@ class TranslateTest : public testing::Test {
     folder_.WriteModel("m.kgl", TinyTranslation());
     folder_.Write("ids.txt", "1 12 0\n\n7\n");
   }
-  // What the library finds.
+  // The library's own answer.
   std::vector<Translation> Best(uint32_t beam, double length_penalty = 0) const {
     ModelOptions options;
     options.backend = "ref";
@@ -118,7 +118,7 @@ TEST_F(TranslateTest, Refusals) {
   refused("translate m.kgl --text ids.txt", 1, "expected words of the model's vocabulary");
 }
 
-// What reads texts says so of a model that needs pairs.
+// Subcommands that read texts refuse a model that needs pairs.
 TEST_F(TranslateTest, OtherCommands) {
   for (const char* command : {"score m.kgl --ids ids.txt", "predict m.kgl --ids ids.txt"}) {
     const Outcome outcome = folder_.Run(command);

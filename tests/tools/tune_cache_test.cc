@@ -92,15 +92,15 @@ TEST_F(TuneCacheTest, TwiceAndWithThreadsTheSameBytes) {
   const std::string one = folder_.Run("tune-cache m.kgl --text text.txt -o a.kgl").out;
   EXPECT_EQ(folder_.Run("tune-cache m.kgl --text text.txt -o b.kgl --threads 3").out, one);
   EXPECT_EQ(folder_.Read("a.kgl"), folder_.Read("b.kgl"));
-  // Another instruction set, the same file.
+  // Another instruction set gives the same file.
   EXPECT_EQ(
       folder_.RunShell("KINGLET_CPU=scalar kinglet tune-cache m.kgl --text text.txt -o c.kgl").out,
       one);
   EXPECT_EQ(folder_.Read("a.kgl"), folder_.Read("c.kgl"));
 }
 
-// A trained model on text it was not trained on: better than the numbers it came with, and from the
-// published start near the same place.
+// A trained model on text that it was not trained on: tuning improves on the checkpoint's values,
+// and from the published start it ends near the same place.
 TEST_F(TuneCacheTest, TheBundledModelGetsBetterOnItsPassage) {
   const std::string demo = KINGLET_DEMO_DATA;
   const auto tune = [&](const std::string& convert, const std::string& options) {

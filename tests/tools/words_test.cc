@@ -29,7 +29,7 @@ TEST_F(LookupTest, UnknownWordsBecomeUnkAndAreCounted) {
   EXPECT_EQ(lookup.unknown(), 1u);
 }
 
-// fairseq's dictionaries call the end of a line otherwise.
+// fairseq's dictionaries have another name for the end of a line.
 TEST_F(LookupTest, TheEndOfALine) {
   VocabularySegments segments;
   const Vocabulary fairseq = MakeVocabulary(segments, {"<s>", "<pad>", "</s>", "<unk>", "the"});

@@ -94,9 +94,9 @@ Status RunRound(ModeRun& run, const BenchSetup& setup) {
   KINGLET_RETURN_IF_ERROR(Settle(run, setup, start));
   for (uint64_t i = 0; i < schedule.block; ++i) {
     const long before = Interruptions();
-    const DeviceWork asked = run.streams.device_work();
+    const DeviceWork work_before = run.streams.device_work();
     KINGLET_ASSIGN_OR_RETURN(const double seconds, run.streams.Step(run.query));
-    run.device += run.streams.device_work() - asked;
+    run.device += run.streams.device_work() - work_before;
     run.Record(seconds, Interruptions() != before);
   }
   KINGLET_RETURN_IF_ERROR(run.streams.Restore(start));

@@ -97,7 +97,7 @@ bool BenchStreams::RanksOnDevice(const Share& share, const BenchQuery& query) {
   return share.session->ranks_on_device(query.mode == BenchMode::kTopK ? query.top : 1);
 }
 
-Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
+Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
                               const BenchQuery& query) {
   const Computing computing = query.no_skip ? Computing::kAll : Computing::kNeeded;
   const auto ask = [&]() -> Status {
@@ -135,7 +135,7 @@ Status BenchStreams::AskGroup(Share& share, std::span<const uint32_t> lanes,
   return Status();
 }
 
-Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
+Status BenchStreams::QueryShare(Share& share, const BenchQuery& query) {
   const BenchClock::time_point start = observed_ ? BenchClock::now() : BenchClock::time_point();
   // Write the full distributions of a group while its logits are in the processor's caches. A
   // device that ranks words itself takes all lanes at once.
@@ -143,7 +143,7 @@ Status BenchStreams::AskShare(Share& share, const BenchQuery& query) {
   const size_t together = at_once ? share.lanes.size() : kLanesTogether;
   for (size_t first = 0; first < share.lanes.size(); first += together) {
     const size_t count = std::min(together, share.lanes.size() - first);
-    KINGLET_RETURN_IF_ERROR(AskGroup(share, std::span(share.lanes).subspan(first, count), query));
+    KINGLET_RETURN_IF_ERROR(QueryGroup(share, std::span(share.lanes).subspan(first, count), query));
   }
   if (observed_) share.query_seconds += SecondsSince(start);
   return Status();
@@ -179,7 +179,7 @@ Result<double> BenchStreams::Step(const BenchQuery& query) {
   for (LaneStep& step : last_steps_) step = {};
   const std::function<Status(Share&)> work = [&](Share& share) -> Status {
     KINGLET_RETURN_IF_ERROR(StepShare(share));
-    return AskShare(share, query);
+    return QueryShare(share, query);
   };
   const BenchClock::time_point start = BenchClock::now();
   const Status status = RunTogether(work);

@@ -99,10 +99,10 @@ class BenchStreams {
   BenchStreams(const Model& model, const LaneIds& ids, ThreadTeam& team)
       : model_(&model), ids_(&ids), team_(&team) {}
   Status StepShare(Share& share) const;
-  Status AskShare(Share& share, const BenchQuery& query);
+  Status QueryShare(Share& share, const BenchQuery& query);
   // Whether the device ranks the words of the query itself, for all lanes at once.
   static bool RanksOnDevice(const Share& share, const BenchQuery& query);
-  Status AskGroup(Share& share, std::span<const uint32_t> lanes, const BenchQuery& query);
+  Status QueryGroup(Share& share, std::span<const uint32_t> lanes, const BenchQuery& query);
   static Status WriteAll(Share& share, uint32_t lane);
   Status RunTogether(const std::function<Status(Share&)>& work);
 

@@ -50,7 +50,7 @@ TEST(Measure, TimesAddUpAndPercentilesAscend) {
         EXPECT_LE(result.us_per_token.p50, result.us_per_token.p90);
         EXPECT_LE(result.us_per_token.p90, result.us_per_token.p99);
         EXPECT_GT(result.read_floor_us, 0);
-        // Each step of the plan, the distribution's own work, and the rest.
+        // Each step of the plan, the distribution's work, and everything else.
         ASSERT_EQ(result.steps.size(), model->plan().steps.size() + 2);
         double sum = 0;
         for (const BenchStep& step : result.steps) sum += step.us;
@@ -73,7 +73,7 @@ TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
   ASSERT_TRUE(result.device.has_value());
   EXPECT_EQ(result.device->name, "pretended device");
   EXPECT_EQ(result.device->bytes_per_lane, model->device()->BytesPerLane());
-  // All lanes take each step together, and the pretended device launches each.
+  // All lanes take each step together; the emulated device launches each step once.
   EXPECT_EQ(result.device->launches, static_cast<double>(model->plan().steps.size()));
   EXPECT_GT(result.device->bytes_to_device, 0);
   // At least every word's logit of every lane.
@@ -89,7 +89,8 @@ TEST(Measure, ADeviceSaysWhatItWasAskedInPlaceOfAFloor) {
       << refused.status().message();
 }
 
-// Whatever a step took, its share of a peak times that peak and its time is what it had to do.
+// A step's share of a peak, times the peak and the step's time, is the work that the step had to
+// do.
 TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
   cuda::Emulation emulation;
   emulation.peaks = {1e9, 4e9};
@@ -114,7 +115,7 @@ TEST(Measure, ADevicesStepsSayHowNearTheyCameToItsPeaks) {
       }
       ++products;
       ASSERT_GT(step.us, 0) << step.name;
-      // Of a step of all lanes.
+      // For a step of all lanes.
       const double seconds = 3 * static_cast<double>(sessions) * step.us * 1e-6;
       EXPECT_EQ(step.memory_fraction.has_value(), peaks.bytes_per_second > 0);
       if (step.memory_fraction) {

@@ -54,7 +54,7 @@ TEST(BenchReport, TheRemainderMakesTheStepsAddUp) {
   EXPECT_EQ(result.steps[2].us, 40);
   EXPECT_EQ(result.steps[2].bytes, 0);
   result = Example();
-  result.steps[1].us = 110;  // observing made them slower than the mean of what was not observed
+  result.steps[1].us = 110;  // an observed step is slower than the mean of unobserved ones
   AddRemainder(result);
   EXPECT_EQ(result.steps[2].us, -10);
 }

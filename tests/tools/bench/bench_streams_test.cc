@@ -13,7 +13,7 @@ std::shared_ptr<const Model> OpenTiny() {
   return *Model::FromBytes(*SerialiseModel(TinyMicronet(options)), {.backend = "ref"});
 }
 
-// Each lane's paths are those of a session of its own fed the same.
+// Each lane takes the same paths as a session of its own that is fed the same tokens.
 TEST(BenchStreams, LanesDoWhatASingleStreamDoes) {
   const auto model = OpenTiny();
   const std::vector<uint32_t> text = {3, 1, 22, 1, 5, 9, 2, 6, 15, 3, 5, 8, 0, 20, 11};
