@@ -72,7 +72,7 @@ TEST(ValidateDense, Refusals) {
   const Case cases[] = {
       {"block dense, layers: expected 1 to 4096, found 0",
        [](ModelDraft& draft) { Dense(draft).layers.clear(); }},
-      {"block dense, layer 1, weight: expected shape [8, 8]",
+      {"block dense, layer 0, weight: expected shape [8, 8]",
        [](ModelDraft& draft) { Dense(draft).layers.erase(Dense(draft).layers.begin()); }},
       {"block dense, rows of the last weight: expected 8, found 6",
        [](ModelDraft& draft) { Dense(draft).layers.pop_back(); }},
