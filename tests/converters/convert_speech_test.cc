@@ -101,7 +101,8 @@ TEST_P(ConvertSpeech, EqualsTheEquationsAndTheBackendsEachOther) {
   EXPECT_TRUE(file->description().start_token && file->description().end_token);
   const std::vector<uint32_t> stream = ScoredStream(file->description(), ids);
   const auto reference = DistributionsOfEveryBackend(options.output, stream);
-  for (const GoldenValue& golden : ReadGolden(options.golden, options.ids)->values) {
+  const GoldenFile all = *ReadGolden(options.golden, options.ids);
+  for (const GoldenValue& golden : all.values) {
     EXPECT_NEAR(double{reference[golden.position][ids[golden.position]]}, golden.log_probability,
                 1e-4)
         << golden.position;
