@@ -73,7 +73,7 @@ Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& opt
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
   return family->load({source.path, options.config, source.step, tensors, source.modules, root,
-                       options.memory_length, options.define_cache_rows});
+                       options.memory_length, options.define_cache_rows, options.vocabulary});
 }
 
 bool HasUnit(const ModelDescription& description) {

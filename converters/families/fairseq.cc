@@ -37,8 +37,9 @@ std::vector<float> Frequencies(uint32_t width) {
 
 class FairseqLoader {
  public:
-  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights)
-      : config_(config), builder_(weights), tables_(config, builder_) {}
+  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                const FairseqDictionary& dictionary)
+      : config_(config), builder_(weights), tables_(config, dictionary, builder_) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindVersion());
@@ -181,9 +182,9 @@ bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
          HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
 }
 
-Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
-                                 std::span<const SourceTensor> weights) {
-  return FairseqLoader(config, weights).Load();
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                                 const FairseqDictionary& dictionary) {
+  return FairseqLoader(config, weights, dictionary).Load();
 }
 
 Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
@@ -193,7 +194,11 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
                            "tensors without hyper-parameters");
   }
   KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config, ReadFairseqConfig(*input.root));
-  return FairseqDraft(config, input.weights);
+  FairseqDictionary dictionary;
+  if (config.characters) {
+    KINGLET_ASSIGN_OR_RETURN(dictionary, ReadFairseqDictionary(input));
+  }
+  return FairseqDraft(config, input.weights, dictionary);
 }
 
 }  // namespace kinglet

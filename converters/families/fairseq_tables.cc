@@ -1,7 +1,9 @@
 #include "converters/families/fairseq_tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "converters/sources/quoted.h"
 #include "converters/sources/refuse_checkpoint.h"
@@ -18,6 +20,29 @@ std::string TableName(size_t band) {
 }
 std::string ProjectionName(size_t band) {
   return kInput + "embeddings." + std::to_string(band) + ".1.weight";
+}
+
+std::string TailName(size_t index) { return kSoftmax + "tail." + std::to_string(index) + "."; }
+
+// embed_out is an older name.
+std::string PlainSoftmaxName(const DraftBuilder& builder) {
+  const std::string older = "decoder.embed_out";
+  return builder.Has(older) ? older : "decoder.output_projection.weight";
+}
+
+// a [rows, inner] times b [inner, columns], each entry summed in double and rounded once.
+std::vector<float> ProductOf(std::span<const float> a, std::span<const float> b, uint64_t inner,
+                             uint64_t columns) {
+  std::vector<float> product;
+  std::vector<double> sums(columns);
+  for (size_t row = 0; row < a.size(); row += inner) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (uint64_t i = 0; i < inner; ++i) {
+      for (uint64_t j = 0; j < columns; ++j) sums[j] += double{a[row + i]} * b[i * columns + j];
+    }
+    for (const double sum : sums) product.push_back(static_cast<float>(sum));
+  }
+  return product;
 }
 
 }  // namespace
@@ -47,6 +72,31 @@ Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBan
   return found;
 }
 
+// How many words the softmax has; none if its tensors do not say.
+std::optional<uint64_t> FairseqTables::SoftmaxWords() const {
+  const std::vector<uint32_t>& cutoffs = config_.output.cutoffs;
+  const std::string name =
+      cutoffs.empty() ? PlainSoftmaxName(builder_) : TailName(cutoffs.size() - 1) + "2.weight";
+  const SourceTensor* table = builder_.Find(name);
+  if (table == nullptr || table->shape.size() != 2) return std::nullopt;
+  return table->shape[0] + (cutoffs.empty() ? 0 : cutoffs.back());
+}
+
+// The table of a character CNN has the dictionary's words.
+Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
+  words_ = dictionary_.words.size();
+  if (const std::optional<uint64_t> words = SoftmaxWords(); words && *words != words_) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "dictionary", dictionary_.path,
+                           std::to_string(*words) +
+                               " words as the softmax has, those of fairseq's "
+                               "own among them; --vocab FILE names another dictionary",
+                           std::to_string(words_));
+  }
+  bins_.push_back({0, words(), AddCharacterTable(config_, dictionary_, builder_), std::nullopt});
+  embedding.bins = bins_;
+  return {};
+}
+
 // The number of words follows from the last band's table.
 Status FairseqTables::FindWords() {
   std::string name = kInput + "weight";
@@ -72,11 +122,15 @@ Status FairseqTables::FindWords() {
 }
 
 Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
-  KINGLET_RETURN_IF_ERROR(FindWords());
   AdaptiveEmbedding embedding;
   embedding.name = "embed_tokens";
   embedding.width = config_.width;
   embedding.scale = config_.scaled ? std::sqrt(static_cast<double>(config_.width)) : 1;
+  if (config_.characters) {
+    KINGLET_RETURN_IF_ERROR(DescribeCharacterEmbedding(embedding));
+    return embedding;
+  }
+  KINGLET_RETURN_IF_ERROR(FindWords());
   if (config_.input.cutoffs.empty()) {
     DescribePlainEmbedding(embedding);
   } else {
@@ -131,16 +185,11 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
 }
 
 Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
-  if (config_.output_width != config_.width) {
-    return Status::Refusal(
-        KINGLET_UNSUPPORTED, "checkpoint", "decoder_output_dim",
-        std::to_string(config_.width) + ", decoder_embed_dim, as the softmax is adaptive",
-        std::to_string(config_.output_width));
-  }
   KINGLET_ASSIGN_OR_RETURN(
       const std::vector<Band> bands,
       BandsOf(config_.output, config_.output_width, "adaptive_softmax_cutoff"));
   if (bands.empty()) return {};
+  DescribeProjectOut(softmax);
   DescribeHead(softmax, bands[0].size, bands.size() - 1);
   for (size_t b = 1; b < bands.size(); ++b) {
     softmax.tails.push_back(DescribeTail(bands[b], b - 1));
@@ -174,7 +223,7 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
 
 SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
   const uint64_t width = config_.output_width;
-  const std::string prefix = kSoftmax + "tail." + std::to_string(index) + ".";
+  const std::string prefix = TailName(index);
   const std::string projection = prefix + "0.weight", table = prefix + "2.weight";
   const Shape rows = {band.size, band.columns}, projected = {band.columns, width};
   SoftmaxTail tail{};
@@ -185,6 +234,16 @@ SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
     const SourceTensor* original = projections_[index + 1];
     NoteTie(projection, {width, band.columns}, original);
     tail.projection = builder_.AddTransposed(projection, projected, Role::kQuantised, original);
+  } else if (width != config_.width) {
+    // The tail reads the hidden state that project_out_dim makes.
+    tail.projection =
+        builder_.AddMade(projection, {band.columns, config_.width}, Role::kQuantised,
+                         {builder_.Claim(projection, projected), project_out_},
+                         [split = band.columns * width, inner = width,
+                          columns = uint64_t{config_.width}](const std::vector<float>& values) {
+                           const std::span<const float> both = values;
+                           return ProductOf(both.first(split), both.subspan(split), inner, columns);
+                         });
   } else {
     tail.projection = builder_.Add(projection, projected, Role::kQuantised);
   }
@@ -201,18 +260,22 @@ void FairseqTables::DescribePlainSoftmax(AdaptiveSoftmax& softmax) {
   if (words_ == 0) return;
   softmax.head_size = words();
   const Shape shape = {words_, config_.output_width};
-  const std::string older = "decoder.embed_out";
-  const std::string name = builder_.Has(older) ? older : "decoder.output_projection.weight";
+  const std::string name = PlainSoftmaxName(builder_);
   if (config_.tied_tables) {
     NoteTie(name, shape, tables_[0]);
     softmax.head_table = bins_[0].table;
   } else {
     softmax.head_table = builder_.Add(name, shape, Role::kPrunedAlso);
   }
-  if (config_.output_width != config_.width) {
-    softmax.head_projection = builder_.Add("decoder.project_out_dim.weight",
-                                           {config_.output_width, config_.width}, Role::kQuantised);
-  }
+  DescribeProjectOut(softmax);
+}
+
+void FairseqTables::DescribeProjectOut(AdaptiveSoftmax& softmax) {
+  if (config_.output_width == config_.width) return;
+  const std::string name = "decoder.project_out_dim.weight";
+  const Shape shape = {config_.output_width, config_.width};
+  project_out_ = builder_.Claim(name, shape);
+  softmax.head_projection = builder_.Add(name, shape, Role::kQuantised, project_out_);
 }
 
 // A file may hold a tied tensor a second time, under the softmax's name.

@@ -56,6 +56,9 @@ struct FamilyInput {
   std::optional<uint32_t> memory_length = {};
   // If set, a DeFINE unit stays in the model, and each stream caches this many of its rows.
   std::optional<uint32_t> define_cache_rows = {};
+  // Path of the words that the user gives (ReadVocabularyFile); empty: none. For models that
+  // compute with the words' characters.
+  std::string vocabulary = {};
 };
 
 struct Family {

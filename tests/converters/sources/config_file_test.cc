@@ -131,7 +131,7 @@ TEST(ConfigFile, SectionsTextsAndTags) {
   EXPECT_FALSE(config.Section("again")->Integer("n").ok());
   EXPECT_EQ(*config.Section("again")->WithReferences(config)->Integer("n"), 3);
   EXPECT_EQ(Refusal(config, config.Section("m")),
-            ": 'm' at line 13: expected a mapping of names to values, found '3'");
+            ": 'm' at line 12: expected a mapping of names to values, found '3'");
   EXPECT_EQ(Refusal(config, config.Texts("lm_conf")),
             ": 'lm_conf' at line 2: expected a list of texts, found a nested value");
 }
