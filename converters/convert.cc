@@ -12,6 +12,7 @@
 
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
@@ -20,11 +21,13 @@
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_file.h"
 #include "converters/recipe/recipe_model.h"
+#include "converters/sources/average.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
 #include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
+#include "converters/vocabulary_choice.h"
 #include "format/file_layout.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
@@ -72,8 +75,11 @@ Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& opt
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-  return family->load({source.path, options.config, source.step, tensors, source.modules, root,
-                       options.memory_length, options.define_cache_rows, options.vocabulary});
+  Result<LoadedModel> model =
+      family->load({source.path, options.config, source.step, tensors, source.modules, root,
+                    options.memory_length, options.define_cache_rows, options.vocabulary});
+  if (!model.ok()) return WithUnreadCode(model.status(), tensors);
+  return model;
 }
 
 bool HasUnit(const ModelDescription& description) {
@@ -95,9 +101,25 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
       std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
 }
 
+// The checkpoint, or the mean of all checkpoints that are named.
+Result<SourceFile> OpenCheckpoints(const std::string& path, const ConvertOptions& options,
+                                   const Recipe& recipe) {
+  const SourcePlace place = {recipe.state_dict, recipe.prefix};
+  std::vector<SourceFile> files;
+  KINGLET_ASSIGN_OR_RETURN(SourceFile first, OpenSourceFile(path, place));
+  files.push_back(std::move(first));
+  for (const std::string& other : options.averaged) {
+    KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(other));
+    KINGLET_ASSIGN_OR_RETURN(SourceFile file, OpenSourceFile(found, place));
+    files.push_back(std::move(file));
+  }
+  if (files.size() == 1) return std::move(files.front());
+  return AverageOf(std::move(files));
+}
+
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = source.bytes;
   LoadedModel model;
   if (recipe.embedding) {
@@ -107,6 +129,7 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
     KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
   }
   KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
+  model.notes.insert(model.notes.begin(), source.notes.begin(), source.notes.end());
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = summary.family;
@@ -119,28 +142,20 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
 // The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
 // the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
 // of their own have read them already.
-Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft) {
+Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
+                      std::vector<std::string>& notes) {
   if (!draft.vocabulary.empty()) return {};
   for (const char* name : {"dict.txt", "vocab.pkl", "vocab.bin"}) {
     const std::string path = (std::filesystem::path(FolderOf(checkpoint)) / name).string();
     std::error_code unknown;
     if (!std::filesystem::is_regular_file(path, unknown)) continue;
-    KINGLET_ASSIGN_OR_RETURN(std::vector<std::string> words, ReadVocabularyFile(path));
-    if (words.size() != draft.description.vocabulary_size) continue;
-    draft.vocabulary = std::move(words);
+    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(path));
+    if (file.words.size() != draft.description.vocabulary_size) continue;
+    draft.vocabulary = std::move(file.words);
+    notes.insert(notes.end(), file.notes.begin(), file.notes.end());
     return {};
   }
   return {};
-}
-
-Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
-  if (path.empty()) return {};
-  KINGLET_ASSIGN_OR_RETURN(draft.vocabulary, ReadVocabularyFile(path));
-  const uint64_t expected = draft.description.vocabulary_size;
-  if (draft.vocabulary.size() == expected) return {};
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "vocabulary", path,
-                         std::to_string(expected) + " words as the model has",
-                         std::to_string(draft.vocabulary.size()));
 }
 
 // The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
@@ -239,8 +254,11 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
-  KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
-  if (path != options.checkpoint) KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft));
+  if (path != options.checkpoint && options.vocabulary.empty() &&
+      options.vocabulary_texts.empty()) {
+    KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft, model.notes));
+  }
+  KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));

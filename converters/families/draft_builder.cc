@@ -130,8 +130,9 @@ Status DraftBuilder::CheckNames(const std::string& network) const {
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
   if (faults.empty()) return {};
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
-                         "the tensors of " + network, Joined("", faults, "; "));
+  return Status::Refusal(
+      KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict", "the tensors of " + network,
+      Joined("", faults, "; ") + " (`kinglet inspect` shows all names; a --recipe reads others)");
 }
 
 // Reads one tensor of the draft at a time. It outlives the builder and owns what it needs.

@@ -127,7 +127,8 @@ Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
                              "none");
     }
   }
-  KINGLET_ASSIGN_OR_RETURN(dictionary.words, ReadVocabularyFile(dictionary.path));
+  KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(dictionary.path));
+  dictionary.words = std::move(file.words);
   for (size_t id = 0; id < kSpecials.size(); ++id) {
     const bool present = id < dictionary.words.size();
     if (present && dictionary.words[id] == kSpecials[id]) continue;

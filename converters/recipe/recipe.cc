@@ -29,9 +29,10 @@ class RecipeParser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
     // "comment" is for people: it is not read.
-    KINGLET_RETURN_IF_ERROR(
-        root.CheckKeys({"comment", "sources", "family", "tables", "embedding", "recurrent",
-                        "softmax", "cache", "classifier", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(root.CheckKeys({"comment", "state_dict", "prefix", "sources", "family",
+                                            "tables", "embedding", "recurrent", "softmax", "cache",
+                                            "classifier", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
     if (const auto family = root.Find("family")) {
@@ -55,6 +56,23 @@ class RecipeParser {
   }
 
  private:
+  // "state_dict" and "prefix": where a file of torch.save has the network, and what its names begin
+  // with.
+  Status ParsePlace(const RecipeNode& root) {
+    if (const auto keys = root.Find("state_dict")) {
+      if (keys->IsText()) {
+        KINGLET_ASSIGN_OR_RETURN(std::string key, keys->Text());
+        recipe_.state_dict = {std::move(key)};
+      } else {
+        KINGLET_ASSIGN_OR_RETURN(recipe_.state_dict, keys->Texts());
+      }
+    }
+    if (const auto prefix = root.Find("prefix")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.prefix, prefix->Text());
+    }
+    return {};
+  }
+
   // "sources": more files with tensors, each under a name.
   Status ParseSources(const RecipeNode& root) {
     const auto sources = root.Find("sources");
@@ -78,7 +96,7 @@ class RecipeParser {
     if (const auto tables = root.Find("tables")) {
       return tables->Refuse("none without a family, which asks for them", tables->Outline());
     }
-    if (HasPassesAlone(root)) return {};
+    if (LeavesBlocks(root)) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     const auto classifier = root.Find("classifier");
@@ -100,8 +118,9 @@ class RecipeParser {
     return {};
   }
 
-  static bool HasPassesAlone(const RecipeNode& root) {
-    return root.Find("passes") &&
+  // Whether the recipe leaves the blocks to a family or to the recipe beside the weights.
+  static bool LeavesBlocks(const RecipeNode& root) {
+    return (root.Find("passes") || root.Find("state_dict") || root.Find("prefix")) &&
            std::none_of(kBlockKeys.begin(), kBlockKeys.end(),
                         [&root](std::string_view key) { return root.Find(key).has_value(); });
   }

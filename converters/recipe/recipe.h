@@ -204,6 +204,9 @@ struct CacheRecipe {
 // - passes alone: the blocks come from elsewhere (converters/recipe/recipe_file.h).
 struct Recipe {
   std::string folder;  // of the recipe's file; passes find their files from there
+  // Where the checkpoint has the network, if it has to be said (SourcePlace).
+  std::vector<std::string> state_dict;
+  std::string prefix;
   std::map<std::string, std::string> sources;  // name -> file, found from the checkpoint's folder
   std::string family;                          // empty: none
   // With a family: DeFINE units in place of tables that the family's network has, by the names of

@@ -11,6 +11,7 @@
 #include "converters/sources/checkpoint.h"
 #include "converters/sources/input_file.h"
 #include "converters/sources/numpy_tensors.h"
+#include "converters/sources/quoted.h"
 #include "converters/sources/safetensors.h"
 
 namespace kinglet {
@@ -38,6 +39,45 @@ Result<std::optional<fs::path>> LargestStep(const fs::path& folder) {
   if (!error) return largest;
   return Status::Refusal(KINGLET_IO_ERROR, "checkpoint", folder.string(), "a folder to list",
                          error.message());
+}
+
+// A file NAME_step_N.pt, as OpenNMT-py saves its checkpoints.
+struct NamedStep {
+  fs::path path;
+  std::string name;
+  int64_t step = 0;
+};
+
+std::optional<NamedStep> NamedStepOf(const fs::path& path) {
+  constexpr std::string_view kMark = "_step_", kExtension = ".pt";
+  const std::string file = path.filename().string();
+  const size_t at = file.rfind(kMark);
+  if (at == 0 || at == file.npos || !file.ends_with(kExtension)) return std::nullopt;
+  NamedStep named = {path, file.substr(0, at), 0};
+  const char* const end = file.data() + file.size() - kExtension.size();
+  const auto [last, error] = std::from_chars(file.data() + at + kMark.size(), end, named.step);
+  if (error != std::errc() || last != end || named.step < 0) return std::nullopt;
+  return named;
+}
+
+// The largest step of a folder's files NAME_step_N.pt. Files of two names are not chosen between.
+Result<std::optional<fs::path>> LargestNamedStep(const fs::path& folder) {
+  std::optional<NamedStep> largest;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unknown;
+    const std::optional<NamedStep> named = NamedStepOf(entry->path());
+    if (!named || !entry->is_regular_file(unknown)) continue;
+    if (largest && named->name != largest->name) {
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, "checkpoint", folder.string(),
+                             "files of one name before _step_, or the path of one file",
+                             QuotedName(std::min(named->name, largest->name)) + " and " +
+                                 QuotedName(std::max(named->name, largest->name)));
+    }
+    if (!largest || named->step > largest->step) largest = named;
+  }
+  return largest ? std::optional(largest->path) : std::nullopt;
 }
 
 constexpr size_t kMostNamed = 20;
@@ -70,12 +110,11 @@ Result<std::vector<fs::path>> FilesOf(const fs::path& folder) {
 struct NamePattern {
   std::string_view begin, part, end;
 };
-constexpr std::array<NamePattern, 15> kCheckpointNames = {{{"epoch-", "", ".pt"},
+constexpr std::array<NamePattern, 14> kCheckpointNames = {{{"epoch-", "", ".pt"},
                                                            {"checkpoint-", "", ".pt"},
                                                            {"checkpoint", "", ".pt"},
                                                            {"best-", "-loss", ".pt"},
                                                            {"pretrained", "", ".pt"},
-                                                           {"", "_step_", ".pt"},
                                                            {"", "", "epoch.pth"},
                                                            {"", ".ave", ".pth"},
                                                            {"", "", ".best.pth"},
@@ -153,16 +192,18 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   const fs::path folder = fs::is_directory(models, error) ? models : fs::path(path);
   KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> found, LargestStep(folder));
   if (found) return found->string();
+  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> named, LargestNamedStep(folder));
+  if (named) return named->string();
   KINGLET_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesOf(folder));
   std::vector<fs::path> candidates = NamedCandidates(folder, files);
   if (candidates.empty()) candidates = FilesOfTensors(files);
   if (candidates.size() == 1) return candidates.front().string();
   if (candidates.empty()) {
     return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
-                           "a file named model-<step>.pth, model.pt, epoch-<n>.pt, <n>epoch.pth, "
-                           "model.ckpt, pytorch_model.bin, model.safetensors or another one of "
-                           "tensors",
-                           "none");
+                           "a file named model-<step>.pth, <name>_step_<n>.pt, model.pt, "
+                           "epoch-<n>.pt, <n>epoch.pth, model.ckpt, pytorch_model.bin, "
+                           "model.safetensors or another one of tensors",
+                           "none (give the path of the checkpoint's file)");
   }
   std::string names;
   for (size_t i = 0; i < candidates.size() && i < kMostNamed; ++i) {

@@ -43,6 +43,7 @@ bool HasTensorUnder(std::span<const SourceTensor> weights, std::string_view pref
 
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
   SourceTensor tensor = {std::move(name), view.shape, {}, {}, {}};
+  tensor.type = elements.type;
   tensor.values = [elements, view] { return ReadFloats(elements, view); };
   if (!view.shape.empty()) {
     tensor.rows = [elements, view](uint64_t first, uint64_t count) {

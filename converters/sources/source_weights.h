@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ struct SourceTensor {
   // The rows [first, first + count) of a matrix, or those entries of a vector, without reading the
   // others. Empty: only all values can be read. REQUIRES: the range lies in shape[0].
   std::function<Result<std::vector<float>>(uint64_t first, uint64_t count)> rows = {};
+  std::optional<ElementType> type = {};  // of the entries in the file; none: unknown, or computed
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;

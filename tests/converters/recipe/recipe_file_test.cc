@@ -67,6 +67,17 @@ TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
   EXPECT_EQ(recipe->folder, folder_.Path("other"));
 }
 
+TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
+  WriteBeside(kBlocks);
+  const auto recipe = Choose(R"({"state_dict": "ema", "prefix": "lm."})");
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(TableOf(*recipe), "beside");
+  EXPECT_EQ(recipe->state_dict, std::vector<std::string>{"ema"});
+  EXPECT_EQ(recipe->prefix, "lm.");
+  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_EQ(recipe->folder, folder_.Path("models"));
+}
+
 TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {
   const auto passes = Choose(kPasses);
   ASSERT_TRUE(passes.ok()) << passes.status().message();

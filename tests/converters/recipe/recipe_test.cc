@@ -91,6 +91,22 @@ TEST(ParseRecipe, PassesAloneNeedNoBlocks) {
   EXPECT_EQ(recipe->passes.size(), 1u);
 }
 
+TEST(ParseRecipe, WhereTheNetworkIs) {
+  using Keys = std::vector<std::string>;
+  const auto alone = Parsed(R"({"state_dict": "ema", "prefix": "model."})");
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_EQ(alone->state_dict, Keys{"ema"});
+  EXPECT_EQ(alone->prefix, "model.");
+  EXPECT_FALSE(alone->embedding);
+  EXPECT_EQ(Parsed(R"({"family": "f", "state_dict": ["a.b", "c"]})")->state_dict,
+            (Keys{"a.b", "c"}));
+  EXPECT_EQ(Parsed(WithMore(R"("prefix": "lm.")"))->prefix, "lm.");
+  for (const char* wrong :
+       {R"({"state_dict": 3})", R"({"state_dict": [3]})", R"({"prefix": []})"}) {
+    EXPECT_EQ(Parsed(wrong).status().code(), KINGLET_INVALID_ARGUMENT) << wrong;
+  }
+}
+
 TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
   const std::string ref = R"({"tensor": "t", "rows": )";
   const std::pair<std::string, std::string_view> cases[] = {
