@@ -19,7 +19,6 @@ Result<TorchZipArchive> TorchZipArchive::Open(const InputFile& file) {
   KINGLET_ASSIGN_OR_RETURN(ZipArchive archive, ZipArchive::Open(file));
   TorchZipArchive result(std::move(archive));
   KINGLET_RETURN_IF_ERROR(result.FindRoot());
-  KINGLET_RETURN_IF_ERROR(result.RefuseScript());
   KINGLET_RETURN_IF_ERROR(result.CheckByteOrder());
 
   KINGLET_ASSIGN_OR_RETURN(const ZipArchive::Entry entry, result.Find(std::string(kPickle)));
@@ -54,13 +53,6 @@ Result<ZipArchive::Entry> TorchZipArchive::Find(const std::string& name) const {
   // torch.save never compresses. Without compression, no entry is larger than the file.
   if (entry.compression == ZipArchive::Compression::kStored) return entry;
   return RefuseZip("entry " + QuotedName(path), "a stored entry", "a deflated one");
-}
-
-Status TorchZipArchive::RefuseScript() const {
-  if (!archive_.Find(root_ + "/constants.pkl")) return Status();
-  return RefuseZip("entry " + QuotedName(root_ + "/constants.pkl"),
-                   "a checkpoint of torch.save (of icefall: epoch-N.pt or pretrained.pt)",
-                   "a TorchScript program");
 }
 
 Status TorchZipArchive::CheckByteOrder() const {

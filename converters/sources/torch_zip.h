@@ -30,8 +30,6 @@ class TorchZipArchive final : public TorchArchive {
   Status FindRoot();
   // The entry ROOT/`name`, which must not be compressed.
   Result<ZipArchive::Entry> Find(const std::string& name) const;
-  // A TorchScript archive has its tensors in code, which is not read.
-  Status RefuseScript() const;
   Status CheckByteOrder() const;
 
   ZipArchive archive_;

@@ -209,7 +209,6 @@ def main():
     archive(folder / "zip_deflated.pt", entries, zipfile.ZIP_DEFLATED)
     archive(folder / "zip_no_pickle.pt", {"tiny model/version": b"3\n"})
     archive(folder / "zip_two_pickles.pt", {**entries, "other/data.pkl": entries["tiny model/data.pkl"]})
-    archive(folder / "zip_script.pt", {"script/data.pkl": b"\x80\x02N.", "script/constants.pkl": b"\x80\x02)."})
     archive(folder / "zip_missing_storage.pt",
             {name: content for name, content in entries.items() if not name.endswith("data/10")})
     archive(folder / "zip_short_storage.pt",
