@@ -50,14 +50,14 @@ TensorIds OutputTables(const Plan& plan) {
   for (const ClusterPlan& cluster : plan.clusters) {
     for (size_t i = cluster.steps.begin; i < cluster.steps.end; ++i) {
       std::visit(
-          Overloaded{
-              [&](const MatVec& product) { Take(plan, product.weight, ids); },
-              [&](const PartialProducts& partial) { Take(plan, partial.table, ids); },
-              []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
-                       AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention, LogSumExp,
-                       CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
-                       BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>
-                     Op>(const Op&) {}},
+          Overloaded{[&](const MatVec& product) { Take(plan, product.weight, ids); },
+                     [&](const PartialProducts& partial) { Take(plan, partial.table, ids); },
+                     []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
+                              AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention,
+                              LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates,
+                              BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
+                              SourceAttention, RootMeanSquareNorm, ApplyActivation>
+                            Op>(const Op&) {}},
           plan.steps[i].op);
     }
   }

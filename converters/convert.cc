@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <system_error>
+#include <utility>
 #include <variant>
 
 #include "converters/convert_options.h"
@@ -23,6 +25,7 @@
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
+#include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
 #include "converters/vocabulary_choice.h"
 #include "format/file_layout.h"
@@ -146,6 +149,25 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   return model;
 }
 
+// The vocabulary that a training code leaves in the checkpoint's folder, if it has as many words as
+// the model: fairseq's dict.txt, Transformer-XL's vocab.pkl or vocab.bin. Families that have lists
+// of their own have read them already.
+Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
+                      std::vector<std::string>& notes) {
+  if (!draft.vocabulary.empty()) return {};
+  for (const char* name : {"dict.txt", "vocab.pkl", "vocab.bin"}) {
+    const std::string path = (std::filesystem::path(FolderOf(checkpoint)) / name).string();
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(path, unknown)) continue;
+    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(path));
+    if (file.words.size() != draft.description.vocabulary_size) continue;
+    draft.vocabulary = std::move(file.words);
+    notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+    return {};
+  }
+  return {};
+}
+
 // The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
 // integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
@@ -242,6 +264,10 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
+  if (path != options.checkpoint && options.vocabulary.empty() &&
+      options.vocabulary_texts.empty()) {
+    KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft, model.notes));
+  }
   KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {

@@ -27,14 +27,14 @@
 namespace kinglet {
 
 struct ConvertOptions {
-  // A file, or a folder with models/model-<step>.pth, of which the largest step is used.
+  // A file, or a folder with one (FindCheckpoint, converters/sources/checkpoint_path.h).
   std::string checkpoint;
   // More checkpoints of the same training: the values are the means of all (sources/average.h).
   std::vector<std::string> averaged;
   std::string output;
   std::string family;      // empty: recognised by the tensors' names
-  std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
-  std::string vocabulary;  // empty: the model has ids only
+  std::string config;      // empty: where the family's training code puts it, if anywhere
+  std::string vocabulary;  // empty: what the family's training code leaves beside it, or ids only
   // In place of a vocabulary: the texts whose words the training code numbered.
   std::vector<std::string> vocabulary_texts;
   std::optional<int> bits;

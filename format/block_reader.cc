@@ -31,6 +31,7 @@ class BlockReader : private SchemaReader {
     add(block.recurrent_decoder(), &BlockReader::ReadRecurrent);
     add(block.bag_classifier(), &BlockReader::ReadClassifier);
     add(block.transformer_encoder(), &BlockReader::ReadEncoder);
+    add(block.dense_layers(), &BlockReader::ReadDense);
     if (kinds != 1) return Invalid(where, "one kind", std::to_string(kinds));
     return read;
   }
@@ -131,12 +132,34 @@ class BlockReader : private SchemaReader {
     decoder.epsilon = stored.epsilon();
     KINGLET_ASSIGN_OR_RETURN(decoder.positions, ReadPositions(where, stored));
     for (const schema::TransformerLayer* layer : *stored.layers()) {
-      decoder.layers.push_back(ToLayer(*layer));
+      decoder.layers.push_back(ToLayer(*layer, decoder.norm_order));
     }
     decoder.final_norm_gain = Optional(stored.final_norm_gain());
     decoder.final_norm_bias = Optional(stored.final_norm_bias());
     if (stored.output() != nullptr) decoder.output = ToQuantiser(*stored.output());
+    KINGLET_RETURN_IF_ERROR(
+        ReadEnumerator(where + ", activation", stored.activation(), decoder.activation));
+    decoder.masked_token = Optional(stored.masked_token());
     return decoder;
+  }
+
+  Result<DenseLayers> ReadDense(const std::string& where, const schema::DenseLayers& stored) const {
+    KINGLET_RETURN_IF_ERROR(CheckLength(where + ", layers", stored.layers()->size(), kMaxLayers));
+    DenseLayers dense;
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", place", stored.place(), dense.place));
+    KINGLET_RETURN_IF_ERROR(ReadEnumerator(where + ", input", stored.input(), dense.input));
+    for (const schema::DenseLayer* from : *stored.layers()) {
+      const std::string part = where + ", " + Numbered("layer", dense.layers.size());
+      DenseLayer layer{from->weight(), Optional(from->bias())};
+      KINGLET_RETURN_IF_ERROR(ReadEnumerator(part + ", norm", from->norm(), layer.norm));
+      layer.norm_gain = Optional(from->norm_gain());
+      layer.norm_bias = Optional(from->norm_bias());
+      layer.epsilon = from->epsilon();
+      KINGLET_RETURN_IF_ERROR(
+          ReadEnumerator(part + ", activation", from->activation(), layer.activation));
+      dense.layers.push_back(layer);
+    }
+    return dense;
   }
 
   Result<TransformerEncoder> ReadEncoder(const std::string& where,
@@ -153,24 +176,32 @@ class BlockReader : private SchemaReader {
     const auto* relative = stored.relative_sinusoids();
     const auto* absolute = stored.absolute_sinusoids();
     const auto* table = stored.position_table();
-    const int kinds = (relative != nullptr) + (absolute != nullptr) + (table != nullptr);
+    const int kinds = (relative != nullptr) + (absolute != nullptr) + (table != nullptr) +
+                      static_cast<int>(stored.no_positions());
     if (kinds > 1) {
       return Invalid(where + ", positions", "at most one kind", std::to_string(kinds));
     }
     if (relative != nullptr) {
-      return Positions(RelativeSinusoids{relative->frequencies(), Optional(relative->clamp())});
+      return Positions(RelativeSinusoids{relative->frequencies(), Optional(relative->clamp()),
+                                         relative->rounded()});
     }
     if (absolute != nullptr) {
       return Positions(AbsoluteSinusoids{absolute->frequencies(), absolute->first()});
     }
     if (table != nullptr) return Positions(PositionTable{table->rows()});
+    if (stored.no_positions()) return Positions(NoPositions{});
     return Positions(SlotPositions{});
   }
 
-  static TransformerLayer ToLayer(const schema::TransformerLayer& stored) {
+  static TransformerLayer ToLayer(const schema::TransformerLayer& stored, NormOrder order) {
     TransformerLayer layer{};
-    layer.attention_norm_gain = stored.attention_norm_gain();
-    layer.attention_norm_bias = stored.attention_norm_bias();
+    if (order != NormOrder::kEnd) {
+      layer.attention_norm_gain = stored.attention_norm_gain();
+      layer.attention_norm_bias = stored.attention_norm_bias();
+      layer.inner_norm_gain = stored.inner_norm_gain();
+      layer.inner_norm_bias = stored.inner_norm_bias();
+    }
+    if (const auto epsilon = stored.end_epsilon()) layer.end_epsilon = *epsilon;
     layer.qkv_weight = stored.qkv_weight();
     layer.qkv_bias = Optional(stored.qkv_bias());
     layer.positions = Optional(stored.positions());
@@ -179,8 +210,6 @@ class BlockReader : private SchemaReader {
     layer.start = Optional(stored.start());
     layer.out_weight = stored.out_weight();
     layer.out_bias = Optional(stored.out_bias());
-    layer.inner_norm_gain = stored.inner_norm_gain();
-    layer.inner_norm_bias = stored.inner_norm_bias();
     layer.inner_weight = stored.inner_weight();
     layer.inner_bias = stored.inner_bias();
     layer.outer_weight = stored.outer_weight();

@@ -15,7 +15,9 @@
 #include <variant>
 #include <vector>
 
+#include "format/activation.h"
 #include "format/define_unit.h"
+#include "format/dense_layers.h"
 #include "format/encoding.h"
 #include "format/overloaded.h"
 
@@ -79,6 +81,9 @@ enum class StreamStart : uint8_t {
 enum class NormOrder : uint8_t {
   kPre = 0,   // x + f(LN(x))
   kPost = 1,  // LN(x + f(x))
+  // No norm but one at the layer's end, y / sqrt(mean of y^2 + epsilon) with an epsilon of the
+  // layer's own (icefall's BasicNorm); y is x after both sums.
+  kEnd = 2,
 };
 
 // The alternatives of Positions say how the position of a token enters the computation. t: index of
@@ -95,6 +100,8 @@ struct SlotPositions {};
 struct RelativeSinusoids {
   TensorId frequencies;           // [width / 2], float32, each in [0, kMaxFrequency]
   std::optional<uint32_t> clamp;  // a larger D counts as this
+  // Angles and R(D) are rounded to float32 also in ref64, as in icefall's table.
+  bool rounded = false;
 };
 
 // Adds to the scaled embedding the sines and then the cosines of (first + t) f_j. Angle and
@@ -109,14 +116,19 @@ struct PositionTable {
   TensorId table;  // [window, width]
 };
 
-using Positions = std::variant<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable>;
+// Attention and embedding know nothing of positions but which tokens are in the window (ESPnet).
+struct NoPositions {};
+
+using Positions =
+    std::variant<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable, NoPositions>;
 
 // Whether the token's own index t enters, not only distances. A stream then has `window` positions.
 inline bool IsAbsolute(const Positions& positions) {
   return std::visit(Overloaded{[](const SlotPositions&) { return false; },
                                [](const RelativeSinusoids&) { return false; },
                                [](const AbsoluteSinusoids&) { return true; },
-                               [](const PositionTable&) { return true; }},
+                               [](const PositionTable&) { return true; },
+                               [](const NoPositions&) { return false; }},
                     positions);
 }
 
@@ -127,7 +139,7 @@ struct TransformerLayerQuantisers {
   ActivationQuantiser weights;          // quant_attn: attention weights after the softmax
   ActivationQuantiser attended;         // quant_attnv: weighted values, input of `out`
   ActivationQuantiser inner_input;      // quant_ln2: input of `inner`
-  ActivationQuantiser inner;            // fc.1: after ReLU, input of `outer`
+  ActivationQuantiser inner;            // fc.1: after the activation, input of `outer`
   ActivationQuantiser outer;            // fc.4: output of `outer` before the residual sum
 };
 
@@ -157,10 +169,11 @@ struct CrossAttention {
 // One layer of a TransformerDecoder: self-attention, then the inner (feed-forward) layer. d =
 // width, H = heads, i = rows of inner_weight.
 struct TransformerLayer {
-  TensorId attention_norm_gain, attention_norm_bias;  // [d]
-  TensorId qkv_weight;                                // [H (2 key_size + value_size), d]: per head
-                                                      // rows of q, of k, of v
-  std::optional<TensorId> qkv_bias;                   // [rows of qkv_weight]
+  // [d]; absent with NormOrder::kEnd, like those of the inner layer.
+  std::optional<TensorId> attention_norm_gain, attention_norm_bias;
+  TensorId qkv_weight;               // [H (2 key_size + value_size), d]: per head
+                                     // rows of q, of k, of v
+  std::optional<TensorId> qkv_bias;  // [rows of qkv_weight]
   // SlotPositions: [key_size, window], a column per slot. RelativeSinusoids: [H key_size, d].
   // Absent for all others.
   std::optional<TensorId> positions;
@@ -169,15 +182,16 @@ struct TransformerLayer {
   // What slots before the stream's first token hold: keys [H, key_size], then values
   // [H, value_size]. Only with StreamStart::kZeros, NormOrder::kPre and RelativeSinusoids, where
   // the norm turns a memory of zeros into its bias. Absent: zeros.
-  std::optional<TensorId> start;                         // [H (key_size + value_size)]
-  TensorId out_weight;                                   // [d, H value_size]
-  std::optional<TensorId> out_bias;                      // [d]
-  TensorId inner_norm_gain, inner_norm_bias;             // [d]
-  TensorId inner_weight, inner_bias;                     // [i, d], [i]; ReLU after them
+  std::optional<TensorId> start;                             // [H (key_size + value_size)]
+  TensorId out_weight;                                       // [d, H value_size]
+  std::optional<TensorId> out_bias;                          // [d]
+  std::optional<TensorId> inner_norm_gain, inner_norm_bias;  // [d]
+  TensorId inner_weight, inner_bias;                     // [i, d], [i]; the activation after them
   TensorId outer_weight, outer_bias;                     // [d, i], [d]
   std::optional<TransformerLayerQuantisers> quantisers;  // all layers have them or none has
   // Present iff the model has an encoder, then in every layer of the decoder.
   std::optional<CrossAttention> cross_attention;
+  std::optional<double> end_epsilon = {};  // of the norm of NormOrder::kEnd; absent for all others
 };
 
 // A stack of attention and feed-forward layers that sees a window of tokens: Transformer-XL,
@@ -198,6 +212,10 @@ struct TransformerDecoder {
   std::optional<TensorId> final_norm_gain, final_norm_bias;  // [d], both or none
   // Of the final hidden state; present iff the layers' are.
   std::optional<ActivationQuantiser> output;
+  Activation activation = Activation::kRelu;  // of every layer's inner layer
+  // No token attends to tokens with this id; where all that it could attend to have it, as if none
+  // had. Only with StreamStart::kMasked.
+  std::optional<uint32_t> masked_token = {};
 };
 
 // The encoder of a translation model (Vaswani et al. 2017). It runs over the source before the
@@ -261,12 +279,6 @@ struct RecurrentDecoder {
   uint32_t inputs;                           // the embedding's width
   std::optional<ActivationQuantiser> input;  // of the embedding
   std::vector<RecurrentLayer> layers;
-};
-
-// How the projected hidden state enters the products with tables and cluster rows.
-enum class TailInput : uint8_t {
-  kAsIs = 0,
-  kFixedPoint15 = 1,  // rounded to 15-bit fixed point, except in ref64 (docs/NUMERICS.md, rule 2)
 };
 
 // Which logits share a softmax.
@@ -351,7 +363,7 @@ struct BagClassifier {
 };
 
 using Block = std::variant<AdaptiveEmbedding, TransformerDecoder, AdaptiveSoftmax, NeuralCache,
-                           RecurrentDecoder, BagClassifier, TransformerEncoder>;
+                           RecurrentDecoder, BagClassifier, TransformerEncoder, DenseLayers>;
 
 // Where the file came from. Free text that nothing interprets.
 struct Provenance {
@@ -382,6 +394,9 @@ struct ModelDescription {
   // (fairseq's </s>). Absent: a stream begins with the text. Only language models may have one,
   // translation models must.
   std::optional<uint32_t> start_token;
+  // The token that training predicted at the end of every text or sentence. Only language models
+  // may have one. Absent: the training code has none, or the file does not say.
+  std::optional<uint32_t> end_token;
   // One of: a language model (exactly one embedding, decoder and softmax, at most one cache); a
   // translation model (one embedding, TransformerEncoder, TransformerDecoder and softmax); an
   // embedding alone; an embedding and a classifier.
@@ -429,9 +444,19 @@ inline bool IsLanguageModel(const ModelDescription& description) {
                                  [](const RecurrentDecoder&) { return true; },
                                  [](const AdaptiveSoftmax&) { return true; },
                                  [](const NeuralCache&) { return true; },
-                                 [](const TransformerEncoder&) { return true; }},
+                                 [](const TransformerEncoder&) { return true; },
+                                 [](const DenseLayers&) { return true; }},
                       block);
   });
+}
+
+// The dense layers in this place, or null.
+inline const DenseLayers* FindDenseLayers(const ModelDescription& description, DensePlace place) {
+  for (const Block& block : description.blocks) {
+    const auto* layers = std::get_if<DenseLayers>(&block);
+    if (layers != nullptr && layers->place == place) return layers;
+  }
+  return nullptr;
 }
 
 }  // namespace kinglet

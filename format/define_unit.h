@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "format/activation.h"
 #include "format/encoding.h"
 
 namespace kinglet {
@@ -41,14 +42,7 @@ struct DefineLayer {
     kWhole,     // over all features; gain and offset are [out]
     kPerGroup,  // over each of `groups` adjacent chunks; gain and offset are [out / groups], shared
   };
-  enum class Activation : uint8_t {
-    kNone,
-    kRelu,
-    kGelu,   // x * Phi(x), with the error function
-    kSwish,  // x * sigmoid(x)
-    kTanh,
-    kSigmoid
-  };
+  using Activation = kinglet::Activation;  // kNone to kSigmoid
   // How e is joined to the previous layer's output (the unit's skip connection).
   enum class Skip : uint8_t {
     kNone,

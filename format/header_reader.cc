@@ -304,6 +304,7 @@ class Reader : private SchemaReader {
     KINGLET_ASSIGN_OR_RETURN(provenance.options, Copy("provenance", *stored.options()));
     description.vocabulary_size = model_->vocabulary_size();
     if (const auto start = model_->start_token()) description.start_token = *start;
+    if (const auto end = model_->end_token()) description.end_token = *end;
     KINGLET_RETURN_IF_ERROR(
         CheckLength("blocks", model_->blocks()->size(), std::variant_size_v<Block>));
     for (const schema::Block* block : *model_->blocks()) {

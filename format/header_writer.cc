@@ -109,7 +109,7 @@ class HeaderBuilder {
     const auto stored = builder_.CreateVectorOfStructs(table);
     builder_.Finish(schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
                                         source_words, Optional(description.start_token), blocks,
-                                        directory, golden, stored),
+                                        directory, golden, stored, Optional(description.end_token)),
                     schema::ModelIdentifier());
     const auto bytes = std::as_bytes(std::span(builder_.GetBufferPointer(), builder_.GetSize()));
     return {bytes.begin(), bytes.end()};
@@ -157,6 +157,23 @@ class HeaderBuilder {
   static void SetKind(schema::BlockBuilder& block,
                       flatbuffers::Offset<schema::TransformerEncoder> kind) {
     block.add_transformer_encoder(kind);
+  }
+
+  static void SetKind(schema::BlockBuilder& block, flatbuffers::Offset<schema::DenseLayers> kind) {
+    block.add_dense_layers(kind);
+  }
+
+  flatbuffers::Offset<schema::DenseLayers> Add(const DenseLayers& dense) {
+    const auto layers = AddAll<schema::DenseLayer>(dense.layers);
+    return schema::CreateDenseLayers(builder_, static_cast<schema::DensePlace>(dense.place),
+                                     static_cast<schema::TailInput>(dense.input), layers);
+  }
+
+  flatbuffers::Offset<schema::DenseLayer> Add(const DenseLayer& layer) {
+    return schema::CreateDenseLayer(
+        builder_, layer.weight, Optional(layer.bias), static_cast<schema::DenseNorm>(layer.norm),
+        Optional(layer.norm_gain), Optional(layer.norm_bias), layer.epsilon,
+        static_cast<schema::Activation>(layer.activation));
   }
 
   flatbuffers::Offset<schema::AdaptiveEmbedding> Add(const AdaptiveEmbedding& embedding) {
@@ -209,21 +226,23 @@ class HeaderBuilder {
     flatbuffers::Offset<schema::RelativeSinusoids> relative;
     flatbuffers::Offset<schema::AbsoluteSinusoids> absolute;
     flatbuffers::Offset<schema::PositionTable> table;
-    std::visit(Overloaded{
-                   [](const SlotPositions&) {},  // the layers have them
-                   [&](const RelativeSinusoids& positions) {
-                     relative = schema::CreateRelativeSinusoids(builder_, positions.frequencies,
-                                                                Optional(positions.clamp));
-                   },
-                   [&](const AbsoluteSinusoids& positions) {
-                     absolute = schema::CreateAbsoluteSinusoids(builder_, positions.frequencies,
-                                                                positions.first);
-                   },
-                   [&](const PositionTable& positions) {
-                     table = schema::CreatePositionTable(builder_, positions.table);
-                   },
-               },
-               decoder.positions);
+    std::visit(
+        Overloaded{
+            [](const SlotPositions&) {},  // the layers have them
+            [&](const RelativeSinusoids& positions) {
+              relative = schema::CreateRelativeSinusoids(
+                  builder_, positions.frequencies, Optional(positions.clamp), positions.rounded);
+            },
+            [&](const AbsoluteSinusoids& positions) {
+              absolute =
+                  schema::CreateAbsoluteSinusoids(builder_, positions.frequencies, positions.first);
+            },
+            [&](const PositionTable& positions) {
+              table = schema::CreatePositionTable(builder_, positions.table);
+            },
+            [](const NoPositions&) {},
+        },
+        decoder.positions);
     const schema::Quantiser output =
         decoder.output ? ToSchema(*decoder.output) : schema::Quantiser();
     return schema::CreateTransformerDecoder(
@@ -231,7 +250,8 @@ class HeaderBuilder {
         decoder.window, static_cast<schema::StreamStart>(decoder.start),
         static_cast<schema::NormOrder>(decoder.norm_order), decoder.epsilon, relative, absolute,
         table, layers, Optional(decoder.final_norm_gain), Optional(decoder.final_norm_bias),
-        decoder.output ? &output : nullptr);
+        decoder.output ? &output : nullptr, static_cast<schema::Activation>(decoder.activation),
+        Optional(decoder.masked_token), std::holds_alternative<NoPositions>(decoder.positions));
   }
 
   flatbuffers::Offset<schema::TransformerLayer> Add(const TransformerLayer& layer) {
@@ -261,12 +281,14 @@ class HeaderBuilder {
           cross->quantisers ? &source_quantisers : nullptr);
     }
     return schema::CreateTransformerLayer(
-        builder_, layer.attention_norm_gain, layer.attention_norm_bias, layer.qkv_weight,
-        Optional(layer.qkv_bias), Optional(layer.positions), Optional(layer.content_bias),
-        Optional(layer.position_bias), Optional(layer.start), layer.out_weight,
-        Optional(layer.out_bias), layer.inner_norm_gain, layer.inner_norm_bias, layer.inner_weight,
-        layer.inner_bias, layer.outer_weight, layer.outer_bias,
-        layer.quantisers ? &quantisers : nullptr, cross_attention);
+        builder_, layer.attention_norm_gain.value_or(0), layer.attention_norm_bias.value_or(0),
+        layer.qkv_weight, Optional(layer.qkv_bias), Optional(layer.positions),
+        Optional(layer.content_bias), Optional(layer.position_bias), Optional(layer.start),
+        layer.out_weight, Optional(layer.out_bias), layer.inner_norm_gain.value_or(0),
+        layer.inner_norm_bias.value_or(0), layer.inner_weight, layer.inner_bias, layer.outer_weight,
+        layer.outer_bias, layer.quantisers ? &quantisers : nullptr, cross_attention,
+        layer.end_epsilon ? flatbuffers::Optional<double>(*layer.end_epsilon)
+                          : flatbuffers::nullopt);
   }
 
   flatbuffers::Offset<schema::AdaptiveSoftmax> Add(const AdaptiveSoftmax& softmax) {
@@ -355,6 +377,7 @@ uint64_t HeaderEstimate(const ModelDescription& description, std::span<const Pla
             [](const TransformerEncoder& encoder) -> uint64_t {
               return encoder.stack.layers.size() + encoder.embedding.bins.size() + 4;
             },
+            [](const DenseLayers& dense) -> uint64_t { return dense.layers.size(); },
         },
         block);
     bytes += kTable * (3 + tables) + NameOf(block).size();

@@ -12,6 +12,7 @@
 #include "format/overloaded.h"
 #include "format/validate_decoders.h"
 #include "format/validate_define.h"
+#include "format/validate_dense.h"
 #include "format/validate_encoder.h"
 
 namespace kinglet {
@@ -39,7 +40,7 @@ class DescriptionValidator : private BlockChecks {
           },
           block));
     }
-    KINGLET_RETURN_IF_ERROR(ValidateStartToken());
+    KINGLET_RETURN_IF_ERROR(ValidateStartAndEnd());
     if (description_.golden) KINGLET_RETURN_IF_ERROR(ValidateGolden(*description_.golden));
     return {};
   }
@@ -48,6 +49,7 @@ class DescriptionValidator : private BlockChecks {
   // Which blocks a model may have: those of ModelDescription::blocks.
   Status ValidateKinds() const {
     uint64_t embeddings = 0, decoders = 0, softmaxes = 0, caches = 0, classifiers = 0, encoders = 0;
+    uint64_t inputs = 0, outputs = 0;  // dense layers
     for (const Block& block : description_.blocks) {
       std::visit(Overloaded{[&](const AdaptiveEmbedding&) { ++embeddings; },
                             [&](const TransformerDecoder&) { ++decoders; },
@@ -55,7 +57,10 @@ class DescriptionValidator : private BlockChecks {
                             [&](const AdaptiveSoftmax&) { ++softmaxes; },
                             [&](const NeuralCache&) { ++caches; },
                             [&](const BagClassifier&) { ++classifiers; },
-                            [&](const TransformerEncoder&) { ++encoders; }},
+                            [&](const TransformerEncoder&) { ++encoders; },
+                            [&](const DenseLayers& dense) {
+                              ++(dense.place == DensePlace::kInput ? inputs : outputs);
+                            }},
                  block);
     }
     const auto check = [this](const char* kind, uint64_t found, bool optional) -> Status {
@@ -71,14 +76,23 @@ class DescriptionValidator : private BlockChecks {
     }
     KINGLET_RETURN_IF_ERROR(check("decoder", decoders, false));
     KINGLET_RETURN_IF_ERROR(check("encoder", encoders, true));
+    KINGLET_RETURN_IF_ERROR(check("block of dense input layers", inputs, true));
+    KINGLET_RETURN_IF_ERROR(check("block of dense output layers", outputs, true));
     if (encoders > 0) KINGLET_RETURN_IF_ERROR(ValidateBesideEncoder());
     KINGLET_RETURN_IF_ERROR(check("adaptive softmax", softmaxes, false));
     return check("neural cache", caches, true);
   }
 
   Status ValidateBesideEncoder() const {
-    if (FindBlock<TransformerDecoder>(description_) == nullptr) {
+    const auto* decoder = FindBlock<TransformerDecoder>(description_);
+    if (decoder == nullptr) {
       return Invalid("blocks", "a Transformer decoder beside an encoder", "another decoder");
+    }
+    if (decoder->norm_order == NormOrder::kEnd) {
+      return Invalid("blocks", "a decoder whose parts have norms beside an encoder", "another");
+    }
+    if (FindBlock<DenseLayers>(description_) != nullptr) {
+      return Invalid("blocks", "no dense layers beside an encoder", "some");
     }
     if (FindBlock<NeuralCache>(description_) != nullptr) {
       return Invalid("blocks", "no cache beside an encoder", "one");
@@ -135,21 +149,32 @@ class DescriptionValidator : private BlockChecks {
                             },
                             [](const AdaptiveEmbedding&) {}, [](const AdaptiveSoftmax&) {},
                             [](const NeuralCache&) {}, [](const BagClassifier&) {},
-                            [](const TransformerEncoder&) {}},
+                            [](const TransformerEncoder&) {}, [](const DenseLayers&) {}},
                  block);
     }
     return widths;
   }
-  Status ValidateWidth(uint64_t width, uint64_t decoder_width) const {
+  // `other`: the width of what is next to the block, the decoder's unless dense layers are between.
+  Status ValidateWidth(uint64_t width, uint64_t other, DensePlace place) const {
     KINGLET_RETURN_IF_ERROR(ValidateExtent("width", width));
-    if (width == decoder_width) return {};
-    return InvalidPart("width", "the decoder's " + std::to_string(decoder_width),
-                       std::to_string(width));
+    if (width == other || FindDenseLayers(description_, place) != nullptr) return {};
+    return InvalidPart("width", "the decoder's " + std::to_string(other), std::to_string(width));
+  }
+
+  // Input layers map the embedding's width to the decoder's, output layers the decoder's to the
+  // softmax's.
+  Status ValidateBlock(const DenseLayers& dense) const {
+    if (dense.place == DensePlace::kInput) {
+      return ValidateDense(*this, dense, FindBlock<AdaptiveEmbedding>(description_)->width,
+                           Widths().input);
+    }
+    return ValidateDense(*this, dense, Widths().output,
+                         FindBlock<AdaptiveSoftmax>(description_)->width);
   }
 
   Status ValidateBlock(const AdaptiveEmbedding& embedding) const {
     KINGLET_RETURN_IF_ERROR(IsLanguageModel(description_)
-                                ? ValidateWidth(embedding.width, Widths().input)
+                                ? ValidateWidth(embedding.width, Widths().input, DensePlace::kInput)
                                 : ValidateExtent("width", embedding.width));
     return ValidateEmbedding(embedding, description_.vocabulary_size);
   }
@@ -190,6 +215,11 @@ class DescriptionValidator : private BlockChecks {
 
   Status ValidateBlock(const TransformerDecoder& decoder) const {
     KINGLET_RETURN_IF_ERROR(ValidateDecoder(*this, decoder));
+    if (decoder.masked_token && *decoder.masked_token >= description_.vocabulary_size) {
+      return InvalidPart("masked token",
+                         "an id below " + std::to_string(description_.vocabulary_size),
+                         std::to_string(*decoder.masked_token));
+    }
     return ValidateCrossAttention(*this, decoder, FindBlock<TransformerEncoder>(description_));
   }
   Status ValidateBlock(const RecurrentDecoder& decoder) const {
@@ -197,7 +227,7 @@ class DescriptionValidator : private BlockChecks {
   }
 
   Status ValidateBlock(const AdaptiveSoftmax& softmax) const {
-    KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width, Widths().output));
+    KINGLET_RETURN_IF_ERROR(ValidateWidth(softmax.width, Widths().output, DensePlace::kOutput));
     const uint64_t tails = softmax.tails.size();
     KINGLET_RETURN_IF_ERROR(ValidateRange("tails", tails, 0, kMaxBins - 1));
     KINGLET_RETURN_IF_ERROR(
@@ -304,14 +334,19 @@ class DescriptionValidator : private BlockChecks {
     return ValidateOptional("bias", classifier.bias, {classifier.classes});
   }
 
-  Status ValidateStartToken() const {
-    if (!description_.start_token) return {};
-    if (!IsLanguageModel(description_)) {
-      return Invalid("start token", "none, as the model predicts no words", "one");
-    }
-    if (*description_.start_token < description_.vocabulary_size) return {};
-    return Invalid("start token", "an id below " + std::to_string(description_.vocabulary_size),
-                   std::to_string(*description_.start_token));
+  Status ValidateStartAndEnd() const {
+    const auto validate = [this](const std::string& name,
+                                 const std::optional<uint32_t>& token) -> Status {
+      if (!token) return {};
+      if (!IsLanguageModel(description_)) {
+        return Invalid(name, "none, as the model predicts no words", "one");
+      }
+      if (*token < description_.vocabulary_size) return {};
+      return Invalid(name, "an id below " + std::to_string(description_.vocabulary_size),
+                     std::to_string(*token));
+    };
+    KINGLET_RETURN_IF_ERROR(validate("start token", description_.start_token));
+    return validate("end token", description_.end_token);
   }
 
   Status ValidateGolden(const GoldenVector& golden) const {

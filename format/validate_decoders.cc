@@ -28,8 +28,13 @@ class DecoderValidator : private BlockChecks {
     if (decoder.start != StreamStart::kMasked && IsAbsolute(decoder.positions)) {
       return InvalidPart("start", "masked, as positions are absolute", "zeros");
     }
-    KINGLET_RETURN_IF_ERROR(ValidateEnumerator("norm order", decoder.norm_order, NormOrder::kPost));
+    KINGLET_RETURN_IF_ERROR(ValidateEnumerator("norm order", decoder.norm_order, NormOrder::kEnd));
     KINGLET_RETURN_IF_ERROR(ValidatePositive("epsilon", decoder.epsilon));
+    KINGLET_RETURN_IF_ERROR(
+        ValidateEnumerator("activation", decoder.activation, Activation::kDoubleSwish));
+    if (decoder.masked_token && decoder.start != StreamStart::kMasked) {
+      return InvalidPart("masked token", "none, as the stream starts with zeros", "one");
+    }
     KINGLET_RETURN_IF_ERROR(
         std::visit([&](const auto& positions) { return ValidatePositions(decoder, positions); },
                    decoder.positions));
@@ -50,6 +55,7 @@ class DecoderValidator : private BlockChecks {
   }
 
   Status ValidatePositions(const TransformerDecoder&, const SlotPositions&) const { return {}; }
+  Status ValidatePositions(const TransformerDecoder&, const NoPositions&) const { return {}; }
   Status ValidatePositions(const TransformerDecoder& decoder,
                            const RelativeSinusoids& positions) const {
     if (positions.clamp) {
@@ -140,11 +146,32 @@ class DecoderValidator : private BlockChecks {
         {"outer_bias", layer.outer_bias, {d}},
     };
     KINGLET_RETURN_IF_ERROR(ValidateTensors(part, tensors));
+    KINGLET_RETURN_IF_ERROR(ValidateLayerNorms(decoder, part, layer));
     KINGLET_RETURN_IF_ERROR(ValidateLayerPositions(decoder, part, layer));
     KINGLET_RETURN_IF_ERROR(ValidatePresence(
         part + ", quantisers", layer.quantisers.has_value(), decoder.output.has_value(),
         decoder.output ? "the output has a quantiser" : "the output has no quantiser"));
     return layer.quantisers ? ValidateLayerQuantisers(part, *layer.quantisers) : Status();
+  }
+
+  // Which norms a layer has depends on their order.
+  Status ValidateLayerNorms(const TransformerDecoder& decoder, const std::string& part,
+                            const TransformerLayer& layer) const {
+    const bool end = decoder.norm_order == NormOrder::kEnd;
+    const char* const reason = end ? "the norm is at the layer's end" : "each part has a norm";
+    const struct {
+      const char* name;
+      const std::optional<TensorId>& id;
+    } norms[] = {{"attention_norm_gain", layer.attention_norm_gain},
+                 {"attention_norm_bias", layer.attention_norm_bias},
+                 {"inner_norm_gain", layer.inner_norm_gain},
+                 {"inner_norm_bias", layer.inner_norm_bias}};
+    for (const auto& [name, id] : norms) {
+      KINGLET_RETURN_IF_ERROR(ValidatePresence(part + ", " + name, id.has_value(), !end, reason));
+    }
+    KINGLET_RETURN_IF_ERROR(
+        ValidatePresence(part + ", end_epsilon", layer.end_epsilon.has_value(), end, reason));
+    return end ? ValidatePositive(part + ", end_epsilon", *layer.end_epsilon) : Status();
   }
 
   // The parts of a layer that depend on the kind of positions.
@@ -162,6 +189,7 @@ class DecoderValidator : private BlockChecks {
                    },
                    [](const AbsoluteSinusoids&) {},
                    [](const PositionTable&) {},
+                   [](const NoPositions&) {},
                },
                decoder.positions);
     KINGLET_RETURN_IF_ERROR(

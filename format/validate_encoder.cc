@@ -54,6 +54,7 @@ Status ValidateEncoder(const BlockChecks& checks, const TransformerEncoder& enco
       {"stack, final norm", stack.final_norm_gain.has_value(), "one", "none"},
       {"stack, positions", std::holds_alternative<PositionTable>(stack.positions),
        "a table of positions", "another kind"},
+      {"stack, masked token", !stack.masked_token.has_value(), "none", "one"},
   };
   for (const auto& rule : rules) {
     if (!rule.holds) return checks.InvalidPart(rule.part, rule.expected, rule.found);

@@ -75,12 +75,22 @@ struct RelativeRows {
   WeightId frequencies;                  // [width / 2]
   WeightId content_bias, position_bias;  // [heads, key_size]
   std::optional<uint32_t> clamp;
+  bool rounded = false;  // RelativeSinusoids::rounded
 
   // How many distances differ.
   uint64_t Count(uint32_t window) const {
     return clamp ? std::min<uint64_t>(window, uint64_t{*clamp} + 1) : window;
   }
 };
+
+// Keys of one token are not attended to (ESPnet, SpeechBrain: padding). Every layer of a decoder
+// stores the token in the same ring.
+struct MaskedToken {
+  BufferId words;  // state, [window] of kWord: the tokens in the ring's slots
+  uint32_t token;
+};
+// The score of a slot with that token: its weight is 0, unless all visible slots have it.
+inline constexpr float kMaskedScore = -1e30f;
 
 // One token of sliding-window attention. For each head h:
 //   score[s] = (q . k[s] + the term of `positions`) * key_size^-1/2, s = window slot, oldest first
@@ -99,6 +109,7 @@ struct WindowAttention {
   // Every `window` tokens the window empties: a token sees only slots since the last multiple of
   // `window`.
   bool restarts = false;
+  std::optional<MaskedToken> masked = {};  // only with kMasked
   std::optional<ActivationQuantiser> weights_quantiser;
   // [heads, window] of reals: softmax output, before its quantiser. Elements of slots that are not
   // visible have no meaning.
@@ -121,6 +132,10 @@ struct WindowAttention {
                           }},
                positions);
     if (start_row) visit.Weight(*start_row);
+    if (masked) {
+      visit.Reads(masked->words);
+      visit.Writes(masked->words);
+    }
     visit.Writes(weights);
     visit.Writes(out);
   }

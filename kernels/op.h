@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "format/activation.h"
 #include "format/blocks.h"
 #include "kernels/attention_op.h"
 #include "kernels/numerics.h"
@@ -110,6 +111,31 @@ struct LayerNorm {
     visit.Weight(gain);
     visit.Weight(bias);
     visit.Writes(y);
+  }
+};
+
+// y = x / sqrt(mean of x^2 + epsilon): icefall's BasicNorm, without a trained gain.
+struct RootMeanSquareNorm {
+  static constexpr std::string_view kName = "RootMeanSquareNorm";
+  BufferId x;  // [n] of reals
+  double epsilon;
+  BufferId y;  // [n] of reals; may be x
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Writes(y);
+  }
+};
+
+// x[i] = activation(x[i]).
+struct ApplyActivation {
+  static constexpr std::string_view kName = "ApplyActivation";
+  BufferId x;  // [n] of reals
+  Activation activation;
+
+  void Operands(auto&& visit) const {
+    visit.Reads(x);
+    visit.Writes(x);
   }
 };
 
@@ -272,11 +298,11 @@ struct CacheWeights {
   }
 };
 
-using Op =
-    std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums, Quantise,
-                 Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias, WindowAttention,
-                 LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates, QrnnGates, BagAppend,
-                 BagFeatures, ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>;
+using Op = std::variant<CacheAppend, EmbedRow, LayerNorm, MatVec, PartialProducts, CodedSums,
+                        Quantise, Add, AddScalar, AddPositionRow, AddSinusoids, AddQueryBias,
+                        WindowAttention, LogSumExp, CacheWeights, LstmGates, GruGates, RnnGates,
+                        QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow, LoadRow,
+                        SourceAttention, RootMeanSquareNorm, ApplyActivation>;
 
 inline std::string_view OpName(const Op& op) {
   return std::visit([](const auto& each) { return each.kName; }, op);

@@ -14,11 +14,19 @@ double Sine(double x);
 double Cosine(double x);
 
 // R(distance) of format/blocks.h, RelativeSinusoids: the sines of distance * f for all
-// frequencies, then the cosines, to out[2 frequencies]. T: the backend's real type.
+// frequencies, then the cosines, to out[2 frequencies]. T: the backend's real type. `rounded`:
+// angles and entries are float32 in all backends.
 template <class T>
-void RelativeSinusoidRow(std::span<const float> frequencies, uint32_t distance, T* out) {
+void RelativeSinusoidRow(std::span<const float> frequencies, uint32_t distance, bool rounded,
+                         T* out) {
   const size_t half = frequencies.size();
   for (size_t j = 0; j < half; ++j) {
+    if (rounded) {
+      const double angle = static_cast<float>(distance) * frequencies[j];
+      out[j] = static_cast<T>(static_cast<float>(Sine(angle)));
+      out[half + j] = static_cast<T>(static_cast<float>(Cosine(angle)));
+      continue;
+    }
     const double angle = static_cast<double>(distance) * static_cast<double>(frequencies[j]);
     out[j] = static_cast<T>(Sine(angle));
     out[half + j] = static_cast<T>(Cosine(angle));

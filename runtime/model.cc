@@ -31,17 +31,17 @@ uint64_t BytesOfRelativeRows(const WindowAttention& op) {
 uint64_t LeastBytes(const Plan& plan) {
   std::set<WeightId> matrices;
   uint64_t bytes = 0;
-  const auto add =
-      Overloaded{[&](const MatVec& op) { matrices.insert(op.weight); },
-                 [&](const PartialProducts& op) {
-                   matrices.insert(plan.weights[op.table].coded()->scheme.codebook);
-                 },
-                 [&](const WindowAttention& op) { bytes += BytesOfRelativeRows(op); },
-                 []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
-                          AddPositionRow, AddSinusoids, AddQueryBias, LogSumExp, CacheWeights,
-                          LstmGates, GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures,
-                          ScaleShiftRelu, StoreRow, LoadRow, SourceAttention>
-                        MayReadTheFile>(const MayReadTheFile&) {}};
+  const auto add = Overloaded{
+      [&](const MatVec& op) { matrices.insert(op.weight); },
+      [&](const PartialProducts& op) {
+        matrices.insert(plan.weights[op.table].coded()->scheme.codebook);
+      },
+      [&](const WindowAttention& op) { bytes += BytesOfRelativeRows(op); },
+      []<OneOf<CacheAppend, EmbedRow, LayerNorm, CodedSums, Quantise, Add, AddScalar,
+               AddPositionRow, AddSinusoids, AddQueryBias, LogSumExp, CacheWeights, LstmGates,
+               GruGates, RnnGates, QrnnGates, BagAppend, BagFeatures, ScaleShiftRelu, StoreRow,
+               LoadRow, SourceAttention, RootMeanSquareNorm, ApplyActivation>
+             MayReadTheFile>(const MayReadTheFile&) {}};
   for (const Step& step : plan.steps) std::visit(add, step.op);
   for (const WeightId id : matrices) {
     const auto bits = static_cast<uint64_t>(RowReader::IntegerBits(plan.weights[id]));

@@ -35,6 +35,25 @@ class BlockWriter {
     line_.EndObject();
   }
 
+  void operator()(const DenseLayers& dense) {
+    static constexpr const char* kDenseNorms[] = {"none", "layer", "root_mean_square"};
+    Begin("dense_layers", dense.name);
+    line_.Key("place").Text(dense.place == DensePlace::kInput ? "input" : "output");
+    TailInputKey("input", dense.input);
+    line_.Key("layers").BeginArray();
+    for (const DenseLayer& layer : dense.layers) {
+      line_.BeginObject();
+      Tensor("weight", layer.weight);
+      Tensor("bias", layer.bias);
+      line_.Key("norm").Text(kDenseNorms[static_cast<size_t>(layer.norm)]);
+      if (layer.norm != DenseNorm::kNone) line_.Key("epsilon").Number(layer.epsilon);
+      Tensor("norm_gain", layer.norm_gain);
+      Tensor("norm_bias", layer.norm_bias);
+      line_.Key("activation").Text(ActivationName(layer.activation)).EndObject();
+    }
+    line_.EndArray().EndObject();
+  }
+
   void operator()(const AdaptiveSoftmax& softmax) {
     Begin("adaptive_softmax", softmax.name);
     line_.Key("width").Integer(softmax.width).Key("head_size").Integer(softmax.head_size);
@@ -43,8 +62,7 @@ class BlockWriter {
     Tensor("head_bias", softmax.head_bias);
     Tensor("cluster_weight", softmax.cluster_weight);
     Tensor("cluster_bias", softmax.cluster_bias);
-    line_.Key("tail_input")
-        .Text(softmax.tail_input == TailInput::kFixedPoint15 ? "fixed15" : "as_is");
+    TailInputKey("tail_input", softmax.tail_input);
     line_.Key("normalisation")
         .Text(softmax.normalisation == Normalisation::kWhole ? "whole" : "per_cluster");
     line_.Key("tails").BeginArray();
@@ -112,8 +130,6 @@ class BlockWriter {
   void Unit(const KeptDefineUnit& kept) {
     static constexpr const char* kShuffles[] = {"none", "before_norm", "after_norm"};
     static constexpr const char* kNorms[] = {"none", "whole", "per_group"};
-    static constexpr const char* kActivations[] = {"none",  "relu", "gelu",
-                                                   "swish", "tanh", "sigmoid"};
     static constexpr const char* kSkips[] = {"none", "concatenate", "mix"};
     static constexpr const char* kOrders[] = {"input_first", "previous_first"};
     static constexpr const char* kResiduals[] = {"none", "before_activation", "after_activation"};
@@ -136,11 +152,20 @@ class BlockWriter {
       choice("norm", kNorms, layer.norm);
       Tensor("norm_gain", tensors.norm_gain);
       Tensor("norm_offset", tensors.norm_offset);
-      choice("activation", kActivations, layer.activation);
+      line_.Key("activation").Text(ActivationName(layer.activation));
       choice("residual", kResiduals, layer.residual);
       line_.EndObject();
     }
     line_.EndArray().EndObject();
+  }
+
+  static const char* ActivationName(Activation activation) {
+    static constexpr const char* kNames[] = {"none", "relu",    "gelu",       "swish",
+                                             "tanh", "sigmoid", "leaky_relu", "double_swish"};
+    return kNames[static_cast<size_t>(activation)];
+  }
+  void TailInputKey(const char* key, TailInput input) {
+    line_.Key(key).Text(input == TailInput::kFixedPoint15 ? "fixed15" : "as_is");
   }
 
   void Begin(const char* kind, const std::string& name) {
@@ -162,6 +187,7 @@ class BlockWriter {
     line_.Key("kind").Text("relative_sinusoids");
     Tensor("frequencies", positions.frequencies);
     if (positions.clamp) line_.Key("clamp").Integer(*positions.clamp);
+    if (positions.rounded) line_.Key("rounded").Boolean(true);
   }
   void Describe(const AbsoluteSinusoids& positions) {
     line_.Key("kind").Text("absolute_sinusoids");
@@ -172,6 +198,8 @@ class BlockWriter {
     line_.Key("kind").Text("table");
     Tensor("table", positions.table);
   }
+
+  void Describe(const NoPositions&) { line_.Key("kind").Text("none"); }
 
   void Embedding(const AdaptiveEmbedding& embedding) {
     line_.Key("width").Integer(embedding.width).Key("scale").Number(embedding.scale);
@@ -193,13 +221,18 @@ class BlockWriter {
     line_.Key("key_size").Integer(decoder.key_size).Key("value_size").Integer(decoder.value_size);
     line_.Key("window").Integer(decoder.window);
     line_.Key("start").Text(decoder.start == StreamStart::kZeros ? "zeros" : "masked");
-    line_.Key("norm_order").Text(decoder.norm_order == NormOrder::kPre ? "pre" : "post");
+    static constexpr const char* kNormOrders[] = {"pre", "post", "end"};
+    line_.Key("norm_order").Text(kNormOrders[static_cast<size_t>(decoder.norm_order)]);
     line_.Key("epsilon").Number(decoder.epsilon);
     line_.Key("positions").BeginObject();
-    std::visit([this]<OneOf<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable> P>(
-                   const P& positions) { Describe(positions); },
-               decoder.positions);
-    line_.EndObject().Key("layers").BeginArray();
+    std::visit(
+        [this]<
+            OneOf<SlotPositions, RelativeSinusoids, AbsoluteSinusoids, PositionTable, NoPositions>
+                P>(const P& positions) { Describe(positions); },
+        decoder.positions);
+    line_.EndObject().Key("activation").Text(ActivationName(decoder.activation));
+    if (decoder.masked_token) line_.Key("masked_token").Integer(*decoder.masked_token);
+    line_.Key("layers").BeginArray();
     for (const TransformerLayer& layer : decoder.layers) Layer(layer);
     line_.EndArray();
     Tensor("final_norm_gain", decoder.final_norm_gain);
@@ -225,6 +258,7 @@ class BlockWriter {
     Tensor("inner_bias", layer.inner_bias);
     Tensor("outer_weight", layer.outer_weight);
     Tensor("outer_bias", layer.outer_bias);
+    if (layer.end_epsilon) line_.Key("end_epsilon").Number(*layer.end_epsilon);
     if (const auto& quantisers = layer.quantisers) {
       line_.Key("quantisers").BeginObject();
       Quantiser("attention_input", quantisers->attention_input);

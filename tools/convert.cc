@@ -95,9 +95,10 @@ Command AddConvert(Arguments& program) {
            "training configuration (default: the file beside the checkpoint)")
       .Called("FILE");
   command.AddFlag("--average", options->average, "average the values of several checkpoints");
-  Option vocabulary =
-      command.Add("--vocab", convert.vocabulary,
-                  "vocabulary: one token per line, in id order, or a JSON array of strings");
+  Option vocabulary = command.Add(
+      "--vocab", convert.vocabulary,
+      "vocabulary: one token per line, in id order, or a JSON array of strings (default: "
+      "the token list that the training code left in the folder, if any)");
   vocabulary.Called("FILE");
   command
       .Add("--vocab-from", convert.vocabulary_texts,

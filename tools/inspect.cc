@@ -47,6 +47,7 @@ std::string JsonReport(const ModelFile& file) {
   line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
   line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
   if (description.start_token) line.Key("start_token").Integer(*description.start_token);
+  if (description.end_token) line.Key("end_token").Integer(*description.end_token);
   line.Key("bytes").BeginObject();
   for (const auto& [part, bytes] : facts.bytes_by_part) line.Key(part).Integer(bytes);
   line.EndObject();
@@ -89,7 +90,8 @@ struct BlockText {
                      (relative.clamp ? " up to " + std::to_string(*relative.clamp) : "");
             },
             [](const AbsoluteSinusoids&) -> std::string { return "absolute sinusoids"; },
-            [](const PositionTable&) -> std::string { return "a table of positions"; }},
+            [](const PositionTable&) -> std::string { return "a table of positions"; },
+            [](const NoPositions&) -> std::string { return "no positions"; }},
         positions);
   }
   static std::string Stack(const TransformerDecoder& block) {
@@ -98,7 +100,9 @@ struct BlockText {
                        " heads (key " + std::to_string(block.key_size) + ", value " +
                        std::to_string(block.value_size) + "), window " +
                        std::to_string(block.window) + ", " + PositionsText(block.positions);
-    text += block.norm_order == NormOrder::kPre ? ", pre-norm" : ", post-norm";
+    static constexpr const char* kOrders[] = {", pre-norm", ", post-norm", ", norm at the end"};
+    text += kOrders[static_cast<size_t>(block.norm_order)];
+    if (block.masked_token) text += ", token " + std::to_string(*block.masked_token) + " masked";
     if (block.final_norm_gain) text += ", a final norm";
     text += block.start == StreamStart::kZeros ? ", zeros before the stream"
                                                : ", masked before the stream";
@@ -126,6 +130,11 @@ struct BlockText {
               std::to_string(layer.units);
     }
     return text + (block.input ? ", activations quantised" : ", float activations");
+  }
+
+  std::string operator()(const DenseLayers& block) const {
+    return "dense layers        " + std::to_string(block.layers.size()) +
+           (block.place == DensePlace::kInput ? " before the decoder" : " after the decoder");
   }
 
   std::string operator()(const BagClassifier& block) const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/accounting/exact_sum.h"
@@ -13,6 +14,7 @@
 #include "tools/json_lines.h"
 #include "tools/replicas.h"
 #include "tools/run_options.h"
+#include "tools/score_lines.h"
 #include "tools/score_pairs.h"
 #include "tools/token_text.h"
 #include "tools/words.h"
@@ -28,7 +30,8 @@ struct ScoreOptions {
   std::string ids, text, pairs;
   std::optional<uint64_t> block;
   uint64_t context = 0;
-  std::string empty_cache = "reference";
+  std::string empty_cache;  // empty: "normalised" with --lines, otherwise "reference"
+  bool lines = false, no_begin = false, no_end = false, log10 = false;
   bool hex = false;
   bool tokens = false;
 };
@@ -157,12 +160,15 @@ class Scorer {
       text += "state carried";
     }
     const NeuralCache* cache = FindBlock<NeuralCache>(description);
-    text += cache == nullptr
-                ? "; no cache"
-                : "; cache " + std::to_string(cache->capacity) + " " +
-                      (cache->start == CacheStart::kPastCapacity ? "past capacity"
-                                                                 : options_.empty_cache);
+    text += cache == nullptr ? "; no cache"
+                             : "; cache " + std::to_string(cache->capacity) + " " +
+                                   (cache->start == CacheStart::kPastCapacity ? "past capacity"
+                                                                              : EmptyCacheName());
     return text + "; digest " + model_.file().digest();
+  }
+
+  std::string EmptyCacheName() const {
+    return options_.empty_cache.empty() ? "reference" : options_.empty_cache;
   }
 
   const ScoreOptions& options_;
@@ -189,6 +195,15 @@ Status Score(const ScoreOptions& options, Console& console) {
     return ScorePairs(options.run, {options.pairs, options.tokens, options.hex}, model, console);
   }
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "score"));
+  if (options.lines) {
+    ScoreLinesOptions lines{options.ids, options.text};
+    if (!options.empty_cache.empty()) lines.empty_cache = options.empty_cache;
+    lines.begin = !options.no_begin;
+    lines.end = !options.no_end;
+    lines.log10 = options.log10;
+    lines.tokens = options.tokens;
+    return ScoreLines(options.run, lines, model, console);
+  }
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                            options.text.empty()
                                ? ReadIdSequence(options.ids, model->vocabulary_size())
@@ -218,9 +233,18 @@ Status CheckScoreInput(const ScoreOptions& options) {
                            "--ids FILE, --text FILE or --pairs FILE",
                            inputs == 0 ? "none of them" : "several");
   }
-  if (!options.pairs.empty() && options.block) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--pairs", "no --block with it",
+  for (const auto& [name, given] :
+       {std::pair("--pairs", !options.pairs.empty()), {"--lines", options.lines}}) {
+    if (!given || !options.block) continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "no --block with it",
                            std::to_string(*options.block));
+  }
+  if (options.lines && !options.pairs.empty()) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
+                           "--ids FILE or --text FILE with it", "--pairs");
+  }
+  if (options.lines && options.hex) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines", "no --hex with it", "it");
   }
   if (!options.block || options.context < *options.block) return Status();
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--context",
@@ -255,10 +279,19 @@ Command AddScore(Arguments& program) {
   score
       .Add("--empty-cache", options->empty_cache,
            "distribution while the neural cache is empty: as the training code computes it, or "
-           "normalised")
+           "normalised (default: reference; with --lines normalised)")
       .OneOf({"reference", "normalised"})
-      .Called("reference|normalised")
-      .ShowDefault();
+      .Called("reference|normalised");
+  Option lines = score.AddFlag(
+      "--lines", options->lines,
+      "every line is a sentence of its own: a fresh state, the family's begin and end tokens; "
+      "--lanes K scores K lines at once");
+  score
+      .AddFlag("--no-bos", options->no_begin,
+               "no begin token: the first word of a line is not scored")
+      .Needs(lines);
+  score.AddFlag("--no-eos", options->no_end, "no end token").Needs(lines);
+  score.AddFlag("--log10", options->log10, "log-probabilities in base 10").Needs(lines);
   score.AddFlag("--hex", options->hex,
                 "print the exact bits of each log-probability too (implies --tokens)");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");

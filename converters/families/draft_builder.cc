@@ -152,7 +152,13 @@ TensorId DraftBuilder::AddCoded(const std::string& name, CodedTable table) {
 }
 
 TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> values) {
-  const TensorId id = Add(name, {values.size()}, Role::kKept, nullptr);
+  const Shape shape = {values.size()};
+  return AddComputed(name, shape, std::move(values));
+}
+
+TensorId DraftBuilder::AddComputed(const std::string& name, const Shape& shape,
+                                   std::vector<float> values) {
+  const TensorId id = Add(name, shape, Role::kKept, nullptr);
   model.draft.tensors[id].values = DenseF32{std::move(values)};
   MarkDerived(id);
   return id;

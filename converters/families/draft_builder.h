@@ -92,6 +92,8 @@ class DraftBuilder {
                          const SourceTensor* source);
   // Adds a vector that the training code computes and does not store. It stays float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
+  // The same of any shape. REQUIRES: it has as many entries as there are values.
+  TensorId AddComputed(const std::string& name, const Shape& shape, std::vector<float> values);
   // Adds a coded table and its codebook, NAME.codebook, which passes prune and quantise.
   TensorId AddCoded(const std::string& name, CodedTable table);
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).

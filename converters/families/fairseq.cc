@@ -40,7 +40,7 @@ class FairseqLoader {
     KINGLET_RETURN_IF_ERROR(tables_.CheckTies());
     ModelDescription& description = builder_.model.draft.description;
     description.vocabulary_size = tables_.words();
-    description.start_token = kEndOfSentence;
+    description.start_token = description.end_token = kEndOfSentence;
     description.blocks.emplace_back(std::move(embedding));
     description.blocks.emplace_back(std::move(decoder));
     description.blocks.emplace_back(std::move(softmax));

@@ -5,11 +5,17 @@
 
 #include "converters/families/awd_lstm.h"
 #include "converters/families/define_awd_lstm.h"
+#include "converters/families/espnet_rnn.h"
+#include "converters/families/espnet_transformer.h"
 #include "converters/families/fairseq.h"
+#include "converters/families/icefall_rnn.h"
+#include "converters/families/icefall_transformer.h"
 #include "converters/families/name_match.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/opennmt.h"
 #include "converters/families/pytorch_examples.h"
+#include "converters/families/speechbrain_rnn.h"
+#include "converters/families/speechbrain_transformer.h"
 #include "converters/families/transfo_xl_hf.h"
 #include "converters/families/transformer_xl.h"
 #include "converters/families/zaremba_tf.h"
@@ -61,7 +67,7 @@ Status ReadTensors(LoadedModel& model) {
 }
 
 std::span<const Family> Families() {
-  static constexpr std::array<Family, 9> kFamilies = {{
+  static constexpr std::array<Family, 15> kFamilies = {{
       {kMicronetFamily, LooksLikeMicronet, LoadMicronet},
       {kAwdLstmFamily, LooksLikeAwdLstm, LoadAwdLstm},
       {kDefineAwdLstmFamily, LooksLikeDefineAwdLstm, LoadDefineAwdLstm},
@@ -71,6 +77,13 @@ std::span<const Family> Families() {
       {kTransfoXlFamily, LooksLikeTransfoXl, LoadTransfoXl, true},
       {kFairseqFamily, LooksLikeFairseq, LoadFairseq},
       {kOpenNmtFamily, LooksLikeOpenNmt, LoadOpenNmt, true},
+      {kIcefallRnnFamily, LooksLikeIcefallRnn, LoadIcefallRnn},
+      {kIcefallTransformerFamily, LooksLikeIcefallTransformer, LoadIcefallTransformer, true},
+      {kEspnetRnnFamily, LooksLikeEspnetRnn, LoadEspnetRnn},
+      {kEspnetTransformerFamily, LooksLikeEspnetTransformer, LoadEspnetTransformer, true},
+      {kSpeechbrainRnnFamily, LooksLikeSpeechbrainRnn, LoadSpeechbrainRnn},
+      {kSpeechbrainTransformerFamily, LooksLikeSpeechbrainTransformer, LoadSpeechbrainTransformer,
+       true},
   }};
   return kFamilies;
 }

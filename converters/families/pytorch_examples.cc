@@ -58,14 +58,7 @@ Result<LoadedModel> LoadPytorchExamples(const FamilyInput& input) {
   RecurrentNames names;
   names.network = "a " + std::string(kPytorchExamplesFamily) + " network";
   KINGLET_ASSIGN_OR_RETURN(names.cell, KnownCell(input));
-  do {
-    const std::string layer = "_l" + std::to_string(names.layers.size());
-    names.layers.push_back({"rnn.weight_ih" + layer,
-                            "rnn.bias_ih" + layer,
-                            "rnn.weight_hh" + layer,
-                            "rnn.bias_hh" + layer,
-                            {}});
-  } while (HasTensor(input.weights, "rnn.weight_hh_l" + std::to_string(names.layers.size())));
+  names.layers = TorchLayers("rnn.", input.weights);
   if (!names.cell) {
     const auto weight =
         std::find_if(input.weights.begin(), input.weights.end(),

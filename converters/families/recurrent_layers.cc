@@ -13,6 +13,20 @@ bool IsMatrix(const SourceTensor& tensor) {
 
 }  // namespace
 
+std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
+                                             std::span<const SourceTensor> weights) {
+  std::vector<RecurrentLayerNames> layers;
+  do {
+    const std::string layer = "_l" + std::to_string(layers.size());
+    layers.push_back({module + "weight_ih" + layer,
+                      module + "bias_ih" + layer,
+                      module + "weight_hh" + layer,
+                      module + "bias_hh" + layer,
+                      {}});
+  } while (HasTensor(weights, module + "weight_hh_l" + std::to_string(layers.size())));
+  return layers;
+}
+
 void RecurrentLayers::Claim(const RecurrentLayerNames& names) {
   Sources layer;
   layer.inputs = width_;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ struct RecurrentLayerNames {
   std::string recurrent_weight, recurrent_bias;  // a QRNN has none; an LSTM may lack the bias
   std::vector<std::string> leftovers;            // tensors that may exist and are not used
 };
+
+// The names of a torch.nn.LSTM, GRU or RNN of one direction: "<module>weight_ih_l0", .. for as many
+// layers as `weights` has, at least one.
+std::vector<RecurrentLayerNames> TorchLayers(const std::string& module,
+                                             std::span<const SourceTensor> weights);
 
 class RecurrentLayers {
  public:

@@ -20,6 +20,7 @@ class RecurrentLoader {
   Result<LoadedModel> Load() {
     ClaimEncoder();
     for (const RecurrentLayerNames& layer : names_.layers) layers_.Claim(layer);
+    ClaimDense();
     ClaimSoftmax();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames(names_.network));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
@@ -42,9 +43,10 @@ class RecurrentLoader {
       return;
     }
     // The name of the module stands for the same as that of its one tensor.
-    const bool replaced = builder_.IsMade("encoder");
-    encoder_ = builder_.ClaimUnshaped(replaced ? "encoder" : "encoder.weight");
-    if (replaced) builder_.PutAside("encoder.weight");
+    const std::string module = names_.embedding.substr(0, names_.embedding.rfind('.'));
+    const bool replaced = builder_.IsMade(module);
+    encoder_ = builder_.ClaimUnshaped(replaced ? module : names_.embedding);
+    if (replaced) builder_.PutAside(names_.embedding);
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
       builder_.NoteMisshaped(*encoder_, "[words, width]");
@@ -55,11 +57,33 @@ class RecurrentLoader {
     layers_.SetInputs(inputs_);
   }
 
+  void ClaimDense() {
+    width_ = layers_.width();
+    for (const DenseLayerNames& names : names_.dense) {
+      Dense layer;
+      layer.weight = builder_.ClaimUnshaped(names.weight);
+      if (layer.weight != nullptr) {
+        const std::vector<uint64_t>& shape = layer.weight->shape;
+        if (shape.size() != 2 || shape[0] == 0 || (width_ > 0 && shape[1] != width_)) {
+          builder_.NoteMisshaped(*layer.weight, "[n, " + std::to_string(width_) + "]");
+          width_ = 0;
+        } else {
+          width_ = shape[0];
+        }
+      }
+      const bool known = layer.weight != nullptr && width_ > 0;
+      layer.bias = builder_.ClaimIf(known, names.bias, {width_});
+      layer.norm_gain = builder_.ClaimIf(known, names.norm_gain, {width_});
+      layer.norm_bias = builder_.ClaimIf(known, names.norm_bias, {width_});
+      dense_.push_back(layer);
+    }
+  }
+
   void ClaimSoftmax() {
-    const uint64_t width = layers_.width();
+    const uint64_t width = width_;
     const bool known = words_ > 0 && width > 0;
-    decoder_ = builder_.ClaimIf(known, "decoder.weight", {words_, width});
-    decoder_bias_ = builder_.ClaimIf(words_ > 0, "decoder.bias", {words_});
+    decoder_ = builder_.ClaimIf(known, names_.softmax_weight, {words_, width});
+    decoder_bias_ = builder_.ClaimIf(words_ > 0, names_.softmax_bias, {words_});
     const uint64_t tails = names_.splits.size();
     if (tails == 0) return;
     tail_vectors_ = builder_.ClaimIf(width > 0, "criterion.tail_vectors", {tails, width});
@@ -68,7 +92,7 @@ class RecurrentLoader {
 
   Status CheckSizes() const {
     if (words_ > kMaxDimension) {
-      return RefuseCheckpoint("tensor encoder.weight",
+      return RefuseCheckpoint("tensor " + names_.embedding,
                               "at most " + std::to_string(kMaxDimension) + " words",
                               std::to_string(words_));
     }
@@ -93,22 +117,37 @@ class RecurrentLoader {
     if (!tied_) {
       const TensorId table =
           names_.coded_input
-              ? builder_.AddCoded("encoder.weight", *names_.coded_input)
-              : builder_.Add("encoder.weight", encoder_->shape, Role::kPrunedAlso, encoder_);
+              ? builder_.AddCoded(names_.embedding, *names_.coded_input)
+              : builder_.Add(names_.embedding, encoder_->shape, Role::kPrunedAlso, encoder_);
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), table, std::nullopt});
     }
     RecurrentDecoder decoder = layers_.Describe();
     decoder.name = "rnn";
     blocks.emplace_back(std::move(embedding));
     blocks.emplace_back(std::move(decoder));
+    if (!dense_.empty()) blocks.emplace_back(DescribeDense());
     blocks.emplace_back(std::move(softmax));
+  }
+
+  DenseLayers DescribeDense() {
+    DenseLayers dense{"dense", DensePlace::kOutput};
+    for (size_t i = 0; i < dense_.size(); ++i) {
+      const Dense& from = dense_[i];
+      DenseLayer layer{builder_.AddWhole(*from.weight, Role::kPrunedAlso),
+                       builder_.AddWhole(*from.bias, Role::kQuantised), DenseNorm::kLayer};
+      layer.norm_gain = builder_.AddWhole(*from.norm_gain, Role::kKept);
+      layer.norm_bias = builder_.AddWhole(*from.norm_bias, Role::kKept);
+      layer.activation = names_.dense[i].activation;
+      dense.layers.push_back(layer);
+    }
+    return dense;
   }
 
   // Part 0 is the head. Also adds the embedding's bins if the tables are tied.
   AdaptiveSoftmax DescribeSoftmax(AdaptiveEmbedding& embedding) {
     AdaptiveSoftmax softmax{};
     softmax.name = "decoder";
-    softmax.width = static_cast<uint32_t>(layers_.width());
+    softmax.width = static_cast<uint32_t>(width_);
     std::vector<uint64_t> bounds = {0};
     bounds.insert(bounds.end(), names_.splits.begin(), names_.splits.end());
     bounds.push_back(words_);
@@ -117,7 +156,7 @@ class RecurrentLoader {
       const auto first = static_cast<uint32_t>(bounds[i]);
       const auto size = static_cast<uint32_t>(bounds[i + 1] - bounds[i]);
       const std::string part = tails == 0 ? "" : "." + std::to_string(i);
-      const TensorId table = builder_.Add("decoder.weight" + part, {size, layers_.width()},
+      const TensorId table = builder_.Add(names_.softmax_weight + part, {size, width_},
                                           Role::kPrunedAlso, decoder_, {first, 0});
       if (tied_) embedding.bins.push_back({first, size, table, std::nullopt});
       tables_.push_back({first, size, table});
@@ -125,8 +164,8 @@ class RecurrentLoader {
     for (size_t i = 0; i <= tails; ++i) {
       const auto& [first, size, table] = tables_[i];
       const std::string part = tails == 0 ? "" : "." + std::to_string(i);
-      const TensorId bias =
-          builder_.Add("decoder.bias" + part, {size}, Role::kQuantised, decoder_bias_, {0, first});
+      const TensorId bias = builder_.Add(names_.softmax_bias + part, {size}, Role::kQuantised,
+                                         decoder_bias_, {0, first});
       if (i == 0) {
         softmax.head_size = size;
         softmax.head_table = table;
@@ -149,10 +188,20 @@ class RecurrentLoader {
     TensorId table;
   };
 
+  // A dense layer's tensors; null: missing or at fault.
+  struct Dense {
+    const SourceTensor* weight = nullptr;
+    const SourceTensor* bias = nullptr;
+    const SourceTensor* norm_gain = nullptr;
+    const SourceTensor* norm_bias = nullptr;
+  };
+
   const RecurrentNames& names_;
   DraftBuilder builder_;
   RecurrentLayers layers_;
   uint64_t words_ = 0, inputs_ = 0;
+  uint64_t width_ = 0;  // of what the softmax reads; 0: unknown
+  std::vector<Dense> dense_;
   const SourceTensor* encoder_ = nullptr;  // null: a coded table
   const SourceTensor* decoder_ = nullptr;
   const SourceTensor* decoder_bias_ = nullptr;

@@ -19,8 +19,16 @@
 
 namespace kinglet {
 
+// A dense layer between the recurrent layers and the softmax.
+struct DenseLayerNames {
+  std::string weight, bias, norm_gain, norm_bias;
+  Activation activation = Activation::kNone;
+};
+
 struct RecurrentNames {
   std::string network;  // for messages: "an awd-lstm network"
+  std::string embedding = "encoder.weight";
+  std::string softmax_weight = "decoder.weight", softmax_bias = "decoder.bias";
   std::vector<RecurrentLayerNames> layers;
   // The cell of all layers. None: the shape of each recurrent weight tells LSTM from GRU.
   std::optional<RecurrentCell> cell;
@@ -28,12 +36,13 @@ struct RecurrentNames {
   std::vector<uint64_t> splits;
   // The input's vectors, if they are not the tensor "encoder.weight".
   std::optional<CodedTable> coded_input;
+  std::vector<DenseLayerNames> dense;  // epsilon of their norms: PyTorch's 1e-5
 };
 
-// Reads "encoder.weight", "decoder.weight" and "decoder.bias", with splits also
-// "criterion.tail_vectors" and "criterion.tail_bias", and the layers' tensors. Tables with equal
-// values become one. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped tensors
-// (all in one message) and for values that are not finite, by tensor and index.
+// Reads the tables and the layers' tensors; with splits also "criterion.tail_vectors" and
+// "criterion.tail_bias". Tables with equal values become one. Errors: KINGLET_INVALID_CHECKPOINT
+// for missing, unused and mis-shaped tensors (all in one message) and for values that are not
+// finite, by tensor and index.
 Result<LoadedModel> LoadRecurrent(const RecurrentNames& names,
                                   std::span<const SourceTensor> weights);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "format/model_file.h"
+#include "runtime/lower/lower.h"
 #include "runtime/model.h"
 #include "runtime/scored_stream.h"
 #include "runtime/session.h"
@@ -59,39 +60,66 @@ class PointFinder {
   std::unordered_map<std::string_view, Slot> slots_;
 };
 
-// With pre-norm a sublayer's input is the norm's output, a buffer of its own. With post-norm it is
-// the residual stream, buffer "hidden", after the step before the sublayer.
+// The step of a layer that leaves the inner layer's output. A ReLU is part of the product.
+std::string InnerStep(const TransformerDecoder& decoder) {
+  const bool apart =
+      decoder.activation != Activation::kRelu && decoder.activation != Activation::kNone;
+  return apart ? "fc0.activation" : "fc0";
+}
+
+// The step after which the decoder's first layer reads its input: absolute positions, dense layers
+// or the embedding come last.
+const std::string& InputStep(const Model& model) {
+  const std::vector<Step>& steps = model.plan().steps;
+  size_t step = EmbeddingStep(model.plan());
+  const auto* dense = FindDenseLayers(model.file().description(), DensePlace::kInput);
+  while (dense != nullptr && steps[step + 1].name.starts_with(dense->name + ".")) ++step;
+  return steps[steps[step + 1].name == "positions" ? step + 1 : step].name;
+}
+
+// The buffer of the decoder's output as reals.
+std::string DecodedBuffer(const Model& model) {
+  return DecodedName(FindDenseLayers(model.file().description(), DensePlace::kOutput));
+}
+
+// With pre-norm a sublayer's input is the norm's output, a buffer of its own. Otherwise it is the
+// residual stream after the step before the sublayer.
 Result<Points> FindPoints(const Model& model, const TransformerDecoder& decoder,
                           ActivationRanges& ranges) {
   PointFinder finder(model);
   Points points;
   const bool pre = decoder.norm_order == NormOrder::kPre;
-  std::string before = IsAbsolute(decoder.positions)
-                           ? "positions"
-                           : model.plan().steps[EmbeddingStep(model.plan())].name;
+  const bool end = decoder.norm_order == NormOrder::kEnd;
+  const std::string residual = DecodedBuffer(model);
+  std::string before = InputStep(model);
   for (size_t i = 0; i < ranges.layers.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i) + ".";
     LayerRanges& range = ranges.layers[i];
     const NamedPoint wanted[] = {
-        {pre ? layer + "norm1" : before, pre ? layer + "norm1" : "hidden", range.attention_input},
+        {pre ? layer + "norm1" : before, pre ? layer + "norm1" : residual, range.attention_input},
         {layer + (decoder.layers[i].content_bias ? "query_bias" : "qkv"), layer + "qkv", range.qkv},
         {layer + "attention", layer + "attention_weights", range.weights},
         {layer + "attention", layer + "attended", range.attended},
-        {layer + (pre ? "norm2" : "norm1"), pre ? layer + "norm2" : "hidden", range.inner_input},
-        {layer + "fc0", layer + "inner", range.inner},
+        {layer + (pre   ? "norm2"
+                  : end ? "residual1"
+                        : "norm1"),
+         pre ? layer + "norm2" : residual, range.inner_input},
+        {layer + InnerStep(decoder), layer + "inner", range.inner},
         {layer + "fc3", layer + "outer", range.outer},
     };
     for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
-    before = layer + (pre ? "residual2" : "norm2");
+    before = layer + (pre ? "residual2" : end ? "norm" : "norm2");
   }
   if (decoder.final_norm_gain) before = "final_norm";
-  KINGLET_RETURN_IF_ERROR(finder.Add({before, "hidden", ranges.output}, points));
+  KINGLET_RETURN_IF_ERROR(finder.Add({before, residual, ranges.output}, points));
   return points;
 }
 
 // Adds the points of the encoder and of the layers' attention to the source.
 Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& points) {
   const PointFinder finder(model);
+  const TransformerDecoder& stack =
+      FindBlock<TransformerEncoder>(model.file().description())->stack;
   const auto add = [&](std::initializer_list<NamedPoint> wanted) -> Status {
     for (const NamedPoint& point : wanted) KINGLET_RETURN_IF_ERROR(finder.Add(point, points));
     return {};
@@ -105,7 +133,7 @@ Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& p
         {layer + "attention", layer + "weights", range.weights},
         {layer + "attention", layer + "attended", range.attended},
         {layer + "norm2", "encoder.norm", range.inner_input},
-        {layer + "fc0", layer + "inner", range.inner},
+        {layer + InnerStep(stack), layer + "inner", range.inner},
         {layer + "fc3", layer + "outer", range.outer},
     }));
   }
@@ -126,14 +154,13 @@ Status FindSourcePoints(const Model& model, TranslationRanges& ranges, Points& p
 Result<Points> FindPoints(const Model& model, RecurrentRanges& ranges) {
   PointFinder finder(model);
   Points points;
-  const Plan& plan = model.plan();
-  const Step& embedding = plan.steps[EmbeddingStep(plan)];
-  KINGLET_RETURN_IF_ERROR(finder.Add({embedding.name, "embedded", ranges.input}, points));
+  KINGLET_RETURN_IF_ERROR(finder.Add({InputStep(model), "embedded", ranges.input}, points));
   for (size_t i = 0; i < ranges.outputs.size(); ++i) {
     const std::string layer = "layers." + std::to_string(i);
     const bool last = i + 1 == ranges.outputs.size();
     KINGLET_RETURN_IF_ERROR(finder.Add(
-        {layer + ".gates", last ? "hidden" : layer + ".hidden", ranges.outputs[i]}, points));
+        {layer + ".gates", last ? DecodedBuffer(model) : layer + ".hidden", ranges.outputs[i]},
+        points));
   }
   return points;
 }

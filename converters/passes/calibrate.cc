@@ -4,6 +4,7 @@
 #include <bit>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 
 #include "converters/passes/quantise.h"
 #include "converters/sources/quoted.h"
@@ -31,10 +32,14 @@ void QuantiseStack(const ActivationRanges& ranges, int bits, TransformerDecoder&
   stack.output = make(ranges.output);
 }
 
-// Tails then multiply integers: the hidden state's codes, not its reals.
-void UseFixedPointTails(ModelDescription& description) {
-  if (auto* softmax = FindBlock<AdaptiveSoftmax>(description)) {
-    softmax->tail_input = TailInput::kFixedPoint15;
+// Tails and dense layers then multiply integers: the hidden state's codes, not its reals.
+void UseFixedPointInputs(ModelDescription& description) {
+  for (Block& block : description.blocks) {
+    if (auto* softmax = std::get_if<AdaptiveSoftmax>(&block)) {
+      softmax->tail_input = TailInput::kFixedPoint15;
+    } else if (auto* dense = std::get_if<DenseLayers>(&block)) {
+      dense->input = TailInput::kFixedPoint15;
+    }
   }
 }
 
@@ -106,7 +111,7 @@ void SetQuantisers(const ActivationRanges& ranges, int bits, ModelDescription& d
   if (auto* decoder = FindBlock<TransformerDecoder>(description)) {
     QuantiseStack(ranges, bits, *decoder);
   }
-  UseFixedPointTails(description);
+  UseFixedPointInputs(description);
 }
 
 void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& description) {
@@ -116,7 +121,7 @@ void SetQuantisers(const RecurrentRanges& ranges, int bits, ModelDescription& de
       decoder->layers[i].output = QuantiserFor(ranges.outputs[i], bits);
     }
   }
-  UseFixedPointTails(description);
+  UseFixedPointInputs(description);
 }
 
 void SetQuantisers(const TranslationRanges& ranges, int bits, ModelDescription& description) {

@@ -283,8 +283,8 @@ class TransformerMaker {
     return std::optional(id);
   }
 
-  Status AddNorm(const char* which, const TransformerRecipe::Norm& norm, TensorId& gain,
-                 TensorId& offset) {
+  Status AddNorm(const char* which, const TransformerRecipe::Norm& norm,
+                 std::optional<TensorId>& gain, std::optional<TensorId>& offset) {
     KINGLET_ASSIGN_OR_RETURN(gain, parts_.AddRef(name_ + which + ".gain", norm.gain, Use::kKept));
     KINGLET_ASSIGN_OR_RETURN(offset,
                              parts_.AddRef(name_ + which + ".offset", norm.offset, Use::kKept));

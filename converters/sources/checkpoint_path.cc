@@ -1,10 +1,18 @@
 #include "converters/sources/checkpoint_path.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
+#include <set>
 #include <system_error>
+#include <vector>
 
+#include "converters/sources/checkpoint.h"
+#include "converters/sources/input_file.h"
+#include "converters/sources/numpy_tensors.h"
 #include "converters/sources/quoted.h"
+#include "converters/sources/safetensors.h"
 
 namespace kinglet {
 namespace {
@@ -72,6 +80,95 @@ Result<std::optional<fs::path>> LargestNamedStep(const fs::path& folder) {
   return largest ? std::optional(largest->path) : std::nullopt;
 }
 
+constexpr size_t kMostNamed = 20;
+constexpr std::array<const char*, 6> kOtherParts = {"optim", "sched", "rng",
+                                                    "jit",   "args",  "scaler"};
+
+// The folder's regular files, sorted by name. Of links to one file only the first is kept.
+Result<std::vector<fs::path>> FilesOf(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown)) files.push_back(entry->path());
+  }
+  if (error) {
+    return Status::Refusal(KINGLET_IO_ERROR, "checkpoint", folder.string(), "a folder to list",
+                           error.message());
+  }
+  std::sort(files.begin(), files.end());
+  std::set<fs::path> targets;
+  std::erase_if(files, [&](const fs::path& file) {
+    std::error_code unknown;
+    return !targets.insert(fs::canonical(file, unknown)).second;
+  });
+  return files;
+}
+
+// Names that training codes give their checkpoints: "<begin>..<part>..<end>".
+struct NamePattern {
+  std::string_view begin, part, end;
+};
+constexpr std::array<NamePattern, 14> kCheckpointNames = {{{"epoch-", "", ".pt"},
+                                                           {"checkpoint-", "", ".pt"},
+                                                           {"checkpoint", "", ".pt"},
+                                                           {"best-", "-loss", ".pt"},
+                                                           {"pretrained", "", ".pt"},
+                                                           {"", "", "epoch.pth"},
+                                                           {"", ".ave", ".pth"},
+                                                           {"", "", ".best.pth"},
+                                                           {"checkpoint", "", ".pth"},
+                                                           {"latest", "", ".pth"},
+                                                           {"model", "", ".pth"},
+                                                           {"lm", "", ".ckpt"},
+                                                           {"model", "", ".ckpt"},
+                                                           {"model", "", ".npz"}}};
+
+bool IsCheckpointName(const std::string& name) {
+  return std::any_of(
+      kCheckpointNames.begin(), kCheckpointNames.end(), [&](const NamePattern& pattern) {
+        const bool long_enough =
+            name.size() >= pattern.begin.size() + pattern.part.size() + pattern.end.size();
+        return long_enough && name.starts_with(pattern.begin) &&
+               name.find(pattern.part) != std::string::npos && name.ends_with(pattern.end);
+      });
+}
+
+// The files with a checkpoint's name. Of model.pt and the forms in which Hugging Face's library
+// leaves one model, the first counts.
+std::vector<fs::path> NamedCandidates(const fs::path& folder, const std::vector<fs::path>& files) {
+  std::vector<fs::path> candidates;
+  for (const char* name : {"model.pt", "pytorch_model.bin", "model.safetensors",
+                           "pytorch_model.bin.index.json", "model.safetensors.index.json"}) {
+    std::error_code error;
+    if (!candidates.empty() || !fs::is_regular_file(folder / name, error)) continue;
+    candidates.push_back(folder / name);
+  }
+  for (const fs::path& file : files) {
+    if (IsCheckpointName(file.filename().string())) candidates.push_back(file);
+  }
+  return candidates;
+}
+
+// The files that begin like a container of tensors, but not those of a training's other parts.
+std::vector<fs::path> FilesOfTensors(const std::vector<fs::path>& files) {
+  std::vector<fs::path> candidates;
+  for (const fs::path& path : files) {
+    const std::string name = path.filename().string();
+    const bool other = std::any_of(kOtherParts.begin(), kOtherParts.end(), [&](const char* part) {
+      return name.find(part) != std::string::npos;
+    });
+    if (other) continue;
+    const Result<InputFile> file = InputFile::Open(path.string());
+    if (file.ok() &&
+        (LooksLikeNpz(*file) || LooksLikeSafetensors(*file) || Checkpoint::Recognises(*file))) {
+      candidates.push_back(path);
+    }
+  }
+  return candidates;
+}
+
 }  // namespace
 
 std::optional<int64_t> StepOf(std::string_view path) {
@@ -97,29 +194,41 @@ Result<std::string> FindCheckpoint(const std::string& path) {
   if (found) return found->string();
   KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> named, LargestNamedStep(folder));
   if (named) return named->string();
-  std::string names = "model-<step>.pth, <name>_step_<n>.pt";
-  for (const char* name :
-       {"model.pt", "pytorch_model.bin", "model.safetensors", "pytorch_model.bin.index.json",
-        "model.safetensors.index.json", "model.npz"}) {
-    if (fs::path model = folder / name; fs::is_regular_file(model, error)) return model.string();
-    names += std::string(", ") + name;
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<fs::path> files, FilesOf(folder));
+  std::vector<fs::path> candidates = NamedCandidates(folder, files);
+  if (candidates.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> index, LargestStep(folder, ".index"));
+    if (index) return index->string();
+    candidates = FilesOfTensors(files);
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::optional<fs::path> index, LargestStep(folder, ".index"));
-  if (index) return index->string();
-  names += ", model-<step>.index";
-  return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(), "a file named " + names,
-                         "none (give the path of the checkpoint's file)");
+  if (candidates.size() == 1) return candidates.front().string();
+  if (candidates.empty()) {
+    return Status::Refusal(KINGLET_NOT_FOUND, "checkpoint", folder.string(),
+                           "a file named model-<step>.pth, <name>_step_<n>.pt, model.pt, "
+                           "epoch-<n>.pt, <n>epoch.pth, model.ckpt, pytorch_model.bin, "
+                           "model.safetensors, model-<step>.index or another one of tensors",
+                           "none (give the path of the checkpoint's file)");
+  }
+  std::string names;
+  for (size_t i = 0; i < candidates.size() && i < kMostNamed; ++i) {
+    names += (i == 0 ? "" : ", ") + candidates[i].filename().string();
+  }
+  if (candidates.size() > kMostNamed) names += ", ..";
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "checkpoint", folder.string(),
+                         "one checkpoint (name the file instead of its folder)", names);
 }
 
-Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name) {
+Result<std::string> FindConfig(const std::string& checkpoint, const std::string& name, int levels) {
   std::error_code error;
   const fs::path folder = fs::absolute(checkpoint, error).parent_path();
-  for (const fs::path& place : {folder, folder.parent_path()}) {
+  fs::path place = folder;
+  for (int level = 0; level <= levels; ++level, place = place.parent_path()) {
     const fs::path config = place / name;
     if (fs::exists(config, error)) return config.string();
   }
+  const char* const up = levels == 1 ? " there or one folder up" : " there or up to two folders up";
   return Status::Refusal(KINGLET_NOT_FOUND, "configuration", folder.string(),
-                         name + " there or one folder up, or one named by --config", "none");
+                         name + up + ", or one named by --config", "none");
 }
 
 }  // namespace kinglet

@@ -17,9 +17,13 @@
 namespace kinglet {
 namespace {
 
-// Configurations have a few hundred bytes, and the parser's tree is many times larger than its
-// text.
-constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
+// Configurations have a few hundred bytes, or a list of all tokens; the parser's tree is many times
+// larger than its text.
+constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 22;
+// Aliases can make a small text a tree without end.
+constexpr size_t kMaxConfigValues = size_t{1} << 20;
+constexpr int kMaxConfigLevels = 16;
+constexpr int kMaxReferences = 16;  // one after the other
 
 template <class Number>
 std::optional<Number> ParseScalar(std::string_view text) {
@@ -60,15 +64,34 @@ std::string KindName(YAML::NodeType::value type) {
 
 // Turns the YAML library's tree into plain values.
 struct ConfigFileReader {
+  const std::string& path;
+  size_t values_left = kMaxConfigValues;
+
+  // A tag as it is written; none for what the library itself adds: "?" to a plain value, "!" to a
+  // quoted one.
+  static std::string TagOf(const YAML::Node& node) {
+    return node.Tag().size() > 1 ? node.Tag() : std::string();
+  }
   static ConfigFile::Scalar ScalarOf(const YAML::Node& node) {
-    // The library tags a quoted scalar "!" and a plain one "?".
     return {node.IsScalar() ? node.Scalar() : std::string(), node.Tag() == "!",
             LineOf(node.Mark())};
   }
 
-  static ConfigFile::Value ValueOf(const YAML::Node& node) {
+  Status Refuse(int line, const std::string& expected, const std::string& found) const {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "line " + std::to_string(line),
+                           expected, found);
+  }
+  Status Count(const YAML::Node& node) {
+    if (values_left-- > 0) return {};
+    return Refuse(LineOf(node.Mark()), "at most " + std::to_string(kMaxConfigValues) + " values",
+                  "more");
+  }
+
+  Result<ConfigFile::Value> ValueOf(const YAML::Node& node, int level) {
+    KINGLET_RETURN_IF_ERROR(Count(node));
     ConfigFile::Value value;
     value.scalar = ScalarOf(node);
+    value.tag = TagOf(node);
     if (node.IsNull()) {
       value.kind = ConfigFile::Kind::kNull;
     } else if (node.IsScalar()) {
@@ -76,31 +99,36 @@ struct ConfigFileReader {
     } else if (node.IsSequence()) {
       value.kind = ConfigFile::Kind::kList;
       for (const YAML::Node& item : node) {
+        KINGLET_RETURN_IF_ERROR(Count(item));
         if (!item.IsScalar()) value.kind = ConfigFile::Kind::kOther;
         value.items.push_back(ScalarOf(item));
       }
+    } else if (level < kMaxConfigLevels) {
+      value.kind = ConfigFile::Kind::kSection;
+      KINGLET_ASSIGN_OR_RETURN(value.section, SectionOf(node, level + 1));
     }
     return value;
   }
 
-  static Status Fill(const YAML::Node& root, ConfigFile* config) {
-    const auto refuse = [config](int line, const std::string& expected, const std::string& found) {
-      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, config->path_,
-                             "line " + std::to_string(line), expected, found);
-    };
-    if (root.IsNull()) return Status();
-    if (!root.IsMap()) {
-      return refuse(LineOf(root.Mark()), "a mapping of names to values", KindName(root.Type()));
-    }
-    for (const auto& entry : root) {
+  // REQUIRES: the node is a mapping.
+  Result<std::shared_ptr<const ConfigFile::Values>> SectionOf(const YAML::Node& node, int level) {
+    auto values = std::make_shared<ConfigFile::Values>();
+    for (const auto& entry : node) {
       const int line = LineOf(entry.first.Mark());
-      if (!entry.first.IsScalar()) return refuse(line, "a name", KindName(entry.first.Type()));
+      if (!entry.first.IsScalar()) return Refuse(line, "a name", KindName(entry.first.Type()));
       const std::string& name = entry.first.Scalar();
-      if (!config->values_.emplace(name, ValueOf(entry.second)).second) {
-        return refuse(line, "each name once", QuotedName(name) + " again");
+      KINGLET_ASSIGN_OR_RETURN(ConfigFile::Value value, ValueOf(entry.second, level));
+      if (!values->emplace(name, std::move(value)).second) {
+        return Refuse(line, "each name once", QuotedName(name) + " again");
       }
     }
-    return Status();
+    return std::shared_ptr<const ConfigFile::Values>(std::move(values));
+  }
+
+  Result<std::shared_ptr<const ConfigFile::Values>> Fill(const YAML::Node& root) {
+    if (root.IsNull()) return std::make_shared<const ConfigFile::Values>();
+    if (root.IsMap()) return SectionOf(root, 1);
+    return Refuse(LineOf(root.Mark()), "a mapping of names to values", KindName(root.Type()));
   }
 };
 
@@ -112,17 +140,15 @@ Result<ConfigFile> ConfigFile::Read(const std::string& path) {
                            std::to_string(file.size()));
   }
   KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-  ConfigFile config;
-  config.path_ = path;
   try {
-    KINGLET_RETURN_IF_ERROR(ConfigFileReader::Fill(YAML::Load(text), &config));
+    KINGLET_ASSIGN_OR_RETURN(auto values, ConfigFileReader{path}.Fill(YAML::Load(text)));
+    return ConfigFile(path, std::move(values));
   } catch (const YAML::Exception& error) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path,
                            "line " + std::to_string(LineOf(error.mark)), "YAML", error.msg);
   } catch (const std::exception& error) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "parsing", "YAML", error.what());
   }
-  return config;
 }
 
 Status ConfigFile::Refuse(const std::string& key, const Scalar& scalar, const std::string& expected,
@@ -133,34 +159,52 @@ Status ConfigFile::Refuse(const std::string& key, const Scalar& scalar, const st
 }
 
 bool ConfigFile::Has(const std::string& key) const {
-  const auto value = values_.find(key);
-  return value != values_.end() && value->second.kind != Kind::kNull;
+  const auto value = values_->find(key);
+  return value != values_->end() && value->second.kind != Kind::kNull;
+}
+
+std::vector<std::string> ConfigFile::Keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : *values_) keys.push_back(key);
+  return keys;
+}
+
+std::string ConfigFile::Tag(const std::string& key) const {
+  const auto value = values_->find(key);
+  return value == values_->end() ? std::string() : value->second.tag;
 }
 
 Result<const ConfigFile::Value*> ConfigFile::Find(const std::string& key,
                                                   const std::string& expected) const {
-  const auto value = values_.find(key);
-  if (value == values_.end()) {
+  const auto value = values_->find(key);
+  if (value == values_->end()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path_, QuotedName(key), expected,
                            "no such key");
   }
   return &value->second;
 }
 
-Result<const ConfigFile::Scalar*> ConfigFile::FindScalar(const std::string& key,
-                                                         const std::string& expected) const {
-  KINGLET_ASSIGN_OR_RETURN(const Value* value, Find(key, expected));
-  switch (value->kind) {
-    case Kind::kScalar:
-      return &value->scalar;
+Status ConfigFile::RefuseKind(const std::string& key, const Value& value,
+                              const std::string& expected) const {
+  switch (value.kind) {
     case Kind::kNull:
-      return Refuse(key, value->scalar, expected, "no value");
+      return Refuse(key, value.scalar, expected, "no value");
+    case Kind::kScalar:
+      return Refuse(key, value.scalar, expected, QuotedName(value.scalar.text));
     case Kind::kList:
-      return Refuse(key, value->scalar, expected, "a list");
+      return Refuse(key, value.scalar, expected, "a list");
+    case Kind::kSection:
     case Kind::kOther:
       break;
   }
-  return Refuse(key, value->scalar, expected, "a nested value");
+  return Refuse(key, value.scalar, expected, "a nested value");
+}
+
+Result<const ConfigFile::Scalar*> ConfigFile::FindScalar(const std::string& key,
+                                                         const std::string& expected) const {
+  KINGLET_ASSIGN_OR_RETURN(const Value* value, Find(key, expected));
+  if (value->kind == Kind::kScalar) return &value->scalar;
+  return RefuseKind(key, *value, expected);
 }
 
 Result<int64_t> ConfigFile::Integer(const std::string& key) const {
@@ -197,17 +241,52 @@ Result<bool> ConfigFile::Boolean(const std::string& key) const {
 Result<const ConfigFile::Value*> ConfigFile::FindList(const std::string& key,
                                                       const std::string& expected) const {
   KINGLET_ASSIGN_OR_RETURN(const Value* value, Find(key, expected));
-  switch (value->kind) {
-    case Kind::kList:
-      return value;
-    case Kind::kNull:
-      return Refuse(key, value->scalar, expected, "no value");
-    case Kind::kScalar:
-      return Refuse(key, value->scalar, expected, QuotedName(value->scalar.text));
-    case Kind::kOther:
-      break;
+  if (value->kind == Kind::kList) return value;
+  return RefuseKind(key, *value, expected);
+}
+
+Result<std::vector<std::string>> ConfigFile::Texts(const std::string& key) const {
+  KINGLET_ASSIGN_OR_RETURN(const Value* value, FindList(key, "a list of texts"));
+  std::vector<std::string> texts;
+  for (const Scalar& item : value->items) texts.push_back(item.text);
+  return texts;
+}
+
+Result<ConfigFile> ConfigFile::Section(const std::string& key) const {
+  const std::string expected = "a mapping of names to values";
+  KINGLET_ASSIGN_OR_RETURN(const Value* value, Find(key, expected));
+  if (value->kind == Kind::kSection) return ConfigFile(path_, value->section);
+  return RefuseKind(key, *value, expected);
+}
+
+Result<ConfigFile> ConfigFile::WithReferences(const ConfigFile& root) const {
+  auto values = std::make_shared<Values>();
+  for (const auto& [key, value] : *values_) {
+    KINGLET_ASSIGN_OR_RETURN(Value resolved, root.Resolved(key, value));
+    values->emplace(key, std::move(resolved));
   }
-  return Refuse(key, value->scalar, expected, "a nested value");
+  return ConfigFile(path_, std::move(values));
+}
+
+// The value of `key`, which may be a reference to one of this file's keys.
+Result<ConfigFile::Value> ConfigFile::Resolved(const std::string& key, const Value& value) const {
+  const std::string expected = "a reference to a key: !ref <key>";
+  const Value* at = &value;
+  for (int steps = 0; at->tag == "!ref" || at->tag == "!copy"; ++steps) {
+    const std::string& text = at->scalar.text;
+    const bool plain = text.size() > 2 && text.front() == '<' && text.back() == '>' &&
+                       text.find_first_of("<>[].", 1) == text.size() - 1;
+    if (!plain) return Refuse(key, at->scalar, expected, QuotedName(text));
+    const auto found = values_->find(text.substr(1, text.size() - 2));
+    if (found == values_->end()) {
+      return Refuse(key, at->scalar, expected, QuotedName(text) + ", and no such key");
+    }
+    if (steps == kMaxReferences) {
+      return Refuse(key, at->scalar, expected, "references without end");
+    }
+    at = &found->second;
+  }
+  return *at;
 }
 
 Result<std::vector<int64_t>> ConfigFile::Integers(const std::string& key) const {

@@ -194,7 +194,7 @@ class CacheWeightsKernel {
 
 Kernel BindOp(const WindowAttention& op, const BindContext& context) {
   if (!std::holds_alternative<SlotColumns>(op.positions)) return BindStreamedAttention(op, context);
-  if (op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
+  if (op.masked || op.window > kMaxWindow || op.key_size > kMaxKeySize) return {};
   return BindWindowAttention<WindowAttentionKernel>(op, context);
 }
 

@@ -54,7 +54,7 @@ std::shared_ptr<const RelativeTable> MakeRelativeTable(const RelativeRows& op, s
   AlignedVector<float> sinusoids(table->rows * width);
   for (size_t row = 0; row < table->rows; ++row) {
     RelativeSinusoidRow(std::span(frequencies), static_cast<uint32_t>(table->rows - 1 - row),
-                        sinusoids.data() + row * width);
+                        op.rounded, sinusoids.data() + row * width);
   }
   Project(weights[op.projection], sinusoids, context.vector, *table);
   context.weights.Consume(op.projection);

@@ -45,6 +45,7 @@ class StreamedAttentionKernel {
         values_(context, op.values),
         weights_(context.layout[op.weights]),
         out_(context.layout[op.out]),
+        words_(op.masked ? context.layout[op.masked->words] : Slot{}),
         scale_(AttentionScale<float>(op.key_size)) {
     if (const auto* relative = std::get_if<RelativeRows>(&op.positions)) {
       table_ = MakeRelativeTable(*relative, op.heads, op.key_size, op.window, context);
@@ -70,6 +71,7 @@ class StreamedAttentionKernel {
     const size_t first = FirstVisible(op_, frame.position);
     for (const Run<T>& run : runs) ContentScores(frame, run, weights);
     PositionScores(frame, first, weights);
+    if (op_.masked) MaskScores(frame, first, weights);
     for (size_t head = 0; head < op_.heads; ++head) {
       vector_->softmax(weights + head * op_.window, first, op_.window);
     }
@@ -165,6 +167,17 @@ class StreamedAttentionKernel {
         table_->constants.data() + row * heads, queries, scale_, window, weights + from);
   }
 
+  // Stores the token, and gives the slots of masked tokens their score.
+  void MaskScores(const StreamFrame& frame, size_t first, float* weights) const {
+    const RingWindow ring = WindowOf(op_, frame.position);
+    uint32_t* words = words_.At<uint32_t>(frame);
+    words[ring.newest] = frame.token;
+    for (size_t s = first; s < op_.window; ++s) {
+      if (words[ring.Slot(static_cast<uint32_t>(s))] != op_.masked->token) continue;
+      for (size_t head = 0; head < op_.heads; ++head) weights[head * op_.window + s] = kMaskedScore;
+    }
+  }
+
   // out[h] = sum over slots of weight * value for heads [head, head + count). Slots before `first`
   // are not visible and not read.
   void SumValues(const std::array<Run<T>, 3>& runs, const float* weights, size_t first, size_t head,
@@ -245,7 +258,7 @@ class StreamedAttentionKernel {
   Operand qkv_, keys_, values_;
   std::shared_ptr<const RelativeTable> table_;   // of relative positions
   std::shared_ptr<const std::vector<T>> start_;  // of one slot: keys, then values
-  Slot weights_, out_;
+  Slot weights_, out_, words_;
   float scale_;
 };
 

@@ -117,6 +117,12 @@ Steps BindOp(const WindowAttention& op, Binder& binder) {
   made.value_stride = op.value_size;
   made.masked = op.start != StreamStart::kZeros;
   made.restarts = op.restarts;
+  if (op.masked) {
+    static_assert(kMaskedTokenScore == kMaskedScore);
+    made.masks_token = true;
+    made.masked_token = op.masked->token;
+    made.words = binder.At(op.masked->words);
+  }
   made.scores.together = Together({op.key_size});
   made.weighted.together = Together({uint64_t{op.heads} * op.key_size, op.value_size});
   KINGLET_ASSIGN_OR_RETURN(

@@ -55,9 +55,12 @@ struct Attention {
   uint32_t heads, key_size, value_size, window;
   uint32_t query_stride, key_stride, value_stride;  // of a head, in elements
   bool codes;
-  bool of_source;  // slots are the rows of the source: nothing is stored, and all are visible
-  bool masked;     // slots that no token has filled are not visible
-  bool restarts;   // WindowAttention::restarts
+  bool of_source;    // slots are the rows of the source: nothing is stored, and all are visible
+  bool masked;       // slots that no token has filled are not visible
+  bool restarts;     // WindowAttention::restarts
+  bool masks_token;  // WindowAttention::masked
+  uint32_t masked_token;
+  Place words;                // with masks_token: [window] of uint32
   CodeRows scores, weighted;  // the products of codes with keys, and with values
 
   static constexpr uint32_t kValueThreads = 256;  // threads that share a weighted sum of codes
@@ -133,6 +136,11 @@ struct AttentionHead {
     const uint32_t farthest = p.positions.count - 1;
     return farthest - Least(p.window - 1 - s, farthest);
   }
+  KINGLET_HOST_DEVICE uint32_t* Words() const { return work.At<uint32_t>(lane, p.words); }
+  KINGLET_HOST_DEVICE bool IsMasked(uint32_t s) const {
+    if (!p.masks_token) return false;
+    return (s == p.window - 1 ? lane.token : Words()[window.Slot(s)]) == p.masked_token;
+  }
   KINGLET_HOST_DEVICE float* Weights() const {
     return work.At<float>(lane, p.weights) + uint64_t{head} * p.window;
   }
@@ -140,6 +148,9 @@ struct AttentionHead {
     return work.At<float>(lane, p.out) + uint64_t{head} * p.value_size;
   }
 };
+
+// kMaskedScore of kernels/attention_op.h, which is not C++17.
+inline constexpr float kMaskedTokenScore = -1e30f;
 
 namespace internal {
 
@@ -170,6 +181,10 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
       of.ValueInRing(p.window - 1)[i - 2 * p.key_size] = element;
     }
   });
+  // Every head's block knows the newest slot's token, which the first head's block stores.
+  if (stores && p.masks_token && of.head == 0) {
+    block.ForEach(1, [&](uint64_t) { of.Words()[of.window.newest] = of.lane.token; });
+  }
   if (begin < of.first) begin = of.first;
   if (begin >= end) return;
   const uint32_t count = end - begin;
@@ -192,7 +207,8 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
         });
   }
   const auto finish = [&](uint64_t i, float content) {
-    to[i] = (content + (has_positions ? to[i] : 0.0f)) * p.scale;
+    const float score = (content + (has_positions ? to[i] : 0.0f)) * p.scale;
+    to[i] = of.IsMasked(slot(i)) ? kMaskedTokenScore : score;
   };
   const auto key = [&](uint64_t i) { return of.Key(slot(i)); };
   if constexpr (std::is_same_v<T, float>) {

@@ -99,6 +99,8 @@ using Steps = Result<std::vector<Step>>;
 
 // One for each operation, each in the .cc file of the header with its kernels.
 Steps BindOp(const LayerNorm& op, Binder& binder);
+Steps BindOp(const RootMeanSquareNorm& op, Binder& binder);
+Steps BindOp(const ApplyActivation& op, Binder& binder);
 Steps BindOp(const Quantise& op, Binder& binder);
 Steps BindOp(const Add& op, Binder& binder);
 Steps BindOp(const AddScalar& op, Binder& binder);

@@ -27,27 +27,7 @@ Result<UnitLayer> LayerOf(Binder& binder, const DefineLayer& declared,
     layer.norm_parts = declared.norm == DefineLayer::Norm::kPerGroup ? layer.groups : 1;
   }
   layer.norm_epsilon = static_cast<float>(declared.norm_epsilon);
-  using Activation = UnitLayer::Activation;
-  switch (declared.activation) {
-    case DefineLayer::Activation::kNone:
-      layer.activation = Activation::kNone;
-      break;
-    case DefineLayer::Activation::kRelu:
-      layer.activation = Activation::kRelu;
-      break;
-    case DefineLayer::Activation::kGelu:
-      layer.activation = Activation::kGelu;
-      break;
-    case DefineLayer::Activation::kSwish:
-      layer.activation = Activation::kSwish;
-      break;
-    case DefineLayer::Activation::kTanh:
-      layer.activation = Activation::kTanh;
-      break;
-    case DefineLayer::Activation::kSigmoid:
-      layer.activation = Activation::kSigmoid;
-      break;
-  }
+  layer.activation = declared.activation;
   if (declared.skip != DefineLayer::Skip::kNone) {
     layer.joined_chunks = declared.skip == DefineLayer::Skip::kMix ? layer.groups : 1;
   }

@@ -11,13 +11,13 @@
 
 #include <cstdint>
 
+#include "kernels/activation.h"
 #include "kernels/cuda/embedding.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/real_product.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
 #include "kernels/cuda/vectors.h"
-#include "kernels/functions.h"
 
 namespace kinglet::cuda {
 
@@ -76,7 +76,6 @@ struct MapBin {
 
 // A layer of the unit (format/define_unit.h says what each field means).
 struct UnitLayer {
-  enum class Activation : uint32_t { kNone, kRelu, kGelu, kSwish, kTanh, kSigmoid };
   const float* weight;  // [out or out / groups, in / groups]
   const float* bias;    // [biases], repeated over the outputs; null: none
   uint32_t biases;
@@ -91,24 +90,6 @@ struct UnitLayer {
   uint32_t joined_chunks;  // chunks of e and of the previous output, in turn; 0: e is no input
   bool input_first;
   bool adds_before, adds_after;  // the previous output, before or after the activation
-
-  KINGLET_HOST_DEVICE float Activated(float x) const {
-    switch (activation) {
-      case Activation::kNone:
-        return x;
-      case Activation::kRelu:
-        return x > 0.0f ? x : 0.0f;
-      case Activation::kGelu:
-        return Gelu(x);
-      case Activation::kSwish:
-        return x * Sigmoid(x);
-      case Activation::kTanh:
-        return Tanh(x);
-      case Activation::kSigmoid:
-        return Sigmoid(x);
-    }
-    return x;
-  }
 };
 
 struct ComputeDefineRow : ByLane {
@@ -214,7 +195,7 @@ KINGLET_HOST_DEVICE inline void ApplyLayer(const UnitLayer& layer, const Block& 
   block.ForEach(layer.out, [&](uint64_t feature) {
     float value = output[feature];
     if (layer.adds_before) value += previous[feature];
-    value = layer.Activated(value);
+    value = Activated(layer.activation, value);
     if (layer.adds_after) value += previous[feature];
     output[feature] = value;
   });

@@ -26,6 +26,8 @@ class StepDemand {
   // Steps that read no weights and use no tensor cores.
   DeviceDemand operator()(const QuantiseVector&) const { return {}; }
   DeviceDemand operator()(const AddVector&) const { return {}; }
+  DeviceDemand operator()(const ScaleToUnitMeanSquare&) const { return {}; }
+  DeviceDemand operator()(const ActivateVector&) const { return {}; }
   DeviceDemand operator()(const AddOne&) const { return {}; }
   DeviceDemand operator()(const FixedPoint&) const { return {}; }
   DeviceDemand operator()(const LargestOfBlocks&) const { return {}; }

@@ -29,7 +29,7 @@ using Operations =
                  ScoreSlots, WeighValues, AppendToCache, CacheProducts, CacheTotal,
                  AddRowOfPosition, AddToHeads, CopyRow, GatherRow, PartProducts, SumOfParts,
                  LstmCell, GruCell, RnnCell, QrnnCell, AppendToBag, FeaturesOfBag, ScaleAndRelu,
-                 ComputeDefineRow>;
+                 ComputeDefineRow, ScaleToUnitMeanSquare, ActivateVector>;
 
 template <class T>
 Step MakeStep(const T& arguments) {

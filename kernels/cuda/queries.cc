@@ -26,6 +26,8 @@ bool Writes(const Op& op, BufferId id) {
                                },
                                [&](const EmbedRow& p) { return p.out == id; },
                                [&](const LayerNorm& p) { return p.y == id; },
+                               [&](const RootMeanSquareNorm& p) { return p.y == id; },
+                               [&](const ApplyActivation& p) { return p.x == id; },
                                [&](const MatVec& p) { return p.y == id; },
                                [&](const PartialProducts& p) { return p.partial == id; },
                                [&](const CodedSums& p) { return p.y == id; },
@@ -36,7 +38,8 @@ bool Writes(const Op& op, BufferId id) {
                                [&](const AddSinusoids& p) { return p.y == id; },
                                [&](const AddQueryBias& p) { return p.y == id; },
                                [&](const WindowAttention& p) {
-                                 return is_of({p.keys, p.values, p.weights, p.out});
+                                 return (p.masked && p.masked->words == id) ||
+                                        is_of({p.keys, p.values, p.weights, p.out});
                                },
                                [&](const LogSumExp& p) {
                                  return is_of({p.out, p.blocks});

@@ -19,7 +19,7 @@ Result<PositionRows> MakeRelativeRows(const RelativeRows& op, uint32_t heads, ui
   const uint64_t width = 2 * frequencies.size(), columns = uint64_t{heads} * key_size;
   std::vector<float> sinusoids(made.count * width);
   for (uint32_t row = 0; row < made.count; ++row) {
-    RelativeSinusoidRow(std::span(frequencies), made.count - 1 - row,
+    RelativeSinusoidRow(std::span(frequencies), made.count - 1 - row, op.rounded,
                         sinusoids.data() + row * width);
   }
   const std::vector<float> content = DecodedValues(tensors[op.content_bias]);

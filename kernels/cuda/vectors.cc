@@ -1,4 +1,4 @@
-// How LayerNorm, Quantise, Add and AddScalar become device steps (vectors.h).
+// How norms, activation functions, Quantise, Add and AddScalar become device steps (vectors.h).
 #include "kernels/cuda/bind.h"
 
 namespace kinglet::cuda {
@@ -11,6 +11,23 @@ Steps BindOp(const LayerNorm& op, Binder& binder) {
   KINGLET_ASSIGN_OR_RETURN(step.gain, binder.weights.Reals(op.gain));
   KINGLET_ASSIGN_OR_RETURN(step.bias, binder.weights.Reals(op.bias));
   step.epsilon = static_cast<float>(op.epsilon);
+  return std::vector<Step>{MakeStep(step)};
+}
+
+Steps BindOp(const RootMeanSquareNorm& op, Binder& binder) {
+  ScaleToUnitMeanSquare step{};
+  step.x = binder.At(op.x);
+  step.y = binder.At(op.y);
+  step.count = binder.Count(op.x);
+  step.epsilon = static_cast<float>(op.epsilon);
+  return std::vector<Step>{MakeStep(step)};
+}
+
+Steps BindOp(const ApplyActivation& op, Binder& binder) {
+  ActivateVector step{};
+  step.x = binder.At(op.x);
+  step.count = binder.Count(op.x);
+  step.activation = op.activation;
   return std::vector<Step>{MakeStep(step)};
 }
 

@@ -1,8 +1,8 @@
-// Steps on one vector of a lane: layer norm, quantisation, additions (kernels/op.h, LayerNorm,
-// Quantise, Add, AddScalar). C++17.
+// Steps on one vector of a lane: norms, activation functions, quantisation, additions
+// (kernels/op.h, LayerNorm, RootMeanSquareNorm, ApplyActivation, Quantise, Add, AddScalar). C++17.
 //
 // A block has a whole vector (ByLane) or 1,024 elements of it (ByElement); a thread has an element.
-// Only layer norm needs shared memory, for the chains of its two sums, which follow rule 4 of
+// Only norms need shared memory, for the chains of their sums, which follow rule 4 of
 // docs/NUMERICS.md.
 #ifndef KINGLET_KERNELS_CUDA_VECTORS_H_
 #define KINGLET_KERNELS_CUDA_VECTORS_H_
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/activation.h"
 #include "kernels/cuda/step.h"
 #include "kernels/cuda/sums.h"
 
@@ -82,6 +83,43 @@ KINGLET_HOST_DEVICE inline void Run(const NormaliseVector& p, const Work& work) 
   float* const squares = shared.Take<float>(BlockSumFloats(p.count));
   Normalise(work.block, work.At<float>(lane, p.x), p.count, p.epsilon, p.gain, p.bias,
             work.At<float>(lane, p.y), sums, squares);
+}
+
+// y = x / sqrt(mean of x^2 + epsilon). A unit is a lane.
+struct ScaleToUnitMeanSquare : ByLane {
+  Place x, y;  // [count] of reals
+  uint32_t count;
+  float epsilon;
+
+  KINGLET_HOST_DEVICE uint64_t SharedBytes() const {
+    return SharedMemory::Bytes<float>(BlockSumFloats(count));
+  }
+};
+
+KINGLET_HOST_DEVICE inline void Run(const ScaleToUnitMeanSquare& p, const Work& work) {
+  const Lane& lane = work.lanes[work.unit];
+  SharedMemory shared(work.block);
+  float* const chains = shared.Take<float>(BlockSumFloats(p.count));
+  const float* x = work.At<float>(lane, p.x);
+  float* y = work.At<float>(lane, p.y);
+  const float square = BlockSum(work.block, p.count, chains,
+                                [&](float sum, uint64_t i) { return fmaf(x[i], x[i], sum); }) /
+                       static_cast<float>(p.count);
+  const float deviation = sqrtf(square + p.epsilon);
+  work.block.ForEach(p.count, [&](uint64_t i) { y[i] = x[i] / deviation; });
+}
+
+// x = activation(x).
+struct ActivateVector : ByElement {
+  Place x;  // [count] of reals
+  Activation activation;
+};
+
+KINGLET_HOST_DEVICE inline void Run(const ActivateVector& p, const Work& work) {
+  EachElement(work, p.count, [&](const Lane& lane, uint64_t i) {
+    float* const x = work.At<float>(lane, p.x) + i;
+    *x = Activated(p.activation, *x);
+  });
 }
 
 // codes = round(clamp(x) / step). A unit is a lane.

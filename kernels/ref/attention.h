@@ -31,6 +31,7 @@ class WindowAttentionKernel {
         values_(plan, layout, op.values),
         weights_(layout[op.weights]),
         out_(layout[op.out]),
+        words_(op.masked ? layout[op.masked->words] : Slot{}),
         scale_(AttentionScale<T>(op.key_size)) {
     if (const auto* slots = std::get_if<SlotColumns>(&op.positions)) {
       columns_ = store.Get(slots->columns);
@@ -112,6 +113,7 @@ class WindowAttentionKernel {
 
   void Store(StreamFrame& frame) const {
     const size_t slot = WindowOf(op_, frame.position).newest;
+    if (op_.masked) words_.At<uint32_t>(frame)[slot] = frame.token;
     for (size_t head = 0; head < op_.heads; ++head) {
       const size_t key_at = QueryAt(head) + op_.key_size;
       keys_.CopyFrom(frame, (slot * op_.heads + head) * op_.key_size, qkv_, key_at, op_.key_size);
@@ -124,11 +126,17 @@ class WindowAttentionKernel {
     const size_t first = FirstVisible(op_, frame.position);
     T* weights = weights_.At<T>(frame) + head * op_.window;
     for (size_t s = 0; s < op_.window; ++s) {
-      weights[s] = s < first ? T{0} : Score(frame, head, s);
+      weights[s] = s < first            ? T{0}
+                   : IsMasked(frame, s) ? static_cast<T>(kMaskedScore)
+                                        : Score(frame, head, s);
     }
     SoftmaxInPlace(weights, first, op_.window);
     T* out = out_.At<T>(frame) + head * op_.value_size;
     for (size_t c = 0; c < op_.value_size; ++c) out[c] = WeightedValue(frame, head, c, weights);
+  }
+
+  bool IsMasked(const StreamFrame& frame, size_t s) const {
+    return op_.masked && words_.At<uint32_t>(frame)[SlotOf(frame, s)] == op_.masked->token;
   }
 
   T Score(const StreamFrame& frame, size_t head, size_t s) const {
@@ -184,7 +192,7 @@ class WindowAttentionKernel {
   SharedWeights columns_;                         // of SlotColumns
   std::shared_ptr<const RelativeTable<T>> rows_;  // of RelativeRows
   std::shared_ptr<const Start> start_;
-  Slot weights_, out_;
+  Slot weights_, out_, words_;
   T scale_;
 };
 

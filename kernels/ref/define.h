@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/activation.h"
 #include "kernels/backend.h"
-#include "kernels/functions.h"
 #include "kernels/op.h"
 #include "kernels/ref/elementwise.h"
 #include "kernels/ref/sum.h"
@@ -116,24 +116,6 @@ class DefineLayers {
     for (uint64_t group = 0; group < layer.groups; ++group) {
       for (uint64_t j = 0; j < width; ++j) to[j * layer.groups + group] = *from++;
     }
-  }
-
-  static T Activated(DefineLayer::Activation activation, T x) {
-    switch (activation) {
-      case DefineLayer::Activation::kNone:
-        return x;
-      case DefineLayer::Activation::kRelu:
-        return x > T{0} ? x : T{0};
-      case DefineLayer::Activation::kGelu:
-        return Gelu(x);
-      case DefineLayer::Activation::kSwish:
-        return x * Sigmoid(x);
-      case DefineLayer::Activation::kTanh:
-        return Tanh(x);
-      case DefineLayer::Activation::kSigmoid:
-        return Sigmoid(x);
-    }
-    return x;
   }
 
   // `output` from e and the previous output of `width` features.

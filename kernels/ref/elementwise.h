@@ -1,10 +1,11 @@
-// Layer normalisation, quantising and sums.
+// Normalisation, activation functions, quantising and sums.
 #ifndef KINGLET_KERNELS_REF_ELEMENTWISE_H_
 #define KINGLET_KERNELS_REF_ELEMENTWISE_H_
 
 #include <cmath>
 #include <vector>
 
+#include "kernels/activation.h"
 #include "kernels/ref/operand.h"
 #include "kernels/ref/quantise.h"
 #include "kernels/ref/sum.h"
@@ -51,6 +52,43 @@ class LayerNormKernel {
   Slot x_, y_;
   SharedWeights gain_, bias_;
   T epsilon_;
+};
+
+// Passes, division and square root as in NormaliseVector.
+template <class T>
+class RootMeanSquareNormKernel {
+ public:
+  RootMeanSquareNormKernel(const RootMeanSquareNorm& op, const BufferLayout& layout)
+      : x_(layout[op.x]), y_(layout[op.y]), epsilon_(static_cast<T>(op.epsilon)) {}
+
+  void operator()(StreamFrame& frame) const {
+    const T* x = x_.At<T>(frame);
+    T* y = y_.At<T>(frame);
+    const auto element = [x](size_t i) { return x[i]; };
+    const T square = Dot<T>(x_.count, element, element) / static_cast<T>(x_.count);
+    const T deviation = std::sqrt(square + epsilon_);
+    for (size_t i = 0; i < x_.count; ++i) y[i] = x[i] / deviation;
+  }
+
+ private:
+  Slot x_, y_;
+  T epsilon_;
+};
+
+template <class T>
+class ActivateKernel {
+ public:
+  ActivateKernel(const ApplyActivation& op, const BufferLayout& layout)
+      : x_(layout[op.x]), activation_(op.activation) {}
+
+  void operator()(StreamFrame& frame) const {
+    T* x = x_.At<T>(frame);
+    for (size_t i = 0; i < x_.count; ++i) x[i] = Activated(activation_, x[i]);
+  }
+
+ private:
+  Slot x_;
+  Activation activation_;
 };
 
 template <class T>

@@ -54,6 +54,12 @@ struct Binder {
   Kernel operator()(const LayerNorm& op) const {
     return WithWeights(LayerNormKernel<T>(op, layout, store));
   }
+  Kernel operator()(const RootMeanSquareNorm& op) const {
+    return {EachFrame(RootMeanSquareNormKernel<T>(op, layout))};
+  }
+  Kernel operator()(const ApplyActivation& op) const {
+    return {EachFrame(ActivateKernel<T>(op, layout))};
+  }
   Kernel operator()(const MatVec& op) const {
     return WithWeights(MatVecKernel<T>(op, plan, layout, store));
   }

@@ -32,7 +32,7 @@ class RelativeTable {
     std::vector<T> sinusoids(width);
     for (size_t row = 0; row < count_; ++row) {
       const auto distance = static_cast<uint32_t>(count_ - 1 - row);
-      RelativeSinusoidRow<T>(frequencies->values, distance, sinusoids.data());
+      RelativeSinusoidRow<T>(frequencies->values, distance, op.rounded, sinusoids.data());
       for (size_t i = 0; i < columns; ++i) {
         keys_[row * columns + i] = Dot<T>(
             width, [&](size_t j) { return static_cast<T>(projection->Value(i, j)); },

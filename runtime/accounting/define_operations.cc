@@ -1,26 +1,26 @@
 #include "runtime/accounting/define_operations.h"
 
 namespace kinglet {
-namespace {
 
-OperationTally ActivationOf(DefineLayer::Activation activation, double n) {
+OperationTally ActivationOperations(Activation activation, double n) {
   switch (activation) {
-    case DefineLayer::Activation::kNone:
+    case Activation::kNone:
       return {};
     // One function of each number.
-    case DefineLayer::Activation::kRelu:
-    case DefineLayer::Activation::kTanh:
-    case DefineLayer::Activation::kSigmoid:
+    case Activation::kRelu:
+    case Activation::kTanh:
+    case Activation::kSigmoid:
       return {0, 0, n};
-    // The same, and the number times it.
-    case DefineLayer::Activation::kGelu:
-    case DefineLayer::Activation::kSwish:
+    // The same, and the number, or the slope, times it.
+    case Activation::kGelu:
+    case Activation::kSwish:
+    case Activation::kLeakyRelu:
       return {n, 0, n};
+    case Activation::kDoubleSwish:
+      return {n, n, n};
   }
   return {};
 }
-
-}  // namespace
 
 DefineOperations OperationsOf(const DefineLayer& layer) {
   const auto out = static_cast<double>(layer.out);
@@ -36,7 +36,7 @@ DefineOperations OperationsOf(const DefineLayer& layer) {
     operations.norm = {(layer.norm_gain ? 2 : 1) * out, (layer.norm_offset ? 5 : 4) * out - parts,
                        out + 3 * parts};
   }
-  operations.activation = ActivationOf(layer.activation, out);
+  operations.activation = ActivationOperations(layer.activation, out);
   if (layer.residual != DefineLayer::Residual::kNone) operations.residual = {0, out, 0};
   return operations;
 }

@@ -18,6 +18,9 @@ struct DefineOperations {
 
 DefineOperations OperationsOf(const DefineLayer& layer);
 
+// An activation function of n numbers.
+OperationTally ActivationOperations(Activation activation, double n);
+
 }  // namespace kinglet
 
 #endif  // KINGLET_RUNTIME_ACCOUNTING_DEFINE_OPERATIONS_H_

@@ -91,6 +91,15 @@ class StepMeter {
     Add("", {2 * n, 5 * n - 1, n + 3});
   }
 
+  // n squares, n - 1 additions and a division; epsilon and a root; a division for each element.
+  void operator()(const RootMeanSquareNorm& op) const {
+    const double n = Real(plan_.buffer(op.x).count);
+    Add("", {n, n, n + 2});
+  }
+  void operator()(const ApplyActivation& op) const {
+    Add("", ActivationOperations(op.activation, Real(plan_.buffer(op.x).count)));
+  }
+
   void operator()(const MatVec& op) const {
     const TensorView& weight = plan_.weights[op.weight];
     const double rows = Real(Rows(weight.shape)), cols = Real(Cols(weight.shape));

@@ -82,6 +82,15 @@ class StepRules {
     Add("", LayerNormalisation(Real(plan_.buffer(op.x).count)));
   }
 
+  // Squares, mean, root and divisions: by the notebook's formula for layer norm, without the mean,
+  // gain and bias that this norm lacks.
+  void operator()(const RootMeanSquareNorm& op) const {
+    Add("", {0, 0, 3 * Real(plan_.buffer(op.x).count)});
+  }
+  void operator()(const ApplyActivation& op) const {
+    Add("", ActivationOperations(op.activation, Real(plan_.buffer(op.x).count)));
+  }
+
   // A token is charged for every product, whichever cluster its word is in.
   void operator()(const MatVec& op) const {
     AddLinear("", op.weight, op.bias, 1);
@@ -255,6 +264,8 @@ class StorageRules {
   }
   // Gain and bias could be folded into the layer that follows: free.
   void operator()(const LayerNorm&) const {}
+  void operator()(const RootMeanSquareNorm&) const {}
+  void operator()(const ApplyActivation&) const {}
   void operator()(const MatVec& op) const {
     Charge(op.weight);
     if (op.bias) Charge(*op.bias);

@@ -66,6 +66,8 @@ class StepTracer {
     Write(op.out);
   }
   void operator()(const LayerNorm& op) const { op.Operands(*this); }
+  void operator()(const RootMeanSquareNorm& op) const { op.Operands(*this); }
+  void operator()(const ApplyActivation& op) const { op.Operands(*this); }
   void operator()(const MatVec& op) const {
     Read(op.x);
     Write(op.y, op.y_offset, Rows(plan_.weights[op.weight].shape));
@@ -99,6 +101,10 @@ class StepTracer {
     const uint64_t visible = zeros ? op.window : window.filled;
     Read(op.keys, 0, visible * key_row);
     Read(op.values, 0, visible * value_row);
+    if (op.masked) {
+      Write(op.masked->words, slot, 1);
+      Read(op.masked->words, 0, visible);
+    }
     const uint64_t weighed =
         WeighsWholeWindow(op) ? op.window : op.window - FirstVisible(op, path_.position);
     Write(op.weights, 0, op.heads * weighed);

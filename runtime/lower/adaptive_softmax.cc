@@ -71,14 +71,17 @@ class SoftmaxLowering {
     builder_.plan().clusters.push_back(cluster);
   }
 
-  // What the products with a table read: the hidden state as it is, or its projection, for which
-  // the training code has no quantiser and the block says how it is treated.
+  // What the products with a table read: the hidden state, or its projection. Where these are
+  // reals, no training code has a quantiser for them, and the block says how they are treated.
   struct TableInput {
     BufferId x;
     TailInput treatment;
   };
   TableInput Project(const std::string& name, const std::optional<TensorId>& projection) {
-    if (!projection) return {hidden_, TailInput::kAsIs};
+    if (!projection) {
+      return {hidden_,
+              builder_.plan().buffer(hidden_).quantiser ? TailInput::kAsIs : block_.tail_input};
+    }
     const BufferId projected =
         builder_.Reals(name + ".projected", Rows(builder_.plan().weights[*projection].shape));
     builder_.AddProduct("softmax." + name + ".projection",

@@ -32,6 +32,13 @@ struct SourceMemory {
 // Adds the step that writes the token's vector to `residual`, [width] of reals.
 void LowerEmbedding(const AdaptiveEmbedding& block, BufferId residual, PlanBuilder& builder);
 
+// Adds the steps that compute the dense layers from `x`, reals or codes, to `y`, reals of the last
+// layer's width. The steps of layer i are named "<block's name>.<i>" and what follows it.
+void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuilder& builder);
+// Adds the step "<name>.activation" on x, reals; none for Activation::kNone.
+void LowerActivation(Activation activation, const std::string& name, BufferId x,
+                     PlanBuilder& builder);
+
 // Adds the steps that add absolute positions to the residual stream and then update it in place,
 // layer by layer. `memories`: what the cross-attention of each layer reads; empty without an
 // encoder.
@@ -45,9 +52,9 @@ void LowerPositions(const TransformerDecoder& block, const std::string& name, Bu
 // Parts of layers. Each takes its (normalised) input and returns the sublayer's output; buffers are
 // named "<name>.<what>".
 
-// The feed-forward network. Returns [width].
-BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,
-                          BufferId input, PlanBuilder& builder);
+// The feed-forward network of a layer of the block. Returns [block.width].
+BufferId LowerFeedForward(const TransformerDecoder& block, const TransformerLayer& layer,
+                          const std::string& name, BufferId input, PlanBuilder& builder);
 // Cross-attention: attention to the encoded source. Returns [block.width].
 BufferId LowerCrossAttention(const TransformerDecoder& block, const CrossAttention& cross,
                              const SourceMemory& memory, const std::string& name, BufferId input,
@@ -71,16 +78,16 @@ void LowerEncoder(const TransformerEncoder& block, const TransformerDecoder& dec
 
 // Lowers a recurrent decoder (LSTM, GRU, QRNN, ReLU or tanh cells). A token begins with all
 // products of the previous token's vectors, so that these can be overwritten and no state is held
-// twice. The last layer's output is named "hidden". REQUIRES: the block outlives it.
+// twice. The last layer's output gets the name given. REQUIRES: the block outlives it.
 class RecurrentLowering {
  public:
   // Makes the buffers between the layers.
-  RecurrentLowering(const RecurrentDecoder& block, PlanBuilder& builder);
+  RecurrentLowering(const RecurrentDecoder& block, const std::string& output, PlanBuilder& builder);
 
   // The input of the first layer, [inputs] of reals, which the embedding fills.
   BufferId embedded() const { return input_.reals; }
   // The output of the last layer: reals or codes.
-  BufferId hidden() const { return outputs_.back().codes; }
+  BufferId decoded() const { return outputs_.back().codes; }
 
   void LowerPreviousProducts();  // before the embedding
   void LowerLayers();            // after it

@@ -1,6 +1,7 @@
 #include "runtime/lower/lower.h"
 
 #include <optional>
+#include <string>
 
 #include "runtime/lower/blocks.h"
 #include "runtime/lower/builder.h"
@@ -21,28 +22,63 @@ std::optional<CacheBuffers> AppendTo(const NeuralCache* cache, BufferId hidden,
   return LowerCacheAppend(*cache, hidden, builder);
 }
 
-Context LowerContext(const TransformerDecoder& decoder, const AdaptiveEmbedding& embedding,
-                     const NeuralCache* cache, std::span<const SourceMemory> memories,
-                     PlanBuilder& builder) {
-  // After the last layer the residual stream is the hidden state.
-  const BufferId residual = builder.Reals("hidden", decoder.width, !decoder.output.has_value());
-  const BufferId hidden = decoder.output
-                              ? builder.Codes("hidden.codes", decoder.width, *decoder.output, true)
-                              : residual;
-  const Context context{hidden, AppendTo(cache, hidden, builder)};
-  LowerEmbedding(embedding, residual, builder);
+// The blocks around the decoder; null where the model has none.
+struct Surroundings {
+  const AdaptiveEmbedding& embedding;
+  const DenseLayers* input_layers;
+  const DenseLayers* output_layers;
+  const NeuralCache* cache;
+};
+
+// The hidden state: what the output layers compute, or, without them, the decoder's output.
+BufferId HiddenOf(const Surroundings& around, BufferId decoded, PlanBuilder& builder) {
+  if (around.output_layers == nullptr) return decoded;
+  const TensorId last = around.output_layers->layers.back().weight;
+  return builder.Reals("hidden", Rows(builder.plan().weights[last].shape), true);
+}
+
+// Fills the decoder's input with the token's vector.
+void LowerInput(const Surroundings& around, BufferId input, PlanBuilder& builder) {
+  if (around.input_layers == nullptr) return LowerEmbedding(around.embedding, input, builder);
+  const BufferId row = builder.Reals("embedding", around.embedding.width);
+  LowerEmbedding(around.embedding, row, builder);
+  LowerDenseLayers(*around.input_layers, row, input, builder);
+}
+
+void LowerOutput(const Surroundings& around, BufferId decoded, BufferId hidden,
+                 PlanBuilder& builder) {
+  if (around.output_layers != nullptr) {
+    LowerDenseLayers(*around.output_layers, decoded, hidden, builder);
+  }
+}
+
+Context LowerContext(const TransformerDecoder& decoder, const Surroundings& around,
+                     std::span<const SourceMemory> memories, PlanBuilder& builder) {
+  // After the last layer the residual stream is the decoder's output.
+  const std::string name = DecodedName(around.output_layers);
+  const bool kept = around.output_layers == nullptr;
+  const BufferId residual = builder.Reals(name, decoder.width, kept && !decoder.output);
+  const BufferId decoded =
+      decoder.output ? builder.Codes(name + ".codes", decoder.width, *decoder.output, kept)
+                     : residual;
+  const BufferId hidden = HiddenOf(around, decoded, builder);
+  const Context context{hidden, AppendTo(around.cache, hidden, builder)};
+  LowerInput(around, residual, builder);
   LowerDecoder(decoder, residual, memories, builder);
-  if (decoder.output) builder.AddStep("hidden.quantise", Quantise{residual, hidden});
+  if (decoder.output) builder.AddStep(name + ".quantise", Quantise{residual, decoded});
+  LowerOutput(around, decoded, hidden, builder);
   return context;
 }
 
-Context LowerContext(const RecurrentDecoder& decoder, const AdaptiveEmbedding& embedding,
-                     const NeuralCache* cache, PlanBuilder& builder) {
-  RecurrentLowering lowering(decoder, builder);
-  const Context context{lowering.hidden(), AppendTo(cache, lowering.hidden(), builder)};
+Context LowerContext(const RecurrentDecoder& decoder, const Surroundings& around,
+                     PlanBuilder& builder) {
+  RecurrentLowering lowering(decoder, DecodedName(around.output_layers), builder);
+  const BufferId hidden = HiddenOf(around, lowering.decoded(), builder);
+  const Context context{hidden, AppendTo(around.cache, hidden, builder)};
   lowering.LowerPreviousProducts();
-  LowerEmbedding(embedding, lowering.embedded(), builder);
+  LowerInput(around, lowering.embedded(), builder);
   lowering.LowerLayers();
+  LowerOutput(around, lowering.decoded(), hidden, builder);
   return context;
 }
 
@@ -87,9 +123,11 @@ Result<Plan> Lower(const ModelDescription& description, std::span<const TensorVi
   const auto* encoder = FindBlock<TransformerEncoder>(description);
   std::vector<SourceMemory> memories;
   if (encoder != nullptr) memories = MakeSourceMemories(*transformer, *encoder, builder);
+  const Surroundings around{*embedding, FindDenseLayers(description, DensePlace::kInput),
+                            FindDenseLayers(description, DensePlace::kOutput), cache};
   const Context context = transformer != nullptr
-                              ? LowerContext(*transformer, *embedding, cache, memories, builder)
-                              : LowerContext(*recurrent, *embedding, cache, builder);
+                              ? LowerContext(*transformer, around, memories, builder)
+                              : LowerContext(*recurrent, around, builder);
   plan.context = {0, builder.step_count()};
   plan.hidden = context.hidden;
 

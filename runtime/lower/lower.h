@@ -11,6 +11,12 @@
 
 namespace kinglet {
 
+// The name of the buffer of the decoder's output, which the output layers read; without them it is
+// the hidden state. Of a quantised decoder, the name of its reals.
+inline const char* DecodedName(const DenseLayers* output_layers) {
+  return output_layers == nullptr ? "hidden" : "decoded";
+}
+
 // Lowers a description. `tensors` is the directory that its tensor ids index; only shapes are read.
 // The plan refers to the directory, which must outlive it. Errors: KINGLET_INVALID_MODEL if a block
 // is missing.

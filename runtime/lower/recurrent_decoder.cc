@@ -17,7 +17,8 @@ std::string LayerName(size_t index) { return "layers." + std::to_string(index); 
 
 }  // namespace
 
-RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, PlanBuilder& builder)
+RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, const std::string& output,
+                                     PlanBuilder& builder)
     : block_(block), builder_(builder) {
   const size_t layers = block.layers.size();
   input_ = Make("embedded", block.inputs, false, ReadsPreviousInput(block.layers[0]), block.input);
@@ -26,7 +27,7 @@ RecurrentLowering::RecurrentLowering(const RecurrentDecoder& block, PlanBuilder&
     const bool last = i + 1 == layers;
     const bool kept = last || !IsQrnn(layer) || ReadsPreviousInput(block.layers[i + 1]);
     // A GRU mixes its previous output, as reals, into the next one.
-    outputs_.push_back(Make(last ? "hidden" : LayerName(i) + ".hidden", layer.units,
+    outputs_.push_back(Make(last ? output : LayerName(i) + ".hidden", layer.units,
                             layer.cell == RecurrentCell::kGru, kept, layer.output));
   }
 }

@@ -15,6 +15,10 @@ class DecoderLowering {
 
   void Lower() {
     LowerPositions(block_, "positions", residual_, builder_);
+    if (block_.masked_token) {
+      masked_ =
+          MaskedToken{builder_.Words("tokens", Ring{.slots = block_.window}), *block_.masked_token};
+    }
     for (size_t i = 0; i < block_.layers.size(); ++i) {
       const TransformerLayer& layer = block_.layers[i];
       name_ = "layers." + std::to_string(i);
@@ -28,10 +32,13 @@ class DecoderLowering {
                                                    input, builder_);
                       });
       }
-      LowerSublayer("2", layer.inner_norm_gain, layer.inner_norm_bias, At(layer, &Q::inner_input),
-                    [&](BufferId input) {
-                      return LowerFeedForward(layer, block_.width, name_, input, builder_);
-                    });
+      LowerSublayer(
+          "2", layer.inner_norm_gain, layer.inner_norm_bias, At(layer, &Q::inner_input),
+          [&](BufferId input) { return LowerFeedForward(block_, layer, name_, input, builder_); });
+      if (layer.end_epsilon) {
+        builder_.AddStep(name_ + ".norm",
+                         RootMeanSquareNorm{residual_, *layer.end_epsilon, residual_});
+      }
     }
     if (!block_.final_norm_gain) return;
     builder_.AddStep("final_norm",
@@ -45,23 +52,25 @@ class DecoderLowering {
     return {x, gain, bias, block_.epsilon, y};
   }
 
-  // x + f(norm(x)), or norm(x + f(x)). `function` takes f's input and returns its output.
+  // x + f(norm(x)), norm(x + f(x)) or x + f(x). `function` takes f's input and returns its output.
   template <class Function>
-  void LowerSublayer(const std::string& number, TensorId gain, TensorId bias,
+  void LowerSublayer(const std::string& number, std::optional<TensorId> gain,
+                     std::optional<TensorId> bias,
                      const std::optional<ActivationQuantiser>& quantiser,
                      const Function& function) {
     const std::string norm_name = name_ + ".norm" + number;
-    const bool pre = block_.norm_order == NormOrder::kPre;
     BufferId input = residual_;
-    if (pre) {
+    if (block_.norm_order == NormOrder::kPre) {
       input = builder_.Reals(norm_name, block_.width);
-      builder_.AddStep(norm_name, Norm(gain, bias, residual_, input));
+      builder_.AddStep(norm_name, Norm(*gain, *bias, residual_, input));
       input = builder_.Quantised(norm_name + ".quantise", input, quantiser);
     } else {
       input = builder_.QuantisedAs(name_ + ".input" + number, residual_, quantiser);
     }
     builder_.AddStep(name_ + ".residual" + number, Add{function(input), residual_});
-    if (!pre) builder_.AddStep(norm_name, Norm(gain, bias, residual_, residual_));
+    if (block_.norm_order == NormOrder::kPost) {
+      builder_.AddStep(norm_name, Norm(*gain, *bias, residual_, residual_));
+    }
   }
 
   BufferId LowerAttention(const TransformerLayer& layer, BufferId input) {
@@ -84,11 +93,12 @@ class DecoderLowering {
                           },
                           [&](const RelativeSinusoids& relative) {
                             attention.positions = RelativeRows{
-                                *layer.positions, relative.frequencies, *layer.content_bias,
-                                *layer.position_bias, relative.clamp};
+                                *layer.positions,     relative.frequencies, *layer.content_bias,
+                                *layer.position_bias, relative.clamp,       relative.rounded};
                           },
                           // LowerPositions added them to the embedding.
-                          []<OneOf<AbsoluteSinusoids, PositionTable> Added>(const Added&) {}},
+                          []<OneOf<AbsoluteSinusoids, PositionTable> Added>(const Added&) {},
+                          [](const NoPositions&) {}},
                block_.positions);
     attention.heads = block_.heads;
     attention.key_size = block_.key_size;
@@ -97,6 +107,7 @@ class DecoderLowering {
     attention.start = block_.start;
     attention.start_row = layer.start;
     attention.restarts = IsAbsolute(block_.positions);
+    attention.masked = masked_;
     attention.weights_quantiser = At(layer, &Q::weights);
     attention.weights = builder_.Reals(name_ + ".attention_weights", heads * block_.window);
     attention.out = builder_.Reals(name_ + ".attended", heads * block_.value_size);
@@ -113,6 +124,7 @@ class DecoderLowering {
   BufferId residual_;
   std::span<const SourceMemory> memories_;  // by layer
   PlanBuilder& builder_;
+  std::optional<MaskedToken> masked_;
   std::string name_;  // of the layer
 };
 
@@ -129,20 +141,22 @@ void LowerPositions(const TransformerDecoder& block, const std::string& name, Bu
                    builder.AddStep(name, AddPositionRow{table.table, block.window, residual});
                  },
                  // Attention has these.
-                 []<OneOf<SlotPositions, RelativeSinusoids> Scored>(const Scored&) {}},
+                 []<OneOf<SlotPositions, RelativeSinusoids> Scored>(const Scored&) {},
+                 [](const NoPositions&) {}},
       block.positions);
 }
 
-BufferId LowerFeedForward(const TransformerLayer& layer, uint32_t width, const std::string& name,
-                          BufferId input, PlanBuilder& builder) {
+BufferId LowerFeedForward(const TransformerDecoder& block, const TransformerLayer& layer,
+                          const std::string& name, BufferId input, PlanBuilder& builder) {
   using Q = TransformerLayerQuantisers;
   const BufferId inner =
       builder.Reals(name + ".inner", Rows(builder.plan().weights[layer.inner_weight].shape));
   MatVec fc0{layer.inner_weight, layer.inner_bias, input, inner};
-  fc0.relu = true;
+  fc0.relu = block.activation == Activation::kRelu;
   builder.AddProduct(name + ".fc0", fc0);
+  if (!fc0.relu) LowerActivation(block.activation, name + ".fc0", inner, builder);
   const BufferId codes = builder.Quantised(name + ".fc0.quantise", inner, At(layer, &Q::inner));
-  const BufferId outer = builder.Reals(name + ".outer", width);
+  const BufferId outer = builder.Reals(name + ".outer", block.width);
   builder.AddProduct(name + ".fc3", MatVec{layer.outer_weight, layer.outer_bias, codes, outer});
   return builder.Quantised(name + ".fc3.quantise", outer, At(layer, &Q::outer));
 }

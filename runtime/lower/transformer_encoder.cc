@@ -78,7 +78,7 @@ class EncoderLowering {
     const TransformerLayer& layer = stack_.layers[index];
     const std::string name = LayerName(index);
     builder_.AddStep(name + ".hidden.store", StoreRow{residual_, residuals_});
-    AddNorm(name + ".norm1", layer.attention_norm_gain, layer.attention_norm_bias);
+    AddNorm(name + ".norm1", *layer.attention_norm_gain, *layer.attention_norm_bias);
     const BufferId input =
         builder_.QuantisedAs(name + ".norm1", norm_, At(layer, &Q::attention_input));
     builder_.AddProduct(name + ".qkv", MatVec{layer.qkv_weight, layer.qkv_bias, input, qkv_});
@@ -97,10 +97,10 @@ class EncoderLowering {
     const BufferId out = builder_.Reals(name + ".out", stack_.width);
     builder_.AddProduct(name + ".out", MatVec{layer.out_weight, layer.out_bias, attended, out});
     builder_.AddStep(name + ".residual1", Add{out, residual_});
-    AddNorm(name + ".norm2", layer.inner_norm_gain, layer.inner_norm_bias);
+    AddNorm(name + ".norm2", *layer.inner_norm_gain, *layer.inner_norm_bias);
     const BufferId input = builder_.QuantisedAs(name + ".norm2", norm_, At(layer, &Q::inner_input));
     builder_.AddStep(name + ".residual2",
-                     Add{LowerFeedForward(layer, stack_.width, name, input, builder_), residual_});
+                     Add{LowerFeedForward(stack_, layer, name, input, builder_), residual_});
   }
 
   // Computes what the cross-attention of each layer of the decoder reads.

@@ -38,10 +38,12 @@ class ModuleNodes {
     Put(const_cast<PickleNode*>(state->Find(part)), name, value);
   }
 
- private:
+  // An entry of a dict.
   void Put(PickleNode* dict, const std::string& name, PickleNode* value) {
     std::get<PickleDict>(dict->value).items.emplace_back(Add(name), value);
   }
+
+ private:
   std::deque<PickleNode> nodes_;
 };
 

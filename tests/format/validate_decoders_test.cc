@@ -115,7 +115,7 @@ TEST(ValidateDecoders, Transformers) {
   };
   const HostileEdit edits[] = {
       {"block decoder, norm order",
-       [](EditableFile& file) { file.Decoder().norm_order = static_cast<editable::NormOrder>(2); }},
+       [](EditableFile& file) { file.Decoder().norm_order = static_cast<editable::NormOrder>(3); }},
       {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = 0; }},
       {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = -1e-5; }},
       {"block decoder, epsilon", [](EditableFile& file) { file.Decoder().epsilon = kNanFloat; }},

@@ -55,7 +55,7 @@ TEST(Sinusoids, KnownValues) {
 TEST(Sinusoids, RowsAreSinesThenCosines) {
   const std::vector<float> frequencies = {1.0f, 0.1f};
   double row[4];
-  RelativeSinusoidRow<double>(frequencies, 3, row);
+  RelativeSinusoidRow<double>(frequencies, 3, false, row);
   EXPECT_EQ(row[0], Sine(3));
   EXPECT_EQ(row[1], Sine(3 * static_cast<double>(0.1f)));
   EXPECT_EQ(row[2], Cosine(3));

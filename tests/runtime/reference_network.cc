@@ -153,7 +153,7 @@ struct Evaluation {
     std::vector<Vector> qkv;
     for (Vector u : x) {
       if (decoder.norm_order == NormOrder::kPre) {
-        u = Norm(u, layer.attention_norm_gain, layer.attention_norm_bias);
+        u = Norm(u, *layer.attention_norm_gain, *layer.attention_norm_bias);
       }
       if (quantisers) Round(u, quantisers->attention_input);
       Vector y = Multiply(Get(layer.qkv_weight), u, GetAny(layer.qkv_bias));
@@ -209,7 +209,7 @@ struct Evaluation {
   Vector FeedForward(const TransformerLayer& layer, Vector x) const {
     const auto& quantisers = layer.quantisers;
     if (decoder.norm_order == NormOrder::kPre) {
-      x = Norm(x, layer.inner_norm_gain, layer.inner_norm_bias);
+      x = Norm(x, *layer.inner_norm_gain, *layer.inner_norm_bias);
     }
     if (quantisers) Round(x, quantisers->inner_input);
     Vector inner = Multiply(Get(layer.inner_weight), x, Get(layer.inner_bias));
@@ -232,10 +232,10 @@ struct Evaluation {
       const Vector out =
           Multiply(Get(layer.out_weight), Attend(layer, qkv, t, relative), GetAny(layer.out_bias));
       for (size_t i = 0; i < out.size(); ++i) x[t][i] += out[i];
-      if (post) x[t] = Norm(x[t], layer.attention_norm_gain, layer.attention_norm_bias);
+      if (post) x[t] = Norm(x[t], *layer.attention_norm_gain, *layer.attention_norm_bias);
       const Vector outer = FeedForward(layer, x[t]);
       for (size_t i = 0; i < outer.size(); ++i) x[t][i] += outer[i];
-      if (post) x[t] = Norm(x[t], layer.inner_norm_gain, layer.inner_norm_bias);
+      if (post) x[t] = Norm(x[t], *layer.inner_norm_gain, *layer.inner_norm_bias);
     }
   }
 

@@ -202,6 +202,24 @@ OpCase LayerNormCase(const std::string& prefix, uint64_t n, Fill fill) {
   return builder.Finish(LayerNorm{x, gain, bias, 1e-5, y}, comparable ? 1e-9 : kNotComparable);
 }
 
+OpCase RootMeanSquareCase(uint64_t n, Fill fill) {
+  CaseBuilder builder(
+      CaseName("RootMeanSquareNorm", {static_cast<int64_t>(n), static_cast<int>(fill)}), n);
+  const BufferId x = builder.Reals("x", n, fill), y = builder.Reals("y", n, Fill::kRandom);
+  return builder.Finish(RootMeanSquareNorm{x, 0.25, y},
+                        fill == Fill::kRandom ? 1e-9 : kNotComparable);
+}
+
+OpCase ActivationCase(uint64_t n, Activation activation, Fill fill) {
+  CaseBuilder builder(
+      CaseName("ApplyActivation",
+               {static_cast<int64_t>(n), static_cast<int>(activation), static_cast<int>(fill)}),
+      n);
+  const BufferId x = builder.Reals("x", n, fill);
+  return builder.Finish(ApplyActivation{x, activation},
+                        fill == Fill::kRandom ? 1e-9 : kNotComparable);
+}
+
 OpCase QuantiseCase(const std::string& prefix, uint64_t n, int bits, Fill fill) {
   CaseBuilder builder(CaseName(prefix, {static_cast<int64_t>(n), bits, static_cast<int>(fill)}), n);
   // Values up to twice the limit, so that half are clamped.
@@ -240,6 +258,13 @@ void AddElementwiseEdges(std::vector<OpCase>& cases) {
   for (const uint64_t n : kLengths) {
     for (const Fill fill : {Fill::kRandom, Fill::kSpecial, Fill::kZero}) {
       cases.push_back(LayerNormCase("LayerNorm", n, fill));
+      cases.push_back(RootMeanSquareCase(n, fill));
+      for (const Activation activation :
+           {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kSwish,
+            Activation::kTanh, Activation::kSigmoid, Activation::kLeakyRelu,
+            Activation::kDoubleSwish}) {
+        if (n < 1000) cases.push_back(ActivationCase(n, activation, fill));
+      }
       for (const int bits : {2, 9, 16, 18}) {
         cases.push_back(QuantiseCase("Quantise", n, bits, fill));
       }

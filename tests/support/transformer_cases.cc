@@ -34,6 +34,7 @@ struct AttentionOptions {
   Storage projection = Storage::kF32;
   Fill fill = Fill::kRandom;
   uint32_t width = 10;
+  std::optional<uint32_t> masked = {};  // token; those in the ring are 0, 1 and 2 in turn
 };
 
 OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t position,
@@ -44,6 +45,7 @@ OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t po
                 shape.window, options.bits, static_cast<int>(options.start), options.start_row,
                 options.clamp ? static_cast<int64_t>(*options.clamp) : -1,
                 static_cast<int>(options.projection), static_cast<int>(options.fill),
+                options.masked ? static_cast<int64_t>(*options.masked) : -1,
                 static_cast<int64_t>(position)}),
       shape.window + position);
   const uint64_t heads = shape.heads, keys = heads * shape.key_size;
@@ -70,13 +72,21 @@ OpCase AttentionCase(const std::string& prefix, const Shape4& shape, uint64_t po
   op.start = options.start;
   if (options.start_row) op.start_row = builder.DenseVector(keys + heads * shape.value_size);
   op.restarts = options.form == Form::kRestarting;
+  if (options.masked) {
+    std::vector<int32_t> words;
+    for (uint32_t slot = 0; slot < shape.window; ++slot) {
+      words.push_back(static_cast<int32_t>(slot % 3));
+    }
+    op.masked = MaskedToken{builder.GivenWords("words", std::move(words)), *options.masked};
+  }
   if (options.bits != 0) {
     op.weights_quantiser = QuantiserOf(options.bits < 9 ? 9 : options.bits, 1.0f);
   }
   op.weights = builder.Reals("weights", heads * shape.window, Fill::kRandom);
   op.out = builder.Reals("out", heads * shape.value_size, Fill::kRandom);
   const double tolerance = options.bits == 0 ? 1e-9 : 1e-3;
-  return builder.Finish(op, options.fill == Fill::kRandom ? tolerance : kNotComparable, position);
+  return builder.Finish(op, options.fill == Fill::kRandom ? tolerance : kNotComparable, position,
+                        1);
 }
 
 void AddAttention(std::vector<OpCase>& cases) {
@@ -91,6 +101,13 @@ void AddAttention(std::vector<OpCase>& cases) {
         for (const Form form : {Form::kRelative, Form::kNone, Form::kRestarting}) {
           cases.push_back(
               AttentionCase("StreamedAttention", shape, position, {.form = form, .bits = bits}));
+        }
+        // Masks the token itself, or others.
+        for (const uint32_t masked : {0u, 1u}) {
+          cases.push_back(AttentionCase("StreamedAttention", shape, position,
+                                        {.form = masked == 0 ? Form::kRelative : Form::kRestarting,
+                                         .bits = bits,
+                                         .masked = masked}));
         }
         cases.push_back(AttentionCase("StreamedAttention", shape, position,
                                       {.bits = bits, .start = kZeros, .clamp = 3}));

@@ -42,12 +42,14 @@ class Renumbering {
     Shift(stack.final_norm_gain);
     Shift(stack.final_norm_bias);
     for (TransformerLayer& layer : stack.layers) {
-      for (TensorId* id :
-           {&layer.attention_norm_gain, &layer.attention_norm_bias, &layer.qkv_weight,
-            &layer.out_weight, &layer.inner_norm_gain, &layer.inner_norm_bias, &layer.inner_weight,
-            &layer.inner_bias, &layer.outer_weight, &layer.outer_bias}) {
+      for (TensorId* id : {&layer.qkv_weight, &layer.out_weight, &layer.inner_weight,
+                           &layer.inner_bias, &layer.outer_weight, &layer.outer_bias}) {
         Shift(*id);
       }
+      Shift(layer.attention_norm_gain);
+      Shift(layer.attention_norm_bias);
+      Shift(layer.inner_norm_gain);
+      Shift(layer.inner_norm_bias);
       Shift(layer.qkv_bias);
       Shift(layer.out_bias);
     }

@@ -100,6 +100,10 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
       return apply([](double x) { return std::tanh(x); });
     case DefineLayer::Activation::kSigmoid:
       return apply(Sigmoid);
+    case DefineLayer::Activation::kLeakyRelu:
+      return apply([](double x) { return x < 0 ? kLeakySlope * x : x; });
+    case DefineLayer::Activation::kDoubleSwish:
+      return apply([](double x) { return x * Sigmoid(x - 1); });
   }
 }
 

@@ -96,6 +96,12 @@ struct BagHiddenLayerBuilder;
 struct BagClassifier;
 struct BagClassifierBuilder;
 
+struct DenseLayer;
+struct DenseLayerBuilder;
+
+struct DenseLayers;
+struct DenseLayersBuilder;
+
 struct Block;
 struct BlockBuilder;
 
@@ -207,29 +213,32 @@ inline const char *EnumNameStreamStart(StreamStart e) {
 enum class NormOrder : uint8_t {
   Pre = 0,
   Post = 1,
+  End = 2,
   MIN = Pre,
-  MAX = Post
+  MAX = End
 };
 
-inline const NormOrder (&EnumValuesNormOrder())[2] {
+inline const NormOrder (&EnumValuesNormOrder())[3] {
   static const NormOrder values[] = {
     NormOrder::Pre,
-    NormOrder::Post
+    NormOrder::Post,
+    NormOrder::End
   };
   return values;
 }
 
 inline const char * const *EnumNamesNormOrder() {
-  static const char * const names[3] = {
+  static const char * const names[4] = {
     "Pre",
     "Post",
+    "End",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameNormOrder(NormOrder e) {
-  if (flatbuffers::IsOutRange(e, NormOrder::Pre, NormOrder::Post)) return "";
+  if (flatbuffers::IsOutRange(e, NormOrder::Pre, NormOrder::End)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesNormOrder()[index];
 }
@@ -595,6 +604,117 @@ inline const char *EnumNameDefineResidual(DefineResidual e) {
   if (flatbuffers::IsOutRange(e, DefineResidual::None, DefineResidual::AfterActivation)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesDefineResidual()[index];
+}
+
+enum class Activation : uint8_t {
+  None = 0,
+  Relu = 1,
+  Gelu = 2,
+  Swish = 3,
+  Tanh = 4,
+  Sigmoid = 5,
+  LeakyRelu = 6,
+  DoubleSwish = 7,
+  MIN = None,
+  MAX = DoubleSwish
+};
+
+inline const Activation (&EnumValuesActivation())[8] {
+  static const Activation values[] = {
+    Activation::None,
+    Activation::Relu,
+    Activation::Gelu,
+    Activation::Swish,
+    Activation::Tanh,
+    Activation::Sigmoid,
+    Activation::LeakyRelu,
+    Activation::DoubleSwish
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesActivation() {
+  static const char * const names[9] = {
+    "None",
+    "Relu",
+    "Gelu",
+    "Swish",
+    "Tanh",
+    "Sigmoid",
+    "LeakyRelu",
+    "DoubleSwish",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameActivation(Activation e) {
+  if (flatbuffers::IsOutRange(e, Activation::None, Activation::DoubleSwish)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesActivation()[index];
+}
+
+enum class DenseNorm : uint8_t {
+  None = 0,
+  Layer = 1,
+  RootMeanSquare = 2,
+  MIN = None,
+  MAX = RootMeanSquare
+};
+
+inline const DenseNorm (&EnumValuesDenseNorm())[3] {
+  static const DenseNorm values[] = {
+    DenseNorm::None,
+    DenseNorm::Layer,
+    DenseNorm::RootMeanSquare
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesDenseNorm() {
+  static const char * const names[4] = {
+    "None",
+    "Layer",
+    "RootMeanSquare",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameDenseNorm(DenseNorm e) {
+  if (flatbuffers::IsOutRange(e, DenseNorm::None, DenseNorm::RootMeanSquare)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesDenseNorm()[index];
+}
+
+enum class DensePlace : uint8_t {
+  Input = 0,
+  Output = 1,
+  MIN = Input,
+  MAX = Output
+};
+
+inline const DensePlace (&EnumValuesDensePlace())[2] {
+  static const DensePlace values[] = {
+    DensePlace::Input,
+    DensePlace::Output
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesDensePlace() {
+  static const char * const names[3] = {
+    "Input",
+    "Output",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameDensePlace(DensePlace e) {
+  if (flatbuffers::IsOutRange(e, DensePlace::Input, DensePlace::Output)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesDensePlace()[index];
 }
 
 enum class Combine : uint8_t {
@@ -1934,7 +2054,8 @@ struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_OUTER_WEIGHT = 32,
     VT_OUTER_BIAS = 34,
     VT_QUANTISERS = 36,
-    VT_CROSS_ATTENTION = 38
+    VT_CROSS_ATTENTION = 38,
+    VT_END_EPSILON = 40
   };
   uint32_t attention_norm_gain() const {
     return GetField<uint32_t>(VT_ATTENTION_NORM_GAIN, 0);
@@ -1990,6 +2111,9 @@ struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const kinglet::schema::CrossAttention *cross_attention() const {
     return GetPointer<const kinglet::schema::CrossAttention *>(VT_CROSS_ATTENTION);
   }
+  flatbuffers::Optional<double> end_epsilon() const {
+    return GetOptional<double, double>(VT_END_EPSILON);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_ATTENTION_NORM_GAIN, 4) &&
@@ -2011,6 +2135,7 @@ struct TransformerLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<kinglet::schema::TransformerLayerQuantisers>(verifier, VT_QUANTISERS, 4) &&
            VerifyOffset(verifier, VT_CROSS_ATTENTION) &&
            verifier.VerifyTable(cross_attention()) &&
+           VerifyField<double>(verifier, VT_END_EPSILON, 8) &&
            verifier.EndTable();
   }
 };
@@ -2073,6 +2198,9 @@ struct TransformerLayerBuilder {
   void add_cross_attention(flatbuffers::Offset<kinglet::schema::CrossAttention> cross_attention) {
     fbb_.AddOffset(TransformerLayer::VT_CROSS_ATTENTION, cross_attention);
   }
+  void add_end_epsilon(double end_epsilon) {
+    fbb_.AddElement<double>(TransformerLayer::VT_END_EPSILON, end_epsilon);
+  }
   explicit TransformerLayerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2103,8 +2231,10 @@ inline flatbuffers::Offset<TransformerLayer> CreateTransformerLayer(
     uint32_t outer_weight = 0,
     uint32_t outer_bias = 0,
     const kinglet::schema::TransformerLayerQuantisers *quantisers = nullptr,
-    flatbuffers::Offset<kinglet::schema::CrossAttention> cross_attention = 0) {
+    flatbuffers::Offset<kinglet::schema::CrossAttention> cross_attention = 0,
+    flatbuffers::Optional<double> end_epsilon = flatbuffers::nullopt) {
   TransformerLayerBuilder builder_(_fbb);
+  if(end_epsilon) { builder_.add_end_epsilon(*end_epsilon); }
   builder_.add_cross_attention(cross_attention);
   builder_.add_quantisers(quantisers);
   builder_.add_outer_bias(outer_bias);
@@ -2136,7 +2266,8 @@ struct RelativeSinusoids FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_FREQUENCIES = 4,
-    VT_CLAMP = 6
+    VT_CLAMP = 6,
+    VT_ROUNDED = 8
   };
   uint32_t frequencies() const {
     return GetField<uint32_t>(VT_FREQUENCIES, 0);
@@ -2144,10 +2275,14 @@ struct RelativeSinusoids FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Optional<uint32_t> clamp() const {
     return GetOptional<uint32_t, uint32_t>(VT_CLAMP);
   }
+  bool rounded() const {
+    return GetField<uint8_t>(VT_ROUNDED, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_FREQUENCIES, 4) &&
            VerifyField<uint32_t>(verifier, VT_CLAMP, 4) &&
+           VerifyField<uint8_t>(verifier, VT_ROUNDED, 1) &&
            verifier.EndTable();
   }
 };
@@ -2161,6 +2296,9 @@ struct RelativeSinusoidsBuilder {
   }
   void add_clamp(uint32_t clamp) {
     fbb_.AddElement<uint32_t>(RelativeSinusoids::VT_CLAMP, clamp);
+  }
+  void add_rounded(bool rounded) {
+    fbb_.AddElement<uint8_t>(RelativeSinusoids::VT_ROUNDED, static_cast<uint8_t>(rounded), 0);
   }
   explicit RelativeSinusoidsBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -2176,10 +2314,12 @@ struct RelativeSinusoidsBuilder {
 inline flatbuffers::Offset<RelativeSinusoids> CreateRelativeSinusoids(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t frequencies = 0,
-    flatbuffers::Optional<uint32_t> clamp = flatbuffers::nullopt) {
+    flatbuffers::Optional<uint32_t> clamp = flatbuffers::nullopt,
+    bool rounded = false) {
   RelativeSinusoidsBuilder builder_(_fbb);
   if(clamp) { builder_.add_clamp(*clamp); }
   builder_.add_frequencies(frequencies);
+  builder_.add_rounded(rounded);
   return builder_.Finish();
 }
 
@@ -2310,7 +2450,10 @@ struct TransformerDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_LAYERS = 26,
     VT_FINAL_NORM_GAIN = 28,
     VT_FINAL_NORM_BIAS = 30,
-    VT_OUTPUT = 32
+    VT_OUTPUT = 32,
+    VT_ACTIVATION = 34,
+    VT_MASKED_TOKEN = 36,
+    VT_NO_POSITIONS = 38
   };
   uint32_t width() const {
     return GetField<uint32_t>(VT_WIDTH, 0);
@@ -2357,6 +2500,15 @@ struct TransformerDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const kinglet::schema::Quantiser *output() const {
     return GetStruct<const kinglet::schema::Quantiser *>(VT_OUTPUT);
   }
+  kinglet::schema::Activation activation() const {
+    return static_cast<kinglet::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 1));
+  }
+  flatbuffers::Optional<uint32_t> masked_token() const {
+    return GetOptional<uint32_t, uint32_t>(VT_MASKED_TOKEN);
+  }
+  bool no_positions() const {
+    return GetField<uint8_t>(VT_NO_POSITIONS, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_WIDTH, 4) &&
@@ -2379,6 +2531,9 @@ struct TransformerDecoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_FINAL_NORM_GAIN, 4) &&
            VerifyField<uint32_t>(verifier, VT_FINAL_NORM_BIAS, 4) &&
            VerifyField<kinglet::schema::Quantiser>(verifier, VT_OUTPUT, 4) &&
+           VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
+           VerifyField<uint32_t>(verifier, VT_MASKED_TOKEN, 4) &&
+           VerifyField<uint8_t>(verifier, VT_NO_POSITIONS, 1) &&
            verifier.EndTable();
   }
 };
@@ -2432,6 +2587,15 @@ struct TransformerDecoderBuilder {
   void add_output(const kinglet::schema::Quantiser *output) {
     fbb_.AddStruct(TransformerDecoder::VT_OUTPUT, output);
   }
+  void add_activation(kinglet::schema::Activation activation) {
+    fbb_.AddElement<uint8_t>(TransformerDecoder::VT_ACTIVATION, static_cast<uint8_t>(activation), 1);
+  }
+  void add_masked_token(uint32_t masked_token) {
+    fbb_.AddElement<uint32_t>(TransformerDecoder::VT_MASKED_TOKEN, masked_token);
+  }
+  void add_no_positions(bool no_positions) {
+    fbb_.AddElement<uint8_t>(TransformerDecoder::VT_NO_POSITIONS, static_cast<uint8_t>(no_positions), 0);
+  }
   explicit TransformerDecoderBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -2460,9 +2624,13 @@ inline flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoder(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::TransformerLayer>>> layers = 0,
     flatbuffers::Optional<uint32_t> final_norm_gain = flatbuffers::nullopt,
     flatbuffers::Optional<uint32_t> final_norm_bias = flatbuffers::nullopt,
-    const kinglet::schema::Quantiser *output = nullptr) {
+    const kinglet::schema::Quantiser *output = nullptr,
+    kinglet::schema::Activation activation = kinglet::schema::Activation::Relu,
+    flatbuffers::Optional<uint32_t> masked_token = flatbuffers::nullopt,
+    bool no_positions = false) {
   TransformerDecoderBuilder builder_(_fbb);
   builder_.add_epsilon(epsilon);
+  if(masked_token) { builder_.add_masked_token(*masked_token); }
   builder_.add_output(output);
   if(final_norm_bias) { builder_.add_final_norm_bias(*final_norm_bias); }
   if(final_norm_gain) { builder_.add_final_norm_gain(*final_norm_gain); }
@@ -2475,6 +2643,8 @@ inline flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoder(
   builder_.add_key_size(key_size);
   builder_.add_heads(heads);
   builder_.add_width(width);
+  builder_.add_no_positions(no_positions);
+  builder_.add_activation(activation);
   builder_.add_norm_order(norm_order);
   builder_.add_start(start);
   return builder_.Finish();
@@ -2501,7 +2671,10 @@ inline flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoderDirect(
     const std::vector<flatbuffers::Offset<kinglet::schema::TransformerLayer>> *layers = nullptr,
     flatbuffers::Optional<uint32_t> final_norm_gain = flatbuffers::nullopt,
     flatbuffers::Optional<uint32_t> final_norm_bias = flatbuffers::nullopt,
-    const kinglet::schema::Quantiser *output = nullptr) {
+    const kinglet::schema::Quantiser *output = nullptr,
+    kinglet::schema::Activation activation = kinglet::schema::Activation::Relu,
+    flatbuffers::Optional<uint32_t> masked_token = flatbuffers::nullopt,
+    bool no_positions = false) {
   auto layers__ = layers ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::TransformerLayer>>(*layers) : 0;
   return kinglet::schema::CreateTransformerDecoder(
       _fbb,
@@ -2519,7 +2692,10 @@ inline flatbuffers::Offset<TransformerDecoder> CreateTransformerDecoderDirect(
       layers__,
       final_norm_gain,
       final_norm_bias,
-      output);
+      output,
+      activation,
+      masked_token,
+      no_positions);
 }
 
 struct TransformerEncoder FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -3319,6 +3495,196 @@ struct BagClassifier::Traits {
   static auto constexpr Create = CreateBagClassifier;
 };
 
+struct DenseLayer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef DenseLayerBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_WEIGHT = 4,
+    VT_BIAS = 6,
+    VT_NORM = 8,
+    VT_NORM_GAIN = 10,
+    VT_NORM_BIAS = 12,
+    VT_EPSILON = 14,
+    VT_ACTIVATION = 16
+  };
+  uint32_t weight() const {
+    return GetField<uint32_t>(VT_WEIGHT, 0);
+  }
+  flatbuffers::Optional<uint32_t> bias() const {
+    return GetOptional<uint32_t, uint32_t>(VT_BIAS);
+  }
+  kinglet::schema::DenseNorm norm() const {
+    return static_cast<kinglet::schema::DenseNorm>(GetField<uint8_t>(VT_NORM, 0));
+  }
+  flatbuffers::Optional<uint32_t> norm_gain() const {
+    return GetOptional<uint32_t, uint32_t>(VT_NORM_GAIN);
+  }
+  flatbuffers::Optional<uint32_t> norm_bias() const {
+    return GetOptional<uint32_t, uint32_t>(VT_NORM_BIAS);
+  }
+  double epsilon() const {
+    return GetField<double>(VT_EPSILON, 0.00001);
+  }
+  kinglet::schema::Activation activation() const {
+    return static_cast<kinglet::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint32_t>(verifier, VT_WEIGHT, 4) &&
+           VerifyField<uint32_t>(verifier, VT_BIAS, 4) &&
+           VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
+           VerifyField<uint32_t>(verifier, VT_NORM_GAIN, 4) &&
+           VerifyField<uint32_t>(verifier, VT_NORM_BIAS, 4) &&
+           VerifyField<double>(verifier, VT_EPSILON, 8) &&
+           VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
+           verifier.EndTable();
+  }
+};
+
+struct DenseLayerBuilder {
+  typedef DenseLayer Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_weight(uint32_t weight) {
+    fbb_.AddElement<uint32_t>(DenseLayer::VT_WEIGHT, weight, 0);
+  }
+  void add_bias(uint32_t bias) {
+    fbb_.AddElement<uint32_t>(DenseLayer::VT_BIAS, bias);
+  }
+  void add_norm(kinglet::schema::DenseNorm norm) {
+    fbb_.AddElement<uint8_t>(DenseLayer::VT_NORM, static_cast<uint8_t>(norm), 0);
+  }
+  void add_norm_gain(uint32_t norm_gain) {
+    fbb_.AddElement<uint32_t>(DenseLayer::VT_NORM_GAIN, norm_gain);
+  }
+  void add_norm_bias(uint32_t norm_bias) {
+    fbb_.AddElement<uint32_t>(DenseLayer::VT_NORM_BIAS, norm_bias);
+  }
+  void add_epsilon(double epsilon) {
+    fbb_.AddElement<double>(DenseLayer::VT_EPSILON, epsilon, 0.00001);
+  }
+  void add_activation(kinglet::schema::Activation activation) {
+    fbb_.AddElement<uint8_t>(DenseLayer::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
+  }
+  explicit DenseLayerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<DenseLayer> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<DenseLayer>(end);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<DenseLayer> CreateDenseLayer(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    uint32_t weight = 0,
+    flatbuffers::Optional<uint32_t> bias = flatbuffers::nullopt,
+    kinglet::schema::DenseNorm norm = kinglet::schema::DenseNorm::None,
+    flatbuffers::Optional<uint32_t> norm_gain = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> norm_bias = flatbuffers::nullopt,
+    double epsilon = 0.00001,
+    kinglet::schema::Activation activation = kinglet::schema::Activation::None) {
+  DenseLayerBuilder builder_(_fbb);
+  builder_.add_epsilon(epsilon);
+  if(norm_bias) { builder_.add_norm_bias(*norm_bias); }
+  if(norm_gain) { builder_.add_norm_gain(*norm_gain); }
+  if(bias) { builder_.add_bias(*bias); }
+  builder_.add_weight(weight);
+  builder_.add_activation(activation);
+  builder_.add_norm(norm);
+  return builder_.Finish();
+}
+
+struct DenseLayer::Traits {
+  using type = DenseLayer;
+  static auto constexpr Create = CreateDenseLayer;
+};
+
+struct DenseLayers FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
+  typedef DenseLayersBuilder Builder;
+  struct Traits;
+  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
+    VT_PLACE = 4,
+    VT_INPUT = 6,
+    VT_LAYERS = 8
+  };
+  kinglet::schema::DensePlace place() const {
+    return static_cast<kinglet::schema::DensePlace>(GetField<uint8_t>(VT_PLACE, 0));
+  }
+  kinglet::schema::TailInput input() const {
+    return static_cast<kinglet::schema::TailInput>(GetField<uint8_t>(VT_INPUT, 0));
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DenseLayer>> *layers() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DenseLayer>> *>(VT_LAYERS);
+  }
+  bool Verify(flatbuffers::Verifier &verifier) const {
+    return VerifyTableStart(verifier) &&
+           VerifyField<uint8_t>(verifier, VT_PLACE, 1) &&
+           VerifyField<uint8_t>(verifier, VT_INPUT, 1) &&
+           VerifyOffsetRequired(verifier, VT_LAYERS) &&
+           verifier.VerifyVector(layers()) &&
+           verifier.VerifyVectorOfTables(layers()) &&
+           verifier.EndTable();
+  }
+};
+
+struct DenseLayersBuilder {
+  typedef DenseLayers Table;
+  flatbuffers::FlatBufferBuilder &fbb_;
+  flatbuffers::uoffset_t start_;
+  void add_place(kinglet::schema::DensePlace place) {
+    fbb_.AddElement<uint8_t>(DenseLayers::VT_PLACE, static_cast<uint8_t>(place), 0);
+  }
+  void add_input(kinglet::schema::TailInput input) {
+    fbb_.AddElement<uint8_t>(DenseLayers::VT_INPUT, static_cast<uint8_t>(input), 0);
+  }
+  void add_layers(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DenseLayer>>> layers) {
+    fbb_.AddOffset(DenseLayers::VT_LAYERS, layers);
+  }
+  explicit DenseLayersBuilder(flatbuffers::FlatBufferBuilder &_fbb)
+        : fbb_(_fbb) {
+    start_ = fbb_.StartTable();
+  }
+  flatbuffers::Offset<DenseLayers> Finish() {
+    const auto end = fbb_.EndTable(start_);
+    auto o = flatbuffers::Offset<DenseLayers>(end);
+    fbb_.Required(o, DenseLayers::VT_LAYERS);
+    return o;
+  }
+};
+
+inline flatbuffers::Offset<DenseLayers> CreateDenseLayers(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    kinglet::schema::DensePlace place = kinglet::schema::DensePlace::Input,
+    kinglet::schema::TailInput input = kinglet::schema::TailInput::AsIs,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::DenseLayer>>> layers = 0) {
+  DenseLayersBuilder builder_(_fbb);
+  builder_.add_layers(layers);
+  builder_.add_input(input);
+  builder_.add_place(place);
+  return builder_.Finish();
+}
+
+struct DenseLayers::Traits {
+  using type = DenseLayers;
+  static auto constexpr Create = CreateDenseLayers;
+};
+
+inline flatbuffers::Offset<DenseLayers> CreateDenseLayersDirect(
+    flatbuffers::FlatBufferBuilder &_fbb,
+    kinglet::schema::DensePlace place = kinglet::schema::DensePlace::Input,
+    kinglet::schema::TailInput input = kinglet::schema::TailInput::AsIs,
+    const std::vector<flatbuffers::Offset<kinglet::schema::DenseLayer>> *layers = nullptr) {
+  auto layers__ = layers ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::DenseLayer>>(*layers) : 0;
+  return kinglet::schema::CreateDenseLayers(
+      _fbb,
+      place,
+      input,
+      layers__);
+}
+
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   typedef BlockBuilder Builder;
   struct Traits;
@@ -3330,7 +3696,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_NEURAL_CACHE = 12,
     VT_RECURRENT_DECODER = 14,
     VT_BAG_CLASSIFIER = 16,
-    VT_TRANSFORMER_ENCODER = 18
+    VT_TRANSFORMER_ENCODER = 18,
+    VT_DENSE_LAYERS = 20
   };
   const flatbuffers::String *name() const {
     return GetPointer<const flatbuffers::String *>(VT_NAME);
@@ -3356,6 +3723,9 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const kinglet::schema::TransformerEncoder *transformer_encoder() const {
     return GetPointer<const kinglet::schema::TransformerEncoder *>(VT_TRANSFORMER_ENCODER);
   }
+  const kinglet::schema::DenseLayers *dense_layers() const {
+    return GetPointer<const kinglet::schema::DenseLayers *>(VT_DENSE_LAYERS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_NAME) &&
@@ -3374,6 +3744,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(bag_classifier()) &&
            VerifyOffset(verifier, VT_TRANSFORMER_ENCODER) &&
            verifier.VerifyTable(transformer_encoder()) &&
+           VerifyOffset(verifier, VT_DENSE_LAYERS) &&
+           verifier.VerifyTable(dense_layers()) &&
            verifier.EndTable();
   }
 };
@@ -3406,6 +3778,9 @@ struct BlockBuilder {
   void add_transformer_encoder(flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder) {
     fbb_.AddOffset(Block::VT_TRANSFORMER_ENCODER, transformer_encoder);
   }
+  void add_dense_layers(flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers) {
+    fbb_.AddOffset(Block::VT_DENSE_LAYERS, dense_layers);
+  }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3427,8 +3802,10 @@ inline flatbuffers::Offset<Block> CreateBlock(
     flatbuffers::Offset<kinglet::schema::NeuralCache> neural_cache = 0,
     flatbuffers::Offset<kinglet::schema::RecurrentDecoder> recurrent_decoder = 0,
     flatbuffers::Offset<kinglet::schema::BagClassifier> bag_classifier = 0,
-    flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0) {
+    flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0,
+    flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0) {
   BlockBuilder builder_(_fbb);
+  builder_.add_dense_layers(dense_layers);
   builder_.add_transformer_encoder(transformer_encoder);
   builder_.add_bag_classifier(bag_classifier);
   builder_.add_recurrent_decoder(recurrent_decoder);
@@ -3454,7 +3831,8 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
     flatbuffers::Offset<kinglet::schema::NeuralCache> neural_cache = 0,
     flatbuffers::Offset<kinglet::schema::RecurrentDecoder> recurrent_decoder = 0,
     flatbuffers::Offset<kinglet::schema::BagClassifier> bag_classifier = 0,
-    flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0) {
+    flatbuffers::Offset<kinglet::schema::TransformerEncoder> transformer_encoder = 0,
+    flatbuffers::Offset<kinglet::schema::DenseLayers> dense_layers = 0) {
   auto name__ = name ? _fbb.CreateString(name) : 0;
   return kinglet::schema::CreateBlock(
       _fbb,
@@ -3465,7 +3843,8 @@ inline flatbuffers::Offset<Block> CreateBlockDirect(
       neural_cache,
       recurrent_decoder,
       bag_classifier,
-      transformer_encoder);
+      transformer_encoder,
+      dense_layers);
 }
 
 struct Provenance FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -3765,7 +4144,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_BLOCKS = 16,
     VT_TENSORS = 18,
     VT_GOLDEN = 20,
-    VT_SEGMENTS = 22
+    VT_SEGMENTS = 22,
+    VT_END_TOKEN = 24
   };
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *features() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_FEATURES);
@@ -3797,6 +4177,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<const kinglet::schema::Segment *> *segments() const {
     return GetPointer<const flatbuffers::Vector<const kinglet::schema::Segment *> *>(VT_SEGMENTS);
   }
+  flatbuffers::Optional<uint32_t> end_token() const {
+    return GetOptional<uint32_t, uint32_t>(VT_END_TOKEN);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_FEATURES) &&
@@ -3820,6 +4203,7 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(golden()) &&
            VerifyOffsetRequired(verifier, VT_SEGMENTS) &&
            verifier.VerifyVector(segments()) &&
+           VerifyField<uint32_t>(verifier, VT_END_TOKEN, 4) &&
            verifier.EndTable();
   }
 };
@@ -3858,6 +4242,9 @@ struct ModelBuilder {
   void add_segments(flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments) {
     fbb_.AddOffset(Model::VT_SEGMENTS, segments);
   }
+  void add_end_token(uint32_t end_token) {
+    fbb_.AddElement<uint32_t>(Model::VT_END_TOKEN, end_token);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3884,8 +4271,10 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::Block>>> blocks = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::Tensor>>> tensors = 0,
     flatbuffers::Offset<kinglet::schema::Golden> golden = 0,
-    flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments = 0,
+    flatbuffers::Optional<uint32_t> end_token = flatbuffers::nullopt) {
   ModelBuilder builder_(_fbb);
+  if(end_token) { builder_.add_end_token(*end_token); }
   builder_.add_segments(segments);
   builder_.add_golden(golden);
   builder_.add_tensors(tensors);
@@ -3915,7 +4304,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<flatbuffers::Offset<kinglet::schema::Block>> *blocks = nullptr,
     const std::vector<flatbuffers::Offset<kinglet::schema::Tensor>> *tensors = nullptr,
     flatbuffers::Offset<kinglet::schema::Golden> golden = 0,
-    const std::vector<kinglet::schema::Segment> *segments = nullptr) {
+    const std::vector<kinglet::schema::Segment> *segments = nullptr,
+    flatbuffers::Optional<uint32_t> end_token = flatbuffers::nullopt) {
   auto features__ = features ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*features) : 0;
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Block>>(*blocks) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Tensor>>(*tensors) : 0;
@@ -3931,7 +4321,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       blocks__,
       tensors__,
       golden,
-      segments__);
+      segments__,
+      end_token);
 }
 
 inline const kinglet::schema::Model *GetModel(const void *buf) {

@@ -64,13 +64,15 @@ TEST(ChooseFamily, SaysWhichWouldFit) {
 TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
   for (const Family& family : Families()) {
     EXPECT_TRUE(CheckMemoryLength(family, std::nullopt).ok());
-    const bool has_memory = family.name == "transformer-xl" || family.name == "transfo-xl-hf" ||
-                            family.name == "opennmt";
+    const bool has_memory =
+        family.name == "transformer-xl" || family.name == "transfo-xl-hf" ||
+        family.name == "opennmt" || family.name.ends_with("-transformer-lm");
     EXPECT_EQ(CheckMemoryLength(family, 100).ok(), has_memory) << family.name;
   }
   EXPECT_EQ(CheckMemoryLength(Families().front(), 100).message(),
             "convert: mem-len: expected none for neurips-micronet (the memory of transformer-xl, "
-            "transfo-xl-hf, opennmt may have another length), found 100");
+            "transfo-xl-hf, opennmt, icefall-transformer-lm, espnet-transformer-lm, "
+            "speechbrain-transformer-lm may have another length), found 100");
 }
 
 TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {

@@ -71,7 +71,7 @@ TEST(Micronet, BlocksOfTheFloatNetwork) {
   EXPECT_FALSE(decoder.layers[1].quantisers.has_value());
   EXPECT_EQ(TensorOf(loaded, *decoder.layers[1].positions).name, "layers.1.pos_emb");
   EXPECT_EQ(TensorOf(loaded, decoder.layers[1].outer_bias).name, "layers.1.fc.3.bias");
-  EXPECT_EQ(TensorOf(loaded, decoder.layers[0].inner_norm_gain).name, "layers.0.ln2.weight");
+  EXPECT_EQ(TensorOf(loaded, *decoder.layers[0].inner_norm_gain).name, "layers.0.ln2.weight");
 
   const auto& softmax = BlockOf<AdaptiveSoftmax>(loaded);
   EXPECT_EQ(softmax.head_size, 6U);

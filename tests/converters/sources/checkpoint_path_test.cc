@@ -74,6 +74,53 @@ TEST(FindCheckpoint, AFolderOfTensorFlow) {
   EXPECT_EQ(FindCheckpoint(folder.path()).value(), exported);
 }
 
+TEST(FindCheckpoint, NamesOfTrainingCodes) {
+  for (const char* name :
+       {"epoch-7.pt", "checkpoint-90.pt", "best-valid-loss.pt", "pretrained.pt", "3epoch.pth",
+        "valid.loss.ave_3best.pth", "lm.ckpt", "model.ckpt", "model.npz", "demo_step_7.pt"}) {
+    const TemporaryFolder folder;
+    folder.Write("optimizer.ckpt", "PK\3\4");
+    folder.Write("tokens.txt", "1 2\n");
+    const std::string path = folder.Write(name, "");
+    EXPECT_EQ(FindCheckpoint(folder.path()).value(), path);
+  }
+}
+
+TEST(FindCheckpoint, SeveralAreNamed) {
+  const TemporaryFolder folder;
+  folder.Write("epoch-7.pt", "");
+  folder.Write("epoch-8.pt", "");
+  const Status status = FindCheckpoint(folder.path()).status();
+  EXPECT_EQ(status.code(), KINGLET_INVALID_ARGUMENT);
+  EXPECT_NE(status.message().find("found epoch-7.pt, epoch-8.pt"), std::string::npos);
+  folder.Write("model.pt", "");
+  EXPECT_FALSE(FindCheckpoint(folder.path()).ok());
+  // A link to a checkpoint is no other one.
+  const TemporaryFolder linked;
+  const std::string file = linked.Write("3epoch.pth", "");
+  std::filesystem::create_symlink(file, linked.Path("valid.loss.best.pth"));
+  EXPECT_EQ(FindCheckpoint(linked.path()).value(), file);
+}
+
+TEST(FindCheckpoint, AnyFileOfTensorsIfItIsTheOnlyOne) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("mine.model", "PK\3\4");
+  folder.Write("optimizer.ckpt", "PK\3\4");
+  folder.Write("cpu_jit.pt", "PK\3\4");
+  folder.Write("notes.txt", "PK");
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), path);
+  folder.Write("other.model", "PK\3\4");
+  EXPECT_EQ(FindCheckpoint(folder.path()).status().code(), KINGLET_INVALID_ARGUMENT);
+}
+
+TEST(FindConfig, TwoFoldersUpWhereTheFamilySaysSo) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder.Write("save/CKPT+1/model.ckpt", "");
+  const std::string config = folder.Write("hyperparams.yaml", "");
+  EXPECT_EQ(FindConfig(checkpoint, "hyperparams.yaml", 2).value(), config);
+  EXPECT_FALSE(FindConfig(checkpoint, "hyperparams.yaml").ok());
+}
+
 TEST(FindConfig, BesideOrOneFolderUp) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("run/models/model-1.pth", "");

@@ -113,6 +113,40 @@ TEST(ConfigFile, ReadsJson) {
   EXPECT_FALSE(config.Booleans("name").ok());
 }
 
+TEST(ConfigFile, SectionsTextsAndTags) {
+  const ConfigFile config = Config(
+      "lm_conf:\n    unit: 7\n    nhid: null\nempty: {}\ntokens:\n- <blank>\n- 'on'\n- on\n"
+      "class: !name:torch.nn.GELU\nobject: &a !new:package.Class\n    n: !ref <m>\nm: 3\n"
+      "again: *a\nplain: 'quoted'\n");
+  EXPECT_EQ(*config.Section("lm_conf")->Integer("unit"), 7);
+  EXPECT_FALSE(config.Section("lm_conf")->Has("nhid"));
+  EXPECT_EQ(config.Section("lm_conf")->Keys(), (std::vector<std::string>{"nhid", "unit"}));
+  EXPECT_TRUE(config.Section("empty")->Keys().empty());
+  EXPECT_EQ(*config.Texts("tokens"), (std::vector<std::string>{"<blank>", "on", "on"}));
+  EXPECT_EQ(config.Tag("class"), "!name:torch.nn.GELU");
+  EXPECT_EQ(config.Tag("object"), "!new:package.Class");
+  EXPECT_EQ(config.Tag("again"), "!new:package.Class");
+  EXPECT_EQ(config.Tag("plain"), "");
+  EXPECT_EQ(config.Tag("absent"), "");
+  EXPECT_FALSE(config.Section("again")->Integer("n").ok());
+  EXPECT_EQ(*config.Section("again")->WithReferences(config)->Integer("n"), 3);
+  EXPECT_EQ(Refusal(config, config.Section("m")),
+            ": 'm' at line 12: expected a mapping of names to values, found '3'");
+  EXPECT_EQ(Refusal(config, config.Texts("lm_conf")),
+            ": 'lm_conf' at line 2: expected a list of texts, found a nested value");
+}
+
+// Aliases of mappings, as a tree without end.
+TEST(ConfigFile, AliasesOfMappingsAreCounted) {
+  std::string laughs = "a0: &a0 {x: 1, y: 2}\n";
+  for (int i = 1; i < 14; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " {p: " + before +
+              ", q: " + before + ", r: " + before + ", s: " + before + "}\n";
+  }
+  EXPECT_NE(ReadRefusal(laughs).find("values, found more"), std::string::npos);
+}
+
 TEST(ConfigFile, RefusesWhatIsNoMapping) {
   EXPECT_FALSE(Config("").Has("a"));
   EXPECT_FALSE(Config("# only a comment\n").Has("a"));
@@ -133,7 +167,7 @@ TEST(ConfigFile, RefusesWhatIsNoMapping) {
 TEST(ConfigFile, SurvivesHostileText) {
   EXPECT_NE(ReadRefusal(std::string(100000, '[')), "accepted");
   EXPECT_NE(ReadRefusal("a: " + std::string(100000, '{')), "accepted");
-  EXPECT_NE(ReadRefusal(std::string((size_t{1} << 20) + 1, ' ')), "accepted");
+  EXPECT_NE(ReadRefusal(std::string((size_t{1} << 22) + 1, ' ')), "accepted");
   // Aliases of aliases: as a tree, this has 2^64 leaves.
   std::string laughs = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 64; ++i) {

@@ -1,0 +1,55 @@
+#include "converters/families/espnet_rnn.h"
+
+#include <array>
+#include <string>
+
+#include "converters/families/espnet_config.h"
+#include "converters/families/recurrent_model.h"
+#include "converters/sources/quoted.h"
+
+namespace kinglet {
+namespace {
+
+Result<RecurrentCell> EspnetCell(const EspnetConfig& config) {
+  struct Known {
+    std::string_view name;
+    RecurrentCell cell;
+  };
+  static constexpr std::array<Known, 4> kKnown = {{{"lstm", RecurrentCell::kLstm},
+                                                   {"gru", RecurrentCell::kGru},
+                                                   {"rnn_tanh", RecurrentCell::kTanh},
+                                                   {"rnn_relu", RecurrentCell::kRelu}}};
+  KINGLET_ASSIGN_OR_RETURN(const std::string type, config.Text("rnn_type", "lstm"));
+  for (const Known& known : kKnown) {
+    if (known.name == type) return known.cell;
+  }
+  return config.RefuseOption("rnn_type", "lstm, gru, rnn_tanh or rnn_relu", QuotedName(type));
+}
+
+}  // namespace
+
+bool LooksLikeEspnetRnn(std::span<const SourceTensor> weights) {
+  return HasTensor(weights, "lm.encoder.weight") && HasTensorUnder(weights, "lm.rnn.");
+}
+
+Result<LoadedModel> LoadEspnetRnn(const FamilyInput& input) {
+  KINGLET_ASSIGN_OR_RETURN(const EspnetConfig config, ReadEspnetConfig(input, "seq_rnn"));
+  RecurrentNames names;
+  names.network = "an " + std::string(kEspnetRnnFamily) + " network";
+  names.embedding = "lm.encoder.weight";
+  names.softmax_weight = "lm.decoder.weight";
+  names.softmax_bias = "lm.decoder.bias";
+  names.layers = TorchLayers("lm.rnn.", input.weights);
+  KINGLET_ASSIGN_OR_RETURN(names.cell, EspnetCell(config));
+  KINGLET_ASSIGN_OR_RETURN(const int64_t layers, config.Integer("nlayers", 2));
+  if (layers != static_cast<int64_t>(names.layers.size())) {
+    return config.RefuseOption("nlayers",
+                               std::to_string(names.layers.size()) + " as the checkpoint has",
+                               std::to_string(layers));
+  }
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names, input.weights));
+  KINGLET_RETURN_IF_ERROR(SetEspnetTokens(config, model));
+  return model;
+}
+
+}  // namespace kinglet

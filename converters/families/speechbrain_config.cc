@@ -1,0 +1,141 @@
+#include "converters/families/speechbrain_config.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "converters/families/token_list.h"
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/quoted.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kNameTag = "!name:", kNewTag = "!new:";
+
+// An object by the key that has it.
+struct TaggedSection {
+  std::string key;
+  ConfigFile section;
+};
+
+// The sections with the tag: those of the top level, or else those of its sections.
+Result<std::vector<TaggedSection>> SectionsTagged(const ConfigFile& file, const std::string& tag,
+                                                  bool deeper) {
+  std::vector<TaggedSection> found;
+  for (const std::string& key : file.Keys()) {
+    if (file.Tag(key) != tag) continue;
+    KINGLET_ASSIGN_OR_RETURN(ConfigFile section, file.Section(key));
+    found.push_back({key, std::move(section)});
+  }
+  if (!found.empty() || !deeper) return found;
+  for (const std::string& key : file.Keys()) {
+    const Result<ConfigFile> section = file.Section(key);
+    if (!section.ok()) continue;  // another kind of value
+    KINGLET_ASSIGN_OR_RETURN(std::vector<TaggedSection> more, SectionsTagged(*section, tag, false));
+    for (TaggedSection& each : more) {
+      found.push_back({key + ", " + each.key, std::move(each.section)});
+    }
+  }
+  return found;
+}
+
+Result<uint64_t> TokenOf(const ConfigFile& file, const std::string& key) {
+  KINGLET_ASSIGN_OR_RETURN(const int64_t token, file.Integer(key));
+  return static_cast<uint64_t>(token);  // a negative one becomes one that no vocabulary has
+}
+
+}  // namespace
+
+Status SpeechbrainConfig::RefuseArgument(const std::string& name, const std::string& expected,
+                                         const std::string& found) const {
+  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, arguments.path(), QuotedName(name), expected,
+                         found);
+}
+
+Result<int64_t> SpeechbrainConfig::Integer(const std::string& name, int64_t otherwise) const {
+  return arguments.Has(name) ? arguments.Integer(name) : Result<int64_t>(otherwise);
+}
+
+Result<bool> SpeechbrainConfig::Boolean(const std::string& name, bool otherwise) const {
+  return arguments.Has(name) ? arguments.Boolean(name) : Result<bool>(otherwise);
+}
+
+Result<std::string> SpeechbrainConfig::ClassName(const std::string& name,
+                                                 const std::string& otherwise) const {
+  const std::string tag = arguments.Tag(name);
+  if (tag.empty()) {
+    if (!arguments.Has(name)) return otherwise;
+    return RefuseArgument(name, "a class: !name:package.Class", "another value");
+  }
+  const Result<ConfigFile> section = arguments.Section(name);
+  if (section.ok() && !section->Keys().empty()) {
+    const std::string key = section->Keys().front();
+    const Result<double> slope = section->Number("negative_slope");
+    const bool usual = section->Keys().size() == 1 && slope.ok() && *slope == kLeakySlope;
+    if (!usual) return RefuseArgument(name, "a class without arguments", QuotedName(key));
+  }
+  for (const std::string_view prefix : {kNameTag, kNewTag}) {
+    if (tag.starts_with(prefix)) return tag.substr(tag.find_last_of(".:") + 1);
+  }
+  return RefuseArgument(name, "a class: !name:package.Class", QuotedName(tag));
+}
+
+Result<Activation> SpeechbrainConfig::ActivationOf(const std::string& otherwise) const {
+  struct Known {
+    std::string_view name;
+    Activation activation;
+  };
+  static constexpr std::array<Known, 7> kKnown = {{{"ReLU", Activation::kRelu},
+                                                   {"LeakyReLU", Activation::kLeakyRelu},
+                                                   {"GELU", Activation::kGelu},
+                                                   {"SiLU", Activation::kSwish},
+                                                   {"Swish", Activation::kSwish},
+                                                   {"Tanh", Activation::kTanh},
+                                                   {"Sigmoid", Activation::kSigmoid}}};
+  KINGLET_ASSIGN_OR_RETURN(const std::string name, ClassName("activation", otherwise));
+  for (const Known& known : kKnown) {
+    if (known.name == name) return known.activation;
+  }
+  return RefuseArgument("activation", "ReLU, LeakyReLU, GELU, SiLU, Swish, Tanh or Sigmoid",
+                        QuotedName(name));
+}
+
+Result<SpeechbrainConfig> ReadSpeechbrainConfig(const FamilyInput& input,
+                                                const std::string& class_name) {
+  std::string path = input.config;
+  if (path.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(path, FindConfig(input.checkpoint, "hyperparams.yaml", 2));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile file, ConfigFile::Read(path));
+  const std::string tag = std::string(kNewTag) + class_name;
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<TaggedSection> sections,
+                           SectionsTagged(file, tag, true));
+  if (sections.size() != 1) {
+    std::string keys;
+    for (const TaggedSection& section : sections) {
+      keys += (keys.empty() ? "" : " and ") + QuotedName(section.key);
+    }
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "objects", "one " + tag,
+                           keys.empty() ? "none" : keys);
+  }
+  KINGLET_ASSIGN_OR_RETURN(ConfigFile arguments, sections.front().section.WithReferences(file));
+  KINGLET_ASSIGN_OR_RETURN(const ConfigFile top, file.WithReferences(file));
+  KINGLET_ASSIGN_OR_RETURN(const uint64_t start, TokenOf(top, "bos_index"));
+  KINGLET_ASSIGN_OR_RETURN(const uint64_t end, TokenOf(top, "eos_index"));
+  return SpeechbrainConfig{std::move(arguments), {start, end}};
+}
+
+Status SetSpeechbrainTokens(const FamilyInput& input, const SpeechbrainConfig& config,
+                            LoadedModel& model) {
+  ModelDescription& description = model.draft.description;
+  const std::string& path = config.arguments.path();
+  KINGLET_RETURN_IF_ERROR(
+      SetSentenceTokens(config.tokens, path + ", bos_index and eos_index", description));
+  KINGLET_ASSIGN_OR_RETURN(model.draft.vocabulary,
+                           FindSentencePieces(input.checkpoint, path, description.vocabulary_size));
+  return {};
+}
+
+}  // namespace kinglet

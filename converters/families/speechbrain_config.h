@@ -1,0 +1,48 @@
+// The configuration of a SpeechBrain language model: hyperparams.yaml beside the checkpoint, in
+// HyperPyYAML as its author wrote it or as a training saved it.
+#ifndef KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_CONFIG_H_
+#define KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "converters/families/families.h"
+#include "converters/families/speech_stream.h"
+#include "converters/sources/config_file.h"
+#include "format/activation.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// The arguments of the language model's object, references resolved, and "bos_index" and
+// "eos_index" of the top level.
+struct SpeechbrainConfig {
+  ConfigFile arguments;
+  SentenceTokens tokens;
+
+  // The argument, or its default if it is absent or null. Errors: as ConfigFile's.
+  Result<int64_t> Integer(const std::string& name, int64_t otherwise) const;
+  Result<bool> Boolean(const std::string& name, bool otherwise) const;
+  // The last part of the name of the class or function that is the argument: "GELU" of
+  // !name:torch.nn.GELU; `otherwise` if it is absent. Refuses arguments of its own.
+  Result<std::string> ClassName(const std::string& name, const std::string& otherwise) const;
+  // The argument "activation".
+  Result<Activation> ActivationOf(const std::string& otherwise) const;
+  Status RefuseArgument(const std::string& name, const std::string& expected,
+                        const std::string& found) const;
+};
+
+// Reads the file that --config names, or hyperparams.yaml in the checkpoint's folder or up to two
+// folders up. The object is the one tagged !new:`class_name`, under any key. Errors:
+// KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_CHECKPOINT for several such objects, or
+// none.
+Result<SpeechbrainConfig> ReadSpeechbrainConfig(const FamilyInput& input,
+                                                const std::string& class_name);
+
+// Sets start and end token, and as the vocabulary the pieces of tokenizer.ckpt.
+Status SetSpeechbrainTokens(const FamilyInput& input, const SpeechbrainConfig& config,
+                            LoadedModel& model);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_CONFIG_H_

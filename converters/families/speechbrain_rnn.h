@@ -1,0 +1,29 @@
+// The family `speechbrain-rnn-lm`: an embedding, recurrent layers, dense layers with layer
+// normalisation, and a softmax.
+// Training code: SpeechBrain, lobes.models.RNNLM. Files: model.ckpt of a training, lm.ckpt as
+// published, with hyperparams.yaml beside or up to two folders up.
+// Peculiarities: the names of dense layers have no number, _0, _1, ..; "bos_index" and "eos_index"
+// begin and end a sentence; tokenizer.ckpt is a SentencePiece model.
+#ifndef KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_RNN_H_
+#define KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_RNN_H_
+
+#include <span>
+#include <string_view>
+
+#include "converters/families/families.h"
+#include "converters/sources/source_weights.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+inline constexpr std::string_view kSpeechbrainRnnFamily = "speechbrain-rnn-lm";
+
+bool LooksLikeSpeechbrainRnn(std::span<const SourceTensor> weights);
+
+// Errors: those of ReadSpeechbrainConfig, LoadRecurrent and SetSpeechbrainTokens;
+// KINGLET_INVALID_CHECKPOINT for arguments that make another network.
+Result<LoadedModel> LoadSpeechbrainRnn(const FamilyInput& input);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_SPEECHBRAIN_RNN_H_

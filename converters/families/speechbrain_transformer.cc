@@ -1,0 +1,235 @@
+#include "converters/families/speechbrain_transformer.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/speechbrain_config.h"
+#include "converters/matrix_order.h"
+#include "converters/sources/quoted.h"
+#include "converters/sources/refuse_checkpoint.h"
+#include "format/blocks.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+constexpr double kSpeechbrainEpsilon = 1e-6;
+constexpr uint32_t kSpeechbrainPadding = 0;
+
+// What the shapes do not say.
+struct SpeechbrainOptions {
+  uint32_t heads = 8;
+  bool norm_first = false;
+  Activation activation = Activation::kRelu;
+};
+
+Result<SpeechbrainOptions> ReadOptions(const SpeechbrainConfig& config) {
+  SpeechbrainOptions options;
+  KINGLET_ASSIGN_OR_RETURN(const int64_t heads, config.Integer("nhead", 8));
+  if (heads < 1 || static_cast<uint64_t>(heads) > kMaxExtent) {
+    return config.RefuseArgument("nhead", "1 to " + std::to_string(kMaxExtent),
+                                 std::to_string(heads));
+  }
+  options.heads = static_cast<uint32_t>(heads);
+  KINGLET_ASSIGN_OR_RETURN(options.norm_first, config.Boolean("normalize_before", false));
+  KINGLET_ASSIGN_OR_RETURN(options.activation, config.ActivationOf("ReLU"));
+  KINGLET_ASSIGN_OR_RETURN(const int64_t decoder, config.Integer("num_decoder_layers", 0));
+  if (decoder != 0) {
+    return config.RefuseArgument("num_decoder_layers", "0", std::to_string(decoder));
+  }
+  KINGLET_ASSIGN_OR_RETURN(const bool causal, config.Boolean("causal", true));
+  if (!causal) return config.RefuseArgument("causal", "true", "false");
+  for (const auto& [name, expected] :
+       {std::pair("attention_type", "regularMHA"), {"positional_encoding", "fixed_abs_sine"}}) {
+    if (!config.arguments.Has(name)) continue;
+    KINGLET_ASSIGN_OR_RETURN(const std::string found, config.arguments.Text(name));
+    if (found != expected) return config.RefuseArgument(name, expected, QuotedName(found));
+  }
+  if (config.tokens.start == kSpeechbrainPadding) {
+    return config.RefuseArgument("bos_index", "another token than 0, to which none attends", "0");
+  }
+  return options;
+}
+
+class SpeechbrainTransformerLoader {
+ public:
+  SpeechbrainTransformerLoader(const FamilyInput& input, const SpeechbrainOptions& options)
+      : input_(input), options_(options), builder_(input.weights) {}
+
+  Result<LoadedModel> Load() {
+    KINGLET_RETURN_IF_ERROR(FindSizes());
+    ModelDescription& description = builder_.model.draft.description;
+    description.vocabulary_size = words_;
+    const double scale = std::sqrt(static_cast<double>(embedded_));
+    AdaptiveEmbedding embedding{"embedding", embedded_, scale, {}};
+    embedding.bins.push_back({0, words_,
+                              builder_.Add("custom_src_module.emb.Embedding.weight",
+                                           {words_, embedded_}, Role::kPrunedAlso),
+                              std::nullopt});
+    description.blocks.emplace_back(std::move(embedding));
+    if (builder_.Has("embedding_proj.w.weight")) {
+      DenseLayers dense{"embedding_proj", DensePlace::kInput};
+      dense.layers.push_back(
+          {Weight("embedding_proj.w.", width_, embedded_), Bias("embedding_proj.w.", width_)});
+      description.blocks.emplace_back(std::move(dense));
+    }
+    description.blocks.emplace_back(DescribeDecoder());
+    description.blocks.emplace_back(DescribeOutput());
+    AdaptiveSoftmax softmax{};
+    softmax.name = "softmax";
+    softmax.width = width_;
+    softmax.head_size = words_;
+    softmax.head_table =
+        builder_.Add("output_proj.layers.2.w.weight", {words_, width_}, Role::kPrunedAlso);
+    softmax.head_bias = builder_.Add("output_proj.layers.2.w.bias", {words_}, Role::kQuantised);
+    description.blocks.emplace_back(std::move(softmax));
+    KINGLET_RETURN_IF_ERROR(
+        builder_.CheckNames("a speechbrain-transformer-lm network with these arguments"));
+    builder_.DeferValues();
+    return std::move(builder_.model);
+  }
+
+ private:
+  // A dimension of a tensor, which Claim checks later; 0 where it has none.
+  uint32_t Dimension(const std::string& name, size_t axis) const {
+    const SourceTensor* tensor = builder_.Find(name);
+    const bool has =
+        tensor != nullptr && axis < tensor->shape.size() && tensor->shape[axis] <= kMaxDimension;
+    return has ? static_cast<uint32_t>(tensor->shape[axis]) : 0;
+  }
+
+  Status FindSizes() {
+    words_ = Dimension("custom_src_module.emb.Embedding.weight", 0);
+    embedded_ = Dimension("custom_src_module.emb.Embedding.weight", 1);
+    width_ = Dimension("output_proj.layers.0.w.weight", 0);
+    inner_ = Dimension("encoder.layers.0.pos_ffn.ffn.0.weight", 0);
+    stored_positions_ = Dimension("positional_encoding.pe", 1);
+    layers_ = CountLayers(input_.weights, "encoder.layers.", ".self_att.att.in_proj_weight");
+    if (words_ == 0 || embedded_ == 0 || width_ == 0 || inner_ == 0 || stored_positions_ == 0) {
+      return RefuseCheckpoint(
+          "state dict",
+          "custom_src_module.emb.Embedding.weight [words, e], output_proj.layers.0.w.weight [d, d],"
+          " encoder.layers.0.pos_ffn.ffn.0.weight [n, d] and positional_encoding.pe [1, p, d]",
+          std::to_string(words_) + " words, e " + std::to_string(embedded_) + ", d " +
+              std::to_string(width_) + ", n " + std::to_string(inner_) + ", p " +
+              std::to_string(stored_positions_));
+    }
+    if (width_ % options_.heads != 0) {
+      return RefuseCheckpoint("nhead", "a divisor of the width " + std::to_string(width_),
+                              std::to_string(options_.heads));
+    }
+    if (input_.memory_length && *input_.memory_length >= stored_positions_) {
+      return RefuseCheckpoint(
+          "mem-len", "below the checkpoint's " + std::to_string(stored_positions_) + " positions",
+          std::to_string(*input_.memory_length));
+    }
+    positions_ = input_.memory_length ? *input_.memory_length + 1 : stored_positions_;
+    return {};
+  }
+
+  TensorId Weight(const std::string& layer, uint64_t rows, uint64_t columns) {
+    return builder_.Add(layer + "weight", {rows, columns}, Role::kPrunedAlso);
+  }
+  TensorId Bias(const std::string& layer, uint64_t rows) {
+    return builder_.Add(layer + "bias", {rows}, Role::kQuantised);
+  }
+  TensorId Kept(const std::string& name) { return builder_.Add(name, {width_}, Role::kKept); }
+
+  TransformerDecoder DescribeDecoder() {
+    TransformerDecoder decoder{};
+    decoder.name = "decoder";
+    decoder.width = width_;
+    decoder.heads = options_.heads;
+    decoder.key_size = decoder.value_size = width_ / options_.heads;
+    decoder.window = positions_;
+    decoder.start = StreamStart::kMasked;
+    decoder.norm_order = options_.norm_first ? NormOrder::kPre : NormOrder::kPost;
+    decoder.epsilon = kSpeechbrainEpsilon;
+    decoder.activation = options_.activation;
+    decoder.masked_token = kSpeechbrainPadding;
+    const std::string table = "positional_encoding.pe";
+    const TensorId rows =
+        builder_.AddMade(table, {positions_, width_}, Role::kKept,
+                         builder_.Claim(table, {1, stored_positions_, width_}),
+                         [count = uint64_t{positions_} *
+                                  width_](std::vector<float> values) -> Result<std::vector<float>> {
+                           values.resize(count);
+                           return values;
+                         });
+    builder_.MarkDerived(rows);
+    decoder.positions = PositionTable{rows};
+    for (uint32_t i = 0; i < layers_; ++i) {
+      decoder.layers.push_back(DescribeLayer("encoder.layers." + std::to_string(i) + "."));
+    }
+    decoder.final_norm_gain = Kept("encoder.norm.norm.weight");
+    decoder.final_norm_bias = Kept("encoder.norm.norm.bias");
+    return decoder;
+  }
+
+  TransformerLayer DescribeLayer(const std::string& prefix) {
+    const uint64_t d = width_;
+    const std::string attention = prefix + "self_att.att.", feed = prefix + "pos_ffn.ffn.";
+    TransformerLayer layer{};
+    layer.attention_norm_gain = Kept(prefix + "norm1.norm.weight");
+    layer.attention_norm_bias = Kept(prefix + "norm1.norm.bias");
+    layer.qkv_weight = ByHead(attention + "in_proj_weight", {3 * d, d}, Role::kPrunedAlso);
+    layer.qkv_bias = ByHead(attention + "in_proj_bias", {3 * d}, Role::kQuantised);
+    layer.out_weight = Weight(attention + "out_proj.", d, d);
+    layer.out_bias = Bias(attention + "out_proj.", d);
+    layer.inner_norm_gain = Kept(prefix + "norm2.norm.weight");
+    layer.inner_norm_bias = Kept(prefix + "norm2.norm.bias");
+    layer.inner_weight = Weight(feed + "0.", inner_, d);
+    layer.inner_bias = Bias(feed + "0.", inner_);
+    layer.outer_weight = Weight(feed + "3.", d, inner_);
+    layer.outer_bias = Bias(feed + "3.", d);
+    return layer;
+  }
+
+  TensorId ByHead(const std::string& name, const Shape& shape, Role role) {
+    return builder_.AddMade(
+        name, shape, role, builder_.Claim(name, shape),
+        [heads = options_.heads](const std::vector<float>& values) -> Result<std::vector<float>> {
+          return RowsByHead(values, 3, heads);
+        });
+  }
+
+  DenseLayers DescribeOutput() {
+    DenseLayers dense{"output_proj", DensePlace::kOutput};
+    DenseLayer layer{Weight("output_proj.layers.0.w.", width_, width_),
+                     Bias("output_proj.layers.0.w.", width_), DenseNorm::kLayer};
+    layer.norm_gain = Kept("output_proj.layers.1.norm.weight");
+    layer.norm_bias = Kept("output_proj.layers.1.norm.bias");
+    layer.epsilon = kSpeechbrainEpsilon;
+    dense.layers.push_back(layer);
+    return dense;
+  }
+
+  const FamilyInput& input_;
+  const SpeechbrainOptions options_;
+  DraftBuilder builder_;
+  uint32_t words_ = 0, embedded_ = 0, width_ = 0, inner_ = 0, layers_ = 0;
+  uint32_t stored_positions_ = 0, positions_ = 0;
+};
+
+}  // namespace
+
+bool LooksLikeSpeechbrainTransformer(std::span<const SourceTensor> weights) {
+  return HasTensorUnder(weights, "custom_src_module.") && HasTensorUnder(weights, "output_proj.");
+}
+
+Result<LoadedModel> LoadSpeechbrainTransformer(const FamilyInput& input) {
+  KINGLET_ASSIGN_OR_RETURN(
+      const SpeechbrainConfig config,
+      ReadSpeechbrainConfig(input,
+                            "speechbrain.lobes.models.transformer.TransformerLM.TransformerLM"));
+  KINGLET_ASSIGN_OR_RETURN(const SpeechbrainOptions options, ReadOptions(config));
+  KINGLET_ASSIGN_OR_RETURN(LoadedModel model, SpeechbrainTransformerLoader(input, options).Load());
+  KINGLET_RETURN_IF_ERROR(SetSpeechbrainTokens(input, config, model));
+  return model;
+}
+
+}  // namespace kinglet

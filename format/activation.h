@@ -1,0 +1,26 @@
+// Activation functions: functions of one number that networks apply to each element of a vector.
+// C++17: nvcc compiles this file too.
+#ifndef KINGLET_FORMAT_ACTIVATION_H_
+#define KINGLET_FORMAT_ACTIVATION_H_
+
+#include <cstdint>
+
+namespace kinglet {
+
+// The first six are those of a DeFINE unit (format/define_unit.h).
+enum class Activation : uint8_t {
+  kNone = 0,
+  kRelu = 1,   // max(x, 0)
+  kGelu = 2,   // x Phi(x), with the error function
+  kSwish = 3,  // x sigmoid(x)
+  kTanh = 4,
+  kSigmoid = 5,
+  kLeakyRelu = 6,    // x, or kLeakySlope x where x < 0
+  kDoubleSwish = 7,  // x sigmoid(x - 1) (icefall)
+};
+
+inline constexpr double kLeakySlope = 0.01;  // PyTorch's default
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_ACTIVATION_H_

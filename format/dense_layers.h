@@ -1,0 +1,56 @@
+// Dense layers between the embedding and the decoder, or between the decoder and the softmax, of
+// the language models of speech toolkits (ESPnet, SpeechBrain, icefall).
+#ifndef KINGLET_FORMAT_DENSE_LAYERS_H_
+#define KINGLET_FORMAT_DENSE_LAYERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/activation.h"
+#include "format/encoding.h"
+
+namespace kinglet {
+
+// How the projected hidden state, or one of dense layers, enters the products with tables and
+// cluster rows.
+enum class TailInput : uint8_t {
+  kAsIs = 0,
+  kFixedPoint15 = 1,  // rounded to 15-bit fixed point, except in ref64 (docs/NUMERICS.md, rule 2)
+};
+
+// What a dense layer does to its product before the activation.
+enum class DenseNorm : uint8_t {
+  kNone = 0,
+  kLayer = 1,           // layer normalisation
+  kRootMeanSquare = 2,  // y / sqrt(mean of y^2 + epsilon)
+};
+
+// y = activation(norm(W x + b)), from m numbers to n.
+struct DenseLayer {
+  TensorId weight;                    // [n, m], not coded
+  std::optional<TensorId> bias = {};  // [n]
+  DenseNorm norm = DenseNorm::kNone;
+  std::optional<TensorId> norm_gain = {}, norm_bias = {};  // [n]; kLayer has both, the others none
+  double epsilon = 1e-5;                                   // of the norm
+  Activation activation = Activation::kNone;
+};
+
+enum class DensePlace : uint8_t {
+  kInput = 0,   // between the embedding and the decoder
+  kOutput = 1,  // between the decoder and the softmax: the last output is the hidden state
+};
+
+// Dense layers, each on the output of the one before. A model has at most one such block in each
+// place, and none beside an encoder.
+struct DenseLayers {
+  std::string name;
+  DensePlace place;
+  TailInput input = TailInput::kAsIs;   // how vectors of reals enter the products
+  std::vector<DenseLayer> layers = {};  // at least one
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_DENSE_LAYERS_H_

@@ -1,0 +1,20 @@
+// The rules of format/dense_layers.h.
+#ifndef KINGLET_FORMAT_VALIDATE_DENSE_H_
+#define KINGLET_FORMAT_VALIDATE_DENSE_H_
+
+#include <cstdint>
+
+#include "format/block_checks.h"
+#include "format/dense_layers.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// The layers must map vectors of `input` numbers to `output` numbers. Errors: KINGLET_INVALID_MODEL
+// naming the block that `checks` has entered.
+Status ValidateDense(const BlockChecks& checks, const DenseLayers& dense, uint64_t input,
+                     uint64_t output);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_FORMAT_VALIDATE_DENSE_H_

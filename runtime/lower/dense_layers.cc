@@ -1,0 +1,49 @@
+#include <string>
+
+#include "runtime/lower/blocks.h"
+
+namespace kinglet {
+namespace {
+
+void LowerDenseLayer(const DenseLayer& layer, TailInput input, const std::string& name, BufferId x,
+                     BufferId y, PlanBuilder& builder) {
+  MatVec product{layer.weight, layer.bias, x, y};
+  product.input = builder.plan().buffer(x).quantiser ? TailInput::kAsIs : input;
+  product.relu = layer.norm == DenseNorm::kNone && layer.activation == Activation::kRelu;
+  builder.AddProduct(name, product);
+  switch (layer.norm) {
+    case DenseNorm::kNone:
+      break;
+    case DenseNorm::kLayer:
+      builder.AddStep(name + ".norm",
+                      LayerNorm{y, *layer.norm_gain, *layer.norm_bias, layer.epsilon, y});
+      break;
+    case DenseNorm::kRootMeanSquare:
+      builder.AddStep(name + ".norm", RootMeanSquareNorm{y, layer.epsilon, y});
+      break;
+  }
+  if (!product.relu) LowerActivation(layer.activation, name, y, builder);
+}
+
+}  // namespace
+
+void LowerActivation(Activation activation, const std::string& name, BufferId x,
+                     PlanBuilder& builder) {
+  if (activation != Activation::kNone) {
+    builder.AddStep(name + ".activation", ApplyActivation{x, activation});
+  }
+}
+
+void LowerDenseLayers(const DenseLayers& block, BufferId x, BufferId y, PlanBuilder& builder) {
+  for (size_t i = 0; i < block.layers.size(); ++i) {
+    const DenseLayer& layer = block.layers[i];
+    const std::string name = block.name + "." + std::to_string(i);
+    const bool last = i + 1 == block.layers.size();
+    const BufferId out =
+        last ? y : builder.Reals(name, Rows(builder.plan().weights[layer.weight].shape));
+    LowerDenseLayer(layer, block.input, name, x, out, builder);
+    x = out;
+  }
+}
+
+}  // namespace kinglet

@@ -1,0 +1,131 @@
+#include "runtime/sentence_scorer.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace kinglet {
+namespace {
+
+// A lane's stream, and what is known of it.
+struct RunningSentence {
+  uint64_t index = 0;
+  std::vector<uint32_t> stream;
+  std::vector<double> values;
+  bool running() const { return values.size() + 1 < stream.size(); }
+  uint32_t input() const { return stream[values.size()]; }
+  uint32_t predicted() const { return stream[values.size() + 1]; }
+};
+
+// Hands on results in the order of the streams.
+class InOrder {
+ public:
+  explicit InOrder(const SentenceScorer::Sink& sink) : sink_(sink) {}
+
+  Status Add(uint64_t index, std::vector<double> values) {
+    if (index != next_) {
+      waiting_.emplace(index, std::move(values));
+      return {};
+    }
+    KINGLET_RETURN_IF_ERROR(sink_(next_++, values));
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+         first = waiting_.erase(first)) {
+      KINGLET_RETURN_IF_ERROR(sink_(next_++, first->second));
+    }
+    return {};
+  }
+
+ private:
+  const SentenceScorer::Sink& sink_;
+  uint64_t next_ = 0;
+  std::map<uint64_t, std::vector<double>> waiting_;
+};
+
+Status InSentenceNamed(const std::string& name, const Status& status) {
+  return Status(status.code(), name + ": " + status.message());
+}
+
+}  // namespace
+
+SentenceFrame FrameOf(const ModelDescription& description, const Vocabulary* vocabulary) {
+  SentenceFrame frame;
+  frame.end = description.end_token;
+  for (const std::string_view word : {"<eos>", "</s>"}) {
+    if (!frame.end && vocabulary != nullptr) frame.end = vocabulary->Find(word);
+  }
+  frame.begin = description.start_token ? description.start_token : frame.end;
+  return frame;
+}
+
+std::vector<uint32_t> Framed(const SentenceFrame& frame, std::span<const uint32_t> sentence) {
+  std::vector<uint32_t> stream;
+  stream.reserve(sentence.size() + 2);
+  if (frame.begin) stream.push_back(*frame.begin);
+  stream.insert(stream.end(), sentence.begin(), sentence.end());
+  if (frame.end) stream.push_back(*frame.end);
+  return stream;
+}
+
+Result<SentenceScorer> SentenceScorer::Create(std::shared_ptr<const Model> model,
+                                              const SessionOptions& options) {
+  KINGLET_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                           Session::Create(std::move(model), options));
+  return SentenceScorer(std::move(session));
+}
+
+Status SentenceScorer::Run(const Next& next, const Sink& sink,
+                           const std::function<std::string(uint64_t index)>& name) {
+  std::vector<RunningSentence> sentences(session_->lanes());
+  std::vector<uint32_t> lanes, inputs, predicted;
+  std::vector<double> values;
+  InOrder results(sink);
+  uint64_t taken = 0;
+  bool more = true;
+  // Names the stream that a call for all lanes was refused for.
+  const auto in_first = [&](const Status& status) {
+    for (const uint32_t lane : lanes) {
+      const Result<double> one = session_->LogProbability(sentences[lane].predicted(), lane);
+      if (!one.ok()) return InSentenceNamed(name(sentences[lane].index), one.status());
+    }
+    return status;
+  };
+  while (true) {
+    lanes.clear();
+    for (uint32_t lane = 0; lane < sentences.size(); ++lane) {
+      RunningSentence& sentence = sentences[lane];
+      while (more && !sentence.running()) {
+        sentence = RunningSentence{taken, {}, {}};
+        more = next(sentence.stream);
+        if (!more) break;
+        ++taken;
+        if (sentence.running()) {
+          KINGLET_RETURN_IF_ERROR(session_->Reset(lane));
+        } else {
+          KINGLET_RETURN_IF_ERROR(results.Add(sentence.index, {}));
+        }
+      }
+      if (sentence.running()) lanes.push_back(lane);
+    }
+    if (lanes.empty()) return {};
+    inputs.clear();
+    predicted.clear();
+    for (const uint32_t lane : lanes) {
+      inputs.push_back(sentences[lane].input());
+      predicted.push_back(sentences[lane].predicted());
+    }
+    KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes, inputs));
+    values.resize(lanes.size());
+    const Status status = session_->LogProbabilityLanes(lanes, predicted, values);
+    if (!status.ok()) return in_first(status);
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      RunningSentence& sentence = sentences[lanes[i]];
+      sentence.values.push_back(values[i]);
+      if (sentence.running()) continue;
+      KINGLET_RETURN_IF_ERROR(results.Add(sentence.index, std::move(sentence.values)));
+      sentence = {};
+    }
+  }
+}
+
+}  // namespace kinglet

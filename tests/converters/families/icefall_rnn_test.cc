@@ -1,0 +1,63 @@
+#include "converters/families/icefall_rnn.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/converters/module_nodes.h"
+#include "tests/converters/recurrent_source.h"
+
+namespace kinglet::icefall_rnn_test {
+namespace {
+
+RecurrentSource Network() {
+  RecurrentSource source;
+  source.Add("input_embedding.weight", {20, 6});
+  source.Add("rnn.weight_ih_l0", {16, 6});
+  source.Add("rnn.weight_hh_l0", {16, 4});
+  source.Add("rnn.bias_ih_l0", {16});
+  source.Add("rnn.bias_hh_l0", {16});
+  source.Add("output_linear.weight", {20, 4});
+  source.Add("output_linear.bias", {20});
+  return source;
+}
+
+Result<LoadedModel> Load(const RecurrentSource& source, const PickleNode* root = nullptr) {
+  const SourceWeights weights = source.Weights();
+  return LoadIcefallRnn({"/nowhere/epoch-1.pt", "", std::nullopt, weights, {}, root});
+}
+
+TEST(IcefallRnn, ItsNamesAndNoOthers) {
+  RecurrentSource source = Network();
+  EXPECT_TRUE(LooksLikeIcefallRnn(source.Weights()));
+  const auto loaded = Load(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->draft.description.start_token, 1u);
+  EXPECT_EQ(loaded->draft.description.end_token, 1u);
+  EXPECT_TRUE(loaded->draft.vocabulary.empty());
+  source.Add("extra", {2});
+  EXPECT_NE(Load(source).status().message().find("unused 'extra'"), std::string::npos);
+  source = Network();
+  source.Remove("output_linear.bias");
+  EXPECT_NE(Load(source).status().message().find("missing output_linear.bias"), std::string::npos);
+  source.Remove("input_embedding.weight");
+  EXPECT_FALSE(LooksLikeIcefallRnn(source.Weights()));
+}
+
+TEST(IcefallRnn, TheFilesTokensWin) {
+  ModuleNodes nodes;
+  PickleNode* root = nodes.Add(PickleDict{});
+  nodes.Put(root, "sos_id", nodes.Add(int64_t{3}));
+  nodes.Put(root, "eos_id", nodes.Add(int64_t{19}));
+  const auto loaded = Load(Network(), root);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->draft.description.start_token, 3u);
+  EXPECT_EQ(loaded->draft.description.end_token, 19u);
+  for (const int64_t bad : {int64_t{-1}, int64_t{20}}) {
+    PickleNode* other = nodes.Add(PickleDict{});
+    nodes.Put(other, "sos_id", nodes.Add(bad));
+    EXPECT_NE(Load(Network(), other).status().message().find("sos_id and eos_id"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::icefall_rnn_test
