@@ -64,9 +64,8 @@ TEST(ChooseFamily, SaysWhichWouldFit) {
 TEST(CheckMemoryLength, IsForFamiliesThatCanHaveAnother) {
   for (const Family& family : Families()) {
     EXPECT_TRUE(CheckMemoryLength(family, std::nullopt).ok());
-    const bool has_memory =
-        family.name == "transformer-xl" || family.name == "transfo-xl-hf" ||
-        family.name == "opennmt" || family.name.ends_with("-transformer-lm");
+    const bool has_memory = family.name == "transformer-xl" || family.name == "transfo-xl-hf" ||
+                            family.name == "opennmt" || family.name.ends_with("-transformer-lm");
     EXPECT_EQ(CheckMemoryLength(family, 100).ok(), has_memory) << family.name;
   }
   EXPECT_EQ(CheckMemoryLength(Families().front(), 100).message(),
