@@ -23,6 +23,7 @@
 #include "converters/tensor_passes.h"
 #include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
+#include "converters/tokenizers/tokenizer_file.h"
 #include "format/file_layout.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
@@ -124,6 +125,28 @@ Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
                          std::to_string(draft.vocabulary.size()));
 }
 
+// The tokenizer's pieces are the words of a model that was given no others.
+Status ReadTextCutting(const ConvertOptions& options, ModelDraft& draft) {
+  if (options.tokenizer.empty()) return {};
+  KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
+                           ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
+  if (!draft.vocabulary.empty()) return {};
+  const auto* pieces = std::get_if<SentencePieceTables>(&draft.tokenizer->cutting);
+  if (pieces == nullptr) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "tokenizer", options.tokenizer,
+                           "a vocabulary for its tokens (--vocab)", "none");
+  }
+  const uint32_t expected = draft.description.vocabulary_size;
+  if (pieces->pieces.size() != expected) {
+    return Status::Refusal(
+        KINGLET_INVALID_ARGUMENT, "tokenizer", options.tokenizer,
+        std::to_string(expected) + " pieces as the model has words, or a vocabulary (--vocab)",
+        std::to_string(pieces->pieces.size()));
+  }
+  for (const auto& piece : pieces->pieces) draft.vocabulary.push_back(piece.text);
+  return {};
+}
+
 // The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
 // integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
@@ -151,7 +174,8 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   summary.digest = file.digest();
   for (const LedgerPart part :
        {LedgerPart::kFrame, LedgerPart::kHeader, LedgerPart::kValues, LedgerPart::kCodes,
-        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kPadding}) {
+        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kTokenizer,
+        LedgerPart::kPadding}) {
     if (const uint64_t bytes = file.ledger().Total(part); bytes > 0) {
       summary.bytes_by_part.emplace_back(LedgerPartName(part), bytes);
     }
@@ -181,7 +205,7 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::s
   }
   KINGLET_ASSIGN_OR_RETURN(
       const PackedModel packed,
-      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary));
+      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary, draft.tokenizer));
   return NewFile::Write(packed.Pieces(), output);
 }
 
@@ -221,6 +245,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
   KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
+  KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, draft));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));

@@ -33,6 +33,10 @@ struct ConvertOptions {
   std::string family;      // empty: recognised by the tensors' names
   std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
   std::string vocabulary;  // empty: the model has ids only
+  // How the model cuts text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty: at
+  // white space. Without `vocabulary` the words are a SentencePiece model's pieces.
+  std::string tokenizer;
+  bool lower_case = false;  // before that; needs `tokenizer`
   std::optional<int> bits;
   std::string calibration_text;  // for ReadCalibration; needs bits
   // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside

@@ -59,6 +59,9 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("golden", "golden values and the ids they belong to",
                         options.golden.empty() ? "ids only" : "golden values only");
   }
+  if (options.lower_case && options.tokenizer.empty()) {
+    return RefuseOption("lowercase", "--tokenizer beside it", "none");
+  }
   if (!(std::isfinite(options.tolerance) && options.tolerance >= 0)) {
     return RefuseOption("tolerance", "a number from 0", NumberText(options.tolerance));
   }
@@ -66,7 +69,7 @@ Status CheckOptions(const ConvertOptions& options) {
   return CheckOutputPath(
       "convert", options.output,
       {&options.checkpoint, &options.config, &options.vocabulary, &options.calibration_text,
-       &options.golden, &options.ids, &options.recipe});
+       &options.golden, &options.ids, &options.recipe, &options.tokenizer});
 }
 
 std::string ShapingOptions(const ConvertOptions& options) {

@@ -81,6 +81,12 @@ Command AddConvert(Arguments& program) {
       .Called("FILE");
   command.Add("--vocab", convert.vocabulary, "vocabulary: one token per line, in id order")
       .Called("FILE");
+  command
+      .Add("--tokenizer", convert.tokenizer,
+           "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
+           "or characters")
+      .Called("FILE");
+  command.AddFlag("--lowercase", convert.lower_case, "lower-case text first (with --tokenizer)");
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
       .Called("N");

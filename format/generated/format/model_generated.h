@@ -3765,7 +3765,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_BLOCKS = 16,
     VT_TENSORS = 18,
     VT_GOLDEN = 20,
-    VT_SEGMENTS = 22
+    VT_SEGMENTS = 22,
+    VT_TOKENIZER = 24
   };
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *features() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_FEATURES);
@@ -3797,6 +3798,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<const kinglet::schema::Segment *> *segments() const {
     return GetPointer<const flatbuffers::Vector<const kinglet::schema::Segment *> *>(VT_SEGMENTS);
   }
+  flatbuffers::Optional<uint32_t> tokenizer() const {
+    return GetOptional<uint32_t, uint32_t>(VT_TOKENIZER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_FEATURES) &&
@@ -3820,6 +3824,7 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyTable(golden()) &&
            VerifyOffsetRequired(verifier, VT_SEGMENTS) &&
            verifier.VerifyVector(segments()) &&
+           VerifyField<uint32_t>(verifier, VT_TOKENIZER, 4) &&
            verifier.EndTable();
   }
 };
@@ -3858,6 +3863,9 @@ struct ModelBuilder {
   void add_segments(flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments) {
     fbb_.AddOffset(Model::VT_SEGMENTS, segments);
   }
+  void add_tokenizer(uint32_t tokenizer) {
+    fbb_.AddElement<uint32_t>(Model::VT_TOKENIZER, tokenizer);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -3884,8 +3892,10 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::Block>>> blocks = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::Tensor>>> tensors = 0,
     flatbuffers::Offset<kinglet::schema::Golden> golden = 0,
-    flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments = 0,
+    flatbuffers::Optional<uint32_t> tokenizer = flatbuffers::nullopt) {
   ModelBuilder builder_(_fbb);
+  if(tokenizer) { builder_.add_tokenizer(*tokenizer); }
   builder_.add_segments(segments);
   builder_.add_golden(golden);
   builder_.add_tensors(tensors);
@@ -3915,7 +3925,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<flatbuffers::Offset<kinglet::schema::Block>> *blocks = nullptr,
     const std::vector<flatbuffers::Offset<kinglet::schema::Tensor>> *tensors = nullptr,
     flatbuffers::Offset<kinglet::schema::Golden> golden = 0,
-    const std::vector<kinglet::schema::Segment> *segments = nullptr) {
+    const std::vector<kinglet::schema::Segment> *segments = nullptr,
+    flatbuffers::Optional<uint32_t> tokenizer = flatbuffers::nullopt) {
   auto features__ = features ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*features) : 0;
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Block>>(*blocks) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Tensor>>(*tensors) : 0;
@@ -3931,7 +3942,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       blocks__,
       tensors__,
       golden,
-      segments__);
+      segments__,
+      tokenizer);
 }
 
 inline const kinglet::schema::Model *GetModel(const void *buf) {

@@ -139,6 +139,18 @@ TEST(KingletHpp, Embeddings) {
   EXPECT_EQ(embedding.Width().status().code(), KINGLET_INVALID_ARGUMENT);
 }
 
+TEST(KingletHpp, Text) {
+  const Model model = OpenModel(TEST_MODEL_TEXT);
+  const std::vector<TextToken> tokens = *model.Tokenize("the w3");
+  ASSERT_EQ(tokens.size(), 2u);
+  EXPECT_EQ(tokens[1].id, 3u);
+  EXPECT_EQ(tokens[1].begin, 4u);
+  EXPECT_TRUE(model.Tokenize("")->empty());
+  EXPECT_EQ(*model.Detokenize({0, 3}), "the w3");
+  EXPECT_EQ(*model.Detokenize({}), "");
+  EXPECT_EQ(model.Detokenize({99}).status().code(), KINGLET_ID_OUT_OF_RANGE);
+}
+
 TEST(KingletHpp, Sources) {
   const Model model = OpenModel(TEST_MODEL_TRANSLATION);
   EXPECT_EQ(*model.SourceVocabularySize(), uint32_t{TEST_SOURCE_WORDS});
