@@ -28,6 +28,7 @@ using kinglet::Result;
 using kinglet::Session;
 using kinglet::State;
 using kinglet::Status;
+using kinglet::TextToken;
 
 static_assert(!std::is_copy_constructible_v<Model> && std::is_nothrow_move_constructible_v<Model>);
 static_assert(!std::is_copy_constructible_v<Session> && std::is_nothrow_move_assignable_v<Session>);

@@ -2,7 +2,7 @@
 
 #include "tests/runtime/c_api/expect.h"
 
-const char* TestText(void) {
+const char* TestTokenize(void) {
   kinglet_model* model = OpenTest(TEST_MODEL_TEXT);
   uint32_t ids[4] = {99, 99, 99, 99};
   uint64_t ranges[8] = {0}, count = 0;
@@ -23,7 +23,7 @@ const char* TestText(void) {
   return NULL;
 }
 
-const char* TestTextErrors(void) {
+const char* TestTokenizeErrors(void) {
   kinglet_model* model = OpenTest(TEST_MODEL_TEXT);
   kinglet_model* plain = OpenTest(TEST_MODEL_PLAIN);
   uint32_t ids[4] = {TEST_WORDS, 0, 0, 0};
