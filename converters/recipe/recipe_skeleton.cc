@@ -18,7 +18,7 @@ namespace kinglet {
 namespace {
 
 using std::string_view_literals::operator""sv;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kToFill = "?";
 // A family that fits less is no place to begin.
@@ -36,7 +36,7 @@ class Skeleton {
     const std::vector<NameMatch> nearest = NearestCodes(weights_);
     const bool near =
         !nearest.empty() && nearest.front().family != nullptr && nearest.front().fit >= kNearFamily;
-    Json recipe = {{"comment", Json::object()}};
+    OrderedJson recipe = {{"comment", OrderedJson::object()}};
     if (const std::optional<PrefixMatch> inner = FittingPrefix(weights_)) {
       recipe["prefix"] = inner->prefix;
       recipe["family"] = std::string(inner->match.code->name);
@@ -49,12 +49,12 @@ class Skeleton {
       AddBlocks(recipe);
     }
     recipe["comment"] = Comment();
-    return recipe.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return recipe.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
   }
 
  private:
   // Tensors that the family lacks are tables that other tensors make.
-  void AddFamily(const NameMatch& match, Json& recipe) {
+  void AddFamily(const NameMatch& match, OrderedJson& recipe) {
     recipe["family"] = std::string(match.code->name);
     const std::set<std::string_view> unused(match.unused.begin(), match.unused.end());
     for (const SourceTensor& tensor : weights_) {
@@ -64,7 +64,7 @@ class Skeleton {
   }
 
   // The table that tensors below the missing one's module make.
-  Json TableFor(const std::string& missing) {
+  OrderedJson TableFor(const std::string& missing) {
     for (const DpqNames& names : FindDpq()) {
       const std::string module = names.module.substr(0, names.module.rfind('.'));
       if (missing.starts_with(module)) return Dpq(names);
@@ -72,11 +72,16 @@ class Skeleton {
     return kToFill;
   }
 
-  void AddBlocks(Json& recipe) {
+  void AddBlocks(OrderedJson& recipe) {
     const std::optional<std::string> module = RecurrentModule();
     if (module) NameRecurrent(*module);
+<<<<<<< HEAD
     recipe["embedding"] = {{"scale", kToFill}, {"table", InputTable()}};
     recipe["recurrent"] = module ? Recurrent(*module) : Json(kToFill);
+=======
+    recipe["embedding"]["table"] = InputTable();
+    recipe["recurrent"] = module ? Recurrent(*module) : OrderedJson(kToFill);
+>>>>>>> s19-tables
     recipe["softmax"] = Softmax();
   }
 
@@ -106,7 +111,7 @@ class Skeleton {
     }
   }
 
-  Json Recurrent(const std::string& module) const {
+  OrderedJson Recurrent(const std::string& module) const {
     const SourceTensor& first = *Find(module + std::string(kRecurrentMark));
     const uint64_t units = first.shape[1];
     const char* cell = kToFill;
@@ -144,13 +149,13 @@ class Skeleton {
     return found;
   }
 
-  Json Dpq(const DpqNames& names) {
+  OrderedJson Dpq(const DpqNames& names) {
     const SourceTensor& query = *Find(names.query);
     const SourceTensor& keys = *Find(names.keys);
-    Json table = {{"method", kToFill},
-                  {"positions", kToFill},
-                  {"query", Named(names.query)},
-                  {"keys", Named(names.keys)}};
+    OrderedJson table = {{"method", kToFill},
+                         {"positions", kToFill},
+                         {"query", Named(names.query)},
+                         {"keys", Named(names.keys)}};
     // keys [positions or 1, choices, length], query [words, positions * length]
     if (keys.shape.size() == 3 && query.shape.size() == 2 && keys.shape[2] > 0) {
       table["positions"] = query.shape[1] / keys.shape[2];
@@ -173,17 +178,17 @@ class Skeleton {
     return {{"dpq", std::move(table)}};
   }
 
-  Json InputTable() {
+  OrderedJson InputTable() {
     const std::vector<DpqNames> coded = FindDpq();
     if (!coded.empty()) return Dpq(coded.front());
     const SourceTensor* table = TableNamed(kInputWords);
-    return table == nullptr ? Json(kToFill) : TableOf(*table);
+    return table == nullptr ? OrderedJson(kToFill) : TableOf(*table);
   }
 
-  Json Softmax() {
+  OrderedJson Softmax() {
     const SourceTensor* table = TableNamed(kOutputWords);
     if (table == nullptr) return {{"table", kToFill}};
-    Json softmax = {{"table", TableOf(*table)}};
+    OrderedJson softmax = {{"table", TableOf(*table)}};
     for (const SourceTensor& tensor : weights_) {
       if (tensor.shape != std::vector<uint64_t>{table->shape[0]} ||
           tensor.name.find("bias") == std::string::npos || named_.contains(tensor.name)) {
@@ -201,10 +206,10 @@ class Skeleton {
   }
 
   // A dense table, or, for integers, a table of codes: a matrix of the same module is the codebook.
-  Json TableOf(const SourceTensor& tensor) {
+  OrderedJson TableOf(const SourceTensor& tensor) {
     if (!HasIntegers(tensor)) return Named(tensor.name);
     const std::string module = tensor.name.substr(0, tensor.name.rfind('.') + 1);
-    Json codes = {{"codebook", kToFill}, {"codes", Named(tensor.name)}};
+    OrderedJson codes = {{"codebook", kToFill}, {"codes", Named(tensor.name)}};
     for (const SourceTensor& other : weights_) {
       if (other.shape.size() != 2 || HasIntegers(other) || !other.name.starts_with(module))
         continue;
@@ -261,8 +266,9 @@ class Skeleton {
     return name;
   }
 
-  Json Comment() const {
-    Json comment = {{"next", "put a name, a number or an object for each \"?\" (docs/RECIPES.md)"}};
+  OrderedJson Comment() const {
+    OrderedJson comment = {
+        {"next", "put a name, a number or an object for each \"?\" (docs/RECIPES.md)"}};
     for (const SourceTensor& tensor : weights_) {
       if (named_.contains(tensor.name)) continue;
       const std::string type =
