@@ -3,10 +3,13 @@
 #include <cmath>
 #include <memory>
 #include <set>
+#include <utility>
 #include <variant>
 
+#include "converters/texts/token_file.h"
 #include "format/overloaded.h"
 #include "runtime/accounting/exact_sum.h"
+#include "runtime/scored_stream.h"
 #include "runtime/session.h"
 #include "tools/model_facts.h"
 #include "tools/words.h"
@@ -61,20 +64,27 @@ TensorIds OutputTables(const Plan& plan) {
   return ids;
 }
 
-Result<double> PerplexityOf(const std::shared_ptr<const Model>& model, const std::string& text) {
-  KINGLET_ASSIGN_OR_RETURN(const TokenSequence words, ReadTextSequence(text, model->vocabulary()));
-  if (words.ids.size() < 2) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "perplexity", text, "at least 2 words",
-                           std::to_string(words.ids.size()));
+Result<std::vector<uint32_t>> IdsOf(const TechniqueText& text, const Model& model) {
+  if (text.ids) return ReadIds(text.path);
+  KINGLET_ASSIGN_OR_RETURN(TokenSequence words, ReadTextSequence(text.path, model.vocabulary()));
+  return std::move(words.ids);
+}
+
+Result<double> PerplexityOf(const std::shared_ptr<const Model>& model, const TechniqueText& text) {
+  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids, IdsOf(text, *model));
+  if (ids.size() < 2) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "perplexity", text.path, "at least 2 words",
+                           std::to_string(ids.size()));
   }
+  const std::vector<uint32_t> stream = ScoredStream(model->file().description(), ids);
   KINGLET_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Create(model));
   ExactSum sum;
-  for (size_t i = 1; i < words.ids.size(); ++i) {
-    KINGLET_RETURN_IF_ERROR(session->StepToken(words.ids[i - 1]));
-    KINGLET_ASSIGN_OR_RETURN(const double value, session->LogProbability(words.ids[i]));
+  for (size_t i = 1; i < stream.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(session->StepToken(stream[i - 1]));
+    KINGLET_ASSIGN_OR_RETURN(const double value, session->LogProbability(stream[i]));
     sum.Add(value);
   }
-  return std::exp(-sum.Value() / static_cast<double>(words.ids.size() - 1));
+  return std::exp(-sum.Value() / static_cast<double>(stream.size() - 1));
 }
 
 }  // namespace
@@ -93,7 +103,7 @@ TableBytes TableBytesOf(const Model& model) {
 }
 
 Result<TechniqueMeasurement> MeasureTechnique(const ConvertOptions& options,
-                                              const std::string& text) {
+                                              const TechniqueText& text) {
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(options));
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                            Model::Open(options.output, {}));

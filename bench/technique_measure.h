@@ -26,14 +26,21 @@ struct TechniqueMeasurement {
   TableBytes tables;
   std::vector<CodedTableFacts> coded;
   uint64_t file_bytes = 0;
-  double perplexity = 0;  // on `cpu`; the first word of the text is not scored
+  // On `cpu`; the first word of the text is scored only behind a start token.
+  double perplexity = 0;
 };
 
-// Converts the model and scores the words of the file `text`. The converted file stays at
-// options.output. Errors: as Convert, Model::Open and ReadTextSequence; KINGLET_INVALID_ARGUMENT
-// for a text of one word.
+// A file of words, or of token ids (ReadIds).
+struct TechniqueText {
+  std::string path;
+  bool ids = false;
+};
+
+// Converts the model and scores the text. The converted file stays at options.output. Errors: as
+// Convert, Model::Open, ReadTextSequence and ReadIds; KINGLET_INVALID_ARGUMENT for a text of one
+// word.
 Result<TechniqueMeasurement> MeasureTechnique(const ConvertOptions& options,
-                                              const std::string& text);
+                                              const TechniqueText& text);
 
 }  // namespace kinglet
 

@@ -51,27 +51,36 @@ constexpr auto kRows = std::to_array<TechniqueRow>({
     {"class-factored softmax", Base::kTrained, Tables::kOutput, "class-factored", ""},
     {"DeFINE and DPQ bins, slim output, pruned LSTM, cache of 200", Base::kTrained, Tables::kBoth,
      "everything", ""},
+
+    {"character CNN, cached, float32", Base::kTransformer, Tables::kInput, "fairseq-char", ""},
+    {"character CNN, cached, 9-bit", Base::kTransformer, Tables::kInput, "fairseq-char",
+     "characters-9-bit.json"},
+    {"character CNN, cached, product quantised", Base::kTransformer, Tables::kInput, "fairseq-char",
+     "characters-product-quantised.json"},
 });
 
 }  // namespace
 
 std::span<const TechniqueRow> TechniqueRows() { return kRows; }
 
-ConvertOptions OptionsOf(const TechniqueRow& row, const std::string& examples,
-                         const std::string& models, const std::string& output) {
+ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folders,
+                         const std::string& output) {
   ConvertOptions options;
-  const std::string demo = examples + "/wikitext2";
+  const std::string demo = folders.examples + "/wikitext2";
   if (row.base == Base::kDemo) {
     options.checkpoint = demo;
     options.vocabulary = demo + "/vocab.txt";
     options.cache_capacity = 0;  // its pairs would hide the tables' share of the perplexity
+  } else if (row.base == Base::kTransformer) {
+    options.checkpoint = folders.checkpoints + "/" + std::string(row.checkpoint) + "/model.pt";
   } else {
-    const std::string stem = models + "/" + std::string(row.checkpoint);
+    const std::string stem = folders.models + "/" + std::string(row.checkpoint);
     options.checkpoint = stem + ".pt";
     options.vocabulary = stem + ".vocab.txt";
   }
   options.output = output;
-  if (!row.recipe.empty()) options.recipe = examples + "/recipes/" + std::string(row.recipe);
+  if (!row.recipe.empty())
+    options.recipe = folders.examples + "/recipes/" + std::string(row.recipe);
   if (row.bits != 0) {
     options.bits = row.bits;
     options.calibration_text = demo + "/calibration.txt";
@@ -82,7 +91,9 @@ ConvertOptions OptionsOf(const TechniqueRow& row, const std::string& examples,
 
 std::string CommandOf(const TechniqueRow& row) {
   std::string text = "convert ";
-  text += row.base == Base::kDemo ? "wikitext2 --cache 0" : std::string(row.checkpoint) + ".pt";
+  const bool folder = row.base == Base::kTransformer;
+  text += row.base == Base::kDemo ? "wikitext2 --cache 0"
+                                  : std::string(row.checkpoint) + (folder ? "/model.pt" : ".pt");
   if (!row.recipe.empty()) text += " --recipe " + std::string(row.recipe);
   char number[32];
   if (row.prune > 0) {

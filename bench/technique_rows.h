@@ -18,6 +18,9 @@ enum class TechniqueBase : uint8_t {
   kDemo,     // examples/wikitext2, 33,278 words, changed after training
   kFull,     // `full` of examples/torch/train_all.sh, 1,137 words, changed after training
   kTrained,  // models of the same script, trained with the technique; compared with `full`
+  // Transformers that other people's training codes wrote, each with its own text; compared with
+  // the first row of the same checkpoint.
+  kTransformer,
 };
 
 // The tables that a method compresses.
@@ -27,20 +30,26 @@ struct TechniqueRow {
   std::string_view method;
   TechniqueBase base;
   TechniqueTables tables;
-  std::string_view checkpoint;  // a name of train_all.sh; empty: the demo model
-  std::string_view recipe;      // in examples/recipes; empty: none
+  // A name of train_all.sh; of kTransformer a folder with model.pt and tokens.txt; empty: the demo
+  // model.
+  std::string_view checkpoint;
+  std::string_view recipe;  // in examples/recipes; empty: none
   // For the whole network; 0: none. Bits need a calibration text, which only the demo model has.
   int bits = 0;
   double prune = 0;
 };
 
 // Sorted by base. The first row of a base is the reference for the others; the reference for
-// kTrained is the first row of kFull.
+// kTrained is the first row of kFull, for kTransformer the first of a checkpoint.
 std::span<const TechniqueRow> TechniqueRows();
 
-// `examples`: the folder of that name; `models`: the one that train_all.sh filled.
-ConvertOptions OptionsOf(const TechniqueRow& row, const std::string& examples,
-                         const std::string& models, const std::string& output);
+struct TechniqueFolders {
+  std::string examples;     // of the source tree
+  std::string models;       // that train_all.sh filled
+  std::string checkpoints;  // with those of kTransformer
+};
+ConvertOptions OptionsOf(const TechniqueRow& row, const TechniqueFolders& folders,
+                         const std::string& output);
 
 // The conversion as a command line: "convert dpq-sx.pt --recipe input-9-bit.json".
 std::string CommandOf(const TechniqueRow& row);

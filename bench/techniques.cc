@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "bench/technique_measure.h"
@@ -19,8 +20,8 @@ namespace kinglet {
 namespace {
 
 struct Options {
-  std::string examples = KINGLET_EXAMPLES;
-  std::string models, text, only;
+  TechniqueFolders folders{KINGLET_EXAMPLES, "", ""};
+  std::string text, only;
 };
 
 // A temporary folder, removed with everything in it.
@@ -51,6 +52,8 @@ const char* TitleOf(TechniqueBase base) {
       return "A small LSTM with full tables, changed after training";
     case TechniqueBase::kTrained:
       return "Small LSTMs trained with the technique";
+    case TechniqueBase::kTransformer:
+      return "Small Transformers trained with the technique";
   }
   return "";
 }
@@ -121,25 +124,49 @@ void PrintTitles(TechniqueBase base) {
       TitleOf(base));
 }
 
+// Whether the user says where the models of a base are.
+bool IsAtHand(const TechniqueFolders& folders, TechniqueBase base) {
+  switch (base) {
+    case TechniqueBase::kDemo:
+      return true;
+    case TechniqueBase::kFull:
+    case TechniqueBase::kTrained:
+      return !folders.models.empty();
+    case TechniqueBase::kTransformer:
+      return !folders.checkpoints.empty();
+  }
+  return false;
+}
+
+TechniqueText TextOf(const TechniqueRow& row, const Options& options) {
+  if (row.base == TechniqueBase::kTransformer) {
+    return {options.folders.checkpoints + "/" + std::string(row.checkpoint) + "/tokens.txt", true};
+  }
+  const std::string& examples = options.folders.examples;
+  return {options.text.empty() ? examples + "/wikitext2/passage.txt" : options.text};
+}
+
 // Measures the rows whose models are present. Returns false if one failed.
 bool PrintTables(const Options& options) {
   const TemporaryFolder folder;
-  const std::string text =
-      options.text.empty() ? options.examples + "/wikitext2/passage.txt" : options.text;
   std::optional<TechniqueBase> base;
+  std::string_view checkpoint;
   std::optional<TechniqueMeasurement> compared;
   bool fine = true;
   for (const TechniqueRow& row : TechniqueRows()) {
-    if (options.models.empty() && row.base != TechniqueBase::kDemo) continue;
+    if (!IsAtHand(options.folders, row.base)) continue;
     const bool fresh = base != row.base;
-    const bool first = fresh && row.base != TechniqueBase::kTrained;
+    const bool first = row.base == TechniqueBase::kTransformer
+                           ? fresh || row.checkpoint != checkpoint
+                           : fresh && row.base != TechniqueBase::kTrained;
     if (fresh) PrintTitles(row.base);
     base = row.base;
+    checkpoint = row.checkpoint;
     if (!first && !options.only.empty() && row.method.find(options.only) == std::string::npos) {
       continue;
     }
-    const auto found = MeasureTechnique(
-        OptionsOf(row, options.examples, options.models, folder.File("model.kgl")), text);
+    const auto found = MeasureTechnique(OptionsOf(row, options.folders, folder.File("model.kgl")),
+                                        TextOf(row, options));
     if (!found.ok()) {
       std::fprintf(stderr, "techniques: %s: %s\n", CommandOf(row).c_str(),
                    found.status().message().c_str());
@@ -160,11 +187,15 @@ int main(int argc, char** argv) {
   kinglet::ArgumentParser program("Converts and measures every technique, and prints Markdown.",
                                   "techniques");
   kinglet::Options options;
-  program.Add("--models", options.models,
-              "folder that examples/torch/train_all.sh filled; without it only the demo model");
-  program.Add("--examples", options.examples, "the examples folder of the source tree")
+  program.Add("--models", options.folders.models,
+              "folder that examples/torch/train_all.sh filled; without it no small LSTMs");
+  program.Add("--checkpoints", options.folders.checkpoints,
+              "folder with fairseq-char and others, each with model.pt and tokens.txt; without it "
+              "no small Transformers");
+  program.Add("--examples", options.folders.examples, "the examples folder of the source tree")
       .ShowDefault();
-  program.Add("--text", options.text, "text to score (default: wikitext2/passage.txt)");
+  program.Add("--text", options.text,
+              "text to score (default: wikitext2/passage.txt); Transformers have their own");
   program.Add("--only", options.only, "measure only rows whose method contains this text");
   if (const std::optional<int> exit = program.ParseAndPrint(argc, argv)) return *exit;
   try {

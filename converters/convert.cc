@@ -10,6 +10,7 @@
 
 #include "converters/convert_options.h"
 #include "converters/families/families.h"
+#include "converters/families/name_match.h"
 #include "converters/golden.h"
 #include "converters/passes/cache.h"
 #include "converters/passes/calibrate.h"
@@ -18,15 +19,17 @@
 #include "converters/recipe/recipe_family.h"
 #include "converters/recipe/recipe_file.h"
 #include "converters/recipe/recipe_model.h"
+#include "converters/sources/average.h"
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/source_file.h"
 #include "converters/tensor_passes.h"
-#include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
 #include "converters/tokenizers/tokenizer_file.h"
+#include "converters/vocabulary_choice.h"
 #include "format/file_layout.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
+#include "format/overloaded.h"
 #include "format/packed_model.h"
 #include "format/write_file.h"
 #include "runtime/scored_stream.h"
@@ -38,8 +41,21 @@ std::string FolderOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// The blocks that a recipe describes, from the tensors of the checkpoint and of the recipe's
-// sources, files beside the checkpoint.
+// The tensors of the recipe's sources, files beside the checkpoint.
+Result<SourceWeights> ReadSources(const Recipe& recipe, const SourceFile& source) {
+  SourceWeights tensors;
+  for (const auto& [name, file] : recipe.sources) {
+    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
+    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
+    for (SourceTensor tensor : more.tensors) {
+      tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
+      tensors.push_back(std::move(tensor));
+    }
+  }
+  return tensors;
+}
+
+// The blocks that a recipe describes.
 Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source) {
   if (options.memory_length) {
@@ -49,30 +65,30 @@ Result<LoadedModel> LoadByRecipe(Recipe recipe, const ConvertOptions& options,
   }
   if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
   SourceWeights tensors = source.tensors;
-  for (const auto& [name, file] : recipe.sources) {
-    const auto path = std::filesystem::path(FolderOf(source.path)) / file;
-    KINGLET_ASSIGN_OR_RETURN(const SourceFile more, OpenSourceFile(path.string()));
-    for (SourceTensor tensor : more.tensors) {
-      tensor.name = more.tensors.size() == 1 ? name : name + "." + tensor.name;
-      tensors.push_back(std::move(tensor));
-    }
-  }
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  tensors.insert(tensors.end(), more.begin(), more.end());
   return ModelFromRecipe(recipe, tensors, MachineThreads());
 }
 
 // The blocks of the family that is named, or else of the one that recognises the tensors.
-Result<LoadedModel> LoadByFamily(const Recipe& recipe, const ConvertOptions& options,
+Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
                                  const SourceFile& source, std::string& family_name) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceWeights tensors,
-                           WithTables(recipe, source.tensors, MachineThreads()));
-  KINGLET_ASSIGN_OR_RETURN(
-      const Family* family,
-      ChooseFamily(recipe.family.empty() ? options.family : recipe.family, source.path, tensors));
+  if (options.define_cache_rows) KeepUnit(*options.define_cache_rows, recipe);
+  KINGLET_ASSIGN_OR_RETURN(const SourceWeights more, ReadSources(recipe, source));
+  KINGLET_ASSIGN_OR_RETURN(const FamilyTables tables,
+                           FamilyTables::Make(recipe, source.tensors, more, MachineThreads()));
+  KINGLET_ASSIGN_OR_RETURN(const Family* family,
+                           ChooseFamily(recipe.family.empty() ? options.family : recipe.family,
+                                        source.path, tables.weights()));
   KINGLET_RETURN_IF_ERROR(CheckMemoryLength(*family, options.memory_length));
   family_name = family->name;
   const PickleNode* root = source.checkpoint ? &source.checkpoint->root() : nullptr;
-  return family->load({source.path, options.config, source.step, tensors, source.modules, root,
-                       options.memory_length, options.define_cache_rows});
+  Result<LoadedModel> model =
+      family->load({source.path, options.config, source.step, tables.weights(), source.modules,
+                    root, options.memory_length, options.define_cache_rows, options.vocabulary});
+  if (!model.ok()) return WithUnreadCode(model.status(), tables.weights());
+  KINGLET_RETURN_IF_ERROR(tables.Place(*model));
+  return model;
 }
 
 bool HasUnit(const ModelDescription& description) {
@@ -94,9 +110,25 @@ Status CheckAgainstModel(const ConvertOptions& options, const LoadedModel& model
       std::to_string(*options.bits) + " for one of " + std::to_string(*model.bits) + " bits");
 }
 
+// The checkpoint, or the mean of all checkpoints that are named.
+Result<SourceFile> OpenCheckpoints(const std::string& path, const ConvertOptions& options,
+                                   const Recipe& recipe) {
+  const SourcePlace place = {recipe.state_dict, recipe.prefix};
+  std::vector<SourceFile> files;
+  KINGLET_ASSIGN_OR_RETURN(SourceFile first, OpenSourceFile(path, place));
+  files.push_back(std::move(first));
+  for (const std::string& other : options.averaged) {
+    KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(other));
+    KINGLET_ASSIGN_OR_RETURN(SourceFile file, OpenSourceFile(found, place));
+    files.push_back(std::move(file));
+  }
+  if (files.size() == 1) return std::move(files.front());
+  return AverageOf(std::move(files));
+}
+
 Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions& options,
                                    const Recipe& recipe, ConvertSummary& summary) {
-  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(path));
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenCheckpoints(path, options, recipe));
   summary.checkpoint_bytes = source.bytes;
   LoadedModel model;
   if (recipe.embedding) {
@@ -106,6 +138,7 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
     KINGLET_ASSIGN_OR_RETURN(model, LoadByFamily(recipe, options, source, summary.family));
   }
   KINGLET_RETURN_IF_ERROR(CheckAgainstModel(options, model));
+  model.notes.insert(model.notes.begin(), source.notes.begin(), source.notes.end());
   Provenance& provenance = model.draft.description.provenance;
   provenance.producer = "kinglet " KINGLET_VERSION;
   provenance.family = summary.family;
@@ -115,35 +148,34 @@ Result<LoadedModel> LoadCheckpoint(const std::string& path, const ConvertOptions
   return model;
 }
 
-Status ReadVocabulary(const std::string& path, ModelDraft& draft) {
-  if (path.empty()) return {};
-  KINGLET_ASSIGN_OR_RETURN(draft.vocabulary, ReadVocabularyFile(path));
-  const uint64_t expected = draft.description.vocabulary_size;
-  if (draft.vocabulary.size() == expected) return {};
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "vocabulary", path,
-                         std::to_string(expected) + " words as the model has",
-                         std::to_string(draft.vocabulary.size()));
-}
-
-// The tokenizer's pieces are the words of a model that was given no others.
-Status ReadTextCutting(const ConvertOptions& options, ModelDraft& draft) {
+// The tokenizer that was given, or of a model with words the one beside the checkpoint. Its pieces
+// are the words of a model that was given no others.
+Status ReadTextCutting(ConvertOptions options, const std::string& checkpoint,
+                       const std::string& family, ModelDraft& draft,
+                       std::vector<std::string>& notes) {
+  if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
+    options.tokenizer = TokenizerBeside(checkpoint, family);
+    if (!options.tokenizer.empty()) notes.push_back("text is cut by " + options.tokenizer);
+  }
   if (options.tokenizer.empty()) return {};
   KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
                            ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
   if (!draft.vocabulary.empty()) return {};
-  const auto* pieces = std::get_if<SentencePieceTables>(&draft.tokenizer->cutting);
-  if (pieces == nullptr) {
-    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "tokenizer", options.tokenizer,
-                           "a vocabulary for its tokens (--vocab)", "none");
-  }
+  std::visit(Overloaded{[&](const SentencePieceTables& tables) {
+                          for (const auto& piece : tables.pieces) {
+                            draft.vocabulary.push_back(piece.text);
+                          }
+                        },
+                        [&](const WordPieceTables& tables) { draft.vocabulary = tables.pieces; },
+                        [](const MergeTables&) {}, [](const WordRule&) {}},
+             draft.tokenizer->cutting);
   const uint32_t expected = draft.description.vocabulary_size;
-  if (pieces->pieces.size() != expected) {
+  if (draft.vocabulary.size() != expected) {
     return Status::Refusal(
         KINGLET_INVALID_ARGUMENT, "tokenizer", options.tokenizer,
         std::to_string(expected) + " pieces as the model has words, or a vocabulary (--vocab)",
-        std::to_string(pieces->pieces.size()));
+        std::to_string(draft.vocabulary.size()));
   }
-  for (const auto& piece : pieces->pieces) draft.vocabulary.push_back(piece.text);
   return {};
 }
 
@@ -244,8 +276,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   }
   KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadCheckpoint(path, options, recipe, summary));
   ModelDraft& draft = model.draft;
-  KINGLET_RETURN_IF_ERROR(ReadVocabulary(options.vocabulary, draft));
-  KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, draft));
+  KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
+  KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, path, summary.family, draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));

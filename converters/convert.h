@@ -29,10 +29,14 @@ namespace kinglet {
 struct ConvertOptions {
   // A file, or a folder with models/model-<step>.pth, of which the largest step is used.
   std::string checkpoint;
+  // More checkpoints of the same training: the values are the means of all (sources/average.h).
+  std::vector<std::string> averaged;
   std::string output;
   std::string family;      // empty: recognised by the tensors' names
   std::string config;      // empty: config.yaml beside the checkpoint, or one folder up
   std::string vocabulary;  // empty: the model has ids only
+  // In place of a vocabulary: the texts whose words the training code numbered.
+  std::vector<std::string> vocabulary_texts;
   // How the model cuts text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty: at
   // white space. Without `vocabulary` the words are a SentencePiece model's pieces.
   std::string tokenizer;

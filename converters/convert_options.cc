@@ -66,10 +66,15 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("tolerance", "a number from 0", NumberText(options.tolerance));
   }
   KINGLET_RETURN_IF_ERROR(CheckCache(options));
-  return CheckOutputPath(
-      "convert", options.output,
-      {&options.checkpoint, &options.config, &options.vocabulary, &options.calibration_text,
-       &options.golden, &options.ids, &options.recipe, &options.tokenizer});
+  if (!options.vocabulary.empty() && !options.vocabulary_texts.empty()) {
+    return RefuseOption("vocab-from", "no vocabulary beside it", options.vocabulary);
+  }
+  std::vector<const std::string*> inputs = {
+      &options.checkpoint, &options.config, &options.vocabulary, &options.calibration_text,
+      &options.golden,     &options.ids,    &options.recipe,     &options.tokenizer};
+  for (const std::string& path : options.averaged) inputs.push_back(&path);
+  for (const std::string& path : options.vocabulary_texts) inputs.push_back(&path);
+  return CheckOutputPath("convert", options.output, inputs);
 }
 
 std::string ShapingOptions(const ConvertOptions& options) {
@@ -77,6 +82,9 @@ std::string ShapingOptions(const ConvertOptions& options) {
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   if (!options.recipe.empty()) {
     add("recipe " + std::filesystem::path(options.recipe).filename().string());
+  }
+  if (!options.averaged.empty()) {
+    add("average of " + std::to_string(options.averaged.size() + 1) + " checkpoints");
   }
   if (options.memory_length) add("mem-len " + std::to_string(*options.memory_length));
   if (options.define_cache_rows) {

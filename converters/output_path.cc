@@ -12,7 +12,7 @@ namespace kinglet {
 namespace fs = std::filesystem;
 
 Status CheckOutputPath(const std::string& what, const std::string& output,
-                       std::initializer_list<const std::string*> inputs) {
+                       const std::vector<const std::string*>& inputs) {
   const auto refuse = [&what](StatusCode code, const std::string& expected,
                               const std::string& found) {
     return Status::Refusal(code, what, "output", expected, found);

@@ -3,8 +3,8 @@
 #ifndef KINGLET_CONVERTERS_OUTPUT_PATH_H_
 #define KINGLET_CONVERTERS_OUTPUT_PATH_H_
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "kinglet/status.h"
 
@@ -15,7 +15,7 @@ namespace kinglet {
 // KINGLET_NOT_FOUND if the output's folder does not exist; KINGLET_IO_ERROR if it cannot be written
 // to.
 Status CheckOutputPath(const std::string& what, const std::string& output,
-                       std::initializer_list<const std::string*> inputs);
+                       const std::vector<const std::string*>& inputs);
 
 }  // namespace kinglet
 

@@ -67,6 +67,7 @@ template Option Arguments::Add(const std::string&, int&, const std::string&);
 template Option Arguments::Add(const std::string&, uint32_t&, const std::string&);
 template Option Arguments::Add(const std::string&, uint64_t&, const std::string&);
 template Option Arguments::Add(const std::string&, double&, const std::string&);
+template Option Arguments::Add(const std::string&, std::vector<std::string>&, const std::string&);
 template Option Arguments::Add(const std::string&, std::optional<std::string>&, const std::string&);
 template Option Arguments::Add(const std::string&, std::optional<int>&, const std::string&);
 template Option Arguments::Add(const std::string&, std::optional<uint32_t>&, const std::string&);

@@ -51,7 +51,8 @@ class Arguments {
   explicit Arguments(CLI::App* app) : app_(app) {}
 
   // `name`: "--name", "-n,--name", or "NAME" for an operand. Parsing writes `value`, which must
-  // outlive it. T: std::string, int, uint32_t, uint64_t, double, and std::optional of them.
+  // outlive it. T: std::string, int, uint32_t, uint64_t, double, and std::optional of them;
+  // std::vector<std::string> takes one or more values.
   template <class T>
   Option Add(const std::string& name, T& value, const std::string& help = "");
   Option AddFlag(const std::string& name, bool& value, const std::string& help);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #ifdef __GLIBC__  // defined by <string>
 #include <malloc.h>
@@ -17,8 +18,18 @@ namespace {
 
 struct CommandOptions {
   ConvertOptions convert;
+  std::vector<std::string> checkpoints;
+  bool average = false;
   bool json = false;
 };
+
+Status CheckAverage(const CommandOptions& options) {
+  if (options.average == (options.checkpoints.size() > 1)) return {};
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "convert",
+                         options.average ? "two or more checkpoints to --average"
+                                         : "one checkpoint, or --average with more",
+                         std::to_string(options.checkpoints.size()));
+}
 
 std::string JsonSummary(const ConvertSummary& summary) {
   JsonLine line;
@@ -55,6 +66,8 @@ void MapLargeBlocks() {
 Status RunConvert(const CommandOptions& options, Console& console) {
   MapLargeBlocks();
   ConvertOptions convert = options.convert;
+  convert.checkpoint = options.checkpoints.front();
+  convert.averaged.assign(options.checkpoints.begin() + 1, options.checkpoints.end());
   Progress progress(console.errors_are_terminal);
   convert.progress = [&progress](const std::string& text) { progress.Say(text); };
   KINGLET_ASSIGN_OR_RETURN(const ConvertSummary summary, Convert(convert));
@@ -69,7 +82,9 @@ Command AddConvert(Arguments& program) {
   ConvertOptions& convert = options->convert;
   Arguments command =
       program.AddSubcommand("convert", "Turn a trained checkpoint into a model file");
-  command.Add("CHECKPOINT", convert.checkpoint, "checkpoint file or folder").Required().Called("");
+  command.Add("CHECKPOINT", options->checkpoints, "checkpoint file or folder")
+      .Required()
+      .Called("");
   command.Add("-o,--output", convert.output, "model file to write").Required().Called("M.kgl");
   command
       .Add("--family", convert.family,
@@ -79,8 +94,16 @@ Command AddConvert(Arguments& program) {
       .Add("--config", convert.config,
            "training configuration (default: the file beside the checkpoint)")
       .Called("FILE");
-  command.Add("--vocab", convert.vocabulary, "vocabulary: one token per line, in id order")
-      .Called("FILE");
+  command.AddFlag("--average", options->average, "average the values of several checkpoints");
+  Option vocabulary =
+      command.Add("--vocab", convert.vocabulary,
+                  "vocabulary: one token per line, in id order, or a JSON array of strings");
+  vocabulary.Called("FILE");
+  command
+      .Add("--vocab-from", convert.vocabulary_texts,
+           "make the vocabulary of the texts that the training code numbered its words by")
+      .Excludes(vocabulary)
+      .Called("TEXTS");
   command
       .Add("--tokenizer", convert.tokenizer,
            "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
@@ -140,7 +163,7 @@ Command AddConvert(Arguments& program) {
   command.Footer(
       "Example:\n  kinglet convert models/ -o model.kgl --vocab vocab.txt --bits 9 "
       "--calibrate text.txt");
-  return {command, [] { return Status(); },
+  return {command, [options] { return CheckAverage(*options); },
           [options](Console& console) { return RunConvert(*options, console); }};
 }
 

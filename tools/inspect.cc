@@ -1,4 +1,5 @@
-// kinglet inspect: the blocks and tensors of a model file, and the purpose of each byte.
+// kinglet inspect: the blocks and tensors of a model file, and the purpose of each byte; or the
+// tensors of a checkpoint, and what reads them.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include "format/overloaded.h"
 #include "tools/block_json.h"
 #include "tools/commands.h"
+#include "tools/inspect_checkpoint.h"
 #include "tools/json_lines.h"
 #include "tools/model_facts.h"
 #include "tools/token_text.h"
@@ -16,8 +18,9 @@ namespace kinglet {
 namespace {
 
 struct InspectOptions {
-  std::string model;
+  std::string path;
   bool json = false;
+  bool skeleton = false;
 };
 
 std::string JsonReport(const ModelFile& file) {
@@ -217,8 +220,16 @@ std::string TextReport(const std::string& path, const ModelFile& file) {
 }
 
 Status Inspect(const InspectOptions& options, Console& console) {
-  KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.model));
-  console.out.Write(options.json ? JsonReport(*file) : TextReport(options.model, *file));
+  if (options.skeleton || IsCheckpointPath(options.path)) {
+    const CheckpointView view = options.skeleton ? CheckpointView::kRecipeSkeleton
+                                : options.json   ? CheckpointView::kJson
+                                                 : CheckpointView::kText;
+    KINGLET_ASSIGN_OR_RETURN(const std::string report, ReportCheckpoint(options.path, view));
+    console.out.Write(report);
+    return Status();
+  }
+  KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(options.path));
+  console.out.Write(options.json ? JsonReport(*file) : TextReport(options.path, *file));
   return Status();
 }
 
@@ -226,11 +237,17 @@ Status Inspect(const InspectOptions& options, Console& console) {
 
 Command AddInspect(Arguments& program) {
   const auto options = std::make_shared<InspectOptions>();
-  Arguments inspect =
-      program.AddSubcommand("inspect", "Show the blocks and tensors of a model and their sizes");
-  inspect.Add("M.kgl", options->model, "model file").Required().Called("");
+  Arguments inspect = program.AddSubcommand(
+      "inspect",
+      "Show the blocks and tensors of a model, or the tensors and families of a "
+      "checkpoint");
+  inspect.Add("FILE", options->path, "model file, or checkpoint file or folder")
+      .Required()
+      .Called("");
   inspect.AddFlag("--json", options->json, "print JSON Lines");
-  inspect.Footer("Example:\n  kinglet inspect model.kgl");
+  inspect.AddFlag("--recipe-skeleton", options->skeleton,
+                  "print a recipe for the checkpoint, to be completed (docs/RECIPES.md)");
+  inspect.Footer("Example:\n  kinglet inspect model.kgl\n  kinglet inspect model.pt");
   return {inspect, [] { return Status(); },
           [options](Console& console) { return Inspect(*options, console); }};
 }

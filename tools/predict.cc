@@ -208,6 +208,7 @@ Status FeedStandardInput(Predictor& predictor, const Model& model, const Console
     return console.input_is_terminal ? predictor.ShowPending() : Status();
   };
   KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, std::string(kStandardInput), take));
+  NoteByteOrderMark(splitter, std::string(kStandardInput));
   return feed(splitter.Finish(add));
 }
 

@@ -113,6 +113,7 @@ Status TranslateText(const std::string& path, const Vocabulary& vocabulary,
     KINGLET_RETURN_IF_ERROR(ReadPieces(
         STDIN_FILENO, source, [&](std::string_view piece) { return splitter.Add(piece, add); }));
   }
+  NoteByteOrderMark(splitter, source);
   return splitter.Finish(add);
 }
 

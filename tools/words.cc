@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "converters/texts/token_file.h"
+#include "tools/console.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -31,6 +32,7 @@ WordLookup::WordLookup(const Vocabulary& vocabulary)
       end_of_line_(vocabulary.Find(kEndOfLine)),
       unknown_id_(vocabulary.Find(kUnknown)) {
   if (!end_of_line_) end_of_line_ = vocabulary.Find(kSentenceEnd);
+  if (!end_of_line_) end_of_line_ = vocabulary.Find("\n");  // a model of characters
 }
 
 Result<uint32_t> WordLookup::Find(std::string_view word, const std::string& source, uint64_t line) {
@@ -50,6 +52,11 @@ Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& so
   if (id < vocabulary_size) return Status();
   return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, source, where,
                          "a token id below " + std::to_string(vocabulary_size), std::to_string(id));
+}
+
+void NoteByteOrderMark(const WordSplitter& splitter, const std::string& source) {
+  if (!splitter.had_mark()) return;
+  PrintNote(source + " begins with a byte order mark, which is left out");
 }
 
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size) {
@@ -126,6 +133,7 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   if (status.ok()) status = splitter.Finish(add);
   if (!standard_input) ::close(descriptor);
   KINGLET_RETURN_IF_ERROR(status);
+  NoteByteOrderMark(splitter, source);
   sequence.unknown = lookup.unknown();
   uint64_t line = 0;
   for (std::string_view rest = whole; !rest.empty();) {

@@ -17,7 +17,7 @@
 namespace kinglet {
 
 // The ids of words in a vocabulary. Unknown words become <unk> if the vocabulary has it; kEndOfLine
-// becomes kSentenceEnd if the vocabulary has only that.
+// becomes kSentenceEnd or a newline if the vocabulary has only that.
 class WordLookup {
  public:
   // `vocabulary` must outlive this.
@@ -37,6 +37,9 @@ struct TokenSequence {
   std::vector<uint32_t> ids;  // each below the vocabulary's size
   uint64_t unknown = 0;       // words that became <unk>
 };
+
+// Says once on standard error that the text of `source` began with a byte order mark.
+void NoteByteOrderMark(const WordSplitter& splitter, const std::string& source);
 
 // Ids from a file of numbers (converters/texts/token_file.h), each checked to be below
 // `vocabulary_size`.

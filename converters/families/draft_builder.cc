@@ -24,6 +24,13 @@ std::string Joined(const std::string& what, const std::vector<std::string>& item
   return text;
 }
 
+// PyTorch's batch norms count the batches that they have seen; no network computes with that.
+bool IsBatchCounter(std::string_view name) {
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  return name.ends_with(kCounter) &&
+         (name.size() == kCounter.size() || name[name.size() - kCounter.size() - 1] == '.');
+}
+
 }  // namespace
 
 DraftBuilder::DraftBuilder(std::span<const SourceTensor> weights) : order_(weights) {
@@ -53,6 +60,25 @@ const SourceTensor* DraftBuilder::Claim(const std::string& name, const Shape& sh
   return nullptr;
 }
 
+bool DraftBuilder::IsMade(std::string_view name) const {
+  const SourceTensor* tensor = Find(name);
+  return tensor != nullptr && !tensor->made.empty();
+}
+
+const SourceTensor* DraftBuilder::ForOutput(const SourceTensor* inward) {
+  if (inward == nullptr || inward->replaced == nullptr) return inward;
+  if (inward->replaced->shape != inward->shape) {
+    NoteMisshaped(*inward->replaced, ShapeText(inward->shape));
+  }
+  return inward->replaced.get();
+}
+
+void DraftBuilder::PutAside(const std::string& name) {
+  if (!Has(name) || IsMade(name) || Claimed(name)) return;
+  ClaimUnshaped(name);
+  model.notes.push_back(name + " is put aside, as the recipe makes the input");
+}
+
 void DraftBuilder::NoteMisshaped(const SourceTensor& tensor, const std::string& expected) {
   misshaped_.push_back("shape " + tensor.name + ": expected " + expected + ", found " +
                        ShapeText(tensor.shape));
@@ -60,8 +86,17 @@ void DraftBuilder::NoteMisshaped(const SourceTensor& tensor, const std::string& 
 
 TensorId DraftBuilder::Add(const std::string& name, const Shape& shape, Role role,
                            const SourceTensor* source, Origin origin) {
+  const TensorId id = AddSource(name, shape, role, {source, origin, {}});
+  if (source != nullptr && !source->made.empty()) {
+    model.stand_ins.push_back({id, source->made, origin.row});
+  }
+  return id;
+}
+
+TensorId DraftBuilder::AddSource(const std::string& name, const Shape& shape, Role role,
+                                 Source source) {
   const auto id = static_cast<TensorId>(sources_.size());
-  sources_.push_back({source, origin, {}});
+  sources_.push_back(std::move(source));
   model.draft.tensors.push_back({name, shape, DenseF32{}, false});
   if (role != Role::kKept) model.quantisable.push_back(id);
   if (role == Role::kPrunedAlso) model.prunable.push_back(id);
@@ -70,9 +105,7 @@ TensorId DraftBuilder::Add(const std::string& name, const Shape& shape, Role rol
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
                                const SourceTensor* source, Make make) {
-  const TensorId id = Add(name, shape, role, source);
-  sources_.back().make = std::move(make);
-  return id;
+  return AddSource(name, shape, role, {source, {}, std::move(make)});
 }
 
 TensorId DraftBuilder::AddMade(const std::string& name, const Shape& shape, Role role,
@@ -107,6 +140,17 @@ TensorId DraftBuilder::AddTransposed(const std::string& name, const Shape& shape
   return id;
 }
 
+TensorId DraftBuilder::AddCoded(const std::string& name, CodedTable table) {
+  const Shape shape = {table.rows, Cols(table)};
+  DraftTable made = ForDraft(std::move(table), std::nullopt);
+  made.table.scheme.codebook =
+      Add(name + ".codebook", made.codebook_shape, Role::kPrunedAlso, nullptr);
+  model.draft.tensors.back().values = std::move(made.codebook);
+  const TensorId id = Add(name, shape, Role::kKept, nullptr);
+  model.draft.tensors.back().values = std::move(made.table);
+  return id;
+}
+
 TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> values) {
   const TensorId id = Add(name, {values.size()}, Role::kKept, nullptr);
   model.draft.tensors[id].values = DenseF32{std::move(values)};
@@ -117,15 +161,17 @@ TensorId DraftBuilder::AddComputed(const std::string& name, std::vector<float> v
 Status DraftBuilder::CheckNames(const std::string& network) const {
   std::vector<std::string> unused;
   for (const SourceTensor& tensor : order_) {
-    if (!claimed_.contains(tensor.name)) unused.push_back(QuotedName(tensor.name));
+    if (tensor.spare || claimed_.contains(tensor.name) || IsBatchCounter(tensor.name)) continue;
+    unused.push_back(QuotedName(tensor.name));
   }
   std::vector<std::string> faults;
   if (!missing_.empty()) faults.push_back(Joined("missing ", missing_, ", "));
   if (!unused.empty()) faults.push_back(Joined("unused ", unused, ", "));
   if (!misshaped_.empty()) faults.push_back(Joined("", misshaped_, "; "));
   if (faults.empty()) return {};
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict",
-                         "the tensors of " + network, Joined("", faults, "; "));
+  return Status::Refusal(
+      KINGLET_INVALID_CHECKPOINT, "checkpoint", "state dict", "the tensors of " + network,
+      Joined("", faults, "; ") + " (`kinglet inspect` shows all names; a --recipe reads others)");
 }
 
 // Reads one tensor of the draft at a time. It outlives the builder and owns what it needs.

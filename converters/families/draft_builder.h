@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "converters/families/families.h"
+#include "converters/passes/coded_table.h"
 #include "converters/sources/source_weights.h"
 #include "format/encoding.h"
 #include "kinglet/status.h"
@@ -50,6 +51,14 @@ class DraftBuilder {
   }
   // The tensor of this name, with any shape.
   const SourceTensor* ClaimUnshaped(const std::string& name, bool required = true);
+  // Whether a recipe makes a tensor of this name: a table, or a whole input.
+  bool IsMade(std::string_view name) const;
+  // What a softmax reads that shares this tensor with the embedding: the tensor, or the
+  // checkpoint's own one where a recipe makes the embedding's. Notes a shape that differs.
+  const SourceTensor* ForOutput(const SourceTensor* inward);
+  // Leaves the checkpoint's tensor of this name out, if there is one, because a recipe makes what
+  // it was for. The user gets a note.
+  void PutAside(const std::string& name);
   // Notes that the tensor's shape is not `expected`.
   void NoteMisshaped(const SourceTensor& tensor, const std::string& expected);
 
@@ -83,6 +92,8 @@ class DraftBuilder {
                          const SourceTensor* source);
   // Adds a vector that the training code computes and does not store. It stays float32.
   TensorId AddComputed(const std::string& name, std::vector<float> values);
+  // Adds a coded table and its codebook, NAME.codebook, which passes prune and quantise.
+  TensorId AddCoded(const std::string& name, CodedTable table);
   // Marks a tensor whose entries are not parameters of its own (EncodedTensor::derived).
   void MarkDerived(TensorId id) { model.draft.tensors[id].derived = true; }
 
@@ -105,6 +116,8 @@ class DraftBuilder {
     Make make;  // empty: the values from the origin on
   };
   class Reader;
+
+  TensorId AddSource(const std::string& name, const Shape& shape, Role role, Source source);
 
   std::span<const SourceTensor> order_;
   std::unordered_map<std::string_view, const SourceTensor*> by_name_;

@@ -1,7 +1,6 @@
 #include "converters/families/fairseq.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "converters/families/draft_builder.h"
 #include "converters/families/fairseq_tables.h"
+#include "converters/families/transformer_values.h"
 #include "converters/matrix_order.h"
 #include "format/blocks.h"
 #include "format/limits.h"
@@ -22,23 +22,11 @@ constexpr uint32_t kPadding = 1;
 constexpr uint32_t kEndOfSentence = 2;
 constexpr double kFairseqEpsilon = 1e-5;  // PyTorch's default, of all norms
 
-// f_j = exp(-j ln(10000) / (width / 2 - 1)), each operation rounded to float32 as in fairseq's
-// SinusoidalPositionalEmbedding.
-std::vector<float> Frequencies(uint32_t width) {
-  const uint32_t half = width / 2;
-  const auto slope = static_cast<float>(-std::log(10000.0) / (half - 1));
-  std::vector<float> frequencies(half);
-  for (uint32_t j = 0; j < half; ++j) {
-    const float exponent = static_cast<float>(j) * slope;
-    frequencies[j] = static_cast<float>(std::exp(double{exponent}));
-  }
-  return frequencies;
-}
-
 class FairseqLoader {
  public:
-  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights)
-      : config_(config), builder_(weights), tables_(config, builder_) {}
+  FairseqLoader(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                const FairseqDictionary& dictionary)
+      : config_(config), builder_(weights), tables_(config, dictionary, builder_) {}
 
   Result<LoadedModel> Load() {
     KINGLET_RETURN_IF_ERROR(FindVersion());
@@ -104,9 +92,9 @@ class FairseqLoader {
   Positions DescribePositions() {
     const uint64_t first = kPadding + 1;
     if (!config_.learned_positions) {
-      return AbsoluteSinusoids{
-          builder_.AddComputed("decoder.embed_positions.frequencies", Frequencies(config_.width)),
-          static_cast<uint32_t>(first)};
+      return AbsoluteSinusoids{builder_.AddComputed("decoder.embed_positions.frequencies",
+                                                    FairseqFrequencies(config_.width)),
+                               static_cast<uint32_t>(first)};
     }
     const std::string name = "decoder.embed_positions.weight";
     const SourceTensor* table =
@@ -181,9 +169,9 @@ bool LooksLikeFairseq(std::span<const SourceTensor> weights) {
          HasTensorUnder(weights, "decoder.embed_tokens.") && !HasTensorUnder(weights, "encoder.");
 }
 
-Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
-                                 std::span<const SourceTensor> weights) {
-  return FairseqLoader(config, weights).Load();
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                                 const FairseqDictionary& dictionary) {
+  return FairseqLoader(config, weights, dictionary).Load();
 }
 
 Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
@@ -193,7 +181,11 @@ Result<LoadedModel> LoadFairseq(const FamilyInput& input) {
                            "tensors without hyper-parameters");
   }
   KINGLET_ASSIGN_OR_RETURN(const FairseqConfig config, ReadFairseqConfig(*input.root));
-  return FairseqDraft(config, input.weights);
+  FairseqDictionary dictionary;
+  if (config.characters) {
+    KINGLET_ASSIGN_OR_RETURN(dictionary, ReadFairseqDictionary(input));
+  }
+  return FairseqDraft(config, input.weights, dictionary);
 }
 
 }  // namespace kinglet

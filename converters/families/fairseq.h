@@ -6,6 +6,7 @@
 //   - band 0 of the adaptive embedding has a projection, which the softmax does not use
 //   - positions count from 2, one above the id of the padding word; they are sinusoids, and the
 //     frequencies' exponents are divided by one less than half the width
+//   - the input may be a character CNN, whose table is computed from the dictionary's spellings
 //   - older files hold queries, keys and values in one tensor and number the norms
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_H_
@@ -13,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "converters/families/fairseq_characters.h"
 #include "converters/families/fairseq_config.h"
 #include "converters/families/families.h"
 #include "converters/sources/source_weights.h"
@@ -25,12 +27,13 @@ inline constexpr std::string_view kFairseqFamily = "fairseq";
 bool LooksLikeFairseq(std::span<const SourceTensor> weights);
 
 // Blocks and float32 tensors. Errors: KINGLET_INVALID_CHECKPOINT for missing, unused and mis-shaped
-// tensors (all in one message) and for tied tensors with different values; KINGLET_UNSUPPORTED for
-// a projection before an adaptive softmax (project_out_dim).
-Result<LoadedModel> FairseqDraft(const FairseqConfig& config,
-                                 std::span<const SourceTensor> weights);
+// tensors (all in one message), for tied tensors with different values and for a dictionary that
+// does not fit. `dictionary` is for config.characters.
+Result<LoadedModel> FairseqDraft(const FairseqConfig& config, std::span<const SourceTensor> weights,
+                                 const FairseqDictionary& dictionary = {});
 
-// The same with the hyper-parameters of the checkpoint.
+// The same with the hyper-parameters of the checkpoint, and the dictionary beside it. Errors: also
+// those of ReadFairseqConfig and ReadFairseqDictionary.
 Result<LoadedModel> LoadFairseq(const FamilyInput& input);
 
 }  // namespace kinglet

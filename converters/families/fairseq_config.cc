@@ -43,6 +43,45 @@ std::optional<std::vector<int64_t>> ParseIntegers(std::string text) {
   return numbers;
 }
 
+// The pairs of "[(1, 64), (2, 128)]", as the command line takes filters: Python's text of a list or
+// tuple of pairs. None for any other text.
+std::optional<std::vector<std::vector<int64_t>>> ParsePairs(std::string text) {
+  std::erase(text, ' ');
+  std::replace(text.begin(), text.end(), '[', '(');
+  std::replace(text.begin(), text.end(), ']', ')');
+  const bool enclosed = text.starts_with("((") && text.ends_with(')');
+  if (enclosed) text = text.substr(1, text.size() - 2);
+  std::vector<std::vector<int64_t>> pairs;
+  std::string_view left = text;
+  while (!left.empty()) {
+    const size_t end = left.find(')');
+    if (left.front() != '(' || end == std::string_view::npos) return std::nullopt;
+    const std::string_view pair = left.substr(1, end - 1);
+    const auto numbers = ParseIntegers(std::string(pair));
+    if (!numbers || pair.find('(') != std::string_view::npos) return std::nullopt;
+    pairs.push_back(*numbers);
+    left.remove_prefix(end + 1);
+    if (left.empty()) break;
+    if (left.front() != ',') return std::nullopt;
+    left.remove_prefix(1);
+  }
+  if (!enclosed && pairs.size() == 1) return std::nullopt;  // "[1, 64]" is a pair, not a list
+  return pairs;
+}
+
+// The integers of a list; none if an item is something else.
+std::optional<std::vector<int64_t>> IntegersOf(const PickleNode& node) {
+  const auto* list = node.As<PickleList>();
+  if (list == nullptr) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const PickleNode* item : list->items) {
+    const auto* number = item->As<int64_t>();
+    if (number == nullptr) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 class FairseqConfigReader {
  public:
   // Hyper-parameters are looked for in `model`, then in `task`, which may be null.
@@ -111,9 +150,9 @@ class FairseqConfigReader {
       return Unsupported("activation_fn", "relu",
                          name != nullptr ? QuotedName(*name) : activation->Describe());
     }
-    for (const char* other : {"character_embeddings", "layernorm_embedding",
-                              "no_token_positional_embeddings", "add_bos_token", "scale_attn",
-                              "scale_fc", "scale_heads", "scale_resids", "base_layers"}) {
+    for (const char* other :
+         {"layernorm_embedding", "no_token_positional_embeddings", "add_bos_token", "scale_attn",
+          "scale_fc", "scale_heads", "scale_resids", "base_layers"}) {
       KINGLET_ASSIGN_OR_RETURN(const bool present, Truth(other));
       if (present) return Unsupported(other, "False, as in the published models", "True");
     }
@@ -159,9 +198,65 @@ class FairseqConfigReader {
     return {};
   }
 
+  Status ReadCharacters() {
+    KINGLET_ASSIGN_OR_RETURN(const bool present, Truth("character_embeddings"));
+    if (!present) return {};
+    FairseqCharacters& characters = config_.characters.emplace();
+    KINGLET_ASSIGN_OR_RETURN(characters.vector_width, SizeOr("character_embedding_dim", kMaxExtent,
+                                                             characters.vector_width));
+    KINGLET_ASSIGN_OR_RETURN(characters.filters, Filters("character_filters"));
+    const char* layers = "char_embedder_highway_layers";
+    const PickleNode* node = Find(layers);
+    const auto* number = node == nullptr ? nullptr : node->As<int64_t>();
+    if (number != nullptr && *number == 0) {
+      characters.highway_layers = 0;
+      return {};
+    }
+    KINGLET_ASSIGN_OR_RETURN(characters.highway_layers,
+                             SizeOr(layers, kMaxLayers, characters.highway_layers));
+    return {};
+  }
+
+  Result<std::vector<FairseqCharacters::Filter>> Filters(std::string_view name) const {
+    // fairseq's DEFAULT_CHARACTER_FILTERS.
+    static constexpr FairseqCharacters::Filter kDefault[] = {{1, 64},  {2, 128}, {3, 192}, {4, 256},
+                                                             {5, 256}, {6, 256}, {7, 256}};
+    const PickleNode* node = Find(name);
+    if (node == nullptr) return std::vector(std::begin(kDefault), std::end(kDefault));
+    const std::string expected = "a list of pairs (width, channels), widths from 1 to " +
+                                 std::to_string(FairseqCharacters::kLongest);
+    std::optional<std::vector<std::vector<int64_t>>> pairs;
+    if (const auto* text = node->As<std::string>()) {
+      pairs = ParsePairs(*text);
+      if (!pairs) return Refuse(name, expected, QuotedName(*text));
+    } else if (const auto* list = node->As<PickleList>()) {
+      pairs.emplace();
+      for (const PickleNode* item : list->items) {
+        const auto pair = IntegersOf(*item);
+        if (!pair) return Refuse(name, expected, "a list with " + item->Describe());
+        pairs->push_back(*pair);
+      }
+    } else {
+      return Refuse(name, expected, node->Describe());
+    }
+    if (pairs->empty()) return Refuse(name, expected, "none");
+    std::vector<FairseqCharacters::Filter> filters;
+    for (const std::vector<int64_t>& pair : *pairs) {
+      if (pair.size() != 2) {
+        return Refuse(name, expected, std::to_string(pair.size()) + " numbers");
+      }
+      KINGLET_ASSIGN_OR_RETURN(const uint32_t width,
+                               InRange(name, pair[0], FairseqCharacters::kLongest));
+      KINGLET_ASSIGN_OR_RETURN(const uint32_t channels, InRange(name, pair[1], kMaxExtent));
+      filters.push_back({width, channels});
+    }
+    return filters;
+  }
+
   Status ReadTables() {
+    KINGLET_RETURN_IF_ERROR(ReadCharacters());
     KINGLET_ASSIGN_OR_RETURN(const bool adaptive, Truth("adaptive_input"));
-    if (adaptive) {
+    if (adaptive && !config_.characters) {
       KINGLET_ASSIGN_OR_RETURN(config_.input,
                                Bands("adaptive_input_cutoff", "adaptive_input_factor"));
       if (config_.input.cutoffs.empty()) {
@@ -192,15 +287,9 @@ class FairseqConfigReader {
     if (const auto* text = node->As<std::string>()) {
       words = ParseIntegers(*text);
       if (!words) return Refuse(cutoffs, expected, QuotedName(*text));
-    } else if (const auto* list = node->As<PickleList>()) {
-      words.emplace();
-      for (const PickleNode* item : list->items) {
-        const auto* word = item->As<int64_t>();
-        if (word == nullptr) return Refuse(cutoffs, expected, item->Describe());
-        words->push_back(*word);
-      }
     } else {
-      return Refuse(cutoffs, expected, node->Describe());
+      words = IntegersOf(*node);
+      if (!words) return Refuse(cutoffs, expected, node->Describe());
     }
     if (words->size() >= kMaxBins) return Refuse(cutoffs, expected, std::to_string(words->size()));
     int64_t before = 0;
@@ -218,6 +307,9 @@ class FairseqConfigReader {
   // Refuses ties that fairseq itself refuses.
   Status CheckTies(const char* tie) const {
     if (!config_.tied_tables) return {};
+    if (config_.characters) {
+      return Refuse(tie, "False, as the input is computed from characters", "True");
+    }
     if (config_.input_width != config_.output_width) {
       return Refuse(tie, "False, as decoder_input_dim and decoder_output_dim differ", "True");
     }

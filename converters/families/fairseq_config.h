@@ -5,6 +5,7 @@
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "converters/sources/pickle.h"
@@ -18,6 +19,18 @@ struct FairseqBands {
   // Ascending, above 0. Empty: not adaptive.
   std::vector<uint32_t> cutoffs;
   uint32_t factor = 4;  // rows of band b have floor(width / factor^b) numbers
+};
+
+// A character CNN in place of the embedding's table (character_embeddings). Its paddings fill a
+// spelling up to 50 bytes, a number that no hyper-parameter changes.
+struct FairseqCharacters {
+  static constexpr uint32_t kLongest = 50;
+  struct Filter {
+    uint32_t width, channels;  // the width is at most kLongest
+  };
+  uint32_t vector_width = 4;    // character_embedding_dim
+  std::vector<Filter> filters;  // character_filters; at least one
+  uint32_t highway_layers = 2;  // char_embedder_highway_layers
 };
 
 // The comments give fairseq's names. Sizes are within the bounds of format/limits.h.
@@ -38,13 +51,14 @@ struct FairseqConfig {
   bool tied_tables = false;        // of bands: tie_adaptive_weights; otherwise
                                    // share_decoder_input_output_embed
   bool tied_projections = false;   // tie_adaptive_proj; only if the tables are tied
+  // If set, adaptive_input and decoder_input_dim count for nothing, and no tables are tied.
+  std::optional<FairseqCharacters> characters;
 };
 
 // `root` is what torch.save wrote. A hyper-parameter that is absent or None has fairseq's default.
 // The names of older versions (no_tie_adaptive_proj, decoder_final_norm) are read as fairseq reads
 // them. Errors: KINGLET_INVALID_CHECKPOINT naming the hyper-parameter; KINGLET_UNSUPPORTED for one
-// that makes another network (activations other than relu, character embeddings, NormFormer's
-// scales).
+// that makes another network (activations other than relu, NormFormer's scales).
 Result<FairseqConfig> ReadFairseqConfig(const PickleNode& root);
 
 }  // namespace kinglet

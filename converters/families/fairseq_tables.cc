@@ -1,7 +1,9 @@
 #include "converters/families/fairseq_tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "converters/sources/quoted.h"
 #include "converters/sources/refuse_checkpoint.h"
@@ -10,7 +12,8 @@
 namespace kinglet {
 namespace {
 
-const std::string kInput = "decoder.embed_tokens.";
+const std::string kInputModule = "decoder.embed_tokens";
+const std::string kInput = kInputModule + ".";
 const std::string kSoftmax = "decoder.adaptive_softmax.";
 
 std::string TableName(size_t band) {
@@ -18,6 +21,28 @@ std::string TableName(size_t band) {
 }
 std::string ProjectionName(size_t band) {
   return kInput + "embeddings." + std::to_string(band) + ".1.weight";
+}
+std::string TailName(size_t index) { return kSoftmax + "tail." + std::to_string(index) + "."; }
+
+// embed_out is an older name.
+std::string PlainSoftmaxName(const DraftBuilder& builder) {
+  const std::string older = "decoder.embed_out";
+  return builder.Has(older) ? older : "decoder.output_projection.weight";
+}
+
+// a [rows, inner] times b [inner, columns], each entry summed in double and rounded once.
+std::vector<float> ProductOf(std::span<const float> a, std::span<const float> b, uint64_t inner,
+                             uint64_t columns) {
+  std::vector<float> product;
+  std::vector<double> sums(columns);
+  for (size_t row = 0; row < a.size(); row += inner) {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (uint64_t i = 0; i < inner; ++i) {
+      for (uint64_t j = 0; j < columns; ++j) sums[j] += double{a[row + i]} * b[i * columns + j];
+    }
+    for (const double sum : sums) product.push_back(static_cast<float>(sum));
+  }
+  return product;
 }
 
 }  // namespace
@@ -47,8 +72,28 @@ Result<std::vector<FairseqTables::Band>> FairseqTables::BandsOf(const FairseqBan
   return found;
 }
 
+// The table of a character CNN has the dictionary's words.
+Status FairseqTables::DescribeCharacterEmbedding(AdaptiveEmbedding& embedding) {
+  words_ = dictionary_.words.size();
+  if (const std::optional<uint64_t> words = OutputWords(); words && *words != words_) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "dictionary", dictionary_.path,
+                           std::to_string(*words) +
+                               " words as the softmax has, those of fairseq's "
+                               "own among them; --vocab FILE names another dictionary",
+                           std::to_string(words_));
+  }
+  bins_.push_back({0, words(), AddCharacterTable(config_, dictionary_, builder_), std::nullopt});
+  embedding.bins = bins_;
+  return {};
+}
+
 // The number of words follows from the last band's table.
 Status FairseqTables::FindWords() {
+  if (replaced_) {
+    const Shape& shape = builder_.Find(kInputModule)->shape;
+    words_ = OutputWords().value_or(shape[0]);
+    return {};
+  }
   std::string name = kInput + "weight";
   uint64_t before = 0;
   if (const std::vector<uint32_t>& cutoffs = config_.input.cutoffs; !cutoffs.empty()) {
@@ -71,13 +116,43 @@ Status FairseqTables::FindWords() {
   return {};
 }
 
+// The number of words that the softmax has rows for, where it has tables of its own.
+std::optional<uint64_t> FairseqTables::OutputWords() const {
+  const std::vector<uint32_t>& cutoffs = config_.output.cutoffs;
+  std::vector<std::string> names = {"decoder.output_projection.weight", "decoder.embed_out",
+                                    kInput + "weight"};
+  uint64_t before = 0;
+  if (!cutoffs.empty()) {
+    const size_t tails = builder_.Has(TailName(cutoffs.size() - 1) + "2.weight")
+                             ? cutoffs.size()
+                             : cutoffs.size() - 1;
+    if (tails == 0) return std::nullopt;
+    names = {TailName(tails - 1) + "2.weight", TableName(tails)};
+    before = cutoffs[tails - 1];
+  }
+  for (const std::string& name : names) {
+    const SourceTensor* table = builder_.Find(name);
+    if (table != nullptr && table->shape.size() == 2) return before + table->shape[0];
+  }
+  return std::nullopt;
+}
+
 Result<AdaptiveEmbedding> FairseqTables::DescribeEmbedding() {
-  KINGLET_RETURN_IF_ERROR(FindWords());
   AdaptiveEmbedding embedding;
   embedding.name = "embed_tokens";
   embedding.width = config_.width;
   embedding.scale = config_.scaled ? std::sqrt(static_cast<double>(config_.width)) : 1;
-  if (config_.input.cutoffs.empty()) {
+  replaced_ = builder_.IsMade(kInputModule);
+  if (config_.characters && !replaced_) {
+    KINGLET_RETURN_IF_ERROR(DescribeCharacterEmbedding(embedding));
+    return embedding;
+  }
+  KINGLET_RETURN_IF_ERROR(FindWords());
+  if (replaced_) {
+    const Shape shape = {words_, config_.width};
+    embedding.bins.push_back(
+        {0, words(), builder_.Add(kInputModule, shape, Role::kPrunedAlso), std::nullopt});
+  } else if (config_.input.cutoffs.empty()) {
     DescribePlainEmbedding(embedding);
   } else {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveEmbedding(embedding));
@@ -127,20 +202,23 @@ Result<AdaptiveSoftmax> FairseqTables::DescribeSoftmax() {
   } else {
     KINGLET_RETURN_IF_ERROR(DescribeAdaptiveSoftmax(softmax));
   }
+  if (replaced_) {
+    builder_.PutAside(kInput + "weight");
+    builder_.PutAside("decoder.project_in_dim.weight");
+    for (size_t b = 0; b <= config_.input.cutoffs.size(); ++b) {
+      builder_.PutAside(TableName(b));
+      builder_.PutAside(ProjectionName(b));
+    }
+  }
   return softmax;
 }
 
 Status FairseqTables::DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax) {
-  if (config_.output_width != config_.width) {
-    return Status::Refusal(
-        KINGLET_UNSUPPORTED, "checkpoint", "decoder_output_dim",
-        std::to_string(config_.width) + ", decoder_embed_dim, as the softmax is adaptive",
-        std::to_string(config_.output_width));
-  }
   KINGLET_ASSIGN_OR_RETURN(
       const std::vector<Band> bands,
       BandsOf(config_.output, config_.output_width, "adaptive_softmax_cutoff"));
   if (bands.empty()) return {};
+  DescribeProjectOut(softmax);
   DescribeHead(softmax, bands[0].size, bands.size() - 1);
   for (size_t b = 1; b < bands.size(); ++b) {
     softmax.tails.push_back(DescribeTail(bands[b], b - 1));
@@ -154,8 +232,7 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
   softmax.head_size = static_cast<uint32_t>(size);
   const Shape clusters = {tails, width};
   if (config_.tied_tables) {
-    NoteTie(kSoftmax + "head.word_proj.weight", {size, width}, tables_[0]);
-    softmax.head_table = bins_[0].table;
+    softmax.head_table = SoftmaxTable(kSoftmax + "head.word_proj.weight", {size, width}, 0);
     const std::string name = kSoftmax + "head.class_proj.weight";
     if (tails > 0) {
       softmax.cluster_weight = builder_.Add(name, clusters, Role::kQuantised);
@@ -174,7 +251,7 @@ void FairseqTables::DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64
 
 SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
   const uint64_t width = config_.output_width;
-  const std::string prefix = kSoftmax + "tail." + std::to_string(index) + ".";
+  const std::string prefix = TailName(index);
   const std::string projection = prefix + "0.weight", table = prefix + "2.weight";
   const Shape rows = {band.size, band.columns}, projected = {band.columns, width};
   SoftmaxTail tail{};
@@ -182,15 +259,24 @@ SoftmaxTail FairseqTables::DescribeTail(const Band& band, size_t index) {
   tail.size = static_cast<uint32_t>(band.size);
   tail.cluster_row = static_cast<uint32_t>(index);
   if (config_.tied_projections) {
-    const SourceTensor* original = projections_[index + 1];
-    NoteTie(projection, {width, band.columns}, original);
-    tail.projection = builder_.AddTransposed(projection, projected, Role::kQuantised, original);
+    tail.projection =
+        builder_.AddTransposed(projection, projected, Role::kQuantised,
+                               SoftmaxProjection(projection, {width, band.columns}, index + 1));
+  } else if (width != config_.width) {
+    // The tail reads the hidden state that project_out_dim makes.
+    tail.projection =
+        builder_.AddMade(projection, {band.columns, config_.width}, Role::kQuantised,
+                         {builder_.Claim(projection, projected), project_out_},
+                         [split = band.columns * width, inner = width,
+                          columns = uint64_t{config_.width}](const std::vector<float>& values) {
+                           const std::span<const float> both = values;
+                           return ProductOf(both.first(split), both.subspan(split), inner, columns);
+                         });
   } else {
     tail.projection = builder_.Add(projection, projected, Role::kQuantised);
   }
   if (config_.tied_tables) {
-    NoteTie(table, rows, tables_[index + 1]);
-    tail.table = bins_[index + 1].table;
+    tail.table = SoftmaxTable(table, rows, index + 1);
   } else {
     tail.table = builder_.Add(table, rows, Role::kPrunedAlso);
   }
@@ -201,18 +287,50 @@ void FairseqTables::DescribePlainSoftmax(AdaptiveSoftmax& softmax) {
   if (words_ == 0) return;
   softmax.head_size = words();
   const Shape shape = {words_, config_.output_width};
-  const std::string older = "decoder.embed_out";
-  const std::string name = builder_.Has(older) ? older : "decoder.output_projection.weight";
+  const std::string name = PlainSoftmaxName(builder_);
   if (config_.tied_tables) {
-    NoteTie(name, shape, tables_[0]);
-    softmax.head_table = bins_[0].table;
+    softmax.head_table = SoftmaxTable(name, shape, 0);
   } else {
     softmax.head_table = builder_.Add(name, shape, Role::kPrunedAlso);
   }
-  if (config_.output_width != config_.width) {
-    softmax.head_projection = builder_.Add("decoder.project_out_dim.weight",
-                                           {config_.output_width, config_.width}, Role::kQuantised);
+  DescribeProjectOut(softmax);
+}
+
+void FairseqTables::DescribeProjectOut(AdaptiveSoftmax& softmax) {
+  if (config_.output_width == config_.width) return;
+  const std::string name = "decoder.project_out_dim.weight";
+  const Shape shape = {config_.output_width, config_.width};
+  project_out_ = builder_.Claim(name, shape);
+  softmax.head_projection = builder_.Add(name, shape, Role::kQuantised, project_out_);
+}
+
+// The table of a band that the embedding shares. Where a recipe makes the embedding's, the softmax
+// keeps the checkpoint's, under either name.
+TensorId FairseqTables::SoftmaxTable(const std::string& copy, const Shape& shape, size_t band) {
+  const SourceTensor* inward = replaced_ ? nullptr : tables_[band];
+  const bool made = inward != nullptr && !inward->made.empty();
+  if (!replaced_ && !made) {
+    NoteTie(copy, shape, inward);
+    return bins_[band].table;
   }
+  if (made && !builder_.Has(copy)) {
+    const SourceTensor* own = builder_.ForOutput(inward);
+    return own == inward ? bins_[band].table : builder_.Add(copy, shape, Role::kPrunedAlso, own);
+  }
+  const std::string original = config_.input.cutoffs.empty() ? kInput + "weight" : TableName(band);
+  const bool shared = replaced_ && !builder_.Has(copy) && builder_.Has(original);
+  return builder_.Add(shared ? original : copy, shape, Role::kPrunedAlso);
+}
+
+// The same for a projection, which the softmax multiplies by transposed.
+const SourceTensor* FairseqTables::SoftmaxProjection(const std::string& copy, const Shape& shape,
+                                                     size_t band) {
+  if (!replaced_) {
+    NoteTie(copy, shape, projections_[band]);
+    return projections_[band];
+  }
+  const bool shared = !builder_.Has(copy) && builder_.Has(ProjectionName(band));
+  return builder_.Claim(shared ? ProjectionName(band) : copy, shape);
 }
 
 // A file may hold a tied tensor a second time, under the softmax's name.

@@ -1,14 +1,17 @@
 // The embedding and the softmax of a fairseq language model: adaptive (AdaptiveInput,
-// AdaptiveSoftmax) or plain, with all ways in which they share tables and projections.
+// AdaptiveSoftmax), plain or computed from characters, with all ways in which they share tables and
+// projections.
 #ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_TABLES_H_
 #define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_TABLES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "converters/families/draft_builder.h"
+#include "converters/families/fairseq_characters.h"
 #include "converters/families/fairseq_config.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
@@ -19,12 +22,13 @@ namespace kinglet {
 // out. Call the functions in their order.
 class FairseqTables {
  public:
-  // REQUIRES: both outlive it.
-  FairseqTables(const FairseqConfig& config, DraftBuilder& builder)
-      : config_(config), builder_(builder) {}
+  // The dictionary is for config.characters. REQUIRES: all three outlive it.
+  FairseqTables(const FairseqConfig& config, const FairseqDictionary& dictionary,
+                DraftBuilder& builder)
+      : config_(config), dictionary_(dictionary), builder_(builder) {}
 
-  // Errors: KINGLET_INVALID_CHECKPOINT for impossible bands; KINGLET_UNSUPPORTED for a projection
-  // before an adaptive softmax (project_out_dim).
+  // Errors: KINGLET_INVALID_CHECKPOINT for impossible bands and a dictionary of another size than
+  // the softmax.
   Result<AdaptiveEmbedding> DescribeEmbedding();
   Result<AdaptiveSoftmax> DescribeSoftmax();
   // Checks that the softmax's copies of tied tensors equal the embedding's. Errors:
@@ -43,20 +47,28 @@ class FairseqTables {
   Result<std::vector<Band>> BandsOf(const FairseqBands& bands, uint32_t width,
                                     const char* name) const;
   Status FindWords();
+  Status DescribeCharacterEmbedding(AdaptiveEmbedding& embedding);
   Status DescribeAdaptiveEmbedding(AdaptiveEmbedding& embedding);
   void DescribePlainEmbedding(AdaptiveEmbedding& embedding);
   Status DescribeAdaptiveSoftmax(AdaptiveSoftmax& softmax);
   void DescribeHead(AdaptiveSoftmax& softmax, uint64_t size, uint64_t tails);
   SoftmaxTail DescribeTail(const Band& band, size_t index);
   void DescribePlainSoftmax(AdaptiveSoftmax& softmax);
+  TensorId SoftmaxTable(const std::string& copy, const Shape& shape, size_t band);
+  const SourceTensor* SoftmaxProjection(const std::string& copy, const Shape& shape, size_t band);
+  std::optional<uint64_t> OutputWords() const;
+  void DescribeProjectOut(AdaptiveSoftmax& softmax);
   void NoteTie(const std::string& copy, const Shape& shape, const SourceTensor* original);
 
   const FairseqConfig& config_;
+  const FairseqDictionary& dictionary_;
   DraftBuilder& builder_;
   uint64_t words_ = 0;
+  bool replaced_ = false;  // a recipe makes the embedding
   // By bin of the embedding.
   std::vector<EmbeddingBin> bins_;
   std::vector<const SourceTensor*> tables_, projections_;
+  const SourceTensor* project_out_ = nullptr;  // before the softmax
   // The softmax's copy and the embedding's original.
   std::vector<std::pair<const SourceTensor*, const SourceTensor*>> ties_;
 };

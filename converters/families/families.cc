@@ -6,6 +6,7 @@
 #include "converters/families/awd_lstm.h"
 #include "converters/families/define_awd_lstm.h"
 #include "converters/families/fairseq.h"
+#include "converters/families/name_match.h"
 #include "converters/families/neurips_micronet.h"
 #include "converters/families/opennmt.h"
 #include "converters/families/pytorch_examples.h"
@@ -26,6 +27,13 @@ std::string Outline(std::span<const SourceTensor> weights) {
   }
   if (weights.size() > kShown) text += ", ...";
   return text;
+}
+
+// The end of a refusal: the family that comes nearest, and what to do.
+std::string NextStep(std::span<const SourceTensor> weights) {
+  const std::string nearest = NearestText(weights);
+  return (nearest.empty() ? "" : "; " + nearest) +
+         " (`kinglet inspect` shows all names; a --recipe reads any)";
 }
 
 // The names of the families for which `wanted` holds.
@@ -84,8 +92,8 @@ Result<const Family*> ChooseFamily(std::string_view name, const std::string& che
   }
   if (chosen == families.end()) {
     return Status::Refusal(KINGLET_UNSUPPORTED, "checkpoint", checkpoint,
-                           "a family that this build recognises (" + FamilyNames() + ")",
-                           Outline(weights));
+                           "a family that this build recognises (" + FamiliesByFit(weights) + ")",
+                           Outline(weights) + NextStep(weights));
   }
   if (!recognises(*chosen)) {
     if (const std::string fitting = NamesOf(recognises); !fitting.empty()) {

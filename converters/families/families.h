@@ -34,6 +34,14 @@ struct LoadedModel {
   std::optional<int> bits;
   // When a neural cache takes part that the user adds.
   CacheStart cache_start = CacheStart::kFirstPair;
+  // Tensors of the draft that a recipe's tables stand for (SourceTensor::made): the table's name,
+  // and which of its rows is the tensor's first one.
+  struct StandIn {
+    TensorId id;
+    std::string table;
+    uint64_t first_row;
+  };
+  std::vector<StandIn> stand_ins;
   // How the model is calibrated once its tensors are packed. A recipe's passes set it.
   struct Calibration {
     std::string path;  // as ReadCalibration's
@@ -56,6 +64,9 @@ struct FamilyInput {
   std::optional<uint32_t> memory_length = {};
   // If set, a DeFINE unit stays in the model, and each stream caches this many of its rows.
   std::optional<uint32_t> define_cache_rows = {};
+  // Path of the words that the user gives (ReadVocabularyFile); empty: none. For models that
+  // compute with the words' characters.
+  std::string vocabulary = {};
 };
 
 struct Family {

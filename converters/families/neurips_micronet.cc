@@ -100,6 +100,14 @@ class MicronetLoader {
       const bool has_inward = builder_.Has(inward);
       const SourceTensor* used = builder_.Claim(outward, shape, !has_inward);
       const SourceTensor* other = has_inward ? builder_.Claim(inward, shape) : nullptr;
+      const bool made = other != nullptr && !other->made.empty();
+      if (made) {
+        // A recipe makes the embedding's table; the softmax keeps the checkpoint's.
+        inward_tables_.resize(config_.bins.size());
+        inward_tables_[i] = builder_.Add(inward, shape, Role::kPrunedAlso, other);
+        if (used == nullptr) used = builder_.ForOutput(other);
+        other = nullptr;
+      }
       if (used == nullptr && !builder_.Has(outward) && other != nullptr) {
         builder_.model.notes.push_back(outward + " is not in the checkpoint; " + inward +
                                        " is used");
@@ -116,15 +124,30 @@ class MicronetLoader {
     embedding.name = "embed";
     embedding.width = config_.width;
     embedding.scale = std::sqrt(static_cast<double>(config_.width));
+    if (builder_.IsMade("embed")) return DescribeMade(std::move(embedding));
     for (size_t i = 0; i < config_.bins.size(); ++i) {
       const MicronetBin& bin = config_.bins[i];
-      EmbeddingBin described{bin.first, bin.size, tables_[i], std::nullopt};
+      const bool made = !inward_tables_.empty() && inward_tables_[i];
+      EmbeddingBin described{bin.first, bin.size, made ? *inward_tables_[i] : tables_[i],
+                             std::nullopt};
       if (i > 0) {
         described.projection =
             Add("embed.projections." + std::to_string(i - 1) + ".weight",
                 {config_.width, bin.width}, i == 1 ? Role::kPrunedAlso : Role::kQuantised);
       }
       embedding.bins.push_back(described);
+    }
+    return embedding;
+  }
+
+  // The embedding that a recipe makes, in place of all bins and projections.
+  AdaptiveEmbedding DescribeMade(AdaptiveEmbedding embedding) {
+    const uint32_t words = config_.bins.back().first + config_.bins.back().size;
+    embedding.bins.push_back(
+        {0, words, Add("embed", {words, config_.width}, Role::kPrunedAlso), std::nullopt});
+    for (size_t i = 0; i < config_.bins.size(); ++i) {
+      builder_.PutAside("embed.layers." + std::to_string(i) + ".weight");
+      builder_.PutAside("embed.projections." + std::to_string(i) + ".weight");
     }
     return embedding;
   }
@@ -287,6 +310,8 @@ class MicronetLoader {
   DraftBuilder builder_;
   Status value_error_;            // of the first number that cannot be used
   std::vector<TensorId> tables_;  // by bin
+  // By bin, the embedding's tables that a recipe makes; empty: it makes none.
+  std::vector<std::optional<TensorId>> inward_tables_;
   std::vector<TiedTable> tied_;
 };
 

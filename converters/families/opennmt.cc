@@ -20,7 +20,7 @@ namespace kinglet {
 namespace {
 
 constexpr double kOpennmtEpsilon = 1e-6;  // of all norms
-constexpr const char* kWordsModule = "embeddings.make_embedding.emb_luts.0.";
+constexpr const char* kWords = "embeddings.make_embedding.emb_luts.0";
 constexpr const char* kPositions = "embeddings.make_embedding.pe.pe";
 constexpr const char* kGenerator = "generator.0.weight";
 
@@ -80,22 +80,35 @@ class OpenNmtLoader {
     const std::vector<std::string>& words =
         prefix == "encoder." ? settings_.source_words : settings_.target_words;
     Side side{};
-    const std::string module = prefix + kWordsModule;
-    if (HasDefine(builder_, module)) {
+    const std::string whole = prefix + kWords, module = whole + ".";
+    const std::string table = builder_.IsMade(whole) ? whole : module + "weight";
+    if (builder_.IsMade(table)) {
+      ClaimMade(table, words.size(), builder_.Find(prefix + kPositions), side);
+      builder_.PutAside(module + "weight");
+    } else if (HasDefine(builder_, module)) {
       ClaimUnit(module, words.size(), side);
     } else {
-      ClaimTable(module + "weight", words.size(), side);
+      ClaimTable(table, words.size(), side);
     }
     side.positions = builder_.ClaimUnshaped(prefix + kPositions);
     if (side.positions != nullptr) {
       const Shape& shape = side.positions->shape;
-      if (shape.size() != 3 || shape[0] == 0 || shape[1] != 1 || shape[2] != side.width) {
+      if (shape.size() != 3 || shape[0] == 0 || shape[1] != 1 ||
+          (side.width > 0 && shape[2] != side.width)) {
         builder_.NoteMisshaped(*side.positions,
                                "[positions, 1, " + std::to_string(side.width) + "]");
         side.width = 0;
       }
     }
     return side;
+  }
+
+  // A table that a recipe makes; the positions tell how wide the network is.
+  void ClaimMade(const std::string& name, uint64_t words, const SourceTensor* positions,
+                 Side& side) {
+    const bool known = positions != nullptr && positions->shape.size() == 3;
+    side.words = builder_.ClaimIf(known, name, {words, known ? positions->shape[2] : 0});
+    if (side.words != nullptr) side.width = side.words->shape[1];
   }
 
   void ClaimTable(const std::string& name, uint64_t words, Side& side) {
@@ -298,9 +311,7 @@ class OpenNmtLoader {
 }  // namespace
 
 bool LooksLikeOpenNmt(std::span<const SourceTensor> weights) {
-  const std::string module = std::string("encoder.") + kWordsModule;
-  return HasTensor(weights, module + "weight") ||
-         HasTensor(weights, module + "embeddings.embeds.0.weight");
+  return HasTensorUnder(weights, std::string("encoder.") + kWords);
 }
 
 Result<LoadedModel> LoadOpenNmt(const FamilyInput& input) {

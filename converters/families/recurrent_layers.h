@@ -14,6 +14,9 @@
 
 namespace kinglet {
 
+// A forget bias, which a cell adds when it runs, is far smaller than this in size.
+inline constexpr double kLargestForgetBias = 1000;
+
 struct RecurrentLayerNames {
   std::string input_weight, input_bias;
   std::string recurrent_weight, recurrent_bias;  // a QRNN has none; an LSTM may lack the bias

@@ -23,7 +23,9 @@ class RecurrentLoader {
     ClaimSoftmax();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames(names_.network));
     KINGLET_RETURN_IF_ERROR(CheckSizes());
-    KINGLET_ASSIGN_OR_RETURN(tied_, SameParameter(*encoder_, *decoder_));
+    if (encoder_ != nullptr) {
+      KINGLET_ASSIGN_OR_RETURN(tied_, SameParameter(*encoder_, *decoder_));
+    }
     builder_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
     builder_.model.cache_start = CacheStart::kPastCapacity;
     Describe();
@@ -33,7 +35,16 @@ class RecurrentLoader {
 
  private:
   void ClaimEncoder() {
-    encoder_ = builder_.ClaimUnshaped("encoder.weight");
+    if (names_.coded_input) {
+      words_ = names_.coded_input->rows;
+      inputs_ = Cols(*names_.coded_input);
+      layers_.SetInputs(inputs_);
+      return;
+    }
+    // The name of the module stands for the same as that of its one tensor.
+    const bool replaced = builder_.IsMade("encoder");
+    encoder_ = builder_.ClaimUnshaped(replaced ? "encoder" : "encoder.weight");
+    if (replaced) builder_.PutAside("encoder.weight");
     if (encoder_ == nullptr) return;
     if (encoder_->shape.size() != 2 || encoder_->shape[0] == 0 || encoder_->shape[1] == 0) {
       builder_.NoteMisshaped(*encoder_, "[words, width]");
@@ -81,7 +92,9 @@ class RecurrentLoader {
     AdaptiveSoftmax softmax = DescribeSoftmax(embedding);
     if (!tied_) {
       const TensorId table =
-          builder_.Add("encoder.weight", encoder_->shape, Role::kPrunedAlso, encoder_);
+          names_.coded_input
+              ? builder_.AddCoded("encoder.weight", *names_.coded_input)
+              : builder_.Add("encoder.weight", encoder_->shape, Role::kPrunedAlso, encoder_);
       embedding.bins.push_back({0, static_cast<uint32_t>(words_), table, std::nullopt});
     }
     RecurrentDecoder decoder = layers_.Describe();
@@ -140,7 +153,7 @@ class RecurrentLoader {
   DraftBuilder builder_;
   RecurrentLayers layers_;
   uint64_t words_ = 0, inputs_ = 0;
-  const SourceTensor* encoder_ = nullptr;
+  const SourceTensor* encoder_ = nullptr;  // null: a coded table
   const SourceTensor* decoder_ = nullptr;
   const SourceTensor* decoder_bias_ = nullptr;
   const SourceTensor* tail_vectors_ = nullptr;

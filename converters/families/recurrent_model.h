@@ -12,6 +12,7 @@
 
 #include "converters/families/families.h"
 #include "converters/families/recurrent_layers.h"
+#include "converters/passes/coded_table.h"
 #include "converters/sources/source_weights.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
@@ -25,6 +26,8 @@ struct RecurrentNames {
   std::optional<RecurrentCell> cell;
   // The words at which tails begin, ascending. The cluster rows are in reverse order of the tails.
   std::vector<uint64_t> splits;
+  // The input's vectors, if they are not the tensor "encoder.weight".
+  std::optional<CodedTable> coded_input;
 };
 
 // Reads "encoder.weight", "decoder.weight" and "decoder.bias", with splits also

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "converters/families/draft_builder.h"
+#include "converters/families/transformer_values.h"
 #include "converters/families/transformer_xl_tables.h"
 #include "converters/matrix_order.h"
 #include "converters/sources/refuse_checkpoint.h"
@@ -46,23 +47,6 @@ Status CheckNetworkSizes(const TransformerXlNetwork& network) {
                             NumberText(network.epsilon));
   }
   return {};
-}
-
-// Keys and values that a memory of zeros gives if the norm comes first: the norm of zeros is its
-// bias, and the last two thirds of `qkv`, [3 size, width], multiply that. Keys of all heads, then
-// values of all heads.
-Result<std::vector<float>> ZeroMemory(const std::vector<float>& qkv,
-                                      const SourceTensor& norm_bias) {
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(norm_bias));
-  const size_t rows = qkv.size() / bias.size(), size = rows / 3;
-  std::vector<float> start(2 * size);
-  for (size_t i = 0; i < start.size(); ++i) {
-    double sum = 0;
-    const size_t row = (size + i) * bias.size();
-    for (size_t j = 0; j < bias.size(); ++j) sum += double{qkv[row + j]} * double{bias[j]};
-    start[i] = static_cast<float>(sum);
-  }
-  return start;
 }
 
 class TransformerXlLoader {
@@ -179,10 +163,13 @@ class TransformerXlLoader {
                            return RowsByHead(values, 3, heads);
                          });
     if (network_.zero_memory && network_.pre_norm) {
-      const SourceTensor bias = *from.norm_bias;
+      const SourceTensor norm_bias = *from.norm_bias;
       layer.start = builder_.AddMade(
           from.name + "dec_attn.zero_memory", {2 * heads_ * head_size_}, Role::kKept, from.qkv,
-          [bias](const std::vector<float>& values) { return ZeroMemory(values, bias); });
+          [norm_bias](const std::vector<float>& qkv) -> Result<std::vector<float>> {
+            KINGLET_ASSIGN_OR_RETURN(const std::vector<float> bias, ReadFinite(norm_bias));
+            return ZeroMemory(std::span(qkv).subspan(qkv.size() / 3), bias);  // keys and values
+          });
       builder_.MarkDerived(*layer.start);
     }
     layer.positions = builder_.AddWhole(*from.positions, Role::kPrunedAlso);

@@ -8,6 +8,12 @@
 #include "format/limits.h"
 
 namespace kinglet {
+namespace {
+
+constexpr const char* kWordEmbedding = "word_emb";
+
+}  // namespace
+
 Result<std::vector<TransformerXlTables::Bin>> TransformerXlTables::BinsOf(
     const TransformerXlNetwork& network) {
   std::vector<Bin> bins;
@@ -43,7 +49,8 @@ TransformerXlTables::TransformerXlTables(const TransformerXlNetwork& network, st
       bins_(std::move(bins)),
       width_(static_cast<uint64_t>(network.width)),
       divided_(network.divisor != 1),
-      projected_(divided_ || network.embedding_width != network.width) {}
+      projected_(divided_ || network.embedding_width != network.width),
+      replaced_(builder.IsMade(network.prefix + kWordEmbedding)) {}
 
 Result<TransformerXlTables> TransformerXlTables::Make(const TransformerXlNetwork& network,
                                                       DraftBuilder& builder) {
@@ -52,9 +59,18 @@ Result<TransformerXlTables> TransformerXlTables::Make(const TransformerXlNetwork
 }
 
 void TransformerXlTables::Claim() {
+  if (replaced_) {
+    made_ = builder_.Claim(network_.prefix + kWordEmbedding,
+                           {static_cast<uint64_t>(network_.words), width_});
+  }
   ClaimTables();
   ClaimProjections();
   ClaimClusters();
+  for (size_t b = 0; replaced_ && b < bins_.size(); ++b) {
+    const std::string module = network_.prefix + kWordEmbedding, number = std::to_string(b);
+    builder_.PutAside(module + ".emb_layers." + number + ".weight");
+    builder_.PutAside(module + ".emb_projs." + number);
+  }
 }
 
 // Of a tied pair, the file may lack either one.
@@ -62,10 +78,16 @@ TransformerXlTables::Pair TransformerXlTables::ClaimPair(const std::string& inwa
                                                          const std::string& outward,
                                                          const Shape& shape, bool tied) {
   Pair pair;
+  if (replaced_) {
+    // The embedding's own tensor may still be the softmax's.
+    const bool shared = tied && !builder_.Has(outward) && builder_.Has(inward);
+    pair.outward = builder_.Claim(shared ? inward : outward, shape);
+    return pair;
+  }
   pair.inward = builder_.Claim(inward, shape, !(tied && builder_.Has(outward)));
   pair.outward = builder_.Claim(outward, shape, !(tied && builder_.Has(inward)));
   if (pair.inward == nullptr && tied) pair.inward = pair.outward;
-  if (pair.outward == nullptr && tied) pair.outward = pair.inward;
+  if (pair.outward == nullptr && tied) pair.outward = builder_.ForOutput(pair.inward);
   return pair;
 }
 
@@ -75,8 +97,9 @@ void TransformerXlTables::ClaimTables() {
     const uint64_t rows = divided_ ? bins_[t].size : static_cast<uint64_t>(network_.words);
     const std::string number = std::to_string(t);
     const std::string layer = "crit.out_layers." + number + ".";
-    tables_.push_back(ClaimPair(network_.prefix + "word_emb.emb_layers." + number + ".weight",
-                                layer + "weight", {rows, bins_[t].width}, network_.tied_tables));
+    tables_.push_back(
+        ClaimPair(network_.prefix + kWordEmbedding + ".emb_layers." + number + ".weight",
+                  layer + "weight", {rows, bins_[t].width}, network_.tied_tables));
     biases_.push_back(builder_.Claim(layer + "bias", {rows}));
   }
 }
@@ -89,15 +112,16 @@ void TransformerXlTables::ClaimProjections() {
     const std::string outward = "crit.out_projs." + number;
     const bool tied = b < network_.tied_projections.size() && network_.tied_projections[b];
     const Shape shape = {width_, bins_[b].width};
-    if (divided_ || b == 0) {
-      projections_.push_back(
-          ClaimPair(network_.prefix + "word_emb.emb_projs." + number, outward, shape, tied));
+    const std::string inward =
+        network_.prefix + kWordEmbedding + ".emb_projs." + (divided_ ? number : "0");
+    if (replaced_ || divided_ || b == 0) {
+      projections_.push_back(ClaimPair(inward, outward, shape, tied));
       continue;
     }
     Pair pair;
     pair.inward = projections_[0].inward;
     pair.outward = builder_.Claim(outward, shape, !tied);
-    if (pair.outward == nullptr && tied) pair.outward = pair.inward;
+    if (pair.outward == nullptr && tied) pair.outward = builder_.ForOutput(pair.inward);
     projections_.push_back(pair);
   }
 }
@@ -112,6 +136,7 @@ void TransformerXlTables::ClaimClusters() {
 Status TransformerXlTables::FindTies() {
   for (std::vector<Pair>* pairs : {&tables_, &projections_}) {
     for (Pair& pair : *pairs) {
+      if (pair.inward == nullptr) continue;
       KINGLET_ASSIGN_OR_RETURN(pair.tied, SameParameter(*pair.inward, *pair.outward));
       if (pair.tied) pair.outward = pair.inward;
     }
@@ -187,6 +212,11 @@ AdaptiveEmbedding TransformerXlTables::DescribeEmbedding() {
   embedding.name = "word_emb";
   embedding.width = static_cast<uint32_t>(width_);
   embedding.scale = std::sqrt(static_cast<double>(width_));
+  if (replaced_) {
+    embedding.bins.push_back({0, static_cast<uint32_t>(network_.words),
+                              builder_.AddWhole(*made_, Role::kPrunedAlso), std::nullopt});
+    return embedding;
+  }
   std::optional<TensorId> shared;
   if (projected_ && !divided_)
     shared = builder_.AddWhole(*projections_[0].inward, Role::kQuantised);

@@ -63,6 +63,8 @@ class TransformerXlTables {
   uint64_t width_;
   bool divided_;                             // each bin has a table and a projection of its own
   bool projected_;                           // there are projections
+  bool replaced_;                            // a recipe makes the embedding
+  const SourceTensor* made_ = nullptr;       // its rows, [words, width]
   std::vector<Pair> tables_;                 // one, or one for each bin
   std::vector<const SourceTensor*> biases_;  // one for each table
   std::vector<Pair> projections_;            // by bin; empty: none

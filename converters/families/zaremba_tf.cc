@@ -8,15 +8,18 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "converters/families/draft_builder.h"
 #include "converters/families/recurrent_model.h"
+#include "converters/passes/dpq.h"
 #include "converters/sources/config_file.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/source_weights.h"
+#include "converters/thread_shares.h"
 
 namespace kinglet {
 namespace {
@@ -25,6 +28,12 @@ constexpr std::string_view kCellScope = "Model/RNN/";
 constexpr std::string_view kKernel = "lstm_cell/kernel";  // also of basic_lstm_cell
 constexpr std::string_view kEmbedding = "Model/full_emb/embedding";
 constexpr std::string_view kTutorialEmbedding = "Model/embedding";
+constexpr std::string_view kQuery = "Model/kdq_emb/query_wemb";
+constexpr std::string_view kKeys = "Model/kdq_emb/centroids_k";
+constexpr std::string_view kValues = "Model/kdq_emb/centroids_v";
+constexpr std::string_view kNormMean = "Model/kdq_emb/batch_normalization/moving_mean";
+constexpr std::string_view kNormVariance = "Model/kdq_emb/batch_normalization/moving_variance";
+constexpr double kNormEpsilon = 1e-3;  // of tf.layers.batch_normalization
 constexpr std::string_view kSoftmaxWeight = "Model/softmax_w";
 constexpr std::string_view kSoftmaxBias = "Model/softmax_b";
 constexpr std::string_view kCudnnWeights = "Model/lstm_params";
@@ -32,7 +41,6 @@ constexpr uint64_t kGates = 4;
 // Where the kernel has the column block of each gate in this project's order (i, f, candidate, o).
 constexpr std::array<uint64_t, kGates> kBlockOf = {0, 2, 1, 3};
 constexpr size_t kForget = 1;
-constexpr double kLargestForgetBias = 1000;
 
 // The number N of the last "layer_N" or "cell_N" on the path of a cell's kernel. 0 if there is
 // neither, as in networks of one layer.
@@ -82,8 +90,11 @@ class ZarembaLoader {
     ClaimSoftmax();
     ClaimLeftovers();
     KINGLET_RETURN_IF_ERROR(builder_.CheckNames("a " + std::string(kZarembaFamily) + " network"));
+    KINGLET_RETURN_IF_ERROR(AssignCodes());
     DescribeAsTorch();
-    return LoadRecurrent(names_, as_torch_);
+    KINGLET_ASSIGN_OR_RETURN(LoadedModel model, LoadRecurrent(names_, as_torch_));
+    if (!note_.empty()) model.notes.push_back(std::move(note_));
+    return model;
   }
 
  private:
@@ -116,6 +127,10 @@ class ZarembaLoader {
   }
 
   void ClaimEmbedding() {
+    if (builder_.Has(kQuery)) {
+      ClaimDpq();
+      return;
+    }
     const bool tutorial = !builder_.Has(kEmbedding) && builder_.Has(kTutorialEmbedding);
     embedding_ = builder_.ClaimUnshaped(std::string(tutorial ? kTutorialEmbedding : kEmbedding));
     if (embedding_ == nullptr) return;
@@ -125,6 +140,91 @@ class ZarembaLoader {
     }
     words_ = embedding_->shape[0];
     width_ = embedding_->shape[1];
+  }
+
+  // The tensors of a DPQ embedding, [words, D * d_in], [D or 1, K, d_in] and [D or 1, K, d_out],
+  // where D is the number of positions and K that of choices. DPQ-VQ has no values of its own. Rows
+  // are as wide as the first layer's input: D values one after the other, or, additive, their mean.
+  void ClaimDpq() {
+    DpqTraining& dpq = dpq_.emplace().training;
+    DpqTensors& tensors = dpq_->tensors;
+    tensors.query = builder_.ClaimUnshaped(std::string(kQuery));
+    tensors.keys = builder_.ClaimUnshaped(std::string(kKeys));
+    if (builder_.Has(kValues)) tensors.values = builder_.ClaimUnshaped(std::string(kValues));
+    const Shape query = tensors.query->shape;
+    const Shape keys = tensors.keys == nullptr ? Shape() : tensors.keys->shape;
+    const uint64_t choices = keys.size() == 3 ? keys[1] : 0;
+    for (const auto& [name, tensor] :
+         {std::pair(kNormMean, &tensors.mean), std::pair(kNormVariance, &tensors.variance)}) {
+      *tensor = builder_.ClaimIf(choices > 0, std::string(name), {choices});
+    }
+    if (query.size() != 2 || Count(query) == 0) {
+      builder_.NoteMisshaped(*tensors.query, "[words, D n] for D positions");
+      return;
+    }
+    words_ = query[0];
+    if (tensors.keys == nullptr) return;
+    if (keys.size() != 3 || Count(keys) == 0 || query[1] % keys[2] != 0 ||
+        (keys[0] != 1 && keys[0] != query[1] / keys[2])) {
+      builder_.NoteMisshaped(
+          *tensors.keys, "[D or 1, choices, n] for queries of D n = " + std::to_string(query[1]));
+      return;
+    }
+    const Shape values = tensors.values == nullptr ? keys : tensors.values->shape;
+    const uint64_t positions = query[1] / keys[2], network = NetworkInputs();
+    const bool fits = values.size() == 3 && values[0] == keys[0] && values[1] == keys[1];
+    dpq.additive = fits && positions > 1 && values[2] == network;
+    width_ = fits ? (dpq.additive ? 1 : positions) * values[2] : 0;
+    if (!fits || (network > 0 && width_ != network)) {
+      builder_.NoteMisshaped(tensors.values == nullptr ? *tensors.keys : *tensors.values,
+                             "[" + std::to_string(keys[0]) + ", " + std::to_string(choices) +
+                                 ", n] with n = " + std::to_string(network) + " or, of each of " +
+                                 std::to_string(positions) + " positions, its share");
+      width_ = 0;
+      return;
+    }
+    dpq.response =
+        tensors.values == nullptr ? DpqTraining::Response::kEuclidean : DpqTraining::Response::kDot;
+    dpq.batch_norm = DpqTraining::BatchNorm::kPerChoice;
+    dpq.epsilon = kNormEpsilon;
+    dpq.shared = keys[0] == 1 && positions > 1;
+    dpq.words = words_;
+    dpq.positions = positions;
+    dpq.choices = choices;
+    dpq.key_length = keys[2];
+    dpq.value_length = values[2];
+  }
+
+  // The inputs of the first layer, as its kernel [inputs + n, 4 n] has them; 0: unknown.
+  uint64_t NetworkInputs() const {
+    const SourceTensor* kernel = builder_.Find(layers_.front().kernel_name);
+    if (kernel == nullptr || kernel->shape.size() != 2) return 0;
+    const uint64_t units = kernel->shape[1] / kGates;
+    return kernel->shape[0] > units ? kernel->shape[0] - units : 0;
+  }
+
+  // Makes codes of a DPQ embedding, if that is the input.
+  Status AssignCodes() {
+    if (!dpq_) return {};
+    DpqTraining& training = dpq_->training;
+    const DpqTensors& tensors = dpq_->tensors;
+    std::vector<float> query, keys, values, mean, variance;
+    for (const auto& [from, to] :
+         {std::pair(tensors.query, &query), std::pair(tensors.keys, &keys),
+          std::pair(tensors.values, &values), std::pair(tensors.mean, &mean),
+          std::pair(tensors.variance, &variance)}) {
+      if (from == nullptr) continue;
+      KINGLET_ASSIGN_OR_RETURN(*to, ReadFinite(*from));
+    }
+    training.query = query;
+    training.keys = keys;
+    training.values = values;
+    training.mean = mean;
+    training.variance = variance;
+    KINGLET_ASSIGN_OR_RETURN(DpqCodes codes, AssignDpqCodes(training, MachineThreads()));
+    note_ = NearCodesNote(codes, std::string(kQuery));
+    names_.coded_input = std::move(codes.table);
+    return {};
   }
 
   void ClaimLayer(Layer& layer) {
@@ -172,8 +272,11 @@ class ZarembaLoader {
   void DescribeAsTorch() {
     names_.network = "a " + std::string(kZarembaFamily) + " network";
     names_.cell = RecurrentCell::kLstm;
-    Add("encoder.weight", embedding_->shape,
-        [embedding = *embedding_] { return ReadFinite(embedding); });
+    if (embedding_ != nullptr) {
+      Add("encoder.weight", embedding_->shape,
+          [embedding = *embedding_] { return ReadFinite(embedding); });
+      as_torch_.back().made = embedding_->made;
+    }
     for (const Layer& layer : layers_) {
       const std::string suffix = "_l" + std::to_string(names_.layers.size());
       const RecurrentLayerNames names = {
@@ -216,10 +319,24 @@ class ZarembaLoader {
   DraftBuilder builder_;  // only checks the file's names and shapes
   double forget_bias_;
   uint64_t words_ = 0;
-  uint64_t width_ = 0;  // of the previous layer's output; 0: unknown
-  const SourceTensor* embedding_ = nullptr;
+  uint64_t width_ = 0;                       // of the previous layer's output; 0: unknown
+  const SourceTensor* embedding_ = nullptr;  // null: a DPQ embedding
   const SourceTensor* softmax_weight_ = nullptr;
   const SourceTensor* softmax_bias_ = nullptr;
+  // A DPQ embedding in place of the full one.
+  struct DpqTensors {
+    const SourceTensor* query = nullptr;
+    const SourceTensor* keys = nullptr;
+    const SourceTensor* values = nullptr;  // null: the keys
+    const SourceTensor* mean = nullptr;
+    const SourceTensor* variance = nullptr;
+  };
+  struct DpqInput {
+    DpqTraining training;
+    DpqTensors tensors;
+  };
+  std::optional<DpqInput> dpq_;
+  std::string note_;  // for the user
   std::vector<Layer> layers_;
   RecurrentNames names_;
   SourceWeights as_torch_;

@@ -67,6 +67,9 @@ Result<std::vector<uint32_t>> ReadCalibrationText(const std::string& path,
   if (const auto end = ids.find(kSentenceEnd); end != ids.end()) {
     ids.emplace(kEndOfLine, end->second);
   }
+  if (const auto newline = ids.find("\n"); newline != ids.end()) {
+    ids.emplace(kEndOfLine, newline->second);
+  }
   const auto unknown = ids.find("<unk>");
   std::vector<uint32_t> tokens;
   KINGLET_RETURN_IF_ERROR(ForEachWord(path, [&](std::string_view word) -> Status {

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
 
 #include "converters/passes/coded_table.h"
 #include "kinglet/status.h"
@@ -43,10 +45,16 @@ struct DpqTraining {
 
 struct DpqCodes {
   CodedTable table;
-  // Words that have, at some position, two largest responses that differ by at most 1e-6 of their
-  // magnitude: training code that computes in float32 may give them another code.
-  uint64_t near_ties = 0;
+  // Codes whose response is so near another choice's that training code, which computes in float32,
+  // may have chosen that one, and the words that have such codes. "So near" is what rounding can
+  // add up to at most (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1).
+  uint64_t near_codes = 0, near_words = 0;
+  // The smallest difference between the two largest responses of any word and position.
+  double smallest_gap = std::numeric_limits<double>::infinity();
 };
+
+// The sentence about near codes for the user; empty if there are none. `query` names the tensor.
+std::string NearCodesNote(const DpqCodes& codes, const std::string& query);
 
 // The code at a position is the choice with the largest response, of equal ones the first;
 // responses are computed in double. The result does not depend on `threads`. Errors:

@@ -17,6 +17,7 @@ constexpr std::array kPoolNames = {"one"sv, "each"sv};
 constexpr std::array kResponseNames = {"sx"sv, "vq"sv};
 constexpr std::array kBatchNormNames = {"none"sv, "choices"sv, "responses"sv};
 // Names of choices that are a truth value: the second one means true.
+constexpr std::array kDpqCombineNames = {"concatenate"sv, "mean"sv};
 constexpr std::array kIndexNames = {"pool"sv, "absolute"sv};
 constexpr std::array kAggregatorNames = {"mean"sv, "mean_linear"sv};
 
@@ -34,12 +35,23 @@ Result<std::optional<TensorRef::Range>> ParseRange(const RecipeNode& node, std::
   return std::optional(range);
 }
 
+Status CheckLayerKeys(const RecipeNode& node) {
+  return node.CheckKeys({"weight", "bias", "groups", "weights", "layout", "shuffle", "norm",
+                         "epsilon", "gain", "offset", "activation", "skip", "order", "residual"});
+}
+
 // "pools": "one" pool, one for "each" position, or the sizes of the positions' pools.
 Result<PoolsRecipe> ParsePools(const RecipeNode& node) {
   PoolsRecipe pools;
   const auto member = node.Find("pools");
-  if (!member || !member->IsArray()) {
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "pools", kPoolNames, pools.kind));
+  if (!member) {
+    return node.Refuse(
+        "\"pools\", the codebook's rows that a position chooses from: \"one\" (all), \"each\" (an "
+        "equal share) or the sizes of the shares",
+        "none");
+  }
+  if (!member->IsArray()) {
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "pools", kPoolNames, pools.kind));
     return pools;
   }
   pools.kind = PoolsRecipe::Kind::kSizes;
@@ -54,11 +66,27 @@ Result<PoolsRecipe> ParsePools(const RecipeNode& node) {
 
 }  // namespace
 
+Result<double> ScaleAt(const RecipeNode& node) {
+  if (node.Find("scale")) return node.NumberAt("scale");
+  return node.Refuse(
+      "\"scale\", what multiplies every vector: 1, or, as in Transformers and DeLighT, the root of "
+      "a width",
+      "none");
+}
+
+Result<double> BatchNormEpsilonAt(const RecipeNode& node) {
+  if (node.Find("epsilon")) return node.NumberAt("epsilon");
+  return node.Refuse(
+      "\"epsilon\", what the batch norm adds to the variance: 1e-05 (PyTorch) or 0.001 "
+      "(TensorFlow, Keras), unless the program says another",
+      "none");
+}
+
 // --- references ---
 
 TensorRef TableParser::Named(std::string name) {
   references_.push_back(name);
-  return {std::move(name), {}, {}, false};
+  return {std::move(name), {}, {}, false, false};
 }
 
 Result<TensorRef> TableParser::Ref(const RecipeNode& node) {
@@ -74,6 +102,7 @@ Result<TensorRef> TableParser::Ref(const RecipeNode& node) {
     KINGLET_ASSIGN_OR_RETURN(ref.columns, ParseRange(node, "columns"));
     // Whether the part is transposed after it was cut out.
     KINGLET_ASSIGN_OR_RETURN(ref.transpose, node.TruthOr("transpose", false));
+    ref.oriented = node.Find("transpose").has_value();
   }
   references_.push_back(ref.name);
   return ref;
@@ -132,12 +161,19 @@ Result<CodesRecipe> TableParser::Codes(const RecipeNode& node) {
       node.CheckKeys({"combine", "pools", "codebook", "codes", "logits", "indices"}));
   CodesRecipe codes;
   // Whether the sub-vectors are concatenated, added up, or averaged.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "combine", kCombineNames, codes.combine));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", kCombineNames, codes.combine));
   // The rows of the codebook that each position chooses from.
   KINGLET_ASSIGN_OR_RETURN(codes.pools, ParsePools(node));
   KINGLET_RETURN_IF_ERROR(ReadCodebookAndCodes(node, codes));
-  // Whether codes count from the first row of their pool, or of the whole codebook.
-  KINGLET_ASSIGN_OR_RETURN(const size_t indices, node.ChoiceOr("indices", kIndexNames, 0));
+  // Whether codes count from the first row of their pool, or of the whole codebook. Logits have no
+  // such choice.
+  if (codes.logits || codes.pools.kind == PoolsRecipe::Kind::kOne) {
+    if (const auto indices = node.Find("indices")) {
+      return indices->Refuse("none for logits or one pool", indices->Outline());
+    }
+    return codes;
+  }
+  KINGLET_ASSIGN_OR_RETURN(const size_t indices, node.ChoiceAt("indices", kIndexNames));
   codes.absolute = indices == 1;
   return codes;
 }
@@ -157,7 +193,7 @@ Result<HashedRecipe> TableParser::Hashed(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
       node.CheckKeys({"combine", "pools", "codebook", "words", "positions", "seed"}));
   HashedRecipe hashed;
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "combine", kCombineNames, hashed.combine));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "combine", kCombineNames, hashed.combine));
   KINGLET_ASSIGN_OR_RETURN(hashed.pools, ParsePools(node));
   KINGLET_ASSIGN_OR_RETURN(hashed.codebook, Ref(node, "codebook"));
   // How many words the table has.
@@ -175,18 +211,19 @@ Result<DpqRecipe> TableParser::Dpq(const RecipeNode& node) {
                                           "query", "keys", "values", "mean", "variance"}));
   DpqRecipe dpq;
   // DPQ-SX responds with the dot product of query and key, DPQ-VQ with their negative distance.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "method", kResponseNames, dpq.response));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "method", kResponseNames, dpq.response));
   // Whether the batch norm of responses has statistics, and for each choice or each response.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "batch_norm", kBatchNormNames, dpq.batch_norm));
-  // What the batch norm adds to the variance.
-  KINGLET_ASSIGN_OR_RETURN(dpq.epsilon, node.NumberOr("epsilon", dpq.epsilon));
-  // Whether a row concatenates its values or is their mean.
-  Combine combine = Combine::kConcatenate;
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "combine", kCombineNames, combine));
-  if (combine == Combine::kSum) {
-    return node.Refuse("\"concatenate\" or \"mean\" as combine", "\"sum\"");
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "batch_norm", kBatchNormNames, dpq.batch_norm));
+  const bool normalised = dpq.batch_norm != DpqTraining::BatchNorm::kNone;
+  if (normalised) {
+    // What the batch norm adds to the variance.
+    KINGLET_ASSIGN_OR_RETURN(dpq.epsilon, BatchNormEpsilonAt(node));
+  } else if (const auto epsilon = node.Find("epsilon")) {
+    return epsilon->Refuse("none without a batch norm", epsilon->Outline());
   }
-  dpq.additive = combine == Combine::kMean;
+  // Whether a row concatenates its values or is their mean.
+  KINGLET_ASSIGN_OR_RETURN(const size_t combine, node.ChoiceAt("combine", kDpqCombineNames));
+  dpq.additive = combine == 1;
   // How many values make a row (D in the paper).
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode positions, node.Get("positions"));
   KINGLET_ASSIGN_OR_RETURN(dpq.positions, positions.Count());
@@ -194,7 +231,11 @@ Result<DpqRecipe> TableParser::Dpq(const RecipeNode& node) {
   // The query matrix, the key matrix, and the value matrix, which in DPQ-VQ is the key matrix.
   KINGLET_ASSIGN_OR_RETURN(dpq.query, Ref(node, "query"));
   KINGLET_ASSIGN_OR_RETURN(dpq.keys, Ref(node, "keys"));
-  KINGLET_ASSIGN_OR_RETURN(dpq.values, OptionalRef(node, "values"));
+  if (dpq.response == DpqTraining::Response::kDot) {
+    KINGLET_ASSIGN_OR_RETURN(dpq.values, Ref(node, "values"));
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(dpq.values, OptionalRef(node, "values"));
+  }
   // The batch norm's running mean and variance.
   KINGLET_ASSIGN_OR_RETURN(dpq.mean, OptionalRef(node, "mean"));
   KINGLET_ASSIGN_OR_RETURN(dpq.variance, OptionalRef(node, "variance"));
@@ -237,14 +278,18 @@ Result<TableRecipe> TableParser::Kd(const RecipeNode& node) {
   KINGLET_ASSIGN_OR_RETURN(kd.offset, OptionalRef(node, "offset"));
   KINGLET_ASSIGN_OR_RETURN(kd.mean, OptionalRef(node, "mean"));
   KINGLET_ASSIGN_OR_RETURN(kd.variance, OptionalRef(node, "variance"));
-  KINGLET_ASSIGN_OR_RETURN(kd.epsilon, node.NumberOr("epsilon", kd.epsilon));
+  if (kd.mean || kd.variance || kd.gain || kd.offset) {
+    KINGLET_ASSIGN_OR_RETURN(kd.epsilon, BatchNormEpsilonAt(node));
+  } else if (const auto epsilon = node.Find("epsilon")) {
+    return epsilon->Refuse("none without a batch norm", epsilon->Outline());
+  }
   return TableRecipe{std::move(kd)};
 }
 
 // "define": a DeFINE unit, the Map layer and the layers on top of it.
 Result<DefineRecipe> TableParser::Define(const RecipeNode& node) {
   KINGLET_RETURN_IF_ERROR(
-      node.CheckKeys({"map", "map_scale", "entry_layers", "layers", "cache_rows"}));
+      node.CheckKeys({"map", "entry_layers", "every_layer", "layers", "cache_rows"}));
   DefineRecipe define;
   // How many rows a stream caches of a unit that stays in the model; none: it becomes a table.
   if (const auto rows = node.Find("cache_rows")) {
@@ -256,15 +301,30 @@ Result<DefineRecipe> TableParser::Define(const RecipeNode& node) {
     KINGLET_ASSIGN_OR_RETURN(DefineRecipe::Band parsed, Band(band));
     define.map.push_back(std::move(parsed));
   }
-  // A number that multiplies the Map layer's vectors.
-  KINGLET_ASSIGN_OR_RETURN(define.map_scale, node.NumberOr("map_scale", 1));
-  // How many of the first layers make what later layers' skips read; 0: the Map layer makes it.
-  KINGLET_ASSIGN_OR_RETURN(define.entry_layers, node.CountOr("entry_layers", 0));
+  // What all layers have in common, unless one says otherwise.
+  const auto every = node.Find("every_layer");
+  if (every) {
+    KINGLET_RETURN_IF_ERROR(every->CheckKeys({"weights", "layout", "shuffle", "norm", "epsilon",
+                                              "activation", "skip", "order", "residual"}));
+  }
   // The group linear transformations in order, the reducing layer last.
   KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> layers, node.ItemsAt("layers"));
+  bool skips = false;
   for (const RecipeNode& layer : layers) {
-    KINGLET_ASSIGN_OR_RETURN(DefineRecipe::Layer parsed, Layer(layer));
+    KINGLET_RETURN_IF_ERROR(CheckLayerKeys(layer));
+    KINGLET_ASSIGN_OR_RETURN(DefineRecipe::Layer parsed,
+                             Layer(every ? layer.WithDefaults(*every) : layer));
+    skips = skips || parsed.layer.skip != DefineLayer::Skip::kNone;
     define.layers.push_back(std::move(parsed));
+  }
+  // How many of the first layers make what later layers' skips read.
+  if (const auto entry = node.Find("entry_layers")) {
+    KINGLET_ASSIGN_OR_RETURN(define.entry_layers, entry->Count());
+  } else if (skips) {
+    return node.Refuse(
+        "\"entry_layers\", how many layers make what skips bring back: 0 (the Map layer makes it, "
+        "as in the paper) or more (1 in DeLighT)",
+        "none");
   }
   return define;
 }
@@ -280,16 +340,13 @@ Result<DefineRecipe::Band> TableParser::Band(const RecipeNode& node) {
   band.table.push_back(std::move(table));
   // A matrix that widens them to the Map layer's width.
   KINGLET_ASSIGN_OR_RETURN(band.projection, OptionalRef(node, "projection"));
-  // A number that multiplies them.
-  KINGLET_ASSIGN_OR_RETURN(band.scale, node.NumberOr("scale", 1));
+  // A number that multiplies them, before the projection.
+  KINGLET_ASSIGN_OR_RETURN(band.scale, ScaleAt(node));
   return band;
 }
 
 // ParseUnitLayer reads the other keys.
 Result<DefineRecipe::Layer> TableParser::Layer(const RecipeNode& node) {
-  KINGLET_RETURN_IF_ERROR(
-      node.CheckKeys({"weight", "bias", "groups", "weights", "layout", "shuffle", "norm", "epsilon",
-                      "gain", "offset", "activation", "skip", "order", "residual"}));
   KINGLET_ASSIGN_OR_RETURN(DefineRecipe::Layer parsed, ParseUnitLayer(node));
   // The groups' matrices, and what is added to their products.
   KINGLET_ASSIGN_OR_RETURN(parsed.weight, Ref(node, "weight"));
@@ -297,6 +354,9 @@ Result<DefineRecipe::Layer> TableParser::Layer(const RecipeNode& node) {
   // The layer norm's gain and offset.
   KINGLET_ASSIGN_OR_RETURN(parsed.norm_gain, OptionalRef(node, "gain"));
   KINGLET_ASSIGN_OR_RETURN(parsed.norm_offset, OptionalRef(node, "offset"));
+  if (parsed.layer.norm == DefineLayer::Norm::kNone && (parsed.norm_gain || parsed.norm_offset)) {
+    return node.Refuse("\"norm\", as there are a gain or an offset", "none");
+  }
   parsed.layer.norm_gain = parsed.norm_gain.has_value();
   parsed.layer.norm_offset = parsed.norm_offset.has_value();
   return parsed;

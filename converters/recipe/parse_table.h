@@ -13,6 +13,12 @@
 
 namespace kinglet {
 
+// "scale", a number that multiplies vectors: Transformers have the root of the width, other
+// networks 1.
+Result<double> ScaleAt(const RecipeNode& node);
+// "epsilon", what a batch norm adds to the variance.
+Result<double> BatchNormEpsilonAt(const RecipeNode& node);
+
 // Appends the name of every tensor that it meets to `references`, which must outlive it. Errors of
 // all functions: KINGLET_INVALID_ARGUMENT naming the place in the JSON.
 class TableParser {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "converters/recipe/parse_table.h"
+#include "converters/recipe/parse_transformer.h"
 
 namespace kinglet {
 namespace {
@@ -13,8 +14,10 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 // The keys of a recipe that names its own blocks; a recipe with a family has none of them.
-constexpr std::array kBlockKeys = {"sources"sv, "embedding"sv,  "recurrent"sv, "softmax"sv,
-                                   "cache"sv,   "classifier"sv, "unused"sv};
+constexpr std::array kBlockKeys = {"embedding"sv, "recurrent"sv,  "transformer"sv, "softmax"sv,
+                                   "cache"sv,     "classifier"sv, "start_token"sv};
+// Keys that say more about a checkpoint's tensors, for blocks or tables that read them.
+constexpr std::array kTensorKeys = {"sources"sv, "unused"sv};
 
 // Names of enumerators, in their order (ReadEnum).
 constexpr std::array kCellNames = {"lstm"sv, "gru"sv, "rnn_tanh"sv, "rnn_relu"sv, "qrnn"sv};
@@ -29,9 +32,10 @@ class RecipeParser {
  public:
   Result<Recipe> Parse(const RecipeNode& root) {
     // "comment" is for people: it is not read.
-    KINGLET_RETURN_IF_ERROR(
-        root.CheckKeys({"comment", "sources", "family", "tables", "embedding", "recurrent",
-                        "softmax", "cache", "classifier", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(root.CheckKeys(
+        {"comment", "state_dict", "prefix", "sources", "family", "tables", "embedding", "recurrent",
+         "transformer", "softmax", "cache", "classifier", "start_token", "passes", "unused"}));
+    KINGLET_RETURN_IF_ERROR(ParsePlace(root));
     KINGLET_RETURN_IF_ERROR(ParseSources(root));
     // The family that names the blocks.
     if (const auto family = root.Find("family")) {
@@ -55,6 +59,23 @@ class RecipeParser {
   }
 
  private:
+  // "state_dict" and "prefix": where a file of torch.save has the network, and what its names begin
+  // with.
+  Status ParsePlace(const RecipeNode& root) {
+    if (const auto keys = root.Find("state_dict")) {
+      if (keys->IsText()) {
+        KINGLET_ASSIGN_OR_RETURN(std::string key, keys->Text());
+        recipe_.state_dict = {std::move(key)};
+      } else {
+        KINGLET_ASSIGN_OR_RETURN(recipe_.state_dict, keys->Texts());
+      }
+    }
+    if (const auto prefix = root.Find("prefix")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.prefix, prefix->Text());
+    }
+    return {};
+  }
+
   // "sources": more files with tensors, each under a name.
   Status ParseSources(const RecipeNode& root) {
     const auto sources = root.Find("sources");
@@ -73,48 +94,81 @@ class RecipeParser {
           return found->Refuse("none beside a family, which names the blocks", found->Outline());
         }
       }
+      for (const std::string_view key : kTensorKeys) {
+        const auto found = root.Find(key);
+        if (found && !root.Find("tables")) {
+          return found->Refuse("none beside a family without \"tables\"", found->Outline());
+        }
+      }
       return ParseTables(root);
     }
     if (const auto tables = root.Find("tables")) {
       return tables->Refuse("none without a family, which asks for them", tables->Outline());
     }
-    if (HasPassesAlone(root)) return {};
+    if (LeavesBlocks(root)) return {};
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode embedding, root.Get("embedding"));
     KINGLET_ASSIGN_OR_RETURN(recipe_.embedding, ParseEmbedding(embedding));
     const auto classifier = root.Find("classifier");
-    const bool predicts = root.Find("recurrent") || root.Find("softmax") || root.Find("cache");
+    const auto transformer = root.Find("transformer");
+    const bool predicts = root.Find("recurrent") || transformer || root.Find("softmax") ||
+                          root.Find("cache") || root.Find("start_token");
     if (classifier) {
       if (predicts) {
-        return classifier->Refuse("none beside recurrent, softmax or cache", classifier->Outline());
+        return classifier->Refuse("none beside layers, softmax, cache or start token",
+                                  classifier->Outline());
       }
       KINGLET_ASSIGN_OR_RETURN(recipe_.classifier, ParseClassifier(*classifier));
     }
     if (!predicts) return {};
-    KINGLET_ASSIGN_OR_RETURN(const RecipeNode recurrent, root.Get("recurrent"));
+    if (const auto recurrent = root.Find("recurrent"); recurrent && transformer) {
+      return recurrent->Refuse("none beside a transformer", recurrent->Outline());
+    }
+    KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers,
+                             root.Get(transformer ? "transformer" : "recurrent"));
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode softmax, root.Get("softmax"));
-    KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(recurrent));
+    if (transformer) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.transformer, ParseTransformer(layers, recipe_.references));
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.recurrent, ParseRecurrent(layers));
+    }
     KINGLET_ASSIGN_OR_RETURN(recipe_.softmax, ParseSoftmax(softmax));
+    // The word that training fed before every text.
+    if (const auto start = root.Find("start_token")) {
+      KINGLET_ASSIGN_OR_RETURN(recipe_.start_token, start->Count());
+    }
     if (const auto cache = root.Find("cache")) {
       KINGLET_ASSIGN_OR_RETURN(recipe_.cache, ParseCache(*cache));
     }
     return {};
   }
 
-  static bool HasPassesAlone(const RecipeNode& root) {
-    return root.Find("passes") &&
-           std::none_of(kBlockKeys.begin(), kBlockKeys.end(),
-                        [&root](std::string_view key) { return root.Find(key).has_value(); });
+  // Whether the recipe leaves the blocks to a family or to the recipe beside the weights.
+  static bool LeavesBlocks(const RecipeNode& root) {
+    const auto given = [&root](std::string_view key) { return root.Find(key).has_value(); };
+    return (given("passes") || given("state_dict") || given("prefix")) &&
+           std::none_of(kBlockKeys.begin(), kBlockKeys.end(), given) &&
+           std::none_of(kTensorKeys.begin(), kTensorKeys.end(), given);
   }
 
-  // "tables": DeFINE units by the names of the tables that the family looks for.
+  // "tables": by the names of the family's tensors and modules, what stands in their place: a table
+  // of any form, or an input in parts, as "embedding" has it.
   Status ParseTables(const RecipeNode& root) {
     const auto tables = root.Find("tables");
     if (!tables) return {};
     KINGLET_ASSIGN_OR_RETURN(const std::vector<std::string> names, tables->Keys());
     for (const std::string& name : names) {
-      KINGLET_ASSIGN_OR_RETURN(TableRecipe table, parse_.Table(*tables, name));
-      if (table.define() == nullptr) {
-        return tables->Find(name)->Refuse("a \"define\" table", "another form");
+      const RecipeNode node = *tables->Find(name);
+      TableInPlace table;
+      if (node.Find("table") || node.Find("bins")) {
+        KINGLET_ASSIGN_OR_RETURN(table.input.bins, ParseBins(node));
+        // A number that multiplies the vectors, in place of the network's own.
+        if (node.Find("scale")) {
+          KINGLET_ASSIGN_OR_RETURN(table.scale, ScaleAt(node));
+        }
+      } else {
+        EmbeddingRecipe::Bin bin;
+        KINGLET_ASSIGN_OR_RETURN(bin.table, parse_.Table(node));
+        table.input.bins.push_back(std::move(bin));
       }
       recipe_.tables.emplace(name, std::move(table));
     }
@@ -124,6 +178,14 @@ class RecipeParser {
   // "embedding": the vectors of the words.
   Result<EmbeddingRecipe> ParseEmbedding(const RecipeNode& node) {
     EmbeddingRecipe embedding;
+    KINGLET_ASSIGN_OR_RETURN(embedding.bins, ParseBins(node));
+    // A number that multiplies every vector.
+    KINGLET_ASSIGN_OR_RETURN(embedding.scale, ScaleAt(node));
+    return embedding;
+  }
+
+  Result<std::vector<EmbeddingRecipe::Bin>> ParseBins(const RecipeNode& node) {
+    std::vector<EmbeddingRecipe::Bin> parsed;
     std::vector<RecipeNode> bins = {node};
     // Tables of consecutive ranges of words; without the key, the embedding itself is the one bin.
     const auto listed = node.Find("bins");
@@ -133,8 +195,6 @@ class RecipeParser {
     } else {
       KINGLET_RETURN_IF_ERROR(node.CheckKeys({"scale", "table", "projection"}));
     }
-    // A number that multiplies every vector.
-    KINGLET_ASSIGN_OR_RETURN(embedding.scale, node.NumberOr("scale", 1));
     for (const RecipeNode& from : bins) {
       if (listed) KINGLET_RETURN_IF_ERROR(from.CheckKeys({"table", "projection"}));
       EmbeddingRecipe::Bin bin;
@@ -142,22 +202,27 @@ class RecipeParser {
       KINGLET_ASSIGN_OR_RETURN(bin.table, parse_.Table(from, "table"));
       // A matrix that makes vectors of the rows.
       KINGLET_ASSIGN_OR_RETURN(bin.projection, parse_.OptionalRef(from, "projection"));
-      embedding.bins.push_back(std::move(bin));
+      parsed.push_back(std::move(bin));
     }
-    return embedding;
+    return parsed;
   }
 
   // "recurrent": the layers between embedding and softmax.
   Result<RecurrentRecipe> ParseRecurrent(const RecipeNode& node) {
-    KINGLET_RETURN_IF_ERROR(node.CheckKeys({"cell", "torch", "layers"}));
+    KINGLET_RETURN_IF_ERROR(
+        node.CheckKeys({"cell", "torch", "layers", "gates", "forget_bias", "weighs", "reset"}));
     RecurrentRecipe recurrent;
     // What every layer computes.
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "cell", kCellNames, recurrent.cell));
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "cell", kCellNames, recurrent.cell));
     // With "torch", how many layers there are; without it, the tensors of each layer.
     KINGLET_ASSIGN_OR_RETURN(const RecipeNode layers, node.Get("layers"));
     // The name of a torch.nn module, from which the names of its parameters follow.
     if (const auto torch = node.Find("torch")) {
       KINGLET_ASSIGN_OR_RETURN(const std::string name, torch->Text());
+      KINGLET_RETURN_IF_ERROR(RefuseRecurrentGates(node));
+      if (recurrent.cell == RecurrentCell::kQrnn) {
+        return torch->Refuse("none for a QRNN, which torch.nn does not have", torch->Outline());
+      }
       KINGLET_ASSIGN_OR_RETURN(const uint64_t count, layers.Count());
       if (count == 0 || count > kMaxRecipeLayers) {
         return layers.Refuse("1 to " + std::to_string(kMaxRecipeLayers), layers.Outline());
@@ -165,6 +230,7 @@ class RecipeParser {
       for (uint64_t i = 0; i < count; ++i) recurrent.layers.push_back(TorchLayer(name, i));
       return recurrent;
     }
+    KINGLET_ASSIGN_OR_RETURN(recurrent.gates, ParseRecurrentGates(node, recurrent.cell));
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, layers.Items());
     for (const RecipeNode& item : items) {
       KINGLET_RETURN_IF_ERROR(
@@ -191,7 +257,11 @@ class RecipeParser {
     const auto ref = [&](const char* part) {
       return parse_.Named(module + "." + part + "_l" + number);
     };
-    return {ref("weight_ih"), ref("bias_ih"), ref("weight_hh"), ref("bias_hh")};
+    TensorRef input = ref("weight_ih");
+    TensorRef input_bias = ref("bias_ih");
+    TensorRef recurrent = ref("weight_hh");
+    input.oriented = recurrent.oriented = true;
+    return {std::move(input), std::move(input_bias), std::move(recurrent), ref("bias_hh")};
   }
 
   Result<SoftmaxRecipe::Part> ParsePart(const RecipeNode& node) {
@@ -226,13 +296,14 @@ class RecipeParser {
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_weight, parse_.Ref(clusters, "weight"));
     KINGLET_ASSIGN_OR_RETURN(softmax.cluster_bias, parse_.OptionalRef(clusters, "bias"));
     // Whether the first row is the first tail's or the last one's.
-    KINGLET_ASSIGN_OR_RETURN(const size_t order, clusters.ChoiceOr("order", kClusterOrders, 0));
+    KINGLET_ASSIGN_OR_RETURN(const size_t order, clusters.ChoiceAt("order", kClusterOrders));
     softmax.reversed = order == 1;
     // Whether the rows multiply the hidden state as the head projects it, or as it is.
-    KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceOr("reads", kClusterInputs, 0));
-    softmax.clusters_read_hidden = reads == 1;
-    if (softmax.clusters_read_hidden && !(softmax.head && softmax.head->projection)) {
-      return clusters.Refuse("a head with a projection, as clusters read \"hidden\"", "none");
+    if (softmax.head && softmax.head->projection) {
+      KINGLET_ASSIGN_OR_RETURN(const size_t reads, clusters.ChoiceAt("reads", kClusterInputs));
+      softmax.clusters_read_hidden = reads == 1;
+    } else if (const auto reads = clusters.Find("reads")) {
+      return reads->Refuse("none, as the head has no projection", reads->Outline());
     }
     KINGLET_ASSIGN_OR_RETURN(const std::vector<RecipeNode> items, tails->Items());
     for (const RecipeNode& tail : items) {
@@ -251,8 +322,20 @@ class RecipeParser {
     // The running mean and variance, and what is added to the variance.
     KINGLET_ASSIGN_OR_RETURN(norm.mean, parse_.Ref(member, "mean"));
     KINGLET_ASSIGN_OR_RETURN(norm.variance, parse_.Ref(member, "variance"));
-    KINGLET_ASSIGN_OR_RETURN(norm.epsilon, member.NumberOr("epsilon", norm.epsilon));
+    KINGLET_ASSIGN_OR_RETURN(norm.epsilon, BatchNormEpsilonAt(member));
     return norm;
+  }
+
+  static Result<std::optional<uint64_t>> PaddingAt(const RecipeNode& node) {
+    const std::string expected = "the number of the word that fills lists up, or \"none\"";
+    const auto padding = node.Find("padding");
+    if (!padding) return node.Refuse("\"padding\": " + expected, "none");
+    if (!padding->IsText()) {
+      KINGLET_ASSIGN_OR_RETURN(const uint64_t word, padding->Count());
+      return std::optional(word);
+    }
+    if (*padding->Text() != "none") return padding->Refuse(expected, padding->Outline());
+    return std::optional<uint64_t>();
   }
 
   // "classifier": classes of a list of words, from the mean of their vectors.
@@ -260,9 +343,7 @@ class RecipeParser {
     KINGLET_RETURN_IF_ERROR(node.CheckKeys({"padding", "max_pool", "hidden", "weight", "bias"}));
     ClassifierRecipe classifier;
     // The word that fills lists up and is left out of the mean.
-    if (const auto padding = node.Find("padding")) {
-      KINGLET_ASSIGN_OR_RETURN(classifier.padding, padding->Count());
-    }
+    KINGLET_ASSIGN_OR_RETURN(classifier.padding, PaddingAt(node));
     // Whether the largest entries of each dimension follow the mean.
     KINGLET_ASSIGN_OR_RETURN(classifier.max_pool, node.TruthOr("max_pool", false));
     // A layer before the classes, with batch norm and relu on both sides.
@@ -292,7 +373,7 @@ class RecipeParser {
     // Its share of the probability.
     KINGLET_ASSIGN_OR_RETURN(cache.lambda, node.NumberAt("lambda"));
     // Whether it takes part from its first pair on, or only after more pairs than it holds.
-    KINGLET_RETURN_IF_ERROR(ReadEnum(node, "start", kStartNames, cache.start));
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "start", kStartNames, cache.start));
     return cache;
   }
 

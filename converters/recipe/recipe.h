@@ -16,6 +16,7 @@
 #include "converters/passes/dpq.h"
 #include "converters/recipe/recipe_node.h"
 #include "converters/recipe/recipe_pass.h"
+#include "converters/recipe/recurrent_gates.h"
 #include "format/blocks.h"
 #include "kinglet/status.h"
 
@@ -31,7 +32,14 @@ struct TensorRef {
   std::string name;
   std::optional<Range> rows, columns;
   bool transpose = false;
-  bool operator==(const TensorRef&) const = default;
+  // Whether the recipe says which way round the part is. A square matrix fits both ways.
+  bool oriented = false;
+
+  // Whether both mean the same part.
+  bool operator==(const TensorRef& other) const {
+    return name == other.name && rows == other.rows && columns == other.columns &&
+           transpose == other.transpose;
+  }
 };
 
 // --- tables: a vector for each word ---
@@ -79,7 +87,7 @@ struct HashedRecipe {
 struct DpqRecipe {
   DpqTraining::Response response = DpqTraining::Response::kDot;
   DpqTraining::BatchNorm batch_norm = DpqTraining::BatchNorm::kPerChoice;
-  double epsilon = 1e-3;  // of the batch norm
+  double epsilon = 0;     // of the batch norm
   bool additive = false;  // a row is the mean of its sub-vectors, not their concatenation
   uint64_t positions = 0;
   TensorRef query;                  // [words, positions * key length]
@@ -95,7 +103,7 @@ struct KdRecipe {
   TensorRef kernel;                                       // [width, length]
   std::optional<TensorRef> bias;                          // [width]
   std::optional<TensorRef> gain, offset, mean, variance;  // [length], of the batch norm
-  double epsilon = 1e-3;
+  double epsilon = 0;
 };
 
 struct TableRecipe;
@@ -114,7 +122,6 @@ struct DefineRecipe {
     std::optional<TensorRef> bias, norm_gain, norm_offset;
   };
   std::vector<Band> map;
-  double map_scale = 1;       // multiplies every band's scale
   uint64_t entry_layers = 0;  // the first layers, whose output is what later layers' skips read
   std::vector<Layer> layers;
   // The unit stays in the model, and each stream caches this many of its rows. None: conversion
@@ -150,7 +157,60 @@ struct RecurrentRecipe {
     std::optional<TensorRef> input_bias, recurrent_weight, recurrent_bias;
   };
   RecurrentCell cell = RecurrentCell::kLstm;
+  RecurrentGates gates;  // of every layer
   std::vector<Layer> layers;
+};
+
+// A Transformer decoder (format/blocks.h): layers of attention to a window of tokens, each with a
+// feed-forward layer.
+struct TransformerRecipe {
+  struct Norm {
+    TensorRef gain, offset;  // [width]
+  };
+  // Letters as in format/blocks.h.
+  struct Layer {
+    Norm attention_norm, inner_norm;
+    // Of queries, keys and values: one tensor, or one for each.
+    std::vector<TensorRef> qkv, qkv_bias;  // the bias may be empty
+    std::optional<TensorRef> positions, content_bias, position_bias;
+    TensorRef out;
+    std::optional<TensorRef> out_bias;
+    TensorRef inner, inner_bias, outer, outer_bias;
+  };
+  // Where the frequencies of sinusoids come from.
+  struct Frequencies {
+    enum class Divisor : uint8_t {
+      kHalf,          // f_j = 10000^(-j / (width / 2)): Transformer-XL
+      kHalfMinusOne,  // f_j = 10000^(-j / (width / 2 - 1)): fairseq
+    };
+    std::optional<TensorRef> tensor;  // [width / 2]; none: computed
+    Divisor divisor = Divisor::kHalf;
+  };
+  struct Relative {
+    Frequencies frequencies;
+    std::optional<uint64_t> clamp;
+  };
+  struct Sinusoids {
+    Frequencies frequencies;
+    uint64_t first = 0;
+  };
+  struct Table {
+    TensorRef rows;  // [window, width] or more rows, perhaps with a dimension of 1 between them
+  };
+  enum class Start : uint8_t {
+    kMasked,      // nothing before the first token
+    kZeros,       // keys and values of zeros
+    kZeroMemory,  // keys and values that a memory of zeros gives; not zeros where the norm is first
+  };
+
+  uint64_t heads = 0, window = 0;
+  Start start = Start::kMasked;
+  NormOrder norm_order = NormOrder::kPre;
+  double epsilon = 0;    // of every norm
+  bool by_head = false;  // one qkv tensor has its rows by head, not queries, keys, values
+  std::variant<SlotPositions, Relative, Sinusoids, Table> positions;
+  std::vector<Layer> layers;
+  std::optional<Norm> final_norm;
 };
 
 // A full softmax is a head alone. An adaptive softmax (Grave et al. 2017) is a head, tails, and a
@@ -173,7 +233,7 @@ struct SoftmaxRecipe {
 struct BatchNormRecipe {
   std::optional<TensorRef> gain, offset;  // none: 1 and 0
   TensorRef mean, variance;
-  double epsilon = 1e-3;
+  double epsilon = 0;
 };
 
 // Classes of a list of words (format/blocks.h, BagClassifier).
@@ -197,23 +257,36 @@ struct CacheRecipe {
   CacheStart start = CacheStart::kFirstPair;
 };
 
+// A table, or a whole input, in place of one that a family's network has.
+struct TableInPlace {
+  EmbeddingRecipe input;  // its scale does not count
+  // Multiplies every vector, in place of the number that the network has there.
+  std::optional<double> scale;
+};
+
 // One of four:
-// - a language model: an embedding, recurrent layers, a softmax and perhaps a cache;
+// - a language model: an embedding, recurrent layers or a Transformer, a softmax and perhaps a
+//   cache;
 // - vectors of words: an embedding, perhaps with a classifier;
 // - a family, which names the blocks itself;
 // - passes alone: the blocks come from elsewhere (converters/recipe/recipe_file.h).
 struct Recipe {
   std::string folder;  // of the recipe's file; passes find their files from there
+  // Where the checkpoint has the network, if it has to be said (SourcePlace).
+  std::vector<std::string> state_dict;
+  std::string prefix;
   std::map<std::string, std::string> sources;  // name -> file, found from the checkpoint's folder
   std::string family;                          // empty: none
-  // With a family: DeFINE units in place of tables that the family's network has, by the names of
-  // those tables.
-  std::map<std::string, TableRecipe> tables;
+  // With a family: what stands in place of a tensor of the network, by that tensor's name, or in
+  // place of its whole input, by the name of that module.
+  std::map<std::string, TableInPlace> tables;
   std::optional<EmbeddingRecipe> embedding;
-  std::optional<RecurrentRecipe> recurrent;
+  std::optional<RecurrentRecipe> recurrent;  // not beside a Transformer
+  std::optional<TransformerRecipe> transformer;
   std::optional<SoftmaxRecipe> softmax;
   std::optional<CacheRecipe> cache;
   std::optional<ClassifierRecipe> classifier;
+  std::optional<uint64_t> start_token;  // that is fed before every text (ModelDescription)
   std::vector<PassRecipe> passes;
   // Patterns of tensors that the recipe leaves out on purpose (MatchesPattern).
   std::vector<std::string> unused;

@@ -1,39 +1,307 @@
 #include "converters/recipe/recipe_family.h"
 
-#include <memory>
+#include <algorithm>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "converters/recipe/recipe_table.h"
+#include "converters/passes/coded_table.h"
+#include "converters/passes/reconstruction.h"
+#include "converters/recipe/model_parts.h"
+#include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
+#include "converters/sources/quoted.h"
+#include "format/hashed_codes.h"
+#include "format/overloaded.h"
 
 namespace kinglet {
+namespace {
 
-Result<SourceWeights> WithTables(const Recipe& recipe, const SourceWeights& weights,
-                                 size_t threads) {
-  if (recipe.tables.empty()) return weights;
+// The embeddings of the model and of its encoder, if it has one.
+std::vector<AdaptiveEmbedding*> EmbeddingsOf(ModelDescription& description) {
+  std::vector<AdaptiveEmbedding*> found;
+  for (Block& block : description.blocks) {
+    std::visit(Overloaded{[&](AdaptiveEmbedding& embedding) { found.push_back(&embedding); },
+                          [&](TransformerEncoder& encoder) { found.push_back(&encoder.embedding); },
+                          [](TransformerDecoder&) {}, [](RecurrentDecoder&) {},
+                          [](AdaptiveSoftmax&) {}, [](NeuralCache&) {}, [](BagClassifier&) {}},
+               block);
+  }
+  return found;
+}
+
+// Whether a block reads the tensor as a table of words, which may be coded.
+bool IsTable(ModelDescription& description, TensorId id) {
+  for (const AdaptiveEmbedding* embedding : EmbeddingsOf(description)) {
+    for (const EmbeddingBin& bin : embedding->bins) {
+      if (bin.table == id) return true;
+    }
+  }
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(description);
+  return softmax != nullptr &&
+         (softmax->head_table == id ||
+          std::any_of(softmax->tails.begin(), softmax->tails.end(),
+                      [id](const SoftmaxTail& tail) { return tail.table == id; }));
+}
+
+// The rows [first, first + count) of a coded table of a draft. Hashed codes of a table that is cut
+// are computed, because a word's hash depends on its number in the table.
+std::variant<std::vector<uint32_t>, HashSeed> CodesOfRows(const Coded& table, uint64_t first,
+                                                          uint64_t count, uint64_t rows) {
+  const uint64_t positions = table.scheme.positions;
+  return std::visit(
+      Overloaded{[&](const std::vector<uint32_t>& codes) -> decltype(Coded::codes) {
+                   const auto begin = codes.begin() + static_cast<ptrdiff_t>(first * positions);
+                   return std::vector<uint32_t>(begin,
+                                                begin + static_cast<ptrdiff_t>(count * positions));
+                 },
+                 [&](const HashSeed& seed) -> decltype(Coded::codes) {
+                   if (first == 0 && count == rows) return seed;
+                   std::vector<uint32_t> codes;
+                   for (uint64_t row = first; row < first + count; ++row) {
+                     for (uint32_t position = 0; position < positions; ++position) {
+                       codes.push_back(HashedCode(seed.value, static_cast<uint32_t>(row), position,
+                                                  table.scheme.PoolSize(position)));
+                     }
+                   }
+                   return codes;
+                 }},
+      table.codes);
+}
+
+}  // namespace
+
+struct FamilyTables::Table {
+  std::string name;
+  LoadedModel model;  // tensors, and the embedding as its only block
+  std::optional<double> scale;
+
+  const AdaptiveEmbedding& embedding() const {
+    return *FindBlock<AdaptiveEmbedding>(model.draft.description);
+  }
+  // Whether the embedding is one table alone, which can stand where a family has any table.
+  bool alone() const {
+    return embedding().bins.size() == 1 && !embedding().bins[0].projection && !embedding().define;
+  }
+  const EncodedTensor& table() const { return model.draft.tensors[embedding().bins[0].table]; }
+
+  // The rows as floats.
+  Result<std::vector<float>> Rows() const {
+    if (!alone()) {
+      return RefuseModel("tables, " + QuotedName(name),
+                         "one table without parts where it is not the whole input",
+                         "projections, bins or a DeFINE unit that stays");
+    }
+    EncodedTensor tensor = table();
+    const auto* coded = std::get_if<Coded>(&tensor.values);
+    if (coded == nullptr) {
+      KINGLET_RETURN_IF_ERROR(model.read(embedding().bins[0].table, tensor));
+      return DecodedValues(tensor);
+    }
+    CodedTable whole;
+    whole.combine = coded->scheme.combine;
+    whole.rows = tensor.shape[0];
+    whole.positions = coded->scheme.positions;
+    whole.length = SubVectorLength(coded->scheme, tensor.shape[1]);
+    whole.pools = coded->scheme.pools;
+    whole.codebook = DecodedValues(model.draft.tensors[coded->scheme.codebook]);
+    Coded stored = *coded;
+    if (std::holds_alternative<HashSeed>(stored.codes)) {
+      // As rows of a larger table, they are computed.
+      stored.codes = CodesOfRows(*coded, 0, whole.rows, whole.rows + 1);
+    }
+    whole.codes = std::get<std::vector<uint32_t>>(std::move(stored.codes));
+    return ExpandedTable(whole);
+  }
+};
+
+// Puts tables into a model.
+class FamilyTables::Placer {
+ public:
+  explicit Placer(LoadedModel& model) : model_(model) {}
+
+  Status Place(const Table& table, const LoadedModel::StandIn& at) {
+    AdaptiveEmbedding* embedding = WholeInput(at.id);
+    if (table.scale) {
+      if (embedding == nullptr) {
+        return RefuseModel("tables, " + QuotedName(table.name),
+                           "no scale where it is not the whole input", "one");
+      }
+      embedding->scale = *table.scale;
+    }
+    if (table.alone()) return PlaceRows(table, at);
+    if (embedding == nullptr) return table.Rows().status();
+    PlaceParts(table, at.id, *embedding);
+    return {};
+  }
+
+  // The values of placed tensors are not the family's to read.
+  void Finish() {
+    model_.read = [family = std::move(model_.read), readers = std::move(readers_)](
+                      TensorId id, EncodedTensor& tensor) -> Status {
+      const auto reader = readers.find(id);
+      return reader == readers.end() ? family(id, tensor) : reader->second(tensor);
+    };
+  }
+
+ private:
+  using Reader = std::function<Status(EncodedTensor& tensor)>;
+
+  // The embedding that consists of this table alone; null if there is none.
+  AdaptiveEmbedding* WholeInput(TensorId id) {
+    for (AdaptiveEmbedding* embedding : EmbeddingsOf(model_.draft.description)) {
+      const std::vector<EmbeddingBin>& bins = embedding->bins;
+      if (bins.size() == 1 && bins[0].table == id && !bins[0].projection && !embedding->define) {
+        return embedding;
+      }
+    }
+    return nullptr;
+  }
+
+  // The same table may stand at several places, each with some of its rows.
+  Status PlaceRows(const Table& table, const LoadedModel::StandIn& at) {
+    const EncodedTensor& from = table.table();
+    const auto* coded = std::get_if<Coded>(&from.values);
+    if (coded == nullptr || !IsTable(model_.draft.description, at.id)) return {};
+    EncodedTensor& tensor = model_.draft.tensors[at.id];
+    Coded part;
+    part.scheme = coded->scheme;
+    part.codes = CodesOfRows(*coded, at.first_row, kinglet::Rows(tensor.shape), from.shape[0]);
+    tensor.values = std::move(part);
+    readers_[at.id] = [](EncodedTensor&) -> Status { return {}; };
+    Withdraw(at.id);
+    const auto [book, added] = codebooks_.try_emplace(&table, 0);
+    if (added) {
+      book->second = Append(table, coded->scheme.codebook, tensor.name + ".codebook");
+    }
+    std::get<Coded>(model_.draft.tensors[at.id].values).scheme.codebook = book->second;
+    return {};
+  }
+
+  // All tensors of the table; the first bin's takes the place that the family gave it.
+  void PlaceParts(const Table& table, TensorId id, AdaptiveEmbedding& embedding) {
+    const AdaptiveEmbedding& from = table.embedding();
+    const std::vector<EncodedTensor>& tensors = table.model.draft.tensors;
+    const TensorId first = from.bins[0].table;
+    std::vector<TensorId> ids(tensors.size(), id);
+    Withdraw(id);
+    for (TensorId k = 0; k < tensors.size(); ++k) {
+      if (k != first) ids[k] = Append(table, k, tensors[k].name);
+    }
+    model_.draft.tensors[id] = tensors[first];
+    Adopt(table, first, id);
+    for (const TensorId new_id : ids) {
+      if (auto* coded = std::get_if<Coded>(&model_.draft.tensors[new_id].values)) {
+        coded->scheme.codebook = ids[coded->scheme.codebook];
+      }
+    }
+    const auto renumber = [&ids](std::optional<TensorId>& tensor) {
+      if (tensor) tensor = ids[*tensor];
+    };
+    embedding.bins = from.bins;
+    for (EmbeddingBin& bin : embedding.bins) {
+      bin.table = ids[bin.table];
+      renumber(bin.projection);
+    }
+    embedding.define = from.define;
+    if (!embedding.define) return;
+    for (DefineTensors& layer : embedding.define->tensors) {
+      layer.weight = ids[layer.weight];
+      for (std::optional<TensorId>* part : {&layer.bias, &layer.norm_gain, &layer.norm_offset}) {
+        renumber(*part);
+      }
+    }
+  }
+
+  // A tensor of the table, behind the model's.
+  TensorId Append(const Table& table, TensorId from, const std::string& name) {
+    const auto id = static_cast<TensorId>(model_.draft.tensors.size());
+    model_.draft.tensors.push_back(table.model.draft.tensors[from]);
+    model_.draft.tensors.back().name = name;
+    Adopt(table, from, id);
+    return id;
+  }
+
+  // Reads tensor `id` as tensor `from` of the table, and gives it to the same passes.
+  void Adopt(const Table& table, TensorId from, TensorId id) {
+    readers_[id] = [read = table.model.read, from](EncodedTensor& tensor) {
+      return read(from, tensor);
+    };
+    const auto has = [from](const std::vector<TensorId>& ids) {
+      return std::find(ids.begin(), ids.end(), from) != ids.end();
+    };
+    // What training quantised already are the checkpoint's tensors.
+    if (has(table.model.quantisable) && !model_.bits) model_.quantisable.push_back(id);
+    if (has(table.model.prunable)) model_.prunable.push_back(id);
+  }
+
+  void Withdraw(TensorId id) {
+    std::erase(model_.quantisable, id);
+    std::erase(model_.prunable, id);
+  }
+
+  LoadedModel& model_;
+  std::unordered_map<TensorId, Reader> readers_;  // of placed tensors
+  std::unordered_map<const Table*, TensorId> codebooks_;
+};
+
+Result<FamilyTables> FamilyTables::Make(const Recipe& recipe, const SourceWeights& checkpoint,
+                                        const SourceWeights& sources, size_t threads) {
+  FamilyTables made;
+  if (recipe.tables.empty()) {
+    made.weights_ = checkpoint;
+    return made;
+  }
+  SourceWeights all = checkpoint;
+  all.insert(all.end(), sources.begin(), sources.end());
+  KINGLET_RETURN_IF_ERROR(RecipeTensors(all).CheckTableNames(recipe, checkpoint.size()));
+
+  std::unordered_map<std::string_view, const SourceTensor*> own;
   const std::unordered_set<std::string_view> used(recipe.references.begin(),
                                                   recipe.references.end());
-  SourceWeights seen;
-  for (const SourceTensor& tensor : weights) {
-    if (used.contains(tensor.name)) continue;
-    if (recipe.tables.contains(tensor.name)) {
-      TensorRef ref;
-      ref.name = tensor.name;
-      return RefuseTensor(ref, "none, as the recipe makes it", "one in the checkpoint");
-    }
-    seen.push_back(tensor);
+  for (const SourceTensor& tensor : checkpoint) {
+    own.emplace(tensor.name, &tensor);
+    if (recipe.tables.contains(tensor.name)) continue;
+    made.weights_.push_back(tensor);
+    made.weights_.back().spare = used.contains(tensor.name) || LeavesOut(recipe, tensor.name);
   }
-  const RecipeTensors tensors(weights);
   for (const auto& [name, recipe_table] : recipe.tables) {
-    KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe_table, tensors, threads));
-    const auto values = std::make_shared<const std::vector<float>>(std::move(table.dense));
-    seen.push_back(
-        {name, table.shape, [values]() -> Result<std::vector<float>> { return *values; }});
+    ModelParts parts(all, threads);
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
+                             MakeEmbedding(recipe_table.input, name, parts));
+    const uint64_t words = parts.model.draft.description.vocabulary_size;
+    const uint64_t width = embedding.width;
+    parts.model.draft.description.blocks.emplace_back(std::move(embedding));
+    const auto table =
+        std::make_shared<const Table>(Table{name, parts.Finish(), recipe_table.scale});
+    made.tables_.emplace(name, table);
+    SourceTensor seen = {name, {words, width}, [table] { return table->Rows(); }};
+    seen.made = name;
+    if (const auto found = own.find(name); found != own.end()) {
+      // What the recipe itself reads is not the family's table.
+      if (!used.contains(name))
+        seen.replaced = std::make_shared<const SourceTensor>(*found->second);
+    }
+    made.weights_.push_back(std::move(seen));
   }
-  return seen;
+  return made;
+}
+
+Status FamilyTables::Place(LoadedModel& model) const {
+  if (tables_.empty()) return {};
+  Placer placer(model);
+  for (const LoadedModel::StandIn& at : model.stand_ins) {
+    KINGLET_RETURN_IF_ERROR(placer.Place(*tables_.at(at.table), at));
+  }
+  for (const auto& [name, table] : tables_) {
+    model.notes.insert(model.notes.end(), table->model.notes.begin(), table->model.notes.end());
+  }
+  placer.Finish();
+  return {};
 }
 
 }  // namespace kinglet

@@ -1,21 +1,47 @@
-// Checkpoints of a family whose network has DeFINE units where the family expects tables. The
-// recipe says what the units are made of.
+// Checkpoints of a family whose network has other tables than the family knows: DPQ codes, DeFINE
+// units and so on. The recipe says what they are made of; all else is the family's.
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_FAMILY_H_
 
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
 
+#include "converters/families/families.h"
 #include "converters/recipe/recipe.h"
 #include "converters/sources/source_weights.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
 
-// The checkpoint's tensors as the family expects them: the recipe's tables, computed, in place of
-// the tensors that they are made of. Errors: KINGLET_INVALID_CHECKPOINT naming the tensor, also if
-// the checkpoint has a tensor of a table's name; those of MakeTable. REQUIRES: threads >= 1.
-Result<SourceWeights> WithTables(const Recipe& recipe, const SourceWeights& weights,
-                                 size_t threads);
+// The family sees a dense table under each name that the recipe gives (SourceTensor::made): of a
+// tensor, in place of the checkpoint's own one, or of the module that is the network's input, in
+// place of all its tables and projections. In the model that it makes, Place puts the recipe's form
+// where the table came to stand.
+class FamilyTables {
+ public:
+  // `checkpoint`: the family's tensors; `sources`: those of the recipe's other files. Errors:
+  // KINGLET_INVALID_CHECKPOINT for names that both lack, and for sources that no table reads; those
+  // of MakeEmbedding. REQUIRES: threads >= 1.
+  static Result<FamilyTables> Make(const Recipe& recipe, const SourceWeights& checkpoint,
+                                   const SourceWeights& sources, size_t threads);
+
+  // What the family loads. Tensors that the recipe reads are still there, but may be left out.
+  const SourceWeights& weights() const { return weights_; }
+
+  // Errors: KINGLET_INVALID_CHECKPOINT where a table in parts (with a projection, in bins, a DeFINE
+  // unit that stays) does not stand for the whole input.
+  Status Place(LoadedModel& model) const;
+
+ private:
+  // An embedding alone, and how its one table may stand elsewhere.
+  struct Table;
+  class Placer;
+
+  SourceWeights weights_;
+  std::map<std::string, std::shared_ptr<const Table>> tables_;
+};
 
 }  // namespace kinglet
 

@@ -32,7 +32,12 @@ Result<Recipe> ChooseRecipe(const std::string& checkpoint, const std::string& pa
   std::error_code ignored;
   if (!std::filesystem::exists(beside, ignored)) return named;
   KINGLET_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(beside));
-  if (!path.empty()) {
+  const bool place = !named.state_dict.empty() || !named.prefix.empty();
+  if (place) {
+    recipe.state_dict = std::move(named.state_dict);
+    recipe.prefix = std::move(named.prefix);
+  }
+  if (!path.empty() && (!place || !named.passes.empty())) {
     recipe.passes = std::move(named.passes);
     recipe.folder = std::move(named.folder);
   }

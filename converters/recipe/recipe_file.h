@@ -15,8 +15,8 @@ std::string RecipePathBeside(const std::string& checkpoint);
 
 // The recipe that converts `checkpoint`:
 // - `path`, if that recipe names blocks or a family;
-// - the file at RecipePathBeside, if there is one. A recipe `path` of passes alone replaces its
-//   passes;
+// - the file at RecipePathBeside, if there is one. A recipe `path` without blocks replaces its
+//   passes, and says where the checkpoint has the network;
 // - otherwise `path` as it is, or, where `path` is empty, an empty recipe: a family has to
 //   recognise the checkpoint.
 // Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR; KINGLET_INVALID_ARGUMENT naming the place in the

@@ -1,71 +1,56 @@
 #include "converters/recipe/recipe_model.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "converters/passes/kd_codes.h"
-#include "converters/recipe/recipe_table.h"
+#include "converters/recipe/folded_parts.h"
+#include "converters/recipe/model_parts.h"
+#include "converters/recipe/recipe_embedding.h"
 #include "converters/recipe/recipe_tensors.h"
-#include "converters/recipe/recipe_unit.h"
-#include "converters/sources/quoted.h"
+#include "converters/recipe/recipe_transformer.h"
 #include "format/limits.h"
-#include "format/message_text.h"
 
 namespace kinglet {
 namespace {
 
-Status RefuseModel(const std::string& where, const std::string& expected,
-                   const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "recipe", where, expected, found);
-}
-
-// The DeFINE unit that makes all vectors of the embedding; null if another table or a projection
-// takes part. `Embedding` is an EmbeddingRecipe, const or not.
-template <class Embedding>
-auto* OnlyUnit(Embedding& recipe) {
-  const bool alone = recipe.bins.size() == 1 && !recipe.bins[0].projection;
-  return alone ? recipe.bins[0].table.define() : nullptr;
-}
-
-class ModelMaker {
+class ModelMaker : private ModelParts {
  public:
   ModelMaker(const Recipe& recipe, std::span<const SourceTensor> weights, size_t threads)
-      : recipe_(recipe), tensors_(weights), threads_(threads) {}
+      : ModelParts(weights, threads), recipe_(recipe) {}
 
   Result<LoadedModel> Make() {
-    KINGLET_RETURN_IF_ERROR(tensors_.CheckNames(recipe_));
+    KINGLET_RETURN_IF_ERROR(tensors().CheckNames(recipe_));
     KINGLET_RETURN_IF_ERROR(Describe());
-    model_.read = [readers = std::move(readers_)](TensorId id, EncodedTensor& tensor) -> Status {
-      const auto reader = readers.find(id);
-      if (reader == readers.end()) return {};
-      KINGLET_ASSIGN_OR_RETURN(std::vector<float> values, reader->second());
-      tensor.values = DenseF32{std::move(values)};
-      return {};
-    };
-    return std::move(model_);
+    return Finish();
   }
 
  private:
   Status Describe() {
-    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding, MakeEmbedding(*recipe_.embedding));
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveEmbedding embedding,
+                             MakeEmbedding(*recipe_.embedding, "embedding", *this));
     const uint32_t width = embedding.width;
-    std::vector<Block>& blocks = model_.draft.description.blocks;
+    std::vector<Block>& blocks = model.draft.description.blocks;
     blocks.emplace_back(std::move(embedding));
     if (recipe_.classifier) {
       KINGLET_ASSIGN_OR_RETURN(BagClassifier classifier, MakeClassifier(*recipe_.classifier));
       blocks.emplace_back(std::move(classifier));
     }
-    if (!recipe_.recurrent) return {};
-    KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
-    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax,
-                             MakeSoftmax(*recipe_.softmax, decoder.layers.back().units));
-    blocks.emplace_back(std::move(decoder));
+    if (!recipe_.softmax) return {};
+    uint32_t hidden = width;
+    if (recipe_.transformer) {
+      KINGLET_ASSIGN_OR_RETURN(TransformerDecoder decoder,
+                               MakeTransformer(*recipe_.transformer, width, *this));
+      blocks.emplace_back(std::move(decoder));
+    } else {
+      KINGLET_ASSIGN_OR_RETURN(RecurrentDecoder decoder, MakeRecurrent(*recipe_.recurrent, width));
+      hidden = decoder.layers.back().units;
+      blocks.emplace_back(std::move(decoder));
+    }
+    KINGLET_ASSIGN_OR_RETURN(AdaptiveSoftmax softmax, MakeSoftmax(*recipe_.softmax, hidden));
     blocks.emplace_back(std::move(softmax));
+    KINGLET_RETURN_IF_ERROR(SetStartToken());
     if (recipe_.cache) {
       const CacheRecipe& cache = *recipe_.cache;
       if (cache.capacity > kMaxCacheCapacity) {
@@ -78,187 +63,14 @@ class ModelMaker {
     return {};
   }
 
-  // What a tensor is to passes: matrices are pruned and quantised, vectors are quantised, and the
-  // parameters of norms stay as they are.
-  enum class Use : uint8_t { kMatrix, kVector, kNorm };
-
-  TensorId AddTensor(std::string name, Shape shape, decltype(EncodedTensor::values) values,
-                     Use use) {
-    const auto id = static_cast<TensorId>(model_.draft.tensors.size());
-    model_.draft.tensors.push_back({std::move(name), std::move(shape), std::move(values), false});
-    const bool coded = model_.draft.tensors.back().coded();
-    if (!coded && use != Use::kNorm) model_.quantisable.push_back(id);
-    if (!coded && use == Use::kMatrix) model_.prunable.push_back(id);
-    return id;
-  }
-
-  // A tensor of the checkpoint as it is. Its values are read later, and a tensor that is named
-  // twice is stored once.
-  Result<TensorId> AddRef(const std::string& name, const TensorRef& ref, Use use) {
-    const auto known = added_.equal_range(ref.name);
-    for (auto at = known.first; at != known.second; ++at) {
-      if (at->second.first == ref) return at->second.second;
+  Status SetStartToken() {
+    if (!recipe_.start_token) return {};
+    const uint64_t words = model.draft.description.vocabulary_size;
+    if (*recipe_.start_token >= words) {
+      return RefuseModel("start_token", "a word below " + std::to_string(words),
+                         std::to_string(*recipe_.start_token));
     }
-    KINGLET_ASSIGN_OR_RETURN(RecipeTensors::Deferred part, tensors_.Defer(ref));
-    const size_t rank = use == Use::kMatrix ? 2 : 1;
-    if (part.shape.size() != rank) {
-      return RefuseModel(name, rank == 2 ? "a matrix" : "a vector",
-                         ShapeText(part.shape) + " of " + QuotedName(ref.name));
-    }
-    const TensorId id = AddTensor(name, std::move(part.shape), DenseF32{}, use);
-    readers_.emplace(id, std::move(part.read));
-    added_.emplace(ref.name, std::pair(ref, id));
-    return id;
-  }
-  Result<std::optional<TensorId>> AddOptionalRef(const std::string& name,
-                                                 const std::optional<TensorRef>& ref, Use use) {
-    if (!ref) return std::optional<TensorId>();
-    KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, *ref, use));
-    return std::optional(id);
-  }
-
-  const Shape& ShapeOf(TensorId id) const { return model_.draft.tensors[id].shape; }
-
-  struct AddedTable {
-    TensorId id;
-    std::optional<TensorId> projection;  // [width, columns], of KD codes with a dense layer
-    uint32_t words;
-  };
-
-  // `folded`: a projection of the table's own is multiplied into its codebook, because this place
-  // of the model has no projection, or another one.
-  Result<AddedTable> AddTable(const std::string& name, const TableRecipe& recipe, bool folded) {
-    if (const DenseRecipe* dense = recipe.dense()) {
-      KINGLET_ASSIGN_OR_RETURN(const TensorId id, AddRef(name, dense->values, Use::kMatrix));
-      return CheckedTable(name, id, std::nullopt);
-    }
-    KINGLET_ASSIGN_OR_RETURN(RecipeTable table, MakeTable(recipe, tensors_, threads_));
-    if (!table.note.empty()) model_.notes.push_back(table.note);
-    if (!table.coded) {
-      return CheckedTable(
-          name, AddTensor(name, table.shape, DenseF32{std::move(table.dense)}, Use::kMatrix),
-          std::nullopt);
-    }
-    CodedTable coded = std::move(*table.coded);
-    if (folded && !table.projection.empty()) {
-      coded = WithoutProjection({std::move(coded), std::exchange(table.projection, {})});
-      table.shape[1] = Cols(coded);
-    }
-    DraftTable made = ForDraft(std::move(coded), table.seed);
-    made.table.scheme.codebook =
-        AddTensor(name + ".codebook", made.codebook_shape, std::move(made.codebook), Use::kMatrix);
-    const TensorId id = AddTensor(name, table.shape, std::move(made.table), Use::kMatrix);
-    std::optional<TensorId> projection;
-    if (!table.projection.empty()) {
-      const Shape projected = {table.projection.size() / table.shape[1], table.shape[1]};
-      projection = AddTensor(name + ".projection", projected, DenseF32{std::move(table.projection)},
-                             Use::kMatrix);
-    }
-    return CheckedTable(name, id, projection);
-  }
-
-  static Status CheckWords(const std::string& where, uint64_t words) {
-    if (words <= kMaxDimension) return {};
-    return RefuseModel(where, "at most " + std::to_string(kMaxDimension) + " words",
-                       std::to_string(words));
-  }
-
-  Result<AddedTable> CheckedTable(const std::string& name, TensorId id,
-                                  std::optional<TensorId> projection) const {
-    const uint64_t words = Rows(ShapeOf(id));
-    KINGLET_RETURN_IF_ERROR(CheckWords(name, words));
-    return AddedTable{id, projection, static_cast<uint32_t>(words)};
-  }
-
-  Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe) {
-    AdaptiveEmbedding embedding;
-    embedding.name = "embedding";
-    embedding.scale = recipe.scale;
-    embedding.width = 0;
-    uint64_t words = 0;
-    if (recipe.bins.empty() || recipe.bins.size() > kMaxBins) {
-      return RefuseModel("embedding", "1 to " + std::to_string(kMaxBins) + " bins",
-                         std::to_string(recipe.bins.size()));
-    }
-    const DefineRecipe* unit = OnlyUnit(recipe);
-    if (unit != nullptr && unit->cache_rows) {
-      KINGLET_RETURN_IF_ERROR(AddUnit(*unit, embedding));
-      return embedding;
-    }
-    for (size_t i = 0; i < recipe.bins.size(); ++i) {
-      const EmbeddingRecipe::Bin& from = recipe.bins[i];
-      const std::string name =
-          recipe.bins.size() == 1 ? "embedding" : "embedding." + std::to_string(i);
-      KINGLET_ASSIGN_OR_RETURN(const AddedTable table,
-                               AddTable(name + ".table", from.table, from.projection.has_value()));
-      std::optional<TensorId> projection = table.projection;
-      if (from.projection) {
-        KINGLET_ASSIGN_OR_RETURN(projection,
-                                 AddRef(name + ".projection", *from.projection, Use::kMatrix));
-      }
-      const uint64_t width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
-      if (width > kMaxExtent) {
-        return RefuseModel(name, "a width up to " + std::to_string(kMaxExtent),
-                           std::to_string(width));
-      }
-      if (i == 0) embedding.width = static_cast<uint32_t>(width);
-      embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection});
-      words += table.words;
-    }
-    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
-    model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
-    return embedding;
-  }
-
-  // A DeFINE unit that stays in the model. The bands of its Map layer become the embedding's bins.
-  Status AddUnit(const DefineRecipe& recipe, AdaptiveEmbedding& embedding) {
-    uint64_t words = 0, map_width = 0;
-    if (recipe.map.empty() || recipe.map.size() > kMaxBins) {
-      return RefuseModel("embedding, map", "1 to " + std::to_string(kMaxBins) + " bands",
-                         std::to_string(recipe.map.size()));
-    }
-    for (size_t i = 0; i < recipe.map.size(); ++i) {
-      const DefineRecipe::Band& from = recipe.map[i];
-      const std::string name =
-          recipe.map.size() == 1 ? "embedding.map." : "embedding.map." + std::to_string(i) + ".";
-      KINGLET_ASSIGN_OR_RETURN(const AddedTable table, AddTable(name + "table", from.table[0],
-                                                                from.projection.has_value()));
-      std::optional<TensorId> projection = table.projection;
-      if (from.projection) {
-        KINGLET_ASSIGN_OR_RETURN(projection,
-                                 AddRef(name + "projection", *from.projection, Use::kMatrix));
-      }
-      if (i == 0) map_width = projection ? Rows(ShapeOf(*projection)) : Cols(ShapeOf(table.id));
-      embedding.bins.push_back({static_cast<uint32_t>(words), table.words, table.id, projection, 0,
-                                from.scale * recipe.map_scale});
-      words += table.words;
-    }
-    KINGLET_RETURN_IF_ERROR(CheckWords("embedding", words));
-    model_.draft.description.vocabulary_size = static_cast<uint32_t>(words);
-
-    KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, tensors_));
-    if (*recipe.cache_rows == 0 || *recipe.cache_rows > kMaxDimension) {
-      return RefuseModel("embedding, cache_rows", "1 to " + std::to_string(kMaxDimension),
-                         std::to_string(*recipe.cache_rows));
-    }
-    embedding.width = static_cast<uint32_t>(OutputWidth(read.unit));
-    embedding.define = KeptDefineUnit{read.unit, {}, static_cast<uint32_t>(*recipe.cache_rows)};
-    for (size_t i = 0; i < read.weights.size(); ++i) {
-      const DefineShapes shapes = ShapesOf(read.unit.layers[i]);
-      DefineWeights& values = read.weights[i];
-      const auto add = [&](const char* part, const Shape& shape, std::vector<float>& entries,
-                           Use use) -> std::optional<TensorId> {
-        if (shape.empty()) return std::nullopt;
-        return AddTensor("embedding.unit." + std::to_string(i) + "." + part, shape,
-                         DenseF32{std::move(entries)}, use);
-      };
-      DefineTensors tensors{};
-      tensors.weight = *add("weight", shapes.weight, values.weight, Use::kMatrix);
-      tensors.bias = add("bias", shapes.bias, values.bias, Use::kVector);
-      tensors.norm_gain = add("norm_gain", shapes.norm_gain, values.norm_gain, Use::kNorm);
-      tensors.norm_offset = add("norm_offset", shapes.norm_offset, values.norm_offset, Use::kNorm);
-      embedding.define->tensors.push_back(tensors);
-    }
+    model.draft.description.start_token = static_cast<uint32_t>(*recipe_.start_token);
     return {};
   }
 
@@ -267,26 +79,37 @@ class ModelMaker {
     decoder.name = "recurrent";
     decoder.inputs = inputs;
     if (recipe.layers.empty()) return RefuseModel("recurrent", "at least 1 layer", "0");
+    const GateChange arranged = ArrangedGates(recipe.gates, recipe.cell, false);
+    const GateChange biased = ArrangedGates(recipe.gates, recipe.cell, true);
     for (const RecurrentRecipe::Layer& from : recipe.layers) {
       const std::string name = "recurrent." + std::to_string(decoder.layers.size()) + ".";
+      // Where a forget bias becomes a part of a bias.
+      const bool in_recurrent = !from.input_bias && from.recurrent_bias;
+      const auto add_bias = [&](const char* part, const std::optional<TensorRef>& ref,
+                                const GateChange& change) {
+        return AddOptionalRef(name + part, ref, Use::kVector, change);
+      };
       RecurrentLayer layer{};
       layer.cell = recipe.cell;
-      KINGLET_ASSIGN_OR_RETURN(layer.input_weight,
-                               AddRef(name + "input_weight", from.input_weight, Use::kMatrix));
-      KINGLET_ASSIGN_OR_RETURN(layer.input_bias,
-                               AddOptionalRef(name + "input_bias", from.input_bias, Use::kVector));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_weight, AddRef(name + "input_weight", from.input_weight,
+                                                          Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(layer.input_bias, add_bias("input_bias", from.input_bias, biased));
       KINGLET_ASSIGN_OR_RETURN(
           layer.recurrent_weight,
-          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix));
-      KINGLET_ASSIGN_OR_RETURN(
-          layer.recurrent_bias,
-          AddOptionalRef(name + "recurrent_bias", from.recurrent_bias, Use::kVector));
+          AddOptionalRef(name + "recurrent_weight", from.recurrent_weight, Use::kMatrix, arranged));
+      KINGLET_ASSIGN_OR_RETURN(layer.recurrent_bias, add_bias("recurrent_bias", from.recurrent_bias,
+                                                              in_recurrent ? biased : arranged));
       const uint64_t rows = Rows(ShapeOf(layer.input_weight)), gates = GatesOf(layer.cell);
       if (rows % gates != 0 || rows / gates > kMaxExtent) {
         return RefuseModel(name + "input_weight", std::to_string(gates) + " rows for each unit",
                            ShapeText(ShapeOf(layer.input_weight)));
       }
       layer.units = static_cast<uint32_t>(rows / gates);
+      if (recipe.gates.forget_bias != 0 && !layer.input_bias && !layer.recurrent_bias) {
+        layer.input_bias =
+            AddTensor(name + "input_bias", {rows},
+                      DenseF32{ForgetBiasAlone(recipe.gates, layer.units)}, Use::kVector);
+      }
       decoder.layers.push_back(layer);
     }
     return decoder;
@@ -305,24 +128,23 @@ class ModelMaker {
     return part;
   }
 
-  // In the file format, the words and the clusters of a head multiply the same vector. Here the
-  // words' logits are E P h and the clusters' are C h. So the vector is [P; C] h, of which the
-  // words take [E 0] and the clusters [0 I].
+  // A head whose words read P h and whose clusters read h (JoinHead).
   Status AddHeadBesideClusters(const SoftmaxRecipe& recipe, AdaptiveSoftmax& softmax) {
     const DenseRecipe* dense = recipe.head->table.dense();
     if (dense == nullptr) {
       return RefuseModel("softmax.head.table", "a tensor where clusters read the hidden state",
                          "codes");
     }
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors_.Read(dense->values));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> table, tensors().Read(dense->values));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> projection,
-                             tensors_.Read(*recipe.head->projection));
+                             tensors().Read(*recipe.head->projection));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> clusters,
-                             tensors_.Read(*recipe.cluster_weight));
+                             tensors().Read(*recipe.cluster_weight));
     for (const TensorValues<float>* matrix : {&table, &projection, &clusters}) {
-      if (matrix->shape.size() != 2)
+      if (matrix->shape.size() != 2 || matrix->shape[1] == 0)
         return RefuseModel("softmax.head", "matrices", "another tensor");
     }
+    KINGLET_RETURN_IF_ERROR(CheckOriented(*recipe.head->projection, projection.shape));
     const uint64_t words = table.shape[0], columns = table.shape[1], rows = clusters.shape[0];
     const uint64_t width = softmax.width;
     if (projection.shape != Shape{columns, width} || clusters.shape[1] != width) {
@@ -332,21 +154,15 @@ class ModelMaker {
                          ShapeText(projection.shape) + " and " + ShapeText(clusters.shape));
     }
     KINGLET_RETURN_IF_ERROR(CheckWords("softmax.head", words));
+    JointHead head = JoinHead(table.values, projection.values, clusters.values, columns, rows);
     const uint64_t joint = columns + rows;
-    std::vector<float> words_part(words * joint, 0), clusters_part(rows * joint, 0);
-    for (uint64_t word = 0; word < words; ++word) {
-      std::copy_n(&table.values[word * columns], columns, &words_part[word * joint]);
-    }
-    for (uint64_t row = 0; row < rows; ++row) clusters_part[row * joint + columns + row] = 1;
-    std::vector<float> joint_projection = projection.values;
-    joint_projection.insert(joint_projection.end(), clusters.values.begin(), clusters.values.end());
     softmax.head_size = static_cast<uint32_t>(words);
     softmax.head_table = AddTensor("softmax.head.table", {words, joint},
-                                   DenseF32{std::move(words_part)}, Use::kMatrix);
+                                   DenseF32{std::move(head.words)}, Use::kMatrix);
     softmax.head_projection = AddTensor("softmax.head.projection", {joint, width},
-                                        DenseF32{std::move(joint_projection)}, Use::kMatrix);
+                                        DenseF32{std::move(head.projection)}, Use::kMatrix);
     softmax.cluster_weight = AddTensor("softmax.clusters.weight", {rows, joint},
-                                       DenseF32{std::move(clusters_part)}, Use::kMatrix);
+                                       DenseF32{std::move(head.clusters)}, Use::kMatrix);
     KINGLET_ASSIGN_OR_RETURN(softmax.head_bias,
                              AddOptionalRef("softmax.head.bias", recipe.head->bias, Use::kVector));
     return {};
@@ -386,7 +202,17 @@ class ModelMaker {
       words += tail.table.words;
       KINGLET_RETURN_IF_ERROR(CheckWords("softmax", words));
     }
+    const uint64_t inputs = model.draft.description.vocabulary_size;
+    if (words != inputs) {
+      return RefuseModel("softmax", std::to_string(inputs) + " words, as many as the embedding has",
+                         std::to_string(words));
+    }
     return softmax;
+  }
+
+  Result<std::vector<float>> ReadOptional(const std::optional<TensorRef>& ref,
+                                          const Shape& shape) const {
+    return ref ? tensors().Read(*ref, shape) : std::vector<float>();
   }
 
   // A batch norm as y = x * scale + shift.
@@ -394,30 +220,20 @@ class ModelMaker {
     TensorId scale, shift;
   };
   Result<FoldedNorm> AddNorm(const std::string& name, const BatchNormRecipe& norm) {
-    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors_.Read(norm.mean));
+    KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> mean, tensors().Read(norm.mean));
     const Shape& shape = mean.shape;
     KINGLET_ASSIGN_OR_RETURN(const std::vector<float> variance,
-                             tensors_.Read(norm.variance, shape));
-    std::vector<float> gain(mean.values.size(), 1.0F), offset(mean.values.size());
-    if (norm.gain) {
-      KINGLET_ASSIGN_OR_RETURN(gain, tensors_.Read(*norm.gain, shape));
+                             tensors().Read(norm.variance, shape));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> gain, ReadOptional(norm.gain, shape));
+    KINGLET_ASSIGN_OR_RETURN(const std::vector<float> offset, ReadOptional(norm.offset, shape));
+    auto folded = FoldBatchNorm(mean.values, variance, gain, offset, norm.epsilon);
+    if (!folded) {
+      return RefuseModel(name, "variances that are above 0 with epsilon", "another");
     }
-    if (norm.offset) {
-      KINGLET_ASSIGN_OR_RETURN(offset, tensors_.Read(*norm.offset, shape));
-    }
-    std::vector<float> scale(gain.size()), shift(gain.size());
-    for (size_t i = 0; i < gain.size(); ++i) {
-      const double spread = double{variance[i]} + norm.epsilon;
-      if (!(spread > 0)) {
-        return RefuseModel(name, "a variance that is above 0 with epsilon", NumberText(spread));
-      }
-      const double exact = double{gain[i]} / std::sqrt(spread);
-      scale[i] = static_cast<float>(exact);
-      shift[i] = static_cast<float>(double{offset[i]} - double{mean.values[i]} * exact);
-    }
-    const TensorId id = AddTensor(name + ".scale", shape, DenseF32{std::move(scale)}, Use::kNorm);
-    return FoldedNorm{id,
-                      AddTensor(name + ".shift", shape, DenseF32{std::move(shift)}, Use::kNorm)};
+    const TensorId scale =
+        AddTensor(name + ".scale", shape, DenseF32{std::move(folded->scale)}, Use::kKept);
+    return FoldedNorm{
+        scale, AddTensor(name + ".shift", shape, DenseF32{std::move(folded->shift)}, Use::kKept)};
   }
 
   Result<BagClassifier> MakeClassifier(const ClassifierRecipe& recipe) {
@@ -425,7 +241,7 @@ class ModelMaker {
     classifier.name = "classifier";
     classifier.max_pool = recipe.max_pool;
     if (recipe.padding) {
-      const uint64_t words = model_.draft.description.vocabulary_size;
+      const uint64_t words = model.draft.description.vocabulary_size;
       if (*recipe.padding >= words) {
         return RefuseModel("classifier, padding", "a word below " + std::to_string(words),
                            std::to_string(*recipe.padding));
@@ -461,17 +277,13 @@ class ModelMaker {
   }
 
   const Recipe& recipe_;
-  const RecipeTensors tensors_;
-  size_t threads_;
-  std::unordered_multimap<std::string, std::pair<TensorRef, TensorId>> added_;  // by name
-  std::unordered_map<TensorId, std::function<Result<std::vector<float>>()>> readers_;
-  LoadedModel model_;
 };
 
 }  // namespace
 
 void KeepUnit(uint32_t cache_rows, Recipe& recipe) {
-  if (DefineRecipe* unit = OnlyUnit(*recipe.embedding)) unit->cache_rows = cache_rows;
+  if (recipe.embedding) KeepUnit(cache_rows, *recipe.embedding);
+  for (auto& [name, table] : recipe.tables) KeepUnit(cache_rows, table.input);
 }
 
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,

@@ -22,9 +22,8 @@ namespace kinglet {
 Result<LoadedModel> ModelFromRecipe(const Recipe& recipe, std::span<const SourceTensor> weights,
                                     size_t threads);
 
-// If a DeFINE unit makes all vectors of the embedding, it stays in the model, and each stream
-// caches `cache_rows` of its rows. Otherwise nothing changes. REQUIRES: the recipe has an
-// embedding.
+// If a DeFINE unit makes all vectors of the embedding, or of a table beside a family, it stays in
+// the model, and each stream caches `cache_rows` of its rows. Otherwise nothing changes.
 void KeepUnit(uint32_t cache_rows, Recipe& recipe);
 
 }  // namespace kinglet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace kinglet {
 namespace {
 
-using Json = nlohmann::json;
+using JsonValue = nlohmann::json;
 
 // Far more than anyone writes by hand.
 constexpr uint64_t kMaxRecipeBytes = uint64_t{1} << 24;
@@ -37,18 +38,71 @@ std::string KeyPath(const std::string& where, std::string_view key) {
   return where + "/" + (plain ? std::string(key) : quoted);
 }
 
-Status RefuseAt(const std::string& source, const std::string& where, const std::string& expected,
-                const std::string& found) {
-  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "recipe",
-                         source + (where.empty() ? "" : ", " + where), expected, found);
+// "line 3, column 14" of a byte of the text.
+std::string PlaceText(std::string_view text, size_t offset) {
+  size_t line = 1, column = 1;
+  for (const char c : text.substr(0, offset)) {
+    const bool continues = (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;  // in UTF-8
+    if (c == '\n') {
+      ++line;
+      column = 1;
+    } else if (!continues) {
+      ++column;
+    }
+  }
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
+
+Status RefuseAt(const std::string& source, std::string_view text, size_t offset,
+                const std::string& where, const std::string& expected, const std::string& found) {
+  return Status::Refusal(
+      KINGLET_INVALID_ARGUMENT, "recipe",
+      source + ", " + PlaceText(text, offset) + (where.empty() ? "" : ", " + where), expected,
+      found);
+}
+
+// An iterator over the text that tells how many characters the parser has taken, because its events
+// do not.
+class CountedChars {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountedChars(const char* at, size_t* taken) : at_(at), taken_(taken) {}
+  reference operator*() const { return *at_; }
+  CountedChars& operator++() {
+    ++at_;
+    ++*taken_;
+    return *this;
+  }
+  CountedChars operator++(int) {
+    const CountedChars before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountedChars& other) const { return at_ == other.at_; }
+  bool operator!=(const CountedChars& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  size_t* taken_;
+};
 
 // Checks a text before it is parsed, without building anything. Refuses broken JSON, a name that
 // occurs twice in an object (the library would drop one of the two silently), and deep nesting.
-class TextCheck : public nlohmann::json_sax<Json> {
+class TextCheck : public nlohmann::json_sax<JsonValue> {
  public:
-  explicit TextCheck(const std::string& source) : source_(source) {}
-  Status status() const { return status_; }
+  TextCheck(const std::string& source, std::string_view text) : source_(source), text_(text) {}
+
+  Status Check() {
+    const char* begin = text_.data();
+    JsonValue::sax_parse(CountedChars(begin, &taken_), CountedChars(begin + text_.size(), &taken_),
+                         this);
+    return status_;
+  }
 
   bool null() override { return Value(); }
   bool boolean(bool) override { return Value(); }
@@ -63,19 +117,20 @@ class TextCheck : public nlohmann::json_sax<Json> {
   bool end_array() override { return Close(); }
 
   bool key(string_t& name) override {
-    if (!open_.back().names.insert(name).second) {
-      return Refuse(Where(), "each name once", QuotedName(name) + " again");
-    }
     open_.back().key = name;
-    return true;
+    if (open_.back().names.insert(name).second) return true;
+    return Refuse(StartOfText(), "each name once", QuotedName(name) + " again");
   }
   bool parse_error(size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    // `position` counts the byte that could not be read.
-    const bool number = dynamic_cast<const Json::out_of_range*>(&error) != nullptr;
-    return Refuse(
-        Where(), number ? "numbers that a double can hold" : "JSON",
-        (number ? "a larger one before byte " : "none at byte ") + std::to_string(position));
+    // `position` counts the characters up to the one that could not be read.
+    const bool number = dynamic_cast<const JsonValue::out_of_range*>(&error) != nullptr;
+    const bool ended = position > text_.size();
+    return Refuse(position == 0 ? 0 : std::min(position - 1, text_.size()),
+                  number ? "numbers that a double can hold" : "JSON",
+                  number  ? "a larger one that ends here"
+                  : ended ? "the end of the file"
+                          : "something else");
   }
 
  private:
@@ -92,7 +147,8 @@ class TextCheck : public nlohmann::json_sax<Json> {
   }
   bool Open(bool object) {
     if (open_.size() == kMaxDepth) {
-      return Refuse(Where(), "at most " + std::to_string(kMaxDepth) + " levels of nesting", "more");
+      return Refuse(taken_ - 1, "at most " + std::to_string(kMaxDepth) + " levels of nesting",
+                    "more");
     }
     open_.push_back({object, {}, {}, 0});
     return true;
@@ -100,6 +156,18 @@ class TextCheck : public nlohmann::json_sax<Json> {
   bool Close() {
     open_.pop_back();
     return Value();
+  }
+  // Where the text whose closing quote was taken last begins.
+  size_t StartOfText() const {
+    size_t at = taken_ - 1;
+    bool escaped = true;
+    while (escaped && at > 0) {
+      at = text_.rfind('"', at - 1);
+      size_t backslashes = 0;
+      while (backslashes < at && text_[at - 1 - backslashes] == '\\') ++backslashes;
+      escaped = backslashes % 2 == 1;
+    }
+    return at;
   }
   // The place of the value that is being read.
   std::string Where() const {
@@ -109,17 +177,110 @@ class TextCheck : public nlohmann::json_sax<Json> {
     }
     return where;
   }
-  bool Refuse(const std::string& where, const std::string& expected, const std::string& found) {
-    status_ = RefuseAt(source_, where, expected, found);
+  bool Refuse(size_t offset, const std::string& expected, const std::string& found) {
+    status_ = RefuseAt(source_, text_, offset, Where(), expected, found);
     return false;
   }
 
   const std::string& source_;
+  const std::string_view text_;
+  size_t taken_ = 0;
   std::vector<Level> open_;
   Status status_;
 };
 
+// Finds where a value, or the name of a member, begins in a text that was parsed. It follows text
+// and values together, so no value has to keep its place.
+class PlaceFinder {
+ public:
+  PlaceFinder(std::string_view text, const JsonValue& wanted, bool its_name)
+      : text_(text), wanted_(wanted), its_name_(its_name) {
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
+  }
+
+  // The offset in the text. REQUIRES: `value` is what the text holds; `wanted` is in it.
+  size_t Find(const JsonValue& value) {
+    Look(value);
+    return at_;
+  }
+
+ private:
+  // True if the wanted place was found, at at_.
+  bool Look(const JsonValue& value) {
+    SkipSpace();
+    if (!its_name_ && &value == &wanted_) return true;
+    if (value.is_object()) return LookInObject(value);
+    if (value.is_array()) return LookInArray(value);
+    if (value.is_string()) {
+      SkipText();
+    } else {
+      at_ = text_.find_first_of(",]} \t\r\n", at_);
+    }
+    return false;
+  }
+  bool LookInObject(const JsonValue& object) {
+    for (size_t i = 0; i < object.size(); ++i) {
+      ++at_;  // { or ,
+      SkipSpace();
+      const size_t begin = at_;
+      SkipText();
+      const std::string name =
+          JsonValue::parse(text_.substr(begin, at_ - begin)).get<std::string>();
+      const JsonValue& member = *object.find(name);
+      if (its_name_ && &member == &wanted_) {
+        at_ = begin;
+        return true;
+      }
+      SkipSpace();
+      ++at_;  // :
+      if (Look(member)) return true;
+      SkipSpace();
+    }
+    return Leave(object.empty());
+  }
+  bool LookInArray(const JsonValue& array) {
+    for (const JsonValue& item : array) {
+      ++at_;  // [ or ,
+      if (Look(item)) return true;
+      SkipSpace();
+    }
+    return Leave(array.empty());
+  }
+  // Skips the end of an object or array, and, if it is empty, its beginning.
+  bool Leave(bool empty) {
+    if (empty) {
+      ++at_;
+      SkipSpace();
+    }
+    ++at_;
+    return false;
+  }
+  void SkipSpace() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
+  void SkipText() {
+    for (++at_; text_[at_] != '"'; ++at_) {
+      if (text_[at_] == '\\') ++at_;
+    }
+    ++at_;
+  }
+
+  const std::string_view text_;
+  const JsonValue& wanted_;
+  const bool its_name_;
+  size_t at_ = 0;
+};
+
 }  // namespace
+
+struct RecipeNode::Document {
+  std::string source, text;
+  JsonValue root;
+
+  Status Refuse(const JsonValue& value, bool its_name, const std::string& where,
+                const std::string& expected, const std::string& found) const {
+    return RefuseAt(source, text, PlaceFinder(text, value, its_name).Find(root), where, expected,
+                    found);
+  }
+};
 
 Result<RecipeNode> RecipeNode::Read(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
@@ -133,35 +294,35 @@ Result<RecipeNode> RecipeNode::Read(const std::string& path) {
 }
 
 Result<RecipeNode> RecipeNode::Parse(const std::string& source, std::string_view text) {
-  TextCheck check(source);
-  if (!Json::sax_parse(text, &check)) return check.status();
-  Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return RecipeNode(std::make_shared<const Json>(std::move(parsed)), source, "");
+  KINGLET_RETURN_IF_ERROR(TextCheck(source, text).Check());
+  const auto document = std::make_shared<const Document>(Document{
+      source, std::string(text), JsonValue::parse(text, nullptr, /*allow_exceptions=*/false)});
+  return RecipeNode(document, document->root, "");
 }
 
-RecipeNode RecipeNode::Inner(const Json& value, const std::string& where) const {
-  return RecipeNode(Value(value_, &value), source_, where);
+RecipeNode RecipeNode::Inner(const JsonValue& value, const std::string& where) const {
+  return RecipeNode(document_, value, where);
 }
 
 Status RecipeNode::Refuse(const std::string& expected, const std::string& found) const {
-  return RefuseAt(source_, where_, expected, found);
+  return document_->Refuse(*value_, false, where_, expected, found);
 }
 
 std::string RecipeNode::Outline() const {
   switch (value_->type()) {
-    case Json::value_t::object:
+    case JsonValue::value_t::object:
       return "an object";
-    case Json::value_t::array:
+    case JsonValue::value_t::array:
       return "an array";
-    case Json::value_t::string:
+    case JsonValue::value_t::string:
       return QuotedName(value_->get_ref<const std::string&>());
-    case Json::value_t::null:
-    case Json::value_t::boolean:
-    case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned:
-    case Json::value_t::number_float:
-    case Json::value_t::binary:     // JSON text has none
-    case Json::value_t::discarded:  // Parse refuses what would give it
+    case JsonValue::value_t::null:
+    case JsonValue::value_t::boolean:
+    case JsonValue::value_t::number_integer:
+    case JsonValue::value_t::number_unsigned:
+    case JsonValue::value_t::number_float:
+    case JsonValue::value_t::binary:     // JSON text has none
+    case JsonValue::value_t::discarded:  // Parse refuses what would give it
       break;
   }
   return value_->dump();
@@ -231,16 +392,23 @@ Status RecipeNode::CheckKeys(std::initializer_list<std::string_view> known) cons
   for (const std::string& key : keys) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     const std::vector<std::string_view> names(known.begin(), known.end());
-    return Refuse("only " + Listed(names), QuotedName(key));
+    return document_->Refuse((*value_)[key], true, where_, "only " + Listed(names),
+                             QuotedName(key));
   }
   return {};
+}
+
+RecipeNode RecipeNode::WithDefaults(const RecipeNode& other) const {
+  RecipeNode both = *this;
+  both.defaults_ = std::make_shared<const RecipeNode>(other);
+  return both;
 }
 
 std::optional<RecipeNode> RecipeNode::Find(std::string_view key) const {
   if (!value_->is_object()) return std::nullopt;
   const auto found = value_->find(key);
-  if (found == value_->end()) return std::nullopt;
-  return Inner(*found, KeyPath(where_, key));
+  if (found != value_->end()) return Inner(*found, KeyPath(where_, key));
+  return defaults_ ? defaults_->Find(key) : std::nullopt;
 }
 
 Result<RecipeNode> RecipeNode::Get(std::string_view key) const {
@@ -265,6 +433,13 @@ Result<uint64_t> RecipeNode::CountAt(std::string_view key) const {
 Result<std::vector<RecipeNode>> RecipeNode::ItemsAt(std::string_view key) const {
   KINGLET_ASSIGN_OR_RETURN(const RecipeNode member, Get(key));
   return member.Items();
+}
+Result<size_t> RecipeNode::ChoiceAt(std::string_view key,
+                                    std::span<const std::string_view> choices) const {
+  const std::optional<RecipeNode> found = Find(key);
+  if (found) return found->Choice(choices);
+  if (!value_->is_object()) return Refuse("an object", Outline());
+  return Refuse("\"" + std::string(key) + "\": " + Listed(choices), "none");
 }
 
 Result<double> RecipeNode::NumberOr(std::string_view key, double otherwise) const {

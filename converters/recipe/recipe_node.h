@@ -21,7 +21,9 @@
 namespace kinglet {
 
 // Cheap to copy; the document lives as long as any of its nodes. Errors of all functions:
-// KINGLET_INVALID_ARGUMENT, "recipe: FILE, /embedding/bins/0: expected .., found ..".
+// KINGLET_INVALID_ARGUMENT,
+// "recipe: FILE, line 3, column 14, /embedding/bins/0: expected .., found ..". Lines and columns
+// count from 1, columns in characters; of a value they say where it begins.
 class RecipeNode {
  public:
   // The root of the document in a file, or in `text`, which messages call `source`. Errors of Read:
@@ -48,6 +50,9 @@ class RecipeNode {
   // Refuses a value that is no object, and an object with a key that is not in `known`.
   Status CheckKeys(std::initializer_list<std::string_view> known) const;
   Result<std::vector<std::string>> Keys() const;  // of an object, sorted
+  // The same object with the members of `other` where it has none itself; they keep their places.
+  // Keys and CheckKeys see its own members only.
+  RecipeNode WithDefaults(const RecipeNode& other) const;
   // The member of that name; Find gives none if there is none or the value is no object.
   std::optional<RecipeNode> Find(std::string_view key) const;
   Result<RecipeNode> Get(std::string_view key) const;
@@ -55,6 +60,8 @@ class RecipeNode {
   Result<double> NumberAt(std::string_view key) const;
   Result<uint64_t> CountAt(std::string_view key) const;
   Result<std::vector<RecipeNode>> ItemsAt(std::string_view key) const;
+  // The index of the member's text in `choices`. A refusal of a missing member lists them.
+  Result<size_t> ChoiceAt(std::string_view key, std::span<const std::string_view> choices) const;
   // The member, or `otherwise` if there is none.
   Result<double> NumberOr(std::string_view key, double otherwise) const;
   Result<uint64_t> CountOr(std::string_view key, uint64_t otherwise) const;
@@ -64,24 +71,36 @@ class RecipeNode {
                           size_t otherwise) const;
 
  private:
-  using Value = std::shared_ptr<const nlohmann::json>;  // owns the whole document
-  RecipeNode(Value value, std::string source, std::string where)
-      : value_(std::move(value)), source_(std::move(source)), where_(std::move(where)) {}
+  struct Document;
+  RecipeNode(std::shared_ptr<const Document> document, const nlohmann::json& value,
+             std::string where)
+      : document_(std::move(document)), value_(&value), where_(std::move(where)) {}
 
   // A value inside this one, at the place `where`.
   RecipeNode Inner(const nlohmann::json& value, const std::string& where) const;
 
-  Value value_;
-  std::string source_, where_;
+  std::shared_ptr<const Document> document_;
+  const nlohmann::json* value_;  // the document's
+  std::string where_;
+  std::shared_ptr<const RecipeNode> defaults_;  // may be null
 };
 
 // Reads an enumeration whose enumerators are numbered in the order of `names`; `value` stays as it
-// is if there is no member.
+// is if there is no member. For choices that no network can be wrong about.
 template <class Enum, size_t kCount>
 Status ReadEnum(const RecipeNode& node, std::string_view key,
                 const std::array<std::string_view, kCount>& names, Enum& value) {
   KINGLET_ASSIGN_OR_RETURN(const size_t index,
                            node.ChoiceOr(key, names, static_cast<size_t>(value)));
+  value = static_cast<Enum>(index);
+  return {};
+}
+
+// The same where the member must be there, because training codes differ in it.
+template <class Enum, size_t kCount>
+Status ReadStated(const RecipeNode& node, std::string_view key,
+                  const std::array<std::string_view, kCount>& names, Enum& value) {
+  KINGLET_ASSIGN_OR_RETURN(const size_t index, node.ChoiceAt(key, names));
   value = static_cast<Enum>(index);
   return {};
 }

@@ -22,6 +22,7 @@ bool HasRank(const Shape& shape, size_t rank) {
 // A codebook [.., length] as a matrix of its sub-vectors.
 struct Codebook {
   uint64_t rows = 0, length = 0;
+  uint64_t choices = 0;  // rows of one position, where the tensor has such a dimension; else rows
   std::vector<float> values;
 };
 
@@ -34,20 +35,30 @@ Result<Codebook> ReadCodebook(const TensorRef& ref, const RecipeTensors& tensors
   }
   const uint64_t length = shape.back();
   const uint64_t rows = read.values.size() / length;
+  const uint64_t choices = shape.size() == 3 ? shape[1] : rows;
   if (rows > kMaxDimension) {
     return RefuseTensor(ref, "at most " + std::to_string(kMaxDimension) + " sub-vectors",
                         std::to_string(rows));
   }
-  return Codebook{rows, length, std::move(read.values)};
+  return Codebook{rows, length, choices, std::move(read.values)};
 }
 
 // The sizes of the pools, which divide the codebook among them.
 Result<std::vector<uint32_t>> PoolsOf(const PoolsRecipe& pools, const TensorRef& codebook,
-                                      uint64_t rows, uint64_t positions) {
+                                      const Codebook& book, uint64_t positions) {
+  const uint64_t rows = book.rows;
   switch (pools.kind) {
     case PoolsRecipe::Kind::kOne:
+      if (book.choices != rows) {
+        return RefuseTensor(codebook, "[sub-vectors, length] or [1, choices, length] for one pool",
+                            std::to_string(rows / book.choices) + " positions");
+      }
       return std::vector<uint32_t>{static_cast<uint32_t>(rows)};
     case PoolsRecipe::Kind::kEach:
+      if (book.choices != rows && book.choices * positions != rows) {
+        return RefuseTensor(codebook, std::to_string(positions) + " positions, as the codes have",
+                            std::to_string(rows / book.choices));
+      }
       if (rows % positions != 0) {
         return RefuseTensor(
             codebook,
@@ -137,8 +148,8 @@ class TableMaker {
               std::to_string(kMaxExtent) + " positions",
           std::to_string(recipe.words) + " and " + std::to_string(recipe.positions));
     }
-    KINGLET_ASSIGN_OR_RETURN(
-        coded.pools, PoolsOf(recipe.pools, recipe.codebook, codebook.rows, recipe.positions));
+    KINGLET_ASSIGN_OR_RETURN(coded.pools,
+                             PoolsOf(recipe.pools, recipe.codebook, codebook, recipe.positions));
     coded.codebook = std::move(codebook.values);
     RecipeTable table = FromCoded(std::move(coded));
     table.seed = recipe.seed;
@@ -175,6 +186,7 @@ class TableMaker {
                               ", length], as the keys",
                           ShapeText(values.shape));
     }
+    KINGLET_RETURN_IF_ERROR(CheckStatistics(recipe, shape[1], mean));
     DpqTraining training;
     training.response = recipe.response;
     training.batch_norm = recipe.batch_norm;
@@ -192,17 +204,16 @@ class TableMaker {
     training.mean = mean.values;
     training.variance = variance.values;
     KINGLET_ASSIGN_OR_RETURN(DpqCodes codes, AssignDpqCodes(training, threads_));
+    std::string note = NearCodesNote(codes, recipe.query.name);
     RecipeTable table = FromCoded(std::move(codes.table));
-    if (codes.near_ties > 0) {
-      table.note = QuotedName(recipe.query.name) + ": " + std::to_string(codes.near_ties) +
-                   " words have a code that float32 arithmetic might choose otherwise";
-    }
+    table.note = std::move(note);
     return table;
   }
 
   Result<RecipeTable> operator()(const KdRecipe& recipe) const {
     KINGLET_ASSIGN_OR_RETURN(CodedTable coded, Coded(recipe.codes));
     KINGLET_ASSIGN_OR_RETURN(const TensorValues<float> kernel, tensors_.Read(recipe.kernel));
+    KINGLET_RETURN_IF_ERROR(CheckOriented(recipe.kernel, kernel.shape));
     if (!HasRank(kernel.shape, 2) || kernel.shape[1] != coded.length) {
       return RefuseTensor(recipe.kernel, "[width, " + std::to_string(coded.length) + "]",
                           ShapeText(kernel.shape));
@@ -254,7 +265,7 @@ class TableMaker {
     DefineMap map;
     for (const DefineRecipe::Band& from : recipe.map) {
       KINGLET_ASSIGN_OR_RETURN(DefineBand band, Band(from));
-      band.scale = from.scale * recipe.map_scale;
+      band.scale = from.scale;
       map.push_back(std::move(band));
     }
     uint64_t map_width = 0;
@@ -270,6 +281,22 @@ class TableMaker {
   }
 
  private:
+  // As many statistics as the kind of batch norm has.
+  static Status CheckStatistics(const DpqRecipe& recipe, uint64_t choices,
+                                const TensorValues<float>& mean) {
+    const uint64_t responses = recipe.positions * choices, found = mean.values.size();
+    const bool per_choice = recipe.batch_norm == DpqTraining::BatchNorm::kPerChoice;
+    if (!recipe.mean || recipe.batch_norm == DpqTraining::BatchNorm::kNone ||
+        found == (per_choice ? choices : responses)) {
+      return {};
+    }
+    return RefuseTensor(
+        *recipe.mean,
+        std::to_string(choices) + " statistics with batch_norm \"choices\", " +
+            std::to_string(responses) + " with \"responses\"",
+        std::to_string(found) + " with " + (per_choice ? "\"choices\"" : "\"responses\""));
+  }
+
   // The codes of a table, checked against its codebook.
   Result<CodedTable> Coded(const CodesRecipe& recipe) const {
     KINGLET_ASSIGN_OR_RETURN(Codebook codebook, ReadCodebook(recipe.codebook, tensors_));
@@ -279,8 +306,8 @@ class TableMaker {
     table.rows = codes.words;
     table.positions = codes.positions;
     table.length = codebook.length;
-    KINGLET_ASSIGN_OR_RETURN(
-        table.pools, PoolsOf(recipe.pools, recipe.codebook, codebook.rows, codes.positions));
+    KINGLET_ASSIGN_OR_RETURN(table.pools,
+                             PoolsOf(recipe.pools, recipe.codebook, codebook, codes.positions));
     table.codebook = std::move(codebook.values);
     std::vector<int64_t> firsts(codes.positions, 0);
     for (uint64_t j = 1; recipe.absolute && table.pools.size() > 1 && j < codes.positions; ++j) {
@@ -323,6 +350,7 @@ class TableMaker {
       return RefuseTensor(*from.projection, "[width, " + std::to_string(band.width) + "]",
                           ShapeText(read.shape));
     }
+    KINGLET_RETURN_IF_ERROR(CheckOriented(*from.projection, read.shape));
     band.projection = std::move(read.values);
     return band;
   }

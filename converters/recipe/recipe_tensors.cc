@@ -70,27 +70,55 @@ Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std
                          expected, found);
 }
 
+bool LeavesOut(const Recipe& recipe, std::string_view name) {
+  return std::any_of(recipe.unused.begin(), recipe.unused.end(),
+                     [name](const std::string& pattern) { return MatchesPattern(pattern, name); });
+}
+
+Status CheckOriented(const TensorRef& ref, const Shape& shape) {
+  if (ref.oriented || shape.size() != 2 || shape[0] != shape[1]) return {};
+  return RefuseTensor(ref,
+                      "\"transpose\" true or false in its reference, as a square matrix fits both "
+                      "ways (true for TensorFlow's [inputs, outputs])",
+                      "none");
+}
+
 RecipeTensors::RecipeTensors(std::span<const SourceTensor> weights) : weights_(weights) {
   for (const SourceTensor& tensor : weights) by_name_.emplace(tensor.name, &tensor);
 }
 
-Status RecipeTensors::CheckNames(const Recipe& recipe) const {
+Status RecipeTensors::CheckUnique() const {
   for (const SourceTensor& tensor : weights_) {
     if (by_name_.at(tensor.name) == &tensor) continue;
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint",
                            "tensor " + QuotedName(tensor.name), "one of this name",
                            "another of the recipe's sources");
   }
+  return {};
+}
+
+Status RecipeTensors::CheckTableNames(const Recipe& recipe, size_t extra) const {
+  KINGLET_RETURN_IF_ERROR(CheckUnique());
+  DraftBuilder names(weights_);
+  std::unordered_set<std::string_view> asked;
+  for (const std::string& name : recipe.references) {
+    if (asked.insert(name).second) names.ClaimUnshaped(name);
+  }
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    if (i < extra || LeavesOut(recipe, weights_[i].name)) names.ClaimUnshaped(weights_[i].name);
+  }
+  return names.CheckNames("the recipe's tables");
+}
+
+Status RecipeTensors::CheckNames(const Recipe& recipe) const {
+  KINGLET_RETURN_IF_ERROR(CheckUnique());
   DraftBuilder names(weights_);
   std::unordered_set<std::string_view> asked;
   for (const std::string& name : recipe.references) {
     if (asked.insert(name).second) names.ClaimUnshaped(name);
   }
   for (const SourceTensor& tensor : weights_) {
-    const bool left_out = std::any_of(
-        recipe.unused.begin(), recipe.unused.end(),
-        [&](const std::string& pattern) { return MatchesPattern(pattern, tensor.name); });
-    if (left_out) names.ClaimUnshaped(tensor.name);
+    if (LeavesOut(recipe, tensor.name)) names.ClaimUnshaped(tensor.name);
   }
   return names.CheckNames("the recipe");
 }

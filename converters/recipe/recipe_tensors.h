@@ -2,6 +2,7 @@
 #ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_TENSORS_H_
 #define KINGLET_CONVERTERS_RECIPE_RECIPE_TENSORS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -25,6 +26,13 @@ struct TensorValues {
 // KINGLET_INVALID_CHECKPOINT, "checkpoint: tensor NAME: expected .., found ..".
 Status RefuseTensor(const TensorRef& ref, const std::string& expected, const std::string& found);
 
+// Whether the recipe leaves a tensor of this name out on purpose.
+bool LeavesOut(const Recipe& recipe, std::string_view name);
+
+// Refuses a square matrix whose reference does not say which way round it is: frameworks store
+// [outputs, inputs] or [inputs, outputs], and both fit. `shape` is the referenced part's.
+Status CheckOriented(const TensorRef& ref, const Shape& shape);
+
 class RecipeTensors {
  public:
   // REQUIRES: the weights outlive it.
@@ -33,6 +41,11 @@ class RecipeTensors {
   // Refuses names that the checkpoint lacks and tensors that neither a name nor a pattern of
   // `unused` covers, all in one message: KINGLET_INVALID_CHECKPOINT.
   Status CheckNames(const Recipe& recipe) const;
+
+  // For a recipe's tables in a family's network: refuses names that the weights lack, a name that
+  // two of them have, and, of those from `extra` on (which are not the family's), tensors that
+  // neither a name nor a pattern of `unused` covers.
+  Status CheckTableNames(const Recipe& recipe, size_t extra) const;
 
   // The tensor, or the part of it that the reference selects. Errors: KINGLET_INVALID_CHECKPOINT
   // naming the tensor, for floats that are not finite and ranges that are outside it.
@@ -48,6 +61,7 @@ class RecipeTensors {
   Result<std::vector<float>> Read(const TensorRef& ref, const Shape& shape) const;
 
  private:
+  Status CheckUnique() const;
   Result<const SourceTensor*> Find(const TensorRef& ref) const;
 
   std::span<const SourceTensor> weights_;

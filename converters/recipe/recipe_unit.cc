@@ -24,6 +24,14 @@ constexpr std::array kSkips = {"none"sv, "concatenate"sv, "mix"sv};
 constexpr std::array kGltOrders = {"input_first"sv, "previous_first"sv};
 constexpr std::array kResiduals = {"none"sv, "before_activation"sv, "after_activation"sv};
 
+Result<double> LayerNormEpsilonAt(const RecipeNode& node) {
+  if (node.Find("epsilon")) return node.NumberAt("epsilon");
+  return node.Refuse(
+      "\"epsilon\", what the layer norm adds to the variance: 1e-05 (PyTorch), 0.001 (Keras) or "
+      "1e-12 (BERT, ESPnet)",
+      "none");
+}
+
 bool IsMatrices(const Shape& shape) {
   return (shape.size() == 2 || shape.size() == 3) &&
          std::find(shape.begin(), shape.end(), 0u) == shape.end();
@@ -78,22 +86,27 @@ Result<DefineRecipe::Layer> ParseUnitLayer(const RecipeNode& node) {
   // Whether each group has weights of its own.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "weights", kWeights, layer.weights));
   // Whether the checkpoint stores a matrix as [inputs, outputs] or [outputs, inputs].
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "layout", kLayouts, parsed.layout));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "layout", kLayouts, parsed.layout));
   // Whether features of all groups are interleaved, and when.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
+  KINGLET_RETURN_IF_ERROR(layer.groups > 1 ? ReadStated(node, "shuffle", kShuffles, layer.shuffle)
+                                           : ReadEnum(node, "shuffle", kShuffles, layer.shuffle));
   // Whether a layer norm follows, over the whole output or over each group.
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "norm", kNorms, layer.norm));
   // What the layer norm adds to the variance.
-  KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, node.NumberOr("epsilon", layer.norm_epsilon));
+  if (layer.norm != DefineLayer::Norm::kNone) {
+    KINGLET_ASSIGN_OR_RETURN(layer.norm_epsilon, LayerNormEpsilonAt(node));
+  }
   // The activation function.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "activation", kActivations, layer.activation));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "activation", kActivations, layer.activation));
   // Whether the layer reads the unit's input beside the previous output, whole or chunk by chunk
   // (the mixer of the paper).
   KINGLET_RETURN_IF_ERROR(ReadEnum(node, "skip", kSkips, layer.skip));
   // Which of the two comes first.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "order", kGltOrders, layer.order));
+  if (layer.skip != DefineLayer::Skip::kNone) {
+    KINGLET_RETURN_IF_ERROR(ReadStated(node, "order", kGltOrders, layer.order));
+  }
   // Whether the previous output is added, and when.
-  KINGLET_RETURN_IF_ERROR(ReadEnum(node, "residual", kResiduals, layer.residual));
+  KINGLET_RETURN_IF_ERROR(ReadStated(node, "residual", kResiduals, layer.residual));
   return parsed;
 }
 

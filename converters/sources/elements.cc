@@ -1,6 +1,7 @@
 #include "converters/sources/elements.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <exception>
 #include <optional>
@@ -238,6 +239,12 @@ size_t ElementBytes(ElementType type) {
       break;
   }
   return 1;
+}
+
+std::string_view ElementName(ElementType type) {
+  static constexpr std::array<std::string_view, 12> kNames = {
+      "f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u32", "u16", "u8", "bool"};
+  return kNames[static_cast<size_t>(type)];
 }
 
 std::optional<ElementType> FindElementType(std::span<const NamedElementType> types,

@@ -33,6 +33,8 @@ enum class ElementType : uint8_t {
   kBool
 };
 size_t ElementBytes(ElementType type);
+// "f32", "bf16", "i64", "bool": for people and scripts.
+std::string_view ElementName(ElementType type);
 
 // An element type under the name that a container gives it.
 struct NamedElementType {

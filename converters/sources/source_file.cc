@@ -11,75 +11,27 @@
 #include "converters/sources/checkpoint_path.h"
 #include "converters/sources/codes_file.h"
 #include "converters/sources/elements.h"
+#include "converters/sources/foreign_file.h"
 #include "converters/sources/input_file.h"
 #include "converters/sources/numpy_tensors.h"
 #include "converters/sources/quoted.h"
 #include "converters/sources/safetensors.h"
+#include "converters/sources/saved_network.h"
 #include "converters/sources/shard_index.h"
+#include "converters/sources/tensor_bundle.h"
+#include "converters/sources/wrapped_names.h"
 #include "format/digest.h"
 
 namespace kinglet {
 namespace {
-
-// Why a node is not a state dict: "list", "dict with list as 'layers'".
-std::string DescribeOther(const PickleNode& node) {
-  std::string text = node.Describe();
-  const auto* dict = node.As<PickleDict>();
-  if (dict == nullptr) return text;
-  for (const auto& [key, value] : dict->items) {
-    const auto* name = key->As<std::string>();
-    if (name == nullptr) return text + " with a key of type " + key->Describe();
-    if (value->As<PickleTensor>() == nullptr) {
-      return text + " with " + value->Describe() + " as " + QuotedName(*name);
-    }
-  }
-  return text;
-}
-
-SavedModules ModulesOf(const PickleNode& root) {
-  if (IsModule(root)) return {&root, nullptr};
-  const auto* list = root.As<PickleList>();
-  if (list == nullptr || list->items.empty() || !IsModule(*list->items[0])) return {};
-  const bool has_criterion = list->items.size() > 1 && IsModule(*list->items[1]);
-  return {list->items[0], has_criterion ? list->items[1] : nullptr};
-}
-
-// The tensors of whole modules.
-Result<StateDict> TensorsOf(const SavedModules& modules) {
-  KINGLET_ASSIGN_OR_RETURN(StateDict tensors, ModuleTensors(*modules.network, ""));
-  if (modules.criterion != nullptr) {
-    KINGLET_ASSIGN_OR_RETURN(const StateDict more, ModuleTensors(*modules.criterion, "criterion."));
-    tensors.insert(tensors.end(), more.begin(), more.end());
-  }
-  return tensors;
-}
-
-// The state dict inside a dict that also has a step, a configuration or an optimiser; null where
-// there is none.
-const PickleNode* NetworkInside(const PickleNode& root) {
-  for (const char* key : {"net", "model", "state_dict"}) {
-    const PickleNode* node = root.Find(key);
-    if (node != nullptr && node->As<PickleDict>() != nullptr) return node;
-  }
-  return nullptr;
-}
-
-Result<StateDict> TensorsOf(const PickleNode& dict, const std::string& path) {
-  Result<StateDict> tensors = AsStateDict(dict);
-  if (tensors.ok() || tensors.status().code() != KINGLET_INVALID_CHECKPOINT) return tensors;
-  return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", path,
-                         "a state dict, alone or as 'net', 'model' or 'state_dict' of a dict, or a "
-                         "whole module, alone or first in a list",
-                         DescribeOther(dict));
-}
 
 // The output layer that OpenNMT-py saves beside its "model".
 Status AddGenerator(const PickleNode& root, const std::string& path, StateDict& tensors) {
   const PickleNode* model = root.Find("model");
   const PickleNode* generator = root.Find("generator");
   if (model == nullptr || generator == nullptr || generator->As<PickleDict>() == nullptr) return {};
-  KINGLET_ASSIGN_OR_RETURN(const StateDict more, TensorsOf(*generator, path));
-  for (const NamedTensor& named : more) {
+  KINGLET_ASSIGN_OR_RETURN(const SavedNetwork more, FindNetwork(*generator, {}, path));
+  for (const NamedTensor& named : more.tensors) {
     tensors.push_back({"generator." + named.name, named.tensor});
   }
   return {};
@@ -117,6 +69,7 @@ SourceTensor TorchTensor(const NamedTensor& named, const std::shared_ptr<const C
   source.values = [file, &tensor] { return file->ReadFloats(tensor); };
   source.integers = [file, &tensor] { return file->ReadIntegers(tensor); };
   source.place = PlaceOf(file->file(), tensor);
+  source.type = tensor.type;
   if (!tensor.shape.empty()) {
     source.rows = [file, &tensor](uint64_t first, uint64_t count) {
       const StridedView view = RowsOf({tensor.offset, tensor.shape, tensor.strides}, first, count);
@@ -129,34 +82,34 @@ SourceTensor TorchTensor(const NamedTensor& named, const std::shared_ptr<const C
   return source;
 }
 
-Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
-  KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
-  const PickleNode& root = source.checkpoint->root();
-  source.modules = ModulesOf(root);
-  const PickleNode* inside = NetworkInside(root);
-  KINGLET_ASSIGN_OR_RETURN(StateDict tensors,
-                           source.modules.network != nullptr
-                               ? TensorsOf(source.modules)
-                               : TensorsOf(inside != nullptr ? *inside : root, file->path()));
-  KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), tensors));
-  KINGLET_RETURN_IF_ERROR(CheckTotalEntries(tensors, *file));
-  for (const NamedTensor& named : tensors) {
-    source.tensors.push_back(TorchTensor(named, source.checkpoint));
+// "'epoch' (int), 'vocab' (list), ...".
+std::string ListSome(const std::vector<std::string>& items) {
+  constexpr size_t kShown = 5;
+  std::string text;
+  for (size_t i = 0; i < std::min(kShown, items.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + items[i];
   }
-  const PickleNode* step = inside != nullptr ? root.Find("step") : nullptr;
-  if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
-  return {};
+  return items.size() > kShown ? text + ", ..." : text;
 }
 
-// The first bytes of a file, for the message that no container has them.
-std::string HeadText(const InputFile& file) {
-  std::array<std::byte, 8> bytes{};
-  const std::span<std::byte> head(bytes.data(), std::min<uint64_t>(bytes.size(), file.size()));
-  if (head.empty()) return "an empty file";
-  if (!file.ReadAt(0, head).ok()) return "unreadable bytes";
-  std::string text = "bytes";
-  for (const std::byte byte : head) text += " " + HexByte(byte);
-  return text;
+Status ReadTorchFile(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
+                     SourceFile& source) {
+  KINGLET_ASSIGN_OR_RETURN(source.checkpoint, Checkpoint::Open(file));
+  const PickleNode& root = source.checkpoint->root();
+  KINGLET_ASSIGN_OR_RETURN(SavedNetwork network, FindNetwork(root, place.keys, file->path()));
+  source.modules = network.modules;
+  KINGLET_RETURN_IF_ERROR(AddGenerator(root, file->path(), network.tensors));
+  KINGLET_RETURN_IF_ERROR(CheckTotalEntries(network.tensors, *file));
+  for (const NamedTensor& named : network.tensors) {
+    source.tensors.push_back(TorchTensor(named, source.checkpoint));
+  }
+  if (!network.others.empty()) {
+    source.notes.push_back("the state dict's entries that are no tensors are not read: " +
+                           ListSome(network.others));
+  }
+  const PickleNode* step = network.path.empty() ? nullptr : root.Find("step");
+  if (step != nullptr && step->As<int64_t>() != nullptr) source.step = *step->As<int64_t>();
+  return {};
 }
 
 struct ContainerReader {
@@ -169,9 +122,15 @@ constexpr std::array<ContainerReader, 4> kContainers = {{{LooksLikeNpz, NpzTenso
                                                          {LooksLikeSafetensors, SafetensorsTensors},
                                                          {LooksLikeCodes, CodesTensors}}};
 
-Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& source) {
+Status ReadContainer(const std::shared_ptr<const InputFile>& file, const SourcePlace& place,
+                     SourceFile& source) {
   for (const ContainerReader& container : kContainers) {
     if (!container.recognises(*file)) continue;
+    if (!place.keys.empty()) {
+      return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "checkpoint", file->path(),
+                             "a file of torch.save, as the recipe names a \"state_dict\"",
+                             "another container");
+    }
     Result<SourceWeights> tensors = container.open(file);
     // An error of reading names the file already.
     if (tensors.status().code() == KINGLET_IO_ERROR) return tensors.status();
@@ -179,24 +138,42 @@ Status ReadContainer(const std::shared_ptr<const InputFile>& file, SourceFile& s
     source.tensors = std::move(tensors).value();
     return {};
   }
-  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, source);
+  if (Checkpoint::Recognises(*file)) return ReadTorchFile(file, place, source);
   return Status::Refusal(KINGLET_INVALID_CHECKPOINT, file->path(), "byte 0",
-                         "a file of torch.save, safetensors, numpy (.npz, .npy) or a text of codes",
-                         HeadText(*file));
+                         "a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
+                         "checkpoint's .index or a text of codes",
+                         DescribeForeign(*file));
 }
 
-Result<SourceFile> OpenOneFile(InputFile opened) {
+Result<SourceFile> OpenOneFile(InputFile opened, const SourcePlace& place) {
   const auto file = std::make_shared<const InputFile>(std::move(opened));
   SourceFile source;
   source.path = file->path();
   source.bytes = file->size();
   source.step = StepOf(source.path);
-  KINGLET_RETURN_IF_ERROR(ReadContainer(file, source));
+  KINGLET_RETURN_IF_ERROR(ReadContainer(file, place, source));
   KINGLET_ASSIGN_OR_RETURN(source.digest, DigestOf(*file));
   return source;
 }
 
-Result<SourceFile> OpenShards(const InputFile& opened) {
+Result<SourceFile> OpenBundle(InputFile index) {
+  SourceFile source;
+  source.path = index.path();
+  source.step = StepOf(source.path);
+  KINGLET_ASSIGN_OR_RETURN(TensorBundle bundle,
+                           OpenTensorBundle(std::make_shared<const InputFile>(std::move(index))));
+  source.tensors = std::move(bundle.tensors);
+  std::string digests;
+  for (const auto& file : bundle.files) {
+    source.bytes += file->size();
+    KINGLET_ASSIGN_OR_RETURN(const std::string digest, DigestOf(*file));
+    digests += digest;
+  }
+  source.digest = HexText(DigestOf(std::as_bytes(std::span<const char>(digests))));
+  return source;
+}
+
+Result<SourceFile> OpenShards(const InputFile& opened, const SourcePlace& place) {
   KINGLET_ASSIGN_OR_RETURN(ShardIndex index, ReadShardIndex(opened));
   SourceFile source;
   source.path = opened.path();
@@ -204,17 +181,18 @@ Result<SourceFile> OpenShards(const InputFile& opened) {
   std::string digests;
   for (const std::string& name : index.files) {
     KINGLET_ASSIGN_OR_RETURN(InputFile file, InputFile::Open((folder / name).string()));
-    KINGLET_ASSIGN_OR_RETURN(SourceFile shard, OpenOneFile(std::move(file)));
+    KINGLET_ASSIGN_OR_RETURN(SourceFile shard, OpenOneFile(std::move(file), place));
     for (SourceTensor& tensor : shard.tensors) {
-      const auto place = index.file_of.find(tensor.name);
-      if (place == index.file_of.end() || place->second != name) {
+      const auto at = index.file_of.find(tensor.name);
+      if (at == index.file_of.end() || at->second != name) {
         return Status::Refusal(KINGLET_INVALID_CHECKPOINT, source.path, shard.path,
                                "only tensors that the index puts there", QuotedName(tensor.name));
       }
-      index.file_of.erase(place);
+      index.file_of.erase(at);
       source.tensors.push_back(std::move(tensor));
     }
     source.bytes += shard.bytes;
+    source.notes.insert(source.notes.end(), shard.notes.begin(), shard.notes.end());
     digests += shard.digest;
   }
   if (!index.file_of.empty()) {
@@ -226,11 +204,38 @@ Result<SourceFile> OpenShards(const InputFile& opened) {
   return source;
 }
 
+// Gives the tensors the names of the network's own code.
+Status CleanNames(const SourcePlace& place, SourceFile& source) {
+  const std::vector<std::string> taken = UnwrapNames(source.tensors);
+  if (!taken.empty()) {
+    source.notes.push_back("taken out of the tensors' names: " + ListSome(taken));
+  }
+  // What DataParallel wraps is the network.
+  if (source.modules.network != nullptr && !taken.empty()) {
+    const NodeRef inner = Submodule(*source.modules.network, "module");
+    if (inner != nullptr && IsModule(*inner)) source.modules.network = inner;
+  }
+  if (place.prefix.empty()) return {};
+  return KeepPrefix(place.prefix, source.path, source.tensors);
+}
+
 }  // namespace
 
-Result<SourceFile> OpenSourceFile(const std::string& path) try {
-  KINGLET_ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
-  return LooksLikeShardIndex(opened) ? OpenShards(opened) : OpenOneFile(std::move(opened));
+Result<SourceFile> OpenSourceFile(const std::string& path, const SourcePlace& place) try {
+  Result<InputFile> named = InputFile::Open(path);
+  if (named.status().code() == KINGLET_NOT_FOUND) {
+    // The prefix of a TensorFlow checkpoint is the name of no file.
+    Result<InputFile> index = InputFile::Open(path + ".index");
+    if (index.ok() && LooksLikeTensorBundle(*index)) named = std::move(index);
+  }
+  if (!named.ok()) return named.status();
+  InputFile opened = std::move(named).value();
+  KINGLET_ASSIGN_OR_RETURN(SourceFile source,
+                           LooksLikeTensorBundle(opened) ? OpenBundle(std::move(opened))
+                           : LooksLikeShardIndex(opened) ? OpenShards(opened, place)
+                                                         : OpenOneFile(std::move(opened), place));
+  KINGLET_RETURN_IF_ERROR(CleanNames(place, source));
+  return source;
 } catch (const std::bad_alloc&) {
   return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "opening", "memory for its names", "none");
 }

@@ -1,6 +1,7 @@
 // A file of named tensors that a training code wrote, in any container that the converters read:
-// torch.save (zip and legacy format), safetensors, NumPy's .npz and .npy, and code tables as text,
-// recognised by content; or several such files with an index. No code in a file is executed.
+// torch.save (zip and legacy format), safetensors, NumPy's .npz and .npy, TensorFlow's checkpoints,
+// and code tables as text, recognised by content; or several such files with an index. No code in a
+// file is executed.
 #ifndef KINGLET_CONVERTERS_SOURCES_SOURCE_FILE_H_
 #define KINGLET_CONVERTERS_SOURCES_SOURCE_FILE_H_
 
@@ -8,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "converters/sources/checkpoint.h"
 #include "converters/sources/saved_module.h"
@@ -28,21 +30,29 @@ struct SourceFile {
   SavedModules modules;
   std::optional<int64_t> step;  // of the training, where the file or its name has it
   std::shared_ptr<const Checkpoint> checkpoint;  // of a torch.save file; else null
+  std::vector<std::string> notes;                // what was left out or renamed, for the user
+};
+
+// Where a file has its network, where that has to be said.
+struct SourcePlace {
+  std::vector<std::string> keys;  // of the dicts around the state dict, outermost first
+  std::string prefix;             // of the network's names; tensors of other names are left out
 };
 
 // Opens the file at `path`.
 //
-// torch.save must have written one of: a state dict; a dict with a state dict as "net", "model" or
-// "state_dict"; a whole module; a list of a whole module, its criterion (whose names get the prefix
-// "criterion.") and anything else, such as an optimiser, which is ignored. A "generator" beside
-// "model" is OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share
-// storages, as tied tables do, but all tensors together may not have more entries than twice the
-// bytes of the file.
+// What torch.save may have written is in saved_network.h. A "generator" beside "model" is
+// OpenNMT-py's output layer; its names get the prefix "generator.". Tensors may share storages, as
+// tied tables do, but all tensors together may not have more entries than twice the bytes of the
+// file. Wrappers are taken out of the names (wrapped_names.h).
+//
+// A TensorFlow checkpoint (tensor_bundle.h) is named by its .index, or by its prefix, as TensorFlow
+// does.
 //
 // An index (shard_index.h) gives the tensors of all its files; each must be in the file that the
 // index names. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR, KINGLET_INVALID_CHECKPOINT,
 // KINGLET_OUT_OF_MEMORY.
-Result<SourceFile> OpenSourceFile(const std::string& path);
+Result<SourceFile> OpenSourceFile(const std::string& path, const SourcePlace& place = {});
 
 }  // namespace kinglet
 

@@ -43,6 +43,7 @@ bool HasTensorUnder(std::span<const SourceTensor> weights, std::string_view pref
 
 SourceTensor StoredTensor(std::string name, StoredElements elements, StridedView view) {
   SourceTensor tensor = {std::move(name), view.shape, {}, {}, {}};
+  tensor.type = elements.type;
   tensor.values = [elements, view] { return ReadFloats(elements, view); };
   if (!view.shape.empty()) {
     tensor.rows = [elements, view](uint64_t first, uint64_t count) {
@@ -100,7 +101,9 @@ Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor) {
 
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b) {
   if (a.shape != b.shape) return false;
-  if (&a == &b || (!a.place.empty() && a.place == b.place)) return true;
+  if (&a == &b) return true;
+  if (!a.made.empty() || !b.made.empty()) return false;
+  if (!a.place.empty() && a.place == b.place) return true;
   KINGLET_ASSIGN_OR_RETURN(const Digest128 first, DigestOfValues(a));
   KINGLET_ASSIGN_OR_RETURN(const Digest128 second, DigestOfValues(b));
   return first == second;

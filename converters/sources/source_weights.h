@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +29,14 @@ struct SourceTensor {
   // The rows [first, first + count) of a matrix, or those entries of a vector, without reading the
   // others. Empty: only all values can be read. REQUIRES: the range lies in shape[0].
   std::function<Result<std::vector<float>>(uint64_t first, uint64_t count)> rows = {};
+  // A table that a recipe puts into a family's network (converters/recipe/recipe_family.h): the
+  // recipe's name for it, and the checkpoint's own tensor of that name, if it has one. Empty: a
+  // tensor of the checkpoint.
+  std::string made = {};
+  std::shared_ptr<const SourceTensor> replaced = {};
+  // The recipe reads it, so a family may leave it out.
+  bool spare = false;
+  std::optional<ElementType> type = {};  // of the entries in the file; none: unknown, or computed
 };
 // In the file's order; names are unique.
 using SourceWeights = std::vector<SourceTensor>;
@@ -51,8 +61,8 @@ Result<std::vector<float>> ReadFiniteRows(const SourceTensor& tensor, uint64_t f
 Result<std::vector<float>> ReadFiniteTransposed(const SourceTensor& tensor);
 
 // Whether two tensors of a checkpoint are one (tied) parameter: they have the same place, or equal
-// values. Compares 128-bit digests of the values, so that memory holds one tensor at a time.
-// Errors: those of ReadFinite.
+// values. A table that a recipe makes is never another tensor too. Compares 128-bit digests of the
+// values, so that memory holds one tensor at a time. Errors: those of ReadFinite.
 Result<bool> SameParameter(const SourceTensor& a, const SourceTensor& b);
 
 // The values of a tensor of codes, indices or counts. Errors: KINGLET_INVALID_CHECKPOINT, also for

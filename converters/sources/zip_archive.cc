@@ -52,7 +52,8 @@ Result<ZipArchive> ZipArchive::Open(const InputFile& file) {
     zip_error_init_with_code(&text, error);
     const std::string found = zip_error_strerror(&text);
     zip_error_fini(&text);
-    return RefuseZip("directory", "a zip archive", found);
+    return RefuseZip("directory", "a zip archive",
+                     found + " (the file is cut off or damaged: copy or download it again)");
   }
   return result;
 }

@@ -10,6 +10,8 @@
 #include "converters/sources/input_file.h"
 #include "converters/sources/npy.h"
 #include "converters/texts/pickled_vocabulary.h"
+#include "converters/texts/vocabulary_json.h"
+#include "converters/texts/word_splitter.h"
 
 namespace kinglet {
 namespace {
@@ -55,15 +57,45 @@ Result<std::vector<std::string>> WordsOfArray(const std::string& path,
   return std::move(*words);
 }
 
-Result<std::vector<std::string>> WordsOfText(const std::string& path, std::string_view text) {
-  const std::vector<std::string_view> lines = LinesOf(text);
+// Takes the carriage returns off, if every line ends with one.
+bool TakeReturnsOff(std::string_view text, std::vector<std::string_view>& lines) {
+  const bool all =
+      !lines.empty() && std::all_of(lines.begin(), lines.end(), [&](const std::string_view& line) {
+        // The last line may end with the text.
+        return line.ends_with('\r') ||
+               (lines.size() > 1 && &line == &lines.back() && !text.ends_with('\n'));
+      });
+  if (!all) return false;
+  for (std::string_view& line : lines) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+  }
+  return true;
+}
+
+bool LooksLikeUtf16(std::string_view text) {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+}
+
+bool LooksLikeJson(const std::string& path, std::string_view text) {
+  if (path.ends_with(".json")) return true;
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  // A list of words may also begin with the word "[PAD]".
+  return first != text.npos && text[first] == '[' && ParseVocabularyJson(path, text).ok();
+}
+
+Result<std::vector<std::string>> WordsOfLines(const std::string& path, std::string_view text,
+                                              std::vector<std::string>& notes) {
+  std::vector<std::string_view> lines = LinesOf(text);
+  if (TakeReturnsOff(text, lines)) {
+    notes.push_back(path + ": every line ends with a carriage return, which is taken off");
+  }
   if (lines.empty()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "line 1", "a word", "an empty file");
   }
   if (const auto empty = std::find(lines.begin(), lines.end(), ""); empty != lines.end()) {
     return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path,
                            "line " + std::to_string(empty - lines.begin() + 1), "a word",
-                           "an empty line");
+                           "an empty line (a JSON array of strings can hold a newline)");
   }
   if (std::optional<std::vector<std::string>> words = FairseqWords(lines)) {
     return std::move(*words);
@@ -71,15 +103,36 @@ Result<std::vector<std::string>> WordsOfText(const std::string& path, std::strin
   return std::vector<std::string>(lines.begin(), lines.end());
 }
 
+Result<std::vector<std::string>> WordsOfText(const std::string& path, std::string_view text,
+                                             std::vector<std::string>& notes) {
+  if (LooksLikeUtf16(text)) {
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, path, "byte 0", "a text in UTF-8",
+                           "one in UTF-16 (save it as UTF-8)");
+  }
+  const std::string_view content = WithoutByteOrderMark(text);
+  if (content.size() != text.size()) {
+    notes.push_back(path + ": begins with a byte order mark, which is taken off");
+  }
+  return LooksLikeJson(path, content) ? ParseVocabularyJson(path, content)
+                                      : WordsOfLines(path, content, notes);
+}
+
+Result<std::vector<std::string>> ReadWords(const std::string& path,
+                                           std::vector<std::string>& notes) {
+  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  if (LooksPickled(file)) return ReadPickledVocabulary(path);
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  const auto bytes = std::as_bytes(std::span<const char>(text));
+  return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text, notes);
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> ReadVocabularyFile(const std::string& path) {
+Result<VocabularyFile> ReadVocabularyFile(const std::string& path) {
   try {
-    KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
-    if (LooksPickled(file)) return ReadPickledVocabulary(path);
-    KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
-    const auto bytes = std::as_bytes(std::span<const char>(text));
-    return LooksLikeNpy(bytes) ? WordsOfArray(path, bytes) : WordsOfText(path, text);
+    VocabularyFile vocabulary;
+    KINGLET_ASSIGN_OR_RETURN(vocabulary.words, ReadWords(path, vocabulary.notes));
+    return vocabulary;
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the words", "none");
   }

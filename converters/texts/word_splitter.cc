@@ -1,11 +1,46 @@
 #include "converters/texts/word_splitter.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace kinglet {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr size_t kLongestSpace = 3;  // bytes
+// How the white space beyond ASCII begins in UTF-8, and what its first bytes are.
+constexpr std::array kSpaceBeginnings = {"\xC2"sv,     "\xE1"sv,     "\xE2"sv,     "\xE3"sv,
+                                         "\xE1\x9A"sv, "\xE2\x80"sv, "\xE2\x81"sv, "\xE3\x80"sv};
+
+// The last byte of U+2000 to U+200A, U+2028, U+2029 and U+202F, which begin with E2 80.
+bool EndsGeneralSpace(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte >= 0x80 && byte <= 0x8A) || byte == 0xA8 || byte == 0xA9 || byte == 0xAF;
+}
+
+}  // namespace
 
 bool IsAsciiSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
+}
+
+size_t SpaceLength(std::string_view text) {
+  if (text.empty()) return 0;
+  if (static_cast<unsigned char>(text[0]) < 0x80) return IsAsciiSpace(text[0]) ? 1 : 0;
+  if (text.starts_with("\xC2\x85") || text.starts_with("\xC2\xA0")) return 2;
+  if (text.size() < kLongestSpace) return 0;
+  if (text.starts_with("\xE2\x80")) return EndsGeneralSpace(text[2]) ? kLongestSpace : 0;
+  const bool space = text.starts_with("\xE1\x9A\x80") || text.starts_with("\xE2\x81\x9F") ||
+                     text.starts_with("\xE3\x80\x80");
+  return space ? kLongestSpace : 0;
+}
+
+std::string_view WithoutByteOrderMark(std::string_view text) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
 }
 
 void WordSplitter::Keep(std::string_view text) {
@@ -19,14 +54,51 @@ Status WordSplitter::EndWord(std::string_view tail, const WordSink& sink) {
   return sink(word, line_);
 }
 
+size_t WordSplitter::CutBytes(std::string_view piece) const {
+  if (at_start_ && piece.size() < kByteOrderMark.size() && kByteOrderMark.starts_with(piece)) {
+    return piece.size();
+  }
+  for (size_t count = std::min<size_t>(kLongestSpace - 1, piece.size()); count > 0; --count) {
+    const std::string_view end = piece.substr(piece.size() - count);
+    if (kSpaceBeginnings.end() !=
+        std::find(kSpaceBeginnings.begin(), kSpaceBeginnings.end(), end)) {
+      return count;
+    }
+  }
+  return 0;
+}
+
 Status WordSplitter::Add(std::string_view piece, const WordSink& sink) {
+  std::string joined;
+  if (!cut_.empty()) {
+    joined = std::exchange(cut_, std::string()).append(piece);
+    piece = joined;
+  }
+  const size_t cut = CutBytes(piece);
+  cut_ = piece.substr(piece.size() - cut);
+  piece.remove_suffix(cut);
+  if (piece.empty()) return Status();
+  if (std::exchange(at_start_, false)) {
+    const std::string_view text = WithoutByteOrderMark(piece);
+    had_mark_ = text.size() != piece.size();
+    piece = text;
+  }
+  return Split(piece, sink);
+}
+
+Status WordSplitter::Split(std::string_view piece, const WordSink& sink) {
   size_t begin = 0;
-  for (size_t at = 0; at < piece.size(); ++at) {
-    if (!IsAsciiSpace(piece[at])) continue;
+  for (size_t at = 0; at < piece.size();) {
+    const size_t space = SpaceLength(piece.substr(at));
+    if (space == 0) {
+      ++at;
+      continue;
+    }
     KINGLET_RETURN_IF_ERROR(EndWord(piece.substr(begin, at - begin), sink));
-    begin = at + 1;
+    begin = at + space;
     open_line_ = piece[at] != '\n';
     if (!open_line_) KINGLET_RETURN_IF_ERROR(sink(kEndOfLine, line_++));
+    at = begin;
   }
   Keep(piece.substr(begin));
   open_line_ = open_line_ || begin < piece.size();
@@ -34,6 +106,9 @@ Status WordSplitter::Add(std::string_view piece, const WordSink& sink) {
 }
 
 Status WordSplitter::Finish(const WordSink& sink) {
+  // What was cut did not go on as a character that matters.
+  const std::string rest = std::exchange(cut_, std::string());
+  KINGLET_RETURN_IF_ERROR(Split(rest, sink));
   KINGLET_RETURN_IF_ERROR(EndWord("", sink));
   if (!std::exchange(open_line_, false)) return Status();
   return sink(kEndOfLine, line_++);

@@ -21,12 +21,21 @@ inline constexpr std::string_view kSentenceEnd = "</s>";
 // separators 0x1c to 0x1f.
 bool IsAsciiSpace(char c);
 
+// How many bytes of `text` are the white-space character that it begins with; 0: it begins with
+// another one. White space is what str.split() splits at: also no-break spaces, those of other
+// widths and U+3000.
+size_t SpaceLength(std::string_view text);
+
+// `text` without the byte order mark that it may begin with.
+std::string_view WithoutByteOrderMark(std::string_view text);
+
 // Takes one word and the number of its line, from 1. The word is valid during the call.
 using WordSink = std::function<Status(std::string_view word, uint64_t line)>;
 
-// Splits text that comes in pieces. Each line is split at ASCII white space and kEndOfLine follows;
-// a blank line gives kEndOfLine alone; a last line without newline counts, an empty one after the
-// last newline does not. Lines end with '\n' ('\r' is white space).
+// Splits text that comes in pieces. Each line is split at white space (SpaceLength) and kEndOfLine
+// follows; a blank line gives kEndOfLine alone; a last line without newline counts, an empty one
+// after the last newline does not. Lines end with '\n' ('\r' is white space; Python, which reads a
+// lone '\r' as the end of a line, differs there). A byte order mark before the text is left out.
 class WordSplitter {
  public:
   static constexpr size_t kLongestWord = 65'535;  // bytes of a word in a vocabulary
@@ -38,14 +47,23 @@ class WordSplitter {
   Status Add(std::string_view piece, const WordSink& sink);
   // To be called when the text has ended.
   Status Finish(const WordSink& sink);
+  // Whether the text began with a byte order mark.
+  bool had_mark() const { return had_mark_; }
 
  private:
+  // Bytes at the end of a piece that may be the beginning of a character that the splitter has to
+  // know as a whole.
+  size_t CutBytes(std::string_view piece) const;
+  Status Split(std::string_view piece, const WordSink& sink);
   void Keep(std::string_view text);
   // The current word ends with `tail`; without any letter there is none.
   Status EndWord(std::string_view tail, const WordSink& sink);
 
   size_t kept_;
-  std::string word_;        // what earlier pieces held of the current word
+  std::string word_;  // what earlier pieces held of the current word
+  std::string cut_;   // CutBytes of the last piece
+  bool at_start_ = true;
+  bool had_mark_ = false;
   bool open_line_ = false;  // something follows the last newline
   uint64_t line_ = 1;
 };

@@ -1,10 +1,12 @@
 // Tells the kinds of files apart and reads them.
 #include "converters/tokenizers/tokenizer_file.h"
 
+#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "converters/sources/input_file.h"
 #include "converters/tokenizers/merge_file.h"
@@ -30,7 +32,43 @@ Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view by
   return tables;
 }
 
+struct LeftBeside {
+  std::string_view family;  // what its name begins with
+  std::string_view folder;  // what the name of a folder beside the checkpoint begins with; or none
+  std::string_view file;
+};
+constexpr std::array<LeftBeside, 6> kLeftBeside = {{{"fairseq", "", "bpecodes"},
+                                                    {"fairseq", "", "code"},
+                                                    {"fairseq", "", "sentencepiece.bpe.model"},
+                                                    {"icefall-", "lang_bpe_", "bpe.model"},
+                                                    {"espnet-", "", "bpe.model"},
+                                                    {"speechbrain-", "", "tokenizer.ckpt"}}};
+
 }  // namespace
+
+std::string TokenizerBeside(const std::string& checkpoint, const std::string& family) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(checkpoint).parent_path();
+  std::error_code error;
+  std::vector<std::string> found;
+  const auto look = [&](const fs::path& file) {
+    if (fs::is_regular_file(file, error)) found.push_back(file.string());
+  };
+  for (const LeftBeside& left : kLeftBeside) {
+    if (!family.starts_with(left.family)) continue;
+    if (left.folder.empty()) {
+      look(folder / left.file);
+      continue;
+    }
+    fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      if (entry->path().filename().string().starts_with(left.folder)) {
+        look(entry->path() / left.file);
+      }
+    }
+  }
+  return found.size() == 1 ? found.front() : std::string();
+}
 
 Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
   TextTables tables;

@@ -23,8 +23,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 WORDS, WIDTH, CLASSES = 100, 12, 4
 FULL = "embedding.table"
 DPQ = {"dpq": {"method": "sx", "positions": 4, "query": "embedding.query", "keys": "embedding.keys",
-               "values": "embedding.values", "batch_norm": "choices", "mean": "embedding.batch_norm.running_mean",
-               "variance": "embedding.batch_norm.running_var"}}
+               "values": "embedding.values", "combine": "concatenate", "batch_norm": "choices", "epsilon": 1e-3,
+               "mean": "embedding.batch_norm.running_mean", "variance": "embedding.batch_norm.running_var"}}
 # Embedding, hidden units, max-pool, padding.
 MODELS = {"full": (FULL, 0, False, 0), "full-hidden": (FULL, 9, False, 0), "dpq-max": (DPQ, 0, True, 0),
           "dpq-hidden-max": (DPQ, 7, True, 0)}
@@ -39,7 +39,7 @@ def embedding(table):
 
 def norm(name):
     return {"gain": f"{name}.weight", "offset": f"{name}.bias", "mean": f"{name}.running_mean",
-            "variance": f"{name}.running_var"}
+            "variance": f"{name}.running_var", "epsilon": 1e-3}
 
 
 def recipe(table, hidden, max_pool, padding):
@@ -47,7 +47,7 @@ def recipe(table, hidden, max_pool, padding):
     if hidden:
         classifier["hidden"] = {"input_norm": norm("hidden.0"), "weight": "hidden.2.weight", "bias": "hidden.2.bias",
                                 "output_norm": norm("hidden.3")}
-    return {"embedding": {"table": table}, "classifier": classifier, "unused": ["*.num_batches_tracked"]}
+    return {"embedding": {"scale": 1, "table": table}, "classifier": classifier}
 
 
 def word_lists(padding):

@@ -23,8 +23,9 @@ def recipe_of(config: dict) -> dict:
               "recurrent": {"cell": "lstm", "torch": "lstm.{}", "layers": len(config["lstm"]["units"])},
               "softmax": softmax.recipe_of(config["output"])}
     if "cache" in config:
-        recipe["cache"] = dict(config["cache"])
-    recipe["unused"] = softmax.unused + ["*.num_batches_tracked"]
+        recipe["cache"] = dict(config["cache"], start="first_pair")
+    if softmax.unused:
+        recipe["unused"] = softmax.unused
     return recipe
 
 
@@ -42,7 +43,7 @@ def bins_of(config: dict, prefix: str, words: int) -> list:
     if kind == "full":
         return [{"table": prefix + "table"}]
     if kind == "low_rank":
-        return [{"table": prefix + "table", "projection": prefix + "projection"}]
+        return [{"table": prefix + "table", "projection": matrix(prefix + "projection")}]
     if kind == "adaptive":
         return [band_of(config, prefix, b) for b in range(len(config["band_widths"]))]
     if kind == "binned":
@@ -51,7 +52,8 @@ def bins_of(config: dict, prefix: str, words: int) -> list:
                 for one in bins_of(inner, f"{prefix}bins.{b}.", bounds[b + 1] - bounds[b])]
     if kind == "define":
         layers = [define_layer_of(layer, f"{prefix}layers.{i}.") for i, layer in enumerate(config["layers"])]
-        return [{"table": {"define": {"map": bins_of(config["map"], prefix + "map.", words), "layers": layers}}}]
+        bands = [dict(band, scale=1) for band in bins_of(config["map"], prefix + "map.", words)]
+        return [{"table": {"define": {"map": bands, "entry_layers": 0, "layers": layers}}}]
     if kind == "dpq":
         return [{"table": {"dpq": dpq_of(config, prefix)}}]
     if kind == "coded":
@@ -59,26 +61,32 @@ def bins_of(config: dict, prefix: str, words: int) -> list:
     if kind == "slim" and config["mapping"] == "hashed":
         return [{"table": hashed(prefix, words, config["positions"], config["seed"], "one")}]
     if kind == "slim":
-        return [{"table": {"codes": {"codebook": prefix + "sub_vectors", "codes": prefix + "mapping", "pools": "one"}}}]
+        return [{"table": {"codes": {"codebook": prefix + "sub_vectors", "codes": prefix + "mapping", "pools": "one",
+                                     "combine": "concatenate"}}}]
     if kind == "hashed":
         return [{"table": hashed(prefix, words, config["width"], config["seed"], "one")}]
     raise ValueError(f"no recipe for an embedding of kind {kind!r}")
 
 
+def matrix(name: str) -> dict:
+    """[outputs, inputs]; said even where the shape says it."""
+    return {"tensor": name, "transpose": False}
+
+
 def hashed(prefix: str, words: int, positions: int, seed: int, pools) -> dict:
     return {"hashed": {"codebook": prefix + "sub_vectors", "words": words, "positions": positions, "seed": seed,
-                       "pools": pools}}
+                       "pools": pools, "combine": "concatenate"}}
 
 
 def band_of(config: dict, prefix: str, band: int) -> dict:
     made = {"table": f"{prefix}tables.{band}"}
     if band > 0 or config["project_first"]:
-        made["projection"] = f"{prefix}projections.{band}"
+        made["projection"] = matrix(f"{prefix}projections.{band}")
     return made
 
 
 def define_layer_of(config: dict, prefix: str) -> dict:
-    layer = {"weight": prefix + "weight", "groups": config["groups"],
+    layer = {"weight": prefix + "weight", "layout": "in_out", "groups": config["groups"],
              "weights": "shared" if config["shared"] else "per_group",
              "shuffle": "before_norm" if config["shuffle"] else "none", "activation": config["activation"],
              "order": {"input_first": "input_first", "output_first": "previous_first"}[config["order"]]}
@@ -87,20 +95,20 @@ def define_layer_of(config: dict, prefix: str) -> dict:
     if config["norm"] == "layer":
         layer.update(norm="per_group", gain=prefix + "norm.weight", offset=prefix + "norm.bias",
                      epsilon=config["epsilon"])
-    if config["skip"] == "residual":
-        layer["residual"] = "after_activation"
-    else:
+    layer["residual"] = "after_activation" if config["skip"] == "residual" else "none"
+    if config["skip"] != "residual":
         layer["skip"] = {"none": "none", "concat": "concatenate", "mix": "mix"}[config["skip"]]
     return layer
 
 
 def dpq_of(config: dict, prefix: str) -> dict:
-    dpq = {key: config[key] for key in ("method", "positions", "combine", "batch_norm", "epsilon")}
+    dpq = {key: config[key] for key in ("method", "positions", "combine", "batch_norm")}
     dpq.update(query=prefix + "query", keys=prefix + "keys")
     if config["method"] == "sx":
         dpq["values"] = prefix + "values"
     if config["batch_norm"] != "none":
-        dpq.update(mean=prefix + "batch_norm.running_mean", variance=prefix + "batch_norm.running_var")
+        dpq.update(epsilon=config["epsilon"], mean=prefix + "batch_norm.running_mean",
+                   variance=prefix + "batch_norm.running_var")
     return dpq
 
 
@@ -111,15 +119,18 @@ def coded_of(config: dict, prefix: str) -> dict:
     else:
         codes["codes"] = prefix + "codes"
     if config["combine"] == "mean" and config["projection"]:
-        codes["kernel"] = prefix + "projection"
+        codes["kernel"] = matrix(prefix + "projection")
         if config["bias"]:
             codes["bias"] = prefix + "bias"
         return {"table": {"kd": codes}}
     if config["bias"]:
         raise ValueError("no recipe for coded vectors with a bias, unless they are a mean with a projection")
-    made = {"table": {"codes": dict(codes, combine=config["combine"])}}
+    codes["combine"] = config["combine"]
+    if "codes" in codes and codes["pools"] == "each":
+        codes["indices"] = "pool"
+    made = {"table": {"codes": codes}}
     if config["projection"]:
-        made["projection"] = prefix + "projection"
+        made["projection"] = matrix(prefix + "projection")
     return made
 
 
@@ -163,7 +174,8 @@ class Softmax:
         pools = config["pools"]
         if config["mapping"] == "hashed":
             return hashed("output.", self.words, len(pools), config["seed"], pools)
-        return {"codes": {"codebook": "output.sub_vectors", "codes": "output.mapping", "pools": pools}}
+        return {"codes": {"codebook": "output.sub_vectors", "codes": "output.mapping", "combine": "concatenate",
+                          "pools": pools, "indices": "pool"}}
 
     def adaptive(self, config: dict) -> dict:
         parts = []
@@ -175,13 +187,15 @@ class Softmax:
                 part["bias"] = f"output.biases.{b}"
             parts.append(part)
         clusters = {"weight": "output.cluster_weight", "order": config["cluster_order"]}
+        if "projection" in parts[0]:
+            clusters["reads"] = "projected"
         if config["cluster_bias"]:
             clusters["bias"] = "output.cluster_bias"
         return {"head": parts[0], "clusters": clusters, "tails": parts[1:]}
 
     @staticmethod
     def class_factored(config: dict) -> dict:
-        clusters = {"weight": "output.class_table"}
+        clusters = {"weight": "output.class_table", "order": "forward"}
         if config["bias"]:
             clusters["bias"] = "output.class_bias"
         tails, begin = [], 0

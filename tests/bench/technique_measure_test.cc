@@ -43,7 +43,7 @@ TEST(TechniqueMeasure, SaysWhatTheCommandSays) {
   options.vocabulary = demo + "/vocab.txt";
   options.cache_capacity = 0;
   options.output = folder.Path("m.kgl");
-  const auto found = MeasureTechnique(options, folder.Path("text.txt"));
+  const auto found = MeasureTechnique(options, {folder.Path("text.txt")});
   ASSERT_TRUE(found.ok()) << found.status().message();
   EXPECT_EQ(found->file_bytes, folder.Read("m.kgl").size());
   const auto lines = folder.Run("score m.kgl --text text.txt --json").Json();
@@ -52,11 +52,26 @@ TEST(TechniqueMeasure, SaysWhatTheCommandSays) {
 
   folder.Write("one.txt", "the");
   options.output = folder.Path("n.kgl");
-  EXPECT_TRUE(MeasureTechnique(options, folder.Path("one.txt")).ok());  // "the <eos>"
+  EXPECT_TRUE(MeasureTechnique(options, {folder.Path("one.txt")}).ok());  // "the <eos>"
   folder.Write("none.txt", "");
-  EXPECT_FALSE(MeasureTechnique(options, folder.Path("none.txt")).ok());
+  EXPECT_FALSE(MeasureTechnique(options, {folder.Path("none.txt")}).ok());
   options.checkpoint = folder.Path("missing.pt");
-  EXPECT_FALSE(MeasureTechnique(options, folder.Path("text.txt")).ok());
+  EXPECT_FALSE(MeasureTechnique(options, {folder.Path("text.txt")}).ok());
+}
+
+// Ids instead of words; behind a start token the first of them is scored too.
+TEST(TechniqueMeasure, AModelWithAStartToken) {
+  const std::string data = KINGLET_TEST_DATA "/fairseq-variants/cfg-characters-plain";
+  const CommandFolder folder;
+  ConvertOptions options;
+  options.checkpoint = data + "/model.pt";
+  options.output = folder.Path("m.kgl");
+  const auto found = MeasureTechnique(options, {data + "/tokens.txt", true});
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->tables.input, 40 * 16 * 4u);
+  const auto lines = folder.Run("score m.kgl --json --ids " + data + "/tokens.txt").Json();
+  EXPECT_EQ(lines.back()["scored"], 60);
+  EXPECT_NEAR(found->perplexity / lines.back()["ppl"].get<double>(), 1, 1e-7);
 }
 
 }  // namespace

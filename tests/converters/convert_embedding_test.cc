@@ -132,7 +132,8 @@ class RefusedEmbedding : public testing::Test {
 };
 
 TEST_F(RefusedEmbedding, RecipesThatCannotBe) {
-  const std::string embedding = R"({"embedding": {"table": "embedding.table"}, "unused": ["*"])";
+  const std::string embedding =
+      R"({"embedding": {"scale": 1, "table": "embedding.table"}, "unused": ["*"])";
   EXPECT_TRUE(ConvertBy(embedding + "}").ok());
   const auto classifier = [&](const std::string& members) {
     return Refusal(embedding + R"(, "classifier": {)" + members + "}}");
@@ -141,10 +142,13 @@ TEST_F(RefusedEmbedding, RecipesThatCannotBe) {
       classifier(R"("weight": "hidden.2.weight", "padding": 100)").find("classifier, padding"),
       std::string::npos);
   EXPECT_NE(classifier(R"("padding": 0)").find("weight"), std::string::npos);
-  EXPECT_NE(classifier(R"("weight": "output.weight")").find("shape [4, 12]"), std::string::npos);
-  EXPECT_NE(classifier(R"("weight": "output.weight", "hidden": {"weight": "hidden.2.weight"})")
-                .find("input_norm"),
+  EXPECT_NE(classifier(R"("padding": "none", "weight": "output.weight")").find("shape [4, 12]"),
             std::string::npos);
+  EXPECT_NE(
+      classifier(
+          R"("padding": 0, "weight": "output.weight", "hidden": {"weight": "hidden.2.weight"})")
+          .find("input_norm"),
+      std::string::npos);
   EXPECT_NE(Refusal(embedding + R"(, "classifier": {"weight": "output.weight"}, "cache": {}})")
                 .find("/classifier"),
             std::string::npos);

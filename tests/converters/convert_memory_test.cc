@@ -106,8 +106,9 @@ TEST(RecipeMemory, TensorsAreReadOneByOne) {
   ConvertOptions options;
   options.checkpoint = WriteSafetensors(folder, {tensor("in", kWords), tensor("ih", 4 * kWidth),
                                                  tensor("hh", 4 * kWidth), tensor("out", kWords)});
-  options.recipe = folder.Write("recipe.json", R"({"embedding": {"table": "in"},
-      "recurrent": {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
+  options.recipe = folder.Write("recipe.json", R"({"embedding": {"scale": 1, "table": "in"},
+      "recurrent": {"cell": "lstm", "gates": "ifgo", "forget_bias": 0,
+      "layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
       "softmax": {"table": "out"}})");
   options.output = folder.Path("model.kgl");
   options.bits = 9;

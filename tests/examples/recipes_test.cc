@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -58,6 +59,92 @@ TEST_P(ReferenceRecipe, EqualsPyTorch) {
 }
 INSTANTIATE_TEST_SUITE_P(All, ReferenceRecipe, testing::Values("define", "dpq", "slim"),
                          [](const auto& instance) { return std::string(instance.param); });
+
+// Recipes whose layers are listed by tensor: the right order of gates and the right forget bias
+// give the golden values, any other order gives others, and none is refused.
+class ListedLayers : public testing::Test {
+ protected:
+  Outcome Converted(const std::string& folder, const std::string& checkpoint,
+                    const std::string& recipe) const {
+    folder_.Write("r.json", recipe);
+    return folder_.Run("convert " + folder + checkpoint + " -o m.kgl --recipe r.json --golden " +
+                       folder + "golden_f64.tsv --ids " + folder + "tokens.txt --tolerance 1e-6");
+  }
+  const CommandFolder folder_;
+};
+
+TEST_F(ListedLayers, OfPyTorchAreInPyTorchsOrder) {
+  const auto with = [&](const std::string& gates) {
+    return Converted(KINGLET_TEST_DATA "/kinglet-torch/full/", "model.pt",
+                     R"({"embedding": {"scale": 1, "table": "input.table"},
+  "recurrent": {"cell": "lstm", )" +
+                         gates + R"("layers": [
+    {"input_weight": "lstm.0.weight_ih_l0", "input_bias": "lstm.0.bias_ih_l0",
+     "recurrent_weight": {"tensor": "lstm.0.weight_hh_l0", "transpose": false},
+     "recurrent_bias": "lstm.0.bias_hh_l0"},
+    {"input_weight": "lstm.1.weight_ih_l0", "input_bias": "lstm.1.bias_ih_l0",
+     "recurrent_weight": "lstm.1.weight_hh_l0", "recurrent_bias": "lstm.1.bias_hh_l0"}]},
+  "softmax": {"table": "output.table", "bias": "output.bias"}})");
+  };
+  const Outcome right = with(R"("gates": "ifgo", "forget_bias": 0, )");
+  EXPECT_EQ(right.exit_status, 0) << right.error;
+  EXPECT_NE(with(R"("gates": "ijfo", "forget_bias": 0, )").error.find("golden"), std::string::npos);
+  EXPECT_NE(with(R"("gates": "ifgo", "forget_bias": 1, )").error.find("golden"), std::string::npos);
+  const Outcome none = with("");
+  EXPECT_EQ(none.exit_status, 1);
+  EXPECT_NE(
+      none.error.find(
+          "recipe: r.json, line 2, column 16, /recurrent: expected \"gates\", the order of the "
+          "gates' blocks of rows: \"ifgo\" (PyTorch, Keras) or \"ijfo\" (TensorFlow's LSTM "
+          "cells), found none"),
+      std::string::npos)
+      << none.error;
+}
+
+TEST_F(ListedLayers, OfTensorFlowAreInTensorFlowsOrder) {
+  // Two layers of 10 units, a forget bias of 1, DPQ-SX that averages whole vectors.
+  const auto with = [&](const std::string& gates) {
+    return Converted(KINGLET_TEST_DATA "/recurrent-variants/zaremba-dpq-sx-additive-forget/",
+                     "model.npz",
+                     R"({"embedding": {"scale": 1, "table": {"dpq": {
+  "method": "sx", "positions": 5, "combine": "mean", "batch_norm": "choices", "epsilon": 0.001,
+  "query": "Model/kdq_emb/query_wemb", "keys": "Model/kdq_emb/centroids_k",
+  "values": "Model/kdq_emb/centroids_v",
+  "mean": "Model/kdq_emb/batch_normalization/moving_mean",
+  "variance": "Model/kdq_emb/batch_normalization/moving_variance"}}},
+"recurrent": {"cell": "lstm", )" +
+                         gates +
+                         R"("layers": [
+  {"input_weight": {"tensor": "Model/RNN/layer_0/rnn/lstm_cell/kernel", "rows": [0, 10],
+                    "transpose": true},
+   "recurrent_weight": {"tensor": "Model/RNN/layer_0/rnn/lstm_cell/kernel", "rows": [10, 20],
+                        "transpose": true},
+   "input_bias": "Model/RNN/layer_0/rnn/lstm_cell/bias"}]},
+"softmax": {"table": {"tensor": "Model/softmax_w", "transpose": true},
+            "bias": "Model/softmax_b"}})");
+  };
+  const Outcome right = with(R"("gates": "ijfo", "forget_bias": 1, )");
+  EXPECT_EQ(right.exit_status, 0) << right.error;
+  EXPECT_NE(with(R"("gates": "ifgo", "forget_bias": 1, )").error.find("golden"), std::string::npos);
+  EXPECT_NE(with(R"("gates": "ijfo", "forget_bias": 0, )").error.find("golden"), std::string::npos);
+  EXPECT_NE(with("").error.find("\"ifgo\" (PyTorch, Keras) or \"ijfo\""), std::string::npos);
+  EXPECT_NE(with(R"("gates": "ijfo", )").error.find("expected \"forget_bias\""), std::string::npos);
+}
+
+// The DPQ authors' language model by a recipe, from an .npz and from TensorFlow's own checkpoint.
+TEST(DpqLanguageModel, EqualsTheOriginalProgramByARecipe) {
+  const char* more = std::getenv("KINGLET_CHECKPOINTS");
+  const std::string data = std::string(more == nullptr ? "" : more) + "/dpq-lm-sx/";
+  if (more == nullptr || !fs::exists(data)) GTEST_SKIP() << "KINGLET_CHECKPOINTS has none";
+  const CommandFolder folder;
+  for (const char* name : {"model.npz", "model-3860", "model-3860.index"}) {
+    const Outcome converted =
+        folder.Run("convert " + data + name + " -o m.kgl --recipe " + RecipePath("dpq-lm") +
+                   " --vocab " + data + "vocab.txt --golden " + data + "golden_f64.tsv --ids " +
+                   data + "tokens.txt --tolerance 1e-6");
+    EXPECT_EQ(converted.exit_status, 0) << converted.error;
+  }
+}
 
 // The DeFINE unit stays in the file; the numbers are the same.
 TEST(ReferenceDefine, EqualsPyTorchWithItsUnitKept) {

@@ -414,8 +414,8 @@ class Composition(WithSeed):
             "embedding": {"scale": 2.5, "bins": [{"table": "input.table"}]},
             "recurrent": {"cell": "lstm", "torch": "lstm.{}", "layers": 2},
             "softmax": {"table": "input.table"},
-            "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25},
-            "unused": ["output.table", "*.num_batches_tracked"]})
+            "cache": {"capacity": 3, "theta": 0.5, "lambda": 0.25, "start": "first_pair"},
+            "unused": ["output.table"]})
 
     def test_no_recipe_is_made_of_what_kinglet_cannot_run(self):
         plain = {"vocabulary": 20, "scale": 1.0, "tied": [], "input": {"kind": "full", "width": 4},

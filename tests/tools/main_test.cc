@@ -88,7 +88,7 @@ TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {
   folder_.Write("empty", "");
   for (const std::string command :
-       {"score %s --ids ids.txt", "predict %s", "count %s", "inspect %s", "verify %s"}) {
+       {"score %s --ids ids.txt", "predict %s", "count %s", "verify %s"}) {
     for (const std::string name : {"missing.kgl", ".", "empty", "ids.txt", "/dev/null"}) {
       std::string arguments = command;
       arguments.replace(arguments.find("%s"), 2, name);

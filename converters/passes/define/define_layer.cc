@@ -8,38 +8,9 @@
 namespace kinglet {
 namespace {
 
-// Outputs and words of a tile: its sums stay in registers.
-constexpr size_t kTileRows = 4, kTileWords = 4;
-// Inputs of a panel: with its block of words it stays in the second-level cache.
-constexpr uint64_t kPanel = 256;
-
-using Panel = std::array<double, kPanel * kTileRows>;
-
-// Adds `count` products to each sum of a tile, in order.
-void AddPanel(const Panel& panel, uint64_t count, const double* input, double* output) {
-  double sums[kTileRows][kTileWords];
-  for (size_t row = 0; row < kTileRows; ++row) {
-    for (size_t word = 0; word < kTileWords; ++word) {
-      sums[row][word] = output[row * kDefineBlock + word];
-    }
-  }
-  for (uint64_t i = 0; i < count; ++i) {
-    for (size_t row = 0; row < kTileRows; ++row) {
-      for (size_t word = 0; word < kTileWords; ++word) {
-        sums[row][word] += panel[i * kTileRows + row] * input[i * kDefineBlock + word];
-      }
-    }
-  }
-  for (size_t row = 0; row < kTileRows; ++row) {
-    for (size_t word = 0; word < kTileWords; ++word) {
-      output[row * kDefineBlock + word] = sums[row][word];
-    }
-  }
-}
-
 void CopyFeatures(const FeatureBlock& from, uint64_t first, uint64_t count, FeatureBlock& to,
                   uint64_t to_first) {
-  std::copy_n(from.Feature(first), count * kDefineBlock, to.Feature(to_first));
+  std::copy_n(from.Feature(first), count * kBlockWords, to.Feature(to_first));
 }
 
 // Chunk j of `first` followed by chunk j of `second`, for each of `chunks`.
@@ -57,7 +28,7 @@ void AddBias(const DefineLayer& layer, std::span<const float> bias, FeatureBlock
   for (uint64_t feature = 0; feature < layer.out; ++feature) {
     const double value = bias[feature % bias.size()];
     double* words = block.Feature(feature);
-    for (size_t word = 0; word < kDefineBlock; ++word) words[word] += value;
+    for (size_t word = 0; word < kBlockWords; ++word) words[word] += value;
   }
 }
 
@@ -73,29 +44,29 @@ void ShuffleFeatures(const DefineLayer& layer, const FeatureBlock& from, Feature
 // Layer normalisation of `width` adjacent features.
 void NormaliseFeatures(const DefineLayer& layer, const DefineWeights& weights, uint64_t width,
                        double* features) {
-  using Words = std::array<double, kDefineBlock>;
+  using Words = std::array<double, kBlockWords>;
   Words mean = {}, variance = {};
   for (uint64_t f = 0; f < width; ++f) {
-    for (size_t word = 0; word < kDefineBlock; ++word) {
-      mean[word] += features[f * kDefineBlock + word];
+    for (size_t word = 0; word < kBlockWords; ++word) {
+      mean[word] += features[f * kBlockWords + word];
     }
   }
   for (double& value : mean) value /= static_cast<double>(width);
   for (uint64_t f = 0; f < width; ++f) {
-    for (size_t word = 0; word < kDefineBlock; ++word) {
-      const double centred = features[f * kDefineBlock + word] - mean[word];
+    for (size_t word = 0; word < kBlockWords; ++word) {
+      const double centred = features[f * kBlockWords + word] - mean[word];
       variance[word] += centred * centred;
     }
   }
   Words deviation;
-  for (size_t word = 0; word < kDefineBlock; ++word) {
+  for (size_t word = 0; word < kBlockWords; ++word) {
     deviation[word] = std::sqrt(variance[word] / static_cast<double>(width) + layer.norm_epsilon);
   }
   for (uint64_t f = 0; f < width; ++f) {
     const double gain = weights.norm_gain.empty() ? 1.0 : weights.norm_gain[f];
     const double offset = weights.norm_offset.empty() ? 0.0 : weights.norm_offset[f];
-    double* words = features + f * kDefineBlock;
-    for (size_t word = 0; word < kDefineBlock; ++word) {
+    double* words = features + f * kBlockWords;
+    for (size_t word = 0; word < kBlockWords; ++word) {
       words[word] = (words[word] - mean[word]) / deviation[word] * gain + offset;
     }
   }
@@ -134,39 +105,11 @@ void Activate(DefineLayer::Activation activation, std::span<double> values) {
 
 void AddFeatures(const FeatureBlock& from, uint64_t features, FeatureBlock& to) {
   const double* source = from.Feature(0);
-  std::transform(source, source + features * kDefineBlock, to.Feature(0), to.Feature(0),
+  std::transform(source, source + features * kBlockWords, to.Feature(0), to.Feature(0),
                  [](double a, double b) { return a + b; });
 }
 
 }  // namespace
-
-void MultiplyBlock(const float* matrix, uint64_t rows, uint64_t columns, const double* input,
-                   double* output) {
-  std::fill_n(output, rows * kDefineBlock, 0.0);
-  Panel panel;
-  std::array<double, kTileRows * kDefineBlock> last;  // a tile that reaches beyond the last output
-  for (uint64_t first = 0; first < columns; first += kPanel) {
-    const uint64_t count = std::min(kPanel, columns - first);
-    for (uint64_t row = 0; row < rows; row += kTileRows) {
-      const uint64_t used = std::min<uint64_t>(kTileRows, rows - row);
-      for (uint64_t i = 0; i < count; ++i) {
-        for (uint64_t r = 0; r < kTileRows; ++r) {
-          panel[i * kTileRows + r] = r < used ? matrix[(row + r) * columns + first + i] : 0.0F;
-        }
-      }
-      double* tile = output + row * kDefineBlock;
-      if (used < kTileRows) {
-        last.fill(0);
-        std::copy_n(tile, used * kDefineBlock, last.begin());
-        tile = last.data();
-      }
-      for (size_t word = 0; word < kDefineBlock; word += kTileWords) {
-        AddPanel(panel, count, input + first * kDefineBlock + word, tile + word);
-      }
-      if (used < kTileRows) std::copy_n(tile, used * kDefineBlock, output + row * kDefineBlock);
-    }
-  }
-}
 
 void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const FeatureBlock& e,
                 uint64_t e_width, const FeatureBlock& previous, uint64_t previous_width,
@@ -201,7 +144,7 @@ void ApplyLayer(const DefineLayer& layer, const DefineWeights& weights, const Fe
   if (layer.residual == DefineLayer::Residual::kBeforeActivation) {
     AddFeatures(previous, layer.out, output);
   }
-  Activate(layer.activation, {output.Feature(0), layer.out * kDefineBlock});
+  Activate(layer.activation, {output.Feature(0), layer.out * kBlockWords});
   if (layer.residual == DefineLayer::Residual::kAfterActivation) {
     AddFeatures(previous, layer.out, output);
   }

@@ -65,13 +65,13 @@ class BlockOfWords {
         output_(WidestOf(unit).out) {}
 
   // The table's rows of `count` words of `band`, its word `first` and the next, into `rows`. False
-  // where one is not finite. REQUIRES: count <= kDefineBlock.
+  // where one is not finite. REQUIRES: count <= kBlockWords.
   bool Compute(const DefineBand& band, uint64_t first, uint64_t count, float* rows) {
     LookUp(band, first, count);
     uint64_t e_width = unit_.map_width, width = unit_.map_width;
     for (size_t index = 0; index < unit_.layers.size(); ++index) {
       if (index == unit_.entry_layers) {
-        std::copy_n(previous_.Feature(0), width * kDefineBlock, e_.Feature(0));
+        std::copy_n(previous_.Feature(0), width * kBlockWords, e_.Feature(0));
         e_width = width;
       }
       ApplyLayer(unit_.layers[index], weights_[index], e_, e_width, previous_, width, joined_,
@@ -97,7 +97,7 @@ class BlockOfWords {
       for (uint64_t word = 0; word < count; ++word) {
         words[word] = band.table[(first + word) * band.width + feature] * band.scale;
       }
-      std::fill(words + count, words + kDefineBlock, 0.0);
+      std::fill(words + count, words + kBlockWords, 0.0);
     }
     if (!band.projection.empty()) {
       MultiplyBlock(band.projection.data(), unit_.map_width, band.width, looked_up_.Feature(0),
@@ -131,7 +131,7 @@ Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& u
 
   std::vector<float> table(words * width);
   // What threads need is allocated before they start: they must not throw.
-  threads = std::min<size_t>(threads, words / kDefineBlock + 1);
+  threads = std::min<size_t>(threads, words / kBlockWords + 1);
   std::vector<BlockOfWords> blocks;
   blocks.reserve(threads);
   for (size_t share = 0; share < threads; ++share) blocks.emplace_back(map, unit, weights);
@@ -139,9 +139,9 @@ Result<std::vector<float>> DefineTable(const DefineMap& map, const DefineUnit& u
   RunShares(threads, [&](size_t share) {
     uint64_t turn = 0, band_first = 0;
     for (const DefineBand& band : map) {
-      for (uint64_t first = 0; first < band.words; first += kDefineBlock, ++turn) {
+      for (uint64_t first = 0; first < band.words; first += kBlockWords, ++turn) {
         if (turn % threads != share) continue;
-        const uint64_t count = std::min<uint64_t>(kDefineBlock, band.words - first);
+        const uint64_t count = std::min<uint64_t>(kBlockWords, band.words - first);
         const uint64_t row = band_first + first;
         if (!blocks[share].Compute(band, first, count, table.data() + row * width)) {
           bad[share] = std::min(bad[share], row);

@@ -31,7 +31,7 @@ uint64_t Words(const DefineMap& map);
 inline constexpr uint64_t kLargestDefineTable = uint64_t{1} << 32;
 
 // The table [V, m]: every word's vector in double precision, rounded once to float32. The same bits
-// for any number of threads. Beside the table, each thread holds a block of kDefineBlock words at
+// for any number of threads. Beside the table, each thread holds a block of kBlockWords words at
 // the unit's widths. Errors: as CheckUnit and CheckWeights; KINGLET_INVALID_CHECKPOINT for a map
 // that does not fit the unit or a table that is too large; KINGLET_NOT_FINITE, naming the word, for
 // a vector that float32 cannot hold. REQUIRES: threads >= 1.

@@ -166,9 +166,8 @@ TEST(FairseqConfig, Sizes) {
 }
 
 TEST(FairseqConfig, OtherNetworks) {
-  for (const char* name :
-       {"character_embeddings", "layernorm_embedding", "no_token_positional_embeddings",
-        "add_bos_token", "scale_attn", "scale_fc", "scale_heads", "scale_resids"}) {
+  for (const char* name : {"layernorm_embedding", "no_token_positional_embeddings", "add_bos_token",
+                           "scale_attn", "scale_fc", "scale_heads", "scale_resids"}) {
     FairseqNodes nodes;
     nodes.Set(name, false);
     EXPECT_EQ(Read(nodes).layers, 2u);
@@ -188,6 +187,100 @@ TEST(FairseqConfig, OtherNetworks) {
   ExpectRefused(nodes, "activation_fn: expected relu, found 'gelu'", KINGLET_UNSUPPORTED);
   nodes.Remove("activation_fn");
   EXPECT_EQ(Read(nodes).layers, 2u);
+}
+
+// A character CNN of the given filters, nothing tied.
+FairseqNodes Characters() {
+  FairseqNodes nodes;
+  nodes.Set("character_embeddings", true);
+  nodes.Set("tie_adaptive_weights", false);
+  nodes.Set("tie_adaptive_proj", false);
+  return nodes;
+}
+
+using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
+
+Pairs FiltersOf(const FairseqConfig& config) {
+  Pairs pairs;
+  if (!config.characters) return pairs;
+  for (const auto& [width, channels] : config.characters->filters) {
+    pairs.emplace_back(width, channels);
+  }
+  return pairs;
+}
+
+TEST(FairseqConfig, CharactersHaveFairseqsDefaults) {
+  FairseqNodes nodes = Characters();
+  const FairseqConfig config = Read(nodes);
+  EXPECT_EQ(FiltersOf(config),
+            (Pairs{{1, 64}, {2, 128}, {3, 192}, {4, 256}, {5, 256}, {6, 256}, {7, 256}}));
+  ASSERT_TRUE(config.characters.has_value());
+  EXPECT_EQ(config.characters->vector_width, 4u);
+  EXPECT_EQ(config.characters->highway_layers, 2u);
+  EXPECT_TRUE(config.input.cutoffs.empty());  // adaptive_input counts for nothing
+  EXPECT_EQ(config.output.cutoffs, (Words{12, 26}));
+  for (const int64_t layers : {0, 1, 7}) {
+    nodes.Set("char_embedder_highway_layers", layers);
+    EXPECT_EQ(Read(nodes).characters->highway_layers, static_cast<uint32_t>(layers));
+  }
+  nodes.Set("character_embedding_dim", int64_t{128});
+  EXPECT_EQ(Read(nodes).characters->vector_width, 128u);
+  nodes.Set("character_embeddings", false);
+  EXPECT_FALSE(Read(nodes).characters.has_value());
+}
+
+TEST(FairseqConfig, FormsOfFilters) {
+  FairseqNodes nodes = Characters();
+  for (const char* text : {"[(1, 12), (50, 16)]", "[(1,12),(50,16)]", "((1, 12), (50, 16))",
+                           "(1, 12), (50, 16)", "[[1, 12], [50, 16],]"}) {
+    nodes.Set("character_filters", std::string(text));
+    EXPECT_EQ(FiltersOf(Read(nodes)), (Pairs{{1, 12}, {50, 16}})) << text;
+  }
+  nodes.Set("character_filters", std::string("[(3, 4)]"));
+  EXPECT_EQ(FiltersOf(Read(nodes)), (Pairs{{3, 4}}));
+  for (const char* text : {"[1, 12]", "[(1, 12) (2, 3)]", "[(1, 12), 2]", "[(1, (12, 3))]", "(1, 2",
+                           "[(1, 12), (2, 3, 4)]", "[(1,)]", "[]", "()", "", "[(a, 2)]",
+                           "[(1.5, 2)]", "[(1, 12)]]", "__import__('os')"}) {
+    nodes.Set("character_filters", std::string(text));
+    ExpectRefused(nodes,
+                  "character_filters: expected a list of pairs (width, channels), widths "
+                  "from 1 to 50, found ");
+  }
+  for (const char* text : {"[(0, 12)]", "[(51, 12)]", "[(-1, 12)]", "[(1, 0)]", "[(1, 2000000)]"}) {
+    nodes.Set("character_filters", std::string(text));
+    ExpectRefused(nodes, "character_filters: expected 1 to ");
+  }
+  nodes.Set("character_filters", int64_t{3});
+  ExpectRefused(nodes, "character_filters: expected a list of pairs");
+  nodes.SetList("character_filters", {std::string("(1, 2)")});
+  ExpectRefused(nodes, "character_filters: expected a list of pairs");
+  nodes.SetList("character_filters", {});
+  ExpectRefused(nodes, "character_filters: expected a list of pairs");
+  PickleNode one{int64_t{1}}, twelve{int64_t{12}}, pair{PickleList{{&one, &twelve}}};
+  nodes.Set("character_filters", PickleList{{&pair, &pair}});
+  EXPECT_EQ(FiltersOf(Read(nodes)), (Pairs{{1, 12}, {1, 12}}));
+}
+
+TEST(FairseqConfig, CharactersThatCannotBe) {
+  const auto expect = [](const char* name, FairseqNodes::Value value, const std::string& part) {
+    FairseqNodes nodes = Characters();
+    nodes.Set(name, std::move(value));
+    ExpectRefused(nodes, part);
+  };
+  expect("tie_adaptive_weights", true,
+         "tie_adaptive_weights: expected False, as the input is computed from characters");
+  expect("char_embedder_highway_layers", int64_t{-1},
+         "char_embedder_highway_layers: expected 1 to 4096, found -1");
+  expect("char_embedder_highway_layers", int64_t{1} << 40, "char_embedder_highway_layers");
+  expect("char_embedder_highway_layers", std::string("2"), "char_embedder_highway_layers");
+  expect("character_embedding_dim", int64_t{0}, "character_embedding_dim");
+  expect("character_embeddings", std::string("yes"), "character_embeddings");
+  FairseqNodes plain = Characters();
+  plain.Remove("adaptive_softmax_cutoff");
+  EXPECT_TRUE(Read(plain).characters.has_value());
+  plain.Set("share_decoder_input_output_embed", true);
+  ExpectRefused(plain,
+                "share_decoder_input_output_embed: expected False, as the input is computed");
 }
 
 TEST(FairseqConfig, TiesThatCannotBe) {

@@ -49,11 +49,12 @@ struct Ends {
   std::vector<float> Values(TensorId id) const { return DecodedValues(draft.tensors[id]); }
 };
 
-Ends Describe(const FairseqConfig& config, const RecurrentSource& source) {
+Ends Describe(const FairseqConfig& config, const RecurrentSource& source,
+              const FairseqDictionary& dictionary = {}) {
   Ends ends;
   const SourceWeights weights = source.Weights();
   DraftBuilder builder(weights);
-  FairseqTables tables(config, builder);
+  FairseqTables tables(config, dictionary, builder);
   ends.status = [&]() -> Status {
     KINGLET_ASSIGN_OR_RETURN(ends.embedding, tables.DescribeEmbedding());
     KINGLET_ASSIGN_OR_RETURN(ends.softmax, tables.DescribeSoftmax());
@@ -242,11 +243,76 @@ TEST(FairseqTables, WhatIsMissingIsNamedAndCrashesNothing) {
   ExpectRefused(Describe(plain, {}), "missing decoder.embed_tokens.weight");
 }
 
+// The head and the clusters read the projected state; each tail's projection is multiplied with the
+// projection before it.
 TEST(FairseqTables, AnAdaptiveSoftmaxBehindAProjection) {
   FairseqConfig config = Adaptive();
   config.output_width = 8;
-  ExpectRefused(Describe(config, AdaptiveInput()), "decoder_output_dim: expected 16",
-                KINGLET_UNSUPPORTED);
+  RecurrentSource source = AdaptiveInput();
+  source.Add("decoder.project_out_dim.weight", {8, 16});
+  source.Add(kSoftmax + "head.weight", {14, 8});
+  source.Add(kSoftmax + "tail.0.0.weight", {4, 8});
+  source.Add(kSoftmax + "tail.0.2.weight", {14, 4});
+  source.Add(kSoftmax + "tail.1.0.weight", {2, 8});
+  source.Add(kSoftmax + "tail.1.2.weight", {14, 2});
+  const Ends ends = Describe(config, source);
+  ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+  const std::vector<float> before = source.Values("decoder.project_out_dim.weight");
+  EXPECT_EQ(ends.Values(*ends.softmax.head_projection), before);
+  EXPECT_EQ(ends.draft.tensors[*ends.softmax.cluster_weight].shape, (Shape{2, 8}));
+  const std::vector<float> second = source.Values(kSoftmax + "tail.1.0.weight");
+  const std::vector<float> found = ends.Values(*ends.softmax.tails[1].projection);
+  ASSERT_EQ(ends.draft.tensors[*ends.softmax.tails[1].projection].shape, (Shape{2, 16}));
+  for (size_t row = 0; row < 2; ++row) {
+    for (size_t column = 0; column < 16; ++column) {
+      double sum = 0;
+      for (size_t i = 0; i < 8; ++i) sum += double{second[row * 8 + i]} * before[i * 16 + column];
+      EXPECT_EQ(found[row * 16 + column], static_cast<float>(sum)) << row << " " << column;
+    }
+  }
+  source.Remove("decoder.project_out_dim.weight");
+  ExpectRefused(Describe(config, source), "missing decoder.project_out_dim.weight");
+}
+
+// Two filters and no highway layer; the tensors' names are those of fairseq_characters_test.cc.
+TEST(FairseqTables, ACharacterTableHasTheSoftmaxsWords) {
+  FairseqConfig config;
+  config.width = config.output_width = 16;
+  config.input_width = 5;  // plays no part
+  config.characters = FairseqCharacters{2, {{1, 3}}, 0};
+  RecurrentSource source;
+  const std::string name = "decoder.embed_tokens.";
+  source.Add(name + "char_embeddings.weight", {257, 2});
+  source.Add(name + "convolutions.0.weight", {3, 2, 1});
+  source.Add(name + "convolutions.0.bias", {3});
+  source.Add(name + "projection.weight", {16, 3});
+  source.Add(name + "projection.bias", {16});
+  source.Add(name + "symbol_embeddings", {2, 16});
+  FairseqDictionary dictionary{"dict.txt", {"<s>", "<pad>", "</s>", "<unk>", "a", "b"}};
+  for (const bool adaptive : {false, true}) {
+    RecurrentSource both = source;
+    if (adaptive) {
+      config.output = {{4}, 2};
+      both.Add(kSoftmax + "head.weight", {5, 16});
+      both.Add(kSoftmax + "tail.0.0.weight", {8, 16});
+      both.Add(kSoftmax + "tail.0.2.weight", {2, 8});
+    } else {
+      both.Add("decoder.output_projection.weight", {6, 16});
+    }
+    const Ends ends = Describe(config, both, dictionary);
+    ASSERT_TRUE(ends.status.ok()) << ends.status.message();
+    EXPECT_EQ(ends.words, 6u);
+    ASSERT_EQ(ends.embedding.bins.size(), 1u);
+    EXPECT_FALSE(ends.embedding.bins[0].projection.has_value());
+    EXPECT_EQ(ends.embedding.scale, 4.0);
+    EXPECT_EQ(ends.draft.tensors[ends.embedding.bins[0].table].shape, (Shape{6, 16}));
+    FairseqDictionary other = dictionary;
+    other.words.push_back("c");
+    ExpectRefused(Describe(config, both, other),
+                  "dictionary: dict.txt: expected 6 words as the softmax has");
+    both.Remove(adaptive ? kSoftmax + "tail.0.2.weight" : "decoder.output_projection.weight");
+    ExpectRefused(Describe(config, both, dictionary), "missing decoder.");
+  }
 }
 
 }  // namespace

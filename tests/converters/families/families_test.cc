@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "converters/families/name_match.h"
 #include "tests/converters/synthetic.h"
 
 namespace kinglet::families_test {
@@ -79,12 +80,21 @@ TEST(ChooseFamily, SaysWhatWasFoundAndWhatIsKnown) {
   const Status none = ChooseFamily("", "m.pth", Named({})).status();
   EXPECT_EQ(none.code(), KINGLET_UNSUPPORTED);
   EXPECT_EQ(none.message(), "checkpoint: m.pth: expected a family that this build recognises (" +
-                                FamilyNames() + "), found a state dict of 0 tensors");
+                                FamiliesByFit({}) +
+                                "), found a state dict of 0 tensors (`kinglet inspect` shows all "
+                                "names; a --recipe reads any)");
   const Status other =
       ChooseFamily("", "m.pth", Named({"rnn.0", "rnn.1", "decoder", "d", "e", "f"})).status();
   EXPECT_NE(other.message().find("found a state dict of 6 tensors: "), std::string::npos);
   EXPECT_NE(other.message().find("rnn.1"), std::string::npos);
-  EXPECT_TRUE(other.message().ends_with(", ...")) << other.message();
+  EXPECT_NE(other.message().find(", ... (`kinglet inspect`"), std::string::npos);
+  const Status near = ChooseFamily("", "m.pth",
+                                   Named({"rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
+                                          "rnn.bias_hh_l0", "decoder.weight", "decoder.bias"}))
+                          .status();
+  EXPECT_NE(near.message().find("; nearest is pytorch-examples, which misses 'encoder.weight' ("),
+            std::string::npos)
+      << near.message();
 }
 
 }  // namespace

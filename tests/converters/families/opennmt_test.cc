@@ -205,10 +205,13 @@ TEST(OpenNmt, ARecipeDeclaresUnitsThatTheFamilyDoesNotKnow) {
     };
     const auto band = [&](const std::string& index) {
       return R"({"table": ")" + name + "embeddings.embeds." + index +
-             R"(.weight", "projection": ")" + name + "embeddings.projcs." + index + R"(.weight"})";
+             R"(.weight", "scale": 1, "projection": {"transpose": false, "tensor": ")" + name +
+             "embeddings.projcs." + index + R"(.weight"}})";
     };
     return "\"" + name + R"(weight": {"define": {"map": [)" + band("0") + ", " + band("1") +
-           R"(], "layers": [)" + layer("define.weights.0", 4, R"(, "weights": "shared")") + ", " +
+           R"(], "entry_layers": 0, "every_layer": {"shuffle": "none", "activation": "none",
+                 "residual": "none"}, "layers": [)" +
+           layer("define.weights.0", 4, R"(, "weights": "shared")") + ", " +
            layer("define.weights.1", 2,
                  R"(, "weights": "shared", "skip": "mix", "order": "previous_first")") +
            ", " + layer("define.finalProj", 1, "") + "]}}";

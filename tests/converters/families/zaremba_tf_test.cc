@@ -152,7 +152,7 @@ TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
   source.Remove(Cell(1) + "kernel");
   source.Remove(Cell(1) + "bias");
   source.Add(Cell(2) + "bias", {5});
-  source.Add("Model/kdq_emb/query_wemb", {kWords, kInputs});
+  source.Add("Model/other_emb/query_wemb", {kWords, kInputs});
   source.Remove("Model/full_emb/embedding");
   source.Add("Model/softmax_w", {kUnits + 1, kWords});
   const std::string message = Load(source).status().message();
@@ -160,7 +160,7 @@ TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
       message.find("missing Model/full_emb/embedding, " + Cell(1) + "kernel, " + Cell(1) + "bias"),
       std::string::npos)
       << message;
-  EXPECT_NE(message.find("unused 'Model/kdq_emb/query_wemb'"), std::string::npos) << message;
+  EXPECT_NE(message.find("unused 'Model/other_emb/query_wemb'"), std::string::npos) << message;
   EXPECT_NE(message.find("shape " + Cell(2) + "bias: expected [12], found [5]"), std::string::npos)
       << message;
 
@@ -176,6 +176,114 @@ TEST(ZarembaTf, ReportsAllFaultsAtOnceUnderTheFilesNames) {
     source.Add(Cell(0) + "kernel", shape);
     EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
   }
+}
+
+const std::string kKdq = "Model/kdq_emb/";
+
+// A network with a DPQ embedding of 4 choices at `positions` positions, as wide as `width`.
+RecurrentSource DpqNetwork(uint64_t positions, uint64_t width, uint64_t key_length, bool shared,
+                           uint64_t value_length) {
+  RecurrentSource source = Network(1);
+  source.Remove("Model/full_emb/embedding");
+  source.Add(Cell(0) + "kernel", {width + kUnits, 4 * kUnits});
+  const uint64_t subspaces = shared ? 1 : positions;
+  source.Add(kKdq + "query_wemb", {kWords, positions * key_length});
+  source.Add(kKdq + "centroids_k", {subspaces, 4, key_length});
+  if (value_length > 0) source.Add(kKdq + "centroids_v", {subspaces, 4, value_length});
+  source.Add(kKdq + "batch_normalization/moving_mean", {4});
+  source.Add(kKdq + "batch_normalization/moving_variance", {4});
+  for (float& variance : source.Values(kKdq + "batch_normalization/moving_variance")) variance = 1;
+  return source;
+}
+
+// The values of the networks are checked by convert_recurrent_test.cc.
+TEST(ZarembaTf, OptionsOfADpqEmbeddingFollowFromShapes) {
+  const struct {
+    uint64_t positions, width, key_length;
+    bool shared;
+    uint64_t value_length;  // 0: DPQ-VQ
+    Combine combine;
+    size_t pools;
+    uint64_t length;  // of a sub-vector
+  } cases[] = {{3, 6, 2, false, 2, Combine::kConcatenate, 3, 2},
+               {3, 6, 2, true, 2, Combine::kConcatenate, 1, 2},
+               {3, 6, 5, false, 2, Combine::kConcatenate, 3, 2},
+               {3, 6, 2, false, 6, Combine::kMean, 3, 6},
+               {3, 6, 2, true, 6, Combine::kMean, 1, 6},
+               {3, 6, 2, false, 0, Combine::kConcatenate, 3, 2},
+               {3, 6, 6, true, 0, Combine::kMean, 1, 6},
+               {1, 6, 6, true, 0, Combine::kConcatenate, 1, 6}};
+  for (const auto& one : cases) {
+    const Result<LoadedModel> model =
+        Load(DpqNetwork(one.positions, one.width, one.key_length, one.shared, one.value_length));
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const auto* embedding = FindBlock<AdaptiveEmbedding>(model->draft.description);
+    ASSERT_EQ(embedding->bins.size(), 1u);
+    EXPECT_EQ(embedding->width, one.width);
+    const EncodedTensor& table = model->draft.tensors[embedding->bins[0].table];
+    EXPECT_EQ(table.name, "encoder.weight");
+    EXPECT_EQ(table.shape, (Shape{kWords, one.width}));
+    const CodingScheme& scheme = std::get<Coded>(table.values).scheme;
+    EXPECT_EQ(scheme.combine, one.combine);
+    EXPECT_EQ(scheme.positions, one.positions);
+    EXPECT_EQ(scheme.pools, std::vector<uint32_t>(one.pools, 4));
+    const EncodedTensor& codebook = model->draft.tensors[scheme.codebook];
+    EXPECT_EQ(codebook.name, "encoder.weight.codebook");
+    EXPECT_EQ(codebook.shape, (Shape{4 * one.pools, one.length}));
+  }
+}
+
+TEST(ZarembaTf, DpqEmbeddingsThatDoNotFit) {
+  const auto refusal = [](const RecurrentSource& source) {
+    return Load(source).status().message();
+  };
+  const auto expect = [](const std::string& message, const std::string& part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect(refusal(DpqNetwork(3, 6, 2, false, 3)),
+         "shape Model/kdq_emb/centroids_v: expected [3, 4, n] with n = 6 or, of each of 3 "
+         "positions, its share, found [3, 4, 3]");
+  expect(refusal(DpqNetwork(3, 7, 2, true, 0)),
+         "shape Model/kdq_emb/centroids_k: expected [1, 4, n]");
+  RecurrentSource source = DpqNetwork(3, 6, 2, false, 2);
+  source.Add(kKdq + "batch_normalization/moving_mean", {5});
+  source.Remove(kKdq + "batch_normalization/moving_variance");
+  expect(refusal(source), "missing Model/kdq_emb/batch_normalization/moving_variance");
+  expect(refusal(source),
+         "shape Model/kdq_emb/batch_normalization/moving_mean: expected [4], found [5]");
+  source = DpqNetwork(3, 6, 2, false, 2);
+  source.Add(kKdq + "centroids_k", {2, 4, 2});
+  expect(refusal(source), "centroids_k: expected [D or 1, choices, n] for queries of D n = 6");
+  source.Remove(kKdq + "centroids_k");
+  expect(refusal(source), "missing Model/kdq_emb/centroids_k");
+  for (const std::vector<uint64_t>& shape :
+       {std::vector<uint64_t>{}, {4}, {0, 6}, {7, 0}, {1, 2, 3}, {7, 5}}) {
+    source = DpqNetwork(3, 6, 2, false, 2);
+    source.Add(kKdq + "query_wemb", shape);
+    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+  }
+  for (const std::vector<uint64_t>& shape :
+       {std::vector<uint64_t>{}, {4}, {0, 4, 2}, {3, 0, 2}, {3, 4, 0}, {3, 4}}) {
+    source = DpqNetwork(3, 6, 2, false, 2);
+    source.Add(kKdq + "centroids_k", shape);
+    EXPECT_EQ(Load(source).status().code(), KINGLET_INVALID_CHECKPOINT);
+  }
+  source = DpqNetwork(3, 6, 2, false, 2);
+  source.Add("Model/full_emb/embedding", {kWords, 6});
+  expect(refusal(source), "unused 'Model/full_emb/embedding'");
+}
+
+// Words whose codes float32 might choose otherwise are counted and said.
+TEST(ZarembaTf, NearCodesAreSaid) {
+  RecurrentSource source = DpqNetwork(3, 6, 2, true, 2);
+  for (float& entry : source.Values(kKdq + "centroids_k")) entry = 1;
+  for (float& entry : source.Values(kKdq + "batch_normalization/moving_mean")) entry = 0;
+  const Result<LoadedModel> model = Load(source);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_EQ(model->notes.size(), 2u);
+  EXPECT_NE(model->notes[0].find("'Model/kdq_emb/query_wemb': 21 of 21 codes, of 7 words"),
+            std::string::npos)
+      << model->notes[0];
 }
 
 TEST(ZarembaTf, RefusesWhatItCannotTell) {

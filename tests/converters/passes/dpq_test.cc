@@ -84,7 +84,8 @@ TEST(AssignDpqCodes, EqualsPyTorchInDoublePrecision) {
       const auto result = AssignDpqCodes(example.training, threads);
       ASSERT_TRUE(result.ok()) << name << ": " << result.status().message();
       EXPECT_EQ(result->table.codes, example.codes) << name;
-      EXPECT_EQ(result->near_ties, 0U) << name;
+      EXPECT_EQ(result->near_codes, 0U) << name;
+      EXPECT_GT(result->smallest_gap, 1e-5) << name;
       EXPECT_EQ(result->table.pools.size(), declared.shared ? 1U : 4U) << name;
       EXPECT_LT(LargestDifference(DecodedRows(result->table), example.rows), 1e-15) << name;
     }
@@ -104,7 +105,7 @@ TEST(AssignDpqCodes, WithoutBatchNormCodesDiffer) {
 
 TEST(AssignDpqCodes, TheFirstOfEqualResponsesWinsAndIsReported) {
   // Keys 1 and 3 are the same, key 2 is a little larger than key 0 is.
-  const std::vector<float> keys = {1, 2, 1.0000004F, 2};
+  const std::vector<float> keys = {1, 2, 1.0000002F, 2};
   const std::vector<float> query = {1, -1, 0, 3};
   DpqTraining training = Declared(Response::kDot, true, BatchNorm::kNone, false, 1, 1);
   training.words = 4;
@@ -116,14 +117,39 @@ TEST(AssignDpqCodes, TheFirstOfEqualResponsesWinsAndIsReported) {
   ASSERT_TRUE(result.ok()) << result.status().message();
   // For query -1, keys 0 and 2 are the nearest and nearly tie; for query 0, all keys tie.
   EXPECT_EQ(result->table.codes, (std::vector<uint32_t>{1, 0, 0, 1}));
-  EXPECT_EQ(result->near_ties, 4U);
+  EXPECT_EQ(result->near_codes, 4U);
+  EXPECT_EQ(result->near_words, 4U);
+  EXPECT_EQ(result->smallest_gap, 0);
+  EXPECT_EQ(NearCodesNote(*result, "q"),
+            "'q': 4 of 4 codes, of 4 words, are so near another choice that float32 arithmetic "
+            "might have decided otherwise; the smallest gap is 0");
 
   training.choices = 1;
   training.keys = std::span(keys).first(1);
   const auto single = AssignDpqCodes(training, 1);
   ASSERT_TRUE(single.ok());
   EXPECT_EQ(single->table.codes, std::vector<uint32_t>(4, 0));
-  EXPECT_EQ(single->near_ties, 0U);
+  EXPECT_EQ(single->near_codes, 0U);
+  EXPECT_EQ(NearCodesNote(*single, "q"), "");
+}
+
+// Large terms cancel, so float32 loses what double still tells: the bound has to see that, where a
+// share of the responses themselves would not.
+TEST(AssignDpqCodes, NearnessKnowsOfCancellation) {
+  const std::vector<float> query = {1000}, keys = {1000.0001F, 999.9998F};
+  DpqTraining training = Declared(Response::kEuclidean, true, BatchNorm::kNone, false, 1, 1);
+  training.words = training.positions = 1;
+  training.choices = 2;
+  training.query = query;
+  training.keys = keys;
+  const auto result = AssignDpqCodes(training, 1);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->table.codes, std::vector<uint32_t>{0});
+  EXPECT_EQ(result->near_codes, 1U);
+  // Far apart, they are not near.
+  const std::vector<float> far = {1000.0001F, 900};
+  training.keys = far;
+  EXPECT_EQ(AssignDpqCodes(training, 1)->near_codes, 0U);
 }
 
 TEST(AssignDpqCodes, RefusesWhatDoesNotFit) {

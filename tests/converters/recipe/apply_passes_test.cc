@@ -28,12 +28,12 @@ LoadedModel Model() {
                                  RandomTensor("clusters", {1, 3}),
                                  RandomTensor("narrow", {2, 3}),
                                  RandomTensor("tail", {7, 2})};
-  auto model =
-      WithValues(ModelFromRecipe(RecipeOf(R"({"embedding": {"table": "emb", "projection": "widen"},
-      "recurrent": {"torch": "lstm", "layers": 1},
-      "softmax": {"head": {"table": "head"}, "clusters": {"weight": "clusters"},
+  auto model = WithValues(
+      ModelFromRecipe(RecipeOf(R"({"embedding": {"scale": 1, "table": "emb", "projection": "widen"},
+      "recurrent": {"cell": "lstm", "torch": "lstm", "layers": 1},
+      "softmax": {"head": {"table": "head"}, "clusters": {"weight": "clusters", "order": "forward"},
                   "tails": [{"table": "tail", "projection": "narrow"}]}})"),
-                                 weights, 1));
+                      weights, 1));
   EXPECT_TRUE(model.ok()) << model.status().message();
   return *std::move(model);
 }
@@ -272,9 +272,9 @@ TEST(RecipePasses, LowRankGivesATableItsProjection) {
 
 TEST(RecipePasses, RefusalsNameThePassAndTheTensor) {
   const std::pair<std::string, std::string> cases[] = {
-      {R"({})", "recipe: r, /0: expected \"pass\", found none"},
-      {R"({"pass": "distil"})", "recipe: r, /0/pass: expected \"prune\", \"quantise\""},
-      {R"({"pass": "prune"})", "recipe: r, /0: expected \"fraction\", found none"},
+      {R"({})", ", /0: expected \"pass\", found none"},
+      {R"({"pass": "distil"})", ", /0/pass: expected \"prune\", \"quantise\""},
+      {R"({"pass": "prune"})", ", /0: expected \"fraction\", found none"},
       {R"({"pass": "prune", "fraction": 1})", "/0/fraction: expected at least 0, below 1, found 1"},
       {R"({"pass": "prune", "fraction": -0.1})", "/0/fraction: expected at least 0, below 1"},
       {R"({"pass": "prune", "fraction": 0, "bits": 9})", "/0: expected only \"pass\""},

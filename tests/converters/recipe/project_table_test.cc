@@ -20,8 +20,9 @@ LoadedModel Tied(const std::string& embedding, const std::string& softmax, uint6
                                  RandomTensor("in", {4, 4}), RandomTensor("ih", {16, width}),
                                  RandomTensor("hh", {16, 4})};
   auto model = WithValues(ModelFromRecipe(
-      RecipeOf(R"({"embedding": {"table": "table")" + embedding +
-               R"(}, "recurrent": {"layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
+      RecipeOf(R"({"embedding": {"scale": 1, "table": "table")" + embedding +
+               R"(}, "recurrent": {"cell": "lstm", "gates": "ifgo", "forget_bias": 0,
+      "layers": [{"input_weight": "ih", "recurrent_weight": "hh"}]},
                    "softmax": {"table": "table")" +
                softmax + R"(}, "unused": ["*"]})"),
       weights, 1));
@@ -45,10 +46,12 @@ TEST(ProjectTable, FactorsOfATiedTableServeBothPlaces) {
   const struct {
     const char *embedding, *softmax;
     uint64_t width, bytes_before, bytes_after;
-  } cases[] = {{"", "", 4, 144, 144 + 2 * 64},
-               {R"(, "projection": "out")", "", 6, 144 + 96, 144 + 96 + 64},
-               {"", R"(, "projection": "in")", 4, 144 + 64, 144 + 2 * 64},
-               {R"(, "projection": "out")", R"(, "projection": "in")", 6, 304, 304}};
+  } cases[] = {
+      {"", "", 4, 144, 144 + 2 * 64},
+      {R"(, "projection": "out")", "", 6, 144 + 96, 144 + 96 + 64},
+      {"", R"(, "projection": {"tensor": "in", "transpose": false})", 4, 144 + 64, 144 + 2 * 64},
+      {R"(, "projection": "out")", R"(, "projection": {"tensor": "in", "transpose": false})", 6,
+       304, 304}};
   for (const auto& [embedding, softmax, width, bytes_before, bytes_after] : cases) {
     const LoadedModel before = Tied(embedding, softmax, width);
     LoadedModel after = before;

@@ -2,56 +2,167 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "converters/families/draft_builder.h"
 #include "tests/converters/recipe/recipe_source.h"
 
 namespace kinglet::recipe_family_test {
 namespace {
 
-const std::string kRecipe = R"({"family": "f", "tables": {"words": {"define": {
-    "map": [{"table": "map"}], "layers": [{"weight": "w", "layout": "out_in"}]}}}})";
-
+// Weights of a family whose input is "words.weight", or the module "words".
 SourceWeights Weights() {
-  return {FloatTensor("map", {3, 2}, {1, 2, 3, 4, 5, 6}), FloatTensor("other", {1}, {7}),
-          FloatTensor("w", {2, 2}, {1, 1, 0, 2})};
+  return {FloatTensor("words.weight", {3, 2}, {9, 9, 9, 9, 9, 9}),
+          FloatTensor("map", {3, 2}, {1, 2, 3, 4, 5, 6}),
+          FloatTensor("other", {1}, {7}),
+          FloatTensor("w", {2, 2}, {1, 1, 0, 2}),
+          FloatTensor("book", {2, 1}, {5, 6}),
+          IntegerTensor("codes", {3, 2}, {0, 1, 1, 1, 1, 0})};
+}
+const std::string kDefine = R"({"define": {
+    "map": [{"table": "map", "scale": 1}], "layers": [
+      {"weight": "w", "layout": "out_in", "activation": "none", "residual": "none"}]}})";
+const std::string kCodes = R"({"codes": {"combine": "concatenate", "pools": "one",
+    "codebook": "book", "codes": "codes"}})";
+
+Recipe InPlace(const std::string& name, const std::string& table, const std::string& more = "") {
+  return RecipeOf(R"({"family": "f", "tables": {")" + name + "\": " + table + "}" + more + "}");
+}
+const SourceTensor* Find(const SourceWeights& weights, const std::string& name) {
+  for (const SourceTensor& tensor : weights) {
+    if (tensor.name == name) return &tensor;
+  }
+  return nullptr;
 }
 
-TEST(WithTables, ATableInPlaceOfWhatItIsMadeOf) {
-  const auto seen = WithTables(RecipeOf(kRecipe), Weights(), 2);
-  ASSERT_TRUE(seen.ok()) << seen.status().message();
-  ASSERT_EQ(seen->size(), 2u);
-  EXPECT_EQ((*seen)[0].name, "other");
-  EXPECT_EQ((*seen)[1].name, "words");
-  EXPECT_EQ((*seen)[1].shape, (Shape{3, 2}));
+TEST(FamilyTables, TheFamilySeesADenseTable) {
+  const auto tables = FamilyTables::Make(InPlace("words.weight", kDefine), Weights(), {}, 2);
+  ASSERT_TRUE(tables.ok()) << tables.status().message();
+  const SourceTensor* made = Find(tables->weights(), "words.weight");
+  ASSERT_NE(made, nullptr);
+  EXPECT_EQ(made->made, "words.weight");
+  EXPECT_EQ(made->shape, (Shape{3, 2}));
   // Rows (a, b) become (a + b, 2 b).
-  EXPECT_EQ(*(*seen)[1].values(), (std::vector<float>{3, 4, 7, 8, 11, 12}));
+  EXPECT_EQ(*made->values(), (std::vector<float>{3, 4, 7, 8, 11, 12}));
+  ASSERT_NE(made->replaced, nullptr);
+  EXPECT_EQ(*made->replaced->values(), std::vector<float>(6, 9));
+  // What the table is made of may be left out; other tensors may not.
+  EXPECT_TRUE(Find(tables->weights(), "map")->spare);
+  EXPECT_FALSE(Find(tables->weights(), "other")->spare);
+
+  const auto coded = FamilyTables::Make(InPlace("words", kCodes), Weights(), {}, 2);
+  ASSERT_TRUE(coded.ok()) << coded.status().message();
+  EXPECT_EQ(*Find(coded->weights(), "words")->values(), (std::vector<float>{5, 6, 6, 6, 6, 5}));
+  EXPECT_EQ(Find(coded->weights(), "words")->replaced, nullptr);
 }
 
-TEST(WithTables, WithoutTablesNothingChanges) {
-  const auto seen = WithTables(RecipeOf(R"({"family": "f"})"), Weights(), 1);
-  ASSERT_TRUE(seen.ok());
-  EXPECT_EQ(seen->size(), 3u);
+TEST(FamilyTables, WithoutTablesNothingChanges) {
+  const auto tables = FamilyTables::Make(RecipeOf(R"({"family": "f"})"), Weights(), {}, 1);
+  ASSERT_TRUE(tables.ok());
+  EXPECT_EQ(tables->weights().size(), Weights().size());
+  LoadedModel model;
+  EXPECT_TRUE(tables->Place(model).ok());
 }
 
-TEST(WithTables, Refusals) {
-  SourceWeights has = Weights(), lacks = Weights();
-  has.push_back(FloatTensor("words", {3, 2}, std::vector<float>(6)));
-  lacks.erase(lacks.begin());
+// A family that cuts its table in two, for two bins, and tells nobody else.
+LoadedModel Cut(const SourceWeights& weights, const std::string& name, bool in_two) {
+  DraftBuilder builder(weights);
+  AdaptiveEmbedding embedding;
+  embedding.name = "in";
+  embedding.width = 2;
+  embedding.scale = 3;
+  const SourceTensor* table = builder.Claim(name, {3, 2});
+  if (in_two) {
+    embedding.bins = {{0, 1, builder.Add("a", {1, 2}, Role::kPrunedAlso, table, {0, 0}), {}},
+                      {1, 2, builder.Add("b", {2, 2}, Role::kPrunedAlso, table, {1, 0}), {}}};
+  } else {
+    embedding.bins = {{0, 3, builder.AddWhole(*table, Role::kPrunedAlso), {}}};
+  }
+  builder.Add("other", {1}, Role::kQuantised);
+  builder.model.draft.description.blocks.emplace_back(embedding);
+  builder.DeferValues();
+  return std::move(builder.model);
+}
+
+TEST(FamilyTables, CodesStandWhereTheTableStood) {
+  const auto tables = *FamilyTables::Make(InPlace("words", kCodes), Weights(), {}, 1);
+  LoadedModel model = Cut(tables.weights(), "words", true);
+  ASSERT_TRUE(tables.Place(model).ok());
+  ASSERT_TRUE(ReadTensors(model).ok());
+  const auto& tensors = model.draft.tensors;
+  ASSERT_EQ(tensors.size(), 4u);
+  EXPECT_EQ(tensors[3].name, "a.codebook");
+  EXPECT_EQ(DecodedValues(tensors[3]), (std::vector<float>{5, 6}));
+  const auto codes = [&](TensorId id) {
+    const auto& coded = std::get<Coded>(tensors[id].values);
+    EXPECT_EQ(coded.scheme.codebook, 3u);
+    return std::get<std::vector<uint32_t>>(coded.codes);
+  };
+  EXPECT_EQ(codes(0), (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(codes(1), (std::vector<uint32_t>{1, 1, 1, 0}));
+  EXPECT_EQ(DecodedValues(tensors[2]), std::vector<float>{7});
+  EXPECT_EQ(model.prunable, std::vector<TensorId>{3});
+  EXPECT_EQ(model.quantisable, (std::vector<TensorId>{2, 3}));
+}
+
+TEST(FamilyTables, AnInputInPartsIsTheWholeInput) {
+  const std::string parts = R"({"scale": 5, "bins": [
+      {"table": {"tensor": "map", "rows": [0, 1]}},
+      {"table": {"tensor": "map", "rows": [1, 3]},
+       "projection": {"tensor": "w", "transpose": false}}]})";
+  const auto tables = *FamilyTables::Make(InPlace("words", parts), Weights(), {}, 1);
+  LoadedModel model = Cut(tables.weights(), "words", false);
+  ASSERT_TRUE(tables.Place(model).ok());
+  ASSERT_TRUE(ReadTensors(model).ok());
+  const auto* embedding = FindBlock<AdaptiveEmbedding>(model.draft.description);
+  EXPECT_EQ(embedding->scale, 5);
+  ASSERT_EQ(embedding->bins.size(), 2u);
+  EXPECT_EQ(embedding->bins[1].first, 1u);
+  const auto values = [&](TensorId id) { return DecodedValues(model.draft.tensors[id]); };
+  EXPECT_EQ(values(embedding->bins[0].table), (std::vector<float>{1, 2}));
+  EXPECT_EQ(values(embedding->bins[1].table), (std::vector<float>{3, 4, 5, 6}));
+  EXPECT_EQ(values(*embedding->bins[1].projection), (std::vector<float>{1, 1, 0, 2}));
+
+  LoadedModel cut = Cut(tables.weights(), "words", true);
+  EXPECT_EQ(
+      tables.Place(cut).message(),
+      "recipe: tables, 'words': expected no scale where it is not the whole input, found one");
+  const auto unscaled = *FamilyTables::Make(
+      InPlace("words", R"({"table": "map", "projection": {"tensor": "w", "transpose": false}})"),
+      Weights(), {}, 1);
+  cut = Cut(unscaled.weights(), "words", true);
+  EXPECT_EQ(unscaled.Place(cut).message(),
+            "recipe: tables, 'words': expected one table without parts where it is not the whole "
+            "input, found projections, bins or a DeFINE unit that stays");
+}
+
+TEST(FamilyTables, Refusals) {
+  SourceWeights lacks = Weights();
+  lacks.erase(lacks.begin() + 1);
+  const SourceWeights extra = {FloatTensor("file", {1}, {1})};
+  const SourceWeights twice = {FloatTensor("other", {1}, {1})};
   const struct {
-    const SourceWeights& weights;
+    SourceWeights weights, sources;
     const char* message;
-  } cases[] = {{has, "tensor 'words': expected none, as the recipe makes it"},
-               {lacks, "tensor 'map': expected a tensor of this name, found none"}};
+  } cases[] = {{lacks, {}, "missing map"},
+               {Weights(), extra, "unused 'file'"},
+               {Weights(), twice, "tensor 'other': expected one of this name"}};
   for (const auto& one : cases) {
-    const Status status = WithTables(RecipeOf(kRecipe), one.weights, 1).status();
+    const Status status =
+        FamilyTables::Make(InPlace("words", kDefine), one.weights, one.sources, 1).status();
     EXPECT_EQ(status.code(), KINGLET_INVALID_CHECKPOINT);
     EXPECT_NE(status.message().find(one.message), std::string::npos) << status.message();
   }
-  for (const auto& [json, message] :
-       {std::pair(R"({"family": "f", "tables": {"words": "map"}})", "a \"define\" table"),
-        std::pair(R"({"tables": {}, "embedding": {"table": "e"}})", "none without a family")}) {
+  EXPECT_TRUE(
+      FamilyTables::Make(InPlace("words", kDefine, R"(, "unused": ["file"])"), Weights(), extra, 1)
+          .ok());
+  const std::pair<const char*, const char*> texts[] = {
+      {R"({"tables": {}, "embedding": {"table": "e"}})", "none without a family"},
+      {R"({"family": "f", "unused": ["x"]})", "none beside a family without \"tables\""},
+      {R"({"family": "f", "tables": {"w": {"rows": "x"}}})", "/tables/w: expected only"}};
+  for (const auto& [json, message] : texts) {
     const Status status = ParseRecipe(Node(json)).status();
     EXPECT_NE(status.message().find(message), std::string::npos) << status.message();
   }

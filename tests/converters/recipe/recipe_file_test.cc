@@ -10,9 +10,9 @@
 namespace kinglet::recipe_file_test {
 namespace {
 
-const std::string kBlocks = R"({"embedding": {"table": "beside"},
+const std::string kBlocks = R"({"embedding": {"scale": 1, "table": "beside"},
                                 "passes": [{"pass": "prune", "fraction": 0.5}]})";
-const std::string kOtherBlocks = R"({"embedding": {"table": "named"}})";
+const std::string kOtherBlocks = R"({"embedding": {"scale": 1, "table": "named"}})";
 const std::string kPasses = R"({"passes": [{"pass": "quantise", "bits": 9}]})";
 
 std::string TableOf(const Recipe& recipe) {
@@ -65,6 +65,17 @@ TEST_F(ChosenRecipe, TakesThePassesOfANamedOneThatHasPassesAlone) {
   ASSERT_EQ(recipe->passes.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<QuantiseStep>(recipe->passes[0].step));
   EXPECT_EQ(recipe->folder, folder_.Path("other"));
+}
+
+TEST_F(ChosenRecipe, TakesThePlaceOfANamedOne) {
+  WriteBeside(kBlocks);
+  const auto recipe = Choose(R"({"state_dict": "ema", "prefix": "lm."})");
+  ASSERT_TRUE(recipe.ok()) << recipe.status().message();
+  EXPECT_EQ(TableOf(*recipe), "beside");
+  EXPECT_EQ(recipe->state_dict, std::vector<std::string>{"ema"});
+  EXPECT_EQ(recipe->prefix, "lm.");
+  EXPECT_TRUE(std::holds_alternative<PruneStep>(recipe->passes.at(0).step));
+  EXPECT_EQ(recipe->folder, folder_.Path("models"));
 }
 
 TEST_F(ChosenRecipe, LeavesTheBlocksToAFamilyWhereNoneLiesBeside) {

@@ -24,7 +24,7 @@ SourceWeights Small() {
           RandomTensor("bias", {9}),
           RandomTensor("clusters", {2, 3})};
 }
-const std::string kLstm = R"("recurrent": {"torch": "lstm", "layers": 1})";
+const std::string kLstm = R"("recurrent": {"cell": "lstm", "torch": "lstm", "layers": 1})";
 
 Result<LoadedModel> Made(const std::string& json, const SourceWeights& weights) {
   return WithValues(ModelFromRecipe(RecipeOf(json), weights, 2));
@@ -76,7 +76,7 @@ TEST(ModelFromRecipe, ATensorThatTwoPlacesNameIsStoredOnce) {
   SourceWeights weights = Small();
   weights[0] = RandomTensor("emb", {9, 3});
   weights[1] = RandomTensor("lstm.weight_ih_l0", {12, 3});
-  const auto model = Made(R"({"embedding": {"table": "emb"}, )" + kLstm + R"(,
+  const auto model = Made(R"({"embedding": {"scale": 1, "table": "emb"}, )" + kLstm + R"(,
     "softmax": {"table": "emb"}, "unused": ["out", "bias", "clusters"]})",
                           weights);
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -88,11 +88,13 @@ TEST(ModelFromRecipe, ATensorThatTwoPlacesNameIsStoredOnce) {
 TEST(ModelFromRecipe, CodedTablesHaveTheirCodebookAsATensor) {
   SourceWeights weights = Small();
   weights.push_back(RandomTensor("book", {8, 2}));
-  const auto model = Made(R"({"embedding": {"table": {"hashed": {"codebook": "book", "words": 9,
-      "positions": 2, "seed": 3}}}, )" +
-                              kLstm + R"(,
+  const auto model =
+      Made(R"({"embedding": {"scale": 1, "table": {"hashed": {"codebook": "book", "words": 9,
+      "positions": 2, "combine": "concatenate",
+      "pools": "one", "seed": 3}}}, )" +
+               kLstm + R"(,
     "softmax": {"table": "out"}, "unused": ["emb", "bias", "clusters"]})",
-                          weights);
+           weights);
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->draft.tensors[0].name, "embedding.table.codebook");
   EXPECT_EQ(model->draft.tensors[1].name, "embedding.table");
@@ -107,9 +109,10 @@ TEST(ModelFromRecipe, ClustersMayReadWhatTheHeadsProjectionDoesNot) {
   weights.push_back(FloatTensor("narrow", {1, 3}, {1, 2, 3}));
   weights.push_back(FloatTensor("head", {2, 1}, {5, 6}));
   weights[7] = FloatTensor("clusters", {1, 3}, {7, 8, 9});
-  const std::string json = R"({"embedding": {"table": "emb"}, )" + kLstm + R"(, "unused": ["bias"],
+  const std::string json =
+      R"({"embedding": {"scale": 1, "table": "emb"}, )" + kLstm + R"(, "unused": ["bias"],
     "softmax": {"head": {"table": "head", "projection": "narrow"},
-                "clusters": {"weight": "clusters", "reads": "hidden"},
+                "clusters": {"weight": "clusters", "order": "forward", "reads": "hidden"},
                 "tails": [{"table": {"tensor": "out", "rows": [2, 9]}}]}})";
   const auto model = Made(json, weights);
   ASSERT_TRUE(model.ok()) << model.status().message();
@@ -129,62 +132,73 @@ TEST(ModelFromRecipe, ClustersMayReadWhatTheHeadsProjectionDoesNot) {
 }
 
 TEST(ModelFromRecipe, EveryRefusalIsOneLineAndSaysWhich) {
-  const std::string embedding = R"({"embedding": {"table": "emb"}, )";
+  const std::string embedding = R"({"embedding": {"scale": 1, "table": "emb"}, )";
   const std::string softmax = R"(, "softmax": {"table": "out"})";
   const std::string rest = R"(, "unused": ["bias", "clusters"]})";
   const std::string hashed =
-      R"({"hashed": {"codebook": "emb", "words": 2147483647, "positions": 1, "seed": 1}})";
+      R"({"hashed": {"codebook": "emb", "words": 2147483647, "positions": 1, "seed": 1,
+          "combine": "concatenate", "pools": "one"}})";
   const std::pair<std::string, std::string> cases[] = {
       {embedding + kLstm + softmax + "}", "bias"},
       {embedding + kLstm + R"(, "softmax": {"table": "tuo"})" + rest, "tuo"},
-      {R"({"embedding": {"table": "bias"}, )" + kLstm + softmax +
+      {R"({"embedding": {"scale": 1, "table": "bias"}, )" + kLstm + softmax +
            R"(, "unused": ["emb", "clusters"]})",
        "recipe: embedding.table: expected a matrix, found [9] of 'bias'"},
-      {R"({"embedding": {"bins": []}, )" + kLstm + softmax + R"(, "unused": ["*"]})",
+      {R"({"embedding": {"scale": 1, "bins": []}, )" + kLstm + softmax + R"(, "unused": ["*"]})",
        "recipe: embedding: expected 1 to 4096 bins, found 0"},
-      {embedding + R"("recurrent": {"layers": []})" + softmax + R"(, "unused": ["*"]})",
-       "recipe: recurrent: expected at least 1 layer, found 0"},
-      {embedding + R"("recurrent": {"layers": [{"input_weight": "out"}]})" + softmax +
+      {embedding + R"("recurrent": {"cell": "rnn_tanh", "layers": []})" + softmax +
            R"(, "unused": ["*"]})",
+       "recipe: recurrent: expected at least 1 layer, found 0"},
+      {embedding + R"("recurrent": {"cell": "lstm", "gates": "ifgo", "forget_bias": 0,
+                                     "layers": [{"input_weight": "out"}]})" +
+           softmax + R"(, "unused": ["*"]})",
        "recipe: recurrent.0.input_weight: expected 4 rows for each unit, found [9, 3]"},
       {embedding + R"("recurrent": {"cell": "gru", "torch": "lstm", "layers": 1})" + softmax + rest,
        "recurrent"},
-      {R"({"embedding": {"table": {"tensor": "emb", "rows": [0, 8]}}, )" + kLstm + softmax + rest,
+      {R"({"embedding": {"scale": 1, "table": {"tensor": "emb", "rows": [0, 8]}}, )" + kLstm +
+           softmax + rest,
        "softmax"},
-      {R"({"embedding": {"table": {"tensor": "emb", "columns": [0, 3]}}, )" + kLstm + softmax +
-           rest,
+      {R"({"embedding": {"scale": 1, "table": {"tensor": "emb", "columns": [0, 3]}}, )" + kLstm +
+           softmax + rest,
        "recurrent"},
       {embedding + kLstm +
            R"(, "softmax": {"table": "out", "bias": {"tensor": "bias", "columns": [1, 9]}},
                               "unused": ["clusters"]})",
        "softmax"},
       {embedding + kLstm + R"(, "softmax": {"head": {"table": {"tensor": "out", "rows": [0, 5]}},
-          "clusters": {"weight": "clusters"},
+          "clusters": {"weight": "clusters", "order": "forward"},
           "tails": [{"table": {"tensor": "out", "rows": [4, 9]}}]},
           "unused": ["bias"]})",
        "softmax"},
       {embedding + kLstm +
-           R"(, "softmax": {"head": {"table": "out"}, "clusters": {"weight": "clusters"},
+           R"(, "softmax": {"head": {"table": "out"},
+          "clusters": {"weight": "clusters", "order": "forward"},
           "tails": []}, "unused": ["bias"]})",
        "softmax"},
-      {R"({"embedding": {"bins": [{"table": )" + hashed + R"(}, {"table": )" + hashed + "}]}, " +
-           kLstm + softmax + rest,
+      {R"({"embedding": {"scale": 1, "bins": [{"table": )" + hashed + R"(}, {"table": )" + hashed +
+           "}]}, " + kLstm + softmax + rest,
        "recipe: embedding: expected at most 2147483647 words, found 4294967294"},
       {embedding + kLstm +
-           R"(, "softmax": {"head": {"table": "out"}, "clusters": {"weight": "clusters"},
+           R"(, "softmax": {"head": {"table": "out"},
+          "clusters": {"weight": "clusters", "order": "forward"},
           "tails": [{"table": )" +
            hashed + R"(}, {"table": )" + hashed + R"(}]}, "unused": ["bias"]})",
        "recipe: softmax: expected at most 2147483647 words"},
       {embedding + kLstm + softmax +
-           R"(, "cache": {"capacity": 99999999, "theta": 1, "lambda": 0.5})" + rest,
+           R"(, "cache": {"capacity": 99999999, "theta": 1, "lambda": 0.5,
+                         "start": "first_pair"})" +
+           rest,
        "recipe: cache: expected a capacity up to 1048576, found 99999999"},
-      {embedding + kLstm + softmax + R"(, "cache": {"capacity": 9, "theta": -1, "lambda": 0.5})" +
+      {embedding + kLstm + softmax +
+           R"(, "cache": {"capacity": 9, "theta": -1, "lambda": 0.5, "start": "first_pair"})" +
            rest,
        "theta"},
-      {embedding + kLstm + softmax + R"(, "cache": {"capacity": 9, "theta": 1, "lambda": 1})" +
-           rest,
+      {embedding + kLstm + softmax +
+           R"(, "cache": {"capacity": 9, "theta": 1, "lambda": 1, "start": "first_pair"})" + rest,
        "lambda"},
-      {embedding + kLstm + softmax + R"(, "cache": {"capacity": 0, "theta": 1, "lambda": 0.5})" +
+      {embedding + kLstm + softmax +
+           R"(, "cache": {"capacity": 0, "theta": 1, "lambda": 0.5,
+                         "start": "first_pair"})" +
            rest,
        "capacity"},
   };

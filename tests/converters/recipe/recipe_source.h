@@ -51,8 +51,9 @@ inline Recipe RecipeOf(const std::string& json) {
 }
 // The recipe of a table, parsed as the table of an embedding.
 inline TableRecipe TableOf(const std::string& json) {
-  return RecipeOf(R"({"embedding": {"table": )" + json +
-                  R"(}, "recurrent": {"torch": "lstm", "layers": 1}, "softmax": {"table": "s"}})")
+  return RecipeOf(R"({"embedding": {"scale": 1, "table": )" + json +
+                  R"(}, "recurrent": {"cell": "lstm", "torch": "lstm", "layers": 1},
+                 "softmax": {"table": "s"}})")
       .embedding->bins[0]
       .table;
 }

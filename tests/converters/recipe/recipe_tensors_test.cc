@@ -70,6 +70,18 @@ TEST_F(RecipeTensorsTest, RefusalsNameTheTensor) {
             "checkpoint: tensor 'm': expected shape [4, 3], found [3, 4]");
 }
 
+// A square matrix fits both ways round, so its reference has to say which.
+TEST(CheckOriented, DemandsItOfSquareMatrices) {
+  TensorRef ref;
+  ref.name = "p";
+  EXPECT_TRUE(CheckOriented(ref, {3, 4}).ok());
+  EXPECT_TRUE(CheckOriented(ref, {3}).ok());
+  EXPECT_NE(CheckOriented(ref, {3, 3}).message().find("tensor 'p': expected \"transpose\" true or"),
+            std::string::npos);
+  ref.oriented = true;
+  EXPECT_TRUE(CheckOriented(ref, {3, 3}).ok());
+}
+
 TEST_F(RecipeTensorsTest, IntegersAreExactAndNeverOfFloats) {
   const auto read = tensors_.ReadIntegers({"codes", {{1, 2}}, {}, false});
   ASSERT_TRUE(read.ok());

@@ -22,11 +22,12 @@ std::string With(const std::string& embedding, const std::string& recurrent,
   return R"({"embedding": )" + embedding + R"(, "recurrent": )" + recurrent + R"(, "softmax": )" +
          softmax + more + "}";
 }
-const std::string kEmbedding = R"({"table": "e"})", kLstm = R"({"torch": "lstm", "layers": 1})",
+const std::string kEmbedding = R"({"scale": 1, "table": "e"})",
+                  kLstm = R"({"cell": "lstm", "torch": "lstm", "layers": 1})",
                   kSoftmax = R"({"table": "s"})";
 std::string WithEmbedding(const std::string& embedding) { return With(embedding, kLstm, kSoftmax); }
 std::string WithTable(const std::string& table) {
-  return WithEmbedding(R"({"table": )" + table + "}");
+  return WithEmbedding(R"({"scale": 1, "table": )" + table + "}");
 }
 std::string WithRecurrent(const std::string& recurrent) {
   return With(kEmbedding, recurrent, kSoftmax);
@@ -39,10 +40,12 @@ std::string WithMore(const std::string& more) {
 TEST(ParseRecipe, NamesEveryTensorOnce) {
   const auto recipe = Parsed(With(
       R"({"scale": 2, "bins": [
-           {"table": {"codes": {"codebook": "a", "logits": "b", "pools": "each"}}},
+           {"table": {"codes": {"codebook": "a", "logits": "b", "pools": "each",
+                               "combine": "sum"}}},
            {"table": {"tensor": "c", "rows": [3, 9], "columns": [0, 4], "transpose": true},
             "projection": "d"}]})",
-      R"({"cell": "gru", "layers": [{"input_weight": "e", "recurrent_bias": "f"}]})",
+      R"({"cell": "gru", "gates": "rzn", "weighs": "old", "reset": "after",
+          "layers": [{"input_weight": "e", "recurrent_bias": "f"}]})",
       R"({"head": {"table": "g", "bias": "h"},
           "clusters": {"weight": "i", "bias": "j", "order": "reversed"},
           "tails": [{"table": "k", "projection": "l"}]})",
@@ -66,11 +69,12 @@ TEST(ParseRecipe, NamesEveryTensorOnce) {
 }
 
 TEST(ParseRecipe, TorchStandsForTheNamesOfItsParameters) {
-  const auto one = Parsed(WithRecurrent(R"({"torch": "rnn", "layers": 2})"));
+  const auto one = Parsed(WithRecurrent(R"({"cell": "rnn_relu", "torch": "rnn", "layers": 2})"));
   ASSERT_TRUE(one.ok());
   EXPECT_EQ(one->recurrent->layers[1].input_weight.name, "rnn.weight_ih_l1");
   EXPECT_EQ(one->recurrent->layers[1].recurrent_bias->name, "rnn.bias_hh_l1");
-  const auto several = Parsed(WithRecurrent(R"({"torch": "rnns.{}.module", "layers": 2})"));
+  const auto several =
+      Parsed(WithRecurrent(R"({"cell": "gru", "torch": "rnns.{}.module", "layers": 2})"));
   ASSERT_TRUE(several.ok());
   EXPECT_EQ(several->recurrent->layers[1].recurrent_weight->name, "rnns.1.module.weight_hh_l0");
 }
@@ -91,6 +95,22 @@ TEST(ParseRecipe, PassesAloneNeedNoBlocks) {
   EXPECT_EQ(recipe->passes.size(), 1u);
 }
 
+TEST(ParseRecipe, WhereTheNetworkIs) {
+  using Keys = std::vector<std::string>;
+  const auto alone = Parsed(R"({"state_dict": "ema", "prefix": "model."})");
+  ASSERT_TRUE(alone.ok()) << alone.status().message();
+  EXPECT_EQ(alone->state_dict, Keys{"ema"});
+  EXPECT_EQ(alone->prefix, "model.");
+  EXPECT_FALSE(alone->embedding);
+  EXPECT_EQ(Parsed(R"({"family": "f", "state_dict": ["a.b", "c"]})")->state_dict,
+            (Keys{"a.b", "c"}));
+  EXPECT_EQ(Parsed(WithMore(R"("prefix": "lm.")"))->prefix, "lm.");
+  for (const char* wrong :
+       {R"({"state_dict": 3})", R"({"state_dict": [3]})", R"({"prefix": []})"}) {
+    EXPECT_EQ(Parsed(wrong).status().code(), KINGLET_INVALID_ARGUMENT) << wrong;
+  }
+}
+
 TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
   const std::string ref = R"({"tensor": "t", "rows": )";
   const std::pair<std::string, std::string_view> cases[] = {
@@ -104,7 +124,8 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
       {R"({"family": 3})", ", /family: expected a text, found 3"},
       {R"({"family": "x", "cache": {}})", ", /cache: expected none beside a family"},
       {With(kEmbedding, "3", kSoftmax), ", /recurrent: expected an object, found 3"},
-      {R"({"embedding": {"table": "e"}, "recurrent": {}})", ": expected \"softmax\", found none"},
+      {R"({"embedding": {"scale": 1, "table": "e"}, "recurrent": {}})",
+       ": expected \"softmax\", found none"},
       {WithMore(R"("sources": ["a"])"), ", /sources: expected an object, found an array"},
       {WithMore(R"("sources": {"a\nb": 1})"), ", /sources/'a\\x0ab': expected a text, found 1"},
       {WithMore(R"("unused": "x")"), ", /unused: expected an array, found 'x'"},
@@ -130,69 +151,155 @@ TEST(ParseRecipe, EveryRefusalNamesItsPlace) {
        ", /embedding/table: expected a tensor or one form"},
       {WithTable(R"({"cods": {}})"), ", /embedding/table: expected only \"codes\""},
       {WithTable(R"({"codes": {}})"),
-       ", /embedding/table/codes: expected \"codebook\", found none"},
-      {WithTable(R"({"codes": {"codebook": "b"}})"), "codes: expected \"codes\", found none"},
-      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "logits": "l"}})"),
+       ", /embedding/table/codes: expected \"combine\": \"concatenate\", \"sum\" or \"mean\", "
+       "found"},
+      {WithTable(R"({"codes": {"combine": "sum"}})"), "/codes: expected \"pools\", the codebook's"},
+      {WithTable(R"({"codes": {"combine": "sum", "pools": "one"}})"),
+       "/codes: expected \"codebook\", found none"},
+      {WithTable(R"({"codes": {"codebook": "b", "combine": "sum", "pools": "one"}})"),
+       "codes: expected \"codes\", found none"},
+      {WithTable(R"({"codes": {"codebook": "b", "combine": "sum", "pools": "one", "codes": "c",
+                               "logits": "l"}})"),
        "/codes: expected codes or logits, found both"},
-      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "pools": "two"}})"),
+      {WithTable(R"({"codes": {"codebook": "b", "combine": "sum", "pools": "one", "codes": "c",
+                               "indices": "pool"}})"),
+       "/codes/indices: expected none for logits or one pool, found 'pool'"},
+      {WithTable(
+           R"({"codes": {"codebook": "b", "combine": "sum", "pools": "each", "codes": "c"}})"),
+       "/codes: expected \"indices\": \"pool\" or \"absolute\", found none"},
+      {WithTable(R"({"codes": {"combine": "sum", "codebook": "b", "codes": "c", "pools": "two"}})"),
        "/codes/pools: expected \"one\" or \"each\", found 'two'"},
-      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "pools": [3, 0]}})"),
+      {WithTable(
+           R"({"codes": {"combine": "sum", "codebook": "b", "codes": "c", "pools": [3, 0]}})"),
        "/codes/pools/1: expected 1 to 4294967295, found 0"},
       {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "combine": "max"}})"),
        "/codes/combine: expected \"concatenate\", \"sum\" or \"mean\", found 'max'"},
-      {WithTable(R"({"codes": {"codebook": "b", "codes": "c", "indices": 0}})"),
+      {WithTable(R"({"codes": {"combine": "sum", "pools": [1, 2], "codebook": "b", "codes": "c",
+                               "indices": 0}})"),
        "/codes/indices: expected \"pool\" or \"absolute\", found 0"},
-      {WithTable(R"({"hashed": {"codebook": "b", "words": 3, "positions": 2}})"),
+      {WithTable(R"({"hashed": {"combine": "sum", "pools": "one", "codebook": "b", "words": 3,
+                                "positions": 2}})"),
        "/hashed: expected \"seed\", found none"},
-      {WithTable(R"({"hashed": {"codebook": "b", "words": 3, "positions": 2, "seed": -1}})"),
+      {WithTable(R"({"hashed": {"combine": "sum", "pools": "one", "codebook": "b", "words": 3,
+                                "positions": 2, "seed": -1}})"),
        "/hashed/seed: expected an integer from 0, found -1"},
-      {WithTable(R"({"dpq": {"query": "q", "keys": "k"}})"), "/dpq: expected \"positions\""},
-      {WithTable(R"({"dpq": {"query": "q", "keys": "k", "positions": 0}})"),
+      {WithTable(R"({"dpq": {}})"), "/dpq: expected \"method\": \"sx\" or \"vq\", found none"},
+      {WithTable(R"({"dpq": {"method": "SX"}})"), "/dpq/method: expected \"sx\""},
+      {WithTable(R"({"dpq": {"method": "sx"}})"),
+       "/dpq: expected \"batch_norm\": \"none\", \"choices\" or \"responses\", found none"},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "choices"}})"),
+       "/dpq: expected \"epsilon\", what the batch norm adds to the variance: 1e-05 (PyTorch) or "
+       "0.001 (TensorFlow, Keras), unless the program says another, found none"},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "none", "epsilon": 0.1}})"),
+       "/dpq/epsilon: expected none without a batch norm, found 0.1"},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "none"}})"),
+       "/dpq: expected \"combine\": \"concatenate\" or \"mean\", found none"},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "none", "combine": "sum"}})"),
+       "/dpq/combine: expected \"concatenate\" or \"mean\", found 'sum'"},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "none", "combine": "mean"}})"),
+       "/dpq: expected \"positions\""},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "none", "combine": "mean",
+                             "positions": 0}})"),
        "/dpq/positions: expected 1 or more, found 0"},
-      {WithTable(R"({"dpq": {"positions": 2, "combine": "sum"}})"),
-       "/dpq: expected \"concatenate\" or \"mean\" as combine, found \"sum\""},
-      {WithTable(R"({"dpq": {"method": "SX", "positions": 2}})"), "/dpq/method: expected \"sx\""},
+      {WithTable(R"({"dpq": {"method": "sx", "batch_norm": "none", "combine": "mean",
+                             "positions": 2, "query": "q", "keys": "k"}})"),
+       "/dpq: expected \"values\", found none"},
       {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "aggregator": "rnn"}})"),
        "/kd/aggregator: expected \"mean\" or \"mean_linear\", found 'rnn'"},
       {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "aggregator": "mean_linear"}})"),
        "/kd: expected the kernel of mean_linear, found none"},
       {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "aggregator": "mean", "kernel": "k"}})"),
        "/kd: expected no kernel for a mean alone, found one"},
-      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "bias": "k"}})"),
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "pools": "one", "bias": "k"}})"),
        "/kd/bias: expected none without a kernel, found 'k'"},
-      {WithTable(R"({"kd": {"codebook": "b", "codes": "c", "logits": "l"}})"),
+      {WithTable(R"({"kd": {"codebook": "b", "pools": "one", "codes": "c", "logits": "l"}})"),
        "/kd: expected codes or logits, found both"},
+      {WithTable(R"({"kd": {"codebook": "b", "codes": "c"}})"), "/kd: expected \"pools\""},
+      {WithTable(R"({"kd": {"codebook": "b", "pools": "one", "codes": "c", "kernel": "k",
+                            "mean": "m", "variance": "v"}})"),
+       "/kd: expected \"epsilon\", what the batch norm adds"},
+      {WithTable(R"({"kd": {"codebook": "b", "pools": "one", "codes": "c", "kernel": "k",
+                            "epsilon": 1}})"),
+       "/kd/epsilon: expected none without a batch norm, found 1"},
       {WithTable(R"({"define": {"map": "m", "layers": []}})"), "/define/map: expected an array"},
+      {WithTable(R"({"define": {"map": [{"table": "m"}], "layers": []}})"),
+       "/define/map/0: expected \"scale\", what multiplies every vector: 1, or, "},
+      {WithTable(R"({"define": {"map": [], "map_scale": 1, "layers": []}})"),
+       "expected only \"map\""},
+      {WithTable(R"({"define": {"map": [], "every_layer": {"weight": "w"}, "layers": []}})"),
+       "/define/every_layer: expected only \"weights\""},
+      {WithTable(R"({"define": {"map": [], "layers": [{"layers": 1}]}})"),
+       "/define/layers/0: expected only \"weight\""},
       {WithTable(
            R"({"define": {"map": [{"table": {"define": {"map": [], "layers": []}}}],
                        "layers": []}})"),
        "/define/map/0/table: expected a table of another form than \"define\", found"},
-      {WithTable(R"({"define": {"map": [], "layers": [{}]}})"),
+      {WithTable(R"({"define": {"map": [], "layers": [{"layout": "in_out", "activation": "none",
+                                                        "residual": "none"}]}})"),
        "/define/layers/0: expected \"weight\", found none"},
-      {WithTable(R"({"define": {"map": [], "layers": [{"weight": "w", "skip": "mixer"}]}})"),
+      {WithTable(R"({"define": {"map": [], "layers": [{"layout": "in_out", "activation": "none",
+                                    "residual": "none", "weight": "w", "gain": "g"}]}})"),
+       "/define/layers/0: expected \"norm\", as there are a gain or an offset, found none"},
+      {WithTable(R"({"define": {"map": [], "layers": [{"layout": "in_out", "activation": "none",
+          "residual": "none", "weight": "w", "skip": "mix", "order": "input_first"}]}})"),
+       "/define: expected \"entry_layers\", how many layers make what skips bring back: 0"},
+      {WithTable(R"({"define": {"map": [], "layers": [{"layout": "in_out", "activation": "none",
+                                                        "weight": "w", "skip": "mixer"}]}})"),
        "/define/layers/0/skip: expected \"none\", \"concatenate\" or \"mix\", found 'mixer'"},
       // Blocks.
       {WithEmbedding(R"({"bins": [], "table": "e"})"), ", /embedding: expected only \"scale\""},
-      {WithEmbedding(R"({"bins": [{}]})"), ", /embedding/bins/0: expected \"table\", found none"},
+      {WithEmbedding(R"({"scale": 1, "bins": [{}]})"),
+       ", /embedding/bins/0: expected \"table\", found none"},
+      {WithEmbedding(R"({"table": "e"})"),
+       ", /embedding: expected \"scale\", what multiplies every vector: 1, or, as in Transformers"},
       {WithEmbedding(R"({"table": "e", "scale": "2"})"), "/embedding/scale: expected a number"},
       {WithRecurrent(R"({"cell": "LSTM"})"), "/recurrent/cell: expected \"lstm\", \"gru\""},
-      {WithRecurrent(R"({"torch": "x", "layers": 0})"), "/recurrent/layers: expected 1 to 4096"},
-      {WithRecurrent(R"({"torch": "x", "layers": 18446744073709551615})"),
+      {WithRecurrent(R"({"torch": "x", "layers": 1})"),
+       "/recurrent: expected \"cell\": \"lstm\", \"gru\", \"rnn_tanh\", \"rnn_relu\" or \"qrnn\", "
+       "found none"},
+      {WithRecurrent(R"({"cell": "lstm", "torch": "x", "layers": 0})"),
+       "/recurrent/layers: expected 1 to 4096"},
+      {WithRecurrent(R"({"cell": "lstm", "torch": "x", "layers": 18446744073709551615})"),
        "/recurrent/layers: expected 1 to 4096, found 18446744073709551615"},
-      {WithRecurrent(R"({"torch": "x", "layers": []})"), "/recurrent/layers: expected an integer"},
-      {WithRecurrent(R"({"layers": 2})"), "/recurrent/layers: expected an array, found 2"},
-      {WithRecurrent(R"({"layers": [{"input_bias": "b"}]})"),
+      {WithRecurrent(R"({"cell": "lstm", "torch": "x", "layers": []})"),
+       "/recurrent/layers: expected an integer"},
+      {WithRecurrent(R"({"cell": "qrnn", "torch": "x", "layers": 1})"),
+       "/recurrent/torch: expected none for a QRNN, which torch.nn does not have, found 'x'"},
+      {WithRecurrent(R"({"cell": "lstm", "torch": "x", "layers": 1, "gates": "ifgo"})"),
+       "/recurrent/gates: expected none beside \"torch\", which fixes it, found 'ifgo'"},
+      {WithRecurrent(R"({"cell": "rnn_tanh", "layers": 2})"),
+       "/recurrent/layers: expected an array, found 2"},
+      {WithRecurrent(R"({"cell": "rnn_tanh", "layers": [{"input_bias": "b"}]})"),
        "/recurrent/layers/0: expected \"input_weight\", found none"},
       {WithSoftmax(R"({"table": "s", "tails": [], "clusters": {"weight": "c"}})"),
        ", /softmax: expected only \"head\", \"clusters\" or \"tails\", found 'table'"},
       {WithSoftmax(R"({"tails": []})"), ", /softmax: expected \"clusters\", found none"},
-      {WithSoftmax(R"({"tails": {}, "clusters": {"weight": "c"}})"),
+      {WithSoftmax(R"({"tails": [], "clusters": {"weight": "c"}})"),
+       "/softmax/clusters: expected \"order\": \"forward\" or \"reversed\", found none"},
+      {WithSoftmax(R"({"head": {"table": "h", "projection": "p"}, "tails": [],
+                       "clusters": {"weight": "c", "order": "forward"}})"),
+       "/softmax/clusters: expected \"reads\": \"projected\" or \"hidden\", found none"},
+      {WithSoftmax(R"({"head": {"table": "h"}, "tails": [],
+                       "clusters": {"weight": "c", "order": "forward", "reads": "hidden"}})"),
+       "/softmax/clusters/reads: expected none, as the head has no projection, found 'hidden'"},
+      {WithSoftmax(R"({"tails": {}, "clusters": {"weight": "c", "order": "forward"}})"),
        "/softmax/tails: expected an array"},
-      {WithSoftmax(R"({"tails": [{"bias": "b"}], "clusters": {"weight": "c"}})"),
+      {WithSoftmax(
+           R"({"tails": [{"bias": "b"}], "clusters": {"weight": "c", "order": "forward"}})"),
        "/softmax/tails/0: expected \"table\", found none"},
       {WithSoftmax(R"({"tails": [], "clusters": {"weight": "c", "order": "up"}})"),
        "/softmax/clusters/order: expected \"forward\" or \"reversed\", found 'up'"},
       {WithMore(R"("cache": {"capacity": 2, "theta": 1})"), ", /cache: expected \"lambda\""},
+      {WithMore(R"("cache": {"capacity": 2, "theta": 1, "lambda": 0.5})"),
+       ", /cache: expected \"start\": \"first_pair\" or \"past_capacity\", found none"},
+      {R"({"embedding": {"scale": 1, "table": "e"}, "classifier": {"weight": "w"}})",
+       ", /classifier: expected \"padding\": the number of the word that fills lists up, or "
+       "\"none\", found none"},
+      {R"({"embedding": {"scale": 1, "table": "e"}, "classifier": {"padding": "no"}})",
+       ", /classifier/padding: expected the number of the word"},
+      {R"({"embedding": {"scale": 1, "table": "e"}, "classifier": {"padding": 0, "weight": "w",
+           "hidden": {"input_norm": {"mean": "m", "variance": "v"}}}})",
+       "/classifier/hidden/input_norm: expected \"epsilon\", what the batch norm adds"},
       {WithMore(R"("cache": {"capacity": 2.5, "theta": 1, "lambda": 1})"),
        ", /cache/capacity: expected an integer from 0, found 2.5"},
       {WithMore(R"("cache": {"capacity": 2, "theta": [], "lambda": 1})"),

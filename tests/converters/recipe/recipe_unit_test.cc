@@ -33,16 +33,42 @@ TEST(ParseUnitLayer, ReadsEveryChoice) {
                              .order = DefineLayer::Order::kPreviousFirst,
                              .residual = DefineLayer::Residual::kBeforeActivation};
   EXPECT_EQ(parsed->layer, expected);
-  const auto defaults = ParseUnitLayer(Node("{}"));
-  ASSERT_TRUE(defaults.ok());
-  EXPECT_EQ(defaults->layer, DefineLayer());
-  EXPECT_EQ(defaults->layout, DefineLayout::kInOut);
-  EXPECT_FALSE(ParseUnitLayer(Node(R"({"skip": "sum"})")).ok());
+  const auto plain =
+      ParseUnitLayer(Node(R"({"layout": "in_out", "activation": "none", "residual": "none"})"));
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->layer, DefineLayer());
+  EXPECT_EQ(plain->layout, DefineLayout::kInOut);
+}
+
+// What no shape tells must be said.
+TEST(ParseUnitLayer, DemandsWhatImplementationsDifferIn) {
+  const auto refusal = [](const std::string& members) {
+    return ParseUnitLayer(Node("{" + members + "}")).status().message();
+  };
+  const std::string layout = R"("layout": "in_out")", activation = R"("activation": "none")",
+                    residual = R"("residual": "none")", both = layout + ", " + activation;
+  const std::string all = both + ", " + residual + ", ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", R"(expected "layout": "in_out" or "out_in", found none)"},
+      {layout, R"(expected "activation": "none", "relu")"},
+      {both, R"(expected "residual": "none", "before_activation")"},
+      {all + R"("groups": 2)", R"(expected "shuffle": "none", "before_norm")"},
+      {all + R"("norm": "whole")", R"(expected "epsilon", what the layer norm adds)"},
+      {all + R"("skip": "mix")", R"(expected "order": "input_first" or "previous_first")"},
+      {all + R"("skip": "sum")", "/skip: expected"}};
+  for (const auto& [members, message] : cases) {
+    EXPECT_NE(refusal(members).find(message), std::string::npos) << refusal(members);
+  }
 }
 
 DefineRecipe UnitOf(const std::string& layers) {
   return std::get<DefineRecipe>(
-      TableOf(R"({"define": {"map": [{"table": "t"}], "layers": )" + layers + "}}").form);
+      TableOf(R"({"define": {"map": [{"table": "t", "scale": 1}], "entry_layers": 0,
+                             "every_layer": {"layout": "in_out", "shuffle": "none",
+                                             "activation": "none", "order": "input_first",
+                                             "residual": "none"}, "layers": )" +
+              layers + "}}")
+          .form);
 }
 
 class ReadUnitTest : public testing::Test {
@@ -151,20 +177,23 @@ TEST(KeptUnitRecipe, IsTheEmbeddingsOneTable) {
   const SourceWeights weights = {RandomTensor("t", {5, 4}), RandomTensor("w", {4, 3}),
                                  RandomTensor("p", {2, 3})};
   const std::string unit =
-      R"({"define": {"map": [{"table": "t"}], "layers": [{"weight": "w"}], "cache_rows": )";
+      R"({"define": {"map": [{"table": "t", "scale": 1}],
+                     "layers": [{"weight": "w", "layout": "in_out", "activation": "none",
+                                 "residual": "none"}], "cache_rows": )";
   const auto message = [&](const std::string& json) {
     const auto model = WithValues(ModelFromRecipe(RecipeOf(json), weights, 1));
     return model.ok() ? "accepted" : model.status().message();
   };
-  EXPECT_EQ(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "4}}}}"), "accepted");
-  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"table": )" + unit + "0}}}}")
+  EXPECT_EQ(message(R"({"unused": ["p"], "embedding": {"scale": 1, "table": )" + unit + "4}}}}"),
+            "accepted");
+  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"scale": 1, "table": )" + unit + "0}}}}")
                 .find("embedding, cache_rows: expected 1 to 2147483647, found 0"),
             std::string::npos);
   const std::string elsewhere = "define, cache_rows: expected none, unless the unit makes all";
-  EXPECT_NE(
-      message(R"({"embedding": {"projection": "p", "table": )" + unit + "4}}}}").find(elsewhere),
-      std::string::npos);
-  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"bins": [{"table": )" + unit +
+  EXPECT_NE(message(R"({"embedding": {"scale": 1, "projection": "p", "table": )" + unit + "4}}}}")
+                .find(elsewhere),
+            std::string::npos);
+  EXPECT_NE(message(R"({"unused": ["p"], "embedding": {"scale": 1, "bins": [{"table": )" + unit +
                     R"(4}}}, {"table": "t"}]}})")
                 .find(elsewhere),
             std::string::npos);

@@ -63,6 +63,17 @@ TEST(FindCheckpoint, AFolderOfHuggingFace) {
   }
 }
 
+TEST(FindCheckpoint, AFolderOfTensorFlow) {
+  const TemporaryFolder folder;
+  folder.Write("model-20.index", "");
+  const std::string largest = folder.Write("model-100.index", "");
+  folder.Write("model-100.data-00000-of-00001", "");
+  folder.Write("checkpoint", "");
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), largest);
+  const std::string exported = folder.Write("model.npz", "");
+  EXPECT_EQ(FindCheckpoint(folder.path()).value(), exported);
+}
+
 TEST(FindConfig, BesideOrOneFolderUp) {
   const TemporaryFolder folder;
   const std::string checkpoint = folder.Write("run/models/model-1.pth", "");

@@ -106,20 +106,89 @@ TEST(SourceFile, FindsTheStateDictInsideADict) {
   }
 }
 
+// TensorFlow names a checkpoint by the prefix of its files.
+TEST(SourceFile, OpensATensorFlowCheckpointByIndexAndByPrefix) {
+  const std::string prefix =
+      KINGLET_TEST_DATA "/recurrent-variants/zaremba-dpq-vq-bundle/model-1234";
+  const auto by_index = OpenSourceFile(prefix + ".index"), by_prefix = OpenSourceFile(prefix);
+  ASSERT_TRUE(by_index.ok()) << by_index.status().message();
+  ASSERT_TRUE(by_prefix.ok()) << by_prefix.status().message();
+  for (const SourceFile* source : {&*by_index, &*by_prefix}) {
+    EXPECT_EQ(source->path, prefix + ".index");
+    EXPECT_EQ(source->step, 1234);
+    EXPECT_EQ(source->digest, by_index->digest);
+    EXPECT_EQ(source->digest.size(), 32u);
+    EXPECT_EQ(FloatsOf(source->tensors, "Model/Variable"), std::vector<float>{0.25F});
+    EXPECT_EQ(Named(source->tensors, "Model/kdq_emb/query_wemb").shape,
+              (std::vector<uint64_t>{41, 12}));
+  }
+  EXPECT_EQ(by_index->bytes, by_prefix->bytes);
+  EXPECT_GT(by_index->bytes, 4u * 41 * 12);
+  // Without its .index, a prefix is nothing.
+  EXPECT_EQ(OpenSourceFile(prefix + "5").status().code(), KINGLET_NOT_FOUND);
+  EXPECT_NE(Refusal(prefix + ".data-00000-of-00002").find("a TensorFlow checkpoint's .index"),
+            std::string::npos);
+}
+
 TEST(SourceFile, RefusesFilesOfOtherKinds) {
   const std::string expected =
-      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy) or a text of "
-      "codes, "
-      "found ";
-  for (const auto& [content, found] : {std::pair<std::string, std::string>{"", "an empty file"},
-                                       {"hello", "bytes 68 65 6c 6c 6f"},
-                                       {"\x80\x02}.", "bytes 80 02 7d 2e"},
-                                       {"0.5 0.25\n", "bytes 30 2e 35 20 30 2e 32 35"}}) {
+      ": byte 0: expected a file of torch.save, safetensors, numpy (.npz, .npy), a TensorFlow "
+      "checkpoint's .index or a text of codes, found ";
+  for (const auto& [content, found] :
+       {std::pair<std::string, std::string>{"", "an empty file (copy or download it again)"},
+        {"hello", "bytes 68 65 6c 6c 6f"},
+        {"\x80\x02}.",
+         "a pickle that torch.save did not write (save the weights "
+         "with torch.save)"},
+        {"0.5 0.25\n", "bytes 30 2e 35 20 30 2e 32 35"}}) {
     const TemporaryFile file(content);
     EXPECT_EQ(Refusal(file.path()), expected + found);
   }
   EXPECT_EQ(OpenSourceFile("/nowhere/model.pt").status().code(), KINGLET_NOT_FOUND);
   EXPECT_EQ(OpenSourceFile(testing::TempDir()).status().code(), KINGLET_IO_ERROR);
+}
+
+// Names as the network's own code has them, and which tensors a recipe's place leaves.
+TEST(SourceFile, UnwrapsNames) {
+  const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
+  const auto names = [](const Result<SourceFile>& source) {
+    std::string text;
+    if (!source.ok()) return source.status().message();
+    for (const SourceTensor& tensor : source->tensors) text += tensor.name + " ";
+    return text;
+  };
+  const std::string plain = names(OpenSourceFile(forms + "state_dict.pt"));
+  EXPECT_TRUE(plain.starts_with("encoder.weight rnn.weight_ih_l0 ")) << plain;
+  for (const char* name : {"data_parallel.pt", "compiled_parts.pt", "compiled_parallel.pt",
+                           "swa.pt", "parallel.safetensors", "data_parallel_whole.pt"}) {
+    const auto source = OpenSourceFile(forms + name);
+    EXPECT_EQ(names(source), plain) << name;
+    EXPECT_EQ(source->notes.size(), 1u) << name;
+  }
+  const auto whole = OpenSourceFile(forms + "data_parallel_whole.pt");
+  EXPECT_EQ(TextAttribute(*whole->modules.network, "rnn_type"), "LSTM");
+  EXPECT_EQ(names(OpenSourceFile(forms + "ema.pt", {{"ema"}, ""})), plain);
+  EXPECT_EQ(names(OpenSourceFile(forms + "lightning.ckpt", {{}, "model."})), plain);
+  EXPECT_EQ(names(OpenSourceFile(forms + "parallel.safetensors", {{"ema"}, ""})),
+            "checkpoint: " + forms +
+                "parallel.safetensors: expected a file of torch.save, as the recipe names a "
+                "\"state_dict\", found another container");
+}
+
+// The types are those in the file.
+TEST(SourceFile, TellsTypes) {
+  const std::string forms = KINGLET_TEST_DATA "/checkpoint-forms/";
+  const auto type = [&](const char* name) {
+    return ElementName(*OpenSourceFile(forms + name)->tensors.front().type);
+  };
+  EXPECT_EQ(type("state_dict.pt"), "f32");
+  EXPECT_EQ(type("float64.pt"), "f64");
+  EXPECT_EQ(type("bfloat16.pt"), "bf16");
+  EXPECT_EQ(type("half.pt"), "f16");
+  EXPECT_EQ(type("parallel.safetensors"), "f32");
+  const auto npz = OpenSourceFile(FixturePath("tensors.npz"));
+  EXPECT_EQ(ElementName(*Named(npz->tensors, "U16").type), "u16");
+  EXPECT_EQ(ElementName(*Named(npz->tensors, "BOOL").type), "bool");
 }
 
 // Each refusal names the file once.

@@ -11,15 +11,15 @@ using Strings = std::vector<std::string>;
 
 Strings Words(std::string_view content, const std::string& suffix = "") {
   const TemporaryFile file(content, suffix);
-  const Result<Strings> words = ReadVocabularyFile(file.path());
-  if (words.ok()) return *words;
-  ADD_FAILURE() << words.status().message();
+  const Result<VocabularyFile> vocabulary = ReadVocabularyFile(file.path());
+  if (vocabulary.ok()) return vocabulary->words;
+  ADD_FAILURE() << vocabulary.status().message();
   return {};
 }
 
 std::string Refusal(std::string_view content, const std::string& suffix = "") {
   const TemporaryFile file(content, suffix);
-  const Result<Strings> words = ReadVocabularyFile(file.path());
+  const Result<VocabularyFile> words = ReadVocabularyFile(file.path());
   return words.ok() ? "accepted" : words.status().message().substr(file.path().size());
 }
 
@@ -30,10 +30,44 @@ TEST(ReadVocabularyFile, ReadsOneWordPerLine) {
   EXPECT_EQ(Words("a\r\n b \n\xff\n"), (Strings{"a\r", " b ", "\xff"}));
 }
 
+// What an editor of another system adds, and what was taken off.
+TEST(ReadVocabularyFile, TakesMarksAndReturnsOff) {
+  const auto notes = [](const std::string& content) {
+    const TemporaryFile file(content);
+    Strings found = ReadVocabularyFile(file.path())->notes;
+    for (std::string& note : found) note = note.substr(file.path().size());
+    return found;
+  };
+  EXPECT_EQ(Words("\xEF\xBB\xBFthe\n\xEF\xBB\xBF\n"), (Strings{"the", "\xEF\xBB\xBF"}));
+  EXPECT_EQ(Words("the\r\nof\r\n"), (Strings{"the", "of"}));
+  EXPECT_EQ(Words("the\r\nof"), (Strings{"the", "of"}));
+  EXPECT_EQ(Words("\xEF\xBB\xBFthe 3\r\nof 2\r\n"),
+            (Strings{"<s>", "<pad>", "</s>", "<unk>", "the", "of"}));
+  EXPECT_EQ(Words("the\r\nof\n"), (Strings{"the\r", "of"}));
+  EXPECT_EQ(Words("the"), Strings{"the"});
+  EXPECT_EQ(notes("the\r\nof\n"), Strings());
+  EXPECT_EQ(notes("\xEF\xBB\xBFthe\r\n"),
+            (Strings{": begins with a byte order mark, which is taken off",
+                     ": every line ends with a carriage return, which is taken off"}));
+  EXPECT_EQ(Refusal(std::string("\xff\xfet\0", 4)),
+            ": byte 0: expected a text in UTF-8, found one in UTF-16 (save it as UTF-8)");
+}
+
+TEST(ReadVocabularyFile, ReadsJson) {
+  EXPECT_EQ(Words(R"(["\n", " ", "a"])"), (Strings{"\n", " ", "a"}));
+  EXPECT_EQ(Words("\xEF\xBB\xBF [\"a\"]\n", ".json"), Strings{"a"});
+  // Words that begin like JSON.
+  EXPECT_EQ(Words("[PAD]\n[UNK]\n"), (Strings{"[PAD]", "[UNK]"}));
+  EXPECT_EQ(Words(" \n[\n"), (Strings{" ", "["}));
+  EXPECT_EQ(Refusal("[PAD]\n", ".json"),
+            ": byte 2: expected a JSON array of strings, found no JSON");
+}
+
 TEST(ReadVocabularyFile, NamesAnEmptyLine) {
-  EXPECT_EQ(Refusal("a\n\nb\n"), ": line 2: expected a word, found an empty line");
-  EXPECT_EQ(Refusal("a\n\n"), ": line 2: expected a word, found an empty line");
-  EXPECT_EQ(Refusal("\n"), ": line 1: expected a word, found an empty line");
+  const std::string kHint = " (a JSON array of strings can hold a newline)";
+  EXPECT_EQ(Refusal("a\n\nb\n"), ": line 2: expected a word, found an empty line" + kHint);
+  EXPECT_EQ(Refusal("a\n\n"), ": line 2: expected a word, found an empty line" + kHint);
+  EXPECT_EQ(Refusal("\n"), ": line 1: expected a word, found an empty line" + kHint);
   EXPECT_EQ(Refusal(""), ": line 1: expected a word, found an empty file");
 }
 
@@ -52,8 +86,8 @@ TEST(ReadVocabularyFile, RecognisesFairseqsDictionary) {
 
 TEST(ReadVocabularyFile, ReadsArraysOfStrings) {
   const Strings expected = {"the", "café", "😀"};
-  EXPECT_EQ(*ReadVocabularyFile(FixturePath("strings.npy")), expected);
-  EXPECT_EQ(*ReadVocabularyFile(FixturePath("objects.npy")), expected);
+  EXPECT_EQ(ReadVocabularyFile(FixturePath("strings.npy"))->words, expected);
+  EXPECT_EQ(ReadVocabularyFile(FixturePath("objects.npy"))->words, expected);
   EXPECT_EQ(ReadVocabularyFile(FixturePath("i4.npy")).status().message(),
             FixturePath("i4.npy") +
                 ": type: expected an array of strings of one dimension, found <i4 of 1 dimensions");
@@ -64,11 +98,11 @@ TEST(ReadVocabularyFile, ReadsArraysOfStrings) {
 TEST(ReadVocabularyFile, ReadsPickledVocabularies) {
   const std::string folder = KINGLET_TEST_DATA "/transformer-xl-variants/";
   EXPECT_EQ(Words("the\n", ".bin"), Strings{"the"});
-  EXPECT_EQ(ReadVocabularyFile(folder + "hf-published/vocab.bin")->size(), 60u);
+  EXPECT_EQ(ReadVocabularyFile(folder + "hf-published/vocab.bin")->words.size(), 60u);
   const auto pickled = ReadVocabularyFile(folder + "hf-published-omitted-safetensors/vocab.pkl");
   ASSERT_TRUE(pickled.ok()) << pickled.status().message();
-  EXPECT_EQ(pickled->front(), "<eos>");
-  EXPECT_EQ(pickled->back(), "café");
+  EXPECT_EQ(pickled->words.front(), "<eos>");
+  EXPECT_EQ(pickled->words.back(), "café");
   EXPECT_EQ(ReadVocabularyFile("/nowhere").status().code(), KINGLET_NOT_FOUND);
   EXPECT_EQ(ReadVocabularyFile("/nowhere.pkl").status().code(), KINGLET_NOT_FOUND);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <variant>
 
@@ -33,6 +34,25 @@ TEST(TokenizerFile, TellsFilesAndRulesApart) {
   for (const auto& [name, rule] : rules) {
     EXPECT_EQ(std::get<WordRule>(ReadTokenizer({name, false, {}, 0})->cutting).rule, rule);
   }
+}
+
+TEST(TokenizerFile, OneBesideTheCheckpointIsFound) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "tokenizer_beside";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "lang_bpe_500");
+  const std::string checkpoint = (folder / "model.pt").string();
+  const auto touch = [&](const char* name) { std::ofstream(folder / name) << "a b\n"; };
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");
+  touch("bpecodes");
+  touch("lang_bpe_500/bpe.model");
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), (folder / "bpecodes").string());
+  EXPECT_EQ(TokenizerBeside(checkpoint, "icefall-rnn-lm"),
+            (folder / "lang_bpe_500/bpe.model").string());
+  EXPECT_EQ(TokenizerBeside(checkpoint, "awd-lstm"), "");
+  touch("code");
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");  // which?
+  fs::remove_all(folder);
 }
 
 TEST(TokenizerFile, RefusalsNameTheFile) {

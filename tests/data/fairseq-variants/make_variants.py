@@ -21,6 +21,7 @@ WORDS, TOKENS = 40, 60
 PADDING, END = 1, 2
 BLOCK, CONTEXT = 16, 6
 DOUBLE = torch.float64
+LONGEST = 50  # bytes of a spelling
 
 DEFAULTS = dict(
     decoder_layers=2, decoder_embed_dim=16, decoder_input_dim=16, decoder_output_dim=16, decoder_ffn_embed_dim=20,
@@ -39,6 +40,14 @@ def has_final_norm(given, version):
     if "decoder_final_norm" in given:
         norm = bool(given["decoder_final_norm"])
     return norm and version > 2
+
+
+def spelling(word, characters):
+    """The dictionary's text of a word; inputs computed from characters get words of many kinds."""
+    odd = {5: "a" * 60 + "b", 6: "a" * 60 + "c", 7: "ж" * 24 + "éx", 8: "\u4e2d\u6587", 9: "x", 10: "x" * 50}
+    if characters and word in odd:
+        return odd[word]
+    return f"madeupword{word - 38:04d}" if word >= 38 else f"w{word}"
 
 
 def cutoffs(given, name):
@@ -89,11 +98,36 @@ class Network:
         value = self.weights("decoder." + name, *shape)
         return (value.half() if self.half else value).to(DOUBLE)
 
+    def spell(self, word):
+        """The row of a word of which the network sees the characters."""
+        given, d, name = self.given, self.width, "embed_tokens."
+        # Made whatever the word is.
+        vectors = self.w(name + "char_embeddings.weight", 257, given["character_embedding_dim"])
+        symbols = self.w(name + "symbol_embeddings", 2, d)
+        data = spelling(word, True).encode() if word >= 4 else b""
+        places = ([1 + byte for byte in data] + [0] * LONGEST)[:LONGEST]
+        x = vectors[places].T[None]
+        features = []
+        for i, (width, channels) in enumerate(PAIRS):
+            weight = self.w(f"{name}convolutions.{i}.weight", channels, x.shape[1], width)
+            bias = self.w(f"{name}convolutions.{i}.bias", channels)
+            features.append(torch.nn.functional.conv1d(x, weight, bias)[0].amax(1).clamp(min=0))
+        x = torch.cat(features)
+        for i in range(given["char_embedder_highway_layers"]):
+            layer = f"{name}highway.layers.{i}"
+            both = self.w(layer + ".weight", 2 * len(x), len(x)) @ x + self.w(layer + ".bias", 2 * len(x))
+            proposal, gate = torch.relu(both[:len(x)]), torch.sigmoid(both[len(x):])
+            x = gate * x + (1 - gate) * proposal
+        row = self.w(name + "projection.weight", d, len(x)) @ x + self.w(name + "projection.bias", d)
+        return {PADDING: torch.zeros_like(row), END: symbols[0], 3: symbols[1]}.get(word, row)
+
     def embed(self, ids):
         given, rows = self.given, []
         ends = cutoffs(given, "adaptive_input_cutoff") if given["adaptive_input"] else None
         for word in ids:
-            if ends is None:
+            if given["character_embeddings"]:
+                row = self.spell(word)
+            elif ends is None:
                 row = self.w("embed_tokens.weight", WORDS, given["decoder_input_dim"])[word]
                 if given["decoder_input_dim"] != self.width:
                     row = self.w("project_in_dim.weight", self.width, given["decoder_input_dim"]) @ row
@@ -141,6 +175,8 @@ class Network:
             shared = given["share_decoder_input_output_embed"]
             table = self.w("embed_tokens.weight" if shared else "output_projection.weight", WORDS, out)
             return torch.log_softmax(x @ table.T, -1)
+        if out != self.width:
+            x = x @ self.w("project_out_dim.weight", out, self.width).T
         tied, tails = given["tie_adaptive_weights"], len(ends) - 1
         if tied:
             rows = torch.cat([self.w("embed_tokens.embeddings.0.0.weight", ends[0], out),
@@ -207,25 +243,25 @@ def join_projections(state):
                 state[name.replace(norm_name, f"layer_norms.{number}")] = state.pop(name)
 
 
-def text(seed):
+def text(seed, first=END):
     generator = torch.Generator().manual_seed(1000 + seed)
-    return torch.randint(END, WORDS, (TOKENS,), generator=generator).tolist()
+    return torch.randint(first, WORDS, (TOKENS,), generator=generator).tolist()
 
 
 def write(name, seed, version=3, style="args", half=False, joined=False, legacy=False, older=(), **changes):
     given = dict(DEFAULTS, **changes)
     for key in older:
         del given[key]
-    full = dict(dict.fromkeys(DEFAULTS), **given)
+    full = dict(dict.fromkeys([*DEFAULTS, "character_embeddings"]), **given)
     for key in ("adaptive_input", "tie_adaptive_weights", "tie_adaptive_proj", "no_scale_embedding",
-                "share_decoder_input_output_embed", "decoder_learned_pos"):
+                "share_decoder_input_output_embed", "decoder_learned_pos", "character_embeddings"):
         full[key] = bool(full[key])
     if "no_tie_adaptive_proj" in given:
         full["tie_adaptive_proj"] = full["tie_adaptive_proj"] or not given["no_tie_adaptive_proj"]
     weights = Weights(seed)
     network = Network(full, version, weights)
     network.half = half
-    ids = text(seed)
+    ids = text(seed, 0 if full["character_embeddings"] else END)
     with torch.no_grad():
         golden = network.score_text(ids, network.most, 0)
         with_context = network.score_text(ids, BLOCK, CONTEXT)
@@ -256,7 +292,7 @@ def write(name, seed, version=3, style="args", half=False, joined=False, legacy=
     torch.save(checkpoint, os.path.join(folder, "model.pt"), _use_new_zipfile_serialization=not legacy)
     with open(os.path.join(folder, "dict.txt"), "w") as out:
         for word in range(4, WORDS):
-            out.write(f"madeupword{word - 38:04d} 0\n" if word >= 38 else f"w{word} {1000 - word}\n")
+            out.write(f"{spelling(word, full['character_embeddings'])} {0 if word >= 38 else 1000 - word}\n")
     with open(os.path.join(folder, "tokens.txt"), "w") as out:
         out.write(" ".join(map(str, ids)) + "\n")
     for file, values in (("golden_f64.tsv", golden), ("golden_context.tsv", with_context)):
@@ -287,3 +323,15 @@ write("cfg-plain-shared", 8, style="cfg", adaptive_input=False, adaptive_input_c
 write("args-plain-projected", 9, adaptive_input=False, adaptive_input_cutoff=None, adaptive_softmax_cutoff=None,
       tie_adaptive_weights=False, tie_adaptive_proj=False, decoder_input_dim=6, decoder_output_dim=10,
       decoder_layers=1, version=2, no_decoder_final_norm=False)
+
+# Inputs computed from characters: the specials' rows, words of more than 50 bytes (two of them alike up to there), of
+# exactly 50, of several bytes a letter. Neither decoder_input_dim nor adaptive_input plays a part.
+PAIRS = [(1, 3), (2, 5), (4, 4)]
+write("args-characters-adaptive", 10, character_embeddings=True, character_filters=str(PAIRS),
+      character_embedding_dim=3, char_embedder_highway_layers=2, decoder_input_dim=6, decoder_output_dim=10,
+      adaptive_softmax_cutoff="9,20,31", tie_adaptive_weights=False, tie_adaptive_proj=False)
+PAIRS = [(50, 3), (3, 6)]
+write("cfg-characters-plain", 11, style="cfg", character_embeddings=True, character_filters=PAIRS,
+      character_embedding_dim=2, char_embedder_highway_layers=0, adaptive_input=False, adaptive_input_cutoff=None,
+      adaptive_softmax_cutoff=None, tie_adaptive_weights=False, tie_adaptive_proj=False, no_scale_embedding=True,
+      no_decoder_final_norm=False)

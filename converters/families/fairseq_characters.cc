@@ -1,0 +1,180 @@
+#include "converters/families/fairseq_characters.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "converters/passes/character_table.h"
+#include "converters/sources/quoted.h"
+#include "converters/texts/vocabulary_file.h"
+#include "converters/thread_shares.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::array<std::string_view, 4> kSpecials = {"<s>", "<pad>", "</s>", "<unk>"};
+constexpr uint64_t kPaddingId = 1, kSentenceEndId = 2, kUnknownId = 3;
+
+// Cuts the values of several tensors, one after the other, into the tensors.
+class Cutter {
+ public:
+  explicit Cutter(const std::vector<float>& values) : values_(values) {}
+
+  std::vector<float> Next(uint64_t count) {
+    const auto first = values_.begin() + static_cast<std::ptrdiff_t>(at_);
+    at_ += count;
+    return {first, first + static_cast<std::ptrdiff_t>(count)};
+  }
+
+ private:
+  const std::vector<float>& values_;
+  uint64_t at_ = 0;
+};
+
+// The CNN's tensors in the order in which they are claimed.
+class CharacterTensors {
+ public:
+  CharacterTensors(const FairseqConfig& config, DraftBuilder& builder)
+      : characters_(*config.characters), width_(config.width), builder_(builder) {
+    for (const FairseqCharacters::Filter& filter : characters_.filters) {
+      features_ += filter.channels;
+    }
+  }
+
+  std::vector<const SourceTensor*> Claim() {
+    Claim("char_embeddings.weight", {kCharacterSymbols, characters_.vector_width});
+    for (size_t i = 0; i < characters_.filters.size(); ++i) {
+      const auto& [width, channels] = characters_.filters[i];
+      const std::string name = "convolutions." + std::to_string(i);
+      Claim(name + ".weight", {channels, characters_.vector_width, width});
+      Claim(name + ".bias", {channels});
+    }
+    for (uint32_t i = 0; i < characters_.highway_layers; ++i) {
+      const std::string name = "highway.layers." + std::to_string(i);
+      Claim(name + ".weight", {2 * features_, features_});
+      Claim(name + ".bias", {2 * features_});
+    }
+    Claim("projection.weight", {width_, features_});
+    Claim("projection.bias", {width_});
+    Claim("symbol_embeddings", {2, width_});
+    return std::move(sources_);
+  }
+
+  uint64_t parameters() const { return parameters_; }
+  uint64_t features() const { return features_; }
+
+ private:
+  void Claim(const std::string& name, const Shape& shape) {
+    sources_.push_back(builder_.Claim("decoder.embed_tokens." + name, shape));
+    parameters_ += CountEntries(shape);
+  }
+
+  const FairseqCharacters& characters_;
+  const uint64_t width_;
+  DraftBuilder& builder_;
+  uint64_t features_ = 0, parameters_ = 0;
+  std::vector<const SourceTensor*> sources_;
+};
+
+// The CNN of the tensors' values, in the order of CharacterTensors; what follows is left.
+CharacterCnn CutCnn(const FairseqCharacters& characters, uint64_t width, uint64_t features,
+                    Cutter& values) {
+  CharacterCnn cnn;
+  cnn.longest = FairseqCharacters::kLongest;
+  cnn.vector_width = characters.vector_width;
+  cnn.width = width;
+  cnn.vectors = values.Next(kCharacterSymbols * cnn.vector_width);
+  for (const auto& [filter_width, channels] : characters.filters) {
+    CharacterFilter& filter = cnn.filters.emplace_back();
+    filter.width = filter_width;
+    filter.channels = channels;
+    filter.weight = values.Next(uint64_t{channels} * cnn.vector_width * filter_width);
+    filter.bias = values.Next(channels);
+  }
+  for (uint32_t i = 0; i < characters.highway_layers; ++i) {
+    HighwayLayer& layer = cnn.highway.emplace_back();
+    layer.weight = values.Next(2 * features * features);
+    layer.bias = values.Next(2 * features);
+  }
+  cnn.projection = values.Next(width * features);
+  cnn.bias = values.Next(width);
+  return cnn;
+}
+
+// The special words have spellings of paddings alone.
+std::vector<std::string> Spellings(std::vector<std::string> words) {
+  for (size_t id = 0; id < kSpecials.size(); ++id) words[id].clear();
+  return words;
+}
+
+}  // namespace
+
+Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input) {
+  FairseqDictionary dictionary;
+  dictionary.path = input.vocabulary;
+  if (input.vocabulary.empty()) {
+    const auto path = std::filesystem::path(input.checkpoint).parent_path() / "dict.txt";
+    dictionary.path = path.string();
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+      return Status::Refusal(KINGLET_NOT_FOUND, "dictionary", dictionary.path,
+                             "fairseq's dict.txt there or as --vocab, as the model computes its "
+                             "input from the words' characters",
+                             "none");
+    }
+  }
+  KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(dictionary.path));
+  dictionary.words = std::move(file.words);
+  for (size_t id = 0; id < kSpecials.size(); ++id) {
+    const bool present = id < dictionary.words.size();
+    if (present && dictionary.words[id] == kSpecials[id]) continue;
+    return Status::Refusal(KINGLET_INVALID_CHECKPOINT, "dictionary", dictionary.path,
+                           QuotedName(kSpecials[id]) + " as word " + std::to_string(id) +
+                               ", or fairseq's dict.txt, which leaves it out",
+                           present ? QuotedName(dictionary.words[id]) : "none");
+  }
+  return dictionary;
+}
+
+TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
+                           DraftBuilder& builder) {
+  CharacterTensors tensors(config, builder);
+  const std::vector<const SourceTensor*> sources = tensors.Claim();
+  const uint64_t width = config.width, words = dictionary.words.size();
+  const auto cut = std::count_if(
+      dictionary.words.begin(), dictionary.words.end(),
+      [](const std::string& word) { return word.size() > FairseqCharacters::kLongest; });
+  builder.model.notes.push_back("the character CNN, " + std::to_string(tensors.parameters()) +
+                                " parameters, becomes its table of " + std::to_string(words) +
+                                " x " + std::to_string(width));
+  if (cut > 0) {
+    const std::string most = std::to_string(FairseqCharacters::kLongest);
+    builder.model.notes.push_back("words longer than " + most +
+                                  " bytes, which are spelled by their first " + most + ": " +
+                                  std::to_string(cut));
+  }
+  return builder.AddMade(
+      "decoder.embed_tokens.weight", {words, width}, Role::kPrunedAlso, sources,
+      [characters = *config.characters, width, features = tensors.features(),
+       spellings = Spellings(dictionary.words)](
+          const std::vector<float>& values) -> Result<std::vector<float>> {
+        Cutter cutter(values);
+        const CharacterCnn cnn = CutCnn(characters, width, features, cutter);
+        KINGLET_ASSIGN_OR_RETURN(std::vector<float> table,
+                                 CharacterTable(cnn, spellings, MachineThreads()));
+        const auto row = [&table, width](uint64_t id) {
+          return table.begin() + static_cast<std::ptrdiff_t>(id * width);
+        };
+        const std::vector<float> symbols = cutter.Next(2 * width);
+        std::fill_n(row(kPaddingId), width, 0.0F);
+        std::copy_n(symbols.begin(), width, row(kSentenceEndId));
+        std::copy_n(symbols.begin() + static_cast<std::ptrdiff_t>(width), width, row(kUnknownId));
+        return table;
+      });
+}
+
+}  // namespace kinglet

@@ -1,0 +1,38 @@
+// The character CNN that a fairseq language model may have in place of its embedding's table
+// (--character-embeddings, CharacterTokenEmbedder): the table that it amounts to, computed from the
+// words' spellings. The checkpoint does not hold these: they follow from the dictionary.
+#ifndef KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CHARACTERS_H_
+#define KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CHARACTERS_H_
+
+#include <string>
+#include <vector>
+
+#include "converters/families/draft_builder.h"
+#include "converters/families/fairseq_config.h"
+#include "converters/families/families.h"
+#include "format/encoding.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+struct FairseqDictionary {
+  std::string path;                // for messages
+  std::vector<std::string> words;  // by id, <s>, <pad>, </s> and <unk> first
+};
+
+// The words of FamilyInput::vocabulary, or else of the dict.txt beside the checkpoint. Errors:
+// KINGLET_NOT_FOUND if there is neither; KINGLET_INVALID_CHECKPOINT for a file of words that does
+// not begin with fairseq's four; those of ReadVocabularyFile.
+Result<FairseqDictionary> ReadFairseqDictionary(const FamilyInput& input);
+
+// Claims the CNN's tensors and adds the table, [words, width], as decoder.embed_tokens.weight, the
+// name of a table that is trained as such. Its values are computed when it is read: the row of
+// <pad> is zero, those of </s> and <unk> are trained (symbol_embeddings), and that of <s> is the
+// CNN's of paddings alone. Notes for the user say what was computed and how many words are longer
+// than a spelling. REQUIRES: config.characters; at least four words.
+TensorId AddCharacterTable(const FairseqConfig& config, const FairseqDictionary& dictionary,
+                           DraftBuilder& builder);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_FAMILIES_FAIRSEQ_CHARACTERS_H_

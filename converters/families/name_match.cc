@@ -1,0 +1,321 @@
+#include "converters/families/name_match.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "converters/sources/quoted.h"
+
+namespace kinglet {
+namespace {
+
+// The worst fit that is still worth showing.
+constexpr double kNearFit = 0.5;
+// Names of higher numbers do not make the numbers below them expected: no network has more layers.
+constexpr uint64_t kMaxSeries = 4096;
+constexpr size_t kMaxShownNames = 3;
+constexpr size_t kMaxPrefixes = 8;
+// No network has more tensors; comparing the names of a hostile file would take long.
+constexpr size_t kMaxTensors = 100'000;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether the pattern (with # and *, see TrainingCode) is the whole name; the number at #.
+bool MatchPattern(std::string_view pattern, std::string_view name,
+                  std::optional<uint64_t>& number) {
+  while (!pattern.empty()) {
+    const char c = pattern.front();
+    if (c == '*') {
+      pattern.remove_prefix(1);
+      for (size_t skipped = 0; skipped <= name.size(); ++skipped) {
+        if (MatchPattern(pattern, name.substr(skipped), number)) return true;
+      }
+      return false;
+    }
+    if (c == '#') {
+      size_t digits = 0;
+      uint64_t value = 0;
+      for (; digits < name.size() && IsDigit(name[digits]); ++digits) {
+        value = std::min(value * 10 + static_cast<uint64_t>(name[digits] - '0'), kMaxSeries);
+      }
+      if (digits == 0) return false;
+      number = value;
+      name.remove_prefix(digits);
+    } else {
+      if (name.empty() || name.front() != c) return false;
+      name.remove_prefix(1);
+    }
+    pattern.remove_prefix(1);
+  }
+  return name.empty();
+}
+
+std::string Replaced(std::string text, std::string_view what, std::string_view with) {
+  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+// One pattern of a code, without its signs for "optional" and "weight and bias".
+struct Expected {
+  std::vector<std::string> alternatives;
+  bool required = true;
+  bool numbered = false;
+};
+
+Expected ParsePattern(std::string_view pattern) {
+  Expected expected;
+  if (pattern.starts_with('?')) {
+    expected.required = false;
+    pattern.remove_prefix(1);
+  }
+  expected.numbered = pattern.find('#') != pattern.npos;
+  while (true) {
+    const size_t end = pattern.find('|');
+    expected.alternatives.emplace_back(pattern.substr(0, end));
+    if (end == pattern.npos) return expected;
+    pattern.remove_prefix(end + 1);
+  }
+}
+
+std::vector<Expected> ParsePatterns(const TrainingCode& code) {
+  constexpr std::string_view kBoth = ".%";
+  std::vector<Expected> all;
+  for (const std::string_view pattern : code.patterns) {
+    if (pattern.find(kBoth) == pattern.npos) {
+      all.push_back(ParsePattern(pattern));
+      continue;
+    }
+    for (const char* part : {".weight", ".bias"}) {
+      all.push_back(ParsePattern(Replaced(std::string(pattern), kBoth, part)));
+    }
+  }
+  return all;
+}
+
+// Numbers of one series count together: "layers." of "layers.#.fc", "rnn." of "rnn.bias_l#".
+std::string_view SeriesOf(std::string_view pattern) {
+  const std::string_view before = pattern.substr(0, pattern.find('#'));
+  return before.substr(0, before.rfind('.') + 1);
+}
+
+class Matcher {
+ public:
+  Matcher(const TrainingCode& code, std::span<const SourceTensor> weights)
+      : weights_(weights), expected_(ParsePatterns(code)), claimed_(weights.size(), false) {
+    for (const Expected& expected : expected_) places_.push_back(Places(expected));
+    match_.code = &code;
+  }
+
+  NameMatch Match() {
+    FindSeries();
+    for (size_t i = 0; i < expected_.size(); ++i) Claim(expected_[i], places_[i]);
+    size_t known = 0, unused = 0;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      if (claimed_[i]) {
+        ++known;
+      } else if (unused++ < kMaxListedNames) {
+        match_.unused.push_back(weights_[i].name);
+      }
+    }
+    const size_t all = known + missing_ + unused;
+    match_.fit =
+        all == 0 || !required_found_ ? 0 : static_cast<double>(known) / static_cast<double>(all);
+    return std::move(match_);
+  }
+
+ private:
+  // By alternative and number (0 where the pattern has none), the tensors that match.
+  using Found = std::vector<std::map<uint64_t, std::vector<size_t>>>;
+
+  Found Places(const Expected& expected) const {
+    Found found(expected.alternatives.size());
+    for (size_t a = 0; a < found.size(); ++a) {
+      for (size_t i = 0; i < weights_.size(); ++i) {
+        std::optional<uint64_t> number;
+        if (!MatchPattern(expected.alternatives[a], weights_[i].name, number)) continue;
+        found[a][number.value_or(0)].push_back(i);
+      }
+    }
+    return found;
+  }
+
+  // The highest number of each series.
+  void FindSeries() {
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      if (!expected_[i].required || !expected_[i].numbered) continue;
+      for (size_t a = 0; a < places_[i].size(); ++a) {
+        uint64_t& highest = highest_[SeriesOf(expected_[i].alternatives[a])];
+        for (const auto& [number, tensors] : places_[i][a]) {
+          if (number < kMaxSeries) highest = std::max(highest, number);
+        }
+      }
+    }
+  }
+
+  void Claim(const Expected& expected, const Found& found) {
+    if (!expected.required) {
+      for (const auto& by_number : found) {
+        for (const auto& [number, tensors] : by_number) ClaimAll(tensors);
+      }
+      return;
+    }
+    uint64_t last = 0;
+    if (expected.numbered) {
+      for (const std::string& alternative : expected.alternatives) {
+        last = std::max(last, highest_[SeriesOf(alternative)]);
+      }
+    }
+    for (uint64_t number = 0; number <= last; ++number) {
+      if (ClaimFirst(found, number)) continue;
+      if (missing_++ >= kMaxListedNames) continue;
+      match_.missing.push_back(
+          Replaced(expected.alternatives.front(), "#", std::to_string(number)));
+    }
+  }
+
+  // Claims what the first alternative that has this number found.
+  bool ClaimFirst(const Found& found, uint64_t number) {
+    for (const auto& by_number : found) {
+      const auto place = by_number.find(number);
+      if (place == by_number.end()) continue;
+      ClaimAll(place->second);
+      required_found_ = true;
+      return true;
+    }
+    return false;
+  }
+
+  void ClaimAll(const std::vector<size_t>& tensors) {
+    for (const size_t tensor : tensors) claimed_[tensor] = true;
+  }
+
+  std::span<const SourceTensor> weights_;
+  const std::vector<Expected> expected_;
+  std::vector<Found> places_;                     // by pattern
+  std::map<std::string_view, uint64_t> highest_;  // by series
+  std::vector<bool> claimed_;                     // by tensor
+  size_t missing_ = 0;
+  bool required_found_ = false;
+  NameMatch match_;
+};
+
+const Family* FamilyNamed(std::string_view name) {
+  const std::span<const Family> families = Families();
+  const auto found = std::find_if(families.begin(), families.end(),
+                                  [name](const Family& family) { return family.name == name; });
+  return found == families.end() ? nullptr : &*found;
+}
+
+// "'a', 'b', 'c' and 4 more".
+std::string SomeNames(const std::vector<std::string>& names) {
+  std::string text;
+  const size_t shown = std::min(kMaxShownNames, names.size());
+  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + QuotedName(names[i]);
+  if (names.size() > shown) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
+}  // namespace
+
+std::string NoFamilyText(const TrainingCode& code) { return "it " + std::string(code.unread); }
+
+NameMatch MatchNames(const TrainingCode& code, std::span<const SourceTensor> weights) {
+  NameMatch match = Matcher(code, weights).Match();
+  match.family = FamilyNamed(code.name);
+  return match;
+}
+
+std::vector<NameMatch> NearestCodes(std::span<const SourceTensor> weights) {
+  std::vector<NameMatch> matches;
+  if (weights.size() > kMaxTensors) return matches;
+  for (const TrainingCode& code : TrainingCodes()) {
+    NameMatch match = MatchNames(code, weights);
+    if (match.fit >= kNearFit) matches.push_back(std::move(match));
+  }
+  std::stable_sort(matches.begin(), matches.end(), [](const NameMatch& a, const NameMatch& b) {
+    if (a.fit != b.fit) return a.fit > b.fit;
+    return a.family != nullptr && b.family == nullptr;
+  });
+  if (!matches.empty() && matches.front().fit == 1) {
+    std::erase_if(matches, [](const NameMatch& match) { return match.fit < 1; });
+  }
+  return matches;
+}
+
+std::string FamiliesByFit(std::span<const SourceTensor> weights) {
+  std::vector<NameMatch> matches;
+  if (weights.size() > kMaxTensors) return FamilyNames();
+  for (const TrainingCode& code : TrainingCodes()) {
+    NameMatch match = MatchNames(code, weights);
+    if (match.family != nullptr) matches.push_back(std::move(match));
+  }
+  std::stable_sort(matches.begin(), matches.end(),
+                   [](const NameMatch& a, const NameMatch& b) { return a.fit > b.fit; });
+  std::string names;
+  for (const NameMatch& match : matches) {
+    names += (names.empty() ? "" : ", ") + std::string(match.family->name);
+  }
+  return names;
+}
+
+Status WithUnreadCode(const Status& refusal, std::span<const SourceTensor> weights) {
+  const std::vector<NameMatch> nearest = NearestCodes(weights);
+  if (nearest.empty() || nearest.front().family != nullptr || nearest.front().fit < 1) {
+    return refusal;
+  }
+  return Status(refusal.code(), refusal.message() + "; " + NoFamilyText(*nearest.front().code));
+}
+
+std::optional<PrefixMatch> FittingPrefix(std::span<const SourceTensor> weights) {
+  if (weights.size() > kMaxTensors) return std::nullopt;
+  if (const std::vector<NameMatch> whole = NearestCodes(weights);
+      !whole.empty() && whole.front().fit == 1) {
+    return std::nullopt;
+  }
+  std::vector<std::string> tried;
+  for (const SourceTensor& tensor : weights) {
+    const size_t dot = tensor.name.find('.');
+    if (dot == tensor.name.npos) continue;
+    const std::string prefix = tensor.name.substr(0, dot + 1);
+    if (std::find(tried.begin(), tried.end(), prefix) != tried.end()) continue;
+    if (tried.size() == kMaxPrefixes) break;
+    tried.push_back(prefix);
+    SourceWeights inner;
+    for (const SourceTensor& other : weights) {
+      if (!other.name.starts_with(prefix)) continue;
+      inner.push_back(other);
+      inner.back().name.erase(0, prefix.size());
+    }
+    std::vector<NameMatch> matches = NearestCodes(inner);
+    if (matches.empty() || matches.front().fit < 1 || matches.front().family == nullptr) continue;
+    return PrefixMatch{prefix, std::move(matches.front())};
+  }
+  return std::nullopt;
+}
+
+std::string NearestText(std::span<const SourceTensor> weights) {
+  if (const std::optional<PrefixMatch> inner = FittingPrefix(weights)) {
+    return std::string(inner->match.code->name) + " fits the names without " +
+           QuotedName(inner->prefix) + ": a recipe {\"prefix\": \"" + inner->prefix + "\"}";
+  }
+  const std::vector<NameMatch> matches = NearestCodes(weights);
+  if (matches.empty()) return "";
+  const NameMatch& nearest = matches.front();
+  const std::string name(nearest.code->name);
+  if (nearest.family == nullptr && nearest.fit == 1) return NoFamilyText(*nearest.code);
+  std::string text = "nearest is " + name;
+  if (nearest.family == nullptr) text += " (no family of this build)";
+  if (!nearest.missing.empty()) text += ", which misses " + SomeNames(nearest.missing);
+  if (!nearest.unused.empty()) {
+    text += std::string(nearest.missing.empty() ? ", which" : " and") + " has no place for " +
+            SomeNames(nearest.unused);
+  }
+  return text;
+}
+
+}  // namespace kinglet

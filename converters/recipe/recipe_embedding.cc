@@ -1,0 +1,137 @@
+#include "converters/recipe/recipe_embedding.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "converters/recipe/recipe_unit.h"
+#include "format/limits.h"
+
+namespace kinglet {
+namespace {
+
+// The DeFINE unit that makes all vectors of the embedding; null if another table or a projection
+// takes part. `Embedding` is an EmbeddingRecipe, const or not.
+template <class Embedding>
+auto* OnlyUnit(Embedding& recipe) {
+  const bool alone = recipe.bins.size() == 1 && !recipe.bins[0].projection;
+  return alone ? recipe.bins[0].table.define() : nullptr;
+}
+
+class EmbeddingMaker {
+ public:
+  EmbeddingMaker(const std::string& name, ModelParts& parts) : name_(name), parts_(parts) {}
+
+  Result<AdaptiveEmbedding> Make(const EmbeddingRecipe& recipe) {
+    embedding_.name = name_;
+    embedding_.scale = recipe.scale;
+    embedding_.width = 0;
+    KINGLET_RETURN_IF_ERROR(CheckBins("bins", recipe.bins.size()));
+    const DefineRecipe* unit = OnlyUnit(recipe);
+    if (unit != nullptr && unit->cache_rows) {
+      KINGLET_RETURN_IF_ERROR(AddUnit(*unit));
+    } else {
+      KINGLET_RETURN_IF_ERROR(AddBins(recipe));
+    }
+    KINGLET_RETURN_IF_ERROR(ModelParts::CheckWords(name_, words_));
+    parts_.model.draft.description.vocabulary_size = static_cast<uint32_t>(words_);
+    return std::move(embedding_);
+  }
+
+ private:
+  using Use = ModelParts::Use;
+
+  Status CheckBins(const char* what, size_t count) const {
+    if (count > 0 && count <= kMaxBins) return {};
+    return RefuseModel(name_, "1 to " + std::to_string(kMaxBins) + " " + what,
+                       std::to_string(count));
+  }
+
+  // The table of a bin or of a band of the Map layer. Returns the width of its vectors.
+  Result<uint64_t> AddBin(const std::string& prefix, const TableRecipe& recipe,
+                          const std::optional<TensorRef>& own_projection, double scale) {
+    KINGLET_ASSIGN_OR_RETURN(
+        const ModelParts::AddedTable table,
+        parts_.AddTable(prefix + ".table", recipe, own_projection.has_value()));
+    std::optional<TensorId> projection = table.projection;
+    if (own_projection) {
+      KINGLET_ASSIGN_OR_RETURN(
+          projection, parts_.AddRef(prefix + ".projection", *own_projection, Use::kMatrix));
+    }
+    embedding_.bins.push_back(
+        {static_cast<uint32_t>(words_), table.words, table.id, projection, 0, scale});
+    words_ += table.words;
+    return projection ? Rows(parts_.ShapeOf(*projection)) : Cols(parts_.ShapeOf(table.id));
+  }
+
+  Status AddBins(const EmbeddingRecipe& recipe) {
+    for (size_t i = 0; i < recipe.bins.size(); ++i) {
+      const std::string prefix = recipe.bins.size() == 1 ? name_ : name_ + "." + std::to_string(i);
+      KINGLET_ASSIGN_OR_RETURN(
+          const uint64_t width,
+          AddBin(prefix, recipe.bins[i].table, recipe.bins[i].projection, /*scale=*/1));
+      if (width > kMaxExtent) {
+        return RefuseModel(prefix, "a width up to " + std::to_string(kMaxExtent),
+                           std::to_string(width));
+      }
+      if (i == 0) embedding_.width = static_cast<uint32_t>(width);
+    }
+    return {};
+  }
+
+  // A DeFINE unit that stays in the model. The bands of its Map layer become the embedding's bins.
+  Status AddUnit(const DefineRecipe& recipe) {
+    KINGLET_RETURN_IF_ERROR(CheckBins("bands of the map", recipe.map.size()));
+    uint64_t map_width = 0;
+    for (size_t i = 0; i < recipe.map.size(); ++i) {
+      const DefineRecipe::Band& from = recipe.map[i];
+      const std::string prefix =
+          recipe.map.size() == 1 ? name_ + ".map" : name_ + ".map." + std::to_string(i);
+      KINGLET_ASSIGN_OR_RETURN(const uint64_t width,
+                               AddBin(prefix, from.table[0], from.projection, from.scale));
+      if (i == 0) map_width = width;
+    }
+    KINGLET_ASSIGN_OR_RETURN(RecipeUnit read, ReadUnit(recipe, map_width, parts_.tensors()));
+    if (*recipe.cache_rows == 0 || *recipe.cache_rows > kMaxDimension) {
+      return RefuseModel(name_ + ", cache_rows", "1 to " + std::to_string(kMaxDimension),
+                         std::to_string(*recipe.cache_rows));
+    }
+    embedding_.width = static_cast<uint32_t>(OutputWidth(read.unit));
+    embedding_.define = KeptDefineUnit{read.unit, {}, static_cast<uint32_t>(*recipe.cache_rows)};
+    for (size_t i = 0; i < read.weights.size(); ++i) {
+      const DefineShapes shapes = ShapesOf(read.unit.layers[i]);
+      DefineWeights& values = read.weights[i];
+      const auto add = [&](const char* part, const Shape& shape, std::vector<float>& entries,
+                           Use use) -> std::optional<TensorId> {
+        if (shape.empty()) return std::nullopt;
+        return parts_.AddTensor(name_ + ".unit." + std::to_string(i) + "." + part, shape,
+                                DenseF32{std::move(entries)}, use);
+      };
+      DefineTensors tensors{};
+      tensors.weight = *add("weight", shapes.weight, values.weight, Use::kMatrix);
+      tensors.bias = add("bias", shapes.bias, values.bias, Use::kVector);
+      tensors.norm_gain = add("norm_gain", shapes.norm_gain, values.norm_gain, Use::kKept);
+      tensors.norm_offset = add("norm_offset", shapes.norm_offset, values.norm_offset, Use::kKept);
+      embedding_.define->tensors.push_back(tensors);
+    }
+    return {};
+  }
+
+  const std::string& name_;
+  ModelParts& parts_;
+  AdaptiveEmbedding embedding_;
+  uint64_t words_ = 0;  // of the bins so far
+};
+
+}  // namespace
+
+Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe, const std::string& name,
+                                        ModelParts& parts) {
+  return EmbeddingMaker(name, parts).Make(recipe);
+}
+
+void KeepUnit(uint32_t cache_rows, EmbeddingRecipe& recipe) {
+  if (DefineRecipe* unit = OnlyUnit(recipe)) unit->cache_rows = cache_rows;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,26 @@
+// Makes the embedding that a recipe describes.
+#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_EMBEDDING_H_
+#define KINGLET_CONVERTERS_RECIPE_RECIPE_EMBEDDING_H_
+
+#include <cstdint>
+#include <string>
+
+#include "converters/recipe/model_parts.h"
+#include "converters/recipe/recipe.h"
+#include "format/blocks.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Adds the tensors, called `name`.table and so on (`name`.1.table if there are several bins), and
+// sets the model's vocabulary size. Errors: those of ModelParts.
+Result<AdaptiveEmbedding> MakeEmbedding(const EmbeddingRecipe& recipe, const std::string& name,
+                                        ModelParts& parts);
+
+// If a DeFINE unit makes all vectors of the embedding, it stays in the model, and each stream
+// caches `cache_rows` of its rows. Otherwise nothing changes.
+void KeepUnit(uint32_t cache_rows, EmbeddingRecipe& recipe);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_EMBEDDING_H_

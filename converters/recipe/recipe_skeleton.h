@@ -1,0 +1,19 @@
+// A recipe to begin with, for a checkpoint that no family reads as it is.
+#ifndef KINGLET_CONVERTERS_RECIPE_RECIPE_SKELETON_H_
+#define KINGLET_CONVERTERS_RECIPE_RECIPE_SKELETON_H_
+
+#include <span>
+#include <string>
+
+#include "converters/sources/source_weights.h"
+
+namespace kinglet {
+
+// JSON for a person to complete. What names and shapes tell is filled in: the nearest family, torch
+// modules of recurrent layers, tables of words, DPQ's tensors. What they do not tell is "?", which
+// `convert` refuses. The tensors that no key names are listed in "comment".
+std::string RecipeSkeleton(std::span<const SourceTensor> weights);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_RECIPE_RECIPE_SKELETON_H_

@@ -1,0 +1,88 @@
+#include "converters/vocabulary_choice.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "converters/families/training_codes.h"
+#include "converters/texts/corpus_vocabulary.h"
+#include "converters/texts/vocabulary_file.h"
+#include "converters/texts/word_splitter.h"
+
+namespace kinglet {
+namespace {
+
+// "awd-lstm, pytorch-examples": the codes that number words by their texts.
+std::string OrderedCodes() {
+  std::string names;
+  for (const TrainingCode& code : TrainingCodes()) {
+    if (code.word_order == WordOrder::kUnknown) continue;
+    names += (names.empty() ? "" : ", ") + std::string(code.name);
+  }
+  return names;
+}
+
+Result<std::vector<std::string>> WordsOfTexts(const std::vector<std::string>& texts,
+                                              const std::string& family,
+                                              std::vector<std::string>& notes) {
+  const auto codes = TrainingCodes();
+  const auto code = std::find_if(codes.begin(), codes.end(),
+                                 [&](const TrainingCode& known) { return known.name == family; });
+  if (code == codes.end() || code->word_order == WordOrder::kUnknown) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "convert", "vocab-from",
+                           "a model of " + OrderedCodes() +
+                               ", which number words by their texts (--vocab reads a file)",
+                           family);
+  }
+  if (code->word_order == WordOrder::kByCountThenCharacters && texts.size() > 1) {
+    notes.push_back("the words are those of " + texts.front() +
+                    ", as in the training code, which makes no word of the other texts");
+  }
+  return VocabularyFromTexts(texts, code->word_order);
+}
+
+// Says once what a word that every text needs and the vocabulary lacks means.
+void NoteMissingWords(const ModelDraft& draft, std::vector<std::string>& notes) {
+  const auto has = [&](std::string_view word) {
+    return std::find(draft.vocabulary.begin(), draft.vocabulary.end(), word) !=
+           draft.vocabulary.end();
+  };
+  const bool unknown = has("<unk>");
+  if (!draft.description.start_token && !has(kEndOfLine) && !has(kSentenceEnd) && !has("\n")) {
+    notes.push_back(
+        std::string("the vocabulary has neither <eos> nor </s>: the end of a line in a text ") +
+        (unknown ? "is read as <unk>" : "is refused") + "; --ids reads texts as ids");
+  }
+  if (!unknown) {
+    notes.emplace_back(
+        "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
+        "texts as ids");
+  }
+}
+
+}  // namespace
+
+Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,
+                        std::vector<std::string>& notes) {
+  const std::vector<std::string>& texts = options.vocabulary_texts;
+  if (options.vocabulary.empty() && texts.empty()) return {};
+  if (texts.empty()) {
+    KINGLET_ASSIGN_OR_RETURN(VocabularyFile file, ReadVocabularyFile(options.vocabulary));
+    draft.vocabulary = std::move(file.words);
+    notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+  } else {
+    KINGLET_ASSIGN_OR_RETURN(draft.vocabulary, WordsOfTexts(texts, family, notes));
+  }
+  const uint64_t expected = draft.description.vocabulary_size;
+  if (draft.vocabulary.size() != expected) {
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "vocabulary",
+                           texts.empty() ? options.vocabulary : texts.front(),
+                           std::to_string(expected) + " words as the model has",
+                           std::to_string(draft.vocabulary.size()));
+  }
+  NoteMissingWords(draft, notes);
+  return {};
+}
+
+}  // namespace kinglet

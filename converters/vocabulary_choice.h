@@ -1,0 +1,24 @@
+// Which words a converted model gets, and what the user should know about them.
+#ifndef KINGLET_CONVERTERS_VOCABULARY_CHOICE_H_
+#define KINGLET_CONVERTERS_VOCABULARY_CHOICE_H_
+
+#include <string>
+#include <vector>
+
+#include "converters/convert.h"
+#include "format/writer.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Gives the draft the words of options.vocabulary, or those that options.vocabulary_texts make in
+// the order of the family's training code; without both the draft stays as it is. Adds notes for
+// the user: what was taken off the file, and what a vocabulary without a word for the end of a line
+// or for unknown words means. Errors: KINGLET_INVALID_ARGUMENT for another number of words than the
+// model's, and for texts where the code does not number words by them; those of the readers.
+Status ChooseVocabulary(const ConvertOptions& options, const std::string& family, ModelDraft& draft,
+                        std::vector<std::string>& notes);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_VOCABULARY_CHOICE_H_

@@ -1,0 +1,271 @@
+// Recipes that replace the tables of a family's network. With the network's own tensors in place of
+// themselves, the answers that the training code's equations gave (tests/data) stay the same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "converters/convert.h"
+#include "converters/texts/token_file.h"
+#include "format/model_file.h"
+#include "tests/converters/converted_streams.h"
+#include "tests/converters/synthetic.h"
+#include "tests/converters/table_forms.h"
+
+namespace kinglet::convert_tables_test {
+namespace {
+
+std::string Data(const std::string& name) { return KINGLET_TEST_DATA "/" + name; }
+
+struct Own {
+  const char* name;
+  const char* checkpoint;  // in tests/data
+  const char* ids;         // beside it
+  const char* golden;
+  const char* family;
+  const char* tables;
+  double tolerance = 1e-6;
+};
+
+constexpr const char* kBins = R"({"bins": [
+    {"table": "@.emb_layers.0.weight",
+     "projection": {"tensor": "@.emb_projs.0", "transpose": false}},
+    {"table": "@.emb_layers.1.weight",
+     "projection": {"tensor": "@.emb_projs.1", "transpose": false}},
+    {"table": "@.emb_layers.2.weight",
+     "projection": {"tensor": "@.emb_projs.2", "transpose": false}}#]})";
+
+constexpr Own kOwn[] = {
+    {"TransformerXl", "transformer-xl-variants/kimi-base/model.pt", "tokens.txt", "golden_f64.tsv",
+     "transformer-xl", R"("word_emb": {"table": "word_emb.emb_layers.0.weight"})"},
+    {"TransformerXlTableAlone", "transformer-xl-variants/kimi-base/model.pt", "tokens.txt",
+     "golden_f64.tsv", "transformer-xl",
+     R"("word_emb.emb_layers.0.weight": "word_emb.emb_layers.0.weight")"},
+    {"TransformerXlNarrow", "transformer-xl-variants/kimi-projected/model.pt", "tokens.txt",
+     "golden_f64.tsv", "transformer-xl",
+     R"("word_emb": {"table": "word_emb.emb_layers.0.weight",
+                     "projection": {"tensor": "word_emb.emb_projs.0", "transpose": false}})"},
+    {"TransformerXlDivided", "transformer-xl-variants/kimi-divided-pre-norm-zip/model.pt",
+     "tokens.txt", "golden_f64.tsv", "transformer-xl", "\"word_emb\": @"},
+    {"TransformerXlOneBand", "transformer-xl-variants/kimi-divided-pre-norm-zip/model.pt",
+     "tokens.txt", "golden_f64.tsv", "transformer-xl",
+     R"("word_emb.emb_layers.1.weight": "word_emb.emb_layers.1.weight")"},
+    {"TransformerXlOutput", "transformer-xl-variants/kimi-untied-words-whole-table/model.pt",
+     "tokens.txt", "golden_f64.tsv", "transformer-xl",
+     R"("crit.out_layers.0.weight": "crit.out_layers.0.weight")"},
+    // The softmax has no tensors of its own in the file.
+    {"TransfoXlOmitted", "transformer-xl-variants/hf-published-omitted-safetensors", "tokens.txt",
+     "golden_f64.tsv", "transfo-xl-hf", "\"transformer.word_emb\": @"},
+    {"FairseqAdaptive", "fairseq-variants/args-tied-legacy/model.pt", "tokens.txt",
+     "golden_f64.tsv", "fairseq", R"("decoder.embed_tokens": {"bins": [
+       {"table": "decoder.embed_tokens.embeddings.0.0.weight",
+        "projection": {"tensor": "decoder.embed_tokens.embeddings.0.1.weight", "transpose": false}},
+       {"table": "decoder.embed_tokens.embeddings.1.0.weight",
+        "projection": {"tensor": "decoder.embed_tokens.embeddings.1.1.weight", "transpose": false}},
+       {"table": "decoder.embed_tokens.embeddings.2.0.weight",
+        "projection": {"tensor": "decoder.embed_tokens.embeddings.2.1.weight",
+         "transpose": false}}]})"},
+    {"FairseqShared", "fairseq-variants/cfg-plain-shared/model.pt", "tokens.txt", "golden_f64.tsv",
+     "fairseq", R"("decoder.embed_tokens": {"table": "decoder.embed_tokens.weight"})"},
+    {"FairseqProjected", "fairseq-variants/args-plain-projected/model.pt", "tokens.txt",
+     "golden_f64.tsv", "fairseq",
+     R"("decoder.embed_tokens": {"table": "decoder.embed_tokens.weight",
+       "projection": {"tensor": "decoder.project_in_dim.weight", "transpose": false}})"},
+    {"Micronet", "micronet-small-fp32", "tokens.txt", "golden_f64.tsv", "neurips-micronet",
+     R"("embed": {"bins": [{"table": "loss.layers.0.weight"},
+       {"table": "loss.layers.1.weight",
+        "projection": {"tensor": "embed.projections.0.weight", "transpose": false}},
+       {"table": "loss.layers.2.weight",
+        "projection": {"tensor": "embed.projections.1.weight", "transpose": false}}]})"},
+    {"MicronetTail", "micronet-small-fp32", "tokens.txt", "golden_f64.tsv", "neurips-micronet",
+     R"("loss.layers.2.weight": "loss.layers.2.weight")"},
+    {"AwdLstm", "recurrent-variants/awd-lstm-split/model.pt", "tokens.txt", "golden_f64.tsv",
+     "awd-lstm", R"("encoder": "encoder.weight")"},
+    {"PytorchExamples", "recurrent-variants/examples-gru-tied/model.pt", "tokens.txt",
+     "golden_f64.tsv", "pytorch-examples", R"("encoder": {"scale": 1, "table": "encoder.weight"})"},
+    {"OpenNmt", "opennmt/plain/model_step_7.pt", "pairs.txt", "golden.tsv", "opennmt",
+     R"("encoder.embeddings.make_embedding.emb_luts.0":
+          "encoder.embeddings.make_embedding.emb_luts.0.weight",
+        "decoder.embeddings.make_embedding.emb_luts.0.weight":
+          "decoder.embeddings.make_embedding.emb_luts.0.weight")"}};
+
+class OwnTables : public testing::TestWithParam<Own> {};
+
+TEST_P(OwnTables, ChangeNothing) {
+  const Own& own = GetParam();
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = Data(own.checkpoint);
+  const std::filesystem::path path(options.checkpoint);
+  const std::string beside =
+      (std::filesystem::is_directory(path) ? path : path.parent_path()).string() + "/";
+  options.output = folder.Path("model.kgl");
+  options.golden = beside + own.golden;
+  options.ids = beside + own.ids;
+  options.tolerance = own.tolerance;
+  std::string tables = own.tables;
+  const std::string module =
+      std::string(own.family) == "transfo-xl-hf" ? "transformer.word_emb" : "word_emb";
+  if (const size_t at = tables.find('@'); at != std::string::npos) tables.replace(at, 1, kBins);
+  const char* last = module == "word_emb" ? "" : R"(,
+    {"table": "@.emb_layers.3.weight", "projection": {"tensor": "@.emb_projs.3",
+                                                      "transpose": false}})";
+  if (const size_t at = tables.find('#'); at != std::string::npos) tables.replace(at, 1, last);
+  for (size_t at; (at = tables.find('@')) != std::string::npos;) tables.replace(at, 1, module);
+  options.recipe = folder.Write("recipe.json", std::string("{\"family\": \"") + own.family +
+                                                   "\", \"tables\": {" + tables + "}}");
+  const auto summary = Convert(options);
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->family, own.family);
+  EXPECT_GT(*summary->golden_positions, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OwnTables, testing::ValuesIn(kOwn),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+// Networks that the original training code trained with other inputs, in the folder that
+// KINGLET_CHECKPOINTS names. tests/examples/table_recipes_test.cc has their golden values.
+class OriginalInput : public testing::TestWithParam<const char*> {};
+
+TEST_P(OriginalInput, StatesLanesAndForksKeepEveryBit) {
+  const char* place = std::getenv("KINGLET_CHECKPOINTS");
+  const std::string data = std::string(place == nullptr ? "" : place) + "/" + GetParam() + "/";
+  if (!std::filesystem::exists(data)) GTEST_SKIP() << "KINGLET_CHECKPOINTS has no " << GetParam();
+  const TemporaryFolder folder;
+  ConvertOptions options;
+  options.checkpoint = data + "model.pt";
+  options.config = data + "config.yaml";
+  options.recipe = std::string(KINGLET_EXAMPLES "/recipes/") + GetParam() + ".json";
+  options.output = folder.Path("model.kgl");
+  std::vector<uint32_t> ids = *ReadIds(data + "tokens.txt");
+  ids.resize(120);
+  for (const bool quantised : {false, true}) {
+    if (quantised) {
+      const auto model = *ModelFile::Open(options.output);
+      options.vocabulary =
+          folder.Write("vocab.txt", NumberedVocabulary(model->description().vocabulary_size));
+      options.bits = 9;
+      options.calibration_text = folder.Write("text", NumberedText(ids));
+    }
+    const auto summary = Convert(options);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    DistributionsOfEveryBackend(options.output, ids);
+    ExpectStatesAndLanesKeepEveryBit(options.output, ids);
+  }
+  // The unit stays, in a cache smaller than the text's words.
+  if (std::string(GetParam()) != "reference-txl-define") return;
+  options.define_cache_rows = 7;
+  ASSERT_TRUE(Convert(options).ok());
+  DistributionsOfEveryBackend(options.output, ids);
+  ExpectStatesAndLanesKeepEveryBit(options.output, ids);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OriginalInput,
+                         testing::Values("reference-txl-define", "reference-txl-dpq"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// A Transformer-XL of 51 words, whose softmax shares the embedding's table.
+class Replaced : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy(Data("transformer-xl-variants/kimi-base/model.pt"),
+                          folder_.Path("model.pt"));
+    TinyTensors tensors;
+    tensors.Reals("book", {8, 4});
+    tensors.Reals("wide", {8, 5});
+    tensors.Integers("codes", {51, 4}, 8);
+    tensors.Integers("fewer", {50, 4}, 8);
+    tensors.Reals("query", {51, 16});
+    tensors.Reals("keys", {4, 3, 4});
+    tensors.Reals("mean", {12});
+    tensors.Reals("variance", {12}, 0.3, 1);
+    folder_.Write("tables", tensors.Safetensors());
+    options_.checkpoint = folder_.Path("model.pt");
+    options_.output = folder_.Path("model.kgl");
+  }
+  Result<ConvertSummary> Converted(const std::string& tables) {
+    options_.recipe =
+        folder_.Write("recipe.json", R"({"family": "transformer-xl", "sources": {"t": "tables"},
+                           "unused": ["t.*"], "tables": {)" +
+                                         tables + "}}");
+    return Convert(options_);
+  }
+  static std::string Codes(const std::string& book, const std::string& codes) {
+    return R"({"codes": {"combine": "concatenate", "pools": "one",
+                         "codebook": "t.)" +
+           book + R"(", "codes": "t.)" + codes + "\"}}";
+  }
+
+  const TemporaryFolder folder_;
+  ConvertOptions options_;
+};
+
+TEST_F(Replaced, TheDenseTableIsPutAsideOrStaysTheOutputs) {
+  for (const std::string name : {"word_emb", "word_emb.emb_layers.0.weight"}) {
+    const auto summary = Converted("\"" + name + "\": " + Codes("book", "codes"));
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    const bool whole = name == "word_emb";
+    EXPECT_EQ(summary->notes.size(), whole ? 1u : 0u);
+    const auto file = *ModelFile::Open(options_.output);
+    const auto* embedding = FindBlock<AdaptiveEmbedding>(file->description());
+    ASSERT_EQ(embedding->bins.size(), 1u);
+    EXPECT_NE(file->tensors()[embedding->bins[0].table].coded(), nullptr);
+    EXPECT_EQ(embedding->scale, 4);  // the network's own, sqrt(16)
+    const auto* softmax = FindBlock<AdaptiveSoftmax>(file->description());
+    EXPECT_EQ(file->tensors()[*softmax->head_table].coded(), nullptr);
+  }
+}
+
+// The softmax cuts the table in four bins, which share the codebook.
+TEST_F(Replaced, AnOutputsTableIsCutWhereTheNetworkCutsIt) {
+  ASSERT_TRUE(Converted(R"("crit.out_layers.0.weight": )" + Codes("book", "codes")).ok());
+  const auto file = *ModelFile::Open(options_.output);
+  const auto* softmax = FindBlock<AdaptiveSoftmax>(file->description());
+  ASSERT_EQ(softmax->tails.size(), 3u);
+  const auto* head = file->tensors()[*softmax->head_table].coded();
+  ASSERT_NE(head, nullptr);
+  for (const SoftmaxTail& tail : softmax->tails) {
+    const auto* coded = file->tensors()[tail.table].coded();
+    ASSERT_NE(coded, nullptr);
+    EXPECT_EQ(coded->scheme.codebook, head->scheme.codebook);
+  }
+  DistributionsOfEveryBackend(options_.output, {1, 50, 30, 2, 7, 7, 40});
+}
+
+TEST_F(Replaced, RefusalsSayWhatWouldFit) {
+  const std::string dpq = R"("word_emb": {"dpq": {"method": "sx", "positions": 4,
+      "combine": "concatenate", "query": "t.query", "keys": "t.keys", "values": "t.keys",
+      "epsilon": 0.001, "mean": "t.mean", "variance": "t.variance", "batch_norm": )";
+  const std::pair<std::string, std::string> cases[] = {
+      {"\"word_emb\": " + Codes("wide", "codes"),
+       "found shape word_emb: expected [51, 16], found [51, 20]"},
+      {"\"word_emb\": " + Codes("book", "fewer"),
+       "found shape word_emb: expected [51, 16], found [50, 16]"},
+      {"\"word_embs\": " + Codes("book", "codes"), "unused 'word_embs'"},
+      {"\"layers.0.dec_attn.layer_norm.weight\": " + Codes("book", "codes"),
+       "shape layers.0.dec_attn.layer_norm.weight: expected [16], found [51, 16]"},
+      {dpq + R"("choices"}})",
+       "tensor 't.mean': expected 3 statistics with batch_norm \"choices\", 12 with \"responses\", "
+       "found 12 with \"choices\""},
+      {"\"word_emb\": " + Codes("book", "none"), "missing t.none"},
+  };
+  for (const auto& [tables, message] : cases) {
+    const Status status = Converted(tables).status();
+    ASSERT_FALSE(status.ok()) << tables;
+    EXPECT_NE(status.message().find(message), std::string::npos)
+        << status.message() << "\ninstead of " << message;
+    EXPECT_EQ(status.message().find('\n'), std::string::npos);
+  }
+  EXPECT_TRUE(Converted(dpq + R"("responses"}})").ok());
+}
+
+}  // namespace
+}  // namespace kinglet::convert_tables_test

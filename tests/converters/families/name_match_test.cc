@@ -1,0 +1,239 @@
+// Which training code a checkpoint's names fit, also for every checkpoint of the tests' data and,
+// where KINGLET_CHECKPOINTS names them, for the original codes' own.
+#include "converters/families/name_match.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "converters/sources/source_file.h"
+
+namespace kinglet::name_match_test {
+namespace {
+
+using Names = std::vector<std::string>;
+using std::string_view_literals::operator""sv;
+
+SourceWeights Weights(const Names& names) {
+  SourceWeights weights;
+  for (const std::string& name : names) weights.push_back({name, {1}, nullptr});
+  return weights;
+}
+
+NameMatch Match(std::span<const std::string_view> patterns, const Names& names) {
+  TrainingCode code;
+  code.patterns = patterns;
+  return MatchNames(code, Weights(names));
+}
+
+TEST(MatchNames, Patterns) {
+  static constexpr std::array kPatterns = {"emb.weight"sv, "layers.#.fc.%"sv, "?layers.#.mask"sv,
+                                           "out|layers.#.out"sv, "?*.extra"sv};
+  const NameMatch whole = Match(kPatterns, {"emb.weight", "layers.0.fc.weight", "layers.0.fc.bias",
+                                            "layers.0.mask", "out", "a.b.extra"});
+  EXPECT_EQ(whole.fit, 1);
+  EXPECT_EQ(whole.missing, Names());
+  EXPECT_EQ(whole.unused, Names());
+  const NameMatch part = Match(kPatterns, {"emb.weight", "layers.1.fc.bias", "other"});
+  EXPECT_EQ(part.missing,
+            (Names{"layers.0.fc.weight", "layers.1.fc.weight", "layers.0.fc.bias", "out", "out"}));
+  EXPECT_EQ(part.unused, Names{"other"});
+  EXPECT_EQ(part.fit, 2.0 / 8);
+}
+
+// A number beyond any network's makes nothing expected below it.
+TEST(MatchNames, HugeNumbers) {
+  static constexpr std::array kPatterns = {"l.#.a"sv};
+  EXPECT_EQ(Match(kPatterns, {"l.99999999999999999999.a"}).missing, Names{"l.0.a"});
+  EXPECT_EQ(Match(kPatterns, {"l.4095.a"}).missing.size(), kMaxListedNames);
+  EXPECT_EQ(Match(kPatterns, {"l.x.a", "l..a", ""}).fit, 0);
+  EXPECT_EQ(Match(kPatterns, {}).fit, 0);
+}
+
+TEST(NearestCodes, NamesWhatIsMissing) {
+  const Names lstm = {"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
+                      "rnn.bias_hh_l0", "rnn.weight_ih_l1", "rnn.weight_hh_l1", "rnn.bias_ih_l1",
+                      "decoder.weight", "decoder.bias",     "dropout"};
+  const auto nearest = NearestCodes(Weights(lstm));
+  ASSERT_FALSE(nearest.empty());
+  EXPECT_EQ(nearest.front().code->name, "pytorch-examples");
+  EXPECT_NE(nearest.front().family, nullptr);
+  EXPECT_EQ(nearest.front().missing, Names{"rnn.bias_hh_l1"});
+  EXPECT_EQ(nearest.front().unused, Names{"dropout"});
+  EXPECT_EQ(NearestText(Weights(lstm)),
+            "nearest is pytorch-examples, which misses 'rnn.bias_hh_l1' and has no place for "
+            "'dropout'");
+  EXPECT_EQ(NearestText(Weights({"x", "y"})), "");
+}
+
+TEST(NearestCodes, LeaveOutWhatNoNetworkHas) {
+  Names names(100'001, "encoder.weight");
+  EXPECT_TRUE(NearestCodes(Weights(names)).empty());
+  EXPECT_FALSE(FittingPrefix(Weights(names)));
+  EXPECT_EQ(FamiliesByFit(Weights(names)), FamilyNames());
+}
+
+TEST(FamiliesByFit, TheNearestFirst) {
+  const std::string none = FamiliesByFit({});
+  EXPECT_TRUE(none.starts_with("neurips-micronet, ")) << none;
+  const std::string lstm = FamiliesByFit(Weights({"encoder.weight", "rnn.weight_hh_l0"}));
+  EXPECT_TRUE(lstm.starts_with("pytorch-examples, ")) << lstm;
+  EXPECT_EQ(lstm.size(), none.size());
+}
+
+// A recurrent model of OpenNMT-py, which the family of its Transformers refuses.
+TEST(WithUnreadCode, NamesTheCode) {
+  Names names = {"generator.0.weight", "generator.0.bias"};
+  for (const char* side : {"encoder.", "decoder."}) {
+    names.push_back(std::string(side) + "embeddings.make_embedding.emb_luts.0.weight");
+    for (const char* part : {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}) {
+      names.push_back(std::string(side) + "rnn." + part);
+    }
+  }
+  const Status refusal(KINGLET_INVALID_CHECKPOINT, "no");
+  EXPECT_EQ(WithUnreadCode(refusal, Weights(names)).message(),
+            "no; it is a recurrent translation model of OpenNMT-py: no family reads it");
+  EXPECT_EQ(WithUnreadCode(refusal, Weights({"encoder.weight"})).message(), "no");
+}
+
+TEST(FittingPrefix, OfAFrameworksModule) {
+  const Names inner = {"encoder.weight", "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0",
+                       "rnn.bias_hh_l0", "decoder.weight",   "decoder.bias"};
+  EXPECT_FALSE(FittingPrefix(Weights(inner)));
+  Names names = {"loss.weight"};
+  for (const std::string& name : inner) names.push_back("lm." + name);
+  const auto found = FittingPrefix(Weights(names));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->prefix, "lm.");
+  EXPECT_EQ(found->match.code->name, "pytorch-examples");
+  EXPECT_EQ(NearestText(Weights(names)),
+            "pytorch-examples fits the names without 'lm.': a recipe {\"prefix\": \"lm.\"}");
+}
+
+TEST(NearestCodes, TellsTranslationModels) {
+  Names names = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
+  for (const char* layer : {"encoder.layers.0.", "decoder.layers.0."}) {
+    for (const char* part : {"self_attn.out_proj", "fc1", "fc2", "self_attn.q_proj"}) {
+      names.push_back(std::string(layer) + part + ".weight");
+      names.push_back(std::string(layer) + part + ".bias");
+    }
+  }
+  names.insert(names.end(), {"decoder.layers.0.encoder_attn.out_proj.weight",
+                             "decoder.layers.0.encoder_attn.out_proj.bias", "encoder.version"});
+  EXPECT_EQ(NearestText(Weights(names)),
+            "it has an encoder and a decoder: no family reads fairseq's translation models");
+}
+
+// The checkpoints of a folder, each with the family that it is of.
+struct Known {
+  std::string path, code;
+};
+
+// Of the folders in tests/data/FOLDER whose names begin with `begin`.
+void AddCheckpoints(const std::string& folder, const std::string& begin, const std::string& code,
+                    std::vector<Known>& known) {
+  const std::string root = KINGLET_TEST_DATA "/" + folder;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string path = entry.path().string();
+    // One of several files of a checkpoint has a part of its names.
+    if (!path.substr(root.size()).starts_with("/" + begin) || path.find("-of-") != path.npos) {
+      continue;
+    }
+    for (const char* extension : {".pt", ".pth", ".bin", ".safetensors", ".npz", ".index.json"}) {
+      if (path.ends_with(extension)) known.push_back({path, code});
+    }
+  }
+}
+
+std::vector<Known> KnownCheckpoints() {
+  std::vector<Known> known;
+  for (const char* folder :
+       {"micronet-variants", "micronet-small-9bit-pruned", "micronet-small-fp32"}) {
+    AddCheckpoints(folder, "", "neurips-micronet", known);
+  }
+  AddCheckpoints("fairseq-variants", "", "fairseq", known);
+  AddCheckpoints("opennmt", "", "opennmt", known);
+  AddCheckpoints("recurrent-variants", "awd-", "awd-lstm", known);
+  AddCheckpoints("recurrent-variants", "define-awd-", "define-awd-lstm", known);
+  AddCheckpoints("recurrent-variants", "examples-", "pytorch-examples", known);
+  AddCheckpoints("recurrent-variants", "zaremba-", "zaremba-tf", known);
+  AddCheckpoints("transformer-xl-variants", "hf-", "transfo-xl-hf", known);
+  AddCheckpoints("transformer-xl-variants", "kimi-", "transformer-xl", known);
+  return known;
+}
+
+TEST(NearestCodes, FitTheTestsCheckpoints) {
+  const std::vector<Known> known = KnownCheckpoints();
+  EXPECT_GT(known.size(), 40u);
+  for (const Known& one : known) {
+    SCOPED_TRACE(one.path);
+    const auto source = OpenSourceFile(one.path);
+    if (!source.ok()) continue;  // a part of a checkpoint
+    const auto nearest = NearestCodes(source->tensors);
+    ASSERT_FALSE(nearest.empty());
+    EXPECT_EQ(nearest.front().code->name, one.code);
+    EXPECT_EQ(nearest.front().fit, 1);
+    EXPECT_EQ(nearest.front().missing, Names());
+    EXPECT_EQ(nearest.front().unused, Names());
+  }
+}
+
+// Where a family converts a checkpoint, its names are all expected; where none does, the nearest
+// training code is named.
+TEST(NearestCodes, FitTheOriginalsCheckpoints) {
+  const char* root = std::getenv("KINGLET_CHECKPOINTS");
+  if (root == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS is not set";
+  struct Original {
+    const char* file;
+    const char* code;  // empty: none
+    bool whole = true;
+  };
+  for (const Original& original : {
+           Original{"micronet-wikitext2/models/model-3000.pth", "neurips-micronet"},
+           Original{"micronet-wikitext2-9bit/models/model-1.pth", "neurips-micronet"},
+           Original{"micronet-small-fp32/models/model-400.pth", "neurips-micronet"},
+           Original{"micronet-small-9bit-pruned/models/model-1.pth", "neurips-micronet"},
+           Original{"transformer-xl/model.pt", "transformer-xl"},
+           Original{"fairseq-adaptive/model.pt", "fairseq"},
+           Original{"fairseq-char/model.pt", "fairseq"},
+           Original{"awd-lstm/model.pt", "awd-lstm"},
+           Original{"pytorch-examples/model.pt", "pytorch-examples"},
+           Original{"dpq-lm-sx/model.npz", "zaremba-tf"},
+           Original{"opennmt-transformer/model_step_900.pt", "opennmt"},
+           Original{"opennmt-rnn/model_step_2800.pt", "opennmt-rnn"},
+           Original{"bert-mlm/model.safetensors", "bert"},
+           Original{"bert-mlm/pytorch_model.bin", "bert"},
+           Original{"bert-classifier/model.safetensors", "bert"},
+           Original{"icefall-rnn-lm/epoch-7.pt", "icefall-rnn-lm"},
+           Original{"icefall-transformer-lm/pretrained.pt", "icefall-transformer-lm"},
+           Original{"espnet-rnn-lm/valid.loss.ave_3best.pth", "espnet-rnn-lm"},
+           Original{"espnet-transformer-lm/valid.loss.ave_3best.pth", "espnet-transformer-lm"},
+           Original{"speechbrain-rnn-lm/model.ckpt", "speechbrain-rnn-lm"},
+           Original{"speechbrain-transformer-lm/lm.ckpt", "speechbrain-transformer-lm"},
+           Original{"reference-txl-define/model.pt", "transformer-xl", false},
+           Original{"reference-txl-dpq/model.pt", "transformer-xl", false},
+           Original{"reference-opennmt-dpq/model.pt", "opennmt", false},
+           Original{"reference-opennmt-rnn-dpq/model.pt", "opennmt-rnn", false},
+           Original{"reference-bert-dpq/model.pt", "bert", false},
+           Original{"reference-define/model.pt", ""},
+           Original{"reference-dpq/model.pt", ""},
+           Original{"reference-slim/model.pt", ""},
+       }) {
+    SCOPED_TRACE(original.file);
+    const auto source = OpenSourceFile(std::string(root) + "/" + original.file);
+    if (!source.ok() && source.status().code() == KINGLET_NOT_FOUND) continue;
+    ASSERT_TRUE(source.ok()) << source.status().message();
+    const auto nearest = NearestCodes(source->tensors);
+    ASSERT_EQ(nearest.empty(), std::string_view(original.code).empty());
+    if (nearest.empty()) continue;
+    EXPECT_EQ(nearest.front().code->name, original.code);
+    EXPECT_EQ(nearest.front().fit == 1, original.whole);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::name_match_test

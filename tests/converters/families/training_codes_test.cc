@@ -1,0 +1,50 @@
+#include "converters/families/training_codes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "converters/families/families.h"
+
+namespace kinglet::training_codes_test {
+namespace {
+
+TEST(TrainingCodes, HaveEveryFamilyOnce) {
+  std::set<std::string_view> names;
+  for (const TrainingCode& code : TrainingCodes()) {
+    EXPECT_TRUE(names.insert(code.name).second) << code.name;
+    EXPECT_FALSE(code.patterns.empty()) << code.name;
+  }
+  for (const Family& family : Families()) {
+    EXPECT_TRUE(names.contains(family.name)) << family.name;
+    names.erase(family.name);
+  }
+  // What no family reads says so.
+  for (const TrainingCode& code : TrainingCodes()) {
+    if (names.contains(code.name)) {
+      EXPECT_NE(code.unread.find("no family reads"), std::string_view::npos) << code.name;
+    }
+  }
+}
+
+TEST(TrainingCodes, PatternsAreWellFormed) {
+  for (const TrainingCode& code : TrainingCodes()) {
+    std::set<std::string_view> patterns;
+    for (const std::string_view pattern : code.patterns) {
+      EXPECT_TRUE(patterns.insert(pattern).second) << code.name << " " << pattern;
+      EXPECT_FALSE(pattern.empty() || pattern.ends_with('|') || pattern.find("||") != pattern.npos)
+          << pattern;
+      const size_t optional = pattern.find('?');
+      EXPECT_TRUE(optional == 0 || optional == pattern.npos) << pattern;
+      // One number in each alternative at most.
+      EXPECT_LE(std::count(pattern.begin(), pattern.end(), '#'),
+                1 + std::count(pattern.begin(), pattern.end(), '|'))
+          << pattern;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::training_codes_test

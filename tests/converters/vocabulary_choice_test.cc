@@ -1,0 +1,94 @@
+#include "converters/vocabulary_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/converters/files.h"
+
+namespace kinglet::vocabulary_choice_test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Chosen {
+  Words words, notes;
+  std::string error;
+};
+
+Chosen Choose(const ConvertOptions& options, uint32_t size, const std::string& family,
+              std::optional<uint32_t> start = std::nullopt) {
+  ModelDraft draft;
+  draft.description.vocabulary_size = size;
+  draft.description.start_token = start;
+  Chosen chosen;
+  chosen.error = ChooseVocabulary(options, family, draft, chosen.notes).message();
+  chosen.words = draft.vocabulary;
+  return chosen;
+}
+
+ConvertOptions WithFile(const TemporaryFile& file) {
+  ConvertOptions options;
+  options.vocabulary = file.path();
+  return options;
+}
+
+TEST(ChooseVocabulary, NoneAndAFile) {
+  EXPECT_EQ(Choose({}, 3, "awd-lstm").words, Words());
+  const TemporaryFile file("<eos>\n<unk>\na\n");
+  const Chosen chosen = Choose(WithFile(file), 3, "awd-lstm");
+  EXPECT_EQ(chosen.words, (Words{"<eos>", "<unk>", "a"}));
+  EXPECT_EQ(chosen.notes, Words());
+  EXPECT_EQ(Choose(WithFile(file), 4, "awd-lstm").error,
+            "vocabulary: " + file.path() + ": expected 4 words as the model has, found 3");
+}
+
+TEST(ChooseVocabulary, WarnsOnceAboutMissingWords) {
+  const TemporaryFile plain("a\nb\n"), ends("</s>\na\n"), unknown("<unk>\na\n");
+  const Words both = Choose(WithFile(plain), 2, "recipe").notes;
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(both[0],
+            "the vocabulary has neither <eos> nor </s>: the end of a line in a text is refused; "
+            "--ids reads texts as ids");
+  EXPECT_EQ(both[1],
+            "the vocabulary has no <unk>: a text with a word that it lacks is refused; --ids reads "
+            "texts as ids");
+  EXPECT_EQ(Choose(WithFile(ends), 2, "recipe").notes, Words{both[1]});
+  EXPECT_EQ(Choose(WithFile(unknown), 2, "recipe").notes,
+            Words{"the vocabulary has neither <eos> nor </s>: the end of a line in a text is read "
+                  "as <unk>; --ids reads texts as ids"});
+  // A model with a start token ends its texts by it.
+  EXPECT_EQ(Choose(WithFile(plain), 2, "fairseq", 0).notes, Words{both[1]});
+}
+
+TEST(ChooseVocabulary, CharactersHaveANewline) {
+  const TemporaryFile file(R"(["\n", " ", "<unk>"])");
+  const Chosen chosen = Choose(WithFile(file), 3, "pytorch-examples");
+  EXPECT_EQ(chosen.words, (Words{"\n", " ", "<unk>"}));
+  EXPECT_EQ(chosen.notes, Words());
+}
+
+TEST(ChooseVocabulary, FromTextsInTheFamilysOrder) {
+  const TemporaryFile train("b a <unk> a \n"), valid("c \n");
+  ConvertOptions options;
+  options.vocabulary_texts = {train.path(), valid.path()};
+  EXPECT_EQ(Choose(options, 5, "pytorch-examples").words, (Words{"b", "a", "<unk>", "<eos>", "c"}));
+  EXPECT_EQ(Choose(options, 5, "awd-lstm").words, (Words{"b", "a", "<unk>", "<eos>", "c"}));
+  EXPECT_EQ(Choose(options, 5, "transformer-xl").words, (Words{"<eos>", "a", "b", "<unk>", "c"}));
+  const Chosen counted = Choose(options, 4, "zaremba-tf");
+  EXPECT_EQ(counted.words, (Words{"a", "<eos>", "<unk>", "b"}));
+  EXPECT_EQ(counted.notes.size(), 1u);
+  EXPECT_EQ(Choose(options, 9, "awd-lstm").error,
+            "vocabulary: " + train.path() + ": expected 9 words as the model has, found 5");
+  for (const char* family : {"fairseq", "neurips-micronet", "recipe"}) {
+    EXPECT_EQ(Choose(options, 5, family).error,
+              std::string("convert: vocab-from: expected a model of awd-lstm, define-awd-lstm, "
+                          "pytorch-examples, zaremba-tf, transformer-xl, transfo-xl-hf, which "
+                          "number words by their texts (--vocab reads a file), found ") +
+                  family);
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::vocabulary_choice_test

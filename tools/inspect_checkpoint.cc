@@ -1,0 +1,164 @@
+#include "tools/inspect_checkpoint.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "converters/families/name_match.h"
+#include "converters/recipe/recipe_skeleton.h"
+#include "converters/sources/checkpoint_path.h"
+#include "converters/sources/input_file.h"
+#include "converters/sources/source_file.h"
+#include "format/encoding.h"
+#include "tools/console.h"
+#include "tools/json_lines.h"
+#include "tools/token_text.h"
+
+namespace kinglet {
+namespace {
+
+constexpr std::string_view kModelExtension = ".kgl";
+constexpr std::string_view kModelMark = "KGL1";
+
+std::string TypeName(const SourceTensor& tensor) {
+  return tensor.type ? std::string(ElementName(*tensor.type)) : "unknown";
+}
+
+// What reads the checkpoint.
+struct Readers {
+  std::vector<NameMatch> codes;       // NearestCodes
+  std::optional<PrefixMatch> prefix;  // FittingPrefix
+};
+
+void AppendNames(const char* key, const std::vector<std::string>& names, JsonLine& line) {
+  line.Key(key).BeginArray();
+  for (const std::string& name : names) line.Text(DisplayText(name));
+  line.EndArray();
+}
+
+std::string CheckpointJson(const SourceFile& source, const Readers& readers) {
+  JsonLine line;
+  line.Key("checkpoint").Text(DisplayText(source.path)).Key("file_size").Integer(source.bytes);
+  line.Key("digest").Text(source.digest).Key("tensors").BeginArray();
+  for (const SourceTensor& tensor : source.tensors) {
+    line.BeginObject().Key("name").Text(DisplayText(tensor.name)).Key("shape").BeginArray();
+    for (const uint64_t size : tensor.shape) line.Integer(size);
+    line.EndArray().Key("type").Text(TypeName(tensor)).EndObject();
+  }
+  line.EndArray().Key("families").BeginArray();
+  for (const NameMatch& match : readers.codes) {
+    line.BeginObject().Key("name").Text(match.code->name);
+    line.Key("supported").Boolean(match.family != nullptr).Key("fit").Number(match.fit);
+    AppendNames("missing", match.missing, line);
+    AppendNames("unused", match.unused, line);
+    line.EndObject();
+  }
+  line.EndArray();
+  if (readers.prefix) {
+    line.Key("prefix").BeginObject().Key("prefix").Text(DisplayText(readers.prefix->prefix));
+    line.Key("family").Text(readers.prefix->match.code->name).EndObject();
+  }
+  AppendNames("notes", source.notes, line);
+  return line.Finish();
+}
+
+// One line of names, cut.
+std::string NameRow(const char* what, const std::vector<std::string>& names) {
+  constexpr size_t kShown = 8;
+  if (names.empty()) return "";
+  std::string text = std::string("    ") + what;
+  for (size_t i = 0; i < std::min(kShown, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + DisplayText(names[i]);
+  }
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text + "\n";
+}
+
+std::string FamilyRows(const Readers& readers) {
+  std::string text = "\nfamilies\n";
+  if (readers.prefix) {
+    text += "  " + std::string(readers.prefix->match.code->name) +
+            ": all names fit, with a recipe {\"prefix\": \"" + DisplayText(readers.prefix->prefix) +
+            "\"}\n";
+  }
+  for (const NameMatch& match : readers.codes) {
+    text += "  " + std::string(match.code->name) + ": ";
+    text += match.fit == 1 ? "all names fit" : "nearly fits";
+    if (match.family == nullptr) {
+      text += match.fit == 1 ? "; " + NoFamilyText(*match.code) : " (no family of this build)";
+    }
+    text += "\n" + NameRow("misses ", match.missing) + NameRow("has no place for ", match.unused);
+  }
+  if (!readers.prefix && readers.codes.empty()) text += "  none\n";
+  return text;
+}
+
+std::string NextRow(const std::string& path, const Readers& readers) {
+  const bool fits = !readers.codes.empty() && readers.codes.front().fit == 1 &&
+                    readers.codes.front().family != nullptr;
+  if (fits) return "next: kinglet convert " + DisplayText(path) + " -o model.kgl\n";
+  return "next: kinglet inspect " + DisplayText(path) +
+         " --recipe-skeleton > recipe.json, and complete it (docs/RECIPES.md)\n";
+}
+
+std::string TensorRows(const SourceFile& source) {
+  constexpr size_t kWidest = 64;
+  size_t name_columns = 4, shape_columns = 5;
+  for (const SourceTensor& tensor : source.tensors) {
+    name_columns = std::max(name_columns, DisplayText(tensor.name).size());
+    shape_columns = std::max(shape_columns, ShapeText(tensor.shape).size());
+  }
+  name_columns = std::min(name_columns, kWidest);
+  const auto row = [&](const std::string& name, const std::string& shape, const std::string& type) {
+    return "  " + FittedText(name, name_columns) + "  " + FittedText(shape, shape_columns) + "  " +
+           type + "\n";
+  };
+  std::string text = "\ntensors\n" + row("name", "shape", "type");
+  for (const SourceTensor& tensor : source.tensors) {
+    text += row(tensor.name, ShapeText(tensor.shape), TypeName(tensor));
+  }
+  return text;
+}
+
+std::string CheckpointText(const std::string& path, const SourceFile& source,
+                           const Readers& readers) {
+  uint64_t entries = 0;
+  for (const SourceTensor& tensor : source.tensors) entries += CountEntries(tensor.shape);
+  std::string text = FactLine("checkpoint", DisplayText(source.path));
+  text += FactLine("bytes", Grouped(source.bytes)) + FactLine("digest", source.digest);
+  text +=
+      FactLine("tensors", Grouped(source.tensors.size()) + " of " + Grouped(entries) + " entries");
+  for (const std::string& note : source.notes) text += FactLine("note", DisplayText(note));
+  return text + FamilyRows(readers) + TensorRows(source) + "\n" + NextRow(path, readers);
+}
+
+}  // namespace
+
+bool IsCheckpointPath(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return true;
+  if (path.ends_with(kModelExtension)) return false;
+  const Result<InputFile> file = InputFile::Open(path);
+  std::array<char, kModelMark.size()> head{};
+  // What cannot be opened is refused the same way as either.
+  if (!file.ok()) return true;
+  if (file->size() < head.size() || !file->ReadAt(0, std::as_writable_bytes(std::span(head))).ok())
+    return true;
+  return std::string_view(head.data(), head.size()) != kModelMark;
+}
+
+Result<std::string> ReportCheckpoint(const std::string& path, CheckpointView view) {
+  KINGLET_ASSIGN_OR_RETURN(const std::string found, FindCheckpoint(path));
+  KINGLET_ASSIGN_OR_RETURN(const SourceFile source, OpenSourceFile(found));
+  if (view == CheckpointView::kRecipeSkeleton) return RecipeSkeleton(source.tensors);
+  const Readers readers = {NearestCodes(source.tensors), FittingPrefix(source.tensors)};
+  return view == CheckpointView::kJson ? CheckpointJson(source, readers)
+                                       : CheckpointText(path, source, readers);
+}
+
+}  // namespace kinglet
