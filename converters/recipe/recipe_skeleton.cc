@@ -75,13 +75,8 @@ class Skeleton {
   void AddBlocks(OrderedJson& recipe) {
     const std::optional<std::string> module = RecurrentModule();
     if (module) NameRecurrent(*module);
-<<<<<<< HEAD
     recipe["embedding"] = {{"scale", kToFill}, {"table", InputTable()}};
-    recipe["recurrent"] = module ? Recurrent(*module) : Json(kToFill);
-=======
-    recipe["embedding"]["table"] = InputTable();
     recipe["recurrent"] = module ? Recurrent(*module) : OrderedJson(kToFill);
->>>>>>> s19-tables
     recipe["softmax"] = Softmax();
   }
 
