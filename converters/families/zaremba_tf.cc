@@ -78,6 +78,20 @@ std::vector<float> GateRows(std::span<const float> kernel, uint64_t units) {
   return out;
 }
 
+// A DPQ embedding in place of the full one.
+struct DpqTensors {
+  const SourceTensor* query = nullptr;
+  const SourceTensor* keys = nullptr;
+  const SourceTensor* values = nullptr;  // null: the keys
+  const SourceTensor* mean = nullptr;
+  const SourceTensor* variance = nullptr;
+};
+
+struct DpqInput {
+  DpqTraining training;
+  DpqTensors tensors;
+};
+
 class ZarembaLoader {
  public:
   ZarembaLoader(std::span<const SourceTensor> weights, double forget_bias)
@@ -323,18 +337,6 @@ class ZarembaLoader {
   const SourceTensor* embedding_ = nullptr;  // null: a DPQ embedding
   const SourceTensor* softmax_weight_ = nullptr;
   const SourceTensor* softmax_bias_ = nullptr;
-  // A DPQ embedding in place of the full one.
-  struct DpqTensors {
-    const SourceTensor* query = nullptr;
-    const SourceTensor* keys = nullptr;
-    const SourceTensor* values = nullptr;  // null: the keys
-    const SourceTensor* mean = nullptr;
-    const SourceTensor* variance = nullptr;
-  };
-  struct DpqInput {
-    DpqTraining training;
-    DpqTensors tensors;
-  };
   std::optional<DpqInput> dpq_;
   std::string note_;  // for the user
   std::vector<Layer> layers_;

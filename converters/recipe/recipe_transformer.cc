@@ -89,8 +89,8 @@ class TransformerMaker {
     KINGLET_RETURN_IF_ERROR(AddPositions());
     for (size_t i = 0; i < recipe_.layers.size(); ++i) {
       name_ = "transformer." + std::to_string(i) + ".";
-      KINGLET_ASSIGN_OR_RETURN(TransformerLayer layer, MakeLayer(recipe_.layers[i]));
-      decoder_.layers.push_back(std::move(layer));
+      KINGLET_ASSIGN_OR_RETURN(const TransformerLayer layer, MakeLayer(recipe_.layers[i]));
+      decoder_.layers.push_back(layer);
     }
     if (recipe_.final_norm) {
       KINGLET_ASSIGN_OR_RETURN(

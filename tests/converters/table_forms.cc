@@ -76,11 +76,9 @@ class FormsMaker {
                   R"("combine": "concatenate", "pools": "each", "indices": "pool", "codebook": )" +
                       Reals("pq.book", {5 * parts_, width_ / parts_}) +
                       ", \"codes\": " + Integers("pq.codes", {words_, parts_}, 5)));
-    AddWhole("slim",
-             Form("codes",
-                  R"("combine": "concatenate", "pools": "one", "codebook": )" +
-                      Reals("slim.book", {13, width_ / parts_}) +
-                      ", \"codes\": " + Integers("slim.codes", {words_, parts_}, 13)));
+    AddWhole("slim", Form("codes", R"("combine": "concatenate", "pools": "one", "codebook": )" +
+                                       Reals("slim.book", {13, width_ / parts_}) + ", \"codes\": " +
+                                       Integers("slim.codes", {words_, parts_}, 13)));
     AddWhole("shu",
              Form("codes", R"("combine": "sum", "pools": "each", "indices": "pool", "codebook": )" +
                                Reals("shu.book", {3, 6, width_}, 0.3) +

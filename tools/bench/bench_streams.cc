@@ -98,7 +98,7 @@ bool BenchStreams::RanksOnDevice(const Share& share, const BenchQuery& query) {
 }
 
 Status BenchStreams::QueryGroup(Share& share, std::span<const uint32_t> lanes,
-                              const BenchQuery& query) {
+                                const BenchQuery& query) {
   const Computing computing = query.no_skip ? Computing::kAll : Computing::kNeeded;
   const auto ask = [&]() -> Status {
     switch (query.mode) {
