@@ -27,10 +27,12 @@
 #include "converters/tensor_passes.h"
 #include "converters/texts/vocabulary_file.h"
 #include "converters/thread_shares.h"
+#include "converters/tokenizers/tokenizer_file.h"
 #include "converters/vocabulary_choice.h"
 #include "format/file_layout.h"
 #include "format/ledger.h"
 #include "format/model_file.h"
+#include "format/overloaded.h"
 #include "format/packed_model.h"
 #include "format/write_file.h"
 #include "runtime/scored_stream.h"
@@ -168,6 +170,37 @@ Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
   return {};
 }
 
+// The tokenizer that was given, or of a model with words the one beside the checkpoint. Its pieces
+// are the words of a model that was given no others.
+Status ReadTextCutting(ConvertOptions options, const std::string& checkpoint,
+                       const std::string& family, ModelDraft& draft,
+                       std::vector<std::string>& notes) {
+  if (options.tokenizer.empty() && !draft.vocabulary.empty()) {
+    options.tokenizer = TokenizerBeside(checkpoint, family);
+    if (!options.tokenizer.empty()) notes.push_back("text is cut by " + options.tokenizer);
+  }
+  if (options.tokenizer.empty()) return {};
+  KINGLET_ASSIGN_OR_RETURN(draft.tokenizer,
+                           ReadTokenizer({options.tokenizer, options.lower_case, {}, 0}));
+  if (!draft.vocabulary.empty()) return {};
+  std::visit(Overloaded{[&](const SentencePieceTables& tables) {
+                          for (const auto& piece : tables.pieces) {
+                            draft.vocabulary.push_back(piece.text);
+                          }
+                        },
+                        [&](const WordPieceTables& tables) { draft.vocabulary = tables.pieces; },
+                        [](const MergeTables&) {}, [](const WordRule&) {}},
+             draft.tokenizer->cutting);
+  const uint32_t expected = draft.description.vocabulary_size;
+  if (draft.vocabulary.size() != expected) {
+    return Status::Refusal(
+        KINGLET_INVALID_ARGUMENT, "tokenizer", options.tokenizer,
+        std::to_string(expected) + " pieces as the model has words, or a vocabulary (--vocab)",
+        std::to_string(draft.vocabulary.size()));
+  }
+  return {};
+}
+
 // The passes that do not work tensor by tensor. A recipe's passes see tensors as read, with the
 // integers of a quantised checkpoint recovered.
 Status ApplyPasses(const ConvertOptions& options, const Recipe& recipe, LoadedModel& model,
@@ -195,7 +228,8 @@ void SummariseFile(const ModelFile& file, ConvertSummary& summary) {
   summary.digest = file.digest();
   for (const LedgerPart part :
        {LedgerPart::kFrame, LedgerPart::kHeader, LedgerPart::kValues, LedgerPart::kCodes,
-        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kPadding}) {
+        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kTokenizer,
+        LedgerPart::kPadding}) {
     if (const uint64_t bytes = file.ledger().Total(part); bytes > 0) {
       summary.bytes_by_part.emplace_back(LedgerPartName(part), bytes);
     }
@@ -225,7 +259,7 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::s
   }
   KINGLET_ASSIGN_OR_RETURN(
       const PackedModel packed,
-      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary));
+      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary, draft.tokenizer));
   return NewFile::Write(packed.Pieces(), output);
 }
 
@@ -269,6 +303,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     KINGLET_RETURN_IF_ERROR(FindVocabulary(path, draft, model.notes));
   }
   KINGLET_RETURN_IF_ERROR(ChooseVocabulary(options, summary.family, draft, model.notes));
+  KINGLET_RETURN_IF_ERROR(ReadTextCutting(options, path, summary.family, draft, model.notes));
   std::vector<GoldenFile> golden;
   if (!options.golden.empty()) {
     KINGLET_ASSIGN_OR_RETURN(golden, ReadAnswers(options, draft.description));

@@ -37,6 +37,10 @@ struct ConvertOptions {
   std::string vocabulary;  // empty: what the family's training code leaves beside it, or ids only
   // In place of a vocabulary: the texts whose words the training code numbered.
   std::vector<std::string> vocabulary_texts;
+  // How the model cuts text: a file or a rule (converters/tokenizers/tokenizer_file.h). Empty: at
+  // white space. Without `vocabulary` the words are a SentencePiece model's pieces.
+  std::string tokenizer;
+  bool lower_case = false;  // before that; needs `tokenizer`
   std::optional<int> bits;
   std::string calibration_text;  // for ReadCalibration; needs bits
   // JSON (docs/RECIPES.md): in place of a family, or after it. Empty: the recipe that lies beside

@@ -59,6 +59,9 @@ Status CheckOptions(const ConvertOptions& options) {
     return RefuseOption("golden", "golden values and the ids they belong to",
                         options.golden.empty() ? "ids only" : "golden values only");
   }
+  if (options.lower_case && options.tokenizer.empty()) {
+    return RefuseOption("lowercase", "--tokenizer beside it", "none");
+  }
   if (!(std::isfinite(options.tolerance) && options.tolerance >= 0)) {
     return RefuseOption("tolerance", "a number from 0", NumberText(options.tolerance));
   }
@@ -68,7 +71,7 @@ Status CheckOptions(const ConvertOptions& options) {
   }
   std::vector<const std::string*> inputs = {
       &options.checkpoint, &options.config, &options.vocabulary, &options.calibration_text,
-      &options.golden,     &options.ids,    &options.recipe};
+      &options.golden,     &options.ids,    &options.recipe,     &options.tokenizer};
   for (const std::string& path : options.averaged) inputs.push_back(&path);
   for (const std::string& path : options.vocabulary_texts) inputs.push_back(&path);
   return CheckOutputPath("convert", options.output, inputs);

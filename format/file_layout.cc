@@ -42,6 +42,10 @@ class SegmentList {
     return placed;
   }
 
+  std::optional<uint32_t> Place(const std::optional<std::span<const std::byte>>& bytes) {
+    return bytes ? std::optional(Add(*bytes)) : std::nullopt;
+  }
+
   std::vector<std::span<const std::byte>>& segments() { return segments_; }
 
  private:
@@ -69,6 +73,7 @@ Result<FileLayout> LayOutFile(const std::string& source, const FileContents& con
   PlacedVocabularies vocabularies;
   vocabularies.target = list.Place(contents.vocabulary);
   vocabularies.source = list.Place(contents.source_vocabulary);
+  vocabularies.tokenizer = list.Place(contents.tokenizer);
   FileLayout layout;
   layout.segments = std::move(list.segments());
   const uint64_t estimate = HeaderEstimate(contents.description, tensors, layout.segments.size());
@@ -107,9 +112,9 @@ Result<FileLayout> LayOutAgain(const ModelFile& file, const ModelDescription& de
     return vocabulary == nullptr ? std::nullopt : std::optional(vocabulary->stored());
   };
   for (const TensorView& view : file.tensors()) RequireHeld(view);
-  return LayOutFile(
-      "model file " + file.digest(),
-      {description, file.tensors(), stored(file.vocabulary()), stored(file.source_vocabulary())});
+  return LayOutFile("model file " + file.digest(),
+                    {description, file.tensors(), stored(file.vocabulary()),
+                     stored(file.source_vocabulary()), file.stored_tokenizer()});
 }
 
 std::vector<std::span<const std::byte>> FileLayout::Pieces() const {

@@ -22,6 +22,7 @@ struct FileContents {
   const ModelDescription& description;
   std::span<const TensorView> tensors;
   std::optional<StoredVocabulary> vocabulary, source_vocabulary;
+  std::optional<std::span<const std::byte>> tokenizer = std::nullopt;
 };
 
 struct FileLayout {

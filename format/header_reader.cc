@@ -272,6 +272,11 @@ class Reader : private SchemaReader {
     KINGLET_ASSIGN_OR_RETURN(out_.source_vocabulary,
                              ReadVocabulary("source_vocabulary", model_->source_vocabulary(),
                                             SourceVocabularySize(out_.description)));
+    const auto segment = model_->tokenizer();
+    if (!segment) return {};
+    if (!out_.vocabulary) return Invalid("tokenizer", "a vocabulary beside it", "none");
+    KINGLET_ASSIGN_OR_RETURN(out_.tokenizer,
+                             Use("tokenizer", *segment, "tokenizer", LedgerPart::kTokenizer));
     return {};
   }
 

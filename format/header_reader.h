@@ -33,6 +33,7 @@ struct Header {
   ModelDescription description;
   std::vector<TensorView> tensors;  // views into the file's bytes
   std::optional<StoredVocabulary> vocabulary, source_vocabulary;
+  std::optional<std::span<const std::byte>> tokenizer;
   std::vector<StoredSegment> segments;  // in file order
 };
 

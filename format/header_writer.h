@@ -26,10 +26,11 @@ struct PlacedVocabulary {
   uint32_t ranks = 0;
 };
 
-// The vocabularies of the words that a model predicts and of an encoder's source, where it has
-// them.
+// The vocabularies of the words that a model predicts and of an encoder's source, and the segment
+// that says how text is cut, where the model has them.
 struct PlacedVocabularies {
   std::optional<PlacedVocabulary> target, source;
+  std::optional<uint32_t> tokenizer = std::nullopt;
 };
 
 struct PlacedSegment {

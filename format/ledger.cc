@@ -21,6 +21,8 @@ const char* LedgerPartName(LedgerPart part) {
       return "mask";
     case LedgerPart::kVocabulary:
       return "vocabulary";
+    case LedgerPart::kTokenizer:
+      return "tokenizer";
     case LedgerPart::kPadding:
       return "padding";
   }

@@ -18,6 +18,7 @@ enum class LedgerPart : uint8_t {
   kScales,      // scales of packed integers
   kMask,        // which entries are stored
   kVocabulary,  // words and ranks
+  kTokenizer,   // how text is cut
   kPadding,     // zeros up to the next multiple of 64
 };
 const char* LedgerPartName(LedgerPart part);  // "codes"

@@ -96,6 +96,17 @@ Result<std::optional<Vocabulary>> OpenVocabulary(const std::string& source,
   return std::optional(std::move(vocabulary).value());
 }
 
+Result<std::optional<TextTables>> OpenTextTables(
+    const std::string& source, const std::optional<std::span<const std::byte>>& stored) {
+  if (!stored) return std::optional<TextTables>();
+  Result<TextTables> tables = ReadTextTables(*stored);
+  if (!tables.ok()) {
+    const Status status = tables.status();
+    return Status(status.code(), source + ": " + status.message());
+  }
+  return std::optional(std::move(tables).value());
+}
+
 }  // namespace
 
 struct ModelFile::Contents {
@@ -105,6 +116,8 @@ struct ModelFile::Contents {
   ModelDescription description;
   std::vector<TensorView> tensors;
   std::optional<Vocabulary> vocabulary, source_vocabulary;
+  std::optional<std::span<const std::byte>> stored_tokenizer;
+  std::optional<TextTables> text_tables;
   Ledger ledger;
   std::string digest;
 };
@@ -130,6 +143,8 @@ struct ModelFileBuilder {
     KINGLET_ASSIGN_OR_RETURN(contents.vocabulary, OpenVocabulary(source, header.vocabulary));
     KINGLET_ASSIGN_OR_RETURN(contents.source_vocabulary,
                              OpenVocabulary(source, header.source_vocabulary));
+    KINGLET_ASSIGN_OR_RETURN(contents.text_tables, OpenTextTables(source, header.tokenizer));
+    contents.stored_tokenizer = header.tokenizer;
     contents.ledger = MakeLedger(frame, header.segments);
     contents.digest = HexText(digest);
     contents.description = std::move(header.description);
@@ -194,6 +209,12 @@ const Vocabulary* ModelFile::vocabulary() const {
 }
 const Vocabulary* ModelFile::source_vocabulary() const {
   return contents_->source_vocabulary ? &*contents_->source_vocabulary : nullptr;
+}
+const TextTables* ModelFile::text_tables() const {
+  return contents_->text_tables ? &*contents_->text_tables : nullptr;
+}
+std::optional<std::span<const std::byte>> ModelFile::stored_tokenizer() const {
+  return contents_->stored_tokenizer;
 }
 const Ledger& ModelFile::ledger() const { return contents_->ledger; }
 uint64_t ModelFile::file_size() const { return contents_->size; }

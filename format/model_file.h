@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "format/blocks.h"
 #include "format/encoding.h"
 #include "format/ledger.h"
+#include "format/text_tables.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 
@@ -43,6 +45,8 @@ class ModelFile {
   std::span<const TensorView> tensors() const;
   const Vocabulary* vocabulary() const;         // null: the model has ids only
   const Vocabulary* source_vocabulary() const;  // of an encoder's source; null: ids only
+  const TextTables* text_tables() const;        // how text is cut; null: the file does not say
+  std::optional<std::span<const std::byte>> stored_tokenizer() const;  // their bytes
   const Ledger& ledger() const;
   uint64_t file_size() const;
   // Bytes of the file that are still in memory: the file's size without what was released.

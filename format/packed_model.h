@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "format/file_layout.h"
+#include "format/text_tables.h"
 #include "format/writer.h"
 #include "kinglet/status.h"
 
@@ -49,11 +50,13 @@ class ModelPacker {
   // for a form that reads otherwise than it was packed.
   Status Add(const EncodedTensor& tensor, const std::optional<RowCodes>& rows = std::nullopt);
 
-  // The file of the tensors that were added and of the words (index = id; empty: none). Tensor ids
+  // The file of the tensors that were added, of the words (index = id; empty: none) and of how text
+  // is cut, which needs words. Tensor ids
   // in the description count the calls of Add. The last call.
   Result<PackedModel> Finish(const ModelDescription& description,
                              const std::vector<std::string>& vocabulary,
-                             const std::vector<std::string>& source_vocabulary);
+                             const std::vector<std::string>& source_vocabulary,
+                             const std::optional<TextTables>& tokenizer = std::nullopt);
 
  private:
   // Views point into the inner vectors' bytes, which stay where they are as the outer one grows.

@@ -365,15 +365,22 @@ Status ModelPacker::Add(const EncodedTensor& tensor, const std::optional<RowCode
 
 Result<PackedModel> ModelPacker::Finish(const ModelDescription& description,
                                         const std::vector<std::string>& vocabulary,
-                                        const std::vector<std::string>& source_vocabulary) try {
+                                        const std::vector<std::string>& source_vocabulary,
+                                        const std::optional<TextTables>& tokenizer) try {
   KINGLET_ASSIGN_OR_RETURN(
       const std::optional<StoredVocabulary> words,
       PackVocabulary("vocabulary", vocabulary, description.vocabulary_size, bytes_));
   KINGLET_ASSIGN_OR_RETURN(const std::optional<StoredVocabulary> source_words,
                            PackVocabulary("source vocabulary", source_vocabulary,
                                           SourceVocabularySize(description), bytes_));
-  KINGLET_ASSIGN_OR_RETURN(FileLayout layout,
-                           LayOutFile(kSource, {description, views_, words, source_words}));
+  std::optional<std::span<const std::byte>> cutting;
+  if (tokenizer) {
+    if (!words) return RefuseDraft("tokenizer", "a vocabulary beside it", "none");
+    KINGLET_ASSIGN_OR_RETURN(std::vector<std::byte> packed, PackTextTables(*tokenizer));
+    cutting = bytes_.emplace_back(std::move(packed));
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      FileLayout layout, LayOutFile(kSource, {description, views_, words, source_words, cutting}));
   return PackedModel{std::move(bytes_), std::move(layout)};
 } catch (const std::bad_alloc&) {
   return NoMemory("room for the packed tensors");
@@ -386,7 +393,7 @@ Result<std::vector<std::byte>> SerialiseModel(const ModelDraft& draft) try {
   }
   KINGLET_ASSIGN_OR_RETURN(
       const PackedModel packed,
-      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary));
+      packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary, draft.tokenizer));
   return packed.layout.Bytes();
 } catch (const std::bad_alloc&) {
   return NoMemory("room for the file's bytes");

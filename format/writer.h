@@ -3,12 +3,14 @@
 #define KINGLET_FORMAT_WRITER_H_
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "format/blocks.h"
 #include "format/encoding.h"
+#include "format/text_tables.h"
 #include "kinglet/status.h"
 
 namespace kinglet {
@@ -20,6 +22,8 @@ struct ModelDraft {
   std::vector<EncodedTensor> tensors;
   std::vector<std::string> vocabulary;         // index = id; empty: the model has ids only
   std::vector<std::string> source_vocabulary;  // of an encoder's source; likewise
+  std::optional<TextTables> tokenizer =
+      std::nullopt;  // how text is cut into words of the vocabulary
 };
 
 // The file's bytes. Errors: KINGLET_INVALID_ARGUMENT, naming the tensor and entry, for values that

@@ -17,6 +17,7 @@
 #include "kernels/plan.h"
 #include "kinglet/status.h"
 #include "runtime/memory_budget.h"
+#include "runtime/text/model_text.h"
 
 namespace kinglet {
 
@@ -54,6 +55,8 @@ class Model {
 
   const ModelFile& file() const { return *file_; }
   const Vocabulary* vocabulary() const { return file_->vocabulary(); }
+  // How the model cuts text; null if its file does not say.
+  const ModelText* text() const { return text_.get(); }
   uint32_t vocabulary_size() const { return plan_.vocabulary_size; }
   const Backend& backend() const { return *backend_; }
   const Plan& plan() const { return plan_; }
@@ -77,6 +80,7 @@ class Model {
   Status BindToHost(const ReleaseBytes& release);
   Status BindToDevice(const ReleaseBytes& release);
   std::shared_ptr<const ModelFile> file_;
+  std::shared_ptr<const ModelText> text_;
   Plan plan_;
   const Backend* backend_ = nullptr;
   BufferLayout layout_;

@@ -28,6 +28,7 @@ Command AddEmbed(Arguments& program);
 Command AddInspect(Arguments& program);
 Command AddVerify(Arguments& program);
 Command AddTranslate(Arguments& program);
+Command AddTokenize(Arguments& program);
 Command AddTuneCache(Arguments& program);
 
 }  // namespace kinglet

@@ -105,6 +105,12 @@ Command AddConvert(Arguments& program) {
            "make the vocabulary of the texts that the training code numbered its words by")
       .Excludes(vocabulary)
       .Called("TEXTS");
+  command
+      .Add("--tokenizer", convert.tokenizer,
+           "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
+           "or characters")
+      .Called("FILE");
+  command.AddFlag("--lowercase", convert.lower_case, "lower-case text first (with --tokenizer)");
   command.Add("--bits", convert.bits, "quantise weights to N bits")
       .Between(kMinBits, kMaxBits)
       .Called("N");

@@ -46,6 +46,10 @@ std::string JsonReport(const ModelFile& file) {
   line.EndArray().Key("stored").Integer(facts.stored);
   line.Key("vocabulary").BeginObject().Key("size").Integer(description.vocabulary_size);
   line.Key("words").Boolean(file.vocabulary() != nullptr).EndObject();
+  if (const TextTables* tables = file.text_tables()) {
+    line.Key("tokenizer").BeginObject().Key("kind").Text(TextTablesName(*tables));
+    line.Key("lower_case").Boolean(tables->lower_case).EndObject();
+  }
   if (description.start_token) line.Key("start_token").Integer(*description.start_token);
   if (description.end_token) line.Key("end_token").Integer(*description.end_token);
   line.Key("bytes").BeginObject();
@@ -201,6 +205,10 @@ std::string TextReport(const std::string& path, const ModelFile& file) {
   if (!provenance.options.empty()) text += Row("options", provenance.options);
   text += Row("vocabulary", Grouped(description.vocabulary_size) +
                                 (file.vocabulary() == nullptr ? " ids without words" : " words"));
+  if (const TextTables* tables = file.text_tables()) {
+    text += Row("tokenizer", std::string(TextTablesName(*tables)) +
+                                 (tables->lower_case ? ", of lower-cased text" : ""));
+  }
   text += Row("parameters",
               Grouped(facts.parameters) + ", of which " + Grouped(facts.stored) + " are stored");
   if (const auto& golden = description.golden) {

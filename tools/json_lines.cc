@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "tools/token_text.h"
+#include "format/utf8.h"
 
 namespace kinglet {
 

@@ -69,10 +69,10 @@ int Main(int argc, const char* const* argv) {
   program.Footer(
       "Example:\n  kinglet score model.kgl --text test.txt\n\n"
       "Run `kinglet SUBCOMMAND --help` for the options of a subcommand.");
-  const std::array commands = {AddConvert(program),  AddScore(program),  AddPredict(program),
-                               AddCount(program),    AddBench(program),  AddEmbed(program),
-                               AddInspect(program),  AddVerify(program), AddTranslate(program),
-                               AddTuneCache(program)};
+  const std::array commands = {AddConvert(program),  AddScore(program),    AddPredict(program),
+                               AddCount(program),    AddBench(program),    AddEmbed(program),
+                               AddInspect(program),  AddVerify(program),   AddTranslate(program),
+                               AddTokenize(program), AddTuneCache(program)};
   std::string names;
   for (const Command& command : commands) {
     names += (names.empty() ? "" : ", ") + command.arguments.name();

@@ -105,6 +105,7 @@ void AddBytes(const LedgerEntry& entry, TensorFacts& tensor) {
     case LedgerPart::kFrame:
     case LedgerPart::kHeader:
     case LedgerPart::kVocabulary:
+    case LedgerPart::kTokenizer:
     case LedgerPart::kPadding:
       break;
   }
@@ -150,7 +151,8 @@ ModelFacts DescribeModel(const ModelFile& file) {
   }
   for (const LedgerPart part :
        {LedgerPart::kFrame, LedgerPart::kHeader, LedgerPart::kValues, LedgerPart::kCodes,
-        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kPadding}) {
+        LedgerPart::kScales, LedgerPart::kMask, LedgerPart::kVocabulary, LedgerPart::kTokenizer,
+        LedgerPart::kPadding}) {
     const uint64_t bytes = ledger.Total(part);
     if (bytes > 0) facts.bytes_by_part.emplace_back(LedgerPartName(part), bytes);
   }

@@ -17,6 +17,7 @@
 #include "tools/prediction_view.h"
 #include "tools/replicas.h"
 #include "tools/run_options.h"
+#include "tools/text_lines.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -170,6 +171,14 @@ Result<uint32_t> ParseId(std::string_view word, uint64_t line) {
 
 // Feeds standard input as it arrives: words, or ids if the model has no vocabulary.
 Status FeedStandardInput(Predictor& predictor, const Model& model, const Console& console) {
+  if (model.text() != nullptr) {
+    return ForEachInputLine([&](std::string_view line) -> Status {
+      TokenSequence sequence;
+      KINGLET_RETURN_IF_ERROR(AppendTextLine(line, *model.text(), sequence));
+      KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
+      return console.input_is_terminal ? predictor.ShowPending() : Status();
+    });
+  }
   std::optional<WordLookup> lookup;
   if (model.vocabulary() != nullptr) lookup.emplace(*model.vocabulary());
   std::vector<uint32_t> ids;  // of the current piece of input

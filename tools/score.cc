@@ -204,10 +204,10 @@ Status Score(const ScoreOptions& options, Console& console) {
     lines.tokens = options.tokens;
     return ScoreLines(options.run, lines, model, console);
   }
-  KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
-                           options.text.empty()
-                               ? ReadIdSequence(options.ids, model->vocabulary_size())
-                               : ReadTextSequence(options.text, model->vocabulary()));
+  KINGLET_ASSIGN_OR_RETURN(
+      const TokenSequence sequence,
+      options.text.empty() ? ReadIdSequence(options.ids, model->vocabulary_size())
+                           : ReadTextSequence(options.text, model->vocabulary(), model->text()));
   if (sequence.ids.empty()) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT,
                            options.text.empty() ? options.ids : options.text, "tokens",

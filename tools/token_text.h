@@ -9,9 +9,6 @@
 
 namespace kinglet {
 
-// Well-formed UTF-8 (Unicode 15, table 3-7): no overlong form, surrogate or value above U+10FFFF.
-bool IsUtf8(std::string_view text);
-
 // For people: control characters (also U+0080..U+009F) and bytes that are not UTF-8 become \xNN, so
 // that a word stays on its line and cannot control the terminal.
 std::string DisplayText(std::string_view text);

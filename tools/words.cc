@@ -17,6 +17,8 @@ namespace kinglet {
 namespace {
 
 constexpr std::string_view kUnknown = "<unk>";
+// The word for both ends of a sentence in speech toolkits' vocabularies.
+constexpr std::string_view kSharedEnd = "<sos/eos>";
 constexpr size_t kPieceSize = size_t{1} << 16;
 // A limit for standard input, which may never end: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
@@ -81,7 +83,23 @@ Status ReadPieces(int descriptor, const std::string& source,
   }
 }
 
-Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary) {
+Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence) {
+  KINGLET_ASSIGN_OR_RETURN(const Cut cut, text.Encode(line));
+  for (const Cut::Token& token : cut.tokens) {
+    sequence.ids.push_back(token.id);
+    sequence.unknown += token.id == text.unknown_id() ? 1 : 0;
+  }
+  for (const std::string_view end : {kEndOfLine, kSentenceEnd, kSharedEnd}) {
+    if (const std::optional<uint32_t> id = text.vocabulary().Find(end)) {
+      sequence.ids.push_back(*id);
+      break;
+    }
+  }
+  return {};
+}
+
+Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,
+                                       const ModelText* text) {
   if (vocabulary == nullptr) {
     return Status::Refusal(KINGLET_UNSUPPORTED, path, "words",
                            "a model with a vocabulary (or --ids FILE)",
@@ -106,13 +124,27 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
     sequence.ids.push_back(id);
     return Status();
   };
-  Status status = ReadPieces(descriptor, source,
-                             [&](std::string_view piece) { return splitter.Add(piece, add); });
+  std::string whole;  // where lines are cut
+  Status status = ReadPieces(descriptor, source, [&](std::string_view piece) {
+    if (text == nullptr) return splitter.Add(piece, add);
+    whole += piece;
+    return Status();
+  });
   if (status.ok()) status = splitter.Finish(add);
   if (!standard_input) ::close(descriptor);
   KINGLET_RETURN_IF_ERROR(status);
   NoteByteOrderMark(splitter, source);
   sequence.unknown = lookup.unknown();
+  uint64_t line = 0;
+  for (std::string_view rest = whole; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    line += 1;
+    const Status cut = AppendTextLine(rest.substr(0, end), *text, sequence);
+    if (!cut.ok()) {
+      return Status(cut.code(), source + ": " + LineText(line) + ": " + cut.message());
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   return sequence;
 }
 

@@ -12,6 +12,7 @@
 #include "converters/texts/word_splitter.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
+#include "runtime/text/model_text.h"
 
 namespace kinglet {
 
@@ -44,8 +45,11 @@ void NoteByteOrderMark(const WordSplitter& splitter, const std::string& source);
 // `vocabulary_size`.
 Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabulary_size);
 // Ids of the words of a text file; "-" is standard input. Refuses a null `vocabulary`: a model that
-// has ids only cannot read text.
-Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary);
+// has ids only cannot read text. Lines are cut as `text` says; null: at white space.
+Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,
+                                       const ModelText* text = nullptr);
+// Appends the ids of a line and the word for its end, where the vocabulary has one.
+Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence);
 
 // Reads a descriptor to its end and passes the bytes of each read(2) to `sink`. `source` names the
 // input in messages.

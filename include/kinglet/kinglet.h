@@ -1,17 +1,6 @@
 // The C interface of kinglet, a runtime for compressed language models. A program opens a model
 // file, feeds it tokens one at a time and asks for the probabilities of the next token. From any
-// model it can also get the vectors of words.
-//
-//   kinglet_model* model;
-//   kinglet_session* session;
-//   uint32_t id, best[3];
-//   if (kinglet_model_open("model.kgl", NULL, &model) != KINGLET_OK ||
-//       kinglet_session_create(model, NULL, &session) != KINGLET_OK ||
-//       kinglet_model_find_token(model, "the", 3, &id) != KINGLET_OK ||
-//       kinglet_session_step(session, 0, id) != KINGLET_OK ||
-//       kinglet_session_top_k(session, 0, 3, best, NULL, 3, NULL) != KINGLET_OK) {
-//     fprintf(stderr, "%s\n", kinglet_error_message());
-//   }
+// model it can also get the vectors of words. examples/stream.c and README.md show how.
 //
 // A *word* is an entry of the model's vocabulary: a whole word, a part of one or a mark. Its *id*
 // is its number, from 0 to the vocabulary size - 1. A *token* is one occurrence of a word in a
@@ -175,15 +164,26 @@ KINGLET_API kinglet_status kinglet_model_find_token(const kinglet_model* model, 
 KINGLET_API kinglet_status kinglet_model_source_vocabulary_size(const kinglet_model* model,
                                                                 uint32_t* out);
 
-// As kinglet_model_find_token, for words of the source.
-// Errors: KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (no encoder, or ids only).
+// As kinglet_model_find_token, for words of the source; KINGLET_UNSUPPORTED also without encoder.
 KINGLET_API kinglet_status kinglet_model_find_source_token(const kinglet_model* model,
                                                            const char* text, uint64_t length,
                                                            uint32_t* id);
 
+// Cuts a text into tokens as the model file says: the id of each, and its bytes in the text, two
+// numbers of `ranges`, from the first to past the last; `ranges` may be NULL. `capacity` and
+// `*needed`, which may be NULL, count tokens; `ids` may be NULL, to ask for their number only.
+// Errors: KINGLET_BUFFER_TOO_SMALL, KINGLET_UNKNOWN_WORD, KINGLET_UNSUPPORTED (not in the file).
+KINGLET_API kinglet_status kinglet_model_tokenize(const kinglet_model* model, const char* text,
+                                                  uint64_t length, uint32_t* ids, uint64_t* ranges,
+                                                  uint64_t capacity, uint64_t* needed);
+
+// Writes the text of `count` tokens as kinglet_model_token_text does. Errors: also as above.
+KINGLET_API kinglet_status kinglet_model_detokenize(const kinglet_model* model, const uint32_t* ids,
+                                                    uint64_t count, char* buffer, uint64_t capacity,
+                                                    uint64_t* needed);
+
 // A digest of the model file's content, which identifies it: 32 hexadecimal digits and a NUL.
 // `buffer`, `capacity` and `needed` as for kinglet_model_token_text.
-// Errors: KINGLET_BUFFER_TOO_SMALL.
 KINGLET_API kinglet_status kinglet_model_digest(const kinglet_model* model, char* buffer,
                                                 uint64_t capacity, uint64_t* needed);
 

@@ -45,6 +45,12 @@ struct Candidate {
   double log_probability;
 };
 
+// A token of a text and its bytes there, [begin, end).
+struct TextToken {
+  uint32_t id;
+  uint64_t begin, end;
+};
+
 // The status that a function of the C interface returned, with the thread's error text.
 inline Status StatusOf(kinglet_status status) {
   if (status == KINGLET_OK) return Status();
@@ -118,6 +124,31 @@ class Model {
     const char* const bytes = text.empty() ? "" : text.data();
     const kinglet_status status = kinglet_model_find_token(get(), bytes, text.size(), &id);
     return ResultOf(status, id);
+  }
+  // The tokens of a text, as kinglet_model_tokenize cuts it.
+  Result<std::vector<TextToken>> Tokenize(std::string_view text) const {
+    const char* const bytes = text.empty() ? "" : text.data();
+    uint64_t count = 0;
+    kinglet_status status =
+        kinglet_model_tokenize(get(), bytes, text.size(), nullptr, nullptr, 0, &count);
+    if (status != KINGLET_OK) return StatusOf(status);
+    std::vector<uint32_t> ids(count);
+    std::vector<uint64_t> ranges(2 * count);
+    status = kinglet_model_tokenize(get(), bytes, text.size(), ids.data(), ranges.data(), count,
+                                    nullptr);
+    if (status != KINGLET_OK) return StatusOf(status);
+    std::vector<TextToken> tokens;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      tokens.push_back({ids[i], ranges[2 * i], ranges[2 * i + 1]});
+    }
+    return tokens;
+  }
+  Result<std::string> Detokenize(const std::vector<uint32_t>& ids) const {
+    const uint32_t none = 0;
+    const uint32_t* const first = ids.empty() ? &none : ids.data();
+    return TextOf([&](char* buffer, uint64_t capacity, uint64_t* needed) {
+      return kinglet_model_detokenize(get(), first, ids.size(), buffer, capacity, needed);
+    });
   }
   // 0 for a model without an encoder.
   Result<uint32_t> SourceVocabularySize() const {

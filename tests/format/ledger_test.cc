@@ -46,7 +46,7 @@ TEST(LedgerTest, PartsHaveNames) {
     names.insert(LedgerPartName(static_cast<LedgerPart>(part)));
   }
   EXPECT_EQ(names, (std::set<std::string>{"frame", "header", "values", "codes", "scales", "mask",
-                                          "vocabulary", "padding"}));
+                                          "vocabulary", "tokenizer", "padding"}));
 }
 
 TEST(LedgerTest, PartsHaveThePredictedSizes) {

@@ -23,7 +23,7 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
   for (const std::string name : {"convert", "score", "predict", "count", "bench", "embed",
-                                 "inspect", "verify", "tune-cache"}) {
+                                 "inspect", "verify", "tokenize", "tune-cache"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);
@@ -82,7 +82,7 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
 TEST_F(MainTest, AnUnknownSubcommandListsThoseThereAre) {
   EXPECT_EQ(folder_.Run("unheard").error,
             "kinglet: usage: command: expected one of convert, score, predict, count, bench, "
-            "embed, inspect, verify, translate, tune-cache, found \"unheard\"\n");
+            "embed, inspect, verify, translate, tokenize, tune-cache, found \"unheard\"\n");
 }
 
 TEST_F(MainTest, FilesThatAreNoModelsAreNamed) {

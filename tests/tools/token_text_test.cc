@@ -1,3 +1,4 @@
+#include "format/utf8.h"
 #include "tools/token_text.h"
 
 #include <gtest/gtest.h>

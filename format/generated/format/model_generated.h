@@ -4145,7 +4145,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_TENSORS = 18,
     VT_GOLDEN = 20,
     VT_SEGMENTS = 22,
-    VT_END_TOKEN = 24
+    VT_END_TOKEN = 24,
+    VT_TOKENIZER = 26
   };
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *features() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_FEATURES);
@@ -4180,6 +4181,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   flatbuffers::Optional<uint32_t> end_token() const {
     return GetOptional<uint32_t, uint32_t>(VT_END_TOKEN);
   }
+  flatbuffers::Optional<uint32_t> tokenizer() const {
+    return GetOptional<uint32_t, uint32_t>(VT_TOKENIZER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffset(verifier, VT_FEATURES) &&
@@ -4204,6 +4208,7 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffsetRequired(verifier, VT_SEGMENTS) &&
            verifier.VerifyVector(segments()) &&
            VerifyField<uint32_t>(verifier, VT_END_TOKEN, 4) &&
+           VerifyField<uint32_t>(verifier, VT_TOKENIZER, 4) &&
            verifier.EndTable();
   }
 };
@@ -4245,6 +4250,9 @@ struct ModelBuilder {
   void add_end_token(uint32_t end_token) {
     fbb_.AddElement<uint32_t>(Model::VT_END_TOKEN, end_token);
   }
+  void add_tokenizer(uint32_t tokenizer) {
+    fbb_.AddElement<uint32_t>(Model::VT_TOKENIZER, tokenizer);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -4272,8 +4280,10 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<kinglet::schema::Tensor>>> tensors = 0,
     flatbuffers::Offset<kinglet::schema::Golden> golden = 0,
     flatbuffers::Offset<flatbuffers::Vector<const kinglet::schema::Segment *>> segments = 0,
-    flatbuffers::Optional<uint32_t> end_token = flatbuffers::nullopt) {
+    flatbuffers::Optional<uint32_t> end_token = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> tokenizer = flatbuffers::nullopt) {
   ModelBuilder builder_(_fbb);
+  if(tokenizer) { builder_.add_tokenizer(*tokenizer); }
   if(end_token) { builder_.add_end_token(*end_token); }
   builder_.add_segments(segments);
   builder_.add_golden(golden);
@@ -4305,7 +4315,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<flatbuffers::Offset<kinglet::schema::Tensor>> *tensors = nullptr,
     flatbuffers::Offset<kinglet::schema::Golden> golden = 0,
     const std::vector<kinglet::schema::Segment> *segments = nullptr,
-    flatbuffers::Optional<uint32_t> end_token = flatbuffers::nullopt) {
+    flatbuffers::Optional<uint32_t> end_token = flatbuffers::nullopt,
+    flatbuffers::Optional<uint32_t> tokenizer = flatbuffers::nullopt) {
   auto features__ = features ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*features) : 0;
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Block>>(*blocks) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<kinglet::schema::Tensor>>(*tensors) : 0;
@@ -4322,7 +4333,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       tensors__,
       golden,
       segments__,
-      end_token);
+      end_token,
+      tokenizer);
 }
 
 inline const kinglet::schema::Model *GetModel(const void *buf) {

@@ -40,6 +40,7 @@ ModelDraft DraftOf(test_model which) {
   options.cache_capacity = has_cache ? 4 : 0;
   options.seed = which == TEST_MODEL_OTHER ? 2 : 1;
   ModelDraft draft = TinyMicronet(options);
+  if (which == TEST_MODEL_TEXT) draft.tokenizer = TextTables{false, WordRule{}};
   if (which != TEST_MODEL_OVERFLOWS) return draft;
   for (EncodedTensor& tensor : draft.tensors) {
     if (auto* dense = std::get_if<DenseF32>(&tensor.values)) {
@@ -71,7 +72,7 @@ std::vector<std::byte> MakeModel(test_model which) {
 test_bytes TestModel(test_model which) {
   static const auto models = [] {
     std::vector<std::vector<std::byte>> all;
-    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_TRANSLATION; ++i) {
+    for (int i = TEST_MODEL_PLAIN; i <= TEST_MODEL_TEXT; ++i) {
       all.push_back(kinglet::MakeModel(static_cast<test_model>(i)));
     }
     return all;

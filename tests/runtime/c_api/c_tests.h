@@ -28,6 +28,7 @@ enum test_model {
   TEST_MODEL_CLASSIFIER,          // no language model: vectors of 6 and 4 classes, padding word 0
   TEST_MODEL_POSITIONS,           // start token 2, five positions; 17 words
   TEST_MODEL_TRANSLATION,         // an encoder of 7 positions, words "s0", "s1", ..; "<s>" is 2
+  TEST_MODEL_TEXT,                // says that words stand between spaces
 };
 enum { TEST_WORDS = 23, TEST_SOURCE_WORDS = 13 };
 
@@ -56,6 +57,8 @@ const char* TestWork(void);
 const char* TestNotFinite(void);
 const char* TestSources(void);
 const char* TestSourceErrors(void);
+const char* TestTokenize(void);
+const char* TestTokenizeErrors(void);
 const char* TestStates(void);
 const char* TestStateBytes(void);
 const char* TestStateErrors(void);

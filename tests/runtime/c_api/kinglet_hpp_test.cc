@@ -28,6 +28,7 @@ using kinglet::Result;
 using kinglet::Session;
 using kinglet::State;
 using kinglet::Status;
+using kinglet::TextToken;
 
 static_assert(!std::is_copy_constructible_v<Model> && std::is_nothrow_move_constructible_v<Model>);
 static_assert(!std::is_copy_constructible_v<Session> && std::is_nothrow_move_assignable_v<Session>);
@@ -137,6 +138,18 @@ TEST(KingletHpp, Embeddings) {
   const kinglet::Embedding taken = std::move(embedding);
   EXPECT_EQ(*taken.Width(), 6U);
   EXPECT_EQ(embedding.Width().status().code(), KINGLET_INVALID_ARGUMENT);
+}
+
+TEST(KingletHpp, Text) {
+  const Model model = OpenModel(TEST_MODEL_TEXT);
+  const std::vector<TextToken> tokens = *model.Tokenize("the w3");
+  ASSERT_EQ(tokens.size(), 2u);
+  EXPECT_EQ(tokens[1].id, 3u);
+  EXPECT_EQ(tokens[1].begin, 4u);
+  EXPECT_TRUE(model.Tokenize("")->empty());
+  EXPECT_EQ(*model.Detokenize({0, 3}), "the w3");
+  EXPECT_EQ(*model.Detokenize({}), "");
+  EXPECT_EQ(model.Detokenize({99}).status().code(), KINGLET_ID_OUT_OF_RANGE);
 }
 
 TEST(KingletHpp, Sources) {

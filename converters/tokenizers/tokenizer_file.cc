@@ -1,0 +1,107 @@
+// Tells the kinds of files apart and reads them.
+#include "converters/tokenizers/tokenizer_file.h"
+
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "converters/sources/input_file.h"
+#include "converters/tokenizers/merge_file.h"
+#include "converters/tokenizers/sentence_piece_file.h"
+#include "converters/tokenizers/word_piece_file.h"
+
+namespace kinglet {
+namespace {
+
+// A SentencePiece model begins with its first piece, field 1 of protobuf's wire type 2. A text with
+// pairs in its lines neither begins with a line end nor has zero bytes.
+bool LooksLikeProtobuf(std::string_view bytes) {
+  return bytes.starts_with('\n') || bytes.find('\0') != bytes.npos;
+}
+
+Result<MergeTables> ReadCodes(const TokenizerChoice& choice, std::string_view bytes) {
+  KINGLET_ASSIGN_OR_RETURN(MergeTables tables, ReadMerges(bytes));
+  if (choice.known_tokens.empty()) return tables;
+  KINGLET_ASSIGN_OR_RETURN(const std::string known, ReadWholeFile(choice.known_tokens));
+  Result<std::vector<std::string>> tokens = ReadKnownTokens(known, choice.threshold);
+  if (!tokens.ok()) return InFile(choice.known_tokens, tokens.status());
+  tables.known = std::move(tokens).value();
+  return tables;
+}
+
+struct LeftBeside {
+  std::string_view family;  // what its name begins with
+  std::string_view folder;  // what the name of a folder beside the checkpoint begins with; or none
+  std::string_view file;
+};
+constexpr std::array<LeftBeside, 6> kLeftBeside = {{{"fairseq", "", "bpecodes"},
+                                                    {"fairseq", "", "code"},
+                                                    {"fairseq", "", "sentencepiece.bpe.model"},
+                                                    {"icefall-", "lang_bpe_", "bpe.model"},
+                                                    {"espnet-", "", "bpe.model"},
+                                                    {"speechbrain-", "", "tokenizer.ckpt"}}};
+
+}  // namespace
+
+std::string TokenizerBeside(const std::string& checkpoint, const std::string& family) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(checkpoint).parent_path();
+  std::error_code error;
+  std::vector<std::string> found;
+  const auto look = [&](const fs::path& file) {
+    if (fs::is_regular_file(file, error)) found.push_back(file.string());
+  };
+  for (const LeftBeside& left : kLeftBeside) {
+    if (!family.starts_with(left.family)) continue;
+    if (left.folder.empty()) {
+      look(folder / left.file);
+      continue;
+    }
+    fs::directory_iterator entry(folder.empty() ? fs::path(".") : folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+      if (entry->path().filename().string().starts_with(left.folder)) {
+        look(entry->path() / left.file);
+      }
+    }
+  }
+  return found.size() == 1 ? found.front() : std::string();
+}
+
+Result<TextTables> ReadTokenizer(const TokenizerChoice& choice) {
+  TextTables tables;
+  tables.lower_case = choice.lower_case;
+  const bool spaces = choice.name == "spaces" || choice.name == "words";
+  if (spaces || choice.name == "wikitext" || choice.name == "characters") {
+    tables.cutting = WordRule{spaces                      ? WordRule::Rule::kSpaces
+                              : choice.name == "wikitext" ? WordRule::Rule::kWikiText
+                                                          : WordRule::Rule::kCharacters};
+    return tables;
+  }
+  KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(choice.name));
+  if (LooksLikeWordPieces(bytes)) {
+    const std::string settings =
+        (std::filesystem::path(choice.name).parent_path() / "tokenizer_config.json").string();
+    std::error_code missing;
+    std::string text;
+    if (std::filesystem::exists(settings, missing)) {
+      KINGLET_ASSIGN_OR_RETURN(text, ReadWholeFile(settings));
+    }
+    Result<WordPieceTables> pieces = ReadWordPieces(bytes, text);
+    if (!pieces.ok()) return InFile(choice.name, pieces.status());
+    tables.cutting = std::move(pieces).value();
+  } else if (LooksLikeProtobuf(bytes)) {
+    Result<SentencePieceTables> pieces = ReadSentencePieceModel(bytes);
+    if (!pieces.ok()) return InFile(choice.name, pieces.status());
+    tables.cutting = std::move(pieces).value();
+  } else {
+    Result<MergeTables> merges = ReadCodes(choice, bytes);
+    if (!merges.ok()) return InFile(choice.name, merges.status());
+    tables.cutting = std::move(merges).value();
+  }
+  return tables;
+}
+
+}  // namespace kinglet

@@ -1,0 +1,45 @@
+// Lines, and one word of JSON.
+#include "converters/tokenizers/word_piece_file.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "converters/sources/input_file.h"
+
+namespace kinglet {
+namespace {
+
+std::string_view WithoutReturn(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// Whether the settings have "do_lower_case": false. The file has one object; nothing else in it
+// matters here.
+bool KeepsLetters(std::string_view settings) {
+  static constexpr std::string_view kName = "\"do_lower_case\"";
+  const size_t name = settings.find(kName);
+  if (name == settings.npos) return false;
+  const size_t value = settings.find_first_not_of(" \t\r\n:", name + kName.size());
+  return value != settings.npos && settings.substr(value).starts_with("false");
+}
+
+}  // namespace
+
+bool LooksLikeWordPieces(std::string_view text) {
+  const std::vector<std::string_view> lines = LinesOf(text);
+  return std::any_of(lines.begin(), lines.end(),
+                     [](std::string_view line) { return WithoutReturn(line) == "[UNK]"; });
+}
+
+Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings) {
+  WordPieceTables tables;
+  tables.plain_letters = !KeepsLetters(settings);
+  for (const std::string_view line : LinesOf(text)) tables.pieces.emplace_back(WithoutReturn(line));
+  TextTables whole{false, std::move(tables)};
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_CHECKPOINT, whole));
+  return std::get<WordPieceTables>(std::move(whole.cutting));
+}
+
+}  // namespace kinglet

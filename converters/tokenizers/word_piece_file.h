@@ -1,0 +1,21 @@
+// BERT's vocab.txt: one piece a line, in id order.
+#ifndef KINGLET_CONVERTERS_TOKENIZERS_WORD_PIECE_FILE_H_
+#define KINGLET_CONVERTERS_TOKENIZERS_WORD_PIECE_FILE_H_
+
+#include <string_view>
+
+#include "format/text_tables.h"
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Whether one of the lines is [UNK].
+bool LooksLikeWordPieces(std::string_view text);
+
+// `settings` is the text of the tokenizer_config.json beside it, or empty: letters are lower-cased
+// and lose their accents unless it says "do_lower_case": false. Errors: KINGLET_INVALID_CHECKPOINT.
+Result<WordPieceTables> ReadWordPieces(std::string_view text, std::string_view settings);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_CONVERTERS_TOKENIZERS_WORD_PIECE_FILE_H_

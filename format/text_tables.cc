@@ -1,0 +1,410 @@
+// The bytes of the text tables (docs/FORMAT.md, "Text tables").
+#include "format/text_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "format/little_endian.h"
+#include "format/message_text.h"
+#include "format/overloaded.h"
+#include "format/utf8.h"
+
+namespace kinglet {
+namespace {
+
+using Algorithm = SentencePieceTables::Algorithm;
+using Piece = SentencePieceTables::Piece;
+using Type = SentencePieceTables::Type;
+
+constexpr size_t kByteValues = 256;
+// The fewest bytes that an entry of each list takes in the segment.
+constexpr size_t kLeastRule = 3, kLeastPiece = 7, kLeastMerge = 4, kLeastString = 2;
+
+Status RefuseTables(StatusCode code, const std::string& where, const std::string& expected,
+                    const std::string& found) {
+  return Status::Refusal(code, "tokenizer", where, expected, found);
+}
+
+Status CheckTableText(StatusCode code, const std::string& where, std::string_view text,
+                      size_t least, size_t most) {
+  if (text.size() < least || text.size() > most) {
+    return RefuseTables(code, where, std::to_string(least) + " to " + BytesText(most),
+                        BytesText(text.size()));
+  }
+  if (!IsUtf8(text)) return RefuseTables(code, where, "UTF-8", Quoted(text));
+  return {};
+}
+
+Status CheckRules(StatusCode code, const std::string& name, const NormaliserTables& tables) {
+  for (size_t i = 0; i < tables.rules.size(); ++i) {
+    const NormaliserTables::Rule& rule = tables.rules[i];
+    const std::string where = name + ", " + Numbered("rule", i);
+    // A rule's left side may be a part of a character: rules stand in a file as bytes.
+    if (rule.from.empty() || rule.from.size() > kMaxRuleBytes) {
+      return RefuseTables(code, where, "1 to " + BytesText(kMaxRuleBytes),
+                          BytesText(rule.from.size()));
+    }
+    KINGLET_RETURN_IF_ERROR(CheckTableText(code, where, rule.to, 0, kMaxRuleBytes));
+    if (i > 0 && rule.from <= tables.rules[i - 1].from) {
+      return RefuseTables(code, where, "rules in ascending order, each once", Quoted(rule.from));
+    }
+  }
+  return {};
+}
+
+// Refuses texts that are empty, too long, not UTF-8 or repeated.
+Status CheckDistinct(StatusCode code, const char* what, std::span<const std::string_view> texts) {
+  if (texts.size() > kMaxPieces) {
+    return RefuseTables(code, what, "at most " + std::to_string(kMaxPieces),
+                        std::to_string(texts.size()));
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    KINGLET_RETURN_IF_ERROR(CheckTableText(code, Numbered(what, i), texts[i], 1, kMaxPieceBytes));
+  }
+  std::vector<std::string_view> sorted(texts.begin(), texts.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return {};
+  return RefuseTables(code, what, "each once", Quoted(*twice) + " twice");
+}
+
+// The value of "<0x41>"; nothing for any other text.
+std::optional<size_t> ByteOfPiece(std::string_view text) {
+  static constexpr std::string_view kDigits = "0123456789ABCDEF";
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
+  const size_t high = kDigits.find(text[3]), low = kDigits.find(text[4]);
+  if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
+  return high * kDigits.size() + low;
+}
+
+Status CheckPieces(StatusCode code, const SentencePieceTables& tables) {
+  std::vector<std::string_view> texts;
+  texts.reserve(tables.pieces.size());
+  for (const Piece& piece : tables.pieces) texts.push_back(piece.text);
+  KINGLET_RETURN_IF_ERROR(CheckDistinct(code, "piece", texts));
+  size_t unknown = 0, bytes = 0;
+  for (size_t i = 0; i < tables.pieces.size(); ++i) {
+    const Piece& piece = tables.pieces[i];
+    if (!std::isfinite(piece.score)) {
+      return RefuseTables(code, Numbered("piece", i) + ", score", "a finite number",
+                          NumberText(piece.score));
+    }
+    unknown += piece.type == Type::kUnknown ? 1 : 0;
+    if (piece.type != Type::kByte) continue;
+    bytes += 1;
+    if (!ByteOfPiece(piece.text)) {
+      return RefuseTables(code, Numbered("piece", i), "a byte, <0x00> to <0xFF>",
+                          Quoted(piece.text));
+    }
+  }
+  if (unknown != 1) {
+    return RefuseTables(code, "pieces", "exactly one unknown piece", std::to_string(unknown));
+  }
+  if (tables.byte_fallback && bytes != kByteValues) {
+    return RefuseTables(code, "pieces", "all 256 bytes, for byte fallback", std::to_string(bytes));
+  }
+  return {};
+}
+
+Status CheckSentencePieces(StatusCode code, const SentencePieceTables& tables) {
+  KINGLET_RETURN_IF_ERROR(CheckRules(code, "normaliser", tables.normaliser));
+  KINGLET_RETURN_IF_ERROR(CheckRules(code, "denormaliser", tables.denormaliser));
+  KINGLET_RETURN_IF_ERROR(
+      CheckTableText(code, "unknown surface", tables.unknown_surface, 0, kMaxPieceBytes));
+  return CheckPieces(code, tables);
+}
+
+Status CheckMerges(StatusCode code, const MergeTables& tables) {
+  if (tables.merges.size() > kMaxPieces) {
+    return RefuseTables(code, "merges", "at most " + std::to_string(kMaxPieces),
+                        std::to_string(tables.merges.size()));
+  }
+  std::vector<std::pair<std::string_view, std::string_view>> sorted;
+  sorted.reserve(tables.merges.size());
+  for (size_t i = 0; i < tables.merges.size(); ++i) {
+    const auto& [left, right] = tables.merges[i];
+    for (const std::string& symbol : {std::cref(left), std::cref(right)}) {
+      KINGLET_RETURN_IF_ERROR(
+          CheckTableText(code, Numbered("merge", i), symbol, 1, kMaxPieceBytes));
+    }
+    sorted.emplace_back(left, right);
+  }
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) {
+    return RefuseTables(
+        code, "merges", "each once",
+        Quoted(std::string(twice->first) + " " + std::string(twice->second)) + " twice");
+  }
+  const std::vector<std::string_view> known(tables.known.begin(), tables.known.end());
+  KINGLET_RETURN_IF_ERROR(CheckDistinct(code, "known token", known));
+  if (!std::is_sorted(known.begin(), known.end())) {
+    return RefuseTables(code, "known tokens", "ascending order", "another");
+  }
+  return {};
+}
+
+Status CheckWordPieces(StatusCode code, const WordPieceTables& tables) {
+  const std::vector<std::string_view> pieces(tables.pieces.begin(), tables.pieces.end());
+  KINGLET_RETURN_IF_ERROR(CheckDistinct(code, "piece", pieces));
+  if (std::find(pieces.begin(), pieces.end(), "[UNK]") != pieces.end()) return {};
+  return RefuseTables(code, "pieces", "[UNK] among them", "none");
+}
+
+class TableWriter {
+ public:
+  void Byte(size_t value) { bytes_.push_back(static_cast<std::byte>(value)); }
+  void Size(size_t value) {
+    std::array<std::byte, sizeof(uint32_t)> word{};
+    StoreLittle(static_cast<uint32_t>(value), word.data());
+    bytes_.insert(bytes_.end(), word.begin(), word.end());
+  }
+  void Text(std::string_view text) {
+    Byte(text.size() & 0xFF);
+    Byte(text.size() >> 8);
+    const auto raw = std::as_bytes(std::span(text));
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+  }
+  std::vector<std::byte> Finish() { return std::move(bytes_); }
+
+  void Add(const NormaliserTables& tables) {
+    Byte((tables.dummy_prefix ? 1U : 0U) | (tables.trim ? 2U : 0U) | (tables.escape ? 4U : 0U));
+    Size(tables.rules.size());
+    for (const auto& rule : tables.rules) {
+      Text(rule.from);
+      Text(rule.to);
+    }
+  }
+
+  void Add(const SentencePieceTables& tables) {
+    Byte(static_cast<size_t>(tables.algorithm));
+    Byte((tables.byte_fallback ? 1U : 0U) | (tables.space_suffix ? 2U : 0U));
+    Add(tables.normaliser);
+    Add(tables.denormaliser);
+    Text(tables.unknown_surface);
+    Size(tables.pieces.size());
+    for (const Piece& piece : tables.pieces) {
+      Byte(static_cast<size_t>(piece.type));
+      Size(std::bit_cast<uint32_t>(piece.score));
+      Text(piece.text);
+    }
+  }
+
+  void Add(const MergeTables& tables) {
+    Byte(tables.end_apart ? 1 : 0);
+    Size(tables.merges.size());
+    for (const auto& [left, right] : tables.merges) {
+      Text(left);
+      Text(right);
+    }
+    Add(tables.known);
+  }
+
+  void Add(const WordPieceTables& tables) {
+    Byte(tables.plain_letters ? 1 : 0);
+    Add(tables.pieces);
+  }
+
+  void Add(const WordRule& rule) { Byte(static_cast<size_t>(rule.rule)); }
+
+ private:
+  void Add(const std::vector<std::string>& texts) {
+    Size(texts.size());
+    for (const std::string& text : texts) Text(text);
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+// Reads what TableWriter wrote. After the first fault everything reads as zero.
+class TableReader {
+ public:
+  explicit TableReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  // A byte up to `largest`.
+  size_t Byte(size_t largest) {
+    if (!Has(1, "a byte")) return 0;
+    const auto value = static_cast<size_t>(bytes_[at_]);
+    if (value > largest) {
+      Refuse("a number up to " + std::to_string(largest), std::to_string(value));
+      return 0;
+    }
+    at_ += 1;
+    return value;
+  }
+
+  uint32_t Word() {
+    if (!Has(sizeof(uint32_t), "a number")) return 0;
+    const auto value = LoadLittle<uint32_t>(bytes_.data() + at_);
+    at_ += sizeof(uint32_t);
+    return value;
+  }
+
+  // The length of a list whose entries take `least` bytes or more.
+  size_t Size(size_t least) {
+    const size_t count = Word();
+    if (count <= (bytes_.size() - at_) / least) return count;
+    Refuse("a list that fits the bytes after it", Numbered("a list of length", count));
+    return 0;
+  }
+
+  std::string Text() {
+    const size_t low = Byte(0xFF);
+    const size_t size = low | Byte(0xFF) << 8;
+    if (!Has(size, "a text")) return {};
+    const auto raw = bytes_.subspan(at_, size);
+    at_ += size;
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+
+  void Read(NormaliserTables& tables) {
+    const size_t flags = Byte(7);
+    tables.dummy_prefix = (flags & 1U) != 0;
+    tables.trim = (flags & 2U) != 0;
+    tables.escape = (flags & 4U) != 0;
+    tables.rules.resize(Size(kLeastRule));
+    for (auto& rule : tables.rules) {
+      rule.from = Text();
+      rule.to = Text();
+    }
+  }
+
+  void Read(SentencePieceTables& tables) {
+    tables.algorithm = static_cast<Algorithm>(Byte(static_cast<size_t>(Algorithm::kCharacter)));
+    const size_t flags = Byte(3);
+    tables.byte_fallback = (flags & 1U) != 0;
+    tables.space_suffix = (flags & 2U) != 0;
+    Read(tables.normaliser);
+    Read(tables.denormaliser);
+    tables.unknown_surface = Text();
+    tables.pieces.resize(Size(kLeastPiece));
+    for (Piece& piece : tables.pieces) {
+      piece.type = static_cast<Type>(Byte(static_cast<size_t>(Type::kByte)));
+      piece.score = std::bit_cast<float>(Word());
+      piece.text = Text();
+    }
+  }
+
+  void Read(MergeTables& tables) {
+    tables.end_apart = Byte(1) != 0;
+    tables.merges.resize(Size(kLeastMerge));
+    for (auto& [left, right] : tables.merges) {
+      left = Text();
+      right = Text();
+    }
+    Read(tables.known);
+  }
+
+  void Read(WordPieceTables& tables) {
+    tables.plain_letters = Byte(1) != 0;
+    Read(tables.pieces);
+  }
+
+  void Read(WordRule& rule) {
+    rule.rule = static_cast<WordRule::Rule>(Byte(static_cast<size_t>(WordRule::Rule::kCharacters)));
+  }
+
+  Status Finish() {
+    if (status_.ok() && at_ != bytes_.size()) Refuse("the tables' end", "more bytes");
+    return status_;
+  }
+
+ private:
+  void Read(std::vector<std::string>& texts) {
+    texts.resize(Size(kLeastString));
+    for (std::string& text : texts) text = Text();
+  }
+
+  bool Has(size_t size, const char* what) {
+    if (status_.ok() && size <= bytes_.size() - at_) return true;
+    Refuse(what, "the segment's end");
+    return false;
+  }
+
+  void Refuse(const std::string& expected, const std::string& found) {
+    if (!status_.ok()) return;
+    status_ = RefuseTables(KINGLET_INVALID_MODEL, Numbered("byte", at_), expected, found);
+    at_ = bytes_.size();
+  }
+
+  std::span<const std::byte> bytes_;
+  size_t at_ = 0;
+  Status status_;
+};
+
+template <class Cutting>
+void ReadCutting(TableReader& reader, TextTables& tables) {
+  reader.Read(tables.cutting.emplace<Cutting>());
+}
+
+}  // namespace
+
+const char* TextTablesName(const TextTables& tables) {
+  return std::visit(Overloaded{[](const SentencePieceTables& pieces) {
+                                 switch (pieces.algorithm) {
+                                   case Algorithm::kUnigram:
+                                     return "SentencePiece unigram";
+                                   case Algorithm::kBpe:
+                                     return "SentencePiece BPE";
+                                   case Algorithm::kWord:
+                                     return "SentencePiece words";
+                                   case Algorithm::kCharacter:
+                                     return "SentencePiece characters";
+                                 }
+                                 return "unknown";
+                               },
+                               [](const MergeTables&) { return "byte-pair codes"; },
+                               [](const WordPieceTables&) { return "WordPiece"; },
+                               [](const WordRule& words) {
+                                 switch (words.rule) {
+                                   case WordRule::Rule::kSpaces:
+                                     return "words between spaces";
+                                   case WordRule::Rule::kWikiText:
+                                     return "words as WikiText has them";
+                                   case WordRule::Rule::kCharacters:
+                                     return "characters";
+                                 }
+                                 return "unknown";
+                               }},
+                    tables.cutting);
+}
+
+Status CheckTextTables(StatusCode code, const TextTables& tables) {
+  return std::visit(
+      Overloaded{
+          [&](const SentencePieceTables& pieces) { return CheckSentencePieces(code, pieces); },
+          [&](const MergeTables& merges) { return CheckMerges(code, merges); },
+          [&](const WordPieceTables& pieces) { return CheckWordPieces(code, pieces); },
+          [](const WordRule&) { return Status(); }},
+      tables.cutting);
+}
+
+Result<std::vector<std::byte>> PackTextTables(const TextTables& tables) {
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_ARGUMENT, tables));
+  TableWriter writer;
+  writer.Byte(tables.cutting.index());
+  writer.Byte(tables.lower_case ? 1 : 0);
+  std::visit([&](const auto& cutting) { writer.Add(cutting); }, tables.cutting);
+  return writer.Finish();
+}
+
+Result<TextTables> ReadTextTables(std::span<const std::byte> bytes) {
+  TableReader reader(bytes);
+  TextTables tables;
+  const size_t kind = reader.Byte(std::variant_size_v<decltype(tables.cutting)> - 1);
+  tables.lower_case = reader.Byte(1) != 0;
+  if (kind == 0) ReadCutting<SentencePieceTables>(reader, tables);
+  if (kind == 1) ReadCutting<MergeTables>(reader, tables);
+  if (kind == 2) ReadCutting<WordPieceTables>(reader, tables);
+  if (kind == 3) ReadCutting<WordRule>(reader, tables);
+  KINGLET_RETURN_IF_ERROR(reader.Finish());
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_MODEL, tables));
+  return tables;
+}
+
+}  // namespace kinglet

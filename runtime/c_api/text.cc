@@ -1,0 +1,75 @@
+// Cutting and joining text through the C interface.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "runtime/c_api/guard.h"
+#include "runtime/c_api/handles.h"
+#include "runtime/text/model_text.h"
+
+namespace kinglet {
+namespace {
+
+Result<const ModelText*> TextOfModel(const char* function, const kinglet_model* model) {
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, "model", model));
+  const ModelText* text = model->model->text();
+  if (text == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, function, "model",
+                           "a model that says how text is cut (kinglet convert --tokenizer)",
+                           "one that does not");
+  }
+  return text;
+}
+
+}  // namespace
+}  // namespace kinglet
+
+using kinglet::Guard;
+using kinglet::RequirePointer;
+using kinglet::Status;
+
+kinglet_status kinglet_model_tokenize(const kinglet_model* model, const char* text, uint64_t length,
+                                      uint32_t* ids, uint64_t* ranges, uint64_t capacity,
+                                      uint64_t* needed) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "text", text));
+    KINGLET_ASSIGN_OR_RETURN(const size_t bytes, kinglet::ReadCount(function, "length", length, 1));
+    KINGLET_ASSIGN_OR_RETURN(const auto* cutter, kinglet::TextOfModel(function, model));
+    KINGLET_ASSIGN_OR_RETURN(const kinglet::Cut cut, cutter->Encode(std::string_view(text, bytes)));
+    KINGLET_ASSIGN_OR_RETURN(const bool wanted, kinglet::PrepareBuffer(function, cut.tokens.size(),
+                                                                       ids, capacity, needed));
+    if (!wanted) return Status();
+    for (size_t i = 0; i < cut.tokens.size(); ++i) {
+      ids[i] = cut.tokens[i].id;
+      if (ranges == nullptr) continue;
+      ranges[2 * i] = cut.tokens[i].begin;
+      ranges[2 * i + 1] = cut.tokens[i].end;
+    }
+    return Status();
+  });
+}
+
+kinglet_status kinglet_model_detokenize(const kinglet_model* model, const uint32_t* ids,
+                                        uint64_t count, char* buffer, uint64_t capacity,
+                                        uint64_t* needed) {
+  const char* const function = __func__;
+  return Guard([&]() -> Status {
+    KINGLET_RETURN_IF_ERROR(RequirePointer(function, "ids", ids));
+    KINGLET_ASSIGN_OR_RETURN(const size_t tokens,
+                             kinglet::ReadCount(function, "count", count, sizeof *ids));
+    KINGLET_ASSIGN_OR_RETURN(const auto* cutter, kinglet::TextOfModel(function, model));
+    kinglet::TextDecoder decoder(cutter->tokenizer());
+    std::string text;
+    for (size_t i = 0; i < tokens; ++i) {
+      const uint32_t size = cutter->vocabulary().size();
+      if (ids[i] >= size) {
+        return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, function, "ids",
+                               "ids below " + std::to_string(size), std::to_string(ids[i]));
+      }
+      text += cutter->Decode(ids[i], decoder);
+    }
+    text += decoder.Finish();
+    return kinglet::CopyText(function, text, buffer, capacity, needed);
+  });
+}

@@ -1,0 +1,46 @@
+// Looks letters up among the runs of Unicode's upper-case letters.
+#include "runtime/text/lower_case.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "format/utf8.h"
+#include "runtime/text/unicode_lower.h"
+
+namespace kinglet {
+
+uint32_t LowerCase(uint32_t code) {
+  if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
+  // Runs of step 2 may enclose others, so that more than one may begin at or before the code.
+  const auto* run = std::upper_bound(
+      std::begin(kLowerCaseRuns), std::end(kLowerCaseRuns), code,
+      [](uint32_t value, const LowerCaseRun& candidate) { return value < candidate.first; });
+  static constexpr int kEnclosed = 4;
+  for (int i = 0; i < kEnclosed && run != std::begin(kLowerCaseRuns); ++i) {
+    --run;
+    if (code <= run->last && (code - run->first) % run->step == 0) {
+      return static_cast<uint32_t>(static_cast<int32_t>(code) + run->delta);
+    }
+  }
+  return code;
+}
+
+NormalisedText LowerCase(std::string_view text) {
+  NormalisedText out;
+  out.text.reserve(text.size());
+  out.origins.reserve(text.size() + 1);
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = CharacterLength(text.substr(at));
+    if (length == 0) {
+      out.text += text[at];
+    } else {
+      AppendCodePoint(LowerCase(CodePointOf(text.substr(at, length))), out.text);
+    }
+    out.origins.resize(out.text.size(), static_cast<uint32_t>(at));
+    at += std::max<size_t>(length, 1);
+  }
+  out.origins.push_back(static_cast<uint32_t>(text.size()));
+  return out;
+}
+
+}  // namespace kinglet

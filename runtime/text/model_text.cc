@@ -1,0 +1,48 @@
+// Pieces find their words when the model is opened, other tokens when they are cut.
+#include "runtime/text/model_text.h"
+
+#include <utility>
+
+#include "format/message_text.h"
+
+namespace kinglet {
+
+Result<std::shared_ptr<const ModelText>> ModelText::Create(const TextTables& tables,
+                                                           const Vocabulary& vocabulary) {
+  std::shared_ptr<ModelText> text(new ModelText);
+  KINGLET_ASSIGN_OR_RETURN(text->tokenizer_, Tokenizer::Create(tables));
+  text->vocabulary_ = &vocabulary;
+  const Tokenizer& tokenizer = *text->tokenizer_;
+  if (tokenizer.size() > 0) text->piece_of_word_.resize(vocabulary.size());
+  for (uint32_t piece = 0; piece < tokenizer.size(); ++piece) {
+    const std::optional<uint32_t> word = vocabulary.Find(tokenizer.Piece(piece));
+    text->word_of_piece_.push_back(word);
+    if (word) text->piece_of_word_[*word] = piece;
+  }
+  if (const auto piece = tokenizer.unknown_piece()) text->unknown_ = text->word_of_piece_[*piece];
+  if (!text->unknown_) text->unknown_ = vocabulary.Find("<unk>");
+  return std::shared_ptr<const ModelText>(std::move(text));
+}
+
+Result<Cut> ModelText::Encode(std::string_view text) const {
+  KINGLET_ASSIGN_OR_RETURN(Cut cut, tokenizer_->Encode(text));
+  for (Cut::Token& token : cut.tokens) {
+    const std::optional<uint32_t> word =
+        token.id == kNoPieceId ? vocabulary_->Find(cut.Piece(token)) : word_of_piece_[token.id];
+    if (!word && !unknown_) {
+      return Status::Refusal(KINGLET_UNKNOWN_WORD, "text", Numbered("byte", token.begin),
+                             "a word of the vocabulary, which has no <unk>",
+                             Quoted(cut.Piece(token)));
+    }
+    token.id = word ? *word : *unknown_;
+  }
+  return cut;
+}
+
+std::string ModelText::Decode(uint32_t id, TextDecoder& decoder) const {
+  if (piece_of_word_.empty()) return decoder.Add(vocabulary_->Word(id));
+  const std::optional<uint32_t> piece = piece_of_word_[id];
+  return piece ? decoder.Add(*piece) : std::string();
+}
+
+}  // namespace kinglet

@@ -1,0 +1,50 @@
+// A model's text: what its tokenizer cuts, as ids of its vocabulary.
+#ifndef KINGLET_RUNTIME_TEXT_MODEL_TEXT_H_
+#define KINGLET_RUNTIME_TEXT_MODEL_TEXT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/text_tables.h"
+#include "format/vocabulary.h"
+#include "kinglet/status.h"
+#include "runtime/text/tokenizer.h"
+
+namespace kinglet {
+
+// Immutable; may be shared by threads.
+class ModelText {
+ public:
+  // REQUIRES: `vocabulary` outlives this. Errors: those of Tokenizer::Create.
+  static Result<std::shared_ptr<const ModelText>> Create(const TextTables& tables,
+                                                         const Vocabulary& vocabulary);
+
+  // Tokens whose ids are the vocabulary's. A piece that it has not becomes its unknown word: the
+  // SentencePiece model's unknown piece, or <unk>. Errors: those of Tokenizer::Encode, and
+  // KINGLET_UNKNOWN_WORD for such a piece where the vocabulary has no unknown word.
+  Result<Cut> Encode(std::string_view text) const;
+
+  std::optional<uint32_t> unknown_id() const { return unknown_; }
+  const Vocabulary& vocabulary() const { return *vocabulary_; }
+  const Tokenizer& tokenizer() const { return *tokenizer_; }
+
+  // How a word of the vocabulary is given to a TextDecoder of the tokenizer. Words that are no
+  // pieces, such as marks of sentences, print nothing. REQUIRES: id < vocabulary().size().
+  std::string Decode(uint32_t id, TextDecoder& decoder) const;
+
+ private:
+  ModelText() = default;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  const Vocabulary* vocabulary_ = nullptr;
+  std::vector<std::optional<uint32_t>> word_of_piece_;  // empty: pieces have no ids
+  std::vector<std::optional<uint32_t>> piece_of_word_;
+  std::optional<uint32_t> unknown_;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_TEXT_MODEL_TEXT_H_

@@ -1,0 +1,86 @@
+// SentencePiece's Normalizer::Normalize, as its documentation and its results define it.
+#include "runtime/text/normaliser.h"
+
+#include "format/message_text.h"
+#include "format/utf8.h"
+
+namespace kinglet {
+
+Status RefuseLongText(uint64_t bytes) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "text", "size",
+                         "fewer than " + BytesText(kMaxTextBytes), std::to_string(bytes));
+}
+
+Normaliser::Normaliser(const NormaliserTables& tables, bool space_suffix,
+                       const std::vector<std::string_view>& kept)
+    : tables_(&tables), space_suffix_(space_suffix) {
+  std::vector<std::pair<std::string_view, uint32_t>> keys;
+  keys.reserve(tables.rules.size());
+  for (const auto& rule : tables.rules) {
+    keys.emplace_back(rule.from, static_cast<uint32_t>(keys.size()));
+  }
+  rules_ = PrefixTrie(std::move(keys));
+  keys.clear();
+  for (const std::string_view text : kept) {
+    keys.emplace_back(text, static_cast<uint32_t>(keys.size()));
+  }
+  kept_ = PrefixTrie(std::move(keys));
+}
+
+Normaliser::Step Normaliser::NextStep(std::string_view text) const {
+  if (const size_t length = kept_.Longest(text).length; length > 0) {
+    return {text.substr(0, length), length};
+  }
+  if (const PrefixTrie::Match match = rules_.Longest(text); match.length > 0) {
+    return {tables_->rules[match.value].to, match.length};
+  }
+  const size_t length = CharacterLength(text);
+  if (length == 0) return {kReplacementCharacter, 1};
+  return {text.substr(0, length), length};
+}
+
+Result<NormalisedText> Normaliser::Normalise(std::string_view text) const {
+  if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
+  NormalisedText out;
+  size_t at = 0;
+  if (tables_->trim) {
+    while (at < text.size()) {
+      const Step step = NextStep(text.substr(at));
+      if (step.made != " ") break;
+      at += step.taken;
+    }
+  }
+  if (at == text.size()) return out;
+  out.text.reserve(text.size() + text.size() / 4 + kSpaceMark.size());
+  out.origins.reserve(out.text.capacity() + 1);
+  const std::string_view space = tables_->escape ? kSpaceMark : std::string_view(" ");
+  const auto append = [&](std::string_view made) {
+    out.text += made;
+    out.origins.resize(out.text.size(), static_cast<uint32_t>(at));
+  };
+  if (tables_->dummy_prefix && !space_suffix_) append(space);
+  bool after_space = tables_->trim;
+  while (at < text.size()) {
+    Step step = NextStep(text.substr(at));
+    while (after_space && step.made.starts_with(' ')) step.made.remove_prefix(1);
+    if (!step.made.empty()) {
+      after_space = tables_->trim && step.made.ends_with(' ');
+      for (const char& c : step.made) append(c == ' ' ? space : std::string_view(&c, 1));
+      if (out.text.size() >= kMaxTextBytes) return RefuseLongText(out.text.size());
+    }
+    at += step.taken;
+  }
+  if (tables_->trim) {
+    while (out.text.ends_with(space)) {
+      const size_t size = out.text.size() - space.size();
+      at = out.origins[size];
+      out.text.resize(size);
+      out.origins.resize(size);
+    }
+  }
+  if (tables_->dummy_prefix && space_suffix_) append(space);
+  out.origins.push_back(static_cast<uint32_t>(at));
+  return out;
+}
+
+}  // namespace kinglet

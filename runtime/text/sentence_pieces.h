@@ -1,0 +1,100 @@
+// Cuts text as a SentencePiece model does (Kudo and Richardson 2018; unigram: Kudo 2018) and joins
+// pieces again. Ties between segmentations of equal score are broken as libraries up to 0.2.1 do:
+// a candidate's score is summed in double precision and stored as float.
+#ifndef KINGLET_RUNTIME_TEXT_SENTENCE_PIECES_H_
+#define KINGLET_RUNTIME_TEXT_SENTENCE_PIECES_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "format/text_tables.h"
+#include "kinglet/status.h"
+#include "runtime/text/cut.h"
+#include "runtime/text/normaliser.h"
+#include "runtime/text/prefix_trie.h"
+
+namespace kinglet {
+
+// Immutable; may be shared by threads. Does not move: look-up tables point into the pieces.
+class SentencePieces {
+ public:
+  // REQUIRES: CheckTextTables accepts the tables.
+  explicit SentencePieces(SentencePieceTables tables);
+  SentencePieces(const SentencePieces&) = delete;
+  SentencePieces& operator=(const SentencePieces&) = delete;
+
+  const SentencePieceTables& tables() const { return tables_; }
+
+  // Time and memory grow with the text's length, by n log n where algorithm is BPE. Any bytes.
+  // Errors: KINGLET_INVALID_ARGUMENT for a text that is too long.
+  Result<Cut> Encode(std::string_view text) const;
+
+  uint32_t unknown() const { return unknown_; }
+  // The id of a piece of any type; the unknown piece's for any other text.
+  uint32_t IdOf(std::string_view piece) const;
+  // Applies the denormaliser to what the decoder has joined.
+  std::string Denormalise(std::string text) const;
+  bool denormalises() const { return denormaliser_.has_value(); }
+
+ private:
+  // A piece of normalised text.
+  struct Span {
+    uint32_t begin, end;
+    uint32_t id;
+  };
+  std::vector<Span> CutUnigram(std::string_view text) const;
+  std::vector<Span> CutBpe(std::string_view text) const;
+  void MergeRegion(std::string_view text, uint32_t begin, uint32_t end,
+                   std::vector<Span>& spans) const;
+  std::vector<Span> CutWords(std::string_view text) const;
+  std::vector<Span> CutCharacters(std::string_view text) const;
+  std::vector<Span> CutNormalised(std::string_view text) const;
+  // The id of a piece that may stand for text; the unknown piece's for any other text.
+  uint32_t MatchingId(std::string_view text) const;
+  uint32_t SymbolEnd(std::string_view text, uint32_t begin, bool& frozen) const;
+
+  SentencePieceTables tables_;
+  uint32_t unknown_ = 0;
+  std::unordered_map<std::string_view, uint32_t> ids_;       // all pieces
+  std::unordered_map<std::string_view, uint32_t> matching_;  // those that stand for text
+  std::vector<uint32_t> byte_ids_;                           // [256]; empty: no byte fallback
+  PrefixTrie matching_trie_;                                 // unigram: as matching_
+  PrefixTrie kept_;                                          // user-defined pieces
+  std::vector<uint32_t> ranks_;  // of the pieces' scores, the highest 0; equal scores, equal ranks
+  uint32_t rank_count_ = 0;
+  bool cut_before_marks_ = false;  // BPE: no piece goes on across the beginning of a word
+  double best_score_ = 0, unknown_score_ = 0;
+  std::optional<Normaliser> normaliser_, denormaliser_;
+};
+
+// Joins pieces to text, one after the other. What Add returns is final and well-formed UTF-8;
+// bytes of a character that is not complete yet are kept back.
+class SentenceDecoder {
+ public:
+  // REQUIRES: `pieces` outlives this.
+  explicit SentenceDecoder(const SentencePieces& pieces) : pieces_(&pieces) {}
+
+  // REQUIRES: id is a piece's. `spelling`, where given, is what an unknown piece stood for.
+  std::string Add(uint32_t id, std::optional<std::string_view> spelling = std::nullopt);
+  // What is left; the decoder then starts again.
+  std::string Finish();
+
+ private:
+  std::string TakeBytes(bool all);
+
+  const SentencePieces* pieces_;
+  std::string bytes_;     // of byte pieces, not printed yet
+  std::string held_;      // with a denormaliser: everything so far
+  bool at_start_ = true;  // a leading space mark is dropped
+  bool mark_seen_ = false;
+  bool printed_ = false;
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_TEXT_SENTENCE_PIECES_H_

@@ -1,0 +1,115 @@
+// Gives a text to the one who cuts it.
+#include "runtime/text/tokenizer.h"
+
+#include <utility>
+
+#include "format/overloaded.h"
+#include "runtime/text/lower_case.h"
+
+namespace kinglet {
+
+Tokenizer::Tokenizer(TextTables tables) : lower_case_(tables.lower_case) {
+  std::visit(Overloaded{[this](SentencePieceTables& pieces) {
+                          sentence_pieces_ = std::make_unique<SentencePieces>(std::move(pieces));
+                        },
+                        [this](MergeTables& merges) {
+                          word_merges_ = std::make_unique<WordMerges>(std::move(merges));
+                        },
+                        [this](WordPieceTables& pieces) {
+                          word_pieces_ = std::make_unique<WordPieces>(std::move(pieces));
+                        },
+                        [this](WordRule& rule) { rule_ = rule; }},
+             tables.cutting);
+}
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::Create(TextTables tables) {
+  KINGLET_RETURN_IF_ERROR(CheckTextTables(KINGLET_INVALID_ARGUMENT, tables));
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(tables)));
+}
+
+Result<Cut> Tokenizer::EncodePlain(std::string_view text) const {
+  if (sentence_pieces_) return sentence_pieces_->Encode(text);
+  if (word_merges_) return word_merges_->Encode(text);
+  if (word_pieces_) return word_pieces_->Encode(text);
+  return CutByRule(rule_.rule, text);
+}
+
+Result<Cut> Tokenizer::Encode(std::string_view text) const {
+  if (!lower_case_) return EncodePlain(text);
+  if (text.size() >= kMaxTextBytes) return RefuseLongText(text.size());
+  const NormalisedText lower = LowerCase(text);
+  KINGLET_ASSIGN_OR_RETURN(Cut cut, EncodePlain(lower.text));
+  for (Cut::Token& token : cut.tokens) {
+    token.begin = lower.origins[token.begin];
+    token.end = lower.origins[token.end];
+  }
+  return cut;
+}
+
+uint32_t Tokenizer::size() const {
+  if (sentence_pieces_) return static_cast<uint32_t>(sentence_pieces_->tables().pieces.size());
+  return word_pieces_ ? static_cast<uint32_t>(word_pieces_->tables().pieces.size()) : 0;
+}
+
+std::string_view Tokenizer::Piece(uint32_t id) const {
+  if (sentence_pieces_) return sentence_pieces_->tables().pieces[id].text;
+  return word_pieces_->tables().pieces[id];
+}
+
+std::optional<uint32_t> Tokenizer::unknown_piece() const {
+  if (sentence_pieces_) return sentence_pieces_->unknown();
+  return word_pieces_ ? std::optional(word_pieces_->unknown()) : std::nullopt;
+}
+
+TextDecoder::TextDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {
+  if (tokenizer.sentence_pieces_) sentence_.emplace(*tokenizer.sentence_pieces_);
+}
+
+std::string TextDecoder::Add(uint32_t id) {
+  return sentence_ ? sentence_->Add(id) : Add(tokenizer_->Piece(id));
+}
+
+std::string TextDecoder::Add(std::string_view piece) {
+  if (sentence_) return sentence_->Add(tokenizer_->sentence_pieces_->IdOf(piece), piece);
+  std::string out;
+  const auto join = [&](std::string_view word, bool before, bool after) {
+    if (!before && !joined_) out += ' ';
+    out += word;
+    joined_ = after;
+  };
+  if (tokenizer_->word_merges_) {
+    const bool goes_on = piece.ends_with(kJoinMark);
+    join(goes_on ? piece.substr(0, piece.size() - kJoinMark.size()) : piece, false, goes_on);
+    return out;
+  }
+  if (tokenizer_->word_pieces_) {
+    if (piece == "[CLS]" || piece == "[SEP]" || piece == "[PAD]") return out;
+    const bool inside = piece.starts_with(kContinues) && piece.size() > kContinues.size();
+    join(inside ? piece.substr(kContinues.size()) : piece, inside, false);
+    return out;
+  }
+  switch (tokenizer_->rule_.rule) {
+    case WordRule::Rule::kSpaces:
+      join(piece, false, false);
+      break;
+    case WordRule::Rule::kWikiText:
+      if (piece == "@-@" || piece == "@,@" || piece == "@.@") {
+        join(piece.substr(1, 1), true, true);
+      } else {
+        join(piece, false, false);
+      }
+      break;
+    case WordRule::Rule::kCharacters:
+      join(piece, true, true);
+      break;
+  }
+  return out;
+}
+
+std::string TextDecoder::Finish() {
+  std::string out = sentence_ ? sentence_->Finish() : std::string();
+  *this = TextDecoder(*tokenizer_);
+  return out;
+}
+
+}  // namespace kinglet

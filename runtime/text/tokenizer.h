@@ -1,0 +1,71 @@
+// How a model cuts text, whatever the way: text to tokens with byte ranges, and tokens to text.
+#ifndef KINGLET_RUNTIME_TEXT_TOKENIZER_H_
+#define KINGLET_RUNTIME_TEXT_TOKENIZER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "format/text_tables.h"
+#include "kinglet/status.h"
+#include "runtime/text/cut.h"
+#include "runtime/text/sentence_pieces.h"
+#include "runtime/text/word_merges.h"
+#include "runtime/text/word_pieces.h"
+#include "runtime/text/word_rules.h"
+
+namespace kinglet {
+
+// Immutable; may be shared by threads.
+class Tokenizer {
+ public:
+  // Errors: those of CheckTextTables, KINGLET_INVALID_ARGUMENT.
+  static Result<std::shared_ptr<const Tokenizer>> Create(TextTables tables);
+
+  // Takes any bytes. Ranges are those of `text`, also where it was lower-cased first. Errors:
+  // KINGLET_INVALID_ARGUMENT for a text that is too long.
+  Result<Cut> Encode(std::string_view text) const;
+
+  // The number of pieces, whose ids count from 0; 0 where pieces have none.
+  uint32_t size() const;
+  // REQUIRES: id < size().
+  std::string_view Piece(uint32_t id) const;
+  // The piece that stands for whatever is none; none where pieces have no ids.
+  std::optional<uint32_t> unknown_piece() const;
+
+ private:
+  friend class TextDecoder;
+  explicit Tokenizer(TextTables tables);
+  Result<Cut> EncodePlain(std::string_view text) const;
+
+  bool lower_case_;
+  std::unique_ptr<const SentencePieces> sentence_pieces_;
+  std::unique_ptr<const WordMerges> word_merges_;
+  std::unique_ptr<const WordPieces> word_pieces_;
+  WordRule rule_;
+};
+
+// Joins tokens to text, one after the other: what Add returns may be printed at once, and never
+// ends inside a character.
+class TextDecoder {
+ public:
+  // REQUIRES: `tokenizer` outlives this.
+  explicit TextDecoder(const Tokenizer& tokenizer);
+
+  // REQUIRES: id < tokenizer.size().
+  std::string Add(uint32_t id);
+  // A token by its spelling; an unknown one is printed as it is.
+  std::string Add(std::string_view piece);
+  // What was kept back; the decoder then starts again.
+  std::string Finish();
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::optional<SentenceDecoder> sentence_;
+  bool joined_ = true;  // the next word follows without a space
+};
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_TEXT_TOKENIZER_H_

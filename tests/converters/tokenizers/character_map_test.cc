@@ -1,0 +1,54 @@
+#include "converters/tokenizers/character_map.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace kinglet::character_map_test {
+namespace {
+
+// The double array of the keys "a" -> "A" and "ab" -> "", laid out by hand: the root's children lie
+// at place 256, those of "a" at 512.
+std::string Map() {
+  std::vector<uint32_t> units(1024, 0);
+  const auto offset = [](uint32_t places) { return places << 10; };
+  units[0] = offset(256);
+  units[256 ^ 'a'] = offset((256 ^ 'a') ^ 512) | 0x100 | 'a';
+  units[512] = 0x80000000;  // the replacement at byte 0
+  units[512 ^ 'b'] = offset((512 ^ 'b') ^ 768) | 0x100 | 'b';
+  units[768] = 0x80000002;
+  const auto bytes = static_cast<uint32_t>(4 * units.size());
+  std::string map(4 + bytes, '\0');
+  std::memcpy(map.data(), &bytes, 4);
+  std::memcpy(map.data() + 4, units.data(), bytes);
+  return map + std::string("A\0\0", 3);
+}
+
+TEST(CharacterMap, ListsItsRulesInOrder) {
+  const auto rules = ReadCharacterMap(Map());
+  ASSERT_TRUE(rules.ok()) << rules.status().message();
+  ASSERT_EQ(rules->size(), 2u);
+  EXPECT_EQ((*rules)[0], (NormaliserTables::Rule{"a", "A"}));
+  EXPECT_EQ((*rules)[1], (NormaliserTables::Rule{"ab", ""}));
+  EXPECT_TRUE(ReadCharacterMap("")->empty());
+}
+
+TEST(CharacterMap, ArraysThatLeadNowhereAreRefused) {
+  const std::string whole = Map();
+  for (const size_t size :
+       {size_t{1}, size_t{4}, size_t{100}, whole.size() - 3, whole.size() - 1}) {
+    EXPECT_FALSE(ReadCharacterMap(whole.substr(0, size)).ok()) << size;
+  }
+  const auto with = [&](size_t place, uint32_t unit) {
+    std::string changed = whole;
+    std::memcpy(changed.data() + 4 + 4 * place, &unit, 4);
+    return ReadCharacterMap(changed);
+  };
+  EXPECT_FALSE(with(0, 0x3FFFFF << 10).ok());       // the root's children outside
+  EXPECT_FALSE(with(512, 0x80000000 | 5000).ok());  // a replacement outside
+  // A child that is its own parent: deeper than any rule.
+  EXPECT_FALSE(with(256 ^ 'a', 0x61 << 10 | 'a').ok());
+}
+
+}  // namespace
+}  // namespace kinglet::character_map_test

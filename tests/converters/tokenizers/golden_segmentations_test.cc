@@ -1,0 +1,161 @@
+// Equality with the original libraries' segmentations, which lie in the folder "text" beside the
+// one that the environment variable KINGLET_CHECKPOINTS names, and in its bert-* folders.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "converters/tokenizers/tokenizer_file.h"
+#include "runtime/text/tokenizer.h"
+
+namespace kinglet::golden_segmentations_test {
+namespace {
+
+using Json = nlohmann::json;
+
+std::vector<std::string> TextLines(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  EXPECT_FALSE(lines.empty()) << path;
+  return lines;
+}
+
+std::string InputOf(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.contains("input")) return value["input"].get<std::string>();
+  const auto digits = value["hex"].get<std::string>();
+  std::string bytes;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::stoul(digits.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+std::shared_ptr<const Tokenizer> Open(const TokenizerChoice& choice) {
+  auto tables = ReadTokenizer(choice);
+  EXPECT_TRUE(tables.ok()) << tables.status().message();
+  // Through the bytes of a model file.
+  tables = ReadTextTables(*PackTextTables(*tables));
+  EXPECT_TRUE(tables.ok()) << tables.status().message();
+  return *Tokenizer::Create(*tables);
+}
+
+Json IdsOf(const Cut& cut) {
+  Json ids = Json::array();
+  for (const Cut::Token& token : cut.tokens) ids.push_back(token.id);
+  return ids;
+}
+
+Json PiecesOf(const Cut& cut) {
+  Json pieces = Json::array();
+  for (const Cut::Token& token : cut.tokens) pieces.push_back(std::string(cut.Piece(token)));
+  return pieces;
+}
+
+Json RangesOf(const Cut& cut) {
+  Json ranges = Json::array();
+  for (const Cut::Token& token : cut.tokens) ranges.push_back({token.begin, token.end});
+  return ranges;
+}
+
+template <class Token>
+std::string Joined(const Tokenizer& tokenizer, const Json& tokens) {
+  TextDecoder decoder(tokenizer);
+  std::string text;
+  for (const Json& token : tokens) {
+    text += decoder.Add(token.get<Token>());
+    EXPECT_NO_THROW((void)Json(text).dump());  // always whole characters
+  }
+  return text + decoder.Finish();
+}
+
+class GoldenSegmentations : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* place = std::getenv("KINGLET_CHECKPOINTS");
+    if (place == nullptr) GTEST_SKIP() << "KINGLET_CHECKPOINTS names no folder of checkpoints";
+    checkpoints_ = place;
+    text_ = (std::filesystem::path(place).lexically_normal() / ".." / "text/").string();
+    if (!std::filesystem::exists(text_)) GTEST_SKIP() << text_ << " does not exist";
+  }
+  std::string checkpoints_, text_;
+};
+
+TEST_F(GoldenSegmentations, SentencePiece) {
+  for (const std::string model : {"unigram500", "bpe1000"}) {
+    const auto tokenizer = Open({text_ + model + ".model", false, {}, 0});
+    const auto spans = TextLines(text_ + model + "_spans.jsonl");
+    for (const std::string part : {"", "_invalid"}) {
+      const auto inputs = TextLines(text_ + (part.empty() ? "input.jsonl" : "invalid.jsonl"));
+      const auto golden = TextLines(text_ + model + part + ".jsonl");
+      ASSERT_EQ(inputs.size(), golden.size());
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const Json wanted = Json::parse(golden[i]);
+        const auto cut = tokenizer->Encode(InputOf(Json::parse(inputs[i])));
+        ASSERT_TRUE(cut.ok());
+        ASSERT_EQ(IdsOf(*cut), wanted["ids"]) << model << part << " line " << i + 1;
+        ASSERT_EQ(PiecesOf(*cut), wanted["pieces"]) << model << part << " line " << i + 1;
+        if (part.empty() && i < spans.size()) {
+          ASSERT_EQ(RangesOf(*cut), Json::parse(spans[i])) << model << " line " << i + 1;
+        }
+        ASSERT_EQ(Joined<uint32_t>(*tokenizer, wanted["ids"]), wanted["text"]);
+        ASSERT_EQ(Joined<std::string>(*tokenizer, wanted["pieces"]),
+                  wanted.value("text_from_pieces", wanted["text"].get<std::string>()));
+      }
+    }
+    for (const std::string& line : TextLines(text_ + model + "_decode.jsonl")) {
+      const Json wanted = Json::parse(line);
+      ASSERT_EQ(Joined<uint32_t>(*tokenizer, wanted["ids"]), wanted["text"]);
+    }
+  }
+  const auto unigram = Open({text_ + "unigram500.model", false, {}, 0});
+  for (const std::string& line : TextLines(text_ + "unigram500_ties.jsonl")) {
+    const Json wanted = Json::parse(line);
+    ASSERT_EQ(IdsOf(*unigram->Encode(InputOf(wanted))), wanted["ids"]);
+  }
+}
+
+TEST_F(GoldenSegmentations, BytePairCodes) {
+  const auto plain = Open({text_ + "codes.bpe", false, {}, 0});
+  const auto known = Open({text_ + "codes.bpe", false, text_ + "codes.bpe.vocab", 50});
+  const auto inputs = TextLines(text_ + "input.jsonl"), golden = TextLines(text_ + "codes.jsonl");
+  ASSERT_EQ(inputs.size(), golden.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Json wanted = Json::parse(golden[i]);
+    const std::string text = InputOf(Json::parse(inputs[i]));
+    ASSERT_EQ(PiecesOf(*plain->Encode(text)), wanted["tokens"]) << "line " << i + 1;
+    ASSERT_EQ(PiecesOf(*known->Encode(text)), wanted["tokens_vocab"]) << "line " << i + 1;
+  }
+}
+
+TEST_F(GoldenSegmentations, WordPiece) {
+  const auto numbers = [](const auto& values) {
+    std::string text;
+    for (const uint32_t value : values) text += (text.empty() ? "" : " ") + std::to_string(value);
+    return text;
+  };
+  for (const std::string name : {"bert-mlm", "bert-classifier"}) {
+    const std::string folder = checkpoints_ + "/" + name + "/";
+    const auto tokenizer = Open({folder + "vocab.txt", false, {}, 0});
+    const auto texts = TextLines(folder + "text.txt"), tokens = TextLines(folder + "tokens.txt"),
+               segments = TextLines(folder + "segments.txt");
+    ASSERT_EQ(texts.size(), tokens.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (texts[i] == "-") continue;
+      const auto cut = tokenizer->Encode(texts[i]);
+      ASSERT_TRUE(cut.ok());
+      std::vector<uint32_t> ids;
+      for (const Cut::Token& token : cut->tokens) ids.push_back(token.id);
+      ASSERT_EQ(numbers(ids), tokens[i]) << name << " line " << i + 1;
+      ASSERT_EQ(numbers(cut->segments), segments[i]) << name << " line " << i + 1;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kinglet::golden_segmentations_test

@@ -1,0 +1,68 @@
+#include "converters/tokenizers/tokenizer_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <variant>
+
+#include "tests/converters/tokenizers/piece_model.h"
+
+namespace kinglet::tokenizer_file_test {
+namespace {
+
+std::string Write(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "tokenizer_file_" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+TEST(TokenizerFile, TellsFilesAndRulesApart) {
+  const auto pieces = ReadTokenizer({Write("pieces", SmallModel()), true, {}, 0});
+  ASSERT_TRUE(pieces.ok()) << pieces.status().message();
+  EXPECT_TRUE(pieces->lower_case);
+  EXPECT_TRUE(std::holds_alternative<SentencePieceTables>(pieces->cutting));
+  const std::string codes = Write("codes", "#version: 0.2\na b\n");
+  const auto merges = ReadTokenizer({codes, false, Write("known", "a 5\n"), 2});
+  ASSERT_TRUE(merges.ok()) << merges.status().message();
+  EXPECT_EQ(std::get<MergeTables>(merges->cutting).known, std::vector<std::string>{"a"});
+  const std::pair<const char*, WordRule::Rule> rules[] = {
+      {"spaces", WordRule::Rule::kSpaces},
+      {"words", WordRule::Rule::kSpaces},
+      {"wikitext", WordRule::Rule::kWikiText},
+      {"characters", WordRule::Rule::kCharacters}};
+  for (const auto& [name, rule] : rules) {
+    EXPECT_EQ(std::get<WordRule>(ReadTokenizer({name, false, {}, 0})->cutting).rule, rule);
+  }
+}
+
+TEST(TokenizerFile, OneBesideTheCheckpointIsFound) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "tokenizer_beside";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "lang_bpe_500");
+  const std::string checkpoint = (folder / "model.pt").string();
+  const auto touch = [&](const char* name) { std::ofstream(folder / name) << "a b\n"; };
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");
+  touch("bpecodes");
+  touch("lang_bpe_500/bpe.model");
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), (folder / "bpecodes").string());
+  EXPECT_EQ(TokenizerBeside(checkpoint, "icefall-rnn-lm"),
+            (folder / "lang_bpe_500/bpe.model").string());
+  EXPECT_EQ(TokenizerBeside(checkpoint, "awd-lstm"), "");
+  touch("code");
+  EXPECT_EQ(TokenizerBeside(checkpoint, "fairseq"), "");  // which?
+  fs::remove_all(folder);
+}
+
+TEST(TokenizerFile, RefusalsNameTheFile) {
+  EXPECT_EQ(ReadTokenizer({"no such file", false, {}, 0}).status().code(), KINGLET_NOT_FOUND);
+  const std::string bad = Write("bad", "one column\nand three columns\n");
+  const auto refused = ReadTokenizer({bad, false, {}, 0});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_TRUE(refused.status().message().starts_with(bad)) << refused.status().message();
+  EXPECT_FALSE(ReadTokenizer({Write("zeros", std::string(8, '\0')), false, {}, 0}).ok());
+}
+
+}  // namespace
+}  // namespace kinglet::tokenizer_file_test

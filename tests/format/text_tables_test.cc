@@ -1,0 +1,104 @@
+#include "format/text_tables.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "format/model_file.h"
+#include "format/writer.h"
+#include "tests/support/model_builder.h"
+
+namespace kinglet::text_tables_test {
+namespace {
+
+using Type = SentencePieceTables::Type;
+
+TextTables Pieces() {
+  SentencePieceTables tables;
+  tables.algorithm = SentencePieceTables::Algorithm::kBpe;
+  tables.space_suffix = true;
+  tables.normaliser = {true, false, true, {{"A", "a"}, {"AB", ""}, {"\xC3", "\xC3\xA9"}}};
+  tables.denormaliser.rules = {{"x", "y"}};
+  tables.unknown_surface = " ? ";
+  tables.pieces = {{"<unk>", 0, Type::kUnknown}, {"a", -1.5F, Type::kNormal}};
+  return {true, tables};
+}
+
+std::vector<TextTables> Examples() {
+  MergeTables merges{true, {{"a", "b"}, {"ab", "c</w>"}}, {"a@@", "b"}};
+  const WordPieceTables words{false, {"[UNK]", "a", "##b"}};
+  return {Pieces(), {false, merges}, {false, words}, {true, WordRule{WordRule::Rule::kWikiText}}};
+}
+
+TEST(TextTables, WhatIsPackedReadsBack) {
+  for (const TextTables& tables : Examples()) {
+    const auto bytes = PackTextTables(tables);
+    ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+    const auto read = ReadTextTables(*bytes);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_TRUE(*read == tables);
+    EXPECT_NE(TextTablesName(tables), std::string("unknown"));
+  }
+}
+
+// Every byte missing, added or changed: refused, or tables that pack to the same bytes.
+TEST(TextTables, DamagedBytesAreRefusedOrMeanSomething) {
+  for (const TextTables& tables : Examples()) {
+    const std::vector<std::byte> bytes = *PackTextTables(tables);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      const auto read = ReadTextTables(std::span(bytes).first(size));
+      ASSERT_FALSE(read.ok());
+      EXPECT_EQ(read.status().code(), KINGLET_INVALID_MODEL);
+      EXPECT_TRUE(read.status().message().starts_with("tokenizer: ")) << read.status().message();
+    }
+    std::vector<std::byte> longer = bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(ReadTextTables(longer).ok());
+    for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      std::vector<std::byte> changed = bytes;
+      changed[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+      const auto read = ReadTextTables(changed);
+      EXPECT_TRUE(!read.ok() || *PackTextTables(*read) == changed);
+    }
+  }
+}
+
+TEST(TextTables, SenselessTablesAreRefused) {
+  const auto refused = [](const auto& edit) {
+    TextTables tables = Pieces();
+    edit(std::get<SentencePieceTables>(tables.cutting));
+    return !CheckTextTables(KINGLET_INVALID_ARGUMENT, tables).ok() && !PackTextTables(tables).ok();
+  };
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces.clear(); }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces[1].type = Type::kUnknown; }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces[1].text = "<unk>"; }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces[1].text = ""; }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces[1].text = "\xFF"; }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces[1].text.resize(kMaxPieceBytes + 1, 'a'); }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.pieces[1].type = Type::kByte; }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.byte_fallback = true; }));
+  EXPECT_TRUE(refused(
+      [](auto& tables) { tables.pieces[1].score = std::numeric_limits<float>::infinity(); }));
+  EXPECT_TRUE(refused(
+      [](auto& tables) { std::swap(tables.normaliser.rules[0], tables.normaliser.rules[1]); }));
+  EXPECT_TRUE(refused([](auto& tables) { tables.normaliser.rules[0].to = "\xC3"; }));
+  EXPECT_FALSE(PackTextTables({false, MergeTables{false, {{"a", "b"}, {"a", "b"}}, {}}}).ok());
+  EXPECT_FALSE(PackTextTables({false, MergeTables{false, {{"a", "b"}}, {"b", "a"}}}).ok());
+}
+
+TEST(TextTables, ModelFilesHoldThem) {
+  ModelDraft draft = TinyMicronet();
+  draft.tokenizer = Pieces();
+  const auto bytes = SerialiseModel(draft);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+  const auto file = ModelFile::FromBytes(*bytes);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_NE((*file)->text_tables(), nullptr);
+  EXPECT_TRUE(*(*file)->text_tables() == *draft.tokenizer);
+  EXPECT_EQ((*file)->ledger().Total(LedgerPart::kTokenizer), PackTextTables(Pieces())->size());
+  draft.vocabulary.clear();
+  EXPECT_FALSE(SerialiseModel(draft).ok());
+}
+
+}  // namespace
+}  // namespace kinglet::text_tables_test

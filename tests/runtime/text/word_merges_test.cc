@@ -1,0 +1,40 @@
+#include "runtime/text/word_merges.h"
+
+#include <gtest/gtest.h>
+
+namespace kinglet::word_merges_test {
+namespace {
+
+std::string CutOf(const WordMerges& merges, std::string_view text) {
+  const auto cut = merges.Encode(text);
+  EXPECT_TRUE(cut.ok());
+  std::string out;
+  for (const Cut::Token& token : cut->tokens) {
+    EXPECT_EQ(token.id, kNoPieceId);
+    EXPECT_TRUE(cut->Piece(token).starts_with(text.substr(token.begin, token.end - token.begin)));
+    out += (out.empty() ? "" : " ") + std::string(cut->Piece(token));
+  }
+  return out;
+}
+
+TEST(WordMerges, MergesOccurrencesOfTheBestPairFromTheLeft) {
+  const WordMerges merges({false, {{"x", "x"}, {"xx", "x</w>"}, {"a", "b</w>"}, {"a", "b"}}, {}});
+  EXPECT_EQ(CutOf(merges, "xxx xxxx  ab aba \n"), "xxx xx@@ x@@ x ab ab@@ a");
+  EXPECT_EQ(CutOf(merges, "x \t q\xFF"), "x \t q@@ \xFF");
+  EXPECT_EQ(CutOf(merges, " \r\n"), "");
+  EXPECT_EQ(CutOf(merges, ""), "");
+}
+
+TEST(WordMerges, OldCodesHaveAnEndApart) {
+  const WordMerges merges({true, {{"a", "b"}, {"ab", "</w>"}, {"c", "</w>"}}, {}});
+  EXPECT_EQ(CutOf(merges, "ab abc abd"), "ab ab@@ c ab@@ d");
+}
+
+TEST(WordMerges, RareTokensAreSplitAgain) {
+  const WordMerges merges(
+      {false, {{"a", "b"}, {"ab", "c</w>"}, {"ab", "d</w>"}}, {"a@@", "abc", "d"}});
+  EXPECT_EQ(CutOf(merges, "abc abd"), "abc a@@ b@@ d");
+}
+
+}  // namespace
+}  // namespace kinglet::word_merges_test

@@ -1,0 +1,138 @@
+#include "tools/text_lines.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "converters/sources/json_events.h"
+#include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
+#include "tools/words.h"
+
+namespace kinglet {
+namespace {
+
+Status RefuseInputLine(const std::string& expected, std::string_view found) {
+  return Status::Refusal(KINGLET_INVALID_ARGUMENT, "standard input", "line", expected,
+                         Quoted(found));
+}
+
+// A text, or an object with one member: a text, a list of texts or a list of ids.
+class LineReader final : public JsonEvents {
+ public:
+  std::optional<std::string> name;
+  std::optional<std::string> text;
+  Ids ids;
+  Pieces pieces;
+  bool list = false;
+  bool broken = false;
+
+  bool BeginObject() override { return Only(++depth_ == 1 && !text); }
+  bool Name(std::string& given) override {
+    if (name) return Only(false);
+    name = std::move(given);
+    return true;
+  }
+  bool EndObject() override { return true; }
+  bool BeginList() override { return Only(name && !list && !text && (list = true)); }
+  bool EndList() override { return true; }
+  bool Text(std::string& given) override {
+    if (list) {
+      pieces.push_back(std::move(given));
+      return true;
+    }
+    if (text) return Only(false);
+    text = std::move(given);
+    return true;
+  }
+  bool Number(std::optional<uint64_t> number) override {
+    if (!list || !number || *number > UINT32_MAX) return Only(false);
+    ids.push_back(static_cast<uint32_t>(*number));
+    return true;
+  }
+  bool Boolean() override { return Only(false); }
+  bool Null() override { return Only(false); }
+  void Broken(size_t /*byte*/) override { broken = true; }
+
+ private:
+  bool Only(bool allowed) {
+    broken = broken || !allowed;
+    return allowed;
+  }
+  int depth_ = 0;
+};
+
+std::optional<std::string> BytesOfHex(std::string_view digits) {
+  if (digits.size() % 2 != 0) return std::nullopt;
+  std::string bytes;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    unsigned value = 0;
+    const char* const end = digits.data() + i + 2;
+    const auto parsed = std::from_chars(digits.data() + i, end, value, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+    bytes += static_cast<char>(value);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Status ForEachInputLine(const std::function<Status(std::string_view line)>& sink) {
+  std::string open;  // of the current line
+  const auto take = [&](std::string_view piece) -> Status {
+    for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
+      open += piece.substr(0, end);
+      KINGLET_RETURN_IF_ERROR(sink(open));
+      open.clear();
+      piece.remove_prefix(end + 1);
+    }
+    open += piece;
+    return {};
+  };
+  KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, "standard input", take));
+  return open.empty() ? Status() : sink(open);
+}
+
+Result<std::string> ParseTextLine(std::string_view line) {
+  LineReader reader;
+  ReadJson(line, reader);
+  if (!reader.broken && reader.text && !reader.list) {
+    if (!reader.name) return std::move(*reader.text);
+    std::optional<std::string> bytes = BytesOfHex(*reader.text);
+    if (*reader.name == "hex" && bytes) return std::move(*bytes);
+  }
+  return RefuseInputLine("a JSON string or {\"hex\":\"..\"}", line);
+}
+
+Result<std::variant<Ids, Pieces>> ParseTokensLine(std::string_view line) {
+  if (line.starts_with('{')) {
+    LineReader reader;
+    ReadJson(line, reader);
+    if (!reader.broken && reader.list && !reader.text) {
+      using Tokens = std::variant<Ids, Pieces>;
+      if (reader.name == "ids" && reader.pieces.empty()) return Tokens(std::move(reader.ids));
+      if (reader.name == "pieces" && reader.ids.empty()) return Tokens(std::move(reader.pieces));
+    }
+    return RefuseInputLine("{\"ids\":[..]} or {\"pieces\":[..]}", line);
+  }
+  Ids ids;
+  for (size_t at = 0; at < line.size();) {
+    if (IsAsciiSpace(line[at])) {
+      at += 1;
+      continue;
+    }
+    uint32_t id = 0;
+    const auto parsed = std::from_chars(line.data() + at, line.data() + line.size(), id);
+    const auto end = static_cast<size_t>(parsed.ptr - line.data());
+    if (parsed.ec != std::errc() || (end < line.size() && !IsAsciiSpace(line[end]))) {
+      return RefuseInputLine("ids between spaces", line);
+    }
+    ids.push_back(id);
+    at = end;
+  }
+  return std::variant<Ids, Pieces>(std::move(ids));
+}
+
+}  // namespace kinglet

@@ -1,0 +1,31 @@
+// The lines that `kinglet tokenize` reads.
+#ifndef KINGLET_TOOLS_TEXT_LINES_H_
+#define KINGLET_TOOLS_TEXT_LINES_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kinglet/status.h"
+
+namespace kinglet {
+
+// Calls `sink` with each line of standard input, without its "\n", as soon as it has come. A last
+// line without "\n" counts, an empty one does not.
+Status ForEachInputLine(const std::function<Status(std::string_view line)>& sink);
+
+using Ids = std::vector<uint32_t>;
+using Pieces = std::vector<std::string>;
+
+// A JSON string, or {"hex":"c3a9"} for any bytes. Errors: KINGLET_INVALID_ARGUMENT.
+Result<std::string> ParseTextLine(std::string_view line);
+
+// Ids between spaces, {"ids":[..]} or {"pieces":[..]}. Errors: KINGLET_INVALID_ARGUMENT.
+Result<std::variant<Ids, Pieces>> ParseTokensLine(std::string_view line);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_TOOLS_TEXT_LINES_H_

@@ -1,0 +1,180 @@
+// kinglet tokenize: text to tokens as a model cuts it, and tokens to text.
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "converters/sources/input_file.h"
+#include "converters/tokenizers/tokenizer_file.h"
+#include "format/message_text.h"
+#include "format/model_file.h"
+#include "format/overloaded.h"
+#include "runtime/text/model_text.h"
+#include "runtime/text/tokenizer.h"
+#include "tools/commands.h"
+#include "tools/json_lines.h"
+#include "tools/text_lines.h"
+
+namespace kinglet {
+namespace {
+
+struct TokenizeOptions {
+  TokenizerChoice tokenizer;
+  bool jsonl = false;
+  bool decode = false;
+};
+
+// A tokenizer alone, or with a model's words.
+struct TextCutter {
+  std::shared_ptr<const ModelFile> file;
+  std::shared_ptr<const ModelText> model;  // null: no model
+  std::shared_ptr<const Tokenizer> tokenizer;
+
+  uint32_t size() const { return model ? model->vocabulary().size() : tokenizer->size(); }
+  Result<Cut> Encode(std::string_view text) const {
+    return model ? model->Encode(text) : tokenizer->Encode(text);
+  }
+  std::string Decode(uint32_t id, TextDecoder& decoder) const {
+    return model ? model->Decode(id, decoder) : decoder.Add(id);
+  }
+};
+
+bool IsModelFile(const std::string& path) {
+  static constexpr std::string_view kFirstBytes = "KGL1";
+  const Result<InputFile> file = InputFile::Open(path);
+  std::array<std::byte, kFirstBytes.size()> bytes{};
+  if (!file.ok() || file->size() < bytes.size() || !file->ReadAt(0, bytes).ok()) return false;
+  return std::memcmp(bytes.data(), kFirstBytes.data(), bytes.size()) == 0;
+}
+
+Result<TextCutter> OpenCutter(const TokenizerChoice& choice) {
+  TextCutter cutter;
+  if (!IsModelFile(choice.name)) {
+    KINGLET_ASSIGN_OR_RETURN(TextTables tables, ReadTokenizer(choice));
+    KINGLET_ASSIGN_OR_RETURN(cutter.tokenizer, Tokenizer::Create(std::move(tables)));
+    return cutter;
+  }
+  KINGLET_ASSIGN_OR_RETURN(cutter.file, ModelFile::Open(choice.name));
+  if (cutter.file->text_tables() == nullptr) {
+    return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
+                           "a model that says how text is cut (convert --tokenizer)", "none");
+  }
+  KINGLET_ASSIGN_OR_RETURN(
+      cutter.model, ModelText::Create(*cutter.file->text_tables(), *cutter.file->vocabulary()));
+  cutter.tokenizer = {cutter.model, &cutter.model->tokenizer()};
+  return cutter;
+}
+
+std::string TokensLine(const TextCutter& cutter, const Cut& cut) {
+  JsonLine line;
+  const bool has_ids = cutter.size() > 0;
+  if (has_ids) {
+    line.Key("ids").BeginArray();
+    for (const Cut::Token& token : cut.tokens) line.Integer(token.id);
+    line.EndArray();
+  }
+  line.Key("pieces").BeginArray();
+  for (const Cut::Token& token : cut.tokens) line.Text(cut.Piece(token));
+  line.EndArray();
+  if (has_ids) {
+    line.Key("ranges").BeginArray();
+    for (const Cut::Token& token : cut.tokens) {
+      line.BeginArray().Integer(token.begin).Integer(token.end).EndArray();
+    }
+    line.EndArray();
+  }
+  if (!cut.segments.empty()) {
+    line.Key("segments").BeginArray();
+    for (const uint8_t segment : cut.segments) line.Integer(segment);
+    line.EndArray();
+  }
+  return line.Finish();
+}
+
+Result<std::string> Join(const TextCutter& cutter, const std::variant<Ids, Pieces>& tokens) {
+  TextDecoder decoder(*cutter.tokenizer);
+  std::string text;
+  KINGLET_RETURN_IF_ERROR(std::visit(
+      Overloaded{[&](const Ids& ids) {
+                   for (const uint32_t id : ids) {
+                     if (id >= cutter.size()) {
+                       return Status::Refusal(KINGLET_ID_OUT_OF_RANGE, "standard input", "id",
+                                              "a number below " + std::to_string(cutter.size()),
+                                              std::to_string(id));
+                     }
+                     text += cutter.Decode(id, decoder);
+                   }
+                   return Status();
+                 },
+                 [&](const Pieces& pieces) {
+                   for (const std::string& piece : pieces) text += decoder.Add(piece);
+                   return Status();
+                 }},
+      tokens));
+  return text + decoder.Finish();
+}
+
+Result<std::string> AnswerLine(const TokenizeOptions& options, const TextCutter& cutter,
+                               std::string_view line) {
+  if (options.decode) {
+    KINGLET_ASSIGN_OR_RETURN(const auto tokens, ParseTokensLine(line));
+    KINGLET_ASSIGN_OR_RETURN(const std::string text, Join(cutter, tokens));
+    return JsonLine().Key("text").Text(text).Finish();
+  }
+  std::string text;
+  if (options.jsonl) {
+    KINGLET_ASSIGN_OR_RETURN(text, ParseTextLine(line));
+    line = text;
+  }
+  KINGLET_ASSIGN_OR_RETURN(const Cut cut, cutter.Encode(line));
+  return TokensLine(cutter, cut);
+}
+
+Status TokenizeInput(const TokenizeOptions& options, Console& console) {
+  KINGLET_ASSIGN_OR_RETURN(const TextCutter cutter, OpenCutter(options.tokenizer));
+  uint64_t number = 0;
+  return ForEachInputLine([&](std::string_view line) -> Status {
+    number += 1;
+    Result<std::string> answer = AnswerLine(options, cutter, line);
+    if (!answer.ok()) {
+      const Status status = answer.status();
+      return Status(status.code(), Numbered("line", number) + ": " + status.message());
+    }
+    console.out.Write(*answer);
+    if (console.out_is_terminal || console.input_is_terminal) return console.out.Flush();
+    return console.out.status();
+  });
+}
+
+}  // namespace
+
+Command AddTokenize(Arguments& program) {
+  const auto options = std::make_shared<TokenizeOptions>();
+  Arguments tokenize = program.AddSubcommand(
+      "tokenize", "Cut the lines of standard input into tokens, or join tokens to text");
+  TokenizerChoice& choice = options->tokenizer;
+  tokenize
+      .Add("TOKENIZER", choice.name,
+           "a model file, a SentencePiece model, byte-pair codes, a WordPiece "
+           "vocabulary, or spaces, wikitext or characters")
+      .Required()
+      .Called("");
+  tokenize.AddFlag("--lowercase", choice.lower_case, "lower-case the text first");
+  tokenize.AddFlag("--jsonl", options->jsonl,
+                   "each line is a JSON string, or {\"hex\":\"..\"} for any bytes");
+  tokenize.AddFlag("--decode", options->decode,
+                   "each line has ids, {\"ids\":[..]} or {\"pieces\":[..]}; print their text");
+  Option known = tokenize.Add("--subword-vocabulary", choice.known_tokens,
+                              "\"token count\" lines; rarer tokens are split again");
+  known.Called("FILE");
+  tokenize.Add("--threshold", choice.threshold, "the count that a token needs")
+      .Called("N")
+      .Needs(known);
+  tokenize.Footer("Example:\n  echo \"Hello world\" | kinglet tokenize bpe.model");
+  return {tokenize, [] { return Status(); },
+          [options](Console& console) { return TokenizeInput(*options, console); }};
+}
+
+}  // namespace kinglet
