@@ -107,12 +107,11 @@ class HeaderBuilder {
       table.emplace_back(segment.offset, segment.size, segment.digest);
     }
     const auto stored = builder_.CreateVectorOfStructs(table);
-    builder_.Finish(
-        schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
-                            source_words, Optional(description.start_token), blocks, directory,
-                            golden, stored, Optional(description.end_token),
-                            Optional(vocabularies.tokenizer)),
-        schema::ModelIdentifier());
+    builder_.Finish(schema::CreateModel(builder_, 0, provenance, description.vocabulary_size, words,
+                                        source_words, Optional(description.start_token), blocks,
+                                        directory, golden, stored, Optional(description.end_token),
+                                        Optional(vocabularies.tokenizer)),
+                    schema::ModelIdentifier());
     const auto bytes = std::as_bytes(std::span(builder_.GetBufferPointer(), builder_.GetSize()));
     return {bytes.begin(), bytes.end()};
   }

@@ -1,7 +1,8 @@
-#include "format/utf8.h"
 #include "tools/token_text.h"
 
 #include <gtest/gtest.h>
+
+#include "format/utf8.h"
 
 namespace kinglet::token_text_test {
 namespace {
