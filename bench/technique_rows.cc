@@ -57,10 +57,6 @@ constexpr auto kRows = std::to_array<TechniqueRow>({
      "characters-9-bit.json"},
     {"character CNN, cached, product quantised", Base::kTransformer, Tables::kInput, "fairseq-char",
      "characters-product-quantised.json"},
-    {"DeFINE in Transformer-XL, cached", Base::kTransformer, Tables::kInput, "reference-txl-define",
-     "reference-txl-define.json"},
-    {"DPQ-SX in Transformer-XL", Base::kTransformer, Tables::kInput, "reference-txl-dpq",
-     "reference-txl-dpq.json"},
 });
 
 }  // namespace

@@ -121,11 +121,8 @@ class WikiTextCutter {
     size_t from = begin;
     for (size_t at = begin; at < end; ++at) {
       const char c = text_[at];
-      if ((c == ',' || c == '.') && Inside(at, begin, end, IsDigit)) {
-        Put(from, at);
-        PutJoiner(at);
-        from = at + 1;
-      } else if (c == '-' && Inside(at, begin, end, IsWordByte)) {
+      const bool in_number = (c == ',' || c == '.') && Inside(at, begin, end, IsDigit);
+      if (in_number || (c == '-' && Inside(at, begin, end, IsWordByte))) {
         Put(from, at);
         PutJoiner(at);
         from = at + 1;

@@ -46,10 +46,7 @@ TEST(TechniqueRows, EachBaseBeginsWithWhatItIsComparedWith) {
       EXPECT_TRUE(seen.insert(rows[i].base).second);
     }
     if (rows[i].base == TechniqueBase::kTrained) continue;
-    // A checkpoint whose tables are coded needs the recipe that says how.
-    if (!rows[i].checkpoint.starts_with("reference-")) {
-      EXPECT_TRUE(rows[i].recipe.empty());
-    }
+    EXPECT_TRUE(rows[i].recipe.empty());
     EXPECT_EQ(rows[i].bits, 0);
   }
 }
