@@ -54,7 +54,8 @@ Result<FileFrame> DecodeFrame(const std::string& source, std::span<const std::by
   const auto magic = start.first(std::min(start.size(), sizeof(kMagic)));
   const auto expected_magic = std::as_bytes(std::span(kMagic));
   if (!std::equal(magic.begin(), magic.end(), expected_magic.begin())) {
-    return corrupt("frame, byte 0", "a model file of `kinglet convert`, " + HexBytes(expected_magic),
+    return corrupt("frame, byte 0",
+                   "a model file of `kinglet convert`, " + HexBytes(expected_magic),
                    HexBytes(magic));
   }
   if (start.size() < kFrameBytes || actual_size < kFrameBytes) {

@@ -46,7 +46,7 @@ class Option {
   CLI::Option* option_;
 };
 
-// The placeholder of an option whose file may be "-", standard input. Every other option and operand
+// The placeholder of an option whose file may be "-", standard input. Each other option and operand
 // that names a file refuses "-".
 inline constexpr const char* kFileOrStandardInput = "FILE|-";
 

@@ -71,8 +71,9 @@ Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string&
 Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   try {
-    return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes))) ? IdsOfArray(path, bytes)
-                                                                     : ParseIds(bytes, SourceName(path));
+    return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes)))
+               ? IdsOfArray(path, bytes)
+               : ParseIds(bytes, SourceName(path));
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }

@@ -1,5 +1,5 @@
-// What a shell completes after "kinglet", of what `--help` says: subcommands, options, the values of
-// an option that has a list of them, and files.
+// What a shell completes after "kinglet", of what `--help` says: subcommands, options, values of an
+// option that has a list of them, and files.
 #ifndef KINGLET_TOOLS_PAGES_COMPLETIONS_H_
 #define KINGLET_TOOLS_PAGES_COMPLETIONS_H_
 
