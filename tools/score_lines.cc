@@ -50,8 +50,7 @@ Result<Sentences> ReadTextSentences(const std::string& path, const Vocabulary* v
                            "a model with a vocabulary (or --ids FILE)",
                            "a model that has ids only");
   }
-  KINGLET_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWholeFileOrPipe(path == "-" ? "/dev/stdin" : path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
   Sentences sentences;
   TextLength length;
   WordLookup lookup(*vocabulary);
