@@ -1,6 +1,5 @@
 // Compares the queries that look for words with brute force on one model and text, and prints a
 // line for each kind of query.
-#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -23,10 +22,14 @@ Result<bool> CheckAndPrint(CheckArguments arguments) {
   ModelOptions opening;
   opening.backend = arguments.backend;
   KINGLET_ASSIGN_OR_RETURN(const auto model, Model::Open(arguments.model, opening));
-  KINGLET_ASSIGN_OR_RETURN(const std::vector<uint32_t> ids, ReadIds(arguments.ids));
+  KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ReadIds(arguments.ids));
+  // A text that is too short is read again: its words, but other states.
+  const size_t text = ids.size();
+  while (text > 0 && ids.size() < arguments.options.states) {
+    ids.push_back(ids[ids.size() - text]);
+  }
   arguments.options.empty_cache =
       arguments.normalised ? EmptyCache::kNormalised : EmptyCache::kReference;
-  arguments.options.states = std::min(arguments.options.states, static_cast<uint32_t>(ids.size()));
   KINGLET_ASSIGN_OR_RETURN(const WordQueryReport report,
                            CheckWordQueries(model, ids, arguments.options));
   uint64_t made = 0, differ = 0;

@@ -318,14 +318,12 @@ class Checker {
     }
     if (!texts_.empty())
       KINGLET_RETURN_IF_ERROR(CheckPrefixes(all, text[std::min(i + 1, text.size() - 1)]));
-    while (asked.size() < options_.words) asked.push_back(AnyWord());
     for (const uint32_t id : asked) {
       KINGLET_RETURN_IF_ERROR(CheckInterval(id, begins, Lane::kFresh));
     }
-    if (report_.states <= options_.every_word) {
-      for (uint32_t id = 0; id < words_; ++id) {
-        KINGLET_RETURN_IF_ERROR(CheckInterval(id, begins, Lane::kAsked));
-      }
+    const bool every_word = report_.states <= options_.every_word;
+    for (uint32_t i = 0; i < (every_word ? words_ : options_.words); ++i) {
+      KINGLET_RETURN_IF_ERROR(CheckInterval(every_word ? i : AnyWord(), begins, Lane::kAsked));
     }
     // The stream goes on from where it was.
     return session_->Restore(*state_);
