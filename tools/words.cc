@@ -25,6 +25,31 @@ constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
 
 std::string LineText(uint64_t line) { return "line " + std::to_string(line); }
 
+// The word for the end of a line in a text that the model cuts.
+std::optional<uint32_t> EndOfCutLine(const Vocabulary& vocabulary) {
+  for (const std::string_view end : {kEndOfLine, kSentenceEnd, kSharedEnd}) {
+    if (const std::optional<uint32_t> id = vocabulary.Find(end)) return id;
+  }
+  return std::nullopt;
+}
+
+// What a text that comes in pieces holds.
+struct RawSize {
+  uint64_t bytes = 0, characters = 0;  // but for "\n"
+  uint64_t lines = 0;
+  bool open_line = false;  // something follows the last "\n"
+
+  void Add(std::string_view piece) {
+    for (const char c : piece) {
+      const bool end = c == '\n';
+      bytes += end ? 0 : 1;
+      characters += end || ContinuesCharacter(c) ? 0 : 1;
+      if (!open_line) ++lines;
+      open_line = !end;
+    }
+  }
+};
+
 }  // namespace
 
 WordLookup::WordLookup(const Vocabulary& vocabulary)
@@ -65,7 +90,9 @@ Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabular
     if (ids[i] < vocabulary_size) continue;
     return CheckTokenId(ids[i], vocabulary_size, path, "position " + std::to_string(i));
   }
-  return TokenSequence{std::move(ids), 0};
+  TokenSequence sequence;
+  sequence.ids = std::move(ids);
+  return sequence;
 }
 
 Status ReadPieces(int descriptor, const std::string& source,
@@ -85,16 +112,21 @@ Status ReadPieces(int descriptor, const std::string& source,
 
 Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence) {
   KINGLET_ASSIGN_OR_RETURN(const Cut cut, text.Encode(line));
+  const std::optional<uint32_t> end = EndOfCutLine(text.vocabulary());
+  if (!sequence.size) sequence.size.emplace();
+  *sequence.size += SizeOfLine(line);
+  if (end) *sequence.size += kEndOfLineSize;
+  if (sequence.ids.empty() && !cut.tokens.empty()) {
+    const Cut::Token& first = cut.tokens.front();
+    sequence.first_size = SizeOfLine(line.substr(first.begin, first.end - first.begin));
+  } else if (sequence.ids.empty()) {
+    sequence.first_size = kEndOfLineSize;
+  }
   for (const Cut::Token& token : cut.tokens) {
     sequence.ids.push_back(token.id);
     sequence.unknown += token.id == text.unknown_id() ? 1 : 0;
   }
-  for (const std::string_view end : {kEndOfLine, kSentenceEnd, kSharedEnd}) {
-    if (const std::optional<uint32_t> id = text.vocabulary().Find(end)) {
-      sequence.ids.push_back(*id);
-      break;
-    }
-  }
+  if (end) sequence.ids.push_back(*end);
   return {};
 }
 
@@ -115,18 +147,25 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   TokenSequence sequence;
   WordLookup lookup(*vocabulary);
   WordSplitter splitter;
+  RawSize raw;
   const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
     if (sequence.ids.size() >= kMaxSequenceTokens) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, source, LineText(line),
                              "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
     }
     KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, source, line));
+    if (sequence.ids.empty()) {
+      sequence.first_size = word == kEndOfLine ? kEndOfLineSize : SizeOfLine(word);
+    }
     sequence.ids.push_back(id);
     return Status();
   };
   std::string whole;  // where lines are cut
   Status status = ReadPieces(descriptor, source, [&](std::string_view piece) {
-    if (text == nullptr) return splitter.Add(piece, add);
+    if (text == nullptr) {
+      raw.Add(piece);
+      return splitter.Add(piece, add);
+    }
     whole += piece;
     return Status();
   });
@@ -134,7 +173,13 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   if (!standard_input) ::close(descriptor);
   KINGLET_RETURN_IF_ERROR(status);
   NoteByteOrderMark(splitter, source);
-  sequence.unknown = lookup.unknown();
+  if (text == nullptr) {
+    sequence.unknown = lookup.unknown();
+    // Each word and end of a line became one token.
+    sequence.size = {sequence.ids.size(), raw.bytes + raw.lines, raw.characters + raw.lines};
+    if (splitter.had_mark()) *sequence.size -= {0, 3, 1};
+    return sequence;
+  }
   uint64_t line = 0;
   for (std::string_view rest = whole; !rest.empty();) {
     const size_t end = std::min(rest.find('\n'), rest.size());

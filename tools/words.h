@@ -13,6 +13,7 @@
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
 #include "runtime/text/model_text.h"
+#include "tools/text_size.h"
 
 namespace kinglet {
 
@@ -36,6 +37,9 @@ class WordLookup {
 struct TokenSequence {
   std::vector<uint32_t> ids;  // each below the vocabulary's size
   uint64_t unknown = 0;       // words that became <unk>
+  // Of the text, with ends of lines where they are tokens; and of its first token. None: the text
+  // is not known.
+  std::optional<TextSize> size, first_size;
 };
 
 // Says once on standard error that the text of `source` began with a byte order mark.
