@@ -73,7 +73,8 @@ TEST(GapBins, PowersOfTwoAndNever) {
 
 TEST(RanksByCounts, CommonWordsFirst) {
   const CommandFolder folder;
-  const VocabularySegments segments = *Vocabulary::Pack({"a", "b", "c d", "e", "f"});
+  const VocabularySegments segments =
+      *Vocabulary::Pack(std::vector<std::string>{"a", "b", "c d", "e", "f"});
   const Vocabulary vocabulary = *Vocabulary::FromSegments(5, segments.words, segments.ranks);
   const auto ranks = [&](const std::string& counts) {
     folder.Write("counts.txt", counts);
