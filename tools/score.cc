@@ -44,7 +44,7 @@ class Scorer {
         model_(model),
         stream_(ScoredStream(model.file().description(), sequence.ids)),
         first_predicted_(FirstPredicted(model.file().description())),
-        unknown_(sequence.unknown),
+        sequence_(sequence),
         console_(console) {}
 
   Status Run(Replicas& replicas) {
@@ -79,7 +79,7 @@ class Scorer {
     if (options_.run.json) {
       JsonLine line(NumberDigits(model_));
       line.Key("tokens").Integer(tokens).Key("scored").Integer(scored);
-      line.Loss(nll).Key("oov").Integer(unknown_).Key("protocol").Text(Protocol());
+      line.Loss(nll).Key("oov").Integer(sequence_.unknown).Key("protocol").Text(Protocol());
       line.Key("backend").Text(model_.backend().name);
       console_.out.Write(line.Finish());
       return;
@@ -91,7 +91,7 @@ class Scorer {
     print("scored", Grouped(scored));
     print("nll", scored == 0 ? "-" : NumberText(nll, model_) + " nats per token");
     print("perplexity", scored == 0 ? "-" : NumberText(std::exp(nll), model_));
-    print("unknown words", Grouped(unknown_));
+    print("unknown words", Grouped(sequence_.unknown));
     print("protocol", Protocol());
   }
 
@@ -129,19 +129,20 @@ class Scorer {
     const uint32_t id = stream_[at];
     const uint64_t position = TextPosition(at);
     const Vocabulary* vocabulary = model_.vocabulary();
+    const std::string_view typed = sequence_.typed.At(position);
     if (!options_.run.json) {
       char text[64];
       std::snprintf(text, sizeof(text), "%8llu %8u %18.*g",
                     static_cast<unsigned long long>(position), id, NumberDigits(model_), value);
       std::string line = text;
       if (options_.hex) line += "  " + HexBits(value, model_);
-      if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
+      if (vocabulary != nullptr) line += "  " + DisplayToken(vocabulary->Word(id), typed);
       console_.out.Write(line + "\n");
       return;
     }
     JsonLine line(NumberDigits(model_));
     line.Key("pos").Integer(position).Key("id").Integer(id);
-    if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
+    if (vocabulary != nullptr) line.Token(vocabulary->Word(id), typed);
     line.LogProbability(value);
     if (options_.hex) line.Key("hex").Text(HexBits(value, model_));
     console_.out.Write(line.Finish());
@@ -175,7 +176,7 @@ class Scorer {
   const Model& model_;
   const std::vector<uint32_t> stream_;
   const uint64_t first_predicted_;
-  const uint64_t unknown_;
+  const TokenSequence& sequence_;
   Console& console_;
   ExactSum total_;
 };

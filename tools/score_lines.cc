@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "converters/sources/input_file.h"
 #include "converters/texts/token_file.h"
-#include "converters/texts/word_splitter.h"
+#include "format/message_text.h"
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/sentence_scorer.h"
 #include "tools/json_lines.h"
@@ -22,60 +21,19 @@
 namespace kinglet {
 namespace {
 
-// Lengths of a text: what log-probabilities are shared out among.
-struct TextLength {
-  uint64_t words = 0, bytes = 0, characters = 0;
-};
-
-struct Sentences {
-  std::vector<std::vector<uint32_t>> ids;
-  std::optional<TextLength> length;  // without ends of lines; none: the text is not known
-};
-
-Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_size) {
-  Sentences sentences;
-  KINGLET_ASSIGN_OR_RETURN(sentences.ids, ReadIdLines(path));
-  for (size_t line = 0; line < sentences.ids.size(); ++line) {
-    for (const uint32_t id : sentences.ids[line]) {
+// Sentences of ids: the text is not known.
+Result<TextLines> ReadIdSentences(const std::string& path, uint32_t vocabulary_size) {
+  KINGLET_ASSIGN_OR_RETURN(auto lines, ReadIdLines(path));
+  TextLines read;
+  for (std::vector<uint32_t>& ids : lines) {
+    TokenSequence& sequence = read.lines.emplace_back();
+    sequence.ids = std::move(ids);
+    for (const uint32_t id : sequence.ids) {
       KINGLET_RETURN_IF_ERROR(
-          CheckTokenId(id, vocabulary_size, path, "line " + std::to_string(line + 1)));
+          CheckTokenId(id, vocabulary_size, path, Numbered("line", read.lines.size())));
     }
   }
-  return sentences;
-}
-
-Result<Sentences> ReadTextSentences(const std::string& path, const Vocabulary* vocabulary) {
-  if (vocabulary == nullptr) {
-    return Status::Refusal(KINGLET_UNSUPPORTED, path, "words",
-                           "a model with a vocabulary (or --ids FILE)",
-                           "a model that has ids only");
-  }
-  KINGLET_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWholeFileOrPipe(path == "-" ? "/dev/stdin" : path));
-  Sentences sentences;
-  TextLength length;
-  WordLookup lookup(*vocabulary);
-  for (const std::string_view line : LinesOf(text)) {
-    std::vector<uint32_t>& ids = sentences.ids.emplace_back();
-    const uint64_t number = sentences.ids.size();
-    for (size_t at = 0; at < line.size();) {
-      const auto begin =
-          std::find_if_not(line.begin() + static_cast<ptrdiff_t>(at), line.end(), IsAsciiSpace);
-      const auto end = std::find_if(begin, line.end(), IsAsciiSpace);
-      at = static_cast<size_t>(end - line.begin());
-      if (begin == end) continue;
-      const std::string_view word(begin, end);
-      KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup.Find(word, path, number));
-      ids.push_back(id);
-    }
-    length.words += ids.size();
-    length.bytes += line.size();
-    length.characters += static_cast<uint64_t>(std::count_if(line.begin(), line.end(), [](char c) {
-      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    }));
-  }
-  sentences.length = length;
-  return sentences;
+  return read;
 }
 
 // Sums over the scored tokens of a line, or of all lines.
@@ -99,17 +57,21 @@ class LinePrinter {
   LinePrinter(const RunOptions& run, const ScoreLinesOptions& options, const SentenceFrame& frame,
               const Model& model, Console& console)
       : run_(run), options_(options), frame_(frame), model_(model), console_(console) {
-    if (const Vocabulary* vocabulary = model.vocabulary()) unknown_ = vocabulary->Find("<unk>");
+    if (model.vocabulary() != nullptr) unknown_ = UnknownWord(*model.vocabulary(), model.text());
   }
 
-  // A line's stream and log p of each token of it but the first.
-  Status Add(uint64_t index, std::span<const uint32_t> stream, std::span<const double> values) {
+  // Log p of each token of the framed line but the first.
+  Status Add(uint64_t index, const TokenSequence& sentence, std::span<const double> values) {
+    const std::vector<uint32_t> stream = Framed(frame_, sentence.ids);
+    const uint64_t first = frame_.begin ? 0 : 1;  // in the sentence, of what is scored
     LineSums line;
     for (size_t i = 0; i < values.size(); ++i) {
       const uint32_t id = stream[i + 1];
       line.Add(values[i], id == unknown_);
       total_.Add(values[i], id == unknown_);
-      if (options_.tokens) PrintToken(index + 1, i + (frame_.begin ? 0 : 1), id, values[i]);
+      if (options_.tokens) {
+        PrintToken({index + 1, i + first, id, sentence.typed.At(i + first)}, values[i]);
+      }
     }
     ++lines_;
     tokens_ += stream.size() - (frame_.begin ? 1 : 0);
@@ -153,24 +115,34 @@ class LinePrinter {
   // The end of a line counts as one word, byte and character where it is scored.
   TextLength WithEnds(const TextLength& length) const {
     const uint64_t ends = frame_.end ? lines_ : 0;
-    return {length.words + ends, length.bytes + ends, length.characters + ends};
+    return {length.words + ends, length.bytes + ends, length.characters + ends, length.lines};
   }
 
-  void PrintToken(uint64_t line_number, uint64_t position, uint32_t id, double value) {
+  struct LineToken {
+    uint64_t line, position;
+    uint32_t id;
+    std::string_view typed;  // an unknown word's spelling
+  };
+
+  void PrintToken(const LineToken& token, double value) {
     const Vocabulary* vocabulary = model_.vocabulary();
     if (run_.json) {
       JsonLine line(NumberDigits(model_));
-      line.Key("line").Integer(line_number).Key("pos").Integer(position).Key("id").Integer(id);
-      if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
+      line.Key("line").Integer(token.line).Key("pos").Integer(token.position);
+      line.Key("id").Integer(token.id);
+      if (vocabulary != nullptr) line.Token(vocabulary->Word(token.id), token.typed);
       console_.out.Write(line.LogProbability(Unit(value)).Finish());
       return;
     }
     char text[96];
     std::snprintf(text, sizeof(text), "%8llu %8llu %8u %18.*g",
-                  static_cast<unsigned long long>(line_number),
-                  static_cast<unsigned long long>(position), id, NumberDigits(model_), Unit(value));
+                  static_cast<unsigned long long>(token.line),
+                  static_cast<unsigned long long>(token.position), token.id, NumberDigits(model_),
+                  Unit(value));
     std::string line = text;
-    if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
+    if (vocabulary != nullptr) {
+      line += "  " + DisplayToken(vocabulary->Word(token.id), token.typed);
+    }
     console_.out.Write(line + "\n");
   }
 
@@ -258,15 +230,15 @@ Result<SentenceFrame> ChooseFrame(const ScoreLinesOptions& options, const Model&
 Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
                   const std::shared_ptr<const Model>& model, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const SentenceFrame frame, ChooseFrame(options, *model));
-  KINGLET_ASSIGN_OR_RETURN(const Sentences sentences,
-                           options.text.empty()
-                               ? ReadIdSentences(options.ids, model->vocabulary_size())
-                               : ReadTextSentences(options.text, model->vocabulary()));
+  const bool is_text = !options.text.empty();
+  KINGLET_ASSIGN_OR_RETURN(const TextLines sentences,
+                           is_text ? ReadTextLines(options.text, model->vocabulary(), model->text())
+                                   : ReadIdSentences(options.ids, model->vocabulary_size()));
   SessionOptions session_options;
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
   session_options.lanes =
-      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.ids.size())));
+      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.lines.size())));
   session_options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, session_options));
 
@@ -275,19 +247,19 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   size_t taken = 0;
   KINGLET_RETURN_IF_ERROR(scorer.Run(
       [&](std::vector<uint32_t>& stream) {
-        if (taken == sentences.ids.size()) return false;
-        stream = Framed(frame, sentences.ids[taken++]);
+        if (taken == sentences.lines.size()) return false;
+        stream = Framed(frame, sentences.lines[taken++].ids);
         return true;
       },
       [&](uint64_t index, std::span<const double> values) {
-        return printer.Add(index, Framed(frame, sentences.ids[index]), values);
+        return printer.Add(index, sentences.lines[index], values);
       },
       [&](uint64_t index) { return path + ": line " + std::to_string(index + 1); }));
   if (printer.scored() == 0) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, path, "lines", "at least one token to score",
                            "none");
   }
-  printer.PrintSummary(sentences.length);
+  printer.PrintSummary(is_text ? std::optional(sentences.length) : std::nullopt);
   return Status();
 }
 
