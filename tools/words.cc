@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "converters/sources/input_file.h"
 #include "converters/texts/token_file.h"
 #include "tools/console.h"
 
@@ -17,13 +16,13 @@ namespace {
 
 constexpr size_t kPieceSize = size_t{1} << 16;
 
-Status RequireWords(const std::string& path, const Vocabulary* vocabulary) {
+}  // namespace
+
+Status RequireWords(const std::string& source, const Vocabulary* vocabulary) {
   if (vocabulary != nullptr) return {};
-  return Status::Refusal(KINGLET_UNSUPPORTED, path, "words",
+  return Status::Refusal(KINGLET_UNSUPPORTED, source, "words",
                          "a model with a vocabulary (or --ids FILE)", "a model that has ids only");
 }
-
-}  // namespace
 
 Status CheckTokenId(uint32_t id, uint32_t vocabulary_size, const std::string& source,
                     const std::string& where) {
@@ -42,7 +41,9 @@ Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabular
     if (ids[i] < vocabulary_size) continue;
     return CheckTokenId(ids[i], vocabulary_size, path, "position " + std::to_string(i));
   }
-  return TokenSequence{std::move(ids), 0, {}, {}};
+  TokenSequence sequence;
+  sequence.ids = std::move(ids);
+  return sequence;
 }
 
 Status ReadPieces(int descriptor, const std::string& source,
@@ -79,26 +80,6 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
   KINGLET_RETURN_IF_ERROR(status);
   NoteByteOrderMark(reader, source);
   return sequence;
-}
-
-Result<TextLines> ReadTextLines(const std::string& path, const Vocabulary* vocabulary,
-                                const ModelText* text) {
-  KINGLET_RETURN_IF_ERROR(RequireWords(path, vocabulary));
-  KINGLET_ASSIGN_OR_RETURN(const std::string whole,
-                           ReadWholeFileOrPipe(path == "-" ? "/dev/stdin" : path));
-  TextReader reader(*vocabulary, text, path == "-" ? "standard input" : path);
-  TextLines read;
-  for (const std::string_view line : LinesOf(whole)) {
-    TokenSequence& sequence = read.lines.emplace_back();
-    KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));
-    reader.NextLine();
-    read.length.words += sequence.length.words;
-    read.length.bytes += sequence.length.bytes;
-    read.length.characters += sequence.length.characters;
-    read.length.lines += 1;
-  }
-  NoteByteOrderMark(reader, path);
-  return read;
 }
 
 }  // namespace kinglet

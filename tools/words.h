@@ -15,6 +15,8 @@
 
 namespace kinglet {
 
+// KINGLET_UNSUPPORTED, naming `source`, for a model that has ids only: it cannot read text.
+Status RequireWords(const std::string& source, const Vocabulary* vocabulary);
 // Says once on standard error that the text of `source` began with a byte order mark.
 void NoteByteOrderMark(const TextReader& reader, const std::string& source);
 
@@ -25,15 +27,6 @@ Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabular
 // cannot read text. Lines are cut as `text` says; null: at white space (TextReader).
 Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,
                                        const ModelText* text);
-
-// The lines of a text, each a sequence of its own without a word for its end.
-struct TextLines {
-  std::vector<TokenSequence> lines;
-  TextLength length;  // of the whole text
-};
-// As ReadTextSequence.
-Result<TextLines> ReadTextLines(const std::string& path, const Vocabulary* vocabulary,
-                                const ModelText* text);
 
 // Reads a descriptor to its end and passes the bytes of each read(2) to `sink`. `source` names the
 // input in messages.

@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 4> kLineEnds = {kEndOfLine, kSentenceEnd,
 // A limit for texts that may never end, such as standard input: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
 constexpr size_t kShownBytes = 64;
+// Of a byte order mark.
+constexpr TextSize kMarkSize = {0, 3, 1};
 
 std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary) {
   for (const std::string_view word : kLineEnds) {
@@ -54,25 +56,28 @@ TextReader::TextReader(const Vocabulary& vocabulary, const ModelText* text, std:
       end_of_line_(WordForLineEnd(vocabulary)),
       unknown_(UnknownWord(vocabulary, text)) {}
 
-Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view typed,
+Status TextReader::AddToken(uint32_t id, bool unknown, std::string_view text,
                             TokenSequence& out) const {
   if (out.ids.size() >= kMaxSequenceTokens) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, source_, Numbered("line", line_),
                            "at most " + std::to_string(kMaxSequenceTokens) + " tokens", "more");
   }
   if (unknown) {
-    out.typed.Add(out.ids.size(), typed);
+    out.typed.Add(out.ids.size(), text);
     ++out.unknown;
   }
   out.ids.push_back(id);
   return {};
 }
 
-Status TextReader::AddWord(std::string_view word, TokenSequence& out) {
-  if (const std::optional<uint32_t> id = vocabulary_.Find(word)) {
-    return AddToken(*id, false, {}, out);
+Status TextReader::AddWord(std::string_view word, TokenSequence& out) const {
+  if (out.ids.empty()) {
+    out.first_size = word == kEndOfLine ? kEndOfLineSize : SizeOfLine(word);
   }
-  if (word == kEndOfLine && end_of_line_) return AddToken(*end_of_line_, false, {}, out);
+  if (const std::optional<uint32_t> id = vocabulary_.Find(word)) {
+    return AddToken(*id, false, word, out);
+  }
+  if (word == kEndOfLine && end_of_line_) return AddToken(*end_of_line_, false, word, out);
   if (unknown_) return AddToken(*unknown_, true, word, out);
   return Status::Refusal(KINGLET_UNKNOWN_WORD, source_, Numbered("line", line_),
                          "words of the model's vocabulary, which has no <unk>",
@@ -84,30 +89,33 @@ Status TextReader::InLine(const Status& status) const {
   return Status(status.code(), source_ + ": " + Numbered("line", line_) + ": " + status.message());
 }
 
-void TextReader::Measure(std::string_view piece, TokenSequence& out) {
-  TextLength& length = out.length;
-  for (const char c : piece) {
-    const bool space = IsAsciiSpace(c);
-    length.words += !space && !in_word_ ? 1 : 0;
-    in_word_ = !space;
-    in_line_ = c != '\n';
-    if (!in_line_) {
-      ++length.lines;
-      continue;
-    }
-    length.bytes += 1;
-    length.characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+Status TextReader::AddPiece(std::string_view piece, TokenSequence& out) {
+  const size_t before = out.ids.size();
+  const WordSink sink = [&](std::string_view word, uint64_t line) {
+    line_ = line;
+    return AddWord(word, out);
+  };
+  TextSize size;
+  if (piece.empty()) {
+    KINGLET_RETURN_IF_ERROR(splitter_.Finish(sink));
+    // The last line's end.
+    size.bytes = size.characters = in_line_ ? 1 : 0;
+  } else {
+    KINGLET_RETURN_IF_ERROR(splitter_.Add(piece, sink));
+    size.bytes = piece.size();
+    for (const char c : piece) size.characters += ContinuesCharacter(c) ? 0 : 1;
+    in_line_ = piece.back() != '\n';
   }
+  size.words = out.ids.size() - before;
+  *out.size += size;
+  if (splitter_.had_mark() && !std::exchange(had_mark_, true)) *out.size -= kMarkSize;
+  return {};
 }
 
 Status TextReader::Add(std::string_view piece, TokenSequence& out) {
-  if (text_ == nullptr) {
-    Measure(piece, out);
-    return splitter_.Add(piece, [&](std::string_view word, uint64_t line) {
-      line_ = line;
-      return AddWord(word, out);
-    });
-  }
+  if (!out.size) out.size.emplace();
+  if (piece.empty()) return {};
+  if (text_ == nullptr) return AddPiece(piece, out);
   for (size_t end = piece.find('\n'); end != piece.npos; end = piece.find('\n')) {
     open_ += piece.substr(0, end);
     KINGLET_RETURN_IF_ERROR(AddLine(std::exchange(open_, std::string()), out));
@@ -119,25 +127,21 @@ Status TextReader::Add(std::string_view piece, TokenSequence& out) {
 }
 
 Status TextReader::Finish(TokenSequence& out) {
-  if (text_ == nullptr) {
-    out.length.lines += in_line_ ? 1 : 0;
-    return splitter_.Finish([&](std::string_view word, uint64_t line) {
-      line_ = line;
-      return AddWord(word, out);
-    });
-  }
+  if (!out.size) out.size.emplace();
+  if (text_ == nullptr) return AddPiece({}, out);
   if (open_.empty()) return {};
   KINGLET_RETURN_IF_ERROR(AddLine(std::exchange(open_, std::string()), out));
   return EndLine(out);
 }
 
 Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
-  if (line_ == 1) {
+  if (std::exchange(at_start_, false)) {
     const std::string_view unmarked = WithoutByteOrderMark(line);
     had_mark_ = unmarked.size() != line.size();
     line = unmarked;
   }
-  Measure(line, out);
+  if (!out.size) out.size.emplace();
+  *out.size += SizeOfLine(line);
   if (text_ == nullptr) {
     for (size_t begin = 0, at = 0; at <= line.size();) {
       const size_t space = SpaceLength(line.substr(at));
@@ -155,8 +159,9 @@ Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
   Result<Cut> cut = text_->Encode(line);
   if (!cut.ok()) return InLine(cut.status());
   for (const Cut::Token& token : cut->tokens) {
-    const bool unknown = token.id == unknown_;
     const std::string_view typed = line.substr(token.begin, token.end - token.begin);
+    if (out.ids.empty()) out.first_size = SizeOfLine(typed);
+    const bool unknown = token.id == unknown_;
     const bool written = unknown && vocabulary_.Word(token.id) == typed;
     KINGLET_RETURN_IF_ERROR(AddToken(token.id, unknown && !written, typed, out));
   }
@@ -164,21 +169,15 @@ Status TextReader::AddLine(std::string_view line, TokenSequence& out) {
 }
 
 Status TextReader::EndLine(TokenSequence& out) {
-  ++out.length.lines;
-  Status status;
-  if (end_of_line_) {
-    status = AddToken(*end_of_line_, false, {}, out);
-  } else if (text_ == nullptr) {
-    status = AddWord(kEndOfLine, out);
+  if (end_of_line_ || text_ == nullptr) {
+    KINGLET_RETURN_IF_ERROR(AddWord(kEndOfLine, out));
+    *out.size += kEndOfLineSize;
   }
   NextLine();
-  return status;
+  return {};
 }
 
-void TextReader::NextLine() {
-  in_word_ = false;
-  ++line_;
-}
+void TextReader::NextLine() { ++line_; }
 
 Result<TokenSequence> ReadTextFile(const std::string& path, const Vocabulary& vocabulary,
                                    const ModelText* text) {

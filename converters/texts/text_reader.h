@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/texts/text_size.h"
 #include "converters/texts/word_splitter.h"
 #include "format/vocabulary.h"
 #include "kinglet/status.h"
@@ -33,17 +34,13 @@ class TypedWords {
   std::string text_;
 };
 
-// What losses are shared out among: words between ASCII white space, bytes and characters, all
-// without the ends of lines.
-struct TextLength {
-  uint64_t words = 0, bytes = 0, characters = 0, lines = 0;
-};
-
 struct TokenSequence {
   std::vector<uint32_t> ids;  // each below the vocabulary's size
   uint64_t unknown = 0;       // tokens for which the vocabulary has no word
   TypedWords typed;           // what those were
-  TextLength length;          // of the text; zeros for a sequence of ids
+  // Of the text, with ends of lines where they are tokens; and of its first token. None: the text
+  // is not known.
+  std::optional<TextSize> size, first_size;
 };
 
 // The unknown word: what a SentencePiece model's unknown piece or else <unk> is. `text` may be null.
@@ -71,21 +68,24 @@ class TextReader {
   void NextLine();
 
   // Whether the text began with a byte order mark, which is left out.
-  bool had_mark() const { return had_mark_ || splitter_.had_mark(); }
+  bool had_mark() const { return had_mark_; }
 
  private:
-  Status AddToken(uint32_t id, bool unknown, std::string_view typed, TokenSequence& out) const;
-  Status AddWord(std::string_view word, TokenSequence& out);
+  // `text`: what was typed.
+  Status AddToken(uint32_t id, bool unknown, std::string_view text, TokenSequence& out) const;
+  Status AddWord(std::string_view word, TokenSequence& out) const;
+  // Of a text without a cutter; an empty piece is the end.
+  Status AddPiece(std::string_view piece, TokenSequence& out);
   Status InLine(const Status& status) const;
-  void Measure(std::string_view piece, TokenSequence& out);
 
   const Vocabulary& vocabulary_;
   const ModelText* text_;
   const std::string source_;
   const std::optional<uint32_t> end_of_line_, unknown_;
   WordSplitter splitter_;
-  std::string open_;  // the current line's bytes, where lines are cut
-  bool in_word_ = false, in_line_ = false;
+  std::string open_;      // the current line's bytes, where lines are cut
+  bool in_line_ = false;  // something follows the last "\n"
+  bool at_start_ = true;
   bool had_mark_ = false;
   uint64_t line_ = 1;
 };

@@ -140,17 +140,28 @@ class WikiTextCutter {
   }
   bool IsKind(size_t unit, Unit::Kind kind) const { return units_[unit].kind == kind; }
 
-  // Where the full stops before unit `end` begin, if they are cut off.
-  size_t StopsAt(size_t end, bool last) const {
-    size_t stops = end;
-    while (stops > 0 && First(stops - 1) == '.') stops -= 1;
-    if (end - stops != 1 || last) return stops;
-    const std::string_view word = text_.substr(Place(0), Place(stops) - Place(0));
+  // Whether the full stop behind units [begin, end) belongs to them inside a line.
+  bool KeepsStop(size_t begin, size_t end) const {
+    const std::string_view word = text_.substr(Place(begin), Place(end) - Place(begin));
     const bool initial = word.size() == 1 && IsUpper(word[0]);
     const bool dotted = word.find('.') != word.npos && !IsDigit(word.back());
-    return initial || dotted || Contains(kAbbreviations, word) ? end : stops;
+    return initial || dotted || Contains(kAbbreviations, word);
   }
 
+  bool JoinsDigits(size_t i) const {
+    return (First(i) == ',' || First(i) == '.') && i > 0 && i + 1 < units_.size() &&
+           IsKind(i - 1, Unit::Kind::kDigit) && IsKind(i + 1, Unit::Kind::kDigit);
+  }
+  // The units from `i` on that are one token wherever they stand: none, a mark, or full stops.
+  size_t AloneFrom(size_t i) const {
+    if (IsKind(i, Unit::Kind::kAlone)) return JoinsDigits(i) ? 0 : 1;
+    size_t dots = i;
+    while (dots < units_.size() && First(dots) == '.') dots += 1;
+    return dots - i > 1 ? dots - i : 0;
+  }
+
+  // A word is runs of units between those that stand alone. Each run is cut as if it were a word of
+  // its own, and so another cut changes nothing.
   void CutWord(const Word& word, bool last) {
     units_.clear();
     end_ = word.end;
@@ -159,63 +170,56 @@ class WikiTextCutter {
       units_.push_back({at, end, KindOf(text_.substr(at, end - at))});
       at = end;
     }
-    // Closing marks after a full stop do not hide it.
-    size_t close = units_.size();
-    while (close > 0 && IsKind(close - 1, Unit::Kind::kAlone)) close -= 1;
-    const size_t stops = StopsAt(close, last);
-    CutInside(stops);
-    Put(Place(stops), Place(close));
-    for (size_t i = close; i < units_.size(); ++i) Put(Place(i), Place(i + 1));
+    size_t last_run = units_.size();  // begins no earlier than here
+    while (last_run > 0 && (IsKind(last_run - 1, Unit::Kind::kAlone) || First(last_run - 1) == '.'))
+      last_run -= 1;
+    for (size_t i = 0; i < units_.size();) {
+      const size_t begin = i;
+      size_t alone = 0;
+      while (i < units_.size() && (alone = AloneFrom(i)) == 0) i += 1;
+      if (i > begin) CutRun(begin, i, last && i >= last_run);
+      Put(Place(i), Place(i + alone));
+      i += alone;
+    }
   }
 
-  // Whether an apostrophe at unit `i` of `end` begins a token. `first`: nothing stands before it.
-  bool CutsApostrophe(size_t i, size_t end, bool first) const {
-    if (first || i + 1 == end) return true;
+  // Whether an apostrophe at unit `i` of [begin, end) begins a token.
+  bool CutsApostrophe(size_t i, size_t begin, size_t end) const {
+    if (i == begin || i + 1 == end) return true;
     if (IsKind(i - 1, Unit::Kind::kDigit)) return First(i + 1) == 's';
     return IsKind(i - 1, Unit::Kind::kLetter) && IsKind(i + 1, Unit::Kind::kLetter);
   }
   // Whether it is a token of its own: at a word's end, and before one that it quotes. In a text
   // that was cut "'Brien" is the second half of a name.
-  bool StandsAlone(size_t apostrophe, size_t end, bool first) const {
-    if (apostrophe + 1 == end) return true;
-    if (!first) return false;
-    if (!IsKind(apostrophe + 1, Unit::Kind::kLetter)) return true;
-    const size_t begin = Place(apostrophe + 1);
-    return may_open_ && !Contains(kEndings, text_.substr(begin, Place(end) - begin));
+  bool StandsAlone(size_t i, size_t begin, size_t end) const {
+    if (i + 1 == end) return true;
+    if (i > begin) return false;
+    if (!IsKind(i + 1, Unit::Kind::kLetter)) return true;
+    const size_t next = Place(i + 1);
+    return may_open_ && !Contains(kEndings, text_.substr(next, Place(end) - next));
   }
 
-  // Cuts the first `end` units.
-  void CutInside(size_t end) {
-    size_t from = 0;
-    const auto alone = [&](size_t first, size_t last) {
-      Put(Place(from), Place(first));
-      Put(Place(first), Place(last));
-      from = last;
-    };
-    for (size_t i = 0; i < end; ++i) {
-      const char c = First(i);
-      const bool inside = i > 0 && i + 1 < end;
-      const bool in_number = inside && (c == ',' || c == '.') &&
-                             IsKind(i - 1, Unit::Kind::kDigit) && IsKind(i + 1, Unit::Kind::kDigit);
-      if (in_number || (c == '-' && inside && IsWordUnit(i - 1) && IsWordUnit(i + 1))) {
+  // `last`: the line ends behind the run, but for marks and full stops.
+  void CutRun(size_t begin, size_t end, bool last) {
+    const size_t stop = First(end - 1) == '.' ? end - 1 : end;
+    size_t from = begin;
+    for (size_t i = begin; i < stop; ++i) {
+      const bool hyphen =
+          First(i) == '-' && i > begin && i + 1 < stop && IsWordUnit(i - 1) && IsWordUnit(i + 1);
+      if (hyphen || JoinsDigits(i)) {
         Put(Place(from), Place(i));
         PutJoiner(Place(i));
         from = i + 1;
-      } else if (c == '\'' && CutsApostrophe(i, end, i == from)) {
-        const bool first = i == from;
+      } else if (First(i) == '\'' && CutsApostrophe(i, from, stop)) {
+        const bool alone = StandsAlone(i, from, stop);
         Put(Place(from), Place(i));
-        from = i;  // what follows keeps it: 's, 't
-        if (StandsAlone(i, end, first)) alone(i, i + 1);
-      } else if (c == '.' && i + 1 < end && First(i + 1) == '.') {
-        size_t dots = i;
-        while (dots < end && First(dots) == '.') dots += 1;
-        alone(i, dots);
-        i = dots - 1;
-      } else if (IsKind(i, Unit::Kind::kAlone)) {
-        alone(i, i + 1);
+        if (alone) Put(Place(i), Place(i + 1));
+        from = alone ? i + 1 : i;  // what follows keeps it: 's, 't
       }
     }
-    Put(Place(from), Place(end));
+    const size_t kept = !last && KeepsStop(from, stop) ? end : stop;
+    Put(Place(from), Place(kept));
+    Put(Place(kept), Place(end));
   }
 
   std::string_view text_;

@@ -94,8 +94,8 @@ TEST(Translate, ReadsAndPrintsPlainText) {
   }
   folder.WriteModel("codes.kgl", draft);
   folder.Write("ids.txt", "7 8\n\n");
-  const auto ids = folder.Run("translate words.kgl --ids ids.txt --json").Json();
-  const Outcome typed = folder.Run("translate codes.kgl --json", "qrs\n\n");
+  const auto ids = folder.Run("translate words.kgl --ids ids.txt --max-length 8 --json").Json();
+  const Outcome typed = folder.Run("translate codes.kgl --max-length 8 --json", "qrs\n\n");
   ASSERT_EQ(typed.exit_status, 0) << typed.error;
   const auto texts = typed.Json();
   ASSERT_EQ(texts.size(), 2u);
@@ -104,7 +104,7 @@ TEST(Translate, ReadsAndPrintsPlainText) {
   for (const Json& token : ids[0]["target"]) joined += token["token"].get<std::string>();
   EXPECT_EQ(texts[0]["text"], joined);
   EXPECT_EQ(texts[1]["text"], "");
-  EXPECT_EQ(folder.Run("translate codes.kgl", "qrs\n").out, joined + "\n");
+  EXPECT_EQ(folder.Run("translate codes.kgl --max-length 8", "qrs\n").out, joined + "\n");
 }
 
 }  // namespace

@@ -52,9 +52,8 @@ TEST(TextReader, UnknownWordsKeepTheirSpelling) {
       EXPECT_EQ(read.typed.At(1), "Katze");
       EXPECT_EQ(read.typed.At(6), "h\xC3\xA9");
       for (const uint64_t known : {0, 2, 3, 4, 5, 7, 8}) EXPECT_EQ(read.typed.At(known), "");
-      EXPECT_EQ(read.length.bytes, 13u + 11u);
-      EXPECT_EQ(read.length.characters, 13u + 9u);
-      EXPECT_EQ(read.length.lines, 3u);
+      EXPECT_EQ(read.size, (TextSize{5 + 3, 13 + 11 + 3, 13 + 9 + 3}));
+      EXPECT_EQ(read.first_size, (TextSize{1, 3, 3}));
     }
   }
 }
@@ -65,7 +64,7 @@ TEST(TextReader, CutsLinesAsTheModelDoes) {
   EXPECT_EQ(read.ids, (Ids{0, 3, 4, 1, 2, 2, 4, 0, 3, 1}));
   EXPECT_EQ(read.typed.At(4), "Dr.");
   EXPECT_EQ(read.typed.At(5), "Cat");
-  EXPECT_EQ(read.length.words, 6u);
+  EXPECT_EQ(read.size, (TextSize{6 + 2, 9 + 16 + 2, 9 + 16 + 2}));
 }
 
 TEST(TextReader, LinesTakenApart) {
@@ -81,7 +80,7 @@ TEST(TextReader, LinesTakenApart) {
     ASSERT_TRUE(reader.AddLine("cat", sequence).ok());
     EXPECT_EQ(sequence.ids, (Ids{0, 2, 1, 1, 3}));
     EXPECT_EQ(sequence.typed.At(1), "dog");
-    EXPECT_EQ(sequence.length.words, 4u);
+    EXPECT_EQ(sequence.size, (TextSize{4 + 1, 14 + 3 + 1, 14 + 3 + 1}));
   }
 }
 
@@ -112,10 +111,15 @@ TEST(TextReader, WithoutUnkTheWordAndItsLineAreNamed) {
 }
 
 TEST(TextReader, Files) {
-  const TemporaryFile two("the cat"), empty("");
+  const TemporaryFile two(
+      "\xEF\xBB\xBF"
+      "the cat"),
+      blank("\n"), empty("");
   const Words words(Four());
-  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->ids,
-            (Ids{0, 3, 1}));
+  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->ids, (Ids{0, 3, 1}));
+  EXPECT_EQ(ReadTextFile(two.path(), *words.vocabulary, nullptr)->size, (TextSize{3, 8, 8}));
+  EXPECT_EQ(ReadTextFile(blank.path(), *words.vocabulary, nullptr)->first_size, kEndOfLineSize);
+  EXPECT_EQ(ReadTextFile(empty.path(), *words.vocabulary, nullptr)->size, TextSize{});
   EXPECT_TRUE(ReadTextFile(empty.path(), *words.vocabulary, nullptr)->ids.empty());
   EXPECT_EQ(ReadTextFile(two.path() + ".none", *words.vocabulary, nullptr).status().code(),
             KINGLET_NOT_FOUND);

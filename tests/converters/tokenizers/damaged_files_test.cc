@@ -37,10 +37,11 @@ std::string LargerModel() {
   model += ProtoText(2, ProtoNumber(3, 1) + ProtoNumber(35, 1) + ProtoText(44, " ? "));
   // A double array with one rule: "A" becomes "a".
   std::string map(4, '\0');
-  std::vector<uint32_t> units(0x142, 0);
-  units[0] = 0x100 << 10;
-  units[0x100 ^ 'A'] = uint32_t{'A'} | 1U << 8 | ('A' << 10);
-  units[0x100] = 0x80000000U;
+  std::vector<uint32_t> units(0xC2, 0);
+  units[0] = 0x80 << 10;
+  units[0x80] = 1;  // no byte leads there
+  units[0x80 ^ 'A'] = uint32_t{'A'} | 1U << 8 | (0xC1 ^ 0x40) << 10;
+  units[0x40] = 0x80000000U;
   for (const uint32_t unit : units) {
     for (int shift = 0; shift < 32; shift += 8) map += static_cast<char>(unit >> shift & 0xFF);
   }
