@@ -168,8 +168,9 @@ Status ScoreReport::Finish(JsonLine& line, const std::string& source,
   }
   line.Key("protocol").Text(protocol).Key("backend").Text(model_->backend().name);
   console_->out.Write(line.Finish());
+  KINGLET_RETURN_IF_ERROR(console_->out.Flush());
   WarnOfUnknown(source);
-  return console_->out.status();
+  return Status();
 }
 
 Status ScoreReport::Finish(const std::string& head, const std::string& source,
@@ -193,8 +194,9 @@ Status ScoreReport::Finish(const std::string& head, const std::string& source,
                       number(InBits(all_.LossPer(size->characters))) + " per character");
   }
   print("protocol", protocol);
+  KINGLET_RETURN_IF_ERROR(console_->out.Flush());
   WarnOfUnknown(source);
-  return console_->out.status();
+  return Status();
 }
 
 Status ScoreReport::RequireScored(const std::string& source) const {
