@@ -52,6 +52,7 @@ class Scorer {
         model_(model),
         stream_(ScoredStream(model.file().description(), sequence.ids)),
         first_predicted_(FirstPredicted(model.file().description())),
+        sequence_(sequence),
         size_(sequence.size),
         report_(report),
         console_(console) {
@@ -73,7 +74,8 @@ class Scorer {
                                  return ScorePositions(session, first, last, answers);
                                }));
       for (uint64_t at = first; at < last; ++at) {
-        report_.Add(TextPosition(at), stream_[at], values[at - first]);
+        const uint64_t position = TextPosition(at);
+        report_.Add(position, stream_[at], values[at - first], sequence_.typed.At(position));
       }
       // A terminal gets output at once; a pipe or file gets it in large pieces.
       if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
@@ -152,6 +154,7 @@ class Scorer {
   const Model& model_;
   const std::vector<uint32_t> stream_;
   const uint64_t first_predicted_;
+  const TokenSequence& sequence_;
   std::optional<TextSize> size_;  // of what is scored
   ScoreReport& report_;
   Console& console_;

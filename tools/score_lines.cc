@@ -27,18 +27,19 @@ class LinePrinter {
         report_(report),
         console_(console) {}
 
-  // The line's stream and log p of each token of it but the first.
-  Status Add(const Sentence& sentence, std::span<const uint32_t> stream,
-             std::span<const double> values) {
+  // Log p of each token of the framed sentence but the first.
+  Status Add(const TokenSequence& sentence, std::span<const double> values) {
+    const std::vector<uint32_t> stream = Framed(frame_, sentence.ids);
     report_.BeginText("line", ++lines_);
     const uint64_t first_position = frame_.begin ? 0 : 1;
     if (!frame_.begin && !stream.empty()) report_.Skip(stream[0]);
     for (size_t i = 0; i < values.size(); ++i) {
-      report_.Add(first_position + i, stream[i + 1], values[i]);
+      const uint64_t position = first_position + i;
+      report_.Add(position, stream[i + 1], values[i], sentence.typed.At(position));
     }
     tokens_ += stream.size() - (frame_.begin ? 1 : 0);
-    size_ += sentence.size;
-    if (!frame_.begin) size_ -= sentence.first_size;
+    if (sentence.size) size_ += *sentence.size;
+    if (!frame_.begin && sentence.first_size) size_ -= *sentence.first_size;
     if (frame_.end && !values.empty()) size_ += kEndOfLineSize;
     PrintLine();
     return console_.out.status();
@@ -134,7 +135,7 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   session_options.empty_cache =
       options.empty_cache == "normalised" ? EmptyCache::kNormalised : EmptyCache::kReference;
   session_options.lanes =
-      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.lines.size())));
+      static_cast<uint32_t>(std::max<size_t>(1, std::min(run.lanes, sentences.size())));
   session_options.threads = static_cast<uint32_t>(run.threads);
   KINGLET_ASSIGN_OR_RETURN(SentenceScorer scorer, SentenceScorer::Create(model, session_options));
 
@@ -145,16 +146,15 @@ Status ScoreLines(const RunOptions& run, const ScoreLinesOptions& options,
   size_t taken = 0;
   KINGLET_RETURN_IF_ERROR(scorer.Run(
       [&](std::vector<uint32_t>& stream) {
-        if (taken == sentences.lines.size()) return false;
-        stream = Framed(frame, sentences.lines[taken++].ids);
+        if (taken == sentences.size()) return false;
+        stream = Framed(frame, sentences[taken++].ids);
         return true;
       },
       [&](uint64_t index, std::span<const double> values) {
-        const Sentence& sentence = sentences.lines[index];
-        return printer.Add(sentence, Framed(frame, sentence.ids), values);
+        return printer.Add(sentences[index], values);
       },
       [&](uint64_t index) { return source + ": line " + std::to_string(index + 1); }));
-  return printer.PrintSummary(source, sentences.text_known);
+  return printer.PrintSummary(source, !options.text.empty());
 }
 
 }  // namespace kinglet

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "converters/texts/text_reader.h"
 #include "tools/run_options.h"
 #include "tools/token_text.h"
 
@@ -18,9 +19,8 @@ double InBits(double nats) { return nats / std::log(2.0); }
 }  // namespace
 
 std::optional<uint32_t> UnknownWordOf(const Model& model) {
-  if (model.text() != nullptr) return model.text()->unknown_id();
-  const Vocabulary* vocabulary = model.vocabulary();
-  return vocabulary == nullptr ? std::nullopt : vocabulary->Find("<unk>");
+  if (model.vocabulary() == nullptr) return std::nullopt;
+  return UnknownWord(*model.vocabulary(), model.text());
 }
 
 void LossTotals::Add(double value, bool unknown) {
@@ -86,26 +86,26 @@ void ScoreReport::Skip(uint32_t id) {
   if (gaps_) gaps_->Skip(id);
 }
 
-void ScoreReport::Add(uint64_t position, uint32_t id, double value) {
+void ScoreReport::Add(uint64_t position, uint32_t id, double value, std::string_view typed) {
   const bool unknown = id == unknown_;
   text_.Add(value, unknown);
   all_.Add(value, unknown);
   if (gaps_) gaps_->Add(id, value);
   if (frequency_) frequency_->Add(id, value);
-  if (options_.tokens) PrintToken(position, id, value);
+  if (options_.tokens) PrintToken(position, id, value, typed);
 }
 
 double ScoreReport::InUnit(double logprob) const {
   return options_.log10 ? logprob / std::log(10.0) : logprob;
 }
 
-void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value) {
+void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed) {
   const Vocabulary* vocabulary = model_->vocabulary();
   if (options_.json) {
     JsonLine line = NewLine();
     if (number_) line.Key(number_->first).Integer(number_->second);
     line.Key("pos").Integer(position).Key("id").Integer(id);
-    if (vocabulary != nullptr) line.Token(vocabulary->Word(id));
+    if (vocabulary != nullptr) line.Token(vocabulary->Word(id), typed);
     line.LogProbability(InUnit(value));
     if (options_.hex) line.Key("hex").Text(HexBits(value, *model_));
     console_->out.Write(line.Finish());
@@ -121,7 +121,7 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value) {
                 id, digits_, InUnit(value));
   line += text;
   if (options_.hex) line += "  " + HexBits(value, *model_);
-  if (vocabulary != nullptr) line += "  " + DisplayText(vocabulary->Word(id));
+  if (vocabulary != nullptr) line += "  " + DisplayToken(vocabulary->Word(id), typed);
   console_->out.Write(line + "\n");
 }
 

@@ -5,15 +5,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "converters/texts/text_size.h"
 #include "kinglet/status.h"
 #include "runtime/accounting/exact_sum.h"
 #include "runtime/model.h"
 #include "tools/console.h"
 #include "tools/json_lines.h"
 #include "tools/loss_bins.h"
-#include "tools/text_size.h"
 
 namespace kinglet {
 
@@ -59,8 +60,8 @@ class ScoreReport {
   void BeginText(const char* name, uint64_t number);
   // A token of the text that was fed, but not scored; not one that stands before a text.
   void Skip(uint32_t id);
-  // The token at `position` of the text; `value` is log p.
-  void Add(uint64_t position, uint32_t id, double value);
+  // The token at `position` of the text; `value` is log p. `typed`: how an unknown word was typed.
+  void Add(uint64_t position, uint32_t id, double value, std::string_view typed = {});
 
   const LossTotals& text() const { return text_; }  // since BeginText
   const LossTotals& all() const { return all_; }
@@ -84,7 +85,7 @@ class ScoreReport {
 
  private:
   ScoreReport(const ScoreReportOptions& options, const Model& model, Console& console);
-  void PrintToken(uint64_t position, uint32_t id, double value);
+  void PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed);
   void PrintBins() const;
   Status RequireScored(const std::string& source) const;
   void WarnOfUnknown(const std::string& source) const;

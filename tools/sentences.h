@@ -3,26 +3,17 @@
 #define KINGLET_TOOLS_SENTENCES_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
 #include "runtime/model.h"
-#include "tools/text_size.h"
 
 namespace kinglet {
 
-struct Sentence {
-  std::vector<uint32_t> ids;  // each below the vocabulary's size
-  // Without the line's end; and of the first token. Of ids, whose text is not known, both are 0.
-  TextSize size, first_size;
-};
-
-struct Sentences {
-  std::vector<Sentence> lines;
-  bool text_known = false;
-};
+// A sequence for each line, without the line's end. Those of a text have sizes, also empty ones.
+using Sentences = std::vector<TokenSequence>;
 
 // A sentence of ids a line. Errors: those of ReadIdLines; KINGLET_ID_OUT_OF_RANGE.
 Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_size);

@@ -258,6 +258,8 @@ TEST_F(ScoreTest, TextIsLookedUp) {
   for (const char* key : {"words", "ppl_per_word", "bits_per_byte", "bits_per_character"}) {
     text.back().erase(key);
   }
+  EXPECT_EQ(text[1]["text"], "dog");
+  text[1].erase("text");
   EXPECT_EQ(text, ids);
   EXPECT_EQ(text.back()["oov"], 1);
   EXPECT_EQ(

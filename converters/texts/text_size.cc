@@ -1,8 +1,8 @@
-#include "tools/text_size.h"
+#include "converters/texts/text_size.h"
 
 #include <cstddef>
 
-#include "converters/texts/word_splitter.h"
+#include "runtime/text/white_space.h"
 
 namespace kinglet {
 

@@ -1,4 +1,4 @@
-#include "tools/text_size.h"
+#include "converters/texts/text_size.h"
 
 #include <gtest/gtest.h>
 

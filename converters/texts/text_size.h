@@ -1,6 +1,6 @@
 // Lengths of a text: what its log-probability is shared out among.
-#ifndef KINGLET_TOOLS_TEXT_SIZE_H_
-#define KINGLET_TOOLS_TEXT_SIZE_H_
+#ifndef KINGLET_CONVERTERS_TEXTS_TEXT_SIZE_H_
+#define KINGLET_CONVERTERS_TEXTS_TEXT_SIZE_H_
 
 #include <cstdint>
 #include <string_view>
@@ -38,4 +38,4 @@ inline bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) &
 
 }  // namespace kinglet
 
-#endif  // KINGLET_TOOLS_TEXT_SIZE_H_
+#endif  // KINGLET_CONVERTERS_TEXTS_TEXT_SIZE_H_
