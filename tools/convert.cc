@@ -89,7 +89,7 @@ Command AddConvert(Arguments& program) {
   command
       .Add("--family", convert.family,
            "training code that wrote the checkpoint (default: detected)")
-      .Called("F");
+      .Called("NAME");
   command
       .Add("--config", convert.config,
            "training configuration (default: the file beside the checkpoint)")
@@ -104,7 +104,7 @@ Command AddConvert(Arguments& program) {
       .Add("--vocab-from", convert.vocabulary_texts,
            "make the vocabulary of the texts that the training code numbered its words by")
       .Excludes(vocabulary)
-      .Called("TEXTS");
+      .Called("FILES");
   command
       .Add("--tokenizer", convert.tokenizer,
            "how the model cuts text: a SentencePiece model, byte-pair codes, or spaces, wikitext "
@@ -118,7 +118,7 @@ Command AddConvert(Arguments& program) {
       .Add("--calibrate", convert.calibration_text,
            "quantise activations too, with the ranges measured on this text (for a model with an "
            "encoder: sentence pairs)")
-      .Called("TEXT");
+      .Called("FILE");
   command
       .Add("--recipe", convert.recipe,
            "JSON file that names blocks, tensors and passes, see docs/RECIPES.md (default: "

@@ -260,7 +260,7 @@ Command AddPredict(Arguments& program) {
       .Called("K")
       .ShowDefault();
   predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   predict.Footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
   return {predict, [] { return Status(); },
           [options](Console& console) { return Predict(*options, console); }};

@@ -240,13 +240,13 @@ Command AddScore(Arguments& program) {
       program.AddSubcommand("score", "Log-probability of every token, and perplexity");
   AddRunOptions(score, options->run);
   score.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called("FILE");
-  score.Add("--text", options->text, "text (\"-\": standard input); each line end becomes <eos>")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
+  score.Add("--text", options->text, "text; each line end becomes <eos>")
+      .Called(kFileOrStandardInput);
   score
       .Add("--pairs", options->pairs,
            "for a model with an encoder, one pair per line: source ids ||| target ids")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   Option block =
       score.Add("--block", options->block, "score in blocks of N tokens, each with a fresh state");
   block.Between(uint64_t{1}, uint64_t{1} << 62).Called("N");
@@ -260,8 +260,7 @@ Command AddScore(Arguments& program) {
       .Add("--empty-cache", options->empty_cache,
            "distribution while the neural cache is empty: as the training code computes it, or "
            "normalised (default: reference; with --lines normalised)")
-      .OneOf({"reference", "normalised"})
-      .Called("reference|normalised");
+      .OneOf({"reference", "normalised"});
   Option lines = score.AddFlag(
       "--lines", options->lines,
       "every line is a sentence of its own: a fresh state, the family's begin and end tokens; "

@@ -28,8 +28,7 @@ Result<Sentences> ReadIdSentences(const std::string& path, uint32_t vocabulary_s
 Result<Sentences> ReadTextSentences(const std::string& path, const Model& model) {
   const std::string source = path == "-" ? std::string(kStandardInput) : path;
   KINGLET_RETURN_IF_ERROR(RequireWords(source, model.vocabulary()));
-  KINGLET_ASSIGN_OR_RETURN(const std::string text,
-                           ReadWholeFileOrPipe(path == "-" ? "/dev/stdin" : path));
+  KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFileOrPipe(path));
   TextReader reader(*model.vocabulary(), model.text(), source);
   Sentences sentences;
   for (const std::string_view line : LinesOf(text)) {

@@ -177,9 +177,9 @@ Command AddTranslate(Arguments& program) {
   Arguments translate = program.AddSubcommand("translate", "Translate each line of a text");
   AddModelOptions(translate, options->run);
   translate.Add("--ids", options->ids, "source ids, one sentence per line; prints target ids")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   translate.Add("--text", options->text, "text, one sentence per line (default: standard input)")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   translate.Add("--beam", options->beam, "width of the beam search; 1: greedy search")
       .Between(uint32_t{1}, kWidestBeam)
       .Called("N")

@@ -128,10 +128,10 @@ Command AddTuneCache(Arguments& program) {
   Arguments command = program.AddSubcommand(
       "tune-cache", "Find the neural cache's theta and lambda with the lowest perplexity");
   command.Add("M.kgl", options->model, "model file").Required().Called("");
-  command.Add("--text", options->text, "text (\"-\": standard input); each line end becomes <eos>")
-      .Called("FILE");
+  command.Add("--text", options->text, "text; each line end becomes <eos>")
+      .Called(kFileOrStandardInput);
   command.Add("--ids", options->ids, "token ids: text, separated by white space, or .npy")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   command.Add("--cache", options->capacity, "capacity of the cache in pairs (default: the model's)")
       .Between(uint32_t{1}, kMaxCacheCapacity)
       .Called("N");
