@@ -322,7 +322,8 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
   CalibrationInput calibration;
   if (model.calibration) {
     KINGLET_ASSIGN_OR_RETURN(
-        calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary));
+        calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary,
+                                     draft.tokenizer));
   }
   KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {
