@@ -244,8 +244,8 @@ class Checker {
   }
 
  private:
-  // Compares the answer of `query`. Its work is measured if it is asked of a lane that was not asked
-  // anything else about this token.
+  // Compares the answer of `query`. Its work is measured if it is asked of a lane that was asked
+  // nothing else about this token.
   enum class Lane : uint8_t { kFresh, kAsked };
   template <class Query>
   Status Check(const std::string& kind, const std::string& what, const Query& query,
