@@ -1,0 +1,33 @@
+// The words of a vocabulary that are no text: what stands for an unknown word, and what comes
+// before a text and after a line.
+#ifndef KINGLET_RUNTIME_SPECIAL_WORDS_H_
+#define KINGLET_RUNTIME_SPECIAL_WORDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kinglet/status.h"
+#include "runtime/model.h"
+
+namespace kinglet {
+
+// Ids of what the model predicts. Any of them may be missing.
+struct SpecialWords {
+  // The unknown piece of the model's tokenizer, or <unk>.
+  std::optional<uint32_t> unknown;
+  // What is fed before the first word: the model's start token or else the end of a line.
+  std::optional<uint32_t> begin;
+  // The model's end token or else the first of <eos>, </s>, <sos/eos> and a newline that the
+  // vocabulary has.
+  std::optional<uint32_t> end_of_line;
+};
+SpecialWords SpecialWordsOf(const Model& model);
+
+// The unknown word; nothing if the vocabulary has none. KINGLET_UNSUPPORTED, on behalf of `asker`,
+// for a model that has ids only: which of them it is cannot be known.
+Result<std::optional<uint32_t>> UnknownWordOf(const Model& model, const std::string& asker);
+
+}  // namespace kinglet
+
+#endif  // KINGLET_RUNTIME_SPECIAL_WORDS_H_
