@@ -11,6 +11,7 @@
 
 #include "converters/texts/token_file.h"
 #include "tools/console.h"
+#include "tools/interrupt.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -72,6 +73,7 @@ Status ReadPieces(int descriptor, const std::string& source,
                   const std::function<Status(std::string_view)>& sink) {
   const auto piece = std::make_unique<char[]>(kPieceSize);
   while (true) {
+    KINGLET_RETURN_IF_ERROR(WaitForInput(descriptor));
     const ssize_t got = ::read(descriptor, piece.get(), kPieceSize);
     if (got == 0) return Status();
     if (got > 0) {
@@ -83,12 +85,14 @@ Status ReadPieces(int descriptor, const std::string& source,
   }
 }
 
-Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence) {
+Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence,
+                      bool ended) {
   KINGLET_ASSIGN_OR_RETURN(const Cut cut, text.Encode(line));
   for (const Cut::Token& token : cut.tokens) {
     sequence.ids.push_back(token.id);
     sequence.unknown += token.id == text.unknown_id() ? 1 : 0;
   }
+  if (!ended) return {};
   for (const std::string_view end : {kEndOfLine, kSentenceEnd, kSharedEnd}) {
     if (const std::optional<uint32_t> id = text.vocabulary().Find(end)) {
       sequence.ids.push_back(*id);

@@ -48,11 +48,13 @@ Result<TokenSequence> ReadIdSequence(const std::string& path, uint32_t vocabular
 // has ids only cannot read text. Lines are cut as `text` says; null: at white space.
 Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary* vocabulary,
                                        const ModelText* text = nullptr);
-// Appends the ids of a line and the word for its end, where the vocabulary has one.
-Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence);
+// Appends the ids of a line and, unless it has no end yet, the word for that, where the vocabulary
+// has one.
+Status AppendTextLine(std::string_view line, const ModelText& text, TokenSequence& sequence,
+                      bool ended = true);
 
 // Reads a descriptor to its end and passes the bytes of each read(2) to `sink`. `source` names the
-// input in messages.
+// input in messages. KINGLET_CANCELLED after Ctrl-C (tools/interrupt.h).
 Status ReadPieces(int descriptor, const std::string& source,
                   const std::function<Status(std::string_view)>& sink);
 

@@ -45,7 +45,8 @@ TEST_F(PredictTest, PrintsTheBestWordsAfterEachToken) {
   options.backend = "ref";
   const auto model = *Model::Open(folder_.Path("m.kgl"), options);
   const auto session = *Session::Create(model);
-  const auto lines = folder_.Run("predict m.kgl --top 4 --json --backend ref", "the w3 dog").Json();
+  const auto lines =
+      folder_.Run("predict m.kgl --top 4 --json --backend ref", "the w3 dog\n").Json();
   ASSERT_EQ(lines.size(), ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     ASSERT_TRUE(session->StepToken(ids[i]).ok());
@@ -78,7 +79,7 @@ TEST_F(PredictTest, IdsAndTextAreTheSame) {
 }
 
 TEST_F(PredictTest, KBeyondTheVocabularyGivesAllWords) {
-  const auto lines = folder_.Run("predict m.kgl --json --top 4000000000", "the").Json();
+  const auto lines = folder_.Run("predict m.kgl --json --top 4000000000", "the\n").Json();
   ASSERT_EQ(lines.size(), 2u);
   ASSERT_EQ(lines[0]["top"].size(), 23u);
   double sum = 0;
@@ -87,10 +88,52 @@ TEST_F(PredictTest, KBeyondTheVocabularyGivesAllWords) {
 }
 
 TEST_F(PredictTest, DoublePrecisionHasSeventeenDigits) {
-  const auto lines = folder_.Run("predict m.kgl --json --top 1 --backend ref64", "the").Lines();
+  const auto lines = folder_.Run("predict m.kgl --json --top 1 --backend ref64", "the\n").Lines();
   ASSERT_EQ(lines.size(), 2u);
   const size_t begin = lines[0].find("\"logprob\":-") + 11;
   EXPECT_GE(lines[0].find('}', begin) - begin, 16u) << lines[0];
+}
+
+// A last line without an end is asked about as it stands.
+TEST_F(PredictTest, NoEndIsPutAfterAnUnfinishedLine) {
+  const std::vector<std::string> ended = folder_.Run("predict m.kgl --json", "the w3\n").Lines();
+  ASSERT_EQ(ended.size(), 3u);
+  for (const char* input : {"the w3", "the w3 ", " the\tw3\v"}) {
+    const std::vector<std::string> lines = folder_.Run("predict m.kgl --json", input).Lines();
+    EXPECT_EQ(lines, std::vector<std::string>(ended.begin(), ended.end() - 1)) << input;
+  }
+  const std::vector<std::string> shown = folder_.Run("predict m.kgl", "the w3").Lines();
+  ASSERT_EQ(shown.size(), 4u);  // two words, what would come next, the summary
+  EXPECT_NE(shown[2].find(" ? "), std::string::npos);
+}
+
+TEST_F(PredictTest, LeavesTheUnknownWordOutAndNothingElse) {
+  const auto all = folder_.Run("predict m.kgl --json --top 23", "the w3\n").Json();
+  const auto known = folder_.Run("predict m.kgl --json --top 23 --no-unk", "the w3\n").Json();
+  const auto best = folder_.Run("predict m.kgl --json --top 5 --no-unk", "the w3\n").Json();
+  ASSERT_EQ(known.size(), all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    auto expected = nlohmann::ordered_json::array();
+    for (const auto& word : all[i]["top"]) {
+      if (word["token"] != "<unk>") expected.push_back(word);
+    }
+    ASSERT_EQ(expected.size(), 22u);
+    EXPECT_EQ(known[i]["top"], expected);
+    ASSERT_EQ(best[i]["top"].size(), 5u);
+    EXPECT_TRUE(std::equal(best[i]["top"].begin(), best[i]["top"].end(), expected.begin()));
+  }
+  TinyOptions options;
+  options.vocabulary = false;
+  folder_.WriteModel("ids.kgl", TinyMicronet(options));
+  const Outcome refused = folder_.Run("predict ids.kgl --json --no-unk", "0 3\n");
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_TRUE(refused.IsRefusal()) << refused.error;
+}
+
+TEST_F(PredictTest, AByteOrderMarkBeforeTheTextIsNoWord) {
+  const Outcome marked = folder_.Run("predict m.kgl --json", "\xEF\xBB\xBFthe w3\n");
+  EXPECT_EQ(marked.out, folder_.Run("predict m.kgl --json", "the w3\n").out);
+  EXPECT_NE(marked.error.find("byte order mark"), std::string::npos);
 }
 
 TEST_F(PredictTest, NothingInNothingOut) {
