@@ -4,18 +4,24 @@
 
 namespace kinglet {
 
+std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text) {
+  return text != nullptr ? text->unknown_id() : vocabulary.Find("<unk>");
+}
+
+std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary) {
+  for (const std::string_view word : {"<eos>", "</s>", "<sos/eos>", "\n"}) {
+    if (const std::optional<uint32_t> id = vocabulary.Find(word)) return id;
+  }
+  return std::nullopt;
+}
+
 SpecialWords SpecialWordsOf(const Model& model) {
   const ModelDescription& description = model.file().description();
-  const Vocabulary* const vocabulary = model.vocabulary();
   SpecialWords words;
   words.end_of_line = description.end_token;
-  if (model.text() != nullptr) {
-    words.unknown = model.text()->unknown_id();
-  } else if (vocabulary != nullptr) {
-    words.unknown = vocabulary->Find("<unk>");
-  }
-  for (const std::string_view end : {"<eos>", "</s>", "<sos/eos>", "\n"}) {
-    if (!words.end_of_line && vocabulary != nullptr) words.end_of_line = vocabulary->Find(end);
+  if (const Vocabulary* const vocabulary = model.vocabulary()) {
+    words.unknown = UnknownWord(*vocabulary, model.text());
+    if (!words.end_of_line) words.end_of_line = WordForLineEnd(*vocabulary);
   }
   words.begin = description.start_token ? description.start_token : words.end_of_line;
   return words;

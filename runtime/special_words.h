@@ -7,19 +7,25 @@
 #include <optional>
 #include <string>
 
+#include "format/vocabulary.h"
 #include "kinglet/status.h"
 #include "runtime/model.h"
+#include "runtime/text/model_text.h"
 
 namespace kinglet {
 
+// The unknown piece of the tokenizer or, without one, <unk>. `text` may be null.
+std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text);
+// The first of <eos> (training codes), </s> (fairseq, OpenNMT), <sos/eos> (speech toolkits) and a
+// newline (models of characters).
+std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary);
+
 // Ids of what the model predicts. Any of them may be missing.
 struct SpecialWords {
-  // The unknown piece of the model's tokenizer, or <unk>.
   std::optional<uint32_t> unknown;
   // What is fed before the first word: the model's start token or else the end of a line.
   std::optional<uint32_t> begin;
-  // The model's end token or else the first of <eos>, </s>, <sos/eos> and a newline that the
-  // vocabulary has.
+  // The model's end token or else the word for the end of a line.
   std::optional<uint32_t> end_of_line;
 };
 SpecialWords SpecialWordsOf(const Model& model);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
-#include "tools/console.h"
+#include "runtime/text/white_space.h"
+#include "tools/words.h"
 
 namespace kinglet {
 namespace {
@@ -15,55 +17,38 @@ constexpr size_t kShownBytes = 64;  // of a word that is not an id
 }  // namespace
 
 LineTokens::LineTokens(const Model& model, std::string_view source)
-    : model_(model), source_(source) {
-  if (model.text() == nullptr && model.vocabulary() != nullptr) words_.emplace(*model.vocabulary());
+    : source_(source), vocabulary_size_(model.vocabulary_size()) {
+  if (model.vocabulary() != nullptr) reader_.emplace(*model.vocabulary(), model.text(), source_);
 }
 
-Status LineTokens::AppendWord(std::string_view word, TokenSequence& sequence) {
-  uint32_t id = 0;
-  if (words_) {
-    KINGLET_ASSIGN_OR_RETURN(id, words_->Find(word, source_, line_));
-  } else {
+Status LineTokens::AppendIds(std::string_view line, bool ended, TokenSequence& sequence) {
+  const std::string place = Numbered("line", line_);
+  for (size_t at = 0; at < line.size();) {
+    const size_t begin = at;
+    while (at < line.size() && !IsAsciiSpace(line[at])) ++at;
+    const std::string_view word = line.substr(begin, at - begin);
+    at += 1;
+    if (word.empty()) continue;
+    uint32_t id = 0;
     const auto parsed = std::from_chars(word.data(), word.data() + word.size(), id);
     if (parsed.ec != std::errc() || parsed.ptr != word.data() + word.size()) {
-      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source_, Place(),
+      return Status::Refusal(KINGLET_INVALID_ARGUMENT, source_, place,
                              "token ids, because the model has no vocabulary",
                              Quoted(word.substr(0, kShownBytes)));
     }
-    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, model_.vocabulary_size(), source_, Place()));
+    KINGLET_RETURN_IF_ERROR(CheckTokenId(id, vocabulary_size_, source_, place));
+    sequence.ids.push_back(id);
   }
-  sequence.ids.push_back(id);
+  line_ += ended ? 1 : 0;
   return Status();
-}
-
-Status LineTokens::AppendCut(std::string_view line, bool ended, TokenSequence& sequence) {
-  const Status cut = AppendTextLine(line, *model_.text(), sequence, ended);
-  if (cut.ok()) return cut;
-  return Status(cut.code(), source_ + ": " + Place() + ": " + cut.message());
 }
 
 Status LineTokens::Append(std::string_view line, bool ended, TokenSequence& sequence) {
-  const std::string_view text = at_start_ ? WithoutByteOrderMark(line) : line;
-  at_start_ = false;
-  if (text.size() != line.size()) {
-    PrintNote(source_ + " begins with a byte order mark, which is left out");
-  }
-  if (model_.text() != nullptr) {
-    KINGLET_RETURN_IF_ERROR(AppendCut(text, ended, sequence));
-  } else {
-    for (size_t at = 0, begin = 0; at <= text.size();) {
-      const size_t space = SpaceLength(text.substr(at));
-      if (space == 0 && at < text.size()) {
-        ++at;
-        continue;
-      }
-      if (at > begin) KINGLET_RETURN_IF_ERROR(AppendWord(text.substr(begin, at - begin), sequence));
-      begin = at += std::max<size_t>(space, 1);
-    }
-    if (ended && words_) KINGLET_RETURN_IF_ERROR(AppendWord(kEndOfLine, sequence));
-  }
-  if (ended) ++line_;
-  return Status();
+  const bool at_start = std::exchange(at_start_, false);
+  if (!reader_) return AppendIds(at_start ? WithoutByteOrderMark(line) : line, ended, sequence);
+  KINGLET_RETURN_IF_ERROR(reader_->AddLine(line, sequence));
+  if (at_start) NoteByteOrderMark(*reader_, source_);
+  return ended ? reader_->EndLine(sequence) : Status();
 }
 
 }  // namespace kinglet

@@ -57,12 +57,13 @@ Status Predictor::Start() {
 Status Predictor::Feed(const TokenSequence& sequence) {
   const std::span<const uint32_t> ids = sequence.ids;
   for (size_t first = 0; first < ids.size(); first += chunk_) {
-    KINGLET_RETURN_IF_ERROR(FeedChunk(ids.subspan(first, std::min(chunk_, ids.size() - first))));
+    KINGLET_RETURN_IF_ERROR(
+        FeedChunk(ids.subspan(first, std::min(chunk_, ids.size() - first)), sequence.typed, first));
   }
   return Status();
 }
 
-Status Predictor::FeedChunk(std::span<const uint32_t> ids) {
+Status Predictor::FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   KINGLET_ASSIGN_OR_RETURN(
@@ -76,7 +77,7 @@ Status Predictor::FeedChunk(std::span<const uint32_t> ids) {
     if (options_.json) {
       WriteJson(position_ + 1, answers[i].next);
     } else {
-      const ObservedToken token{position_, ids[i], answers[i].log_probability};
+      const ObservedToken token{position_, ids[i], answers[i].log_probability, typed.At(first + i)};
       console_.out.Write(view_.TokenLine(token, pending_));
       tally_.Add(token, pending_);
       pending_ = std::move(answers[i].next);

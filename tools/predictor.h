@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "converters/texts/text_reader.h"
 #include "kinglet/status.h"
 #include "runtime/model.h"
 #include "tools/console.h"
 #include "tools/prediction_view.h"
 #include "tools/replicas.h"
-#include "tools/words.h"
 
 namespace kinglet {
 
@@ -47,7 +47,8 @@ class Predictor {
   void ShowSummary() const;
 
  private:
-  Status FeedChunk(std::span<const uint32_t> ids);
+  // `first`: where the chunk begins in its sequence.
+  Status FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first);
   Status AnswerTokens(Session& session, std::span<const uint32_t> ids,
                       std::vector<PredictionAnswer>& out) const;
   Result<std::vector<Candidate>> AskForNext(Session& session) const;

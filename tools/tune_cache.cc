@@ -94,10 +94,11 @@ Status TuneCacheOf(const TuneCacheCommand& command, Console& console) {
   KINGLET_RETURN_IF_ERROR(
       CheckOutputPath("tune-cache", command.output, {&command.model, &command.text, &command.ids}));
   KINGLET_ASSIGN_OR_RETURN(const auto file, ModelFile::Open(command.model));
+  KINGLET_ASSIGN_OR_RETURN(const auto text, ModelText::Of(*file));
   KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                            command.text.empty()
                                ? ReadIdSequence(command.ids, file->description().vocabulary_size)
-                               : ReadTextSequence(command.text, file->vocabulary()));
+                               : ReadTextSequence(command.text, file->vocabulary(), text.get()));
   Result<TunedCache> tuned = [&] {
     Progress progress(console.errors_are_terminal, TuningTokens(sequence.ids.size()));
     return TuneCache(
