@@ -22,12 +22,16 @@ void AddModelOptions(Arguments& arguments, RunOptions& options) {
   arguments.AddFlag("--json", options.json, "print JSON Lines");
 }
 
-void AddRunOptions(Arguments& arguments, RunOptions& options) {
-  AddModelOptions(arguments, options);
-  arguments.Add("--threads", options.threads, "use up to N threads")
+void AddThreads(Arguments& arguments, size_t& threads) {
+  arguments.Add("--threads", threads, "use up to N threads")
       .Between(size_t{1}, kMaxThreads)
       .Called("N")
       .ShowDefault();
+}
+
+void AddRunOptions(Arguments& arguments, RunOptions& options) {
+  AddModelOptions(arguments, options);
+  AddThreads(arguments, options.threads);
   arguments.Add("--lanes", options.lanes, "run N replicas and require identical results")
       .Between(size_t{1}, kMaxLanes)
       .Called("N")
