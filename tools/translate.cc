@@ -114,7 +114,7 @@ Status TranslateText(const std::string& path, const ModelFile& file, Translator&
     KINGLET_ASSIGN_OR_RETURN(cutting, ModelText::Create(*file.text_tables(), words));
   }
   TextReader reader(words, cutting.get(), source);
-  const auto translate = [&](std::string_view line) -> Status {
+  const auto translate = [&](std::string_view line, bool /*ended*/ = true) -> Status {
     TokenSequence sequence;
     KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));
     reader.NextLine();
