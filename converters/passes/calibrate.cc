@@ -169,6 +169,7 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
                            "one to read the text with, by --vocab", "none");
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary));
+  KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(path, input.notes));
   return input;
 }
 
