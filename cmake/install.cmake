@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the shared library, its headers, the command, a CMake package and a
-# pkg-config file.
+# What `cmake --install` puts where: the library, its headers, a CMake package and a pkg-config file; the
+# command with its manual pages and completions.
 include(cmake/product.cmake)
 include(CMakePackageConfigHelpers)
 
@@ -25,4 +25,9 @@ install(FILES ${PROJECT_BINARY_DIR}/kinglet.pc DESTINATION ${CMAKE_INSTALL_LIBDI
 
 if(TARGET kinglet_command)
   install(TARGETS kinglet_command RUNTIME)
+  if(KINGLET_PAGES)
+    install(DIRECTORY ${KINGLET_PAGES}/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(DIRECTORY ${KINGLET_PAGES}/bash-completion ${KINGLET_PAGES}/zsh ${KINGLET_PAGES}/fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR})
+  endif()
 endif()

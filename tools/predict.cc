@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
+#include "format/message_text.h"
 #include "tools/commands.h"
 #include "tools/json_lines.h"
 #include "tools/prediction_view.h"
 #include "tools/replicas.h"
 #include "tools/run_options.h"
-#include "tools/text_lines.h"
 #include "tools/words.h"
 
 namespace kinglet {
@@ -63,11 +63,11 @@ class Predictor {
             kCandidates / (options.run.lanes * std::min(options.top, model.vocabulary_size())), 1,
             kReadChunk)) {}
 
-  Status Feed(std::span<const uint32_t> ids) {
-    while (!ids.empty()) {
-      const auto chunk = ids.first(std::min(chunk_, ids.size()));
-      KINGLET_RETURN_IF_ERROR(FeedChunk(chunk));
-      ids = ids.subspan(chunk.size());
+  Status Feed(const TokenSequence& sequence) {
+    const std::span<const uint32_t> ids = sequence.ids;
+    for (size_t first = 0; first < ids.size(); first += chunk_) {
+      KINGLET_RETURN_IF_ERROR(FeedChunk(ids.subspan(first, std::min(chunk_, ids.size() - first)),
+                                        sequence.typed, first));
     }
     return Status();
   }
@@ -98,7 +98,8 @@ class Predictor {
   }
 
  private:
-  Status FeedChunk(std::span<const uint32_t> ids) {
+  // `first`: where the chunk begins in its sequence.
+  Status FeedChunk(std::span<const uint32_t> ids, const TypedWords& typed, size_t first) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point start = Clock::now();
     KINGLET_ASSIGN_OR_RETURN(
@@ -111,7 +112,8 @@ class Predictor {
       if (options_.run.json) {
         WriteJson(position_ + 1, answers[i].next);
       } else {
-        const ObservedToken token{position_, ids[i], answers[i].log_probability};
+        const ObservedToken token{position_, ids[i], answers[i].log_probability,
+                                  typed.At(first + i)};
         console_.out.Write(view_.TokenLine(token, pending_));
         tally_.Add(token, pending_);
         pending_ = std::move(answers[i].next);
@@ -169,47 +171,54 @@ Result<uint32_t> ParseId(std::string_view word, uint64_t line) {
                          "\"" + std::string(word.substr(0, 64)) + "\"");
 }
 
-// Feeds standard input as it arrives: words, or ids if the model has no vocabulary.
-Status FeedStandardInput(Predictor& predictor, const Model& model, const Console& console) {
-  if (model.text() != nullptr) {
-    return ForEachInputLine([&](std::string_view line) -> Status {
-      TokenSequence sequence;
-      KINGLET_RETURN_IF_ERROR(AppendTextLine(line, *model.text(), sequence));
-      KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
-      return console.input_is_terminal ? predictor.ShowPending() : Status();
-    });
-  }
-  std::optional<WordLookup> lookup;
-  if (model.vocabulary() != nullptr) lookup.emplace(*model.vocabulary());
-  std::vector<uint32_t> ids;  // of the current piece of input
-  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
-    const std::string source(kStandardInput);
-    if (lookup) {
-      KINGLET_ASSIGN_OR_RETURN(const uint32_t id, lookup->Find(word, source, line));
-      ids.push_back(id);
-      return Status();
-    }
-    if (word == kEndOfLine) return Status();
-    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, ParseId(word, line));
-    KINGLET_RETURN_IF_ERROR(
-        CheckTokenId(id, model.vocabulary_size(), source, "line " + std::to_string(line)));
-    ids.push_back(id);
-    return Status();
-  };
-  // Words before a bad word still get their predictions.
+// Passes standard input to `add` as it arrives and feeds what that, and at last `finish`, put into
+// `sequence`. Tokens before a bad one still get their predictions.
+Status FeedPieces(Predictor& predictor, const Console& console, TokenSequence& sequence,
+                  const std::function<Status(std::string_view)>& add,
+                  const std::function<Status()>& finish) {
   const auto feed = [&](const Status& read) {
-    const Status fed = predictor.Feed(ids);
-    ids.clear();
+    const Status fed = predictor.Feed(std::exchange(sequence, {}));
     return read.ok() ? fed : read;
   };
-  WordSplitter splitter;
   const auto take = [&](std::string_view piece) -> Status {
-    KINGLET_RETURN_IF_ERROR(feed(splitter.Add(piece, add)));
+    KINGLET_RETURN_IF_ERROR(feed(add(piece)));
     return console.input_is_terminal ? predictor.ShowPending() : Status();
   };
   KINGLET_RETURN_IF_ERROR(ReadPieces(STDIN_FILENO, std::string(kStandardInput), take));
-  NoteByteOrderMark(splitter, std::string(kStandardInput));
-  return feed(splitter.Finish(add));
+  return feed(finish());
+}
+
+// Feeds ids from standard input as they arrive.
+Status FeedIds(Predictor& predictor, const Model& model, const Console& console) {
+  const std::string source(kStandardInput);
+  TokenSequence sequence;  // of the current piece of input
+  const WordSink add = [&](std::string_view word, uint64_t line) -> Status {
+    if (word == kEndOfLine) return Status();
+    KINGLET_ASSIGN_OR_RETURN(const uint32_t id, ParseId(word, line));
+    KINGLET_RETURN_IF_ERROR(
+        CheckTokenId(id, model.vocabulary_size(), source, Numbered("line", line)));
+    sequence.ids.push_back(id);
+    return Status();
+  };
+  WordSplitter splitter;
+  return FeedPieces(
+      predictor, console, sequence,
+      [&](std::string_view piece) { return splitter.Add(piece, add); },
+      [&] { return splitter.Finish(add); });
+}
+
+// Feeds the text from standard input as it arrives: words, or lines where the model knows how they
+// are cut.
+Status FeedText(Predictor& predictor, const Model& model, const Console& console) {
+  const std::string source(kStandardInput);
+  TextReader reader(*model.vocabulary(), model.text(), source);
+  TokenSequence sequence;
+  KINGLET_RETURN_IF_ERROR(FeedPieces(
+      predictor, console, sequence,
+      [&](std::string_view piece) { return reader.Add(piece, sequence); },
+      [&] { return reader.Finish(sequence); }));
+  NoteByteOrderMark(reader, source);
+  return Status();
 }
 
 Status Predict(const PredictOptions& options, Console& console) {
@@ -223,12 +232,13 @@ Status Predict(const PredictOptions& options, Console& console) {
   if (!options.ids.empty()) {
     KINGLET_ASSIGN_OR_RETURN(const TokenSequence sequence,
                              ReadIdSequence(options.ids, model->vocabulary_size()));
-    KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence.ids));
+    KINGLET_RETURN_IF_ERROR(predictor.Feed(sequence));
   } else {
     if (console.input_is_terminal && console.errors_are_terminal) {
       PrintNote("type a text; each line end becomes <eos>, Ctrl-D ends the input");
     }
-    KINGLET_RETURN_IF_ERROR(FeedStandardInput(predictor, *model, console));
+    KINGLET_RETURN_IF_ERROR(model->vocabulary() != nullptr ? FeedText(predictor, *model, console)
+                                                           : FeedIds(predictor, *model, console));
   }
   // On a terminal it has been shown already.
   if (!console.input_is_terminal || !options.ids.empty()) {
@@ -250,7 +260,7 @@ Command AddPredict(Arguments& program) {
       .Called("K")
       .ShowDefault();
   predict.Add("--ids", options->ids, "token ids (default: text from standard input)")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   predict.Footer("Example:\n  echo \"the president of the\" | kinglet predict model.kgl --top 3");
   return {predict, [] { return Status(); },
           [options](Console& console) { return Predict(*options, console); }};

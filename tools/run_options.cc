@@ -16,9 +16,8 @@ constexpr size_t kMaxLanes = 65536;
 void AddModelOptions(Arguments& arguments, RunOptions& options) {
   arguments.Add("M.kgl", options.model, "model file").Required().Called("");
   // All backend names are accepted here; Model::Open refuses those that this build lacks.
-  arguments.Add("--backend", options.backend, "backend: ref, ref64, cpu or cuda")
+  arguments.Add("--backend", options.backend, "what computes")
       .OneOf({"ref", "ref64", "cpu", "cuda"})
-      .Called("NAME")
       .ShowDefault();
   arguments.AddFlag("--json", options.json, "print JSON Lines");
 }

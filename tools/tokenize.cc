@@ -61,8 +61,7 @@ Result<TextCutter> OpenCutter(const TokenizerChoice& choice) {
     return Status::Refusal(KINGLET_UNSUPPORTED, choice.name, "tokenizer",
                            "a model that says how text is cut (convert --tokenizer)", "none");
   }
-  KINGLET_ASSIGN_OR_RETURN(
-      cutter.model, ModelText::Create(*cutter.file->text_tables(), *cutter.file->vocabulary()));
+  KINGLET_ASSIGN_OR_RETURN(cutter.model, ModelText::Of(*cutter.file));
   cutter.tokenizer = {cutter.model, &cutter.model->tokenizer()};
   return cutter;
 }

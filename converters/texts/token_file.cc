@@ -71,8 +71,9 @@ Result<std::vector<uint32_t>> ParseIds(std::string_view text, const std::string&
 Result<std::vector<uint32_t>> ReadIds(const std::string& path) {
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   try {
-    return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes))) ? IdsOfArray(path, bytes)
-                                                                     : ParseIds(bytes, path);
+    return LooksLikeNpy(std::as_bytes(std::span<const char>(bytes)))
+               ? IdsOfArray(path, bytes)
+               : ParseIds(bytes, SourceName(path));
   } catch (const std::bad_alloc&) {
     return Status::Refusal(KINGLET_OUT_OF_MEMORY, path, "reading", "memory for the ids", "none");
   }
@@ -82,7 +83,7 @@ Result<std::vector<std::vector<uint32_t>>> ReadIdLines(const std::string& path) 
   KINGLET_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFileOrPipe(path));
   std::vector<std::vector<uint32_t>> lines;
   for (const std::string_view line : LinesOf(bytes)) {
-    const std::string where = path + ", line " + std::to_string(lines.size() + 1);
+    const std::string where = SourceName(path) + ", line " + std::to_string(lines.size() + 1);
     KINGLET_ASSIGN_OR_RETURN(std::vector<uint32_t> ids, ParseIds(line, where));
     lines.push_back(std::move(ids));
   }
