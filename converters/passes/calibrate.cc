@@ -8,6 +8,7 @@
 
 #include "converters/passes/quantise.h"
 #include "converters/texts/text_reader.h"
+#include "converters/texts/token_file.h"
 #include "runtime/model.h"
 
 namespace kinglet {
