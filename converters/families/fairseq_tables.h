@@ -26,7 +26,8 @@ inline constexpr std::string_view kFairseqInput = "decoder.embed_tokens";
 // out. Call the functions in their order.
 class FairseqTables {
  public:
-  // The dictionary is for config.characters, unless a recipe makes the input. REQUIRES: all three outlive it.
+  // The dictionary is for config.characters, unless a recipe makes the input. REQUIRES: all three
+  // outlive it.
   FairseqTables(const FairseqConfig& config, const FairseqDictionary& dictionary,
                 DraftBuilder& builder)
       : config_(config), dictionary_(dictionary), builder_(builder) {}

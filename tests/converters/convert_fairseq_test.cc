@@ -226,8 +226,7 @@ TEST(ConvertFairseqFiles, ACharacterTableInEveryEncoding) {
   }
 }
 
-// Another input in the place of the CNN: its tensors are put aside, and codes give what the rows that
-// they stand for give.
+// Another input in the place of the CNN: its tensors are put aside, and the recipe's codes are run.
 TEST(ConvertFairseqFiles, ACharacterCnnIsReplaced) {
   const std::string source = KINGLET_TEST_DATA "/fairseq-variants/args-characters-adaptive";
   const TemporaryFolder folder;
