@@ -135,6 +135,20 @@ class StreamWriter {
   size_t written_ = 0;  // how much of it: bytes, or ids
 };
 
+// What was drawn is written even if the next word cannot be.
+Status WriteStreams(Generator& generator, StreamWriter writer) {
+  Status ran;
+  for (bool more = true; more && !Interrupted();) {
+    const Result<bool> next = generator.Next();
+    ran = next.status();
+    more = next.ok() && *next;
+    if (more) KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), false));
+  }
+  if (generator.streams().front().ids.empty()) return ran;
+  KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), true));
+  return ran;
+}
+
 Status Generate(const GenerateOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, OpenModel(options.run));
   KINGLET_RETURN_IF_ERROR(RequireNoSource(*model, "generate"));
@@ -156,17 +170,7 @@ Status Generate(const GenerateOptions& options, Console& console) {
     KINGLET_RETURN_IF_ERROR(CheckInterrupt());
     KINGLET_RETURN_IF_ERROR(generator.Feed({&id, 1}));
   }
-  StreamWriter writer(options, *model, console);
-  for (bool more = true; more && !Interrupted();) {
-    const Result<bool> next = generator.Next();
-    if (!next.ok()) {
-      KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), true));
-      return next.status();
-    }
-    more = *next;
-    KINGLET_RETURN_IF_ERROR(writer.Write(generator.streams(), false));
-  }
-  return writer.Write(generator.streams(), true);
+  return WriteStreams(generator, StreamWriter(options, *model, console));
 }
 
 }  // namespace

@@ -194,6 +194,21 @@ class Typing(unittest.TestCase):
             for line in rest.splitlines()[:-1]:  # whole answers
                 json.loads(line)
 
+    def test_generated_text_is_written_as_it_is_drawn_until_ctrl_c(self):
+        arguments = [COMMAND, "generate", MODEL, "--prompt", "the war", "--seed", "9"]
+        with subprocess.Popen([*arguments, "--tokens", "100000000"],
+                              stdout=subprocess.PIPE) as process:
+            reader = Reader(process.stdout.fileno())
+            while len(reader.text) < 2000:
+                reader.more()
+            process.send_signal(signal.SIGINT)
+            text = reader.text + process.stdout.read()
+            self.assertEqual(process.wait(PATIENCE), -signal.SIGINT)
+        self.assertTrue(text.endswith(b"\n"))
+        expected = subprocess.run([*arguments, "--tokens", str(len(text))],
+                                  stdout=subprocess.PIPE, check=True).stdout
+        self.assertTrue(expected.startswith(text[:-1]))
+
 
 if __name__ == "__main__":
     convert()
