@@ -59,6 +59,7 @@ void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel("classifier.kgl", TinyClassifier({}));
   folder.Write("ids.txt", "0 1 2 3 4 5 6\n");
   folder.Write("text.txt", "the w3 w4 unheard\nw5 the w7 w9\n");
+  folder.Write("documents.jsonl", "{\"text\":\"the w3\\nw4\"}\n");
   folder.Write("source.txt", "s4 s5 s6\n");
   folder.Write("source_ids.txt", "4 5 6\n");
   folder.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 3\n");
