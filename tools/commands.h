@@ -30,6 +30,7 @@ Command AddVerify(Arguments& program);
 Command AddTranslate(Arguments& program);
 Command AddTokenize(Arguments& program);
 Command AddTuneCache(Arguments& program);
+Command AddRescore(Arguments& program);
 
 }  // namespace kinglet
 

@@ -59,6 +59,8 @@ const char* TestSources(void);
 const char* TestSourceErrors(void);
 const char* TestTokenize(void);
 const char* TestTokenizeErrors(void);
+const char* TestTrees(void);
+const char* TestTreeErrors(void);
 const char* TestStates(void);
 const char* TestStateBytes(void);
 const char* TestStateErrors(void);
