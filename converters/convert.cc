@@ -246,13 +246,19 @@ Result<std::vector<GoldenFile>> ReadAnswers(const ConvertOptions& options,
   return std::vector<GoldenFile>{std::move(golden)};
 }
 
+void Report(const ConvertOptions& options, const std::string& text) {
+  if (options.progress) options.progress(text);
+}
+
 // Packs the model into a temporary file. Each tensor is freed when it is packed, before the next
 // one is read. Integers are recovered (Read) before entries are pruned (Apply), which could remove
 // the largest one, from which a scale is found.
-Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::string& output) {
+Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const ConvertOptions& options) {
   ModelPacker packer;
   for (TensorId id = 0; id < draft.tensors.size(); ++id) {
     EncodedTensor tensor = std::move(draft.tensors[id]);
+    Report(options, "tensor " + std::to_string(id + 1) + " of " +
+                        std::to_string(draft.tensors.size()) + ": " + tensor.name);
     KINGLET_RETURN_IF_ERROR(passes.Read(id, tensor));
     const std::optional<RowCodes> rows = passes.Apply(id, tensor);
     KINGLET_RETURN_IF_ERROR(packer.Add(tensor, rows));
@@ -260,7 +266,7 @@ Result<NewFile> WritePacked(ModelDraft draft, TensorPasses& passes, const std::s
   KINGLET_ASSIGN_OR_RETURN(
       const PackedModel packed,
       packer.Finish(draft.description, draft.vocabulary, draft.source_vocabulary, draft.tokenizer));
-  return NewFile::Write(packed.Pieces(), output);
+  return NewFile::Write(packed.Pieces(), options.output);
 }
 
 // Runs the packed model on a text and writes it again, with quantisers of the ranges measured.
@@ -281,6 +287,7 @@ Status CommitChecked(NewFile written, std::span<const GoldenFile> golden,
                            ModelFile::Open(written.temporary_path()));
   SummariseFile(*file, summary);
   if (!golden.empty()) {
+    Report(options, "replaying " + options.golden);
     KINGLET_ASSIGN_OR_RETURN(const GoldenReplay replay,
                              ReplayGolden(file, golden, options.tolerance));
     summary.golden_positions = replay.positions;
@@ -318,9 +325,9 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
         calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary,
                                      draft.tokenizer));
   }
-  KINGLET_ASSIGN_OR_RETURN(NewFile written,
-                           WritePacked(std::move(draft), tensor_passes, options.output));
+  KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {
+    Report(options, "running the model on " + model.calibration->path);
     KINGLET_ASSIGN_OR_RETURN(written, WriteCalibrated(written.temporary_path(), calibration,
                                                       model.calibration->bits, options.output));
   }

@@ -132,7 +132,7 @@ TEST_P(ConvertSpeech, SentencesAreTheToolkits) {
 TEST_P(ConvertSpeech, TextIsCutAsTheToolkitsCutIt) {
   const std::string text = GetParam() + "/sentences.text.txt";
   if (!fs::exists(text)) GTEST_SKIP() << "no text";
-  const auto model = *Model::Open(Converted(GetParam()).options.output);
+  const auto model = *Model::Open(Converted(GetParam()).options.output, {});
   ASSERT_NE(model->text(), nullptr);
   const auto sentences = *ReadIdLines(GetParam() + "/sentences.txt");
   TextReader reader(*model->vocabulary(), model->text(), text);

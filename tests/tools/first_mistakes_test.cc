@@ -21,7 +21,7 @@ void WriteFiles(const CommandFolder& folder) {
   std::string damaged = model;
   damaged[model.size() / 2] = static_cast<char>(damaged[model.size() / 2] ^ 1);
   folder.Write("damaged.kgl", damaged);
-  folder.Write("ids.txt", "0 1 2 3 4 5 6\n");
+  folder.Write("ids.txt", "0 1 3 4 5 6 7\n");
   folder.Write("large.txt", "0 1 999\n");
   folder.Write("words.txt", "the war of the worlds\n");
   folder.Write("empty.txt", "");

@@ -1,5 +1,6 @@
 #include "tools/pages/completions.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace kinglet {
