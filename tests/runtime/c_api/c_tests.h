@@ -53,6 +53,8 @@ const char* TestCancelFromAnotherThread(void);
 const char* TestQueries(void);
 const char* TestQueryErrors(void);
 const char* TestSamples(void);
+const char* TestWordQueries(void);
+const char* TestWordQueryErrors(void);
 const char* TestWork(void);
 const char* TestNotFinite(void);
 const char* TestSources(void);
