@@ -28,16 +28,15 @@ struct HypothesisList {
 enum class ListFormat : uint8_t {
   kKaldi,  // "UTTERANCE-3 TEXT", as Kaldi and ESPnet write them
   kTabs,   // "UTTERANCE<tab>SCORE<tab>TEXT"
-  kJson,   // {"utt":"..","score":-1.5,"text":".."}; the score may be missing, other members may not
-           // matter
+  // {"utt":"..","score":-1.5,"text":".."}; the score may be missing, other members do not matter
+  kJson,
 };
 
-// The format of which the first line that is not empty looks: "{" begins an object, two tabs make
-// fields.
+// What the first line that is not empty looks like: "{" begins an object, two tabs make fields.
 ListFormat GuessListFormat(std::string_view text);
 
-// The lists of a file, utterances in the order of their first hypotheses. `source` names the file in
-// messages. Empty lines are left out. Errors: KINGLET_INVALID_ARGUMENT, naming the line.
+// The lists of a file, utterances in the order of their first hypotheses. `source` names the file
+// in messages. Empty lines are left out. Errors: KINGLET_INVALID_ARGUMENT, naming the line.
 Result<std::vector<HypothesisList>> ParseHypothesisLists(std::string_view text, ListFormat format,
                                                          const std::string& source);
 
