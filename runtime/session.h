@@ -154,11 +154,11 @@ class Session {
   Result<Interval> IntervalOf(uint32_t id, uint32_t lane = 0);
   Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0);
 
-  // --- some of the queries for several lanes, none of them twice; answer i is for lanes[i]. Answers,
-  // what each lane remembers and the work that it reports are those of a query of that lane alone.
-  // A cluster's weights are read once for the lanes that need it, up to kLanesTogether of them at a
-  // time, so that their logits stay in the processor's caches. KINGLET_INVALID_ARGUMENT if a lane
-  // occurs twice. An error of one lane is the answer to all.
+  // --- some of the queries for several lanes, none of them twice; answer i is for lanes[i].
+  // Answers, what each lane remembers and the work that it reports are those of a query of that
+  // lane alone. A cluster's weights are read once for the lanes that need it, up to kLanesTogether
+  // of them at a time, so that their logits stay in the processor's caches.
+  // KINGLET_INVALID_ARGUMENT if a lane occurs twice. An error of one lane is the answer to all.
 
   Status LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
                              std::span<double> out, Computing computing = Computing::kNeeded);

@@ -244,8 +244,8 @@ class Checker {
   }
 
  private:
-  // Compares the answer of `query`. Its work is measured if it is asked of a lane that was not asked
-  // anything else about this token.
+  // Compares the answer of `query`. Its work is measured if it is asked of a lane that was asked
+  // nothing else about this token.
   enum class Lane : uint8_t { kFresh, kAsked };
   template <class Query>
   Status Check(const std::string& kind, const std::string& what, const Query& query,
@@ -322,8 +322,8 @@ class Checker {
       KINGLET_RETURN_IF_ERROR(CheckInterval(id, begins, Lane::kFresh));
     }
     const bool every_word = report_.states <= options_.every_word;
-    for (uint32_t i = 0; i < (every_word ? words_ : options_.words); ++i) {
-      KINGLET_RETURN_IF_ERROR(CheckInterval(every_word ? i : AnyWord(), begins, Lane::kAsked));
+    for (uint32_t n = 0; n < (every_word ? words_ : options_.words); ++n) {
+      KINGLET_RETURN_IF_ERROR(CheckInterval(every_word ? n : AnyWord(), begins, Lane::kAsked));
     }
     // The stream goes on from where it was.
     return session_->Restore(*state_);

@@ -1,5 +1,5 @@
-// The queries that look for words, compared with brute force: with what all words' log-probabilities
-// and texts say, computed as plainly as possible.
+// The queries that look for words, compared with brute force: with what all words'
+// log-probabilities and texts say, computed as plainly as possible.
 #ifndef KINGLET_TESTS_SUPPORT_WORD_QUERY_CHECK_H_
 #define KINGLET_TESTS_SUPPORT_WORD_QUERY_CHECK_H_
 
