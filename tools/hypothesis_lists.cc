@@ -92,8 +92,11 @@ class HypothesisObject final : public JsonEvents {
   bool EndList() override { return Leave(); }
   bool Text(std::string& given) override {
     if (Is("score")) return Refuse();
-    if (Is("utt")) utterance = std::move(given);
-    if (Is("text")) text = std::move(given);
+    if (Is("utt")) {
+      utterance = std::move(given);
+    } else if (Is("text")) {
+      text = std::move(given);
+    }
     return AtTop();
   }
   bool Number(std::optional<uint64_t> number) override {
