@@ -5,8 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kinglet)
 install(TARGETS kinglet EXPORT kingletTargets)
-install(FILES include/kinglet/kinglet.h include/kinglet/kinglet.hpp include/kinglet/status.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/kinglet)
+install(DIRECTORY include/kinglet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT kingletTargets NAMESPACE kinglet:: DESTINATION ${package_dir})
 
 configure_package_config_file(cmake/kingletConfig.cmake.in ${PROJECT_BINARY_DIR}/kingletConfig.cmake

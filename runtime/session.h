@@ -15,13 +15,17 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kinglet/status.h"
 #include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
 #include "runtime/queries/best_candidates.h"
+#include "runtime/queries/interval.h"
+#include "runtime/queries/next_characters.h"
 #include "runtime/queries/query_options.h"
+#include "runtime/queries/word_set.h"
 #include "runtime/state.h"
 #include "runtime/step_observer.h"
 
@@ -124,11 +128,37 @@ class Session {
   // Computes everything that a query about this token can need; queries then only read it.
   Status ComputeAll(uint32_t lane = 0);
 
-  // --- the same queries for several lanes, none of them twice; answer i is for lanes[i]. Answers,
-  // what each lane remembers and the work that it reports are those of a query of that lane alone.
-  // A cluster's weights are read once for the lanes that need it, up to kLanesTogether of them at a
-  // time, so that their logits stay in the processor's caches. KINGLET_INVALID_ARGUMENT if a lane
-  // occurs twice. An error of one lane is the answer to all.
+  // --- queries of programs that look for words (session_words.cc). Each computes the clusters that
+  // its answer needs, and equals what all log-probabilities say, bit for bit; sums of probabilities
+  // are of exp(log p), as Probabilities gives them, in double in the order of ids.
+
+  // The nucleus: the fewest words, the most probable first and equal ones by lower id, whose
+  // probabilities, added up in that order, are at least `share` of the sum of all words'; all words
+  // for a share of 1. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
+  Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
+  // The word's place in the order of TopK, from 1.
+  Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
+  // The words of the vocabulary that begin with these bytes. KINGLET_UNSUPPORTED if the model file
+  // has ids only.
+  Result<WordSet> WithPrefix(std::string_view prefix) const;
+  // The k most probable words of the set, as TopK orders them; all of them if there are fewer.
+  // KINGLET_INVALID_ARGUMENT, here and below, if the set is of another number of words.
+  Result<std::vector<Candidate>> TopKOf(const WordSet& set, uint32_t k, uint32_t lane = 0);
+  // The sum of the probabilities of the set's words, which is 0 for the empty set.
+  Result<double> ProbabilityOf(const WordSet& set, uint32_t lane = 0);
+  // For each character that follows the prefix in some word, in byte order, the probability of all
+  // words that begin with both. KINGLET_UNSUPPORTED as for WithPrefix.
+  Result<std::vector<NextCharacter>> NextCharacters(std::string_view prefix, uint32_t lane = 0);
+  // The word's interval of the integers below 2^32 (runtime/queries/intervals.h), in proportion to
+  // its probability divided by the sum of all, and the word whose interval has a point.
+  Result<Interval> IntervalOf(uint32_t id, uint32_t lane = 0);
+  Result<uint32_t> WordAt(uint32_t point, uint32_t lane = 0);
+
+  // --- some of the queries for several lanes, none of them twice; answer i is for lanes[i].
+  // Answers, what each lane remembers and the work that it reports are those of a query of that
+  // lane alone. A cluster's weights are read once for the lanes that need it, up to kLanesTogether
+  // of them at a time, so that their logits stay in the processor's caches.
+  // KINGLET_INVALID_ARGUMENT if a lane occurs twice. An error of one lane is the answer to all.
 
   Status LogProbabilityLanes(std::span<const uint32_t> lanes, std::span<const uint32_t> ids,
                              std::span<double> out, Computing computing = Computing::kNeeded);
@@ -175,6 +205,8 @@ class Session {
   explicit Session(std::unique_ptr<Contents> contents);
   Status WriteTopK(std::span<const uint32_t> lanes, uint32_t k, Computing computing,
                    std::span<std::vector<Candidate>> out);
+  template <class Answer, class Query>
+  Result<Answer> AskLane(uint32_t lane, const Query& query);
   template <class Out>
   Status WriteAll(std::span<Out> out, Scale scale, uint32_t lane);
   std::unique_ptr<Contents> contents_;

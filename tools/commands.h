@@ -31,6 +31,7 @@ Command AddTranslate(Arguments& program);
 Command AddTokenize(Arguments& program);
 Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);
+Command AddRescore(Arguments& program);
 
 }  // namespace kinglet
 

@@ -33,6 +33,7 @@ struct ScoreOptions {
   bool lines = false, no_begin = false, no_end = false, log10 = false;
   bool hex = false;
   bool tokens = false;
+  bool rank = false, interval = false;
   std::string by, counts;
 
   const std::string& path() const { return !ids.empty() ? ids : !text.empty() ? text : pairs; }
@@ -40,9 +41,20 @@ struct ScoreOptions {
   std::string source() const { return path() == "-" ? std::string(kStandardInput) : path(); }
   // Of lines, each has a line of its own; otherwise tokens are what --json prints.
   ScoreReportOptions report() const {
-    return {run.json, tokens || hex || (run.json && !lines), hex, log10, by, counts};
+    const bool all = tokens || hex || rank || interval || (run.json && !lines);
+    return {run.json, all, hex, log10, by, counts};
   }
 };
+
+struct ScoredToken {
+  double value;
+  TokenPlace place;
+};
+
+bool SameBits(const ScoredToken& a, const ScoredToken& b) {
+  return kinglet::SameBits(a.value, b.value) && a.place.rank == b.place.rank &&
+         a.place.interval == b.place.interval;
+}
 
 class Scorer {
  public:
@@ -68,14 +80,15 @@ class Scorer {
     for (uint64_t first = 1; first < end; first += kScoreChunk) {
       const uint64_t last = std::min(end, first + kScoreChunk);
       KINGLET_ASSIGN_OR_RETURN(
-          const std::vector<double> values,
-          replicas.Run<double>(TextPosition(first),
-                               [&](Session& session, std::vector<double>& answers) {
-                                 return ScorePositions(session, first, last, answers);
-                               }));
+          const std::vector<ScoredToken> scored,
+          replicas.Run<ScoredToken>(TextPosition(first),
+                                    [&](Session& session, std::vector<ScoredToken>& answers) {
+                                      return ScorePositions(session, first, last, answers);
+                                    }));
       for (uint64_t at = first; at < last; ++at) {
         const uint64_t position = TextPosition(at);
-        report_.Add(position, stream_[at], values[at - first], sequence_.typed.At(position));
+        const ScoredToken& token = scored[at - first];
+        report_.Add(position, stream_[at], token.value, sequence_.typed.At(position), token.place);
       }
       // A terminal gets output at once; a pipe or file gets it in large pieces.
       if (tokens_on_terminal) KINGLET_RETURN_IF_ERROR(console_.out.Flush());
@@ -106,7 +119,7 @@ class Scorer {
   // the token before it, as in fairseq (TokenBlockDataset); the rest of its context is fed too
   // (LMContextWindowDataset).
   Status ScorePositions(Session& session, uint64_t first, uint64_t last,
-                        std::vector<double>& answers) const {
+                        std::vector<ScoredToken>& answers) const {
     answers.reserve(last - first);
     for (uint64_t at = first; at < last; ++at) {
       uint64_t fed = at - 1;
@@ -115,15 +128,27 @@ class Scorer {
         fed -= std::min(fed, options_.context);
       }
       for (; fed < at; ++fed) KINGLET_RETURN_IF_ERROR(session.StepToken(stream_[fed]));
-      Result<double> value = session.LogProbability(stream_[at]);
-      if (!value.ok()) {
-        const Status status = value.status();
+      Result<ScoredToken> token = ScoreToken(session, stream_[at]);
+      if (!token.ok()) {
+        const Status status = token.status();
         return Status(status.code(),
                       "position " + std::to_string(TextPosition(at)) + ": " + status.message());
       }
-      answers.push_back(*value);
+      answers.push_back(*token);
     }
     return Status();
+  }
+
+  Result<ScoredToken> ScoreToken(Session& session, uint32_t id) const {
+    ScoredToken token{};
+    KINGLET_ASSIGN_OR_RETURN(token.value, session.LogProbability(id));
+    if (options_.rank) {
+      KINGLET_ASSIGN_OR_RETURN(token.place.rank, session.Rank(id));
+    }
+    if (options_.interval) {
+      KINGLET_ASSIGN_OR_RETURN(token.place.interval, session.IntervalOf(id));
+    }
+    return token;
   }
 
   // What another program must do to get the same numbers.
@@ -222,6 +247,13 @@ Status CheckScoreInput(const ScoreOptions& options) {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--lines",
                            "--ids FILE or --text FILE with it", "--pairs");
   }
+  for (const auto& [name, given] :
+       {std::pair("--rank", options.rank), {"--interval", options.interval}}) {
+    if (!given || (!options.lines && options.pairs.empty())) continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name,
+                           "--ids FILE or --text FILE as one stream with it",
+                           options.lines ? "--lines" : "--pairs");
+  }
   if (!options.counts.empty() && options.by != "frequency") {
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "--counts", "--by frequency with it",
                            options.by.empty() ? "none" : options.by);
@@ -273,6 +305,11 @@ Command AddScore(Arguments& program) {
   score.AddFlag("--log10", options->log10, "log-probabilities in base 10").Needs(lines);
   score.AddFlag("--hex", options->hex,
                 "print the exact bits of each natural log-probability too (implies --tokens)");
+  score.AddFlag("--rank", options->rank,
+                "print each token's rank too, 1 for the most probable word (implies --tokens)");
+  score.AddFlag("--interval", options->interval,
+                "print each token's interval of the integers below 2^32 too, as an entropy coder "
+                "needs it (implies --tokens)");
   score.AddFlag("-v,--tokens", options->tokens, "print every token before the summary");
   score
       .Add("--by", options->by,

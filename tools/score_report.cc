@@ -86,20 +86,22 @@ void ScoreReport::Skip(uint32_t id) {
   if (gaps_) gaps_->Skip(id);
 }
 
-void ScoreReport::Add(uint64_t position, uint32_t id, double value, std::string_view typed) {
+void ScoreReport::Add(uint64_t position, uint32_t id, double value, std::string_view typed,
+                      const TokenPlace& place) {
   const bool unknown = id == unknown_;
   text_.Add(value, unknown);
   all_.Add(value, unknown);
   if (gaps_) gaps_->Add(id, value);
   if (frequency_) frequency_->Add(id, value);
-  if (options_.tokens) PrintToken(position, id, value, typed);
+  if (options_.tokens) PrintToken(position, id, value, typed, place);
 }
 
 double ScoreReport::InUnit(double logprob) const {
   return options_.log10 ? logprob / std::log(10.0) : logprob;
 }
 
-void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed) {
+void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value, std::string_view typed,
+                             const TokenPlace& place) {
   const Vocabulary* vocabulary = model_->vocabulary();
   if (options_.json) {
     JsonLine line = NewLine();
@@ -108,6 +110,11 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value, std::
     if (vocabulary != nullptr) line.Token(vocabulary->Word(id), typed);
     line.LogProbability(InUnit(value));
     if (options_.hex) line.Key("hex").Text(HexBits(value, *model_));
+    if (place.rank) line.Key("rank").Integer(*place.rank);
+    if (place.interval) {
+      line.Key("interval").BeginArray();
+      line.Integer(place.interval->low).Integer(place.interval->high).EndArray();
+    }
     console_->out.Write(line.Finish());
     return;
   }
@@ -121,6 +128,16 @@ void ScoreReport::PrintToken(uint64_t position, uint32_t id, double value, std::
                 id, digits_, InUnit(value));
   line += text;
   if (options_.hex) line += "  " + HexBits(value, *model_);
+  if (place.rank) {
+    std::snprintf(text, sizeof(text), "  %8u", *place.rank);
+    line += text;
+  }
+  if (place.interval) {
+    std::snprintf(text, sizeof(text), "  [%llu, %llu)",
+                  static_cast<unsigned long long>(place.interval->low),
+                  static_cast<unsigned long long>(place.interval->high));
+    line += text;
+  }
   if (vocabulary != nullptr) line += "  " + DisplayToken(vocabulary->Word(id), typed);
   console_->out.Write(line + "\n");
 }

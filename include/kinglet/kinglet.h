@@ -34,14 +34,10 @@
 
 #include <stdint.h>
 
+#include "kinglet/export.h"
 #include "kinglet/status.h"
-
-// Marks what the shared library exports; everything else in it is hidden.
-#if defined(__GNUC__)
-#define KINGLET_API __attribute__((visibility("default")))
-#else
-#define KINGLET_API
-#endif
+#include "kinglet/tree.h"
+#include "kinglet/words.h"
 
 #ifdef __cplusplus
 extern "C" {

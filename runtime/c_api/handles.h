@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,15 @@ inline Status RequireLane(const char* function, const kinglet_session* session, 
   const uint32_t lanes = session->session->lanes();
   if (lane < lanes) return Status();
   return Invalid(function, "lane", "a number below " + std::to_string(lanes), std::to_string(lane));
+}
+
+// A caller's array of `count` elements, which may be NULL if that is 0.
+template <class T>
+Result<std::span<T>> ReadArray(const char* function, const char* name, T* array, uint64_t count) {
+  if (count == 0) return std::span<T>();
+  KINGLET_RETURN_IF_ERROR(RequirePointer(function, name, array));
+  KINGLET_ASSIGN_OR_RETURN(const size_t n, ReadCount(function, "count", count, sizeof *array));
+  return std::span<T>(array, n);
 }
 
 // Sets *id to the id of the word whose text is these `length` bytes. KINGLET_UNKNOWN_WORD.

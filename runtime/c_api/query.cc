@@ -15,15 +15,6 @@ namespace {
 // The size of kinglet_work in its first version.
 constexpr uint32_t kSmallestWork = offsetof(kinglet_work, cluster_count);
 
-// A caller's array of `count` elements, which may be NULL if that is 0.
-template <class T>
-Result<std::span<T>> ReadArray(const char* function, const char* name, T* array, uint64_t count) {
-  if (count == 0) return std::span<T>();
-  KINGLET_RETURN_IF_ERROR(RequirePointer(function, name, array));
-  KINGLET_ASSIGN_OR_RETURN(const size_t n, ReadCount(function, "count", count, sizeof *array));
-  return std::span<T>(array, n);
-}
-
 // A caller's array with a number for every word.
 Result<std::span<float>> ReadArrayOfWords(const char* function, const kinglet_session* session,
                                           float* out, uint64_t capacity) {

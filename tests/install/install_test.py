@@ -97,8 +97,9 @@ def main():
         pages = check_pages(prefix, command=prefix / "bin" / "kinglet")
         headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*")
                          if path.is_file())
-        expect(headers == ["include/kinglet/kinglet.h", "include/kinglet/kinglet.hpp",
-                           "include/kinglet/status.h"], f"installed headers: {headers}")
+        expect(headers == ["include/kinglet/" + name for name in
+                           ("export.h", "kinglet.h", "kinglet.hpp", "status.h", "tree.h", "words.h")],
+               f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"
         command = prefix / "bin" / "kinglet"

@@ -49,6 +49,28 @@ class ScoreTest : public testing::Test {
   CommandFolder folder_;
 };
 
+TEST_F(ScoreTest, PrintsRanksAndIntervals) {
+  const Outcome scored = folder_.Run("score m.kgl --ids ids.txt --rank --interval --json");
+  ASSERT_EQ(scored.exit_status, 0) << scored.error;
+  const auto lines = scored.Json();
+  ASSERT_EQ(lines.size(), Ids().size());
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    const uint64_t low = lines[i]["interval"][0], high = lines[i]["interval"][1];
+    EXPECT_GT(high, low);
+    // While the cache is empty the interval is of the distribution divided by its sum.
+    if (i > 0) {
+      const double share = static_cast<double>(high - low) * 0x1p-32;
+      EXPECT_NEAR(share, std::exp(lines[i]["logprob"].get<double>()), 1e-5);
+    }
+    EXPECT_GE(lines[i]["rank"].get<uint32_t>(), 1u);
+    EXPECT_LE(lines[i]["rank"].get<uint32_t>(), 23u);
+  }
+  EXPECT_FALSE(lines.back().contains("rank"));
+  const Outcome text = folder_.Run("score m.kgl --ids ids.txt --rank --interval");
+  EXPECT_NE(text.out.find(", "), std::string::npos);
+  EXPECT_EQ(folder_.Run("score m.kgl --ids ids.txt --lines --rank").exit_status, 2);
+}
+
 TEST_F(ScoreTest, TheProtocolSaysWhenACacheStartsPastItsCapacity) {
   folder_.WriteModel("r.kgl", TinyRecurrent({.cache_capacity = 5}));
   for (const char* empty : {"", " --empty-cache normalised"}) {
