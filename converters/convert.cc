@@ -89,7 +89,7 @@ Result<LoadedModel> LoadByFamily(Recipe recipe, const ConvertOptions& options,
   Result<LoadedModel> model =
       family->load({source.path, options.config, source.step, tables.weights(), source.modules,
                     root, options.memory_length, options.define_cache_rows, options.vocabulary});
-  if (!model.ok()) return WithUnreadCode(model.status(), tables.weights());
+  if (!model.ok()) return WithNextStep(model.status(), tables.weights());
   KINGLET_RETURN_IF_ERROR(tables.Place(*model));
   return model;
 }
@@ -165,6 +165,7 @@ Status FindVocabulary(const std::string& checkpoint, ModelDraft& draft,
     if (file.words.size() != draft.description.vocabulary_size) continue;
     draft.vocabulary = std::move(file.words);
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+    NoteMissingWords(draft, notes);
     return {};
   }
   return {};
@@ -324,6 +325,7 @@ Result<ConvertSummary> ConvertChecked(const ConvertOptions& options) {
     KINGLET_ASSIGN_OR_RETURN(
         calibration, ReadCalibration(model.calibration->path, draft.description, draft.vocabulary,
                                      draft.tokenizer));
+    model.notes.insert(model.notes.end(), calibration.notes.begin(), calibration.notes.end());
   }
   KINGLET_ASSIGN_OR_RETURN(NewFile written, WritePacked(std::move(draft), tensor_passes, options));
   if (model.calibration) {

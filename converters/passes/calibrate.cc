@@ -8,6 +8,7 @@
 
 #include "converters/passes/quantise.h"
 #include "converters/texts/text_reader.h"
+#include "converters/texts/token_file.h"
 #include "runtime/model.h"
 
 namespace kinglet {
@@ -157,6 +158,7 @@ Result<CalibrationInput> ReadCalibration(const std::string& path,
                            "one to read the text with, by --vocab", "none");
   }
   KINGLET_ASSIGN_OR_RETURN(input.tokens, ReadCalibrationText(path, vocabulary, tokenizer));
+  KINGLET_RETURN_IF_ERROR(NoteByteOrderMarkOf(path, input.notes));
   return input;
 }
 

@@ -51,6 +51,7 @@ void SetBinFrequencies(std::span<const SentencePair> pairs, ModelDescription& de
 struct CalibrationInput {
   std::vector<uint32_t> tokens;
   std::vector<SentencePair> pairs;
+  std::vector<std::string> notes;  // for the user
 };
 // Reads a text, or, for a model with an encoder, of pairs of ids
 // (converters/texts/pair_file.h). Errors: KINGLET_INVALID_ARGUMENT for running text without a

@@ -113,4 +113,15 @@ Status ForEachWord(const std::string& path, const std::function<Status(std::stri
   }
 }
 
+Status NoteByteOrderMarkOf(const std::string& path, std::vector<std::string>& notes) {
+  KINGLET_ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  char begin[3];  // the mark in UTF-8
+  if (file.size() < sizeof(begin)) return {};
+  KINGLET_RETURN_IF_ERROR(file.ReadAt(0, std::as_writable_bytes(std::span(begin))));
+  if (WithoutByteOrderMark({begin, sizeof(begin)}).empty()) {
+    notes.push_back(path + " begins with a byte order mark, which is left out");
+  }
+  return {};
+}
+
 }  // namespace kinglet
