@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -204,7 +205,8 @@ class DamagedFiles : public testing::Test {
 
   static std::string Write(const char* name, const std::string& bytes) {
     const std::string path = testing::TempDir() + "damaged_" + name;
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    std::filesystem::remove(path);  // some file systems flush a file that is written over
+    std::ofstream(path, std::ios::binary) << bytes;
     return path;
   }
 
