@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "converters/splitmix.h"
 #include "converters/texts/token_file.h"
 #include "runtime/session.h"
 #include "tools/arguments.h"
@@ -40,8 +41,11 @@ class Timer {
       const std::array<uint32_t, kWays> lanes = {0, 1, 2, 3, 4, 5, 6};
       const std::vector<uint32_t> same(kWays, ids[t]);
       KINGLET_RETURN_IF_ERROR(session_->StepLanes(lanes, same));
-      for (uint32_t i = 0; i < kWays; ++i) {
-        const auto way = static_cast<Way>((t + i) % kWays);
+      // In any order: what was asked before decides what is in the processor's caches.
+      std::array<uint32_t, kWays> order = lanes;
+      for (uint32_t i = kWays - 1; i > 0; --i) std::swap(order[i], order[random_.Below(i + 1)]);
+      for (const uint32_t next : order) {
+        const auto way = static_cast<Way>(next);
         const auto begin = std::chrono::steady_clock::now();
         KINGLET_RETURN_IF_ERROR(Ask(way, texts_[ids[t + 1]]));
         const std::chrono::duration<double, std::micro> took =
@@ -108,6 +112,7 @@ class Timer {
   const std::unique_ptr<Session> session_;
   std::vector<std::string> texts_;
   std::vector<float> all_;
+  SplitMix64 random_{1};
   std::array<std::vector<uint32_t>, kWays> found_;
   std::array<std::vector<double>, kWays> times_;
 };

@@ -22,6 +22,7 @@
 #include "runtime/accounting/query_work.h"
 #include "runtime/model.h"
 #include "runtime/queries/best_candidates.h"
+#include "runtime/queries/draw_options.h"
 #include "runtime/queries/interval.h"
 #include "runtime/queries/next_characters.h"
 #include "runtime/queries/query_options.h"
@@ -107,17 +108,24 @@ class Session {
   // exceeds the vocabulary. Does not compute tails that cannot hold one of them; the answer equals
   // the full computation's bit for bit.
   Result<std::vector<Candidate>> TopK(uint32_t k, uint32_t lane = 0);
-  // Draws a word with probability proportional to p(word)^(1 / temperature). Temperature 0, or one
-  // so low that its reciprocal overflows, gives the most probable word. The word depends on the
-  // stream's state, the seed and the temperature alone: it is the same on any lane, and after save
-  // and restore. KINGLET_INVALID_ARGUMENT unless the temperature is finite and >= 0.
+  // Draws a word at random, as DrawOptions says. The word depends on the stream's state, the seed
+  // and the options alone: it is the same on any lane, and after save and restore.
+  // KINGLET_INVALID_ARGUMENT for options out of their ranges, and if every word that has a
+  // probability is left out; KINGLET_ID_OUT_OF_RANGE if a word left out is none.
   //
-  // With w_i = exp((log p_i - max_j log p_j) / temperature), computed in the backend's real type,
-  // and sums in double in id order: the cluster drawn is the first one, head first, whose
-  // cumulative weight exceeds UniformDraw(seed, position - 1, 0) times the total, clusters added up
-  // in order. The word drawn is the first in it whose cumulative weight exceeds UniformDraw(seed,
-  // position - 1, 1) times the cluster's. A tail is computed only where its probability leaves the
-  // choice open.
+  // With w_i = exp((log p_i - r) / temperature), computed in the backend's real type, where r is
+  // the largest log p of the words that are not left out, and sums in double:
+  //   All words: the cluster drawn is the first one, head first, whose cumulative weight exceeds
+  //   UniformDraw(seed, position - 1, 0) times the total; words are added up by id, then clusters
+  //   in order. The word drawn is the first in it whose cumulative weight exceeds
+  //   UniformDraw(seed, position - 1, 1) times the cluster's.
+  //   With top_k or top_p: the words that remain are added up in their order; they end with the
+  //   first whose cumulative weight is at least top_p times the total (of the top_k, or of all
+  //   words as above). The word drawn is the first whose cumulative weight exceeds UniformDraw(
+  //   seed, position - 1, 0) times the last one.
+  // A tail is computed only where its probability leaves the choice open, or for a word left out.
+  Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
+  // Draw from all words.
   Result<uint32_t> Sample(uint64_t seed, double temperature, uint32_t lane = 0);
   // out[id] = log p of every word; out.size() == vocabulary size. On ref64 the float form rounds.
   Status LogProbabilities(std::span<double> out, uint32_t lane = 0);
@@ -164,6 +172,8 @@ class Session {
                              std::span<double> out, Computing computing = Computing::kNeeded);
   Result<std::vector<std::vector<Candidate>>> TopKLanes(std::span<const uint32_t> lanes, uint32_t k,
                                                         Computing computing = Computing::kNeeded);
+  Status DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                   const DrawOptions& options, std::span<uint32_t> out);
   Status SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
                      double temperature, std::span<uint32_t> out);
   // Call it before queries for the full distributions of several lanes.

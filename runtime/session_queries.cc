@@ -14,6 +14,7 @@
 namespace kinglet {
 
 using session::CheckId;
+using session::CheckShare;
 using session::CheckSize;
 using session::CheckTemperature;
 using session::NoTokenYet;
@@ -174,21 +175,34 @@ Result<std::vector<Candidate>> Session::TopK(uint32_t k, uint32_t lane) {
 
 // --- a word at random
 
-Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
-                            double temperature, std::span<uint32_t> out) {
+Status Session::DrawLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                          const DrawOptions& options, std::span<uint32_t> out) {
   KINGLET_RETURN_IF_ERROR(CheckSize("seeds", seeds.size(), lanes.size()));
   KINGLET_RETURN_IF_ERROR(CheckSize("output of samples", out.size(), lanes.size()));
-  KINGLET_RETURN_IF_ERROR(CheckTemperature(temperature));
+  KINGLET_RETURN_IF_ERROR(CheckTemperature(options.temperature));
+  KINGLET_RETURN_IF_ERROR(CheckShare(options.top_p));
+  for (const uint32_t id : options.left_out) {
+    KINGLET_RETURN_IF_ERROR(CheckId(id, model().vocabulary_size()));
+  }
   return contents_->AskEach(
       lanes, out, [&](auto streams, size_t first, std::span<uint32_t> answers) {
-        return SampleWord(streams, seeds.subspan(first, streams.size()), temperature, answers);
+        return DrawWord(streams, seeds.subspan(first, streams.size()), options, answers);
       });
 }
 
-Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
+Status Session::SampleLanes(std::span<const uint32_t> lanes, std::span<const uint64_t> seeds,
+                            double temperature, std::span<uint32_t> out) {
+  return DrawLanes(lanes, seeds, {.temperature = temperature}, out);
+}
+
+Result<uint32_t> Session::Draw(uint64_t seed, const DrawOptions& options, uint32_t lane) {
   uint32_t out = 0;
-  KINGLET_RETURN_IF_ERROR(SampleLanes({&lane, 1}, {&seed, 1}, temperature, {&out, 1}));
+  KINGLET_RETURN_IF_ERROR(DrawLanes({&lane, 1}, {&seed, 1}, options, {&out, 1}));
   return out;
+}
+
+Result<uint32_t> Session::Sample(uint64_t seed, double temperature, uint32_t lane) {
+  return Draw(seed, {.temperature = temperature}, lane);
 }
 
 // --- everything that a query can need

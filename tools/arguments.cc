@@ -29,13 +29,26 @@ std::string KindOf() {
   return std::is_integral_v<T> ? "a whole number" : "a number";
 }
 
+// Reads a number as CLI11 will. Of whole numbers only the plain form is taken: CLI11 would read -1
+// and 2^64 as others, and 010 as 8.
+template <class T>
+bool ReadNumber(const std::string& text, T& value) {
+  if (!CLI::detail::lexical_cast(text, value)) return false;
+  if constexpr (std::is_integral_v<T>) {
+    T plain{};
+    const char* const end = text.data() + text.size();
+    const std::from_chars_result read = std::from_chars(text.data(), end, plain);
+    return read.ec == std::errc() && read.ptr == end && plain == value;
+  }
+  return true;
+}
+
 // Checks have an empty description: CLI11 would add one to the value's placeholder in the help.
 template <class T, class Accepts>
 std::function<std::string(std::string&)> NumberCheck(const std::string& expected, Accepts accepts) {
   return [expected, accepts](const std::string& text) {
     T value{};
-    const bool read = CLI::detail::lexical_cast(text, value);
-    return read && accepts(value) ? std::string() : RefusedValue(expected, text);
+    return ReadNumber(text, value) && accepts(value) ? std::string() : RefusedValue(expected, text);
   };
 }
 

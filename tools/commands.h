@@ -22,6 +22,7 @@ struct Command {
 Command AddConvert(Arguments& program);
 Command AddScore(Arguments& program);
 Command AddPredict(Arguments& program);
+Command AddGenerate(Arguments& program);
 Command AddCount(Arguments& program);
 Command AddBench(Arguments& program);
 Command AddEmbed(Arguments& program);

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tools/interrupt.h"
 #include "tools/token_text.h"
 
 namespace kinglet {
@@ -53,7 +54,7 @@ Status Output::Flush() {
     const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
     if (written >= 0) {
       rest.remove_prefix(static_cast<size_t>(written));
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR || Interrupted()) {
       reader_left_ = errno == EPIPE;
       status_ = Status::Refusal(KINGLET_IO_ERROR, "output", "standard output",
                                 "a place to write to", std::strerror(errno));

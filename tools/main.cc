@@ -1,5 +1,5 @@
 // The kinglet command: parses the command line, runs one subcommand, and turns its Status into
-// an exit status. 0: success; 1: failure; 2: wrong command line.
+// an exit status. 0: success; 1: failure; 2: wrong command line; 130 (128 + SIGINT): Ctrl-C.
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "tools/console.h"
+#include "tools/interrupt.h"
 #include "tools/nearest_word.h"
 #include "tools/program.h"
 
 namespace kinglet {
 namespace {
 
-constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+constexpr int kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 128 + SIGINT;
 
 Status UsageRefusal(const std::string& expected, const std::string& found) {
   return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", "command", expected, found);
@@ -59,6 +60,10 @@ int Fail(const Status& status, int exit_status) {
 // What became of the output. A reader that left is a failure in silence.
 int Written(Output& out, const Status& ran) {
   const Status flushed = out.Flush();
+  if (Interrupted()) {
+    EndByInterrupt();
+    return kInterrupted;
+  }
   if (out.reader_left()) return kFailed;
   if (!ran.ok()) return Fail(ran, kFailed);
   return flushed.ok() ? kDone : Fail(flushed, kFailed);

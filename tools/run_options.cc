@@ -26,11 +26,15 @@ void AddModelOptions(Arguments& arguments, RunOptions& options) {
   arguments.AddFlag("--json", options.json, "print JSON Lines");
 }
 
-void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes) {
-  arguments.Add("--threads", options.threads, "use up to N threads")
+void AddThreads(Arguments& arguments, size_t& threads) {
+  arguments.Add("--threads", threads, "use up to N threads")
       .Between(size_t{1}, kMaxThreads)
       .Called("N")
       .ShowDefault();
+}
+
+void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes) {
+  AddThreads(arguments, options.threads);
   arguments.Add("--lanes", options.lanes, lanes)
       .Between(size_t{1}, kMaxLanes)
       .Called("N")

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "converters/texts/text_reader.h"
+#include "runtime/special_words.h"
 #include "tools/run_options.h"
 #include "tools/token_text.h"
 
@@ -17,11 +18,6 @@ constexpr double kManyUnknown = 0.05;
 double InBits(double nats) { return nats / std::log(2.0); }
 
 }  // namespace
-
-std::optional<uint32_t> UnknownWordOf(const Model& model) {
-  if (model.vocabulary() == nullptr) return std::nullopt;
-  return UnknownWord(*model.vocabulary(), model.text());
-}
 
 void LossTotals::Add(double value, bool unknown) {
   all_.Add(value);
@@ -74,7 +70,7 @@ ScoreReport::ScoreReport(const ScoreReportOptions& options, const Model& model, 
       model_(&model),
       console_(&console),
       digits_(NumberDigits(model)),
-      unknown_(UnknownWordOf(model)) {}
+      unknown_(SpecialWordsOf(model).unknown) {}
 
 void ScoreReport::BeginText(const char* name, uint64_t number) {
   number_ = {name, number};

@@ -110,9 +110,6 @@ class ScoreReport {
   LossTotals text_, all_;
 };
 
-// The id that stands for words the model does not know; none: it has none.
-std::optional<uint32_t> UnknownWordOf(const Model& model);
-
 }  // namespace kinglet
 
 #endif  // KINGLET_TOOLS_SCORE_REPORT_H_

@@ -134,7 +134,7 @@ Result<std::string> AnswerLine(const TokenizeOptions& options, const TextCutter&
 Status TokenizeInput(const TokenizeOptions& options, Console& console) {
   KINGLET_ASSIGN_OR_RETURN(const TextCutter cutter, OpenCutter(options.tokenizer));
   uint64_t number = 0;
-  return ForEachInputLine([&](std::string_view line) -> Status {
+  return ForEachInputLine([&](std::string_view line, bool /*ended*/) -> Status {
     number += 1;
     Result<std::string> answer = AnswerLine(options, cutter, line);
     if (!answer.ok()) {

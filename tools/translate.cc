@@ -114,14 +114,15 @@ Status TranslateText(const std::string& path, const ModelFile& file, Translator&
     KINGLET_ASSIGN_OR_RETURN(cutting, ModelText::Create(*file.text_tables(), words));
   }
   TextReader reader(words, cutting.get(), source);
-  const auto translate = [&](std::string_view line) -> Status {
+  const auto translate = [&](std::string_view line, bool /*ended*/ = true) -> Status {
     TokenSequence sequence;
     KINGLET_RETURN_IF_ERROR(reader.AddLine(line, sequence));
     reader.NextLine();
     return translator.Translate(sequence.ids);
   };
   if (path == "-") {
-    KINGLET_RETURN_IF_ERROR(ForEachInputLine(translate));
+    KINGLET_RETURN_IF_ERROR(
+        ForEachInputLine([&](std::string_view line, bool) { return translate(line); }));
   } else {
     KINGLET_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
     for (const std::string_view line : LinesOf(text)) KINGLET_RETURN_IF_ERROR(translate(line));

@@ -10,6 +10,7 @@
 
 #include "converters/texts/token_file.h"
 #include "tools/console.h"
+#include "tools/interrupt.h"
 
 namespace kinglet {
 namespace {
@@ -50,6 +51,7 @@ Status ReadPieces(int descriptor, const std::string& source,
                   const std::function<Status(std::string_view)>& sink) {
   const auto piece = std::make_unique<char[]>(kPieceSize);
   while (true) {
+    KINGLET_RETURN_IF_ERROR(WaitForInput(descriptor));
     const ssize_t got = ::read(descriptor, piece.get(), kPieceSize);
     if (got == 0) return Status();
     if (got > 0) {

@@ -29,7 +29,7 @@ Result<TokenSequence> ReadTextSequence(const std::string& path, const Vocabulary
                                        const ModelText* text);
 
 // Reads a descriptor to its end and passes the bytes of each read(2) to `sink`. `source` names the
-// input in messages.
+// input in messages. KINGLET_CANCELLED after Ctrl-C (tools/interrupt.h).
 Status ReadPieces(int descriptor, const std::string& source,
                   const std::function<Status(std::string_view)>& sink);
 

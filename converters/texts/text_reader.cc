@@ -1,34 +1,23 @@
 #include "converters/texts/text_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
 #include "converters/sources/input_file.h"
 #include "format/message_text.h"
+#include "runtime/special_words.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/white_space.h"
 
 namespace kinglet {
 namespace {
 
-constexpr std::string_view kUnknownWord = "<unk>";
-// Words for the end of a line: of training codes, of fairseq and OpenNMT, of speech toolkits, and
-// in a model of characters.
-constexpr std::array<std::string_view, 4> kLineEnds = {kEndOfLine, kSentenceEnd, "<sos/eos>", "\n"};
 // A limit for texts that may never end, such as standard input: 4 GiB of ids.
 constexpr size_t kMaxSequenceTokens = size_t{1} << 30;
 constexpr size_t kShownBytes = 64;
 // Of a byte order mark.
 constexpr TextSize kMarkSize = {0, 3, 1};
-
-std::optional<uint32_t> WordForLineEnd(const Vocabulary& vocabulary) {
-  for (const std::string_view word : kLineEnds) {
-    if (const std::optional<uint32_t> id = vocabulary.Find(word)) return id;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -43,10 +32,6 @@ std::string_view TypedWords::At(uint64_t position) const {
                        [](const Place& entry, uint64_t wanted) { return entry.position < wanted; });
   if (place == places_.end() || place->position != position) return {};
   return std::string_view(text_).substr(place->begin, place->bytes);
-}
-
-std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text) {
-  return text != nullptr ? text->unknown_id() : vocabulary.Find(kUnknownWord);
 }
 
 TextReader::TextReader(const Vocabulary& vocabulary, const ModelText* text, std::string source)

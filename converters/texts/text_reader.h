@@ -43,10 +43,6 @@ struct TokenSequence {
   std::optional<TextSize> size, first_size;
 };
 
-// The unknown word: what a SentencePiece model's unknown piece or else <unk> is. `text` may be
-// null.
-std::optional<uint32_t> UnknownWord(const Vocabulary& vocabulary, const ModelText* text);
-
 class TextReader {
  public:
   // Lines are cut as `text` says; null: words stand between white space (WordSplitter), unknown

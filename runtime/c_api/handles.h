@@ -13,6 +13,7 @@
 #include "kinglet/kinglet.h"
 #include "runtime/c_api/guard.h"
 #include "runtime/embedder.h"
+#include "runtime/generator.h"
 #include "runtime/model.h"
 #include "runtime/session.h"
 #include "runtime/state.h"
@@ -27,6 +28,10 @@ struct kinglet_session {
 
 struct kinglet_embedding {
   std::unique_ptr<kinglet::Embedder> embedder;
+};
+
+struct kinglet_generation {
+  kinglet::Generator generator;
 };
 
 struct kinglet_state {
@@ -51,6 +56,9 @@ Result<std::span<T>> ReadArray(const char* function, const char* name, T* array,
   KINGLET_ASSIGN_OR_RETURN(const size_t n, ReadCount(function, "count", count, sizeof *array));
   return std::span<T>(array, n);
 }
+
+// NULL: the defaults. Ranges are the session's to check.
+Result<DrawOptions> ReadDrawOptions(const char* function, const kinglet_draw_options* given);
 
 // Sets *id to the id of the word whose text is these `length` bytes. KINGLET_UNKNOWN_WORD.
 inline Status FindWord(const char* function, const Vocabulary& words, const char* text,

@@ -15,33 +15,46 @@ namespace {
 // words take a fraction of the time that they take one by one.
 constexpr uint32_t kWordsOfVector = 6;
 
-// log p of a word that the cache does not hold, or holds with a weight.
+// log p of a word that the cache holds with this weight; 0: it does not.
 template <class T>
 T LogProbabilityOf(const Distribution<T>& distribution, const ClusterView<T>& cluster, uint32_t id,
                    T weight) {
   return distribution.cache().MixedLogProbability(cluster.SoftmaxLogProbability(id), weight);
 }
 
-// The largest weight in the cache of a word of the set and the cluster, or 0.
+// A word of the set that the cache holds.
 template <class T>
-T HeaviestOfSet(Distribution<T>& distribution, const WordSet& set, size_t index) {
-  T heaviest{0};
+struct HeldWord {
+  uint32_t id;
+  T weight;
+};
+
+// Those of a cluster.
+template <class T>
+void FindHeldWords(Distribution<T>& distribution, const WordSet& set, size_t index,
+                   std::vector<HeldWord<T>>& held) {
+  held.clear();
   double compared = 0;
   distribution.cache().ForEachHeldOf(index, [&](uint32_t id, T weight) {
-    if (set.Contains(id)) heaviest = std::max(heaviest, weight);
+    if (set.Contains(id)) held.push_back({id, weight});
     ++compared;
   });
   distribution.work().arithmetic.others += compared;
-  return heaviest;
 }
 
-// Offers the words of the set in an open cluster that can be among the best.
+// Offers the words of the set in an open cluster that can be among the best: first those that the
+// cache holds, which its logits do not tell.
 template <class T>
 void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
-                     BestCandidates& best) {
+                     const std::vector<HeldWord<T>>& held, BestCandidates& best) {
   Distribution<T>& distribution = *stream.distribution;
+  const NeuralCacheMix<T>& cache = distribution.cache();
   const ClusterView<T> cluster = distribution.View(stream.frame, index);
   OperationTally& arithmetic = distribution.work().arithmetic;
+  for (const auto& [id, weight] : held) {
+    const T log_p = LogProbabilityOf(distribution, cluster, id, weight);
+    best.Offer({id, static_cast<double>(log_p)});
+  }
   const T lowest = -std::numeric_limits<T>::infinity();
   T least_logit = lowest, least_sum{0};
   const auto raise = [&] {
@@ -52,27 +65,22 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
     arithmetic += {2, 12, 12};
   };
   raise();
-  double words = 0, held = 0, compared = 0;
-  uint32_t n = 0;
+  uint32_t words = 0, compared = 0, n = 0;
   for (uint32_t begin = 0; begin < cluster.size; begin += n) {
     n = std::min(kSumBlock, cluster.size - begin);
     ++compared;
-    const bool may_have_best = !(cluster.block_sums[begin / kSumBlock] < least_sum);
+    if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
-      const T weight = distribution.cache().WeightOf(id);
-      if (weight == T{0}) {
-        if (!may_have_best) return;
-        if (least_logit != lowest) ++compared;
-        if (cluster.logits[id - cluster.first] < least_logit) return;
-      } else {
-        ++held;
-      }
+      ++compared;
+      if (cluster.logits[id - cluster.first] < least_logit) return;
+      if (cache.WeightOf(id) != T{0}) return;  // offered above
       ++words;
-      const T log_p = LogProbabilityOf(distribution, cluster, id, weight);
+      const T log_p = LogProbabilityOf(distribution, cluster, id, T{0});
       if (best.Offer({id, static_cast<double>(log_p)})) raise();
     });
   }
-  distribution.CountWords(words, held);
+  const auto of_cache = static_cast<double>(held.size());
+  distribution.CountWords(words + of_cache, of_cache);
   arithmetic.others += compared;
   if (index > 0) arithmetic += {0, 2, 0};  // log p of the cluster
 }
@@ -126,10 +134,13 @@ Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSe
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
   BestCandidates best(std::min(k, set.size()));
   const auto& clusters = distribution.plan().clusters;
+  std::vector<HeldWord<T>> held;
   for (size_t index = 0; index < clusters.size(); ++index) {
-    if (set.CountOf(clusters[index].first, clusters[index].size) == 0) continue;
+    if (!set.HasAnyOf(clusters[index].first, clusters[index].size)) continue;
+    FindHeldWords(distribution, set, index, held);
     if (index > 0) {
-      const T heaviest = HeaviestOfSet(distribution, set, index);
+      T heaviest{0};
+      for (const HeldWord<T>& word : held) heaviest = std::max(heaviest, word.weight);
       const auto can_skip = [&](T log_probability) {
         const T bound = UpperBound(distribution, log_probability, heaviest);
         return !best.CouldTake(static_cast<double>(bound));
@@ -138,7 +149,7 @@ Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSe
       KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
       if (can_skip(distribution.View(stream.frame, index).LargestLogProbability())) continue;
     }
-    OfferWordsOfSet(stream, index, set, best);
+    OfferWordsOfSet(stream, index, set, held, best);
   }
   return std::move(best).Sorted();
 }

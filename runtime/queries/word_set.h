@@ -26,13 +26,13 @@ class WordSet {
   void Add(uint32_t id) {
     uint64_t& word = words_[id / kBits];
     const uint64_t bit = uint64_t{1} << id % kBits;
-    size_ += (word & bit) == 0 ? 1 : 0;
+    size_ += static_cast<uint32_t>(~word >> id % kBits & 1);
     word |= bit;
   }
   void Remove(uint32_t id) {
     uint64_t& word = words_[id / kBits];
     const uint64_t bit = uint64_t{1} << id % kBits;
-    size_ -= (word & bit) != 0 ? 1 : 0;
+    size_ -= static_cast<uint32_t>(word >> id % kBits & 1);
     word &= ~bit;
   }
   bool Contains(uint32_t id) const { return (words_[id / kBits] >> id % kBits & 1) != 0; }
@@ -53,10 +53,25 @@ class WordSet {
       }
     }
   }
+  // Their number, and whether there are any.
   uint32_t CountOf(uint32_t first, uint32_t count) const {
     uint32_t n = 0;
     ForEachOf(first, count, [&n](uint32_t) { ++n; });
     return n;
+  }
+  bool HasAnyOf(uint32_t first, uint32_t count) const {
+    uint32_t next = first;
+    const uint32_t end = first + count;
+    for (; next < end && next % kBits != 0; ++next) {
+      if (Contains(next)) return true;
+    }
+    for (; end - next >= kBits; next += kBits) {
+      if (words_[next / kBits] != 0) return true;
+    }
+    for (; next < end; ++next) {
+      if (Contains(next)) return true;
+    }
+    return false;
   }
 
  private:

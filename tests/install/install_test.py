@@ -98,7 +98,8 @@ def main():
         headers = sorted(str(path.relative_to(prefix)) for path in (prefix / "include").rglob("*")
                          if path.is_file())
         expect(headers == ["include/kinglet/" + name for name in
-                           ("export.h", "kinglet.h", "kinglet.hpp", "status.h", "tree.h", "words.h")],
+                           ("export.h", "generation.h", "kinglet.h", "kinglet.hpp", "model.hpp",
+                            "queries.h", "status.h", "tree.h", "words.h")],
                f"installed headers: {headers}")
 
         model, text = work / "model.kgl", work / "text.txt"

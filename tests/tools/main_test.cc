@@ -23,7 +23,7 @@ TEST_F(MainTest, HelpAndVersionSucceed) {
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_EQ(help.error, "");
   for (const std::string name : {"convert", "score", "predict", "count", "bench", "embed",
-                                 "inspect", "verify", "tokenize", "tune-cache"}) {
+                                 "inspect", "verify", "tokenize", "tune-cache", "generate"}) {
     EXPECT_NE(help.out.find(name), std::string::npos);
     const Outcome own = folder_.Run(name + " --help");
     EXPECT_EQ(own.exit_status, 0);
@@ -57,6 +57,21 @@ TEST_F(MainTest, WrongCommandLinesAreUsageErrors) {
                                 "score m.kgl --ids ids.txt --empty-cache sometimes",
                                 "predict m.kgl --top 0",
                                 "predict m.kgl --top -1",
+                                "generate",
+                                "generate m.kgl --tokens 0",
+                                "generate m.kgl --streams 0",
+                                "generate m.kgl --seed -1",
+                                "generate m.kgl --seed 18446744073709551616",
+                                "generate m.kgl --temperature -1",
+                                "generate m.kgl --temperature nan",
+                                "generate m.kgl --temperature inf",
+                                "generate m.kgl --top-k -1",
+                                "generate m.kgl --top-p 0",
+                                "generate m.kgl --top-p -0.5",
+                                "generate m.kgl --top-p 1.0001",
+                                "generate m.kgl --top-p nan",
+                                "generate m.kgl --stop ''",
+                                "generate m.kgl --prompt the --ids ids.txt",
                                 "inspect",
                                 "inspect m.kgl m.kgl",
                                 "verify",

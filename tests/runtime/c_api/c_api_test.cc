@@ -39,6 +39,9 @@ INSTANTIATE_TEST_SUITE_P(
     CApi, StrictC11,
     testing::Values(
         CTest{"Embeddings", TestEmbeddings}, CTest{"EmbeddingErrors", TestEmbeddingErrors},
+        CTest{"AllTexts", TestAllTexts}, CTest{"SpecialTokens", TestSpecialTokens},
+        CTest{"DrawOptions", TestDrawOptions}, CTest{"Draws", TestDraws},
+        CTest{"Generation", TestGeneration}, CTest{"GenerationErrors", TestGenerationErrors},
         CTest{"LaneQueries", TestLaneQueries}, CTest{"LaneQueryErrors", TestLaneQueryErrors},
         CTest{"Library", TestLibrary}, CTest{"ModelOptions", TestModelOptions},
         CTest{"ModelsOpen", TestModelsOpen}, CTest{"ModelsAnswer", TestModelsAnswer},

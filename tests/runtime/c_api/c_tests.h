@@ -36,8 +36,13 @@ test_bytes TestModel(enum test_model which);
 // Writes these bytes to a temporary file. The caller removes it.
 const char* TestFile(test_bytes bytes);
 
+const char* TestAllTexts(void);
+const char* TestDrawOptions(void);
+const char* TestDraws(void);
 const char* TestEmbeddings(void);
 const char* TestEmbeddingErrors(void);
+const char* TestGeneration(void);
+const char* TestGenerationErrors(void);
 const char* TestLaneQueries(void);
 const char* TestLaneQueryErrors(void);
 const char* TestLibrary(void);
@@ -58,6 +63,7 @@ const char* TestWordQueryErrors(void);
 const char* TestWork(void);
 const char* TestNotFinite(void);
 const char* TestSources(void);
+const char* TestSpecialTokens(void);
 const char* TestSourceErrors(void);
 const char* TestTokenize(void);
 const char* TestTokenizeErrors(void);

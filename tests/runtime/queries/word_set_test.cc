@@ -22,6 +22,11 @@ TEST(WordSet, HasEachWordOnceInTheOrderOfIds) {
   EXPECT_EQ(WordsOf(set, 65, 62), std::vector<uint32_t>());
   EXPECT_EQ(WordsOf(set, 130, 0), std::vector<uint32_t>());
   EXPECT_EQ(set.CountOf(64, 66), 3u);
+  EXPECT_TRUE(set.HasAnyOf(1, 63));
+  EXPECT_FALSE(set.HasAnyOf(1, 62));
+  EXPECT_FALSE(set.HasAnyOf(65, 62));
+  EXPECT_TRUE(set.HasAnyOf(128, 2));
+  EXPECT_FALSE(set.HasAnyOf(0, 0));
   set.Remove(63);
   set.Remove(62);
   EXPECT_EQ(set.size(), 4u);
