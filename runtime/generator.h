@@ -53,7 +53,8 @@ class Generator {
   Result<bool> Next();
 
  private:
-  Generator(std::unique_ptr<Session> session, StreamText text, const GenerationOptions& options);
+  Generator(std::unique_ptr<Session> session, const StreamText& text,
+            const GenerationOptions& options);
   Status Begin();
   void Take(uint32_t stream, uint32_t id);
 
