@@ -49,7 +49,8 @@ class Generator {
   const std::vector<Stream>& streams() const { return streams_; }
   // Draws a word for every stream that has not ended. Returns whether any goes on. Errors: those of
   // Session::Draw and of steps, after which no stream has a further word; KINGLET_INVALID_ARGUMENT
-  // if nothing was fed and no word begins a text of this model.
+  // if nothing was fed and no word begins a text of this model. After std::bad_alloc streams may
+  // lack a word.
   Result<bool> Next();
 
  private:
