@@ -13,9 +13,9 @@
 namespace kinglet {
 
 struct WordChoice {
-  std::optional<std::string> prefix;  // words begin so
-  std::string allowed;                // path of a file that names them, one a line; empty: all
-  std::optional<uint32_t> left_out;   // not this one
+  std::optional<std::string> prefix = std::nullopt;  // words begin so
+  std::string allowed = {};  // path of a file that names them, one a line; empty: all
+  std::optional<uint32_t> left_out = std::nullopt;  // not this one
 };
 
 // Nothing if all words are. Errors: KINGLET_UNSUPPORTED for a model of ids; KINGLET_NOT_FOUND and

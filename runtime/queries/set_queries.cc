@@ -71,7 +71,7 @@ void OfferWordsOfSet(QueriedStream<T>& stream, size_t index, const WordSet& set,
     ++compared;
     if (cluster.block_sums[begin / kSumBlock] < least_sum) continue;
     set.ForEachOf(cluster.first + begin, n, [&](uint32_t id) {
-      ++compared;
+      compared += least_logit != lowest ? 1 : 0;
       if (cluster.logits[id - cluster.first] < least_logit) return;
       if (cache.WeightOf(id) != T{0}) return;  // offered above
       ++words;
