@@ -7,6 +7,7 @@
 
 #include "converters/texts/text_reader.h"
 #include "format/message_text.h"
+#include "runtime/special_words.h"
 #include "tools/words.h"
 
 namespace kinglet {
