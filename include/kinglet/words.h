@@ -86,7 +86,8 @@ KINGLET_API kinglet_status kinglet_session_next_characters(kinglet_session* sess
 // For entropy coders: the integers below 2^32 that belong to word `id`, from *low up to but not
 // including *high. Every word has at least one, all words together have all of them in the order of
 // ids, and beyond that they are shared out in proportion to the words' probabilities divided by
-// their sum: within 2^-16 of it, and the same to the last bit wherever the probabilities are.
+// their sum, but for roundings of the model's own type. Wherever the model's numbers are the same,
+// so are the intervals.
 // Errors: KINGLET_ID_OUT_OF_RANGE.
 KINGLET_API kinglet_status kinglet_session_interval(kinglet_session* session, uint32_t lane,
                                                     uint32_t id, uint64_t* low, uint64_t* high);
