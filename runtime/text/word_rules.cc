@@ -167,7 +167,7 @@ class WikiTextCutter {
   }
   bool IsKind(size_t unit, Unit::Kind kind) const { return units_[unit].kind == kind; }
 
-  // Whether the full stop behind units [begin, end) belongs to them. `last`: it ends the line; there
+  // Whether the full stop behind units [begin, end) is theirs. `last`: it ends the line. There
   // WikiText keeps that of "U.S." and of "B.", but not that of "etc".
   bool KeepsStop(size_t begin, size_t end, bool last) const {
     const std::string_view word = text_.substr(Place(begin), Place(end) - Place(begin));
