@@ -15,12 +15,9 @@ uint64_t SeedOfStream(uint64_t seed, uint32_t stream) {
   return Digest64(std::as_bytes(std::span<const uint64_t>(key)));
 }
 
-Generator::Generator(std::unique_ptr<Session> session, StreamText text,
+Generator::Generator(std::unique_ptr<Session> session, const StreamText& text,
                      const GenerationOptions& options)
-    : session_(std::move(session)),
-      options_(options),
-      streams_(options.streams),
-      texts_(1, std::move(text)) {}
+    : session_(std::move(session)), options_(options), streams_(options.streams), texts_(1, text) {}
 
 Result<Generator> Generator::Create(const std::shared_ptr<const Model>& model,
                                     const GenerationOptions& options) {

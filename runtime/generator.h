@@ -49,11 +49,13 @@ class Generator {
   const std::vector<Stream>& streams() const { return streams_; }
   // Draws a word for every stream that has not ended. Returns whether any goes on. Errors: those of
   // Session::Draw and of steps, after which no stream has a further word; KINGLET_INVALID_ARGUMENT
-  // if nothing was fed and no word begins a text of this model.
+  // if nothing was fed and no word begins a text of this model. After std::bad_alloc streams may
+  // lack a word.
   Result<bool> Next();
 
  private:
-  Generator(std::unique_ptr<Session> session, StreamText text, const GenerationOptions& options);
+  Generator(std::unique_ptr<Session> session, const StreamText& text,
+            const GenerationOptions& options);
   Status Begin();
   void Take(uint32_t stream, uint32_t id);
 

@@ -103,15 +103,18 @@ class TreeWalk {
     uint32_t node;
   };
 
-  // Gives lanes that are free the node that was found last, or else the next beginning.
+  // Gives lanes that are free the node that was found last, or else the next beginning: few at a
+  // time, so that branches of these can fill lanes too, and few states wait.
   Status FillLanes() {
     lanes_.clear();
+    size_t roots = 1 + next_.size() / 8;
     for (uint32_t lane = 0; lane < next_.size(); ++lane) {
       if (!next_[lane] && !waiting_.empty()) {
         KINGLET_RETURN_IF_ERROR(session_.Restore(waiting_.back().before, lane));
         next_[lane] = waiting_.back().node;
         waiting_.pop_back();
-      } else if (!next_[lane] && NextRoot()) {
+      } else if (!next_[lane] && roots > 0 && NextRoot()) {
+        --roots;
         KINGLET_RETURN_IF_ERROR(session_.Reset(lane));
         next_[lane] = root_++;
       }

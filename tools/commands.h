@@ -30,7 +30,9 @@ Command AddInspect(Arguments& program);
 Command AddVerify(Arguments& program);
 Command AddTranslate(Arguments& program);
 Command AddTokenize(Arguments& program);
+Command AddFilter(Arguments& program);
 Command AddTuneCache(Arguments& program);
+Command AddRescore(Arguments& program);
 
 }  // namespace kinglet
 

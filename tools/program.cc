@@ -28,7 +28,8 @@ Program::Program() : arguments("Convert, run and inspect compressed language mod
   commands = {AddConvert(arguments),   AddScore(arguments),    AddPredict(arguments),
               AddGenerate(arguments),  AddCount(arguments),    AddBench(arguments),
               AddEmbed(arguments),     AddInspect(arguments),  AddVerify(arguments),
-              AddTranslate(arguments), AddTokenize(arguments), AddTuneCache(arguments)};
+              AddTranslate(arguments), AddTokenize(arguments), AddRescore(arguments),
+              AddFilter(arguments),    AddTuneCache(arguments)};
 }
 
 std::vector<std::string> CommandNames(const Program& program) {

@@ -13,12 +13,16 @@ constexpr size_t kMaxLanes = 65536;
 
 }  // namespace
 
-void AddModelOptions(Arguments& arguments, RunOptions& options) {
+void AddModelChoice(Arguments& arguments, RunOptions& options) {
   arguments.Add("M.kgl", options.model, "model file").Required().Called("");
   // All backend names are accepted here; Model::Open refuses those that this build lacks.
   arguments.Add("--backend", options.backend, "what computes")
       .OneOf({"ref", "ref64", "cpu", "cuda"})
       .ShowDefault();
+}
+
+void AddModelOptions(Arguments& arguments, RunOptions& options) {
+  AddModelChoice(arguments, options);
   arguments.AddFlag("--json", options.json, "print JSON Lines");
 }
 
@@ -29,13 +33,17 @@ void AddThreads(Arguments& arguments, size_t& threads) {
       .ShowDefault();
 }
 
-void AddRunOptions(Arguments& arguments, RunOptions& options) {
-  AddModelOptions(arguments, options);
+void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes) {
   AddThreads(arguments, options.threads);
-  arguments.Add("--lanes", options.lanes, "run N replicas and require identical results")
+  arguments.Add("--lanes", options.lanes, lanes)
       .Between(size_t{1}, kMaxLanes)
       .Called("N")
       .ShowDefault();
+}
+
+void AddRunOptions(Arguments& arguments, RunOptions& options) {
+  AddModelOptions(arguments, options);
+  AddTeamOptions(arguments, options, "run N replicas and require identical results");
 }
 
 Result<std::shared_ptr<const Model>> OpenModel(const RunOptions& options) {

@@ -21,6 +21,10 @@ struct RunOptions {
   bool json = false;
 };
 
+// Declares M.kgl and --backend. `options` outlives the parsing.
+void AddModelChoice(Arguments& arguments, RunOptions& options);
+// Declares --threads and --lanes, whose help is `lanes`. `options` outlives the parsing.
+void AddTeamOptions(Arguments& arguments, RunOptions& options, const std::string& lanes);
 // Declares M.kgl, --backend and --json. `options` outlives the parsing.
 void AddModelOptions(Arguments& arguments, RunOptions& options);
 // Declares --threads.

@@ -58,7 +58,8 @@ KINGLET_API void kinglet_generation_destroy(kinglet_generation* generation);
 // when all had ended before. A stream ends after as many tokens as wanted, with the model's end
 // token, and where its text reaches the stop text.
 // Errors: those of kinglet_session_draw and kinglet_session_step; KINGLET_INVALID_ARGUMENT (nothing
-// was fed, and no word begins a text of this model).
+// was fed, and no word begins a text of this model). After KINGLET_OUT_OF_MEMORY streams may lack a
+// word: destroy the generation.
 KINGLET_API kinglet_status kinglet_generation_next(kinglet_generation* generation, int32_t* more);
 
 // *out becomes 1 if the stream has ended, else 0.

@@ -38,6 +38,7 @@
 #include "kinglet/generation.h"
 #include "kinglet/queries.h"
 #include "kinglet/status.h"
+#include "kinglet/tree.h"
 #include "kinglet/words.h"
 
 #ifdef __cplusplus

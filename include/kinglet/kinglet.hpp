@@ -312,6 +312,14 @@ class Session {
         kinglet_session_sample_lanes(get(), lanes, seeds, count, temperature, out.data());
     return ResultOf(status, std::move(out));
   }
+  // The log-probability of each of a tree's `count` nodes; see kinglet_session_score_tree.
+  Result<std::vector<double>> ScoreTree(const uint32_t* parents, const uint32_t* ids,
+                                        size_t count) {
+    std::vector<double> out(count);
+    const kinglet_status status =
+        kinglet_session_score_tree(get(), parents, ids, count, out.data(), nullptr);
+    return ResultOf(status, std::move(out));
+  }
   // Computes what later queries about these lanes will read; see kinglet_session_compute_lanes.
   Status ComputeLanes(const uint32_t* lanes, size_t count) {
     return StatusOf(kinglet_session_compute_lanes(get(), lanes, count));

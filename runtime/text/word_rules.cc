@@ -18,7 +18,7 @@ bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 bool IsAsciiLetter(char c) { return IsUpper(c) || (c >= 'a' && c <= 'z'); }
 
 // What stands alone wherever it occurs: of ASCII, and beyond it punctuation and
-constexpr std::string_view kMarksAlone = "\"()[]{};:!?,$%#*=+/\\|~^`&";
+constexpr std::string_view kMarksAlone = "\"()[]{};:!?,$%#*=+/\\|~^&";
 // signs, currencies, arrows, shapes and emoji.
 constexpr std::array<CodeRange, 12> kAloneSymbols = {{{0xA2, 0xA6},
                                                       {0xA8, 0xA9},
@@ -34,14 +34,17 @@ constexpr std::array<CodeRange, 12> kAloneSymbols = {{{0xA2, 0xA6},
                                                       {0x1F000, 0x1FAFF}}};
 // What may follow the apostrophe that closes a quotation.
 constexpr std::string_view kClosing = "\".,;:!?)]}";
-// What shows, where it stands alone, that a line was cut before.
+// What shows, where it stands alone, that a line may have been cut before.
 constexpr std::array<std::string_view, 13> kSigns = {",", ".", "(",   ")",   "\"",  "=",    ";",
                                                      ":", "'", "@-@", "@,@", "@.@", "<unk>"};
-// Words that keep their full stop inside a sentence.
+// Words that keep their full stop but at a line's end.
 constexpr std::array<std::string_view, 36> kAbbreviations = {
     "Mr", "Mrs", "Ms",  "Dr",  "Prof", "St",   "Sr",  "Jr",  "Rev", "Gen",  "Col", "Capt",
     "Lt", "Sgt", "Gov", "Sen", "Rep",  "Hon",  "Inc", "Ltd", "Co",  "Corp", "vs",  "v",
     "No", "Nos", "Vol", "Mt",  "Op",   "Bros", "pp",  "etc", "cf",  "al",   "Maj", "Adm"};
+
+// Letters behind the full stop in "Ph.D." and "p.m.", not of "example.org".
+constexpr size_t kLongestDotted = 2;
 
 // What follows an apostrophe that belongs to the word before it: a word of a text that was cut.
 constexpr std::array<std::string_view, 7> kEndings = {"t", "s", "re", "ve", "ll", "d", "m"};
@@ -97,9 +100,7 @@ class WikiTextCutter {
 
   void CutText() {
     const std::vector<Word> words = SplitAtSpaces(text_);
-    const bool already = std::any_of(words.begin(), words.end(), [&](const Word& word) {
-      return Contains(kSigns, text_.substr(word.begin, word.end - word.begin));
-    });
+    const bool already = WasCut(words);
     size_t quotes_end = words.size();  // no word from here on closes a quotation
     while (!already && quotes_end > 0 && !ClosesQuotation(words[quotes_end - 1])) quotes_end -= 1;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -114,6 +115,32 @@ class WikiTextCutter {
   }
 
  private:
+  // Whether the text was cut before: a sign stands alone, and no mark stands beside a letter.
+  bool WasCut(const std::vector<Word>& words) {
+    bool sign = false;
+    for (const Word& word : words) {
+      if (Contains(kSigns, text_.substr(word.begin, word.end - word.begin))) {
+        sign = true;
+        continue;
+      }
+      ReadUnits(word);
+      for (size_t i = 0; units_.size() > 1 && i < units_.size(); ++i) {
+        if (IsKind(i, Unit::Kind::kAlone) && !JoinsDigits(i)) return false;
+      }
+    }
+    return sign;
+  }
+
+  void ReadUnits(const Word& word) {
+    units_.clear();
+    end_ = word.end;
+    for (size_t at = word.begin; at < word.end;) {
+      const size_t end = at + UnitLength(text_.substr(at, word.end - at));
+      units_.push_back({at, end, KindOf(text_.substr(at, end - at))});
+      at = end;
+    }
+  }
+
   void Put(size_t begin, size_t end) {
     if (begin >= end) return;
     AppendToken(kNoPieceId, static_cast<uint32_t>(begin), static_cast<uint32_t>(end),
@@ -140,12 +167,15 @@ class WikiTextCutter {
   }
   bool IsKind(size_t unit, Unit::Kind kind) const { return units_[unit].kind == kind; }
 
-  // Whether the full stop behind units [begin, end) belongs to them inside a line.
-  bool KeepsStop(size_t begin, size_t end) const {
+  // Whether the full stop behind units [begin, end) belongs to them. `last`: it ends the line;
+  // there WikiText keeps that of "U.S." and of "B.", but not that of "etc".
+  bool KeepsStop(size_t begin, size_t end, bool last) const {
     const std::string_view word = text_.substr(Place(begin), Place(end) - Place(begin));
     const bool initial = word.size() == 1 && IsUpper(word[0]);
-    const bool dotted = word.find('.') != word.npos && !IsDigit(word.back());
-    return initial || dotted || Contains(kAbbreviations, word);
+    const size_t dot = word.rfind('.');
+    const bool dotted =
+        dot != word.npos && dot + kLongestDotted >= word.size() - 1 && !IsDigit(word.back());
+    return initial || dotted || (!last && Contains(kAbbreviations, word));
   }
 
   bool JoinsDigits(size_t i) const {
@@ -163,13 +193,7 @@ class WikiTextCutter {
   // A word is runs of units between those that stand alone. Each run is cut as if it were a word of
   // its own, and so another cut changes nothing.
   void CutWord(const Word& word, bool last) {
-    units_.clear();
-    end_ = word.end;
-    for (size_t at = word.begin; at < word.end;) {
-      const size_t end = at + UnitLength(text_.substr(at, word.end - at));
-      units_.push_back({at, end, KindOf(text_.substr(at, end - at))});
-      at = end;
-    }
+    ReadUnits(word);
     size_t last_run = units_.size();  // begins no earlier than here
     while (last_run > 0 && (IsKind(last_run - 1, Unit::Kind::kAlone) || First(last_run - 1) == '.'))
       last_run -= 1;
@@ -217,7 +241,7 @@ class WikiTextCutter {
         from = alone ? i + 1 : i;  // what follows keeps it: 's, 't
       }
     }
-    const size_t kept = !last && KeepsStop(from, stop) ? end : stop;
+    const size_t kept = KeepsStop(from, stop, last) ? end : stop;
     Put(Place(from), Place(kept));
     Put(Place(kept), Place(end));
   }

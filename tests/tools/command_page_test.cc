@@ -59,9 +59,12 @@ void WriteFiles(const CommandFolder& folder) {
   folder.WriteModel("classifier.kgl", TinyClassifier({}));
   folder.Write("ids.txt", "0 1 2 3 4 5 6\n");
   folder.Write("text.txt", "the w3 w4 unheard\nw5 the w7 w9\n");
+  folder.Write("documents.jsonl", "{\"text\":\"the w3\\nw4\"}\n");
   folder.Write("source.txt", "s4 s5 s6\n");
   folder.Write("source_ids.txt", "4 5 6\n");
   folder.Write("pairs.txt", "1 12 0 ||| 2 5 16 3\n7 ||| 2 3\n");
+  folder.Write("nbest.tsv", "u\t-1\tthe w3\nu\t-2\tthe w4\nv\t-1\tw5\n");
+  folder.Write("said.tsv", "u\tthe w4\nv\tw5\n");
   folder.Write("lists.txt", "3 9 3\n5\n0 1\n");
   const std::string damaged = folder.Read("model.kgl");
   folder.Write("damaged.kgl", damaged.substr(0, damaged.size() - 1));

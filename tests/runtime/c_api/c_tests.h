@@ -67,6 +67,8 @@ const char* TestSpecialTokens(void);
 const char* TestSourceErrors(void);
 const char* TestTokenize(void);
 const char* TestTokenizeErrors(void);
+const char* TestTrees(void);
+const char* TestTreeErrors(void);
 const char* TestStates(void);
 const char* TestStateBytes(void);
 const char* TestStateErrors(void);

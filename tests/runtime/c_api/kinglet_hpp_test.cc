@@ -244,6 +244,12 @@ TEST(KingletHpp, LanesAndStates) {
   EXPECT_NE(*session.LogProbabilities(0), *session.LogProbabilities(1));
   ASSERT_TRUE(session.Fork(0, 1).ok());
   EXPECT_EQ(*session.LogProbabilities(0), *session.LogProbabilities(1));
+  const uint32_t parents[] = {KINGLET_NO_PARENT, 0};
+  Session tree = std::move(*Session::Create(model, options));
+  const std::vector<double> values = *tree.ScoreTree(parents, ids, 2);
+  ASSERT_TRUE(tree.Step(4).ok());
+  EXPECT_EQ(values, (std::vector<double>{0, *tree.LogProbability(5)}));
+  EXPECT_EQ(tree.ScoreTree(ids, ids, 2).status().code(), KINGLET_INVALID_ARGUMENT);
 
   const State first = *session.Save(0);
   ASSERT_TRUE(session.Cancel().ok());

@@ -178,6 +178,34 @@ class WordPieces:
                 yield line, mine, dict(wanted)
 
 
+def with_unused(model):
+    """The bytes of a model with every fifth longer piece of type 5, UNUSED: those are taken apart."""
+    def varint(place):
+        value = shift = 0
+        while True:
+            byte = model[place]
+            value |= (byte & 0x7F) << shift
+            place, shift = place + 1, shift + 7
+            if byte < 0x80:
+                return value, place
+
+    out, place, count = b"", 0, 0
+    while place < len(model):
+        begin = place
+        size, place = varint(place + 1)  # every member of a ModelProto has a length
+        body = model[place:place + size]
+        place += size
+        longer = model[begin] == 0x0A and body[1] > 4
+        count += longer
+        if longer and count % 5 == 0:
+            body += b"\x18\x05"  # the last value of a member counts
+            assert len(body) < 0x80
+            out += b"\x0A" + bytes([len(body)]) + body
+        else:
+            out += model[begin:place]
+    return out
+
+
 def train(folder, lines):
     """Every kind of model, by name; `lines` are sentences."""
     models = {}
@@ -206,6 +234,14 @@ def train(folder, lines):
         sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_prefix=path,
                                                  **{**common, **options})
         models["SentencePiece " + name] = SentencePieces(path + ".model")
+
+    for kind in ("unigram", "BPE"):
+        path = os.path.join(folder, kind + "-unused.model")
+        with open(os.path.join(folder, kind + "-nmt_nfkc.model"), "rb") as file:
+            model = with_unused(file.read())
+        with open(path, "wb") as file:
+            file.write(model)
+        models[f"SentencePiece {kind}, unused pieces"] = SentencePieces(path)
 
     codes = os.path.join(folder, "codes")
     with open(codes, "w", encoding="utf-8") as file:

@@ -40,7 +40,11 @@ TEST(WordRules, WikiTextCutsPunctuationOnce) {
       {"wait...what..", "wait ... what .."},
       {"\u201CIt\u2019s R&B,\u201D he said.", "\u201C It \u2019 s R & B , \u201D he said ."},
       {"1990\u20131995 (\u00A35, 20\u00B0)", "1990 \u2013 1995 ( \u00A3 5 , 20 \u00B0 )"},
-      {"the U.S.\u201D", "the U.S . \u201D"},
+      {"the U.S.\u201D", "the U.S. \u201D"},
+      {"at 5 p.m.", "at 5 p.m."},
+      {"so x = 3, he said : 'yes'", "so x = 3 , he said : ' yes '"},
+      {"example.org.", "example.org ."},
+      {"beans etc.", "beans etc ."},
       {"\xE2\x80 caf\u00E9\xC3.", "\xE2\x80 caf\u00E9\xC3 ."},
       {"-a- \xC3\xA9-b", "-a- \xC3\xA9 @-@ b"},
       {"", ""}};
