@@ -246,9 +246,8 @@ class Model:
             with self.session(empty_cache=empty_cache) as session:
                 return scoring.score_streams(self, session, [stream])[0]
         with self._idle_lock:
-            session = self._idle.pop() if self._idle else None
-        if session is None:
-            session = self.session(empty_cache=empty_cache)
+            idle = self._idle.pop() if self._idle else None
+        session = idle or self.session(empty_cache=empty_cache)
         score = scoring.score_streams(self, session, [stream])[0]
         with self._idle_lock:
             self._idle.append(session)
