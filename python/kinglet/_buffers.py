@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from kinglet.errors import InvalidArgument
 
@@ -15,7 +15,7 @@ else:
     Uint32s = Floats = array.array
 
 Ids = Iterable[int]
-TextOrIds = Union[str, Iterable[int]]
+TextOrIds = str | Iterable[int]
 
 MAX_UINT32 = 0xFFFFFFFF
 
@@ -56,7 +56,7 @@ def zeros(kind: str, count: int) -> Any:
 
 
 def utf8(text: str, name: str = "text") -> bytes:
-    """A text's bytes; those that were no UTF-8 and read with `surrogateescape` become themselves."""
+    """A text as bytes; those that `surrogateescape` kept become themselves again."""
     if not isinstance(text, str):
         hint = "; decode it: data.decode('utf-8', 'surrogateescape')"
         raise TypeError(

@@ -86,8 +86,8 @@ class Work(ctypes.Structure):
 
 
 # Each function without "kinglet_": what it returns, then its arguments, a letter each.
-# p: an address (a handle or an array); s: bytes; i: int32; u: uint32; q: uint64; d: double; f: float;
-# v: nothing. tests/python/binding_test.py compares the table with the headers.
+# p: an address (a handle or an array); s: bytes; i: int32; u: uint32; q: uint64; d: double;
+# f: float; v: nothing. tests/python/binding_test.py compares the table with the headers.
 SIGNATURES = {
     "abi_version": "u:",
     "version_string": "s:",

@@ -15,7 +15,6 @@ import re
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import Optional, Union
 
 from kinglet.errors import Error, Unsupported
 from kinglet.model import Model as _Network
@@ -76,22 +75,22 @@ class _Node:
 
     __slots__ = ("before", "hash", "id", "saved")
 
-    def __init__(self, before: Optional[_Node], id: int) -> None:
+    def __init__(self, before: _Node | None, id: int) -> None:
         self.before = before
         self.id = id
         self.hash: int = hash((before.hash if before is not None else 0, id))
-        self.saved: Optional[_Saved] = None
+        self.saved: _Saved | None = None
 
     def ids(self) -> list[int]:
         found = []
-        node: Optional[_Node] = self
+        node: _Node | None = self
         while node is not None:
             found.append(node.id)
             node = node.before
         return found[::-1]
 
 
-def _same(a: Optional[_Node], b: Optional[_Node]) -> bool:
+def _same(a: _Node | None, b: _Node | None) -> bool:
     while a is not b:
         if a is None or b is None or a.hash != b.hash or a.id != b.id:
             return False
@@ -105,7 +104,7 @@ class State:
     __slots__ = ("_node",)
 
     def __init__(self) -> None:
-        self._node: Optional[_Node] = None
+        self._node: _Node | None = None
 
     def _ids(self) -> list[int]:
         return [] if self._node is None else self._node.ids()
@@ -149,7 +148,7 @@ class State:
         raise TypeError("State: expected no pickling, as of KenLM's; pickle the words instead")
 
 
-def _bytes(text: Union[str, bytes]) -> bytes:
+def _bytes(text: str | bytes) -> bytes:
     if isinstance(text, bytes):
         return text
     if isinstance(text, str):
@@ -163,7 +162,7 @@ class Model:
     __slots__ = ("__weakref__", "_at", "_begin", "_end", "_lock", "_network", "_path", "_pid",
                  "_session", "_start", "_unknown")
 
-    def __init__(self, path: Union[str, bytes], config: Optional[Config] = None) -> None:
+    def __init__(self, path: str | bytes, config: Config | None = None) -> None:
         self._path = os.path.abspath(_bytes(path))
         try:
             self._network = _Network(os.fsdecode(self._path))
@@ -178,8 +177,8 @@ class Model:
         self._start = _Node(None, self._begin)
         self._lock = threading.RLock()
         self._pid = 0
-        self._session: Optional[Session] = None
-        self._at: Optional[_Node] = None
+        self._session: Session | None = None
+        self._at: _Node | None = None
 
     @property
     def path(self) -> bytes:
@@ -200,11 +199,11 @@ class Model:
     def __deepcopy__(self, memo: object) -> Model:
         return type(self)(self._path)
 
-    def __contains__(self, word: Union[str, bytes]) -> bool:
+    def __contains__(self, word: str | bytes) -> bool:
         found = self._find(_bytes(word))
         return found is not None and found != self._unknown
 
-    def _find(self, word: bytes) -> Optional[int]:
+    def _find(self, word: bytes) -> int | None:
         if word == b"<s>":
             return self._begin
         if word == b"</s>":
@@ -233,7 +232,7 @@ class Model:
         if self._at is not None and self._at.saved is None:
             self._at.saved = session.save()  # it will be asked again: hosts try several words
         steps: list[_Node] = []
-        at: Optional[_Node] = node
+        at: _Node | None = node
         while at is not None and at is not self._at and at.saved is None:
             steps.append(at)
             at = at.before
@@ -248,7 +247,7 @@ class Model:
         self._at = node
         return session
 
-    def _score(self, node: Optional[_Node], word: bytes) -> tuple[float, _Node, bool]:
+    def _score(self, node: _Node | None, word: bytes) -> tuple[float, _Node, bool]:
         """log10 of the word after a history (None: a sentence's beginning), and what follows."""
         before = self._start if node is None else node
         if word == b"<s>":
@@ -259,11 +258,11 @@ class Model:
         return value, _Node(before, id), word not in self
 
     @staticmethod
-    def _words(sentence: Union[str, bytes]) -> list[bytes]:
+    def _words(sentence: str | bytes) -> list[bytes]:
         return [word for word in _BLANKS.split(_bytes(sentence).split(b"\0")[0]) if word]
 
     def full_scores(
-        self, sentence: Union[str, bytes], bos: bool = True, eos: bool = True
+        self, sentence: str | bytes, bos: bool = True, eos: bool = True
     ) -> Iterator[tuple[float, int, bool]]:
         """For each word, and the end, its log10 probability, 1, and whether it is unknown."""
         if not bos:
@@ -273,11 +272,11 @@ class Model:
             value, node, oov = self._score(node, word)
             yield value, 1, oov
 
-    def score(self, sentence: Union[str, bytes], bos: bool = True, eos: bool = True) -> float:
+    def score(self, sentence: str | bytes, bos: bool = True, eos: bool = True) -> float:
         """The log10 probability of a sentence."""
         return float(sum((value for value, _, _ in self.full_scores(sentence, bos, eos)), 0.0))
 
-    def perplexity(self, sentence: Union[str, bytes]) -> float:
+    def perplexity(self, sentence: str | bytes) -> float:
         """10 ** (-score / (words + 1))."""
         words = len(self._words(sentence)) + 1
         return float(10.0 ** (-self.score(sentence) / words))

@@ -88,7 +88,8 @@ def arguments(path):
     refused(TypeError, lambda: session.step("the"))
     assert session.position() == 1
     for wrong in (math.nan, math.inf, -1.0):
-        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.sample(1, wrong), "temperature")
+        refused(kinglet.InvalidArgument, lambda wrong=wrong: session.sample(1, wrong),
+                "temperature")
         refused(kinglet.InvalidArgument, lambda wrong=wrong: session.draw(1, temperature=wrong))
     refused(kinglet.InvalidArgument, lambda: session.top_p(math.nan))
     refused(kinglet.InvalidArgument, lambda: session.step_lanes([0, 0], [1, 1]))
@@ -98,7 +99,8 @@ def arguments(path):
     refused(kinglet.InvalidArgument, lambda: model.session(empty_cache="no"), "normalised")
     refused(TypeError, lambda: session.log_probabilities(out=bytearray(8)), "float32")
     refused(TypeError, lambda: session.log_probabilities(out=array.array("d", [0.0] * 40000)))
-    refused(kinglet.InvalidArgument, lambda: session.log_probabilities(out=array.array("f", [0.0])))
+    refused(kinglet.InvalidArgument,
+            lambda: session.log_probabilities(out=array.array("f", [0.0])))
     every = session.log_probabilities()
     assert len(every) == len(model.vocabulary)
     best = session.top_k(len(every) + 5)

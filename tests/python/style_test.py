@@ -10,7 +10,7 @@ PYTHON = ROOT / "python"
 CHECKS = {
     "ruff": ["check", "--no-cache", "--config", "pyproject.toml", "kinglet", "../examples/python",
              "../tests/python", "../bench/python_calls"],
-    "mypy": ["--strict", "--cache-dir", "/dev/null", "--python-version", "3.10", "kinglet",
+    "mypy": ["--strict", "--cache-dir", "/dev/null", "--config-file", "pyproject.toml", "kinglet",
              "../examples/python/curves.py"],
 }
 
