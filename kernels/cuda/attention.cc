@@ -77,19 +77,25 @@ std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
   return {MakeStep(ScoreSlots{{attention, scores}}), MakeStep(WeighValues{{attention, scores}})};
 }
 
-// The columns [key_size, window] as rows [window, key_size]: a slot's elements are neighbours.
+// The columns [key_size, window]: as they are for short keys, else as rows [window, key_size], so
+// that the threads that share a slot read neighbours.
 Result<PositionRows> SlotRows(const SlotColumns& op, const WindowAttention& attention,
                               Binder& binder) {
   const std::vector<float> columns = DecodedValues(binder.plan.weights[op.columns]);
+  PositionRows made;
+  made.count = attention.window;
+  if (attention.key_size < kShortSum) {
+    made.in_columns = true;
+    KINGLET_ASSIGN_OR_RETURN(made.rows, binder.weights.Constants(std::span<const float>(columns)));
+    return made;
+  }
   std::vector<float> rows(columns.size());
   for (uint64_t i = 0; i < attention.key_size; ++i) {
     for (uint64_t s = 0; s < attention.window; ++s) {
       rows[s * attention.key_size + i] = columns[i * attention.window + s];
     }
   }
-  PositionRows made;
   KINGLET_ASSIGN_OR_RETURN(made.rows, binder.weights.Constants(std::span<const float>(rows)));
-  made.count = attention.window;
   return made;
 }
 

@@ -32,7 +32,10 @@ namespace kinglet::cuda {
 // newest slot. The last row is that of distance 0. Distances beyond the first row use the first
 // row.
 struct PositionRows {
-  const float* rows = nullptr;       // [count, heads or 1, key_size]; null: none
+  const float* rows = nullptr;  // [count, heads or 1, key_size]; null: none
+  // The rows are columns, [key_size, count], without heads. A thread computes the term of a slot
+  // (RealDots does so for keys below kShortSum), so neighbouring threads read neighbours.
+  bool in_columns = false;
   const float* constants = nullptr;  // [count, heads], or null
   uint32_t count = 0;
   bool of_heads = false;  // each head has rows of its own
@@ -192,7 +195,14 @@ KINGLET_HOST_DEVICE void Score(const AttentionHead<T>& of, uint32_t begin, uint3
   const auto slot = [begin](uint64_t i) { return begin + static_cast<uint32_t>(i); };
   const PositionRows& positions = p.positions;
   const bool has_positions = positions.rows != nullptr;
-  if (has_positions) {
+  if (positions.in_columns) {
+    block.ForEach(count, [&](uint64_t i) {
+      const float* const column = positions.rows + of.PositionRow(slot(i));
+      to[i] = ThreadSum(p.key_size, [&](float sum, uint64_t k) {
+        return fmaf(q[k], column[k * positions.count], sum);
+      });
+    });
+  } else if (has_positions) {
     RealDots(
         block, count, p.key_size, q,
         [&](uint64_t i) {

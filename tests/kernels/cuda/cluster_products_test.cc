@@ -43,7 +43,7 @@ class Cluster {
     product.x.codes = true;
     product.x.step = 0.25f;
     product.x_is_byte = shape.bytes;
-    product.fits_int32 = shape.fits_int32;
+    product.fits_int32 = product.fits_float = shape.fits_int32;
     product.finish.bias = shape.biased ? bias_.data() : nullptr;
     product.finish.relu = shape.rectifies;
     Logits& logits = cluster_.logits;
@@ -140,6 +140,15 @@ TEST(ClusterProducts, OfWholeTiles) {
   ExpectSame({1088, 0, 32, 64, 9, false, true, true, false});
   ExpectSame({64, 0, 64, 64, 8, false, true, false, false});
   ExpectSame({64, 0, 64, 64, 16, true, true, true, false});
+}
+
+// Matrices of at most four columns, whose lanes are threads: sums up to 2^24; logits beyond the
+// product's rows; partial sum blocks.
+TEST(ClusterProducts, OfNarrowMatrices) {
+  ExpectSame({1024, 0, 4, 64, 9, false, true, true, false});
+  ExpectSame({4099, 0, 4, 70, 9, false, true, true, false});
+  ExpectSame({60, 0, 1, 3, 8, true, true, false, false});
+  ExpectSame({1100, 7, 3, 9, 9, false, true, true, false});
 }
 
 TEST(ClusterProducts, OfRaggedTilesAndLanes) {
