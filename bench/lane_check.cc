@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
+#include "runtime/session.h"
+#include "tests/support/device_backends.h"
 #include "tools/arguments.h"
 
 namespace kinglet {
@@ -17,18 +21,21 @@ namespace {
 struct Options {
   std::string model, backend = "cuda";
   uint32_t lanes = 0;  // 0: all of kLanes
+  bool launches = false;
   LaneCheck check;
 };
 constexpr uint32_t kLanes[] = {8, 9, 31, 32, 63, 64, 128, 1344, 4096};
+constexpr uint32_t kLanesOfLaunches[] = {1, 8, 9, 31, 32, 64};
 
-Status Run(const Options& options, bool& same) {
-  ModelOptions on_backend;
-  on_backend.backend = options.backend;
-  KINGLET_ASSIGN_OR_RETURN(const auto found, Model::Open(options.model, on_backend));
+std::vector<uint32_t> LaneCounts(const Options& options) {
+  if (options.lanes != 0) return {options.lanes};
+  if (options.launches) return {std::begin(kLanesOfLaunches), std::end(kLanesOfLaunches)};
+  return {std::begin(kLanes), std::end(kLanes)};
+}
+
+Status Compare(const Options& options, const std::shared_ptr<const Model>& found, bool& same) {
   KINGLET_ASSIGN_OR_RETURN(const auto expected, Model::Open(options.model, ModelOptions()));
-  std::vector<uint32_t> counts = {options.lanes};
-  if (options.lanes == 0) counts.assign(std::begin(kLanes), std::end(kLanes));
-  for (const uint32_t lanes : counts) {
+  for (const uint32_t lanes : LaneCounts(options)) {
     LaneCheck check = options.check;
     check.lanes = lanes;
     KINGLET_ASSIGN_OR_RETURN(const std::string difference, CompareLanes(found, expected, check));
@@ -41,12 +48,43 @@ Status Run(const Options& options, bool& same) {
   return Status();
 }
 
+// Every lane steps and is asked for its ten best words.
+Status CountLaunches(const Options& options, const std::shared_ptr<const Model>& model) {
+  for (const uint32_t count : LaneCounts(options)) {
+    KINGLET_ASSIGN_OR_RETURN(const auto session, Session::Create(model, {.lanes = count}));
+    std::vector<uint32_t> lanes(count), ids(count);
+    std::iota(lanes.begin(), lanes.end(), 0);
+    uint64_t before = 0;
+    for (uint32_t token = 0; token < options.check.tokens; ++token) {
+      for (uint32_t& id : ids) id = (id + token * 7 + 1) % model->vocabulary_size();
+      before = session->device_work().launches;
+      KINGLET_RETURN_IF_ERROR(session->StepLanes(lanes, ids));
+      KINGLET_RETURN_IF_ERROR(session->TopKLanes(lanes, 10).status());
+    }
+    std::printf("%3u lanes: %llu launches of the last token\n", count,
+                static_cast<unsigned long long>(session->device_work().launches - before));
+  }
+  return Status();
+}
+
+Status Run(const Options& options, bool& same) {
+  const Backend emulated = EmulatedCuda();
+  ModelOptions on_backend;
+  on_backend.backend = options.backend;
+  if (options.backend == "emulated") on_backend.own_backend = &emulated;
+  KINGLET_ASSIGN_OR_RETURN(const auto found, Model::Open(options.model, on_backend));
+  return options.launches ? CountLaunches(options, found) : Compare(options, found, same);
+}
+
 int Main(int argc, char** argv) {
   Options options;
   ArgumentParser program("Compare many lanes on a backend with single lanes on cpu", "lane_check");
   program.Add("M.kgl", options.model, "model file").Required().Called("");
-  program.Add("--backend", options.backend, "what runs the lanes").ShowDefault();
+  program.Add("--backend", options.backend, "what runs the lanes")
+      .OneOf({"cuda", "emulated", "cpu", "ref"})
+      .ShowDefault();
   program.Add("--lanes", options.lanes, "lanes (default: 8, 9, 31, .. 4096, one after the other)");
+  program.AddFlag("--launches", options.launches, "count launches instead");
   program.Add("--tokens", options.check.tokens, "tokens of each lane").ShowDefault();
   program.Add("--sampled", options.check.sampled, "lanes that are compared").ShowDefault();
   if (const auto exit = program.ParseAndPrint(argc, argv)) return *exit;

@@ -12,6 +12,7 @@
 #include "format/encoding.h"
 #include "format/overloaded.h"
 #include "kernels/cuda/bind.h"
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/relative_rows.h"
 #include "kernels/numerics.h"
 #include "kernels/ref/quantise.h"
@@ -21,6 +22,8 @@ namespace {
 
 // The heads of longer windows are divided among blocks.
 constexpr uint32_t kLongWindow = 256;
+
+static_assert(AttendHead::kThreads == kBlockThreads);
 
 constexpr bool Together(std::initializer_list<uint64_t> lengths) {
   for (const uint64_t length : lengths) {
@@ -72,7 +75,12 @@ Result<Attention> CommonOf(const Op& op, BufferId query, BufferId keys, BufferId
 }
 
 std::vector<Step> StepsOf(const Attention& attention, Binder& binder) {
-  if (attention.window <= kLongWindow) return {MakeStep(AttendHead{attention})};
+  if (attention.window <= kLongWindow) {
+    const AttendHead attend = {attention};
+    Step step = MakeStep(attend);
+    if (!attend.FitWarps()) step.alone_from_lanes = UINT32_MAX;
+    return {step};
+  }
   const Place scores = binder.TemporaryOfStep<float>(uint64_t{attention.heads} * attention.window);
   return {MakeStep(ScoreSlots{{attention, scores}}), MakeStep(WeighValues{{attention, scores}})};
 }

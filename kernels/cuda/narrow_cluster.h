@@ -98,35 +98,44 @@ KINGLET_HOST_DEVICE void RunNarrowPass(const ClusterProduct& p, const Work& work
         OfThread& own = of_warps[warp][reg];
         const uint32_t staged = warp.index() / kParts * ClusterProduct::kNarrowRows;
         const uint32_t first_row = sum_block(warp) * kSumBlock + begin;
-        const auto add = [&](uint32_t at, uint32_t c, bool tests) {
-          const uint32_t row = first_row + at;
-          if (tests && row >= p.logits.count) return;
-          float logit;
-          if (tests && row >= p.product.matrix.rows) {
-            const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
-            logit = work.At<float>(lane, p.logits.x)[row];
-          } else {
-            const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
-            const float* const terms = rows.terms + (staged + at) * 2;
-            float sum = 0.0f;
-            for (uint32_t i = 0; i < kNarrowColumns; ++i) sum = fmaf(codes[i], own.x.reals[i], sum);
-            logit = sum * (terms[0] * own.x.step) * p.product.finish.scale + terms[1];
-          }
+        const uint32_t first = thread / Share::kLanes;
+        const auto computed = [&](uint32_t at) {
+          const float* const codes = rows.codes + (staged + at) * kNarrowColumns;
+          const float* const terms = rows.terms + (staged + at) * 2;
+          float sum = 0.0f;
+          for (uint32_t i = 0; i < kNarrowColumns; ++i) sum = fmaf(codes[i], own.x.reals[i], sum);
+          return sum * (terms[0] * own.x.step) * p.product.finish.scale + terms[1];
+        };
+        const auto add = [&](uint32_t c, float logit) {
           own.chains.values[c] = accumulate(own.chains.values[c], logit, own.largest);
         };
         const uint32_t plain = Least(p.product.matrix.rows, p.logits.count);
-        const bool whole = first_row + ClusterProduct::kNarrowRows <= plain;
-        for (uint32_t at = thread / Share::kLanes; at < ClusterProduct::kNarrowRows;
-             at += kSumChains) {
+        if (first_row + ClusterProduct::kNarrowRows <= plain) {
+          // Nearly all rows: no test for single logits.
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
+          for (uint32_t at = first; at < ClusterProduct::kNarrowRows; at += kSumChains) {
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll
+#endif
+            for (uint32_t c = 0; c < Share::kChains; ++c) add(c, computed(at + c * Share::kGroups));
+          }
+          return;
+        }
+        const Lane& lane = work.lanes[first_lane + lane_of(warp, thread)];
+        const float* const stored = work.At<float>(lane, p.logits.x);
+#if KINGLET_CUDA_ON_DEVICE
+#pragma unroll 1
+#endif
+        for (uint32_t at = first; at < ClusterProduct::kNarrowRows; at += kSumChains) {
 #if KINGLET_CUDA_ON_DEVICE
 #pragma unroll
 #endif
           for (uint32_t c = 0; c < Share::kChains; ++c) {
-            if (whole) {
-              add(at + c * Share::kGroups, c, false);
-            } else {
-              add(at + c * Share::kGroups, c, true);
-            }
+            const uint32_t i = at + c * Share::kGroups, row = first_row + i;
+            if (row >= p.logits.count) continue;
+            add(c, row < p.product.matrix.rows ? computed(i) : stored[row]);
           }
         }
       });

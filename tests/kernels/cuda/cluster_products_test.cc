@@ -55,7 +55,9 @@ class Cluster {
     logits.normaliser = logits.blocks.Plus(logits.Blocks() * sizeof(float));
     for (uint32_t i = 0; i < shape.lanes; ++i) {
       std::vector<int16_t>& x = x_.emplace_back(shape.cols);
-      for (int16_t& code : x) code = code_below(shape.bytes ? 127 : 32767);
+      // Of four columns at most so large that the sums of narrow matrices fit floats.
+      const uint32_t largest = shape.cols <= kNarrowColumns ? 16383 : 32767;
+      for (int16_t& code : x) code = code_below(shape.bytes ? 127 : largest);
       std::vector<float>& made = made_.emplace_back(count + 2 * logits.Blocks() + 2);
       std::vector<float>& stored = stored_.emplace_back(made.size());
       for (uint32_t row = 0; row < count; ++row) {
@@ -167,6 +169,7 @@ TEST(ClusterProducts, OfSumsOf64BitsAndRectifiedOnes) {
 TEST(ClusterProducts, AreDividedIntoAsManyUnitsAsADeviceNeeds) {
   ClusterProduct head{};
   head.logits.count = 8 * kSumBlock;
+  head.enough_units = 128;
   EXPECT_EQ(head.Units(4096, 8), 128u);
   EXPECT_EQ(head.Units(2048, 8), 256u);
   EXPECT_EQ(head.Units(64, 8), 8u);
