@@ -4,14 +4,13 @@
 //   score[s] = (q . k[s] + position term) * key_size^-1/2,   weights = softmax(score),
 //   out = sum over s of weights[s] v[s]
 //
-// Short windows: one step, AttendHead. A block does a head of a lane, or for many lanes a warp does:
-// it reads keys and values once, and keeps scores and weights in shared memory. A warp needs no
+// Short windows: one step, AttendHead. A block does a head of a lane, or for many lanes a warp: it
+// reads keys and values once, and keeps scores and weights in shared memory. A warp needs no
 // barrier of the block, of which a head has 34, and many lanes have heads enough for all warps.
-// Long windows: one block would need as long
-// as one multiprocessor takes to read hundreds of kilobytes, so there are two steps of several
-// units each. ScoreSlots divides a head's slots among blocks and writes the scores to the lane's
-// memory. WeighValues divides the columns of the values; each of its blocks computes the softmax
-// again.
+// Long windows: one block would need as long as one multiprocessor takes to read hundreds of
+// kilobytes, so there are two steps of several units each. ScoreSlots divides a head's slots among
+// blocks and writes the scores to the lane's memory. WeighValues divides the columns of the values;
+// each of its blocks computes the softmax again.
 //
 // Within a block, groups of threads compute dot products (dots.h); for the weighted sum of codes a
 // thread has a few columns of every n-th slot. Sums of codes are integers, exact in any order. Sums

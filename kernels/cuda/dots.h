@@ -1,5 +1,5 @@
-// Dot products of one vector q with many rows, computed by a block or a warp (a `Team`): attention scores, and the
-// neural cache's keys times the hidden state. C++17.
+// Dot products of one vector q with many rows, computed by a block or a warp (a `Team`): attention
+// scores, and the neural cache's keys times the hidden state. C++17.
 //
 // A group of neighbouring threads of a warp computes the dot product of one row, so its loads are
 // next to each other in memory. Float dot products follow rule 4 of docs/NUMERICS.md: 16 threads

@@ -17,7 +17,6 @@
 #include "tests/support/classifier_builder.h"
 #include "tests/support/define_builder.h"
 #include "tests/support/device_backends.h"
-#include "tests/support/lane_check.h"
 #include "tests/support/recurrent_builder.h"
 #include "tests/support/softmax_builder.h"
 #include "tests/support/transformer_builder.h"
@@ -179,27 +178,6 @@ TEST_P(SessionDevice, FortyLanesAskedAtOnceEqualThoseOfTheHost) {
       const auto best = found->TopKLanes(lanes, 6).value();
       const auto wanted = expected->TopKLanes(lanes, 6).value();
       for (uint32_t i = 0; i < kLanes; ++i) ASSERT_EQ(Numbers(best[i]), Numbers(wanted[i])) << i;
-    }
-  }
-}
-
-// More than 128 lanes of a model whose clusters have several sum blocks, and whose tails have
-// tables of 4 and 2 columns. Both ways to divide a pass over a cluster's logits among warps: one
-// for a device that so many lanes keep busy, one for a larger device.
-TEST(ManyLanes, EqualSingleLanesHoweverAClusterIsDividedAmongWarps) {
-  for (const bool quantised : {true, false}) {
-    TinyOptions options = WholeOptions(quantised);
-    options.vocabulary_size = 3 * 1100;
-    const ModelDraft draft = TinyMicronet(options);
-    for (const uint32_t enough_units : {1u, 10000u}) {
-      cuda::Emulation emulation;
-      emulation.enough_units = enough_units;
-      const Backend backend = EmulatedCuda(emulation);
-      const auto found = OpenOn(draft, backend).value();
-      for (const uint32_t lanes : {129u, 33u}) {
-        EXPECT_EQ(CompareLanes(found, Open(draft, "ref"), {lanes, 3}).value(), "") << enough_units;
-      }
-      if (!quantised) break;  // its logits are stored
     }
   }
 }
