@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "converters/sources/input_file.h"
 #include "converters/sources/json_events.h"
 #include "converters/texts/word_splitter.h"
 #include "format/message_text.h"
@@ -14,7 +15,7 @@
 namespace kinglet {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 16;
+constexpr size_t kReadBytes = size_t{1} << 16;
 
 // The top level of a JSON object: one member's text.
 class MemberReader final : public JsonEvents {
@@ -77,8 +78,8 @@ class DocumentReader::Descriptor {
 };
 
 Result<DocumentReader> DocumentReader::Open(const std::string& path, const DocumentFormat& format) {
-  const std::string source = path.empty() ? "standard input" : path;
-  const int number = path.empty() ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const std::string source = SourceName(path);
+  const int number = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (number < 0) {
     return Status::Refusal(errno == ENOENT ? KINGLET_NOT_FOUND : KINGLET_IO_ERROR, source, "open",
                            "a readable file", std::strerror(errno));
@@ -105,8 +106,8 @@ Result<bool> DocumentReader::ReadLine(std::string& line) {
       return Status::Refusal(KINGLET_OUT_OF_MEMORY, source_, Numbered("line", lines_ + 1),
                              "at most " + std::to_string(kMaxLineBytes) + " bytes", "more");
     }
-    buffer_.resize(searched + kPieceBytes);
-    const ssize_t got = ::read(descriptor_->number(), &buffer_[searched], kPieceBytes);
+    buffer_.resize(searched + kReadBytes);
+    const ssize_t got = ::read(descriptor_->number(), &buffer_[searched], kReadBytes);
     buffer_.resize(searched + static_cast<size_t>(got > 0 ? got : 0));
     if (got < 0 && errno != EINTR) {
       return Status::Refusal(KINGLET_IO_ERROR, source_, "read", "a readable file",

@@ -28,7 +28,7 @@ struct Document {
 
 class DocumentReader {
  public:
-  // "" is standard input. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
+  // "-" is standard input. Errors: KINGLET_NOT_FOUND, KINGLET_IO_ERROR.
   static Result<DocumentReader> Open(const std::string& path, const DocumentFormat& format);
 
   // The next document; none at the end. Errors: KINGLET_IO_ERROR; KINGLET_OUT_OF_MEMORY for a line

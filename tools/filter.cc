@@ -27,7 +27,7 @@ constexpr size_t kBatchDocuments = 4096;
 
 struct FilterOptions {
   RunOptions run;
-  std::vector<std::string> files;
+  std::vector<std::string> files = {"-"};
   std::optional<double> max_perplexity, min_perplexity, percentile;
   std::string field, reference, folder;
   bool annotate = false, skip_bad = false;
@@ -42,7 +42,7 @@ struct FilterCounts {
 
 using DocumentSink = std::function<Status(const Document&, const DocumentLoss&)>;
 
-// Calls `sink` with every document of a file, in order. "" is standard input.
+// Calls `sink` with every document of a file, in order. "-" is standard input.
 Status ForEachDocument(const std::string& path, const DocumentFormat& format,
                        DocumentScorer& scorer, FilterCounts& counts, const DocumentSink& sink) {
   KINGLET_ASSIGN_OR_RETURN(DocumentReader reader, DocumentReader::Open(path, format));
@@ -78,8 +78,6 @@ class Filter {
     if (options_.percentile) KINGLET_RETURN_IF_ERROR(FindPercentile());
     if (!options_.folder.empty()) {
       KINGLET_RETURN_IF_ERROR(FilterIntoFolder());
-    } else if (options_.files.empty()) {
-      KINGLET_RETURN_IF_ERROR(FilterFile("", Printer()));
     } else {
       for (const std::string& file : options_.files) {
         KINGLET_RETURN_IF_ERROR(FilterFile(file, Printer()));
@@ -221,12 +219,16 @@ Status CheckFilter(const FilterOptions& options) {
       !options.annotate) {
     return UsageError("filter", "--max-ppl, --min-ppl, --percentile or --annotate", "none of them");
   }
-  if (options.percentile && options.files.empty() && options.reference.empty()) {
+  const bool reads_input = std::count(options.files.begin(), options.files.end(), "-") > 0;
+  if (options.percentile && reads_input && options.reference.empty()) {
     return UsageError("--percentile", "FILES or --reference FILE",
                       "standard input, which can be read only once");
   }
+  if (options.reference == "-" && reads_input) {
+    return UsageError("--reference", "standard input once", "- beside FILES that are read from it");
+  }
   if (options.folder.empty()) return {};
-  if (options.files.empty()) return UsageError("--output", "FILES", "standard input");
+  if (reads_input) return UsageError("--output", "FILES", "standard input");
   std::map<std::string, std::string> names;
   for (const std::string& file : options.files) {
     const auto [place, added] =
@@ -244,7 +246,8 @@ Command AddFilter(Arguments& program) {
   Arguments filter =
       program.AddSubcommand("filter", "Keep the documents whose perplexity is in a range");
   AddModelChoice(filter, options->run);
-  filter.Add("FILES", options->files, "one document a line (default: standard input)").Called("");
+  filter.Add("FILES", options->files, "one document a line (default: standard input)")
+      .Called(kFileOrStandardInput);
   filter.Add("--max-ppl", options->max_perplexity, "keep documents of at most this perplexity")
       .Called("X");
   filter.Add("--min-ppl", options->min_perplexity, "keep documents of at least this perplexity")
@@ -256,7 +259,7 @@ Command AddFilter(Arguments& program) {
       .Between(0.0, 100.0)
       .Called("P");
   filter.Add("--reference", options->reference, "where --percentile looks (default: FILES)")
-      .Called("FILE");
+      .Called(kFileOrStandardInput);
   filter.Add("--field", options->field, "read JSON Lines; the member NAME is the document")
       .Called("NAME");
   filter.AddFlag("--annotate", options->annotate,

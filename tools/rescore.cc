@@ -346,7 +346,7 @@ Status Rescore(const RescoreOptions& options, Console& console) {
   return {};
 }
 
-// Weights are numbers.
+// Weights are numbers; standard input is read once.
 Status CheckInputs(const RescoreOptions& options) {
   for (const auto& [name, weight] : {std::pair("--given-weight", options.weights.given),
                                      {"--weight", options.weights.model},
@@ -354,6 +354,13 @@ Status CheckInputs(const RescoreOptions& options) {
     if (std::isfinite(weight)) continue;
     return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "a finite number",
                            std::to_string(weight));
+  }
+  for (const auto& [name, file] : {std::pair("--scores", options.scores),
+                                   {"--references", options.references},
+                                   {"--tune", options.tune}}) {
+    if (file != "-" || options.lists != "-") continue;
+    return Status::Refusal(KINGLET_INVALID_ARGUMENT, "usage", name, "standard input once",
+                           "- beside LISTS that are read from it");
   }
   return {};
 }
@@ -364,7 +371,8 @@ Command AddRescore(Arguments& program) {
   const auto options = std::make_shared<RescoreOptions>();
   Arguments rescore = program.AddSubcommand(
       "rescore", "The best hypothesis of each list, by given score, model and length");
-  AddRunOptions(rescore, options->run);
+  AddModelOptions(rescore, options->run);
+  AddTeamOptions(rescore, options->run, "step N hypotheses at once");
   rescore.Add("LISTS", options->lists, "hypotheses, one a line (default: standard input)")
       .Called(kFileOrStandardInput);
   rescore

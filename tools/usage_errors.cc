@@ -24,8 +24,10 @@ const CLI::App& Chosen(const CLI::App& program) {
   return subcommands.empty() ? program : *subcommands.front();
 }
 
+// What the help calls the value; of an operand its name says it, unless it may be standard input.
 std::string Placeholder(const CLI::Option& option) {
-  return option.get_positional() ? option.get_name() : option.get_type_name();
+  const std::string type = option.get_type_name();
+  return option.get_positional() && type != kFileOrStandardInput ? option.get_name() : type;
 }
 
 std::string NameOf(const CLI::Option& option) {

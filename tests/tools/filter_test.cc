@@ -74,6 +74,21 @@ TEST_F(FilterTest, KeepsWhatScoreSays) {
   EXPECT_EQ(folder_.Run("filter m.kgl --max-ppl 1", "").exit_status, 0);
 }
 
+TEST_F(FilterTest, ADashIsStandardInputAndIsReadOnce) {
+  const std::string text = folder_.Read("a.txt");
+  EXPECT_EQ(folder_.Run("filter m.kgl b.txt - --max-ppl 1e9", text).out,
+            folder_.Run("filter m.kgl b.txt a.txt --max-ppl 1e9").out);
+  EXPECT_EQ(folder_.Run("filter m.kgl a.txt --percentile 50 --reference -", text).out,
+            folder_.Run("filter m.kgl a.txt --percentile 50").out);
+  for (const char* twice :
+       {"- - --max-ppl 9", "--percentile 50 -", "a.txt - --percentile 50",
+        "--percentile 50 --reference -", "- --max-ppl 9 -o folder", "--max-ppl 9 -o folder"}) {
+    const Outcome outcome = folder_.Run("filter m.kgl " + std::string(twice), text);
+    EXPECT_TRUE(outcome.IsRefusal()) << twice << ": " << outcome.error;
+    EXPECT_NE(outcome.error.find("standard input"), std::string::npos) << outcome.error;
+  }
+}
+
 TEST_F(FilterTest, PercentilesAreNearestRanks) {
   for (const auto& [percent, rank] : std::vector<std::pair<const char*, size_t>>{
            {"25", 15}, {"26", 16}, {"100", 60}, {"0", 1}, {"0.5", 1}}) {

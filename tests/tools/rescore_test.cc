@@ -143,6 +143,9 @@ TEST_F(RescoreTest, Refusals) {
   refused("m.kgl lists.tsv --weight nan", 2, "--weight: expected a finite number");
   refused("m.kgl lists.tsv --references one.txt", 1, "a reference for each list, found none for b");
   refused("m.kgl lists.tsv --references said.txt --tune said.txt", 2, "--tune");
+  for (const char* twice : {"- --scores -", "--references -", "--tune -", "- --tune -"}) {
+    refused("m.kgl " + std::string(twice), 2, "standard input once");
+  }
   refused("ids.kgl lists.tsv", 1, "a model with a vocabulary");
 }
 
