@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import addressof, c_double, c_uint32, c_uint64
-from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 from kinglet._buffers import Floats, Ids, Uint32s, address, refused_id, uint32s, utf8, zeros
 from kinglet._native import DrawOptions, Work, check, lib
@@ -20,8 +19,7 @@ NEXT_BYTE = 0x110000  # KINGLET_NEXT_BYTE
 NEXT_END = 0x7FFFFFFF  # KINGLET_NEXT_END
 
 
-@dataclass(frozen=True)
-class LastWork:
+class LastWork(NamedTuple):
     """What a query computed (`kinglet_work`)."""
 
     cache_computed: bool

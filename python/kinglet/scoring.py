@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kinglet._buffers import TextOrIds
 from kinglet.errors import Unsupported
@@ -18,8 +17,7 @@ LOG10_E = math.log10(math.e)
 _NODES_AT_ONCE = 1 << 16  # tokens that wait for a call, a few megabytes
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """The scored tokens of a sentence or text, and their natural log-probabilities."""
 
     ids: tuple[int, ...]
