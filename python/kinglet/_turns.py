@@ -14,18 +14,24 @@ from kinglet.errors import Busy, Cancelled
 class Turn:
     """Entered by one thread at a time; a second one is refused, not kept waiting."""
 
-    __slots__ = ("_lock", "_what")
+    __slots__ = ("_lock", "_what", "give", "take")
 
     def __init__(self, what: str) -> None:
         self._lock = threading.Lock()
         self._what = what
+        # What `with` does, for calls that are so short that `with` would be seen.
+        self.take = self._lock.acquire
+        self.give = self._lock.release
 
     def __enter__(self) -> None:
         if not self._lock.acquire(False):
-            raise Busy(
-                f"kinglet: {self._what}: expected one thread at a time, found a second; "
-                "give each thread its own (they share the model's memory)"
-            )
+            raise self.refusal()
+
+    def refusal(self) -> Busy:
+        return Busy(
+            f"kinglet: {self._what}: expected one thread at a time, found a second; "
+            "give each thread its own (they share the model's memory)"
+        )
 
     def __exit__(self, *exception: object) -> None:
         self._lock.release()

@@ -15,6 +15,8 @@ from kinglet.errors import Error, InvalidArgument
 
 Words = list[tuple[int, float]]
 
+_log_probability = lib.kinglet_session_log_probability
+
 NEXT_BYTE = 0x110000  # KINGLET_NEXT_BYTE
 NEXT_END = 0x7FFFFFFF  # KINGLET_NEXT_END
 
@@ -98,11 +100,16 @@ class Queries:
         id = index(id)
         if (id | lane) >> 32:
             raise refused_id(id if id >> 32 else lane)
-        with self._turn:
-            status = lib.kinglet_session_log_probability(self._handle, lane, id, self._number_at)
+        turn = self._turn
+        if not turn.take(False):
+            raise turn.refusal()
+        try:
+            status = _log_probability(self._handle, lane, id, self._number_at)
             if status:
                 self._refuse(status)
             return self._number.value
+        finally:
+            turn.give()
 
     def log_probabilities(
         self, ids: Ids | None = None, lane: int = 0, out: Any = None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kinglet.model import Model
 
 NO_PARENT = 0xFFFFFFFF  # KINGLET_NO_PARENT
+_step = lib.kinglet_session_step
 _EMPTY_CACHE = {"reference": 0, "normalised": 1}
 
 
@@ -93,10 +94,15 @@ class Session(Queries):
         id = index(id)
         if (id | lane) >> 32:
             raise refused_id(id if id >> 32 else lane)
-        with self._turn:
-            status = lib.kinglet_session_step(self._handle, lane, id)
+        turn = self._turn
+        if not turn.take(False):
+            raise turn.refusal()
+        try:
+            status = _step(self._handle, lane, id)
             if status:
                 self._refuse(status)
+        finally:
+            turn.give()
 
     def step_lanes(self, lanes: Ids, ids: Ids) -> None:
         """Processes token ids[i] on lane lanes[i]; weights are read once for all of them."""
