@@ -121,8 +121,9 @@ class Session {
   //   UniformDraw(seed, position - 1, 1) times the cluster's.
   //   With top_k or top_p: the words that remain are added up in their order; they end with the
   //   first whose cumulative weight is at least top_p times the total (of the top_k, or of all
-  //   words as above). The word drawn is the first whose cumulative weight exceeds UniformDraw(
-  //   seed, position - 1, 0) times the last one.
+  //   words as above). At temperature 1, with no top_k and no word left out, they are those of
+  //   TopP(top_p). The word drawn is the first whose cumulative weight exceeds UniformDraw(seed,
+  //   position - 1, 0) times the last one.
   // A tail is computed only where its probability leaves the choice open, or for a word left out.
   Result<uint32_t> Draw(uint64_t seed, const DrawOptions& options, uint32_t lane = 0);
   // Draw from all words.
@@ -141,8 +142,9 @@ class Session {
   // are of exp(log p), as Probabilities gives them, in double in the order of ids.
 
   // The nucleus: the fewest words, the most probable first and equal ones by lower id, whose
-  // probabilities, added up in that order, are at least `share` of the sum of all words'; all words
-  // for a share of 1. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
+  // probabilities, added up in that order, are at least `share` of the sum of all words', which is 1,
+  // or 1 - lambda while a reference neural cache is empty; all words for a share of 1, and where
+  // rounding leaves less. KINGLET_INVALID_ARGUMENT unless 0 < share <= 1.
   Result<std::vector<Candidate>> TopP(double share, uint32_t lane = 0);
   // The word's place in the order of TopK, from 1.
   Result<uint32_t> Rank(uint32_t id, uint32_t lane = 0);
