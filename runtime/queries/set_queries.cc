@@ -137,13 +137,14 @@ Result<std::vector<Candidate>> FindTopKOf(QueriedStream<T>& stream, const WordSe
   const std::span<QueriedStream<T>> alone(&stream, 1);
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, 0));
   KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCache(alone));
-  BestCandidates best(std::min(k, set.size()));
+  const bool is_all = k >= set.size();  // then no word and no bound is compared with the k-th best
+  BestCandidates best(is_all ? size_t{set.size()} + 1 : k);
   const auto& clusters = distribution.plan().clusters;
   std::vector<HeldWord<T>> held;
   for (size_t index = 0; index < clusters.size(); ++index) {
     if (!set.HasAnyOf(clusters[index].first, clusters[index].size)) continue;
     FindHeldWords(distribution, set, index, held);
-    if (index > 0 && k >= set.size()) {  // every word is wanted
+    if (index > 0 && is_all) {
       KINGLET_RETURN_IF_ERROR(Distribution<T>::OpenCluster(alone, index));
     } else if (index > 0) {
       T heaviest{0};

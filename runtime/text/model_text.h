@@ -40,6 +40,9 @@ class ModelText {
   // How a word of the vocabulary is given to a TextDecoder of the tokenizer. Words that are no
   // pieces, such as marks of sentences, print nothing. REQUIRES: id < vocabulary().size().
   std::string Decode(uint32_t id, TextDecoder& decoder) const;
+  // What a word of the vocabulary adds to a text (Tokenizer::Spell); words that are no pieces spell
+  // nothing. REQUIRES: id < vocabulary().size().
+  Spelling Spell(uint32_t id) const;
 
  private:
   ModelText() = default;

@@ -17,6 +17,7 @@
 #include "runtime/text/cut.h"
 #include "runtime/text/normaliser.h"
 #include "runtime/text/prefix_trie.h"
+#include "runtime/text/spelling.h"
 
 namespace kinglet {
 
@@ -37,6 +38,9 @@ class SentencePieces {
   uint32_t unknown() const { return unknown_; }
   // The id of a piece of any type; the unknown piece's for any other text.
   uint32_t IdOf(std::string_view piece) const;
+  // What the piece adds to a text that others begin: its own spaces, no marks. Control pieces and
+  // the unknown piece spell nothing.
+  Spelling Spell(uint32_t id) const;
   // Applies the denormaliser to what the decoder has joined.
   std::string Denormalise(std::string text) const;
   bool denormalises() const { return denormaliser_.has_value(); }
